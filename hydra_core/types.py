@@ -1,0 +1,195 @@
+"""The frozen nouns shared by every layer (words as in the paper)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "DIMENSIONS",
+    "Band",
+    "Benchmark",
+    "Catalog",
+    "CostBasis",
+    "FloatArray",
+    "IntArray",
+    "ModelSpec",
+    "ModelStatus",
+    "Policy",
+    "Pool",
+    "StickyMode",
+    "StickyPolicy",
+]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+
+#: The paper's four dimensions. K is data, not code: a catalog may have others.
+DIMENSIONS = ("reasoning", "code_generation", "debugging", "tool_use")
+
+
+class ModelStatus(StrEnum):
+    """Lifecycle of a model in the pool; only `active` and `retiring` (before its date) route."""
+
+    ACTIVE = "active"
+    DISABLED = "disabled"
+    RETIRING = "retiring"
+    RETIRED = "retired"
+
+
+class CostBasis(StrEnum):
+    """What orders the models by cost: the list price, or the mean realised cost of an eval set."""
+
+    LIST_PRICE = "list_price"
+    REALISED = "realised"
+
+
+class StickyMode(StrEnum):
+    """How a conversation keeps its model (paper section "Prompt-cache-preserving routing")."""
+
+    PER_REQUEST = "per_request"
+    PER_CONTENT = "per_content"
+    PER_SESSION = "per_session"
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """The predictor's empirical score band of one dimension, both ends in [0, 1], lo < hi."""
+
+    lo: float
+    hi: float
+
+    @property
+    def width(self) -> float:
+        """hi - lo (the paper's Delta_k)."""
+        return self.hi - self.lo
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """One benchmark or subgroup of the evidence.
+
+    Attributes:
+        id: Its key in a model's `scores`.
+        importance: alpha_b >= 0.
+        weights: omega_{b,k} in [0, 1] in the catalog's dimension order; 0 = not exercised.
+    """
+
+    id: str
+    importance: float
+    weights: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StickyPolicy:
+    """Conversation stickiness: mode, gamma threshold in [0, 1], time to live in seconds."""
+
+    mode: StickyMode = StickyMode.PER_SESSION
+    threshold: float = 0.0
+    ttl_s: float = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The operator's runtime settings.
+
+    Attributes:
+        tau: Largest acceptable weighted shortfall, >= 0.
+        weights: Stored weights w_k > 0 (not yet band-compensated), catalog dimension order.
+        cost_basis: What orders the models by cost.
+        price_ratio: Input tokens per output token for the blended list price (3 means 3:1).
+        sticky: Conversation stickiness.
+        health_floor: Models with health below it are vetoed, in [0, 1].
+    """
+
+    tau: float
+    weights: tuple[float, ...]
+    cost_basis: CostBasis = CostBasis.LIST_PRICE
+    price_ratio: float = 3.0
+    sticky: StickyPolicy = field(default_factory=StickyPolicy)
+    health_floor: float = 0.10
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """One model of the pool. Prices are USD per million tokens.
+
+    Attributes:
+        scores: Benchmark id -> resolution rate in [0, 1].
+        overrides: Capabilities set by hand, dimension -> value in [0, 1]; a dimension not named
+            is derived from `scores`. Empty means all derived.
+    """
+
+    id: str
+    provider: str
+    status: ModelStatus
+    input_usd_per_mtok: float
+    output_usd_per_mtok: float
+    context_window: int
+    vision: bool
+    tools: bool
+    scores: Mapping[str, float]
+    overrides: Mapping[str, float]
+    price_source: str
+    price_date: date
+    cached_input_usd_per_mtok: float | None = None
+    retire_on: date | None = None
+    notes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """A validated catalog: evidence, models and policy, bound to one predictor bundle's bands.
+
+    Attributes:
+        predictor_fingerprint: Fingerprint of the bundle whose score bands these are.
+        bands: One per dimension, catalog dimension order.
+        digest: SHA-256 (hex) of the YAML text it came from.
+        source: File name or label for messages.
+    """
+
+    name: str
+    dimensions: tuple[str, ...]
+    predictor: str
+    predictor_fingerprint: str
+    bands: tuple[Band, ...]
+    policy: Policy
+    benchmarks: tuple[Benchmark, ...]
+    models: tuple[ModelSpec, ...]
+    digest: str = ""
+    source: str = ""
+    notes: str = ""
+
+    def model(self, model_id: str) -> ModelSpec:
+        """The model with this id.
+
+        Raises:
+            KeyError: No such model.
+        """
+        for spec in self.models:
+            if spec.id == model_id:
+                return spec
+        raise KeyError(model_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """What the matcher needs of a catalog: the routable models as arrays, catalog order.
+
+    Attributes:
+        ids: (m,) model ids.
+        capabilities: (m, K) in [0, 1], read-only.
+        cost: (m,) what orders the models: blended list price (USD per million tokens) or mean
+            realised cost (USD per query), read-only.
+        weights: (K,) band-compensated weights w~ (Eq. 4), read-only.
+    """
+
+    ids: tuple[str, ...]
+    capabilities: FloatArray
+    cost: FloatArray
+    weights: FloatArray
