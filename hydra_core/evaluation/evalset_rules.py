@@ -1,0 +1,178 @@
+"""The rules an eval set's rows obey, and the way between long rows and (n, m) matrices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from pandas.api import types as dtypes
+
+from hydra_core.errors import Problem
+from hydra_core.types import FloatArray
+
+__all__ = [
+    "EXTRA_OUTCOMES",
+    "MODEL_ID",
+    "OPTIONAL_QUERY_COLUMNS",
+    "REQUIRED_QUERY_COLUMNS",
+    "check_outcomes",
+    "check_queries",
+    "matrix_problems",
+    "model_id_problem",
+    "outcome_matrix",
+    "outcome_rows",
+]
+
+#: Model ids go into links, file names and pages, so they are plain.
+MODEL_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}")
+REQUIRED_QUERY_COLUMNS = ("query_id", "text", "language")
+OPTIONAL_QUERY_COLUMNS = ("has_image", "conversation_id", "turn", "group")
+EXTRA_OUTCOMES = ("latency_s", "tokens")
+
+_LANGUAGE = re.compile(r"[a-z]{2,3}")
+_SHOWN = 3
+
+
+def model_id_problem(model: object, place: str = "model") -> Problem | None:
+    """The Problem with a model id, or None when it is fine."""
+    if isinstance(model, str) and MODEL_ID.fullmatch(model):
+        return None
+    shown = repr(model) if len(repr(model)) <= 80 else repr(model)[:77] + "..."
+    return Problem(
+        place,
+        f"{shown} cannot be a model id",
+        "use up to 128 letters, digits and . _ : / @ + -, a letter or digit first",
+    )
+
+
+def check_queries(queries: pd.DataFrame) -> list[Problem]:
+    """Every problem with the query table (columns, types, duplicates, empty cells)."""
+    missing = [c for c in REQUIRED_QUERY_COLUMNS if c not in queries.columns]
+    if missing:
+        return [Problem(f"queries: {name}", "the column is missing") for name in missing]
+    if queries.empty:
+        return [Problem("queries", "there are no queries")]
+    problems = []
+    for name in REQUIRED_QUERY_COLUMNS:
+        column = queries[name]
+        bad = ~column.map(lambda value: isinstance(value, str) and value != "")
+        problems += _rows(f"queries: {name}", "is empty or not text", column, bad)
+    if problems:
+        return problems
+    ids = queries["query_id"]
+    problems += _rows("queries: query_id", "occurs more than once", ids, ids.duplicated())
+    codes = queries["language"]
+    bad = ~codes.map(lambda code: bool(_LANGUAGE.fullmatch(code)))
+    problems += _rows("queries: language", "is not an ISO 639 code such as en", codes, bad)
+    return problems + _optional_columns(queries)
+
+
+def _optional_columns(queries: pd.DataFrame) -> list[Problem]:
+    problems = []
+    for name in queries.columns:
+        column = queries[name]
+        if name.startswith("label_"):
+            problems += _range(f"queries: {name}", column, 0.0, 1.0)
+        elif name == "turn":
+            problems += _range(f"queries: {name}", column, 1.0, np.inf)
+        elif name == "has_image":
+            if not dtypes.is_bool_dtype(column):
+                problems.append(Problem(f"queries: {name}", "must hold true and false only"))
+        elif name not in (*REQUIRED_QUERY_COLUMNS, *OPTIONAL_QUERY_COLUMNS):
+            problems.append(Problem(f"queries: {name}", "is not a column of an eval set"))
+    return problems
+
+
+def _range(place: str, column: pd.Series, low: float, high: float) -> list[Problem]:
+    if dtypes.is_bool_dtype(column) or not dtypes.is_numeric_dtype(column):
+        return [Problem(place, f"must hold numbers, got {column.dtype}")]
+    values = column.to_numpy(dtype=float, na_value=np.nan)
+    bad = pd.Series((values < low) | (values > high) | np.isinf(values), index=column.index)
+    end = "up" if np.isinf(high) else f"to {high:g}"
+    return _rows(place, f"must lie from {low:g} {end}", column, bad)
+
+
+def _rows(place: str, message: str, column: pd.Series, bad: pd.Series) -> list[Problem]:
+    """One Problem for all bad rows of a column: how many, which first, what they hold."""
+    if not bad.any():
+        return []
+    at = np.flatnonzero(bad.to_numpy())
+    shown = ", ".join(f"row {i + 1}: {str(column.iloc[i])[:60]!r}" for i in at[:_SHOWN])
+    more = ", ..." if len(at) > _SHOWN else ""
+    return [Problem(place, f"{message} in {len(at)} row(s) ({shown}{more})")]
+
+
+def check_outcomes(
+    outcomes: pd.DataFrame, query_ids: pd.Index, models: Sequence[str]
+) -> list[Problem]:
+    """Every problem with the long outcome table against its queries and models."""
+    missing = [c for c in ("query_id", "model", "quality", "cost_usd") if c not in outcomes.columns]
+    if missing:
+        return [Problem(f"outcomes: {name}", "the column is missing") for name in missing]
+    if outcomes.empty:
+        return [Problem("outcomes", "there are no outcomes")]
+    known = ("query_id", "model", "quality", "cost_usd", *EXTRA_OUTCOMES)
+    problems = [
+        Problem(f"outcomes: {name}", "is not a column of an eval set")
+        for name in outcomes.columns
+        if name not in known
+    ]
+    ids, names = outcomes["query_id"], outcomes["model"]
+    problems += _rows("outcomes: query_id", "is not among the queries", ids, ~ids.isin(query_ids))
+    problems += _rows("outcomes: model", "is not in evalset.yaml", names, ~names.isin(models))
+    twice = outcomes.duplicated(["query_id", "model"])
+    problems += _rows("outcomes", "query and model occur more than once", ids, twice)
+    problems += _range("outcomes: quality", outcomes["quality"], 0.0, 1.0)
+    for name in ("cost_usd", *EXTRA_OUTCOMES):
+        if name in outcomes.columns:
+            problems += _range(f"outcomes: {name}", outcomes[name], 0.0, np.inf)
+    return problems
+
+
+def matrix_problems(
+    n: int, models: Sequence[str], matrices: Mapping[str, FloatArray]
+) -> list[Problem]:
+    """Every problem with the (n, m) matrices that are to be saved."""
+    found = (model_id_problem(model, f"models[{i}]") for i, model in enumerate(models))
+    problems = [problem for problem in found if problem is not None]
+    if not models or len(set(models)) < len(models):
+        problems.append(Problem("models", "must be at least one, each named once"))
+    for name, matrix in matrices.items():
+        high = 1.0 if name == "quality" else np.inf
+        if name not in ("quality", "cost_usd", *EXTRA_OUTCOMES):
+            problems.append(Problem(name, "is not a column of an eval set"))
+        elif matrix.shape != (n, len(models)):
+            problems.append(Problem(name, f"must be {(n, len(models))}, got {matrix.shape}"))
+        elif np.any((matrix < 0) | (matrix > high) | np.isinf(matrix)):
+            problems.append(Problem(name, f"has values outside [0, {high:g}]"))
+    if not problems and np.isnan(matrices["quality"]).all():
+        problems.append(Problem("quality", "there are no outcomes"))
+    return problems
+
+
+def outcome_matrix(
+    outcomes: pd.DataFrame, query_ids: pd.Index, models: Sequence[str], column: str
+) -> FloatArray:
+    """(n, m) read-only values of one outcome column, NaN where there is no row."""
+    matrix = np.full((len(query_ids), len(models)), np.nan)
+    rows = query_ids.get_indexer(pd.Index(outcomes["query_id"]))
+    columns = pd.Index(models).get_indexer(pd.Index(outcomes["model"]))
+    matrix[rows, columns] = outcomes[column].to_numpy(dtype=float, na_value=np.nan)
+    matrix.setflags(write=False)
+    return matrix
+
+
+def outcome_rows(
+    query_ids: pd.Series, models: Sequence[str], matrices: Mapping[str, FloatArray]
+) -> pd.DataFrame:
+    """Long rows (query_id, model, quality, cost_usd, ...) for every known outcome or cost."""
+    known = ~(np.isnan(matrices["quality"]) & np.isnan(matrices["cost_usd"]))
+    rows, columns = np.nonzero(known)
+    content: dict[str, object] = {
+        "query_id": query_ids.to_numpy()[rows],
+        "model": np.asarray(models, dtype=object)[columns],
+    }
+    content |= {name: np.asarray(matrix)[rows, columns] for name, matrix in matrices.items()}
+    return pd.DataFrame(content)
