@@ -1,0 +1,225 @@
+"""Quality, cost and misroute of the router for EVERY tau, exactly, from one sort.
+
+For one query with models in order of preference, the choice at tau is the first model with
+s_i <= tau. So model i is chosen exactly for tau in [s_i, min_{j<i} s_j), and the model of least
+shortfall also for everything below. Each hand-over is one breakpoint with the change it makes;
+sorting all breakpoints and summing the changes gives the whole curve.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hydra_core.routing.matcher import choose, preference
+from hydra_core.types import FloatArray, IntArray
+
+__all__ = ["Frontier", "FrontierPoint", "frontier", "shares"]
+
+_ROWS_PER_CHUNK = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierPoint:
+    """The router's totals at one tau: means per query; misroute is a fraction of all queries."""
+
+    tau: float
+    quality: float
+    mean_cost_usd: float
+    misroute: float
+
+
+@dataclass(frozen=True, slots=True)
+class Frontier:
+    """The exact step curve over tau.
+
+    Attributes:
+        tau: (b,) ascending, tau[0] = 0; the values of row i hold for tau in [tau[i], tau[i+1]).
+        quality: (b,) mean quality in [0, 1].
+        mean_cost_usd: (b,) mean cost per query in USD.
+        misroute: (b,) fraction of queries a cheaper-ranked model resolved as well.
+    """
+
+    tau: FloatArray
+    quality: FloatArray
+    mean_cost_usd: FloatArray
+    misroute: FloatArray
+
+    def row(self, tau: float) -> int:
+        """The row that holds at this tau (>= 0)."""
+        return max(int(np.searchsorted(self.tau, tau, side="right")) - 1, 0)
+
+    def at(self, tau: float) -> FrontierPoint:
+        """The router's totals at this tau."""
+        i = self.row(tau)
+        return FrontierPoint(
+            tau=tau,
+            quality=float(self.quality[i]),
+            mean_cost_usd=float(self.mean_cost_usd[i]),
+            misroute=float(self.misroute[i]),
+        )
+
+    def simplified(self, points: int) -> IntArray:
+        """Rows to draw: at most about `points`, evenly along the curve, both ends and the best.
+
+        Along the curve means by arc length in (cost, quality) scaled to their ranges, so that no
+        visible stretch is skipped. For drawing only; every figure uses the full curve.
+        """
+        if self.tau.size <= points:
+            return np.arange(self.tau.size)
+        scaled = [
+            np.diff(values) / (np.ptp(values) or 1.0)
+            for values in (self.mean_cost_usd, self.quality)
+        ]
+        length = np.concatenate([[0.0], np.cumsum(np.abs(scaled[0]) + np.abs(scaled[1]))])
+        wanted = np.linspace(0.0, length[-1], points)
+        rows = np.searchsorted(length, wanted).clip(max=self.tau.size - 1)
+        best = int(self.quality.argmax())
+        return np.unique(np.concatenate([rows, [0, best, self.tau.size - 1]]))
+
+
+def frontier(
+    shortfalls: FloatArray,
+    cost: FloatArray,
+    quality: FloatArray,
+    cost_usd: FloatArray,
+    *,
+    resolved_at: float = 0.5,
+) -> Frontier:
+    """The exact frontier of one policy over one replayed set.
+
+    Args:
+        shortfalls: (n, m) weighted shortfalls, >= 0.
+        cost: (m,) what orders the models (list price or mean realised cost).
+        quality: (n, m) outcomes in [0, 1].
+        cost_usd: (n, m) realised cost in USD.
+        resolved_at: Quality from which a query counts as resolved (for misroute).
+
+    Returns:
+        Frontier with one row per distinct breakpoint.
+
+    Raises:
+        ValueError: Empty input, shapes that differ, or NaN.
+    """
+    shortfalls, quality, cost_usd = (
+        np.asarray(values, dtype=np.float64) for values in (shortfalls, quality, cost_usd)
+    )
+    _check(shortfalls, quality, cost_usd)
+    n = shortfalls.shape[0]
+    start = np.zeros(3)
+    taus: list[FloatArray] = []
+    steps: list[FloatArray] = []
+    static_order = preference(shortfalls[:1], cost) if np.unique(cost).size == len(cost) else None
+    for begin in range(0, n, _ROWS_PER_CHUNK):
+        part = slice(begin, begin + _ROWS_PER_CHUNK)
+        order = preference(shortfalls[part], cost) if static_order is None else static_order
+        base, tau, step = _breakpoints(
+            _ranked(shortfalls[part], order),
+            _ranked(quality[part], order),
+            _ranked(cost_usd[part], order),
+            _cheaper_resolved(quality[part], cost, order, resolved_at),
+        )
+        start += base
+        taus.append(tau)
+        steps.append(step)
+    return _accumulate(start, np.concatenate(taus), np.concatenate(steps, axis=1), n)
+
+
+def shares(shortfalls: FloatArray, cost: FloatArray, taus: FloatArray) -> FloatArray:
+    """Traffic share of every model at each of a few taus: (t, m), rows sum to 1."""
+    m = shortfalls.shape[1]
+    counts = [np.bincount(choose(shortfalls, cost, float(tau)), minlength=m) for tau in taus]
+    return np.asarray(counts, dtype=np.float64) / max(shortfalls.shape[0], 1)
+
+
+def _check(shortfalls: FloatArray, quality: FloatArray, cost_usd: FloatArray) -> None:
+    if shortfalls.ndim != 2 or 0 in shortfalls.shape:
+        raise ValueError(
+            f"a frontier needs at least one query and one model, got {shortfalls.shape}"
+        )
+    if not shortfalls.shape == quality.shape == cost_usd.shape:
+        raise ValueError(
+            f"shortfalls {shortfalls.shape}, quality {quality.shape} and cost_usd "
+            f"{cost_usd.shape} must have the same shape (queries, models)"
+        )
+    for name, values in (
+        ("shortfalls", shortfalls),
+        ("quality", quality),
+        ("cost_usd", cost_usd),
+    ):
+        if not np.isfinite(values).all():
+            raise ValueError(f"{name} must be finite numbers, found NaN or infinity")
+
+
+def _ranked(values: FloatArray, order: IntArray) -> FloatArray:
+    return values[:, order] if order.ndim == 1 else np.take_along_axis(values, order, 1)
+
+
+def _cheaper_resolved(
+    quality: FloatArray, cost: FloatArray, order: IntArray, resolved_at: float
+) -> FloatArray:
+    """(n, m) in preference order: 1 where a model of strictly lower cost resolved the query."""
+    cost = np.asarray(cost, dtype=np.float64)
+    resolved = _ranked(quality, order) >= resolved_at
+    ranked_cost = cost[order]
+    before = np.zeros(resolved.shape, dtype=bool)
+    np.logical_or.accumulate(resolved[:, :-1], axis=1, out=before[:, 1:])
+    if order.ndim == 2 or np.unique(cost).size < cost.size:
+        return _strictly_cheaper(resolved, np.broadcast_to(ranked_cost, resolved.shape))
+    return before.astype(np.float64)
+
+
+def _strictly_cheaper(resolved: np.ndarray, ranked_cost: FloatArray) -> FloatArray:
+    """As `_cheaper_resolved`, where several models cost the same: equals do not count."""
+    result = np.zeros(resolved.shape)
+    for i in range(1, resolved.shape[1]):
+        cheaper = ranked_cost[:, :i] < ranked_cost[:, i : i + 1]
+        result[:, i] = (resolved[:, :i] & cheaper).any(axis=1)
+    return result
+
+
+def _breakpoints(
+    ranked: FloatArray, *values: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Start totals (3,), breakpoints (b,) and the change of each value there (3, b).
+
+    A strict prefix minimum of the ranked shortfalls is a record; only records are ever chosen,
+    and record i hands over to the record before it (cheaper) at tau = that record's shortfall.
+    """
+    n, m = ranked.shape
+    least = np.minimum.accumulate(ranked, axis=1)
+    record = np.empty((n, m), dtype=bool)
+    record[:, 0] = True
+    np.less(ranked[:, 1:], least[:, :-1], out=record[:, 1:])
+    rows, columns = np.nonzero(record)
+    last = np.empty(rows.size, dtype=bool)
+    last[-1] = True
+    np.not_equal(rows[1:], rows[:-1], out=last[:-1])
+    flat = rows * m + columns
+    chosen = [value.reshape(-1)[flat] for value in values]
+    base = np.asarray([value[last].sum() for value in chosen])
+    handover = ~last[:-1]
+    tau = ranked.reshape(-1)[flat[:-1][handover]]
+    step = np.stack([(value[:-1] - value[1:])[handover] for value in chosen])
+    return base, tau, step
+
+
+def _accumulate(start: FloatArray, tau: FloatArray, step: FloatArray, n: int) -> Frontier:
+    """Sort the breakpoints, sum the changes, keep the last row of each distinct tau."""
+    order = np.argsort(tau)
+    tau = np.concatenate([[0.0], np.maximum(tau[order], 0.0)])
+    keep = np.append(tau[1:] != tau[:-1], True)
+    columns = []
+    for first, change in zip(start, step, strict=True):
+        total = np.empty(tau.size)
+        total[0] = first
+        np.take(change, order, out=total[1:])
+        np.cumsum(total, out=total)
+        columns.append(_frozen(total[keep] / n))
+    return Frontier(_frozen(tau[keep]), *columns)
+
+
+def _frozen(values: FloatArray) -> FloatArray:
+    values.setflags(write=False)
+    return values

@@ -1,0 +1,164 @@
+"""Intervals and paired tests for rates, means, ratios and differences (paper appendix
+"Statistical Significance on SWE-Bench Verified").
+
+All intervals are two-sided 95 % unless a level is given. Queries that share a cluster
+(translations of one task, turns of one conversation) are not independent; where `clusters` is
+given, variances are summed over clusters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from hydra_core.types import FloatArray, IntArray
+
+__all__ = [
+    "Interval",
+    "McNemar",
+    "influence_interval",
+    "mcnemar",
+    "mean_interval",
+    "paired_bootstrap",
+    "ratio_interval",
+    "wilson",
+]
+
+_EXACT_BELOW = 25
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A point estimate with its lower and upper bound, all in the estimate's unit."""
+
+    value: float
+    lo: float
+    hi: float
+
+    def scaled(self, factor: float, offset: float = 0.0) -> Interval:
+        """`offset + factor * x` for all three; bounds stay in order."""
+        ends = sorted((offset + factor * self.lo, offset + factor * self.hi))
+        return Interval(offset + factor * self.value, ends[0], ends[1])
+
+
+@dataclass(frozen=True, slots=True)
+class McNemar:
+    """Paired test of two yes/no outcomes: only_a and only_b count the queries they differ on."""
+
+    only_a: int
+    only_b: int
+    p_value: float
+    exact: bool
+
+
+def wilson(successes: float, n: int, level: float = 0.95) -> Interval:
+    """Wilson score interval of a rate.
+
+    Args:
+        successes: Number resolved, 0 <= successes <= n.
+        n: Number of queries, >= 1.
+        level: Confidence level.
+    """
+    if n < 1 or not 0 <= successes <= n:
+        raise ValueError(f"need 0 <= successes <= n and n >= 1, got {successes} of {n}")
+    z = float(stats.norm.ppf(0.5 + level / 2))
+    rate = successes / n
+    centre = (rate + z * z / (2 * n)) / (1 + z * z / n)
+    half = z * np.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+    return Interval(rate, max(centre - half, 0.0), min(centre + half, 1.0))
+
+
+def mcnemar(a: FloatArray, b: FloatArray) -> McNemar:
+    """McNemar's paired test of two policies on the same queries.
+
+    Chi-square with continuity correction; exact binomial when fewer than 25 queries differ.
+
+    Args:
+        a: (n,) resolved or not.
+        b: (n,) resolved or not, same queries.
+    """
+    a, b = np.asarray(a) > 0.5, np.asarray(b) > 0.5
+    only_a, only_b = int((a & ~b).sum()), int((b & ~a).sum())
+    differing = only_a + only_b
+    if differing < _EXACT_BELOW:
+        p = 1.0 if differing == 0 else float(stats.binomtest(only_a, differing).pvalue)
+        return McNemar(only_a, only_b, p, exact=True)
+    statistic = max(abs(only_a - only_b) - 1, 0) ** 2 / differing
+    return McNemar(only_a, only_b, float(stats.chi2.sf(statistic, df=1)), exact=False)
+
+
+def influence_interval(
+    value: float, influence: FloatArray, clusters: IntArray | None = None, level: float = 0.95
+) -> Interval:
+    """Interval of an estimate from its influence values (delta method).
+
+    Args:
+        value: The estimate.
+        influence: (n,) each query's influence; their mean is 0 up to rounding.
+        clusters: (n,) cluster number per query, or None when all are independent.
+        level: Confidence level.
+    """
+    sums = influence if clusters is None else np.bincount(clusters, weights=influence)
+    count = sums.size
+    if count < 2:
+        return Interval(value, float("-inf"), float("inf"))
+    variance = count / (count - 1) * float(sums @ sums) / influence.size**2
+    half = float(stats.t.ppf(0.5 + level / 2, count - 1)) * np.sqrt(variance)
+    return Interval(value, value - half, value + half)
+
+
+def mean_interval(
+    values: FloatArray, clusters: IntArray | None = None, level: float = 0.95
+) -> Interval:
+    """Interval of a mean of (n,) values."""
+    mean = float(values.mean())
+    return influence_interval(mean, values - mean, clusters, level)
+
+
+def ratio_interval(
+    above: FloatArray, below: FloatArray, clusters: IntArray | None = None, level: float = 0.95
+) -> Interval:
+    """Interval of mean(above) / mean(below), paired by query (delta method).
+
+    Args:
+        above: (n,) numerator.
+        below: (n,) denominator, mean != 0.
+    """
+    base = float(below.mean())
+    if base == 0.0:
+        return Interval(float("nan"), float("nan"), float("nan"))
+    ratio = float(above.mean()) / base
+    return influence_interval(ratio, (above - ratio * below) / base, clusters, level)
+
+
+def paired_bootstrap(
+    columns: FloatArray,
+    statistic: object,
+    *,
+    rng: np.random.Generator,
+    resamples: int = 10_000,
+    level: float = 0.95,
+) -> Interval:
+    """Percentile bootstrap of a statistic of column means; whole queries are resampled.
+
+    Args:
+        columns: (n, c) per-query values, e.g. router cost and baseline cost.
+        statistic: Callable of (r, c) means -> (r,) values.
+        rng: Source of chance.
+        resamples: Number of resamples (the paper: 10,000).
+        level: Confidence level.
+    """
+    if not callable(statistic):
+        raise TypeError("statistic must be callable")
+    n = columns.shape[0]
+    values = np.empty(resamples)
+    chunk = max(1, min(resamples, 4_000_000 // max(n, 1)))
+    for begin in range(0, resamples, chunk):
+        size = min(chunk, resamples - begin)
+        counts = rng.multinomial(n, np.full(n, 1 / n), size=size)
+        values[begin : begin + size] = statistic(counts @ columns / n)
+    lo, hi = np.quantile(values, [0.5 - level / 2, 0.5 + level / 2])
+    point = float(np.asarray(statistic(columns.mean(axis=0, keepdims=True)))[0])
+    return Interval(point, float(lo), float(hi))

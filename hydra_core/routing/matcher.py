@@ -1,0 +1,106 @@
+"""The one decision rule: shortfall, eligible set, cheapest (paper section "Shortfall Matching").
+
+Router and replay both call these functions; nothing else in the project decides a route.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hydra_core.types import FloatArray, IntArray
+
+__all__ = ["choose", "preference", "shortfall"]
+
+
+def shortfall(
+    requirements: FloatArray, capabilities: FloatArray, weights: FloatArray
+) -> FloatArray:
+    """Weighted shortfall of every model for every query (Eq. 6).
+
+    Surplus on one dimension never compensates a deficit on another.
+
+    Args:
+        requirements: (n, K) predicted requirements in [0, 1].
+        capabilities: (m, K) model capabilities in [0, 1].
+        weights: (K,) band-compensated weights w~ (Eq. 4), >= 0.
+
+    Returns:
+        (n, m) shortfalls >= 0.
+
+    Raises:
+        ValueError: Shapes do not fit, or a value is not finite.
+    """
+    requirements = np.asarray(requirements, dtype=np.float64)
+    capabilities = np.asarray(capabilities, dtype=np.float64)
+    weights = np.asarray(weights, dtype=np.float64)
+    dimensions = weights.shape[0]
+    if requirements.shape[1:] != (dimensions,) or capabilities.shape[1:] != (dimensions,):
+        raise ValueError(
+            f"requirements {requirements.shape} and capabilities {capabilities.shape} must both "
+            f"have {dimensions} columns, one per weight"
+        )
+    for name, values in (("requirements", requirements), ("capabilities", capabilities)):
+        if not np.isfinite(values).all():
+            raise ValueError(f"{name} must be finite numbers, found NaN or infinity")
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ValueError(f"weights must be finite and >= 0, got {weights.tolist()}")
+    result = np.zeros((requirements.shape[0], capabilities.shape[0]))
+    deficit = np.empty_like(result)
+    for k in range(dimensions):  # K is small; one (n, m) buffer instead of an (n, m, K) array
+        np.subtract.outer(requirements[:, k], capabilities[:, k], out=deficit)
+        np.maximum(deficit, 0.0, out=deficit)
+        deficit *= weights[k]
+        result += deficit
+    return result
+
+
+def preference(shortfalls: FloatArray, cost: FloatArray) -> IntArray:
+    """Models from most to least preferred per query, before tau is looked at.
+
+    Cheapest first; equal cost: smaller shortfall, then catalog order. For any tau the route is
+    the first eligible model of this order, and the first of least shortfall if none is.
+
+    Args:
+        shortfalls: (n, m).
+        cost: (m,) what orders the models.
+
+    Returns:
+        (m,) when all costs differ (the same order for every query), else (n, m).
+    """
+    cost = np.asarray(cost, dtype=np.float64)
+    if not np.isfinite(cost).all():
+        raise ValueError(f"cost must be finite numbers, got {cost.tolist()}")
+    if np.unique(cost).size == cost.size:
+        return np.argsort(cost, kind="stable")
+    index = np.broadcast_to(np.arange(cost.size), shortfalls.shape)
+    return np.lexsort((index, shortfalls, np.broadcast_to(cost, shortfalls.shape)), axis=1)
+
+
+def choose(shortfalls: FloatArray, cost: FloatArray, tau: float) -> IntArray:
+    """The route of every query: the cheapest model with shortfall <= tau (Algorithm 2).
+
+    Nobody eligible: the model of least shortfall (fail open), the cheapest of several.
+
+    Args:
+        shortfalls: (n, m) with m >= 1.
+        cost: (m,) what orders the models.
+        tau: Largest acceptable shortfall.
+
+    Returns:
+        (n,) index of the chosen model.
+
+    Raises:
+        ValueError: A shortfall, cost or tau is NaN, or there is no model.
+    """
+    shortfalls = np.asarray(shortfalls, dtype=np.float64)
+    if shortfalls.ndim != 2 or shortfalls.shape[1] == 0:
+        raise ValueError(f"shortfalls must be (n, m) with m >= 1, got {shortfalls.shape}")
+    if np.isnan(shortfalls).any() or np.isnan(tau):
+        raise ValueError("shortfalls and tau must not be NaN")
+    order = preference(shortfalls, cost)
+    ranked = shortfalls[:, order] if order.ndim == 1 else np.take_along_axis(shortfalls, order, 1)
+    eligible = ranked <= tau
+    position = np.where(eligible.any(axis=1), eligible.argmax(axis=1), ranked.argmin(axis=1))
+    if order.ndim == 1:
+        return order[position]
+    return np.take_along_axis(order, position[:, None], 1)[:, 0]
