@@ -163,7 +163,11 @@ _CODE = _any(
 )
 
 #: Without one of these there is no code, and the search above can be spared.
-_CODE_HINT = _any(r"[`(){};=<>&|:~\[#]", r"\b(?:FROM|INTO|TABLE|SET)\b", r"^\s{0,12}(?:import|from|using|use|package|require) ")
+_CODE_HINT = _any(
+    r"[`(){};=<>&|:~\[#]",
+    r"\b(?:FROM|INTO|TABLE|SET)\b",
+    r"^\s{0,12}(?:import|from|using|use|package|require) ",
+)
 
 #: Letters of each script are worth this many English letters (measured on parallel texts).
 _SCRIPTS = (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hydra_core.predictor.signals import signal_prefix, signals
 
 ERRORS = [
-    "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>",
+    'Traceback (most recent call last):\n  File "a.py", line 3, in <module>',
     "it dies with KeyError: 'id'",
     "    at Object.run (/srv/app/index.js:12:9)",
     "El proceso termina con exit code 137",
@@ -97,7 +97,7 @@ CODE = [
     "SELECT name FROM users を速くして",
     "const x = 3;",
     "#include <stdio.h>",
-    "<div class=\"a\">ciao</div>",
+    '<div class="a">ciao</div>',
     "import os",
     "ما معنى x => x + 1",
 ]
@@ -157,7 +157,18 @@ def test_prose_is_no_code(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "   ", "fix it", "继续", "続けてください", "계속해 주세요", "ทำต่อเลย", "استمر", "дальше", "🙂🙂"],
+    [
+        "",
+        "   ",
+        "fix it",
+        "继续",
+        "続けてください",
+        "계속해 주세요",
+        "ทำต่อเลย",
+        "استمر",
+        "дальше",
+        "🙂🙂",
+    ],
 )
 def test_a_few_words_are_short_in_every_script(text: str) -> None:
     assert signals(text).short
