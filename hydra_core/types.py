@@ -14,6 +14,7 @@ __all__ = [
     "DIMENSIONS",
     "Band",
     "Benchmark",
+    "BoolArray",
     "Catalog",
     "CostBasis",
     "FloatArray",
@@ -28,6 +29,7 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
+BoolArray = npt.NDArray[np.bool_]
 
 #: The paper's four dimensions. K is data, not code: a catalog may have others.
 DIMENSIONS = ("reasoning", "code_generation", "debugging", "tool_use")

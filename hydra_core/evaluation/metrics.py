@@ -14,7 +14,7 @@ from hydra_core.evaluation.significance import (
     ratio_interval,
     wilson,
 )
-from hydra_core.types import FloatArray, IntArray
+from hydra_core.types import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "RESOLVED_AT",
@@ -82,7 +82,8 @@ def oracle_choice(data: ReplayData) -> IntArray:
     A query nobody resolves goes to the cheapest of those with the highest quality.
     """
     best = data.quality >= data.quality.max(axis=1, keepdims=True)
-    return np.where(best, data.cost_usd, np.inf).argmin(axis=1)
+    choice: IntArray = np.where(best, data.cost_usd, np.inf).argmin(axis=1)
+    return choice
 
 
 def costliest(data: ReplayData) -> str:
@@ -90,11 +91,10 @@ def costliest(data: ReplayData) -> str:
     return data.pool.ids[int(data.cost_usd.mean(axis=0).argmax())]
 
 
-def misrouted(data: ReplayData, choice: IntArray) -> np.ndarray:
+def misrouted(data: ReplayData, choice: IntArray) -> BoolArray:
     """(n,) True where a model of lower static cost than the chosen one resolved the query."""
     cheaper = data.pool.cost[None, :] < data.pool.cost[choice][:, None]
-    result: np.ndarray = (cheaper & (data.quality >= RESOLVED_AT)).any(axis=1)
-    return result
+    return np.any(cheaper & (data.quality >= RESOLVED_AT), axis=1)
 
 
 def evaluate_choice(

@@ -8,6 +8,7 @@ given, variances are summed over clusters.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,8 +80,8 @@ def mcnemar(a: FloatArray, b: FloatArray) -> McNemar:
         a: (n,) resolved or not.
         b: (n,) resolved or not, same queries.
     """
-    a, b = np.asarray(a) > 0.5, np.asarray(b) > 0.5
-    only_a, only_b = int((a & ~b).sum()), int((b & ~a).sum())
+    has_a, has_b = np.asarray(a) > 0.5, np.asarray(b) > 0.5
+    only_a, only_b = int((has_a & ~has_b).sum()), int((has_b & ~has_a).sum())
     differing = only_a + only_b
     if differing < _EXACT_BELOW:
         p = 1.0 if differing == 0 else float(stats.binomtest(only_a, differing).pvalue)
@@ -135,7 +136,7 @@ def ratio_interval(
 
 def paired_bootstrap(
     columns: FloatArray,
-    statistic: object,
+    statistic: Callable[[FloatArray], FloatArray],
     *,
     rng: np.random.Generator,
     resamples: int = 10_000,
@@ -150,8 +151,6 @@ def paired_bootstrap(
         resamples: Number of resamples (the paper: 10,000).
         level: Confidence level.
     """
-    if not callable(statistic):
-        raise TypeError("statistic must be callable")
     n = columns.shape[0]
     values = np.empty(resamples)
     chunk = max(1, min(resamples, 4_000_000 // max(n, 1)))
@@ -160,5 +159,5 @@ def paired_bootstrap(
         counts = rng.multinomial(n, np.full(n, 1 / n), size=size)
         values[begin : begin + size] = statistic(counts @ columns / n)
     lo, hi = np.quantile(values, [0.5 - level / 2, 0.5 + level / 2])
-    point = float(np.asarray(statistic(columns.mean(axis=0, keepdims=True)))[0])
+    point = float(statistic(columns.mean(axis=0, keepdims=True))[0])
     return Interval(point, float(lo), float(hi))

@@ -118,9 +118,7 @@ def verdict(data: ReplayData, choice: IntArray) -> Verdict:
     return Verdict(label, delta, interval, mix, text)
 
 
-def _influence(
-    data: ReplayData, quality: FloatArray, cost: FloatArray, mix: Mix
-) -> FloatArray:
+def _influence(data: ReplayData, quality: FloatArray, cost: FloatArray, mix: Mix) -> FloatArray:
     """(n,) influence values of Q - [Qa + (C - Ca) / (Cb - Ca) (Qb - Qa)]."""
     a, b, share = mix.cheap.index, mix.strong.index, mix.strong_share
     mixed_quality = (1 - share) * data.quality[:, a] + share * data.quality[:, b]
