@@ -130,7 +130,8 @@ def shares(shortfalls: FloatArray, cost: FloatArray, taus: FloatArray) -> FloatA
     """Traffic share of every model at each of a few taus: (t, m), rows sum to 1."""
     m = shortfalls.shape[1]
     counts = [np.bincount(choose(shortfalls, cost, float(tau)), minlength=m) for tau in taus]
-    return np.asarray(counts, dtype=np.float64) / max(shortfalls.shape[0], 1)
+    result: FloatArray = np.asarray(counts, dtype=np.float64) / max(shortfalls.shape[0], 1)
+    return result
 
 
 def _check(shortfalls: FloatArray, quality: FloatArray, cost_usd: FloatArray) -> None:

@@ -94,7 +94,8 @@ def costliest(data: ReplayData) -> str:
 def misrouted(data: ReplayData, choice: IntArray) -> BoolArray:
     """(n,) True where a model of lower static cost than the chosen one resolved the query."""
     cheaper = data.pool.cost[None, :] < data.pool.cost[choice][:, None]
-    return np.any(cheaper & (data.quality >= RESOLVED_AT), axis=1)
+    wrong: BoolArray = np.any(cheaper & (data.quality >= RESOLVED_AT), axis=1)
+    return wrong
 
 
 def evaluate_choice(

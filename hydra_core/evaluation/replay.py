@@ -83,8 +83,8 @@ def align(evalset: EvalSet, requirements: FloatArray, pool: Pool) -> ReplayData:
     if not kept:
         raise MismatchError(
             f"eval set '{evalset.name}' has no outcomes for any model of this catalog: it has "
-            f"{', '.join(evalset.models)}; the catalog has {', '.join(pool.ids)}. Rename the models "
-            "in one of them, or choose another eval set"
+            f"{', '.join(evalset.models)}; the catalog has {', '.join(pool.ids)}. Rename the "
+            "models in one of them, or choose another eval set"
         )
     columns = [known[pool.ids[i]] for i in kept]
     quality, cost_usd = evalset.quality[:, columns], evalset.cost_usd[:, columns]

@@ -101,6 +101,9 @@ def choose(shortfalls: FloatArray, cost: FloatArray, tau: float) -> IntArray:
     ranked = shortfalls[:, order] if order.ndim == 1 else np.take_along_axis(shortfalls, order, 1)
     eligible = ranked <= tau
     position = np.where(eligible.any(axis=1), eligible.argmax(axis=1), ranked.argmin(axis=1))
-    if order.ndim == 1:
-        return order[position]
-    return np.take_along_axis(order, position[:, None], 1)[:, 0]
+    chosen: IntArray = (
+        order[position]
+        if order.ndim == 1
+        else np.take_along_axis(order, position[:, None], 1)[:, 0]
+    )
+    return chosen
