@@ -1,0 +1,262 @@
+"""`bundle.yaml`: what a predictor bundle says of itself, read with every check.
+
+Only plain YAML is taken: no tags, no anchors or aliases, no duplicate keys, at most 1 MB. All
+problems are collected and raised together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from math import isfinite
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.events import AliasEvent, CollectionStartEvent, NodeEvent, ScalarEvent
+
+from hydra_core.errors import BundleError, Problem
+from hydra_core.types import Band
+
+__all__ = ["MANIFEST", "SCHEMA", "Curve", "Manifest", "parse_manifest"]
+
+SCHEMA = "hydra.predictor/v1"
+MANIFEST = "bundle.yaml"
+#: The form of the signal prefix; a bundle trained on another form cannot be scored here.
+SIGNALS_FORM = 1
+MAX_BYTES = 1_000_000
+_MAX_DEPTH = 12
+_MAX_TOKENS = (8, 8192)
+_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(?:/[A-Za-z0-9][A-Za-z0-9._-]{0,99}){0,4}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_REQUIRED = (
+    ("schema", "name", "version", "encoder", "dimensions", "bands", "max_tokens", "model")
+    + ("tokenizer", "fingerprint", "files", "training", "quality")
+)  # fmt: skip
+_OPTIONAL = ("input", "calibration")
+Yaml = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A monotone piecewise-linear recalibration of one dimension, clipped to [0, 1].
+
+    Attributes:
+        x: (p,) raw scores, strictly ascending, p >= 2.
+        y: (p,) recalibrated scores, not descending. An affine map a*x + b is the two knots
+            x = (0, 1), y = (b, a + b).
+    """
+
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A `bundle.yaml` that passed every check; the fields are those of `Bundle`."""
+
+    name: str
+    version: str
+    encoder: Yaml
+    dimensions: tuple[str, ...]
+    bands: tuple[Band, ...]
+    max_tokens: int
+    model: str
+    tokenizer: str
+    before: str
+    calibration: tuple[Curve, ...] | None
+    fingerprint: str
+    files: Mapping[str, str]
+    training: Yaml
+    quality: Yaml
+
+
+class _Problems(list[Problem]):
+    def say(self, place: str, message: str, remedy: str = "") -> None:
+        self.append(Problem(place, message, remedy))
+
+
+def _refuse_tricks(yaml: YAML, text: str) -> Problem | None:
+    """The first tag, anchor, alias or over-deep nesting in `text`, before anything is built."""
+    depth = 0
+    for event in yaml.parse(StringIO(text)):
+        place = f"line {event.start_mark.line + 1}"
+        if isinstance(event, AliasEvent) or (isinstance(event, NodeEvent) and event.anchor):
+            return Problem(place, "anchors and aliases are not allowed", "write the value out")
+        if isinstance(event, (ScalarEvent, CollectionStartEvent)) and event.tag:
+            return Problem(place, f"the tag {event.tag} is not allowed", "use plain YAML values")
+        starts = isinstance(event, CollectionStartEvent)
+        depth += starts - (type(event).__name__ in {"MappingEndEvent", "SequenceEndEvent"})
+        if depth > _MAX_DEPTH:
+            return Problem(place, f"nested deeper than {_MAX_DEPTH} levels")
+    return None
+
+
+def _read_yaml(text: str, source: str) -> Yaml:
+    yaml = YAML(typ="safe", pure=True)
+    try:
+        trick = _refuse_tricks(yaml, text)
+        data = None if trick else YAML(typ="safe", pure=True).load(text)
+    except (YAMLError, ValueError, RecursionError) as error:
+        first = str(error).strip().splitlines() or [type(error).__name__]
+        raise BundleError(source, [Problem("", f"is not valid YAML: {first[0]}")]) from error
+    if trick:
+        raise BundleError(source, [trick])
+    if not isinstance(data, dict):
+        raise BundleError(source, [Problem("", f"must be a mapping with schema: {SCHEMA}")])
+    return {str(key): value for key, value in data.items()}
+
+
+def _text(data: Yaml, key: str, problems: _Problems) -> str:
+    value = data.get(key)
+    if isinstance(value, str) and value.strip():
+        return value
+    if key in data:
+        problems.say(key, f"must be text, got {value!r:.80}", "put it in quotes")
+    return ""
+
+
+def _mapping(data: Yaml, key: str, problems: _Problems) -> Yaml:
+    value = data.get(key, {})
+    if isinstance(value, dict):
+        return {str(name): item for name, item in value.items()}
+    problems.say(key, f"must be a mapping, got {value!r:.80}")
+    return {}
+
+
+def _numbers(value: object) -> tuple[float, ...] | None:
+    """`value` as finite floats, or None when it is anything else."""
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        return None
+    fine = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in value)
+    numbers = tuple(float(v) for v in value) if fine else ()
+    return numbers if fine and all(isfinite(v) for v in numbers) else None
+
+
+def _dimensions(data: Yaml, problems: _Problems) -> tuple[str, ...]:
+    value = data.get("dimensions")
+    names = tuple(value) if isinstance(value, list) else ()
+    unique = len(set(map(str, names))) == len(names)
+    if not names or not unique or not all(isinstance(name, str) and name for name in names):
+        if "dimensions" in data:
+            problems.say("dimensions", f"must be a list of different names, got {value!r:.80}")
+        return ()
+    return names
+
+
+def _bands(data: Yaml, dimensions: tuple[str, ...], problems: _Problems) -> tuple[Band, ...]:
+    given = _mapping(data, "bands", problems)
+    bands = []
+    for name in dimensions:
+        ends = _numbers(given.get(name))
+        if ends is None or len(ends) != 2 or not 0 <= ends[0] < ends[1] <= 1:
+            value = given.get(name)
+            problems.say(f"bands.{name}", f"must be [lo, hi] with 0 <= lo < hi <= 1, got {value!r}")
+        else:
+            bands.append(Band(*ends))
+    for name in given.keys() - set(dimensions):
+        problems.say(f"bands.{name}", "is not one of the bundle's dimensions")
+    return tuple(bands)
+
+
+def _curve(place: str, value: object, problems: _Problems) -> Curve:
+    knots = value if isinstance(value, dict) else {}
+    x, y = _numbers(knots.get("x")), _numbers(knots.get("y"))
+    if x is None or y is None or len(x) != len(y) or not 2 <= len(x) <= 1000:
+        problems.say(place, "must be {x: [...], y: [...]} of equal length, 2 to 1000 numbers each")
+    elif any(b <= a for a, b in zip(x, x[1:], strict=False)):
+        problems.say(f"{place}.x", "must ascend strictly")
+    elif any(b < a for a, b in zip(y, y[1:], strict=False)):
+        problems.say(f"{place}.y", "must not descend: a recalibration keeps the order of scores")
+    else:
+        return Curve(x, y)
+    return Curve((0.0, 1.0), (0.0, 1.0))
+
+
+def _calibration(
+    data: Yaml, dimensions: tuple[str, ...], problems: _Problems
+) -> tuple[Curve, ...] | None:
+    if data.get("calibration") is None:
+        return None
+    given = _mapping(data, "calibration", problems)
+    for name in given.keys() ^ set(dimensions):
+        problems.say(f"calibration.{name}", "must name exactly the bundle's dimensions")
+    return tuple(_curve(f"calibration.{name}", given.get(name), problems) for name in dimensions)
+
+
+def _files(data: Yaml, problems: _Problems) -> Mapping[str, str]:
+    files = _mapping(data, "files", problems)
+    for name, digest in files.items():
+        if not _FILE_NAME.fullmatch(name):
+            problems.say(f"files.{name!r:.120}", "is not a plain relative name inside the bundle")
+        if not isinstance(digest, str) or not _SHA256.fullmatch(digest):
+            problems.say(f"files.{name!r:.120}", f"must be a sha256 in hex, got {digest!r:.80}")
+    for key in ("model", "tokenizer"):
+        if data.get(key) is not None and data[key] not in files:
+            problems.say(key, f"{data[key]!r:.80} is not listed under files", "list its sha256")
+    return {name: str(digest) for name, digest in files.items()}
+
+
+def _max_tokens(data: Yaml, problems: _Problems) -> int:
+    value = data.get("max_tokens")
+    low, high = _MAX_TOKENS
+    if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
+        return value
+    if "max_tokens" in data:
+        problems.say("max_tokens", f"must be a whole number {low} to {high}, got {value!r:.80}")
+    return 0
+
+
+def _before(data: Yaml, problems: _Problems) -> str:
+    given = _mapping(data, "input", problems)
+    form, before = given.get("signals", SIGNALS_FORM), given.get("before", "")
+    if form != SIGNALS_FORM:
+        remedy = "use the HyDRA version the bundle was made with"
+        problems.say("input.signals", f"is form {form!r}, this is form {SIGNALS_FORM}", remedy)
+    if not isinstance(before, str) or len(before) > 200:
+        problems.say("input.before", "must be text of at most 200 characters")
+        return ""
+    return before
+
+
+def _check_keys(data: Yaml, source: str, problems: _Problems) -> None:
+    if data.get("schema") != SCHEMA:
+        found = f"must be {SCHEMA}, got {data.get('schema')!r:.80}"
+        raise BundleError(source, [Problem("schema", found, "this is not a predictor bundle")])
+    for key in _REQUIRED:
+        if data.get(key) is None:
+            problems.say(key, "is missing")
+    for key in data.keys() - {*_REQUIRED, *_OPTIONAL}:
+        problems.say(f"{key!r:.80}", "is not a key of a predictor bundle")
+
+
+def parse_manifest(text: str, source: str = MANIFEST) -> Manifest:
+    """Read and check the text of a `bundle.yaml`.
+
+    Raises:
+        BundleError: With every problem found, each naming its place.
+    """
+    data = _read_yaml(text, source)
+    problems = _Problems()
+    _check_keys(data, source, problems)
+    dimensions = _dimensions(data, problems)
+    manifest = Manifest(
+        name=_text(data, "name", problems),
+        version=_text(data, "version", problems),
+        encoder=_mapping(data, "encoder", problems),
+        dimensions=dimensions,
+        bands=_bands(data, dimensions, problems),
+        max_tokens=_max_tokens(data, problems),
+        model=_text(data, "model", problems),
+        tokenizer=_text(data, "tokenizer", problems),
+        before=_before(data, problems),
+        calibration=_calibration(data, dimensions, problems),
+        fingerprint=_text(data, "fingerprint", problems),
+        files=_files(data, problems),
+        training=_mapping(data, "training", problems),
+        quality=_mapping(data, "quality", problems),
+    )
+    if problems:
+        raise BundleError(source, problems)
+    return manifest
