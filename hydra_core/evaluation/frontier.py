@@ -123,7 +123,7 @@ def frontier(
         start += base
         taus.append(tau)
         steps.append(step)
-    return _accumulate(start, np.concatenate(taus), np.concatenate(steps, axis=1), n)
+    return _accumulate(start, np.concatenate(taus), np.concatenate(steps), n)
 
 
 def shares(shortfalls: FloatArray, cost: FloatArray, taus: FloatArray) -> FloatArray:
@@ -183,7 +183,7 @@ def _strictly_cheaper(resolved: np.ndarray, ranked_cost: FloatArray) -> FloatArr
 def _breakpoints(
     ranked: FloatArray, *values: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Start totals (3,), breakpoints (b,) and the change of each value there (3, b).
+    """Start totals (3,), breakpoints (b,) and the change of each value there (b, 3).
 
     A strict prefix minimum of the ranked shortfalls is a record; only records are ever chosen,
     and record i hands over to the record before it (cheaper) at tau = that record's shortfall.
@@ -202,7 +202,9 @@ def _breakpoints(
     base = np.asarray([value[last].sum() for value in chosen])
     handover = ~last[:-1]
     tau = ranked.reshape(-1)[flat[:-1][handover]]
-    step = np.stack([(value[:-1] - value[1:])[handover] for value in chosen])
+    step = np.empty((tau.size, len(values)))  # one row per breakpoint: sorted in one gather
+    for column, value in enumerate(chosen):
+        step[:, column] = (value[:-1] - value[1:])[handover]
     return base, tau, step
 
 
@@ -210,14 +212,11 @@ def _accumulate(start: FloatArray, tau: FloatArray, step: FloatArray, n: int) ->
     """Sort the breakpoints, sum the changes, keep the last row of each distinct tau."""
     order = np.argsort(tau)
     tau = np.concatenate([[0.0], np.maximum(tau[order], 0.0)])
+    total = np.empty((tau.size, start.size))
+    total[0] = start
+    np.take(step, order, axis=0, out=total[1:])
     keep = np.append(tau[1:] != tau[:-1], True)
-    columns = []
-    for first, change in zip(start, step, strict=True):
-        total = np.empty(tau.size)
-        total[0] = first
-        np.take(change, order, out=total[1:])
-        np.cumsum(total, out=total)
-        columns.append(_frozen(total[keep] / n))
+    columns = (_frozen(np.cumsum(total[:, i])[keep] / n) for i in range(start.size))
     return Frontier(_frozen(tau[keep]), *columns)
 
 
