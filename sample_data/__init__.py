@@ -1,0 +1,1 @@
+"""The project's own sample data and the programs that generate it (see README.md)."""
