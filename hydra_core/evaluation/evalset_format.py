@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -186,36 +186,41 @@ def load_part(path: Path) -> pd.DataFrame:
     """
     try:
         frame: pd.DataFrame = read_arrow(path, _PART_BYTES).to_pandas()
-    except (OSError, ValueError, pa.ArrowException) as error:
+    except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
         raise EvalSetError(
             str(path), [Problem("", f"cannot be read: {error}", "import the set again")]
         ) from error
     return frame
 
 
-def read_arrow(source: Path | BinaryIO, limit: int, columns: list[str] | None = None) -> pa.Table:
-    """Read Parquet row by row so that a file that inflates stops at `limit` bytes.
+def read_arrow(
+    source: Path | BinaryIO,
+    limit: int,
+    columns: Sequence[str] | None = None,
+    *,
+    stop: int | None = None,
+) -> pa.Table:
+    """Read Parquet in small batches, so that a file that inflates stops at `limit` bytes.
 
     Args:
         source: A path or a seekable binary stream.
         limit: Bytes the table may take in memory.
-        columns: Columns to read; None reads all.
+        columns: Columns to read, which the file has; None reads all.
+        stop: Read at least this many rows, then no more.
 
     Raises:
-        ValueError: The table is larger than `limit`.
-        OSError, pyarrow.ArrowException: Unreadable or damaged.
+        OverflowError: The table is larger than `limit`.
+        OSError, ValueError, pyarrow.ArrowException: Unreadable or damaged.
     """
     with pq.ParquetFile(source) as file:
-        groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
-        schema = file.schema_arrow
-        if columns is not None:
-            schema = pa.schema([schema.field(name) for name in columns])
-        elif sum(group.total_byte_size for group in groups) > limit:
-            raise ValueError(f"holds more than {limit >> 20} MiB of data")
-        batches, size = [], 0
-        for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=columns):
-            size += batch.nbytes
+        names = file.schema_arrow.names if columns is None else list(columns)
+        schema = pa.schema([file.schema_arrow.field(name) for name in names])
+        batches, size, rows = [], 0, 0
+        for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=names):
+            size, rows = size + batch.nbytes, rows + batch.num_rows
             if size > limit:
-                raise ValueError(f"holds more than {limit >> 20} MiB of data")
+                raise OverflowError(f"holds more than {limit >> 20} MiB of data")
             batches.append(batch)
-    return pa.Table.from_batches(batches, schema=schema)
+            if stop is not None and rows >= stop:
+                break
+    return pa.Table.from_batches(batches, schema=schema)[:stop]

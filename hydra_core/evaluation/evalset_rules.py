@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from pandas.api import types as dtypes
 
+from hydra_core.catalog.identifiers import id_problem
 from hydra_core.errors import Problem
 from hydra_core.types import FloatArray
 
 __all__ = [
     "EXTRA_OUTCOMES",
-    "MODEL_ID",
     "OPTIONAL_QUERY_COLUMNS",
     "REQUIRED_QUERY_COLUMNS",
     "check_outcomes",
@@ -25,10 +25,8 @@ __all__ = [
     "outcome_rows",
 ]
 
-#: Model ids go into links, file names and pages, so they are plain.
-MODEL_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}")
 REQUIRED_QUERY_COLUMNS = ("query_id", "text", "language")
-OPTIONAL_QUERY_COLUMNS = ("has_image", "conversation_id", "turn", "group")
+OPTIONAL_QUERY_COLUMNS = ("has_image", "conversation_id", "turn", "group", "cluster")
 EXTRA_OUTCOMES = ("latency_s", "tokens")
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
@@ -36,15 +34,11 @@ _SHOWN = 3
 
 
 def model_id_problem(model: object, place: str = "model") -> Problem | None:
-    """The Problem with a model id, or None when it is fine."""
-    if isinstance(model, str) and MODEL_ID.fullmatch(model):
-        return None
-    shown = repr(model) if len(repr(model)) <= 80 else repr(model)[:77] + "..."
-    return Problem(
-        place,
-        f"{shown} cannot be a model id",
-        "use up to 128 letters, digits and . _ : / @ + -, a letter or digit first",
-    )
+    """The Problem with a model id, or None when it is fine (the catalog's rule for ids)."""
+    if not isinstance(model, str):
+        return Problem(place, f"must be text, got {model!r}")
+    found = id_problem(model)
+    return None if found is None else Problem(place, *found)
 
 
 def check_queries(queries: pd.DataFrame) -> list[Problem]:

@@ -1,0 +1,183 @@
+"""Checked text rows of queries and outcomes to an eval set in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from hydra_core.errors import EvalSetError, Problem
+from hydra_core.evaluation.evalset_rules import (
+    EXTRA_OUTCOMES,
+    OPTIONAL_QUERY_COLUMNS,
+    model_id_problem,
+    outcome_matrix,
+)
+from hydra_core.evaluation.importers.cells import (
+    FILE,
+    first_places,
+    flags,
+    language_codes,
+    note,
+    numbers,
+)
+from hydra_core.evaluation.importers.draft import Draft, Dropped, language_of, report_on
+from hydra_core.evaluation.importers.issues import Issues
+from hydra_core.evaluation.importers.reading import LINE
+
+__all__ = ["Rows", "assemble"]
+
+_EXAMPLES = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Raw rows, every cell text, each with its FILE and LINE.
+
+    Attributes:
+        queries: query_id, text, ... (a query may occur in many rows, its cells blank or equal).
+        outcomes: query_id, model, quality, cost_usd, ... (one row per query and model).
+        warnings: What reading the files had to say.
+    """
+
+    queries: pd.DataFrame
+    outcomes: pd.DataFrame
+    warnings: tuple[str, ...] = ()
+
+
+def assemble(rows: Rows, source: str, *, quality_scale: float = 1.0) -> Draft:
+    """Check the rows, line them up, drop what has no text or no outcome, and report it.
+
+    Queries and models come out sorted by id, so the order of rows and files does not matter.
+
+    Args:
+        rows: What the files hold.
+        source: Name of the import for messages.
+        quality_scale: The quality that means 1, such as 100 for percentages.
+
+    Raises:
+        EvalSetError: With every problem found.
+    """
+    issues = Issues()
+    outcomes = _outcomes(rows.outcomes, issues, quality_scale)
+    queries = _queries(rows.queries, issues)
+    issues.raise_any(source)
+    no_quality = outcomes["quality"].isna()
+    known = outcomes.loc[~no_quality]
+    ids = pd.Index(queries["query_id"])
+    no_text = sorted(set(known["query_id"]) - set(ids))
+    no_outcome = ~ids.isin(known["query_id"])
+    dropped = [
+        Dropped("row without a quality", int(no_quality.sum()), _ids(outcomes[no_quality])),
+        Dropped("query without text", len(no_text), tuple(no_text[:_EXAMPLES])),
+        Dropped("query without an outcome", int(no_outcome.sum()), _ids(queries[no_outcome])),
+    ]
+    queries = queries.loc[~no_outcome].reset_index(drop=True)
+    known = known.loc[known["query_id"].isin(queries["query_id"])]
+    if known.empty:
+        reasons = "; ".join(str(entry) for entry in dropped if entry.count) or "the files are empty"
+        raise EvalSetError(source, [Problem("", f"no rows are left: {reasons}")])
+    queries, warnings = _with_languages(queries)
+    return _draft(queries, known, dropped, [*rows.warnings, *warnings])
+
+
+def _ids(frame: pd.DataFrame) -> tuple[str, ...]:
+    return tuple(frame["query_id"].drop_duplicates().iloc[:_EXAMPLES])
+
+
+def _draft(
+    queries: pd.DataFrame, known: pd.DataFrame, dropped: Sequence[Dropped], warnings: list[str]
+) -> Draft:
+    models = tuple(sorted(known["model"].unique()))
+    ids = pd.Index(queries["query_id"])
+    names = ["quality", "cost_usd", *(name for name in EXTRA_OUTCOMES if name in known.columns)]
+    matrices = {name: outcome_matrix(known, ids, models, name) for name in names}
+    quality, cost_usd = matrices.pop("quality"), matrices.pop("cost_usd")
+    if np.isnan(cost_usd).all():
+        warnings.append("there are no costs: cost per query and savings cannot be shown")
+    elif free := int((cost_usd == 0).sum()):
+        warnings.append(f"{free} outcomes cost exactly 0; check that their cost is known")
+    report = report_on(models, quality, cost_usd, dropped, warnings)
+    return Draft(queries, models, quality, cost_usd, report, matrices)
+
+
+def _outcomes(raw: pd.DataFrame, issues: Issues, scale: float) -> pd.DataFrame:
+    _check_ids(raw, issues)
+    for model in raw["model"].unique():
+        problem = model_id_problem(model)
+        if problem is not None:
+            rows = raw.loc[raw["model"] == model]
+            message = f"model {problem.message}"
+            issues.add_rows(message, first_places(rows), len(rows), problem.remedy)
+    data: dict[str, object] = {"query_id": raw["query_id"], "model": raw["model"]}
+    remedy = "quality is a share from 0 to 1; for percentages use --quality-scale 100"
+    data["quality"] = numbers(raw, "quality", issues, high=1.0, remedy=remedy, scale=scale)
+    data["cost_usd"] = numbers(raw, "cost_usd", issues, remedy="give USD per query")
+    for name in EXTRA_OUTCOMES:
+        if name in raw.columns:
+            data[name] = numbers(raw, name, issues)
+    parsed = pd.DataFrame(data, index=raw.index)
+    given = parsed["quality"].notna()
+    twice = given & parsed[given].duplicated(["query_id", "model"]).reindex(
+        raw.index, fill_value=False
+    )
+    note(issues, raw, twice, "query and model occur before", "keep one row for each pair")
+    return parsed
+
+
+def _check_ids(raw: pd.DataFrame, issues: Issues) -> None:
+    note(issues, raw, raw["query_id"].str.strip() == "", "query_id is empty", "give every row one")
+
+
+def _queries(raw: pd.DataFrame, issues: Issues) -> pd.DataFrame:
+    """One row per query that has text, sorted by id, typed columns; language may be empty."""
+    _check_ids(raw, issues)
+    raw = raw.copy()
+    if "language" in raw.columns:
+        raw["language"] = language_codes(raw, issues)
+    texts = _single(raw, "text", issues).sort_index()
+    queries = pd.DataFrame({"query_id": texts.index, "text": texts.to_numpy()})
+    for name in raw.columns:
+        if name not in ("query_id", "text", FILE, LINE):
+            cells = _single(raw, name, issues).reindex(texts.index, fill_value="")
+            queries[name] = cells.to_numpy()
+    if "language" not in queries.columns:
+        queries["language"] = ""
+    places = raw.drop_duplicates("query_id").set_index("query_id")[[FILE, LINE]]
+    return _typed(queries, places.reindex(texts.index), issues)
+
+
+def _single(raw: pd.DataFrame, name: str, issues: Issues) -> pd.Series:
+    """The one value of a column for each query that has any; two values are an issue."""
+    filled = raw.loc[raw[name].str.strip() != "", ["query_id", name, FILE, LINE]]
+    distinct = filled.drop_duplicates(["query_id", name])
+    other = distinct["query_id"].duplicated()
+    remedy = "one query_id must always have the same"
+    note(issues, distinct, other, f"{name} differs from an earlier row's", f"{remedy} {name}")
+    return distinct.loc[~other].set_index("query_id")[name]
+
+
+def _typed(queries: pd.DataFrame, places: pd.DataFrame, issues: Issues) -> pd.DataFrame:
+    located = queries.assign(**{FILE: places[FILE].to_numpy(), LINE: places[LINE].to_numpy()})
+    for name in list(queries.columns):
+        if name.startswith("label_"):
+            queries[name] = numbers(located, name, issues, high=1.0)
+        elif name == "turn":
+            queries[name] = numbers(located, name, issues, low=1.0)
+        elif name == "has_image":
+            queries[name] = flags(located, name, issues)
+    first = ["query_id", "text", "language"]
+    rest = [name for name in OPTIONAL_QUERY_COLUMNS if name in queries.columns]
+    labels = sorted(name for name in queries.columns if name.startswith("label_"))
+    return queries[[*first, *rest, *labels]]
+
+
+def _with_languages(queries: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    unknown = queries["language"] == ""
+    if not unknown.any():
+        return queries, []
+    guessed = queries.loc[unknown, "text"].map(language_of)
+    queries = queries.assign(language=queries["language"].mask(unknown, guessed))
+    return queries, [f"the language of {int(unknown.sum())} queries was guessed from their text"]
