@@ -214,7 +214,8 @@ def test_any_text_gets_a_short_ascii_prefix(text: str, turn: int) -> None:
 
 
 HOSTILE = [
-    "a", "at ", "/a", "SELECT ", "`(", "if (", "(", "\u0e31", ".", "a.", " ", "\n", "x@y:", "\ud800",
+    "a", "at ", "/a", "SELECT ", "`(", "if (", "(", "\u0e31", ".", "a.", " ", "\n", "x@y:",
+    "\ud800",
     "<a ", "a(", "at a(b ", '"a":', "a\n", "\x00", "http://", "git@", "../", "File \"", "for x\n",
 ]  # fmt: skip
 

@@ -1,0 +1,274 @@
+"""The capability requirement predictor at run time (paper section "Capability Requirement
+Predictor"): message -> signal prefix + message -> tokens -> ONNX graph -> (K,) requirements.
+
+Scoring many equals scoring one, to the last bit. A dynamically quantised graph takes one activation
+scale per tensor, that is per *batch*, so a message's scores would depend on its neighbours and on
+padding, and a replay would not be a route. So every message is its own run, unpadded, and batches
+are spread over the cores instead: with one intra-op thread a run keeps one core busy by itself
+(`benchmarks/predictor.py` prints what padded batches would gain).
+
+The tokenizer is `tokenizers.Tokenizer`, the backend of `transformers.PreTrainedTokenizerFast`,
+taken directly: importing transformers alone costs 1.1 to 2.4 s of the 2.5 s that a cold start may
+take. A test holds the two equal.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from hydra_core.errors import BundleError, Problem
+from hydra_core.predictor.bundle import Bundle, load_bundle
+from hydra_core.predictor.signals import signal_prefix
+from hydra_core.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import onnxruntime
+    import tokenizers
+
+__all__ = ["CHARS_PER_TOKEN", "Prediction", "Predictor", "default_predictor"]
+
+#: A message is cut to this many characters per token of the cap before it is tokenised. Running
+#: text has 1.5 (Chinese) to 5 (English) per token; a message of 10,000 tokens would cost 12 ms.
+CHARS_PER_TOKEN = 12
+
+Progress = Callable[[int, int], None]
+_Row = tuple[FloatArray, int, bool]
+_IntTensor = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """Scores of n messages; the arrays are read-only.
+
+    Attributes:
+        requirements: (n, K) in [0, 1], dimension order of the bundle.
+        tokens: (n,) tokens seen by the model, special tokens and prefix included.
+        truncated: (n,) whether a part of the message was not seen.
+    """
+
+    requirements: FloatArray
+    tokens: IntArray
+    truncated: npt.NDArray[np.bool_]
+
+
+class Predictor:
+    """A loaded bundle. Safe to share between threads; holds no state between calls.
+
+    Args:
+        bundle: A checked bundle.
+        threads: Threads inside one run; more than 1 shortens one long message's latency, and
+            competes with the cores that `predict_batches` uses.
+
+    Raises:
+        BundleError: The graph or the tokenizer cannot be opened, or they do not fit the bundle.
+    """
+
+    def __init__(self, bundle: Bundle, threads: int = 1) -> None:
+        self.bundle = bundle
+        self._tokenizer = _open_tokenizer(bundle)
+        self._session = _open_session(bundle, threads)
+        self._inputs = frozenset(node.name for node in self._session.get_inputs())
+        self._output = self._session.get_outputs()[0].name
+        _check_inputs(bundle, self._inputs)
+        self._score("probe", 1)
+
+    def predict(self, texts: Sequence[str], turns: Sequence[int] | None = None) -> Prediction:
+        """Score messages one after the other.
+
+        Args:
+            texts: (n,) current user messages, any strings; an empty one has scores too.
+            turns: (n,) the number of each user turn in its conversation, from 1; None: all 1.
+        """
+        return self._gather([self._score(*pair) for pair in _pairs(texts, turns)])
+
+    def predict_batches(
+        self,
+        texts: Sequence[str],
+        batch_size: int = 64,
+        progress: Progress | None = None,
+        turns: Sequence[int] | None = None,
+        workers: int | None = None,
+    ) -> Prediction:
+        """Score many messages on all cores; the result is exactly that of `predict`.
+
+        Args:
+            texts: (n,) messages; equal ones are scored once.
+            batch_size: Most messages of similar length that one worker takes at a time.
+            progress: Called with (done, n) in the calling thread after each batch; what it raises
+                stops the work.
+            turns: As in `predict`.
+            workers: Threads; None for one per core this process may use.
+        """
+        pairs = _pairs(texts, turns)
+        unique = sorted(set(pairs), key=lambda pair: (-len(pair[0]), pair))
+        count = workers or _cores()
+        size = max(1, min(batch_size, -(-len(unique) // (count * 8))))
+        batches = [unique[start : start + size] for start in range(0, len(unique), size)]
+        pool = ThreadPoolExecutor(count, thread_name_prefix="predictor")
+        try:
+            futures = {pool.submit(self._score_all, batch): batch for batch in batches}
+            rows = _collect(futures, len(unique), len(pairs), progress)
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+        return self._gather([rows[pair] for pair in pairs])
+
+    def _score_all(self, pairs: Sequence[tuple[str, int]]) -> list[_Row]:
+        return [self._score(*pair) for pair in pairs]
+
+    def _score(self, text: str, turn: int) -> _Row:
+        """(K,) requirements, tokens, truncated of one message."""
+        ids, truncated = self._tokens(text, turn)
+        try:
+            raw = self._session.run([self._output], _feeds(ids, self._inputs))[0]
+        except _ort_errors() as error:
+            message = f"could not be run: {_first_line(error)}"
+            raise _foreign(self.bundle, self.bundle.model, message) from error
+        expected = (1, len(self.bundle.dimensions))
+        scores = np.asarray(raw, dtype=np.float64)
+        if scores.shape != expected or not np.isfinite(scores).all():
+            message = f"gave shape {scores.shape}, finite scores of shape {expected} were expected"
+            raise _foreign(self.bundle, self.bundle.model, message)
+        return self._calibrated(scores[0]), len(ids), truncated
+
+    def _tokens(self, text: str, turn: int) -> tuple[list[int], bool]:
+        cut = text[: self.bundle.max_tokens * CHARS_PER_TOKEN]
+        whole = f"{self.bundle.before}{signal_prefix(text, turn)}{cut}"
+        encoding = self._tokenizer.encode(_without_lone_surrogates(whole))
+        return encoding.ids, bool(encoding.overflowing) or len(cut) < len(text)
+
+    def _calibrated(self, scores: FloatArray) -> FloatArray:
+        curves = self.bundle.calibration
+        if curves is not None:
+            pairs = zip(scores, curves, strict=True)
+            scores = np.array([np.interp(score, curve.x, curve.y) for score, curve in pairs])
+        return np.clip(scores, 0.0, 1.0)
+
+    def _gather(self, rows: Sequence[_Row]) -> Prediction:
+        shape = (len(rows), len(self.bundle.dimensions))
+        requirements = np.array([row[0] for row in rows], dtype=np.float64).reshape(shape)
+        tokens = np.array([row[1] for row in rows], dtype=np.intp)
+        truncated = np.array([row[2] for row in rows], dtype=np.bool_)
+        for array in (requirements, tokens, truncated):
+            array.setflags(write=False)
+        return Prediction(requirements, tokens, truncated)
+
+
+@lru_cache(maxsize=1)
+def default_predictor() -> Predictor:
+    """The predictor that comes with the console, loaded once.
+
+    Raises:
+        BundleError: The installation is damaged.
+    """
+    return Predictor(load_bundle())
+
+
+def _cores() -> int:
+    """Cores this process may use; not every system can say, then those of the machine."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _pairs(texts: Sequence[str], turns: Sequence[int] | None) -> list[tuple[str, int]]:
+    if isinstance(texts, str):
+        raise TypeError("texts must be a sequence of messages, not one message")
+    return list(zip(texts, turns or [1] * len(texts), strict=True))
+
+
+def _collect(
+    futures: dict[Future[list[_Row]], list[tuple[str, int]]],
+    unique: int,
+    total: int,
+    progress: Progress | None,
+) -> dict[tuple[str, int], _Row]:
+    rows: dict[tuple[str, int], _Row] = {}
+    for future in as_completed(futures):
+        rows.update(zip(futures[future], future.result(), strict=True))
+        if progress:
+            progress(len(rows) * total // unique, total)
+    return rows
+
+
+def _feeds(ids: Sequence[int], inputs: frozenset[str]) -> dict[str, _IntTensor]:
+    """The inputs the graph asks for, each (1, t) int64."""
+    tokens = np.array([ids], dtype=np.int64)
+    feeds = {
+        "input_ids": tokens,
+        "attention_mask": np.ones_like(tokens),
+        "token_type_ids": np.zeros_like(tokens),
+        "position_ids": np.arange(tokens.shape[1], dtype=np.int64)[None, :],
+    }
+    return {name: feeds[name] for name in inputs}
+
+
+def _without_lone_surrogates(text: str) -> str:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def _open_tokenizer(bundle: Bundle) -> tokenizers.Tokenizer:
+    from tokenizers import Tokenizer
+
+    try:
+        tokenizer = Tokenizer.from_file(str(bundle.path / bundle.tokenizer))
+    except Exception as error:  # the library raises nothing narrower
+        message = f"is not a tokenizer: {_first_line(error)}"
+        raise _foreign(bundle, bundle.tokenizer, message) from error
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(bundle.max_tokens)
+    return tokenizer
+
+
+def _open_session(bundle: Bundle, threads: int) -> onnxruntime.InferenceSession:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.enable_mem_pattern = False  # one pattern per length would be kept forever
+    options.log_severity_level = 4  # what is wrong is raised, not logged
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    path = str(bundle.path / bundle.model)
+    try:
+        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    except _ort_errors() as error:
+        message = f"is not a usable ONNX model: {_first_line(error)}"
+        raise _foreign(bundle, bundle.model, message) from error
+
+
+def _check_inputs(bundle: Bundle, inputs: frozenset[str]) -> None:
+    known = {"input_ids", "attention_mask", "token_type_ids", "position_ids"}
+    if "input_ids" not in inputs or inputs - known:
+        message = f"takes the inputs {sorted(inputs)}, only {sorted(known)} can be given"
+        raise _foreign(bundle, bundle.model, message)
+
+
+@lru_cache(maxsize=1)
+def _ort_errors() -> tuple[type[Exception], ...]:
+    """All that onnxruntime raises; its classes have no common base of their own."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    found = (value for value in vars(state).values() if isinstance(value, type))
+    return (*(kind for kind in found if issubclass(kind, Exception)), RuntimeError)
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0][:200]
+
+
+def _foreign(bundle: Bundle, file: str, message: str) -> BundleError:
+    remedy = "install the bundle again, or make it with this version's training"
+    return BundleError(str(bundle.path), [Problem(file, message, remedy)])
