@@ -214,7 +214,8 @@ def read_arrow(
     """
     with pq.ParquetFile(source) as file:
         names = file.schema_arrow.names if columns is None else list(columns)
-        schema = pa.schema([file.schema_arrow.field(name) for name in names])
+        whole = file.schema_arrow
+        schema = pa.schema([whole.field(name) for name in names], metadata=whole.metadata)
         batches, size, rows = [], 0, 0
         for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=names):
             size, rows = size + batch.nbytes, rows + batch.num_rows
@@ -223,4 +224,5 @@ def read_arrow(
             batches.append(batch)
             if stop is not None and rows >= stop:
                 break
+    batches = [batch.replace_schema_metadata(schema.metadata) for batch in batches]
     return pa.Table.from_batches(batches, schema=schema)[:stop]
