@@ -1,0 +1,89 @@
+"""Which predictor bundle a catalog belongs to, and how it is moved to another one.
+
+Capabilities live on one predictor's score bands. With another predictor the same numbers mean
+something else, so using the pair is an error, never a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hydra_core.catalog.document import CatalogDocument
+from hydra_core.catalog.schema import parse_catalog
+from hydra_core.errors import MismatchError
+from hydra_core.types import Band, Catalog
+
+__all__ = ["rebind", "require_bundle"]
+
+
+def require_bundle(catalog: Catalog, fingerprint: str) -> None:
+    """Make sure that `catalog` was made for the bundle with this fingerprint.
+
+    Raises:
+        MismatchError: It was made for another one; the message offers to rebind it.
+    """
+    if catalog.predictor_fingerprint == fingerprint:
+        return
+    source = catalog.source or catalog.name
+    raise MismatchError(
+        f"{source}: its bands are those of predictor {catalog.predictor!r} (fingerprint "
+        f"{_short(catalog.predictor_fingerprint)}), but the scores come from "
+        f"{_short(fingerprint)}. Capabilities and tau would mean something else. Choose the bundle "
+        f"it was made for, or recompute the catalog from its evidence on the other bundle's bands: "
+        f"python -m hydra_core rebind {source}"
+    )
+
+
+def _short(fingerprint: str) -> str:
+    return fingerprint if len(fingerprint) <= 16 else f"{fingerprint[:12]}..."
+
+
+def rebind(
+    text: str, bundle_name: str, fingerprint: str, bands: Mapping[str, Band] | Sequence[Band]
+) -> str:
+    """The catalog text moved to another bundle: predictor and bands replaced, all else kept.
+
+    Derived capabilities follow the new bands when the text is loaded. tau and the weights are kept
+    as they stand and should be tuned anew.
+
+    Args:
+        text: A valid catalog.
+        bands: The bundle's bands by dimension, or in the catalog's dimension order.
+
+    Raises:
+        CatalogError: `text` is not a valid catalog.
+        MismatchError: The dimensions differ, or capabilities are set by hand: those are places on
+            the old bands, and cannot be recomputed from evidence.
+    """
+    catalog = parse_catalog(text)
+    by_hand = [model.id for model in catalog.models if model.overrides]
+    if by_hand:
+        raise MismatchError(
+            f"catalog {catalog.name!r}: the capabilities of {', '.join(by_hand)} are set by hand "
+            f"on the bands of predictor {catalog.predictor!r} and cannot be recomputed; set them "
+            "to 'derived' first"
+        )
+    document = CatalogDocument.parse(text)
+    document.set("predictor", "name", bundle_name)
+    document.set("predictor", "fingerprint", fingerprint)
+    for dimension, band in _by_dimension(catalog, bands).items():
+        document.set("bands", dimension, [band.lo, band.hi])
+    rebound = document.text()
+    parse_catalog(rebound)
+    return rebound
+
+
+def _by_dimension(catalog: Catalog, bands: Mapping[str, Band] | Sequence[Band]) -> dict[str, Band]:
+    wanted = catalog.dimensions
+    if not isinstance(bands, Mapping):
+        if len(bands) != len(wanted):
+            raise MismatchError(
+                f"catalog {catalog.name!r} has {len(wanted)} dimensions, the bundle {len(bands)}"
+            )
+        return dict(zip(wanted, bands, strict=True))
+    if set(bands) != set(wanted):
+        raise MismatchError(
+            f"catalog {catalog.name!r} has the dimensions {', '.join(wanted)}, the bundle "
+            f"{', '.join(bands)}; a catalog needs a predictor with the same ones"
+        )
+    return {dimension: bands[dimension] for dimension in wanted}

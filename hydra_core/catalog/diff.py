@@ -1,0 +1,178 @@
+"""What changed between two catalogs, in an operator's words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from datetime import date
+from enum import StrEnum
+
+from hydra_core.types import Benchmark, Catalog, ModelSpec
+
+__all__ = ["Change", "ChangeKind", "semantic_diff"]
+
+
+class ChangeKind(StrEnum):
+    """What happened to a thing between the old and the new catalog."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    CHANGED = "changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference.
+
+    Attributes:
+        path: Keys and ids that lead to it, such as ("models", "gpt-5.4", "input_usd_per_mtok").
+        text: The difference as a sentence without a full stop.
+    """
+
+    kind: ChangeKind
+    path: tuple[str, ...]
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+_Leaf = str | float | int | bool | date | None
+_UNITS = {
+    "input_usd_per_mtok": ("input price", "USD/Mtok"),
+    "output_usd_per_mtok": ("output price", "USD/Mtok"),
+    "cached_input_usd_per_mtok": ("cached input price", "USD/Mtok"),
+    "context_window": ("context window", "tokens"),
+    "ttl_s": ("ttl", "s"),
+}
+_NESTED = ("scores", "overrides")
+
+
+def semantic_diff(old: Catalog, new: Catalog) -> tuple[Change, ...]:
+    """All differences in meaning; comments, spelling and key order make none.
+
+    The order of the models counts: it breaks ties between equally dear models.
+    """
+    changes = [*_settings(old, new), *_benchmarks(old, new), *_models(old, new)]
+    return tuple(changes)
+
+
+def _settings(old: Catalog, new: Catalog) -> Iterator[Change]:
+    yield from _values("", (), _general(old), _general(new))
+    yield from _values("band of", ("bands",), _bands(old), _bands(new))
+    yield from _values("policy", ("policy",), _policy(old), _policy(new))
+    before = dict(zip(old.dimensions, old.policy.weights, strict=True))
+    after = dict(zip(new.dimensions, new.policy.weights, strict=True))
+    yield from _values("weight of", ("policy", "weights"), before, after)
+
+
+def _general(catalog: Catalog) -> dict[str, _Leaf]:
+    return {
+        "name": catalog.name,
+        "notes": catalog.notes,
+        "dimensions": ", ".join(catalog.dimensions),
+        "predictor": catalog.predictor,
+        "predictor fingerprint": catalog.predictor_fingerprint,
+    }
+
+
+def _bands(catalog: Catalog) -> dict[str, _Leaf]:
+    pairs = zip(catalog.dimensions, catalog.bands, strict=True)
+    return {name: f"[{_shown(band.lo)}, {_shown(band.hi)}]" for name, band in pairs}
+
+
+def _policy(catalog: Catalog) -> dict[str, _Leaf]:
+    policy = catalog.policy
+    return {
+        "tau": policy.tau,
+        "cost_basis": policy.cost_basis.value,
+        "price_ratio": policy.price_ratio,
+        "health_floor": policy.health_floor,
+        "sticky mode": policy.sticky.mode.value,
+        "sticky threshold": policy.sticky.threshold,
+        "ttl_s": policy.sticky.ttl_s,
+    }
+
+
+def _benchmarks(old: Catalog, new: Catalog) -> Iterator[Change]:
+    before = {benchmark.id: benchmark for benchmark in old.benchmarks}
+    after = {benchmark.id: benchmark for benchmark in new.benchmarks}
+    yield from _presence("benchmark", "evidence", before, after)
+    for name in [name for name in after if name in before]:
+        rows = (_benchmark(old, before[name]), _benchmark(new, after[name]))
+        yield from _values(f"benchmark {name}", ("evidence", name), *rows)
+
+
+def _benchmark(catalog: Catalog, benchmark: Benchmark) -> dict[str, _Leaf]:
+    weights = zip(catalog.dimensions, benchmark.weights, strict=True)
+    row: dict[str, _Leaf] = {f"weight on {name}": weight for name, weight in weights}
+    return {"importance": benchmark.importance, **row}
+
+
+def _models(old: Catalog, new: Catalog) -> Iterator[Change]:
+    before = {model.id: model for model in old.models}
+    after = {model.id: model for model in new.models}
+    yield from _presence("model", "models", before, after)
+    for name in [model.id for model in new.models if model.id in before]:
+        path = ("models", name)
+        yield from _values(name, path, _model(before[name]), _model(after[name]))
+        scores = (before[name].scores, after[name].scores)
+        yield from _values(f"{name} score on", (*path, "scores"), *scores)
+        by_hand = (before[name].overrides, after[name].overrides)
+        yield from _values(f"{name} capability by hand:", (*path, "capabilities"), *by_hand)
+    kept = ([m for m in before if m in after], [m for m in after if m in before])
+    if kept[0] != kept[1]:
+        text = f"model order {', '.join(kept[0])} -> {', '.join(kept[1])}"
+        yield Change(ChangeKind.CHANGED, ("models",), text)
+
+
+def _model(model: ModelSpec) -> dict[str, _Leaf]:
+    names = [spec.name for spec in fields(ModelSpec) if spec.name not in (*_NESTED, "id")]
+    return {name: getattr(model, name) for name in names}
+
+
+def _presence(
+    noun: str, section: str, before: Mapping[str, object], after: Mapping[str, object]
+) -> Iterator[Change]:
+    for name in before:
+        if name not in after:
+            yield Change(ChangeKind.REMOVED, (section, name), f"{noun} {name} removed")
+    for name in after:
+        if name not in before:
+            yield Change(ChangeKind.ADDED, (section, name), f"{noun} {name} added")
+
+
+def _values(
+    subject: str, path: tuple[str, ...], old: Mapping[str, _Leaf], new: Mapping[str, _Leaf]
+) -> Iterator[Change]:
+    """Differences of single values, in the new one's order, those gone last."""
+    for key in [*new, *(key for key in old if key not in new)]:
+        before, after = old.get(key), new.get(key)
+        if before == after and (key in old) == (key in new):
+            continue
+        label, unit = _UNITS.get(key, (key.replace("_", " ") if not path else key, ""))
+        kind = ChangeKind.CHANGED
+        if before is None:
+            kind = ChangeKind.ADDED
+        elif after is None:
+            kind = ChangeKind.REMOVED
+        text = f"{subject} {label} {_shown(before)} -> {_shown(after)} {unit}".strip()
+        yield Change(kind, (*path, key), text)
+
+
+def _shown(value: _Leaf) -> str:
+    """A value as a sentence shows it; prices and rates keep at least two decimals."""
+    match value:
+        case None | "":
+            return "(none)"
+        case bool():
+            return "yes" if value else "no"
+        case float():
+            text = f"{value:.10f}".rstrip("0")
+            whole, _, decimals = text.partition(".")
+            return f"{whole}.{decimals:0<2}"
+        case int():
+            return f"{value:,}"
+        case date():
+            return value.isoformat()
+    return value if len(value) <= 80 else f"{value[:77]}..."

@@ -1,0 +1,78 @@
+"""Which names may identify a model, benchmark or dimension, and which two look alike.
+
+An id that only looks like another ("gpt-5" with a Cyrillic letter, a full-width digit or an
+invisible mark) would split prices, scores and traffic without anybody seeing it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+__all__ = ["MAX_ID_CHARS", "id_problem", "skeleton"]
+
+MAX_ID_CHARS: Final = 128
+_PUNCTUATION: Final = "._-/:@+"
+_CATEGORIES: Final = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Nd"})
+_ALPHABETS: Final = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE"})
+#: Letters of other alphabets that are drawn like a Latin one, capitals apart: Greek H is eta.
+_CAPITAL_TWINS: Final = str.maketrans(
+    "АВЕІКМНОРСЅТУХЈԚԜΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "ABEIKMHOPCSTYXJQWABEZHIKMNOPTYX"
+)
+_SMALL_TWINS: Final = str.maketrans(
+    "авекмнорстухіѕјһԁԛԝѵαβεικνορτυχωηօսհոցıɑɡ", "abekmhopctyxisjhdqwvabeikvoptuxwnouhngiag"
+)
+
+
+def skeleton(name: str) -> str:
+    """What a reader sees: two names with one skeleton cannot be told apart.
+
+    Compatibility forms (NFKC), case, and letters of other alphabets that look Latin are folded.
+    """
+    normal = unicodedata.normalize("NFKC", name)
+    return normal.translate(_CAPITAL_TWINS).casefold().translate(_SMALL_TWINS)
+
+
+def id_problem(name: str) -> tuple[str, str] | None:
+    """Message and remedy where `name` cannot be an id, else None."""
+    if not name:
+        return "must not be empty", "give it a short name"
+    if len(name) > MAX_ID_CHARS:
+        return f"has {len(name)} characters, at most {MAX_ID_CHARS}", "shorten it"
+    normal = unicodedata.normalize("NFKC", name)
+    bad = next((char for char in name if not _allowed(char)), None)
+    if bad is not None:
+        label = unicodedata.name(bad, "an unnamed character").lower()
+        hint = f"write {normal!r}" if normal != name and all(map(_allowed, normal)) else ""
+        allowed = f"use letters, digits and {' '.join(_PUNCTUATION)}"
+        return f"{name!r} holds {label} (U+{ord(bad):04X})", hint or allowed
+    if normal != name:
+        return f"{name!r} is not in the normal form NFKC", f"write {normal!r}"
+    if not re.match(r"[^\W_]", name):
+        return f"{name!r} must begin with a letter or digit", "drop the leading punctuation"
+    return _mixed_scripts(name)
+
+
+def _allowed(char: str) -> bool:
+    return char in _PUNCTUATION or unicodedata.category(char) in {
+        "Lu",
+        "Ll",
+        "Lt",
+        "Lm",
+        "Lo",
+        "Nd",
+    }
+
+
+def _mixed_scripts(name: str) -> tuple[str, str] | None:
+    """Latin mixed with an alphabet of look-alikes, the usual disguise."""
+    scripts: dict[str, str] = {}
+    for char in name:
+        script = unicodedata.name(char, "").split(" ", 1)[0]
+        if script in _ALPHABETS:
+            scripts.setdefault(script, char)
+    if len(scripts) < 2:
+        return None
+    found = ", ".join(f"{char!r} ({script.lower()})" for script, char in scripts.items())
+    return f"{name!r} mixes alphabets that look alike: {found}", "retype it in one alphabet"

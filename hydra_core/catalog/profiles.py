@@ -1,0 +1,231 @@
+"""Algorithm 1: benchmark evidence -> capabilities on the predictor's score bands, and weights.
+
+Normalisation is relative to the pool: on each dimension the weakest routable model gets the band's
+low end, the strongest its high end. Which models count is decided by the file alone, not by the
+clock: `active` and `retiring` ones, so that no capability moves overnight without an edit. Models
+that are disabled or retired are shown on that same scale (cut to [0, 1]) but do not set it.
+
+Where all counting models have the same raw capability (one model, or equal evidence) nothing tells
+them apart, and each gets the band's high end: the dimension then never rules out one and not
+another, so the cheapest still wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Final
+
+import numpy as np
+
+from hydra_core.errors import CatalogError, MismatchError, Problem, RoutingError
+from hydra_core.types import (
+    Band,
+    Catalog,
+    CostBasis,
+    FloatArray,
+    ModelSpec,
+    ModelStatus,
+    Pool,
+)
+
+__all__ = [
+    "blended_price",
+    "capabilities",
+    "compensated_weights",
+    "contributions",
+    "is_routable",
+    "pool",
+    "raw_capabilities",
+    "to_band",
+]
+
+#: Raw capabilities closer than this are one value: sums of the same rates differ by rounding only.
+_SAME_RAW: Final = 1e-9
+
+
+def raw_capabilities(scores: FloatArray, importance: FloatArray, omega: FloatArray) -> FloatArray:
+    """Step 1: the importance-weighted mean of benchmark rates per dimension.
+
+    Args:
+        scores: (m, B) resolution rates in [0, 1], NaN where a model has none.
+        importance: (B,) alpha_b >= 0.
+        omega: (B, K) weight of each benchmark on each dimension, 0 = not exercised.
+
+    Returns:
+        (m, K); NaN where a rate that counts is missing, or no importance is given at all.
+    """
+    raw: FloatArray = _terms(scores, importance, omega).sum(axis=1)
+    return raw
+
+
+def _terms(scores: FloatArray, importance: FloatArray, omega: FloatArray) -> FloatArray:
+    """(m, B, K) what each benchmark adds to each raw capability; 0 where it does not count."""
+    total = importance.sum()
+    if total <= 0:
+        return np.full((*scores.shape, omega.shape[1]), np.nan)
+    share = (importance[:, None] * omega / total)[None, :, :]
+    return np.where(share > 0, share * scores[:, :, None], 0.0)
+
+
+def to_band(
+    raw: FloatArray, bands: Sequence[Band], counts: np.typing.NDArray[np.bool_] | None = None
+) -> FloatArray:
+    """Step 2: the affine map of each dimension's raw range onto the predictor's band.
+
+    Args:
+        raw: (m, K) raw capabilities, NaN where there is no evidence.
+        bands: One per dimension.
+        counts: (m,) which models set the range; all of them if None.
+
+    Returns:
+        (m, K) in [0, 1]; the band's high end where the counting models do not differ.
+    """
+    lo = np.array([band.lo for band in bands])
+    hi = np.array([band.hi for band in bands])
+    setting = raw if counts is None else raw[counts]
+    known = np.isfinite(setting)
+    least = np.min(setting, axis=0, where=known, initial=np.inf)
+    most = np.max(setting, axis=0, where=known, initial=-np.inf)
+    spread = most - least
+    differs = spread > _SAME_RAW
+    position = (raw - np.where(differs, least, 0.0)) / np.where(differs, spread, 1.0)
+    mapped = np.clip(lo + position * (hi - lo), 0.0, 1.0)
+    return np.where(differs, mapped, np.where(np.isnan(raw), np.nan, hi))
+
+
+def compensated_weights(weights: Sequence[float] | FloatArray, bands: Sequence[Band]) -> FloatArray:
+    """w~ (K,), Eq. 4: a narrow band weighs more, and the sum of the weights is kept.
+
+    Args:
+        weights: (K,) the operator's stored weights w, > 0.
+        bands: One per dimension.
+    """
+    stored = np.asarray(weights, dtype=np.float64)
+    per_width = stored / np.array([band.width for band in bands])
+    return np.asarray(per_width / per_width.sum() * stored.sum(), dtype=np.float64)
+
+
+def blended_price(spec: ModelSpec, price_ratio: float) -> float:
+    """USD per million tokens at `price_ratio` input tokens for each output token."""
+    total = price_ratio * spec.input_usd_per_mtok + spec.output_usd_per_mtok
+    return total / (price_ratio + 1.0)
+
+
+def _evidence(catalog: Catalog) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Scores (m, B) with NaN where absent, importance (B,), omega (B, K)."""
+    names = [benchmark.id for benchmark in catalog.benchmarks]
+    scores = np.array(
+        [[model.scores.get(name, np.nan) for name in names] for model in catalog.models]
+    ).reshape(len(catalog.models), len(names))
+    importance = np.array([benchmark.importance for benchmark in catalog.benchmarks])
+    omega = np.array([benchmark.weights for benchmark in catalog.benchmarks])
+    return scores, importance, omega.reshape(len(names), len(catalog.dimensions))
+
+
+def contributions(catalog: Catalog) -> FloatArray:
+    """(m, B, K): what each benchmark adds to each raw capability; their sum over B is the raw.
+
+    NaN where a rate that counts is missing (a model whose capabilities are set by hand).
+    """
+    return _terms(*_evidence(catalog))
+
+
+def capabilities(catalog: Catalog) -> FloatArray:
+    """(m, K) for all models in catalog order; values set by hand stand where they are given.
+
+    A value set by hand does not move the other models: the model's evidence, where it has any,
+    still counts for the range of its pool. NaN only for a model that cannot be routed to.
+    """
+    raw = contributions(catalog).sum(axis=1)
+    counts = np.array([_counts(model) for model in catalog.models], dtype=np.bool_)
+    values = to_band(raw, catalog.bands, counts)
+    for row, model in enumerate(catalog.models):
+        for column, dimension in enumerate(catalog.dimensions):
+            if dimension in model.overrides:
+                values[row, column] = model.overrides[dimension]
+    return values
+
+
+def _counts(model: ModelSpec) -> bool:
+    return model.status in (ModelStatus.ACTIVE, ModelStatus.RETIRING)
+
+
+def is_routable(model: ModelSpec, today: date) -> bool:
+    """Active, or retiring on a later day than `today`."""
+    if model.status is ModelStatus.RETIRING:
+        return model.retire_on is not None and model.retire_on > today
+    return model.status is ModelStatus.ACTIVE
+
+
+def pool(
+    catalog: Catalog,
+    *,
+    today: date,
+    weights: Sequence[float] | None = None,
+    realised_cost: Mapping[str, float] | None = None,
+) -> Pool:
+    """The routable models as the matcher's arrays, catalog order.
+
+    Args:
+        today: Decides whether a retiring model is still routed to.
+        weights: (K,) stored weights to use instead of the policy's.
+        realised_cost: Mean realised cost by model id, USD per query. Where it is given it orders
+            the models; otherwise the blended list price does.
+
+    Raises:
+        MismatchError: The policy's cost basis is realised and no cost is given, or a routable
+            model has none.
+        RoutingError: No model is routable on that day.
+        CatalogError: `weights` does not hold one number > 0 per dimension.
+    """
+    rows = [row for row, model in enumerate(catalog.models) if is_routable(model, today)]
+    if not rows:
+        raise RoutingError(
+            f"{catalog.source or catalog.name}: no model can be routed to on {today.isoformat()}",
+            http_status=503,
+        )
+    models = [catalog.models[row] for row in rows]
+    stored = _stored_weights(catalog, weights)
+    return Pool(
+        ids=tuple(model.id for model in models),
+        capabilities=_read_only(capabilities(catalog)[rows]),
+        cost=_read_only(_costs(catalog, models, realised_cost)),
+        weights=_read_only(compensated_weights(stored, catalog.bands)),
+    )
+
+
+def _read_only(array: FloatArray) -> FloatArray:
+    array.setflags(write=False)
+    return array
+
+
+def _stored_weights(catalog: Catalog, weights: Sequence[float] | None) -> FloatArray:
+    stored = np.asarray(catalog.policy.weights if weights is None else weights, dtype=np.float64)
+    wanted = len(catalog.dimensions)
+    if stored.shape != (wanted,) or not (np.isfinite(stored) & (stored > 0)).all():
+        message = f"must be {wanted} numbers > 0, got {list(stored.ravel()[:8])}"
+        remedy = f"one for each of {', '.join(catalog.dimensions)}"
+        raise CatalogError(catalog.source or catalog.name, [Problem("weights", message, remedy)])
+    return stored
+
+
+def _costs(
+    catalog: Catalog, models: Sequence[ModelSpec], realised_cost: Mapping[str, float] | None
+) -> FloatArray:
+    if realised_cost is None and catalog.policy.cost_basis is CostBasis.REALISED:
+        raise MismatchError(
+            f"{catalog.source or catalog.name}: the cost basis is 'realised', which needs an eval "
+            "set's mean cost per model; choose an eval set, or set cost_basis: list_price"
+        )
+    if realised_cost is None:
+        return np.array([blended_price(model, catalog.policy.price_ratio) for model in models])
+    missing = [
+        model.id for model in models if not 0 <= realised_cost.get(model.id, np.nan) < np.inf
+    ]
+    if missing:
+        raise MismatchError(
+            f"{catalog.source or catalog.name}: no realised cost for {', '.join(missing)}; choose "
+            "an eval set that has them, or set cost_basis: list_price"
+        )
+    return np.array([float(realised_cost[model.id]) for model in models])

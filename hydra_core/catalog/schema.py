@@ -1,0 +1,262 @@
+"""Catalog YAML, schema hydra.catalog/v1: text -> validated Catalog, or every problem at once.
+
+What a catalog must say is checked here and nowhere else; inside, the types are trusted. Nothing
+is repaired or filled in: a missing price or a missing benchmark rate is an error, never 0.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Final
+
+from hydra_core.catalog.evidence_reader import read_benchmarks
+from hydra_core.catalog.fields import Interval, Problems, Section
+from hydra_core.catalog.identifiers import id_problem, skeleton
+from hydra_core.catalog.model_reader import read_models
+from hydra_core.catalog.nodes import ListNode, MapNode, ScalarNode, shown
+from hydra_core.catalog.yaml_reader import MAX_BYTES, read_yaml
+from hydra_core.errors import CatalogError, Problem
+from hydra_core.types import Band, Catalog, CostBasis, Policy, StickyMode, StickyPolicy
+
+__all__ = ["MAX_DIMENSIONS", "SCHEMA", "load_catalog", "parse_catalog", "read_catalog_text"]
+
+SCHEMA: Final = "hydra.catalog/v1"
+MAX_DIMENSIONS: Final = 32
+_KEYS: Final = (
+    "schema",
+    "name",
+    "notes",
+    "dimensions",
+    "predictor",
+    "bands",
+    "policy",
+    "evidence",
+    "models",
+)
+_POLICY_KEYS: Final = ("tau", "weights", "cost_basis", "price_ratio", "sticky", "health_floor")
+_UNIT: Final = Interval(0.0, 1.0)
+_POSITIVE: Final = Interval(0.0, above=True)
+
+
+def load_catalog(path: Path) -> Catalog:
+    """The catalog in a file.
+
+    Raises:
+        CatalogError: The file cannot be read, or is not a valid catalog; all problems are listed.
+    """
+    return parse_catalog(read_catalog_text(path), source=path.name)
+
+
+def read_catalog_text(path: Path) -> str:
+    """The text of a catalog file: UTF-8, at most 5 MB, a byte order mark dropped.
+
+    Raises:
+        CatalogError: It is not a readable file, too large, or not UTF-8.
+    """
+    try:
+        if not path.is_file():
+            reason = "is not a file" if path.exists() else "does not exist"
+            raise CatalogError(str(path), [Problem("", reason, "check the path")])
+        with path.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise CatalogError(str(path), [Problem("", f"cannot be read: {error}")]) from error
+    if len(data) > MAX_BYTES:
+        remedy = "a catalog is a few kB; is this the right file?"
+        raise CatalogError(
+            path.name, [Problem("", f"is larger than {MAX_BYTES / 1e6:g} MB", remedy)]
+        )
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        problem = Problem(f"line {line}", "is not UTF-8 text", "save the file as UTF-8")
+        raise CatalogError(path.name, [problem]) from error
+
+
+def parse_catalog(text: str, source: str = "catalog") -> Catalog:
+    """The catalog in `text`.
+
+    Args:
+        text: YAML; a leading byte order mark is ignored.
+        source: File name or label, the start of every message.
+
+    Raises:
+        CatalogError: It is not a valid catalog; every problem is listed with place and remedy.
+    """
+    text = text.removeprefix("\ufeff")
+    root, yaml_problems = read_yaml(text)
+    problems = Problems(list(yaml_problems))
+    if isinstance(root, MapNode):
+        catalog = _catalog(Section(root, "", problems), text, source)
+    else:
+        catalog = None
+        if root is not None:
+            message = f"must be a mapping, got {shown(root)}"
+            problems.add("", root.line, message, f"begin with 'schema: {SCHEMA}'")
+    if catalog is None or problems.found:
+        raise CatalogError(source, problems.listed())
+    return catalog
+
+
+def _catalog(root: Section, text: str, source: str) -> Catalog | None:
+    """The catalog, or None with at least one problem recorded."""
+    if not _is_this_schema(root):
+        return None
+    root.known(_KEYS)
+    dimensions = _dimensions(root)
+    bands = _bands(root, dimensions)
+    policy = _policy(root, dimensions)
+    benchmarks = read_benchmarks(root, dimensions)
+    models = read_models(root, dimensions, benchmarks)
+    name = root.text("name", "a short name for this catalog", limit=200)
+    notes = root.text("notes", "write text", required=False)
+    predictor, fingerprint = _predictor(root)
+    if root.problems.found or policy is None:
+        return None
+    return Catalog(
+        name=name,
+        dimensions=dimensions,
+        predictor=predictor,
+        predictor_fingerprint=fingerprint,
+        bands=bands,
+        policy=policy,
+        benchmarks=benchmarks,
+        models=models,
+        digest=hashlib.sha256(text.encode()).hexdigest(),
+        source=source,
+        notes=notes,
+    )
+
+
+def _is_this_schema(root: Section) -> bool:
+    """Another schema, or none, makes every other message noise: only that is reported."""
+    found = root.node.get("schema")
+    if isinstance(found, ScalarNode) and found.value == SCHEMA:
+        return True
+    if found is None:
+        message, remedy = "is missing", f"begin the file with 'schema: {SCHEMA}'"
+        related = any(key in _KEYS for key in root.node.entries)
+        if not related:
+            message = "is missing; this does not look like a catalog"
+        root.wrong("schema", message, remedy)
+        return related
+    root.wrong("schema", f"must be {SCHEMA}, got {shown(found)}", "this version reads only that")
+    return False
+
+
+def _dimensions(root: Section) -> tuple[str, ...]:
+    remedy = "list the predictor's dimensions, such as [reasoning, debugging]"
+    nodes = root.items("dimensions", remedy, limit=MAX_DIMENSIONS)
+    names: dict[str, str] = {}
+    for node in nodes:
+        name = node.value if isinstance(node, ScalarNode) else None
+        if not isinstance(name, str):
+            root.wrong("dimensions", f"must hold names, got {shown(node)}", remedy)
+            continue
+        problem = id_problem(name)
+        if problem is not None:
+            root.wrong("dimensions", *problem)
+        twin = names.get(skeleton(name))
+        if twin is not None:
+            root.wrong("dimensions", f"{name!r} is given twice (as {twin!r})", "keep one")
+        names.setdefault(skeleton(name), name)
+    listed = root.node.get("dimensions")
+    if isinstance(listed, ListNode) and not listed.items:
+        root.wrong("dimensions", "must not be empty", remedy)
+    return tuple(names.values())
+
+
+def _predictor(root: Section) -> tuple[str, str]:
+    remedy = "name the predictor bundle and its fingerprint: the bands hold for that bundle only"
+    section = root.section("predictor", remedy)
+    if section is None:
+        return "", ""
+    section.known(("name", "fingerprint"))
+    name = section.text("name", "the bundle's name, as in its bundle.yaml", limit=200)
+    fingerprint = section.text("fingerprint", "the bundle's fingerprint in quotes", limit=128)
+    problem = id_problem(fingerprint) if fingerprint else None
+    if problem is not None:
+        section.wrong("fingerprint", *problem)
+    return name, fingerprint
+
+
+def _bands(root: Section, dimensions: tuple[str, ...]) -> tuple[Band, ...]:
+    remedy = "give each dimension [lo, hi]: the low and high end of the predictor's scores"
+    section = root.section("bands", remedy)
+    if section is None:
+        return ()
+    if dimensions:
+        section.known(dimensions, "dimension")
+    bands = [_band(section, dimension, remedy) for dimension in dimensions]
+    return tuple(band for band in bands if band is not None)
+
+
+def _band(section: Section, dimension: str, remedy: str) -> Band | None:
+    ends = section.items(dimension, remedy, limit=MAX_DIMENSIONS)
+    if len(ends) != 2:
+        if isinstance(section.node.get(dimension), ListNode):
+            section.wrong(dimension, f"must be [lo, hi], got {len(ends)} numbers", remedy)
+        return None
+    lo, hi = (section.checked_number(dimension, end, _UNIT, remedy) for end in ends)
+    if lo is None or hi is None:
+        return None
+    if lo >= hi:
+        section.wrong(dimension, f"lo must be < hi, got [{lo:g}, {hi:g}]", remedy)
+    return Band(lo, hi)
+
+
+def _policy(root: Section, dimensions: tuple[str, ...]) -> Policy | None:
+    section = root.section("policy", "give at least tau and weights")
+    if section is None:
+        return None
+    section.known(_POLICY_KEYS)
+    tau = section.number("tau", Interval(0.0), "the largest acceptable shortfall, such as 0.24")
+    weights = _weights(section, dimensions)
+    basis = section.choice("cost_basis", CostBasis, "list_price or realised", required=False)
+    ratio = section.number(
+        "price_ratio", _POSITIVE, "input tokens per output token, such as 3", required=False
+    )
+    floor = section.number("health_floor", _UNIT, "such as 0.1", required=False)
+    sticky = _sticky(section)
+    if tau is None or sticky is None:
+        return None
+    default = Policy(tau=tau, weights=weights)
+    return Policy(
+        tau=tau,
+        weights=weights,
+        cost_basis=default.cost_basis if basis is None else basis,
+        price_ratio=default.price_ratio if ratio is None else ratio,
+        sticky=sticky,
+        health_floor=default.health_floor if floor is None else floor,
+    )
+
+
+def _weights(policy: Section, dimensions: tuple[str, ...]) -> tuple[float, ...]:
+    remedy = "a weight > 0 for each dimension; 1 for all treats them alike"
+    section = policy.section("weights", remedy)
+    if section is None:
+        return ()
+    if dimensions:
+        section.known(dimensions, "dimension")
+    found = [section.number(dimension, _POSITIVE, remedy) for dimension in dimensions]
+    return tuple(weight for weight in found if weight is not None)
+
+
+def _sticky(policy: Section) -> StickyPolicy | None:
+    default = StickyPolicy()
+    if policy.node.get("sticky") is None:
+        return default
+    section = policy.section("sticky", "give mode, threshold and ttl_s")
+    if section is None:
+        return None
+    section.known(("mode", "threshold", "ttl_s"))
+    mode = section.choice("mode", StickyMode, "such as per_session", required=False)
+    threshold = section.number("threshold", _UNIT, "such as 0.3", required=False)
+    ttl_s = section.number("ttl_s", _POSITIVE, "seconds, such as 3600", required=False)
+    return StickyPolicy(
+        mode=default.mode if mode is None else mode,
+        threshold=default.threshold if threshold is None else threshold,
+        ttl_s=default.ttl_s if ttl_s is None else ttl_s,
+    )
