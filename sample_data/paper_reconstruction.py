@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.evaluation.evalset import EvalSet, save_evalset
+from hydra_core.evaluation.scoring import save_scores
 from hydra_core.types import DIMENSIONS, FloatArray
 from sample_data.paper_costs import MEAN_STRONG_COST_USD, costs
 from sample_data.paper_outcomes import outcomes
@@ -93,8 +94,5 @@ def build(folder: Path) -> EvalSet:
         cost_usd=cost_usd,
         force=True,
     )
-    scores = pd.DataFrame(_scores(quality, cost_usd), columns=list(DIMENSIONS))
-    scores.insert(0, "query_id", queries["query_id"])
-    (folder / "scores").mkdir(exist_ok=True)
-    scores.to_parquet(folder / "scores" / f"{FINGERPRINT}.parquet", index=False)
+    save_scores(evalset, FINGERPRINT, DIMENSIONS, _scores(quality, cost_usd))
     return evalset

@@ -1,0 +1,48 @@
+"""Build the sample data: `python -m sample_data.build [paper_swebench|console_demo|scores|all]`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from hydra_core.errors import HydraError
+from hydra_core.evaluation.evalset import EvalSet
+from sample_data import console_demo, paper_reconstruction
+
+HERE = Path(__file__).parent
+
+
+def _say(evalset: EvalSet) -> None:
+    solved = ", ".join(f"{model} {count}" for model, count in evalset.resolved.items())
+    sys.stdout.write(f"{evalset.path}: {evalset.n} queries; resolved: {solved}\n")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Build what is asked for under this folder (or --out); 0 ok, 1 when it could not."""
+    parser = argparse.ArgumentParser(prog="python -m sample_data.build", description=__doc__)
+    parser.add_argument(
+        "what",
+        nargs="?",
+        default="all",
+        choices=("paper_swebench", "console_demo", "scores", "all"),
+        help="scores: score console_demo with the shipped predictor bundle",
+    )
+    parser.add_argument("--out", type=Path, default=HERE, help="folder to write the sets to")
+    options = parser.parse_args(arguments)
+    try:
+        if options.what in ("paper_swebench", "all"):
+            _say(paper_reconstruction.build(options.out / "paper_swebench"))
+        if options.what in ("console_demo", "all"):
+            _say(console_demo.build(options.out / "console_demo"))
+        if options.what in ("scores", "all"):
+            count = console_demo.score(options.out / "console_demo")
+            sys.stdout.write(f"{options.out / 'console_demo'}: {count} queries scored\n")
+    except HydraError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
