@@ -1,0 +1,36 @@
+"""HyDRA console: page set-up and navigation, nothing else."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+st.set_page_config(
+    page_title="HyDRA console",
+    page_icon="hydra_core/ui/assets/mark.svg",
+    layout="wide",
+    initial_sidebar_state=208,
+)
+st.logo("hydra_core/ui/assets/logo.svg", icon_image="hydra_core/ui/assets/mark.svg", size="large")
+
+PAGES = {
+    "Operate": [
+        st.Page(
+            "pages/operate/overview.py",
+            title="Overview",
+            icon=":material/dashboard:",
+            url_path="overview",
+            default=True,
+        ),
+    ],
+    "Evaluate": [
+        st.Page("pages/evaluate/tune.py", title="Tune", icon=":material/tune:", url_path="tune"),
+        st.Page(
+            "pages/evaluate/eval_sets.py",
+            title="Eval sets",
+            icon=":material/dataset:",
+            url_path="eval_sets",
+        ),
+    ],
+}
+
+st.navigation(PAGES).run()

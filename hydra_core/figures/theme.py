@@ -1,0 +1,121 @@
+"""The figures' palette and base layout; the hex values repeat `.streamlit/config.toml`."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+__all__ = ["DARK", "FONT", "LIGHT", "Palette", "base_layout", "model_colors", "palette", "plain"]
+
+FONT = "'Source Sans', 'Source Sans 3', 'Source Sans Pro', sans-serif"
+
+
+@dataclass(frozen=True, slots=True)
+class Palette:
+    """Colours of one theme as CSS hex values.
+
+    Attributes:
+        ink: Text and strong lines.
+        muted: Axis text and secondary lines.
+        grid: Grid lines, barely there.
+        surface: The page behind the figure.
+        accent: The router: its curve and its operating point.
+        ghost: The pinned policy.
+        oracle: The oracle star.
+        warn: Small samples and missing data.
+        models: Categorical colours for models, in cost order.
+    """
+
+    name: str
+    ink: str
+    muted: str
+    grid: str
+    surface: str
+    accent: str
+    ghost: str
+    oracle: str
+    warn: str
+    models: tuple[str, ...]
+
+
+LIGHT = Palette(
+    name="light",
+    ink="#17242E",
+    muted="#5D6E7A",
+    grid="#E9EEF0",
+    surface="#FFFFFF",
+    accent="#0E6B6B",
+    ghost="#7B5EA7",
+    oracle="#B8860B",
+    warn="#C0701A",
+    models=(
+        "#3C78B4", "#D8922A", "#B9503B", "#7B5EA7", "#6E8B3D", "#C06A94",
+        "#4B9FB5", "#8C6D46", "#5D6E7A", "#A3A33A", "#3F8F6B", "#96586B",
+    ),
+)  # fmt: skip
+
+DARK = Palette(
+    name="dark",
+    ink="#E2EAEE",
+    muted="#93A4AF",
+    grid="#212D35",
+    surface="#10171C",
+    accent="#45B5AC",
+    ghost="#AE94DA",
+    oracle="#E8C25C",
+    warn="#E5A35A",
+    models=(
+        "#6FA8DC", "#E8B25C", "#E0846D", "#AE94DA", "#A5C072", "#E09BBF",
+        "#7CC6D8", "#C2A078", "#93A4AF", "#CFCF6E", "#74C39F", "#CB90A2",
+    ),
+)  # fmt: skip
+
+
+def palette(kind: str | None) -> Palette:
+    """The palette of a theme type, `"dark"` or anything else for light."""
+    return DARK if kind == "dark" else LIGHT
+
+
+def model_colors(models: tuple[str, ...], colors: Palette) -> dict[str, str]:
+    """Model id -> colour, by position; more models than colours start again."""
+    return {model: colors.models[i % len(colors.models)] for i, model in enumerate(models)}
+
+
+def plain(text: str) -> str:
+    """Text that plotly draws as it stands; its labels would read markup otherwise."""
+    return html.escape(text, quote=False)
+
+
+def base_layout(colors: Palette, *, height: int) -> go.Layout:
+    """Layout every figure starts from: no title, quiet axes, room only where it is needed."""
+    axis = {
+        "gridcolor": colors.grid,
+        "linecolor": colors.grid,
+        "zeroline": False,
+        "showline": False,
+        "ticks": "",
+        "tickfont": {"color": colors.muted, "size": 13},
+        "title": {"font": {"color": colors.muted, "size": 13}, "standoff": 10},
+        "automargin": True,
+        "fixedrange": True,
+    }
+    return go.Layout(
+        height=height,
+        margin={"l": 8, "r": 12, "t": 8, "b": 8},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font={"family": FONT, "color": colors.ink, "size": 13},
+        xaxis=axis,
+        yaxis=axis,
+        hoverlabel={
+            "bgcolor": colors.surface,
+            "bordercolor": colors.grid,
+            "font": {"color": colors.ink, "size": 13, "family": FONT},
+            "align": "left",
+        },
+        hovermode="closest",
+        dragmode=False,
+        showlegend=False,
+    )

@@ -1,0 +1,115 @@
+"""The selectors of eval set, catalog and baseline, and which of them fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from hydra_core.types import Catalog
+from hydra_core.ui import cache, state, widgets
+from hydra_core.ui.cache import CatalogEntry, SetEntry
+
+__all__ = ["choose_data", "current", "fits"]
+
+
+def fits(entry: SetEntry, catalog: CatalogEntry) -> bool:
+    """Whether this eval set can be replayed under this catalog: scored, and common models."""
+    if catalog.catalog is None or entry.info.problem:
+        return False
+    common = set(entry.info.models) & {model.id for model in catalog.catalog.models}
+    return bool(common) and catalog.catalog.predictor_fingerprint in entry.info.scored
+
+
+def current() -> tuple[SetEntry, CatalogEntry] | None:
+    """The eval set and catalog in use: the chosen ones, else the first pair that fits."""
+    sets, catalogs = cache.evalsets(), cache.catalogs()
+    if not sets or not catalogs:
+        return None
+    tuning = state.get()
+    entry = next((s for s in sets if s.key == tuning.evalset), None)
+    catalog = next((c for c in catalogs if c.key == tuning.catalog), None)
+    if entry is None:
+        candidates = [s for s in sets if any(fits(s, c) for c in catalogs)]
+        entry = (candidates or list(sets))[0]
+    if catalog is None or (not tuning.catalog and not fits(entry, catalog)):
+        catalog = _first_fitting(entry, catalogs)
+    state.put(evalset=entry.key, catalog=catalog.key)
+    return entry, catalog
+
+
+def choose_data() -> tuple[SetEntry, Catalog] | None:
+    """Draw the selectors and return what is chosen; None after saying what is missing."""
+    pair = current()
+    if pair is None:
+        st.warning("There is no eval set or no catalog yet.")
+        return None
+    entry, catalog = pair
+    sets, catalogs = cache.evalsets(), cache.catalogs()
+    names = {s.key: s.info.name for s in sets}
+    places = st.columns([5, 4, 4])
+    options = [s.key for s in sets]
+    _select(places[0], "Eval set", "evalset", options, entry.key, names, _set_changed)
+    labels = {
+        c.key: c.key if fits(entry, c) else f"{c.key} (does not fit)"
+        for c in sorted(catalogs, key=lambda c: not fits(entry, c))
+    }
+    _select(places[1], "Catalog", "catalog", list(labels), catalog.key, labels, _catalog_changed)
+    if catalog.catalog is None:
+        st.error(widgets.literal(catalog.problem), icon=":material/error:")
+        return None
+    ids = [m.id for m in catalog.catalog.models if m.id in entry.info.models]
+    baselines = ["", *ids]
+    chosen = state.get().baseline if state.get().baseline in ids else ""
+    shown = {"": "the costliest model", **{model: model for model in ids}}
+    _select(places[2], "Savings against", "baseline", baselines, chosen, shown, _baseline_changed)
+    return entry, catalog.catalog
+
+
+def _select(
+    place: DeltaGenerator,
+    label: str,
+    field: str,
+    options: Sequence[str],
+    value: str,
+    names: dict[str, str],
+    changed: Callable[[], None],
+) -> None:
+    key = f"data.{field}"
+    st.session_state[key] = value
+    place.selectbox(
+        label,
+        options,
+        format_func=lambda option: names.get(option, option),
+        key=key,
+        on_change=changed,
+    )
+
+
+def _set_changed() -> None:
+    chosen = st.session_state["data.evalset"]
+    entry = next((s for s in cache.evalsets() if s.key == chosen), None)
+    state.put(evalset=chosen, pin=None)
+    catalogs = cache.catalogs()
+    kept = next((c for c in catalogs if c.key == state.get().catalog), None)
+    if entry is not None and (kept is None or not fits(entry, kept)):
+        _use_catalog(_first_fitting(entry, catalogs).key)
+
+
+def _catalog_changed() -> None:
+    _use_catalog(st.session_state["data.catalog"])
+
+
+def _use_catalog(key: str) -> None:
+    """Another catalog brings its own tau and weights: they live on its own score bands."""
+    state.put(catalog=key, tau=None, weights=None, pin=None)
+    widgets.forget("tune.told")
+
+
+def _baseline_changed() -> None:
+    state.put(baseline=st.session_state["data.baseline"])
+
+
+def _first_fitting(entry: SetEntry, catalogs: Sequence[CatalogEntry]) -> CatalogEntry:
+    return next((c for c in catalogs if fits(entry, c)), catalogs[0])

@@ -1,0 +1,118 @@
+"""What the console remembers: the policy being tuned, its link, the pinned policy.
+
+One plain record per session is the truth; widgets are seeded from it and write back through
+callbacks, so it survives page changes whichever widgets are on screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from hydra_core.types import Catalog
+from hydra_core.ui.views import XAxis, YAxis
+
+__all__ = ["Pin", "Tuning", "from_link", "get", "put", "to_link"]
+
+_KEY = "tuning"
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A policy to compare with, on the same eval set and catalog."""
+
+    tau: float
+    weights: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """The policy under study and how it is looked at; empty fields mean the default.
+
+    Attributes:
+        evalset: Key of the eval set.
+        catalog: Key of the catalog.
+        tau: None means the catalog's own.
+        weights: Stored weights w_k; None means the catalog's own.
+        baseline: Model that savings are measured against; empty means the costliest.
+    """
+
+    evalset: str = ""
+    catalog: str = ""
+    tau: float | None = None
+    weights: tuple[float, ...] | None = None
+    baseline: str = ""
+    x: XAxis = XAxis.COST
+    y: YAxis = YAxis.QR
+    pin: Pin | None = None
+
+    def tau_for(self, catalog: Catalog) -> float:
+        """The tau in force."""
+        return catalog.policy.tau if self.tau is None else self.tau
+
+    def weights_for(self, catalog: Catalog) -> tuple[float, ...]:
+        """The stored weights in force; those of another dimension count are not used."""
+        if self.weights is None or len(self.weights) != len(catalog.dimensions):
+            return catalog.policy.weights
+        return self.weights
+
+
+def get() -> Tuning:
+    """The session's tuning; a fresh session takes it from the link it was opened with."""
+    if _KEY not in st.session_state:
+        st.session_state[_KEY] = from_link(st.query_params.to_dict())
+    tuning: Tuning = st.session_state[_KEY]
+    return tuning
+
+
+def put(**changes: object) -> None:
+    """Change some fields."""
+    st.session_state[_KEY] = replace(get(), **changes)  # type: ignore[arg-type]
+
+
+def from_link(params: Mapping[str, str]) -> Tuning:
+    """Read a link's parameters; what cannot be read is ignored, never an error."""
+    pin_tau = _number(params.get("pin", ""))
+    pin_weights = _numbers(params.get("pin_w", ""))
+    return Tuning(
+        evalset=params.get("set", ""),
+        catalog=params.get("catalog", ""),
+        tau=_number(params.get("tau", "")),
+        weights=_numbers(params.get("w", "")),
+        baseline=params.get("baseline", ""),
+        x=XAxis.SAVINGS if params.get("x") == XAxis.SAVINGS else XAxis.COST,
+        y=YAxis.RESOLVED if params.get("y") == YAxis.RESOLVED else YAxis.QR,
+        pin=Pin(pin_tau, pin_weights) if pin_tau is not None and pin_weights else None,
+    )
+
+
+def to_link(tuning: Tuning) -> dict[str, str]:
+    """The parameters that restore a tuning; `from_link` reads them back."""
+    link = {"set": tuning.evalset, "catalog": tuning.catalog, "baseline": tuning.baseline}
+    if tuning.tau is not None:
+        link["tau"] = repr(tuning.tau)
+    if tuning.weights is not None:
+        link["w"] = ",".join(map(repr, tuning.weights))
+    if tuning.x is not XAxis.COST:
+        link["x"] = tuning.x.value
+    if tuning.y is not YAxis.QR:
+        link["y"] = tuning.y.value
+    if tuning.pin is not None:
+        link |= {"pin": repr(tuning.pin.tau), "pin_w": ",".join(map(repr, tuning.pin.weights))}
+    return {name: value for name, value in link.items() if value}
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0.0 <= value <= 100.0 else None
+
+
+def _numbers(text: str) -> tuple[float, ...] | None:
+    values = tuple(_number(part) for part in text.split(",")) if text else ()
+    known = tuple(value for value in values if value is not None and value > 0.0)
+    return known if known and len(known) == len(values) else None

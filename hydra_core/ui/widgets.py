@@ -1,0 +1,172 @@
+"""Pieces that several pages repeat: header, badges, intervals, verdict, problems."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from hydra_core.errors import HydraError, ProblemsError
+from hydra_core.evaluation.evalset import EvalSetInfo
+from hydra_core.evaluation.significance import Interval
+from hydra_core.evaluation.verdict import Verdict, VerdictLabel
+from hydra_core.figures.theme import Palette, palette
+from hydra_core.ui.bench import Bench, Point
+from hydra_core.ui.views import usd
+
+__all__ = [
+    "colors",
+    "empty",
+    "figure",
+    "forget",
+    "kpis",
+    "literal",
+    "notes",
+    "problem",
+    "provenance",
+    "synthetic_badge",
+    "verdict_box",
+]
+
+_MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
+_HEADLINES = {
+    VerdictLabel.BEATS: "Routing pays here",
+    VerdictLabel.TIES: "Routing cannot be told from a constant here",
+    VerdictLabel.LOSES: "A constant does better here",
+}
+
+
+def literal(text: str) -> str:
+    """Text from outside as Markdown that shows exactly that text: no markup, maths or icons."""
+    return _MARKUP.sub(r"\\\1", text.replace("\n", " "))
+
+
+def colors() -> Palette:
+    """The palette of the theme the operator sees."""
+    return palette(st.context.theme.type)
+
+
+def figure(chart: go.Figure, key: str, *, alt: str, **selection: object) -> None:
+    """Draw a figure full width, without a toolbar."""
+    st.plotly_chart(
+        chart, theme=None, key=key, alt=alt, config={"displayModeBar": False}, **selection
+    )  # type: ignore[call-overload]
+
+
+def problem(error: HydraError) -> None:
+    """Show an error as a list of what to repair."""
+    if isinstance(error, ProblemsError) and len(error.problems) > 1:
+        lines = "\n".join(f"- {literal(str(one))}" for one in error.problems[:20])
+        more = len(error.problems) - 20
+        tail = f"\n- and {more} more" if more > 0 else ""
+        st.error(f"{lines}{tail}", title=literal(error.source), icon=":material/error:")
+    else:
+        st.error(literal(str(error)), icon=":material/error:")
+
+
+def synthetic_badge() -> None:
+    """Say that outcomes were simulated."""
+    st.badge(
+        "Synthetic data",
+        icon=":material/science:",
+        color="orange",
+        help="Outcomes and costs of this eval set were simulated; they are no measurement.",
+    )
+
+
+def provenance(info: EvalSetInfo) -> None:
+    """One quiet line: what the figures on this page are computed from."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if info.synthetic:
+            synthetic_badge()
+        st.caption(f"{info.n:,} queries · {len(info.models)} models", width="content")
+
+
+def notes(bench: Bench) -> None:
+    """What the replay left out, and costs that are no bills; nothing when there is nothing."""
+    told = [*bench.data.notes]
+    if bench.evalset.cost_estimated:
+        told.append("Costs are estimated from prices, not billed.")
+    if told:
+        st.caption(":material/info: " + " ".join(literal(note) for note in told))
+
+
+def kpis(bench: Bench, point: Point) -> None:
+    """The row of figures at the operating point, each with its 95 % interval."""
+    metrics = point.metrics
+    entries = [
+        (
+            "Quality retention",
+            *_percent(metrics.qr),
+            "QR: quality of the router divided by the oracle's, the best choice in hindsight.",
+        ),
+        (
+            "Resolved" if bench.binary else "Mean quality",
+            *_percent(metrics.quality),
+            f"{metrics.resolved:,} of {metrics.n:,} queries resolved.",
+        ),
+        (
+            "Cost per query",
+            usd(metrics.mean_cost_usd.value),
+            f"{usd(metrics.mean_cost_usd.lo)} – {usd(metrics.mean_cost_usd.hi)}",
+            "Mean realised cost in USD.",
+        ),
+        (
+            "Cost savings",
+            *_percent(metrics.cs),
+            f"CS: 1 − cost / cost of always {literal(metrics.baseline)}.",
+        ),
+        (
+            "Misrouted",
+            *_percent(metrics.misroute),
+            "Share of all queries that a cheaper model than the chosen one resolved.",
+        ),
+    ]
+    for column, (label, value, interval, text) in zip(
+        st.columns(len(entries)), entries, strict=True
+    ):
+        column.metric(
+            label,
+            literal(value),
+            delta=literal(interval),
+            delta_color="off",
+            delta_arrow="off",
+            help=f"{text} Below: 95 % interval.",
+            border=True,
+        )
+
+
+def verdict_box(verdict: Verdict) -> None:
+    """The verdict sentence against the best constant policy at the same cost."""
+    boxes = {
+        VerdictLabel.BEATS: (st.success, ":material/trending_up:"),
+        VerdictLabel.TIES: (st.info, ":material/balance:"),
+        VerdictLabel.LOSES: (st.warning, ":material/trending_down:"),
+    }
+    box, icon = boxes[verdict.label]
+    box(literal(verdict.text), title=_HEADLINES[verdict.label], icon=icon)
+
+
+def empty(title: str, text: str, links: Sequence[tuple[str, str]] = ()) -> None:
+    """An empty state: what is missing and where to go next."""
+    with st.container(border=True, horizontal_alignment="center", gap="small"):
+        st.space("small")
+        st.markdown(f"#### {title}", width="content")
+        st.markdown(text, width="content", text_alignment="center")
+        with st.container(horizontal=True, horizontal_alignment="center"):
+            for page, label in links:
+                st.page_link(page, label=label, icon=":material/arrow_forward:")
+        st.space("small")
+
+
+def _percent(interval: Interval) -> tuple[str, str]:
+    shown = interval.scaled(100.0)
+    return f"{shown.value:.1f} %", f"{shown.lo:.1f} – {shown.hi:.1f} %"
+
+
+def forget(*keys: str) -> None:
+    """Drop remembered values that no longer apply."""
+    for key in keys:
+        st.session_state.pop(key, None)

@@ -1,0 +1,52 @@
+"""Tune: what routing would do to quality and cost on one eval set, for every tau."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from hydra_core.errors import HydraError
+from hydra_core.types import Catalog
+from hydra_core.ui import cache, selectors, state, tune_panels, widgets
+from hydra_core.ui.bench import Bench, Point, measure
+from hydra_core.ui.cache import SetEntry
+
+
+@st.fragment
+def tune(entry: SetEntry, catalog: Catalog) -> None:
+    """Everything that follows tau; only this part runs again when it moves."""
+    tuning = state.get()
+    try:
+        bench = cache.bench(entry, catalog, tuning.weights_for(catalog))
+        pinned = _pinned(entry, catalog, tuning)
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    point = measure(bench, tuning.tau_for(catalog), tuning.baseline)
+    widgets.verdict_box(point.verdict)
+    widgets.kpis(bench, point)
+    widgets.notes(bench)
+    wide, narrow = st.columns([7, 2.6], gap="small")
+    with narrow:
+        tune_panels.rail(bench, point)
+    with wide.container(border=True):
+        tune_panels.plot(bench, point, pinned)
+    tune_panels.details(bench, point)
+    st.query_params.from_dict(state.to_link(state.get()))
+
+
+def _pinned(entry: SetEntry, catalog: Catalog, tuning: state.Tuning) -> tuple[Bench, Point] | None:
+    pin = tuning.pin
+    if pin is None or len(pin.weights) != len(catalog.dimensions):
+        return None
+    bench = cache.bench(entry, catalog, pin.weights)
+    return bench, measure(bench, pin.tau, tuning.baseline)
+
+
+left, right = st.columns([3, 7], vertical_alignment="bottom")
+left.title("Tune", anchor=False)
+with right:
+    chosen = selectors.choose_data()
+if chosen is not None:
+    with left:
+        widgets.provenance(chosen[0].info)
+    tune(*chosen)
