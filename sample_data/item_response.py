@@ -18,20 +18,20 @@ MODELS = ("gpt-5.4-mini", "claude-haiku-4.5", "gpt-5.3-codex", "claude-sonnet-4.
 #: (m, 4) on the labels' scale [0, 0.8]: a task that needs as much is resolved about half the time.
 ABILITY = np.array(
     [
-        [0.50, 0.52, 0.43, 0.42],
-        [0.45, 0.44, 0.40, 0.54],
-        [0.60, 0.76, 0.70, 0.46],
-        [0.70, 0.74, 0.68, 0.74],
-        [0.70, 0.72, 0.66, 0.66],
+        [0.48, 0.50, 0.41, 0.40],
+        [0.44, 0.43, 0.39, 0.53],
+        [0.56, 0.72, 0.66, 0.42],
+        [0.65, 0.69, 0.63, 0.69],
+        [0.65, 0.67, 0.61, 0.61],
     ]
 )
-DISCRIMINATION = 7.0
+DISCRIMINATION = 10.0
 GUESS, SLIP = 0.02, 0.02
 #: A dimension counts by how much the task needs it, plus this floor.
 RELEVANCE_FLOOR = 0.1
 #: Standard deviations, in logits: of a task (all its languages, all models), of a model on a task,
 #: and of one message (all models).
-TASK_SD, TASK_MODEL_SD, MESSAGE_SD = 0.7, 0.4, 1.0
+TASK_SD, TASK_MODEL_SD, MESSAGE_SD = 0.5, 0.4, 1.0
 #: In logits: the small disadvantage of a language group, and the spread of languages around it.
 GROUP_SHIFT = {"english": 0.0, "european": -0.1, "cjk": -0.15, "other": -0.2}
 LANGUAGE_SD = 0.1
@@ -40,7 +40,7 @@ LANGUAGE_SD = 0.1
 VERBOSITY = np.array([1.0, 1.25, 0.9, 1.15, 1.05])
 #: Median tokens of a task without requirements, and log-growth per unit of requirement.
 INPUT_TOKENS, INPUT_GROWTH = 3_000.0, 1.5
-OUTPUT_TOKENS, OUTPUT_GROWTH = 300.0, 2.8
+OUTPUT_TOKENS, OUTPUT_GROWTH = 300.0, 2.2
 #: Standard deviations of log tokens: of a message, and of a model on it.
 ANSWER_SD, MODEL_ANSWER_SD = 0.30, 0.35
 
