@@ -1,0 +1,257 @@
+"""What goes into a decision and what comes out of it: query, decision, receipt.
+
+The receipt is plain JSON and holds everything that decided; `redecide` recomputes the model from
+it alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+import numpy as np
+
+from hydra_core.routing.matcher import choose
+from hydra_core.types import FloatArray, Pool
+
+__all__ = ["RECEIPT_SCHEMA", "Candidate", "Cause", "Decision", "Fate", "Query", "redecide"]
+
+RECEIPT_SCHEMA: Final = "hydra.receipt/v1"
+
+
+class Cause(StrEnum):
+    """Why the chosen model was chosen."""
+
+    CHEAPEST_ELIGIBLE = "cheapest_eligible"
+    FAIL_OPEN = "fail_open"
+    GATEWAY_FALLBACK = "gateway_fallback"
+    KEPT_BY_SESSION = "kept_by_session"
+    KEPT_BELOW_THRESHOLD = "kept_below_threshold"
+
+
+class Fate(StrEnum):
+    """What became of one candidate."""
+
+    CHOSEN = "chosen"
+    DEARER = "dearer"
+    SHORT = "short"
+    GATED = "gated"
+    UNHEALTHY = "unhealthy"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One request to route.
+
+    Attributes:
+        text: The current user message.
+        turn: Number of the user turn, from 1.
+        conversation_id: Key of the conversation, None for a single request.
+        prefix: The earlier user messages, oldest first (per-content stickiness only).
+        has_image: An image is attached: only models with vision can serve it.
+        needs_tools: The request declares tools: only models with tool use can serve it.
+        context_tokens: Tokens the chosen model must take in (history included), if known.
+        allow: Only these models, None for all.
+        deny: Never these models.
+        compacted: This turn follows an explicit compaction or a background summarisation.
+        current: The model the caller is on now, where no session store knows it.
+    """
+
+    text: str
+    turn: int = 1
+    conversation_id: str | None = None
+    prefix: tuple[str, ...] = ()
+    has_image: bool = False
+    needs_tools: bool = False
+    context_tokens: int = 0
+    allow: frozenset[str] | None = None
+    deny: frozenset[str] = frozenset()
+    compacted: bool = False
+    current: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One model in a decision; `deficits` are per dimension before weighting."""
+
+    model: str
+    fate: Fate
+    reason: str
+    list_price: float
+    health: float
+    capabilities: tuple[float, ...]
+    deficits: tuple[float, ...]
+    shortfall: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """A route and everything that decided it; cheap to make, spelt out on demand.
+
+    Attributes:
+        model: The chosen model.
+        cause: Why it was chosen.
+        pool: The routable models considered.
+        dimensions: (K,) names.
+        requirements: (K,) predicted requirements, NaN when the session kept the model unscored.
+        shortfalls: (m,) weighted shortfalls, NaN likewise.
+        gates: Model id -> why a hard gate took it out.
+        health: (m,) in [0, 1].
+        health_floor: Models below it are vetoed.
+        tau: Threshold used.
+        facts: Further facts for the receipt (signals, tokens, fingerprints, timings, notes).
+    """
+
+    model: str
+    cause: Cause
+    pool: Pool
+    dimensions: tuple[str, ...]
+    requirements: FloatArray
+    shortfalls: FloatArray
+    gates: Mapping[str, str]
+    health: FloatArray
+    health_floor: float
+    tau: float
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def index(self) -> int:
+        """Row of the chosen model in the pool."""
+        return self.pool.ids.index(self.model)
+
+    @property
+    def scored(self) -> bool:
+        """Whether the predictor was asked (a kept model is not scored)."""
+        return not bool(np.isnan(self.requirements).any())
+
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Every model with its fate and one plain sentence, cheapest first."""
+        deficits = np.maximum(self.requirements[None, :] - self.pool.capabilities, 0.0)
+        rows = []
+        for i in np.argsort(self.pool.cost, kind="stable"):
+            fate, reason = self._fate(int(i))
+            rows.append(
+                Candidate(
+                    model=self.pool.ids[i],
+                    fate=fate,
+                    reason=reason,
+                    list_price=float(self.pool.cost[i]),
+                    health=float(self.health[i]),
+                    capabilities=tuple(self.pool.capabilities[i].tolist()),
+                    deficits=tuple(deficits[i].tolist()),
+                    shortfall=float(self.shortfalls[i]),
+                )
+            )
+        return tuple(rows)
+
+    def receipt(self) -> dict[str, Any]:
+        """JSON-ready record; `redecide` needs nothing else."""
+        rows = self.candidates()
+        return {
+            "schema": RECEIPT_SCHEMA,
+            "model": self.model,
+            "cause": self.cause.value,
+            "dimensions": list(self.dimensions),
+            "requirements": _numbers(self.requirements),
+            "weights_compensated": self.pool.weights.tolist(),
+            "tau": self.tau,
+            "health_floor": self.health_floor,
+            "catalog_order": list(self.pool.ids),
+            "candidates": [
+                {
+                    "model": row.model,
+                    "fate": row.fate.value,
+                    "reason": row.reason,
+                    "cost": row.list_price,
+                    "health": row.health,
+                    "gate": self.gates.get(row.model),
+                    "capabilities": list(row.capabilities),
+                    "deficits": _numbers(row.deficits),
+                    "shortfall": None if np.isnan(row.shortfall) else row.shortfall,
+                }
+                for row in rows
+            ],
+            **self.facts,
+        }
+
+    def _fate(self, i: int) -> tuple[Fate, str]:
+        name = self.pool.ids[i]
+        if name == self.model:
+            return Fate.CHOSEN, _chosen_because(self, i)
+        if name in self.gates:
+            return Fate.GATED, self.gates[name]
+        if self.health[i] < self.health_floor:
+            return (
+                Fate.UNHEALTHY,
+                f"Health {self.health[i]:.2f} is below the floor {self.health_floor:.2f}.",
+            )
+        if not self.scored:
+            return Fate.DEARER, "Not considered: the conversation keeps its model."
+        if self.shortfalls[i] > self.tau:
+            return Fate.SHORT, self._short_because(i)
+        return (
+            Fate.DEARER,
+            f"Capable enough, but {self.model} is as well and comes first by cost.",
+        )
+
+    def _short_because(self, i: int) -> str:
+        terms = self.pool.weights * np.maximum(self.requirements - self.pool.capabilities[i], 0.0)
+        worst = int(terms.argmax())
+        return (
+            f"Shortfall {self.shortfalls[i]:.3f} is above tau {self.tau:.3f}; most of it on "
+            f"{self.dimensions[worst].replace('_', ' ')} (needs {self.requirements[worst]:.2f}, "
+            f"has {self.pool.capabilities[i, worst]:.2f})."
+        )
+
+
+def redecide(receipt: Mapping[str, Any]) -> str:
+    """The model that a receipt's own numbers lead to.
+
+    Args:
+        receipt: As written by `Decision.receipt`.
+
+    Raises:
+        ValueError: The receipt is of another schema.
+    """
+    if receipt.get("schema") != RECEIPT_SCHEMA:
+        raise ValueError(f"not a {RECEIPT_SCHEMA} receipt: schema is {receipt.get('schema')!r}")
+    if receipt["cause"] in (Cause.KEPT_BY_SESSION, Cause.KEPT_BELOW_THRESHOLD):
+        return str(receipt["kept"])
+    order = {name: i for i, name in enumerate(receipt["catalog_order"])}
+    rows = sorted(receipt["candidates"], key=lambda row: order[row["model"]])
+    need = np.asarray(receipt["requirements"])
+    weights = np.asarray(receipt["weights_compensated"])
+    open_rows = [row for row in rows if row["gate"] is None]
+    alive = [row for row in open_rows if row["health"] >= receipt["health_floor"]]
+    if not alive:
+        most = max(row["health"] for row in open_rows)
+        alive = [row for row in open_rows if row["health"] >= most]
+    deficits = [np.maximum(need - np.asarray(row["capabilities"]), 0.0) for row in alive]
+    shortfalls = np.asarray([sum(weights * deficit) for deficit in deficits])
+    cost = np.asarray([row["cost"] for row in alive])
+    return str(alive[int(choose(shortfalls[None, :], cost, receipt["tau"])[0])]["model"])
+
+
+def _chosen_because(decision: Decision, i: int) -> str:
+    cause = decision.cause
+    if cause is Cause.CHEAPEST_ELIGIBLE:
+        return (
+            f"Cheapest model within tau: shortfall {decision.shortfalls[i]:.3f} <= "
+            f"{decision.tau:.3f}."
+        )
+    if cause is Cause.FAIL_OPEN:
+        return (
+            f"No model is within tau {decision.tau:.3f}; this one falls short least "
+            f"({decision.shortfalls[i]:.3f})."
+        )
+    if cause is Cause.GATEWAY_FALLBACK:
+        return "Fallback: every model within tau is unhealthy; best of what is left."
+    if cause is Cause.KEPT_BELOW_THRESHOLD:
+        return "Kept: the requirements are below the sticky threshold."
+    return "Kept: the conversation stays on its model, so the prompt cache stays warm."
+
+
+def _numbers(values: FloatArray | tuple[float, ...]) -> list[float | None]:
+    return [None if np.isnan(value) else float(value) for value in values]

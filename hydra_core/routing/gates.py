@@ -1,0 +1,59 @@
+"""Hard gates: what a model must be able to do before shortfall is looked at at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hydra_core.errors import RoutingError
+from hydra_core.routing.decision import Query
+from hydra_core.types import ModelSpec
+
+__all__ = ["gate_reasons", "require_open"]
+
+
+def gate_reasons(models: Sequence[ModelSpec], query: Query) -> dict[str, str]:
+    """Model id -> why it cannot serve this query; models that can are not in it."""
+    reasons: dict[str, str] = {}
+    for model in models:
+        reason = _reason(model, query)
+        if reason:
+            reasons[model.id] = reason
+    return reasons
+
+
+def require_open(models: Sequence[ModelSpec], reasons: dict[str, str], query: Query) -> None:
+    """Refuse a query that no model can serve; never a silent text-only route for an image.
+
+    Raises:
+        RoutingError: With the HTTP status a gateway should answer (400; 413 for length).
+    """
+    if len(reasons) < len(models):
+        return
+    if query.has_image and not any(model.vision for model in models):
+        raise RoutingError(
+            "the query has an image and no routable model has vision: send it without the image, "
+            "or add a model with vision: true",
+            http_status=400,
+        )
+    too_long = all(model.context_window < query.context_tokens for model in models)
+    listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
+    raise RoutingError(
+        f"no routable model can serve this query. {listed}", http_status=413 if too_long else 400
+    )
+
+
+def _reason(model: ModelSpec, query: Query) -> str:
+    if model.id in query.deny:
+        return "Denied by the operator for this request."
+    if query.allow is not None and model.id not in query.allow:
+        return "Not on the operator's allow list for this request."
+    if query.has_image and not model.vision:
+        return "Has no vision, and an image is attached."
+    if query.needs_tools and not model.tools:
+        return "Cannot use tools, and the request declares some."
+    if model.context_window < query.context_tokens:
+        return (
+            f"Context window {model.context_window:,} is smaller than the "
+            f"{query.context_tokens:,} tokens needed."
+        )
+    return ""

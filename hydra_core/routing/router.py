@@ -1,0 +1,256 @@
+"""The router: hard gates -> scores -> shortfall -> health veto -> cheapest (Algorithms 2 and 4).
+
+One immutable state per catalog revision; `route` reads it once, so that a reload never mixes two
+revisions in one decision.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any, Protocol
+
+import numpy as np
+
+from hydra_core.catalog.profiles import pool as build_pool
+from hydra_core.errors import RoutingError
+from hydra_core.predictor.onnx_predictor import Prediction
+from hydra_core.predictor.signals import signals
+from hydra_core.routing.decision import Cause, Decision, Query
+from hydra_core.routing.gates import gate_reasons, require_open
+from hydra_core.routing.matcher import choose, shortfall
+from hydra_core.routing.sessions import SessionKeys, Sessions, session_keys
+from hydra_core.types import Catalog, FloatArray, IntArray, ModelSpec, Pool
+
+__all__ = ["Router", "Scorer"]
+
+
+class Scorer(Protocol):
+    """What the router needs of a predictor."""
+
+    def predict(self, texts: list[str], turns: list[int] | None = None) -> Prediction:
+        """(n,) messages -> requirements (n, K), tokens (n,), truncated (n,)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _State:
+    """One catalog revision, ready to route with."""
+
+    catalog: Catalog
+    pool: Pool
+    models: tuple[ModelSpec, ...]
+    day: date
+
+
+class Router:
+    """Routes queries with one catalog and one predictor. Safe to share between threads.
+
+    Args:
+        catalog: A validated catalog, or a callable that returns the newest one (hot reload).
+        predictor: Scores messages; None when only `decide` is used.
+        sessions: Where conversations' models are remembered; None for no stickiness.
+        realised_cost: Mean realised cost by model, for the cost basis `realised`.
+        today: The current date (retirement dates).
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog | Callable[[], Catalog],
+        predictor: Scorer | None = None,
+        *,
+        sessions: Sessions | None = None,
+        realised_cost: Mapping[str, float] | None = None,
+        today: Callable[[], date] = date.today,
+    ) -> None:
+        self._source: Callable[[], Catalog] = catalog if callable(catalog) else (lambda: catalog)
+        self._predictor = predictor
+        self._sessions = sessions
+        self._realised_cost = realised_cost
+        self._today = today
+        self._state = self._build(self._source(), today())
+
+    def route(self, query: Query, *, health: Mapping[str, float] | None = None) -> Decision:
+        """Choose the model for one query.
+
+        Args:
+            query: What is asked.
+            health: Model id -> health in [0, 1]; a model that is not named is healthy (1.0), one
+            that this pool does not have is ignored.
+
+        Raises:
+            RoutingError: No model can serve the query (`http_status` for the gateway).
+        """
+        state = self._current()
+        gates = gate_reasons(state.models, query)
+        require_open(state.models, gates, query)
+        levels = _health(state.pool, health)
+        policy = state.catalog.policy
+        keys = session_keys(policy.sticky.mode, query)
+        kept = self._kept(keys, query)
+        able = _able(state, gates, levels)
+        if kept in able and not query.compacted:
+            return self._remember(keys, _keep(state, kept, gates, levels))
+        decision = self._score_and_decide(state, query, gates, levels)
+        current = kept or query.current
+        below = float(decision.requirements.max()) < policy.sticky.threshold
+        if below and current in able and current != decision.model:
+            decision = replace(
+                decision,
+                model=str(current),
+                cause=Cause.KEPT_BELOW_THRESHOLD,
+                facts={**decision.facts, "kept": current},
+            )
+        return self._remember(keys, decision)
+
+    def decide(
+        self,
+        requirements: FloatArray,
+        query: Query | None = None,
+        *,
+        health: Mapping[str, float] | None = None,
+    ) -> Decision:
+        """Choose for known requirements (K,), without predictor or session."""
+        state = self._current()
+        asked = query or Query("")
+        gates = gate_reasons(state.models, asked)
+        require_open(state.models, gates, asked)
+        return _decide(state, requirements, gates, _health(state.pool, health), {})
+
+    def _current(self) -> _State:
+        state = self._state
+        catalog, day = self._source(), self._today()
+        if catalog is not state.catalog or day != state.day:
+            state = self._build(catalog, day)
+            self._state = state
+        return state
+
+    def _build(self, catalog: Catalog, day: date) -> _State:
+        pool = build_pool(catalog, today=day, realised_cost=self._realised_cost)
+        return _State(catalog, pool, tuple(catalog.model(name) for name in pool.ids), day)
+
+    def _kept(self, keys: SessionKeys, query: Query) -> str | None:
+        """The model this conversation has been on, None on its first turn."""
+        if self._sessions is None or keys.look_up is None or query.turn == 1:
+            return None
+        return self._sessions.get(keys.look_up)
+
+    def _score_and_decide(
+        self, state: _State, query: Query, gates: Mapping[str, str], levels: FloatArray
+    ) -> Decision:
+        if self._predictor is None:
+            raise RoutingError("this router has no predictor: use decide()", http_status=500)
+        start = time.perf_counter()
+        prediction = self._predictor.predict([query.text], [query.turn])
+        facts = {
+            "signals": _signals(query),
+            "tokens": int(prediction.tokens[0]),
+            "truncated": bool(prediction.truncated[0]),
+            "predict_ms": 1e3 * (time.perf_counter() - start),
+        }
+        return _decide(state, prediction.requirements[0], gates, levels, facts)
+
+    def _remember(self, keys: SessionKeys, decision: Decision) -> Decision:
+        if self._sessions is None or keys.remember is None:
+            return decision
+        ttl_s = self._state.catalog.policy.sticky.ttl_s
+        self._sessions.put(keys.remember, decision.model, ttl_s)
+        if self._sessions.note:
+            decision = replace(
+                decision, facts={**decision.facts, "session_store": self._sessions.note}
+            )
+        return decision
+
+
+def _decide(
+    state: _State,
+    requirements: FloatArray,
+    gates: Mapping[str, str],
+    levels: FloatArray,
+    facts: Mapping[str, Any],
+) -> Decision:
+    """Algorithms 2 and 4 over the models that passed the gates."""
+    pool, policy = state.pool, state.catalog.policy
+    need = np.asarray(requirements, dtype=np.float64)
+    s = shortfall(need[None, :], pool.capabilities, pool.weights)
+    open_rows = [i for i, name in enumerate(pool.ids) if name not in gates]
+    alive = [i for i in open_rows if levels[i] >= policy.health_floor]
+    fallback = not alive
+    if fallback:  # nobody healthy: the gateway takes the healthiest there is
+        most = max(levels[i] for i in open_rows)
+        alive = [i for i in open_rows if levels[i] >= most]
+    rows: IntArray = np.asarray(alive)
+    chosen = int(rows[choose(s[:, rows], pool.cost[rows], policy.tau)[0]])
+    within = s[0] <= policy.tau
+    if within[chosen] and not fallback:
+        cause = Cause.CHEAPEST_ELIGIBLE
+    elif fallback or any(within[i] for i in open_rows):
+        cause = Cause.GATEWAY_FALLBACK
+    else:
+        cause = Cause.FAIL_OPEN
+    return _decision(state, pool.ids[chosen], cause, need, s[0], gates, levels, facts)
+
+
+def _able(state: _State, gates: Mapping[str, str], levels: FloatArray) -> frozenset[str | None]:
+    """Models that exist, pass the gates and are healthy."""
+    floor = state.catalog.policy.health_floor
+    healthy = (name for i, name in enumerate(state.pool.ids) if levels[i] >= floor)
+    return frozenset(name for name in healthy if name not in gates)
+
+
+def _keep(
+    state: _State, model: str | None, gates: Mapping[str, str], levels: FloatArray
+) -> Decision:
+    assert model is not None
+    unknown = np.full(len(state.catalog.dimensions), np.nan)
+    shortfalls = np.full(len(state.pool.ids), np.nan)
+    facts = {"kept": model}
+    return _decision(state, model, Cause.KEPT_BY_SESSION, unknown, shortfalls, gates, levels, facts)
+
+
+def _decision(
+    state: _State,
+    model: str,
+    cause: Cause,
+    requirements: FloatArray,
+    shortfalls: FloatArray,
+    gates: Mapping[str, str],
+    levels: FloatArray,
+    facts: Mapping[str, Any],
+) -> Decision:
+    catalog = state.catalog
+    revision = {
+        "catalog": catalog.name,
+        "catalog_digest": catalog.digest,
+        "predictor_fingerprint": catalog.predictor_fingerprint,
+        "weights": list(catalog.policy.weights),
+    }
+    return Decision(
+        model=model,
+        cause=cause,
+        pool=state.pool,
+        dimensions=catalog.dimensions,
+        requirements=requirements,
+        shortfalls=shortfalls,
+        gates=gates,
+        health=levels,
+        health_floor=catalog.policy.health_floor,
+        tau=catalog.policy.tau,
+        facts={**revision, **facts},
+    )
+
+
+def _health(pool: Pool, health: Mapping[str, float] | None) -> FloatArray:
+    if not health:
+        return np.ones(len(pool.ids))
+    bad = {name: value for name, value in health.items() if not 0.0 <= value <= 1.0}
+    if bad:
+        raise RoutingError(f"health must lie in [0, 1], got {bad}", http_status=400)
+    return np.asarray([float(health.get(name, 1.0)) for name in pool.ids])
+
+
+def _signals(query: Query) -> dict[str, Any]:
+    found = signals(query.text, query.turn)
+    return {name: getattr(found, name) for name in found.__slots__}

@@ -1,0 +1,99 @@
+"""Nearest flips are real and minimal; the tau strip is the router."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from hydra_core.catalog.profiles import compensated_weights
+from hydra_core.routing.flips import nearest_flips, tau_strip
+from hydra_core.routing.matcher import choose, shortfall
+from hydra_core.types import Band, Pool
+
+BANDS = (Band(0.29, 0.72), Band(0.02, 0.79), Band(0.0, 0.69), Band(0.02, 0.43))
+
+
+@st.composite
+def cases(draw):
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    m = draw(st.integers(2, 6))
+    stored = rng.uniform(0.3, 3, 4)
+    pool = Pool(
+        tuple(f"m{i}" for i in range(m)),
+        rng.random((m, 4)),
+        rng.permutation(np.geomspace(0.1, 9, m)),
+        compensated_weights(stored, BANDS),
+    )
+    return rng.random(4), pool, stored, float(rng.choice([0.0, 0.05, 0.24, 0.8]))
+
+
+def routed(need, pool, stored, tau, flip=None, share=1.0):
+    """The model chosen after `share` of a flip's change."""
+    weights, capabilities, cost = pool.weights, pool.capabilities.copy(), pool.cost.copy()
+    if flip is not None:
+        value = flip.before + share * flip.change
+        if flip.what == "tau":
+            tau = value
+        elif flip.what == "weight":
+            changed = stored.copy()
+            changed[int(flip.name)] = value
+            weights = compensated_weights(changed, BANDS)
+        elif flip.what == "capability":
+            model, dimension = flip.name.split("\t")
+            capabilities[pool.ids.index(model), int(dimension)] = value
+        else:
+            cost[pool.ids.index(flip.name)] = value
+    s = shortfall(need[None, :], capabilities, weights)
+    return pool.ids[int(choose(s, cost, tau)[0])]
+
+
+@settings(max_examples=200, deadline=None)
+@given(cases())
+def test_flips_are_real_and_minimal(case):
+    need, pool, stored, tau = case
+    before = routed(*case)
+    for flip in nearest_flips(need, pool, stored, BANDS, tau):
+        assume(abs(flip.change) > 1e-6)
+        assert routed(*case, flip) == flip.model != before
+        assert routed(*case, flip, share=0.99) == before
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases())
+def test_no_smaller_change_found_by_trying(case):
+    need, pool, stored, tau = case
+    before = routed(*case)
+    for flip in nearest_flips(need, pool, stored, BANDS, tau):
+        for share in np.linspace(0.02, 0.98, 25):
+            assert routed(*case, flip, share=share) == before
+
+
+@settings(deadline=None)
+@given(cases())
+def test_the_strip_says_what_the_router_does_at_every_tau(case):
+    need, pool, _, _ = case
+    parts = tau_strip(need, pool)
+    assert parts[0].start == 0.0
+    assert parts[-1].end == np.inf
+    assert [p.end for p in parts[:-1]] == [p.start for p in parts[1:]]
+    s = shortfall(need[None, :], pool.capabilities, pool.weights)
+    for part in parts:
+        for tau in (part.start, (part.start + min(part.end, part.start + 1)) / 2):
+            assert pool.ids[int(choose(s, pool.cost, tau)[0])] == part.model
+
+
+def test_a_single_model_cannot_flip():
+    pool = Pool(("only",), np.full((1, 4), 0.5), np.ones(1), np.ones(4))
+    assert nearest_flips(np.full(4, 0.9), pool, np.ones(4), BANDS, 0.1) == ()
+
+
+def test_a_flip_is_told_in_numbers():
+    pool = Pool(
+        ("cheap", "strong"), np.array([[0.4] * 4, [0.9] * 4]), np.array([1.0, 5.0]), np.ones(4)
+    )
+    need = np.array([0.6, 0.0, 0.0, 0.0])
+    flips = {f.what: f for f in nearest_flips(need, pool, np.ones(4), (Band(0, 1),) * 4, 0.1)}
+    assert flips["tau"].after == pytest.approx(0.2)
+    assert flips["capability"].after == pytest.approx(0.5)
+    assert flips["capability"].name == "cheap\t0"
+    assert {f.model for f in flips.values()} == {"cheap"}
