@@ -19,7 +19,7 @@ from hydra_core.evaluation.evalset_format import read_arrow
 from hydra_core.evaluation.importers.bounded import Budget, TableFile, open_plain, tail_of
 from hydra_core.evaluation.importers.issues import Issues
 
-__all__ = ["LINE", "columns_of", "head_of", "read_columns"]
+__all__ = ["LINE", "columns_of", "head_of", "json_objects", "read_columns"]
 
 #: Name of the column that holds each row's place in its file (line, or row in Parquet).
 LINE = "\0line"
@@ -28,6 +28,7 @@ _CELL_CHARS = 16 << 20
 _MAX_COLUMNS = 2_000
 _HEAD_ROWS = 1_000
 _CHUNK = 20_000
+_TEXT = pd.StringDtype("pyarrow", na_value=float("nan"))
 
 Record: TypeAlias = tuple[int, Sequence[str]]
 
@@ -110,11 +111,11 @@ def _collect(
         budget.take_rows(len(piece), source)
         cells = zip(*(row for _, row in piece), strict=True) if columns else iter(())
         data = {
-            name: pd.array(list(c), dtype="str") for name, c in zip(columns, cells, strict=True)
+            name: pd.array(list(c), dtype=_TEXT) for name, c in zip(columns, cells, strict=True)
         }
         frames.append(pd.DataFrame({LINE: [line for line, _ in piece], **data}))
     if not frames:
-        return pd.DataFrame({LINE: [], **{c: pd.array([], dtype="str") for c in columns}})
+        return pd.DataFrame({LINE: [], **{c: pd.array([], dtype=_TEXT) for c in columns}})
     return pd.concat(frames, ignore_index=True)
 
 
@@ -168,6 +169,20 @@ def _csv_rows(
             issues.add(found, start, "cut-off file, or a text with a delimiter but no quotes")
             continue
         yield start, [row[i] for i in places]
+
+
+def json_objects(
+    file: TableFile, budget: Budget, issues: Issues
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(line number, object) of a JSONL file; lines that hold none go to `issues`.
+
+    Raises:
+        EvalSetError: The file cannot be read, or is over the budget.
+    """
+    with open_plain(file, budget) as (kind, stream):
+        if kind != "jsonl":
+            raise EvalSetError(file.name, [Problem("", f"is {kind}", "give it as .jsonl")])
+        yield from _json_objects(cast(io.TextIOWrapper, stream), file.name, issues)
 
 
 def _json_objects(
@@ -247,5 +262,5 @@ def _parquet(
         except pa.ArrowException as error:
             message = f"holds {table[name].type}, not plain values"
             raise EvalSetError(source, [Problem(f"column {name!r}", message)]) from error
-        frame[name] = pd.array(cells.to_numpy(zero_copy_only=False), dtype="str")
+        frame[name] = pd.array(cells.to_numpy(zero_copy_only=False), dtype=_TEXT)
     return frame

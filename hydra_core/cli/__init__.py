@@ -1,0 +1,1 @@
+"""The console's verbs on the command line; each module holds one group of them."""

@@ -1,0 +1,167 @@
+"""Verbs that make eval sets: import swebench, import table, score."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from hydra_core.cli.output import existing, open_predictor, print_json, progress_bar, say, table
+from hydra_core.errors import EvalSetError, Problem
+
+if TYPE_CHECKING:
+    from hydra_core.evaluation.importers.draft import About, Draft
+
+__all__ = ["import_swebench", "import_table", "score"]
+
+
+def import_swebench(options: argparse.Namespace) -> int:
+    """Import leaderboard runs, or list them."""
+    from hydra_core.evaluation.importers.swebench import read_swebench
+
+    existing(options.leaderboards)
+    if options.runs:
+        return _list_runs(options)
+    models = _pairs(options.model)
+    if options.problems is None:
+        raise _missing("--problems", "the problem statements (JSONL with instance_id)")
+    _need_out(options)
+    draft = read_swebench(
+        options.leaderboards, existing(options.problems), models, board=options.board
+    )
+    runs = ", ".join(f"{model} = {folder}" for model, folder in models.items())
+    return _write(draft, options, f"SWE-bench leaderboard: {runs}")
+
+
+def import_table(options: argparse.Namespace) -> int:
+    """Import tables."""
+    from hydra_core.evaluation.importers.mapping import parse_map
+    from hydra_core.evaluation.importers.table import read_table
+
+    files = [existing(path) for path in options.files]
+    mapping = parse_map(options.map)
+    if not 0 < options.quality_scale < float("inf"):
+        raise EvalSetError(
+            "--quality-scale", [Problem("", f"must be > 0, got {options.quality_scale:g}")]
+        )
+    _need_out(options)
+    draft = read_table(
+        files, mapping, need_cost=not options.no_cost, quality_scale=options.quality_scale
+    )
+    return _write(draft, options, ", ".join(path.name for path in files))
+
+
+def score(options: argparse.Namespace) -> int:
+    """Score an eval set."""
+    from hydra_core.evaluation.evalset import load_evalset
+    from hydra_core.evaluation.scoring import score_evalset
+
+    evalset = load_evalset(existing(options.evalset))
+    predictor = open_predictor(options.bundle)
+    with progress_bar(evalset.name) as step:
+        frame = score_evalset(evalset, predictor, step)
+    fingerprint = predictor.bundle.fingerprint
+    means = frame.drop(columns="query_id").mean()
+    if options.json:
+        print_json({"n": len(frame), "fingerprint": fingerprint, "mean": means.to_dict()})
+    else:
+        shown = ", ".join(f"{name} {value:.3f}" for name, value in means.items())
+        print(
+            f"{len(frame)} queries scored by {predictor.bundle.name} ({fingerprint[:12]}): {shown}"
+        )
+    return 0
+
+
+def _pairs(texts: list[str]) -> dict[str, str]:
+    problems, found = [], {}
+    for text in texts:
+        model, equals, folder = text.partition("=")
+        if not (model and equals and folder):
+            problems.append(Problem(repr(text), "is not ID=RUN_FOLDER"))
+        elif model in found:
+            problems.append(Problem(repr(text), f"names {model} twice"))
+        found[model] = folder
+    if problems:
+        raise EvalSetError("--model", problems)
+    return found
+
+
+def _missing(name: str, what: str) -> EvalSetError:
+    return EvalSetError(name, [Problem("", "is missing", f"give {what}")])
+
+
+def _need_out(options: argparse.Namespace) -> None:
+    """Refuse a taken target before reading a lot."""
+    from hydra_core.evaluation.evalset import require_free
+
+    if options.dry_run:
+        return
+    if options.out is None:
+        raise _missing("--out", "the folder to write, or look first with --dry-run")
+    require_free(options.out, force=options.force)
+
+
+def _write(draft: Draft, options: argparse.Namespace, origin: str) -> int:
+    from hydra_core.evaluation.importers.draft import write_draft
+
+    if not options.dry_run:
+        write_draft(draft, options.out, _about(options, origin), force=options.force)
+    where = None if options.dry_run else str(options.out)
+    if options.json:
+        print_json({**draft.report.to_dict(), "out": where})
+    else:
+        print(draft.report)
+        print(f"written to {where}" if where else "nothing was written (dry run)")
+    if where and not draft.report.warnings:
+        say(f"next: python -m hydra_core score {where}")
+    return 0
+
+
+def _about(options: argparse.Namespace, origin: str) -> About:
+    from hydra_core.evaluation.importers.draft import About
+
+    return About(
+        name=options.name,
+        origin=options.origin or origin,
+        licence=options.licence,
+        synthetic=options.synthetic,
+        cost_estimated=options.cost_estimated,
+        price_notes=options.price_notes,
+    )
+
+
+def _list_runs(options: argparse.Namespace) -> int:
+    import numpy as np
+
+    from hydra_core.evaluation.importers.swebench import list_runs
+
+    runs = list_runs(options.leaderboards)
+    costs = [float(np.mean([c for _, c in run.outcomes.values()] or [np.nan])) for run in runs]
+    if options.json:
+        print_json(
+            [
+                {
+                    "board": run.board,
+                    "folder": run.folder,
+                    "name": run.name,
+                    "n": len(run.outcomes),
+                    "resolved_percent": run.headline,
+                    "mean_cost_usd": cost,
+                    "problem": run.problem,
+                }
+                for run, cost in zip(runs, costs, strict=True)
+            ]
+        )
+        return 0
+    rows = [
+        [
+            run.folder,
+            run.board,
+            str(len(run.outcomes)),
+            f"{run.headline:.1f}",
+            f"{cost:.3f}",
+            run.problem,
+        ]
+        for run, cost in zip(runs, costs, strict=True)
+    ]
+    print(table(["run", "board", "n", "resolved %", "USD/instance", "problem"], rows))
+    return 0

@@ -1,0 +1,43 @@
+"""Entry point: parse, run one verb, turn what went wrong into one message and an exit code.
+
+0: done. 2: the input is not valid (arguments, catalog, eval set, bundle, or they do not fit
+together). 1: it could not be run (a file is missing, the disk is full).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from hydra_core.cli.output import CannotRunError, say
+from hydra_core.cli.parser import build_parser
+from hydra_core.errors import HydraError, MismatchError, ProblemsError, RoutingError
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one verb; the exit code.
+
+    Args:
+        arguments: Command line without the program's name; None takes the process's own.
+    """
+    options = build_parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output has seen enough (`| head`); nothing more may be written to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (ProblemsError, MismatchError, RoutingError) as error:
+        say(str(error))
+        return 2
+    except (CannotRunError, HydraError, OSError) as error:
+        say(str(error))
+        return 1
+    except KeyboardInterrupt:
+        say("stopped")
+        return 130
+    return code

@@ -1,0 +1,128 @@
+"""Verbs that look after files: validate, rebind."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from pathlib import Path
+
+from hydra_core.cli.output import existing, open_predictor, print_json, say
+from hydra_core.errors import HydraError, Problem, ProblemsError
+
+__all__ = ["rebind", "validate"]
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+def validate(options: argparse.Namespace) -> int:
+    """Check a catalog, an eval set or a bundle; 0 valid, 2 not valid."""
+    path = existing(options.file)
+    kind = _kind(path)
+    try:
+        summary = _check(kind, path)
+    except ProblemsError as error:
+        return _report(options, kind, error.problems, str(error))
+    except HydraError as error:
+        return _report(options, kind, (Problem("", str(error)),), str(error))
+    if options.json:
+        print_json({"valid": True, "kind": kind, "file": str(path), "problems": []})
+    else:
+        print(f"{path}: valid {kind}, {summary}")
+    return 0
+
+
+def _report(
+    options: argparse.Namespace, kind: str, problems: tuple[Problem, ...], text: str
+) -> int:
+    if options.json:
+        listed = [{"place": p.place, "message": p.message, "remedy": p.remedy} for p in problems]
+        print_json({"valid": False, "kind": kind, "file": str(options.file), "problems": listed})
+    else:
+        say(text)
+    return 2
+
+
+def _kind(path: Path) -> str:
+    """What a path holds, told by its content; anything unknown is read as a catalog."""
+    folder = path if path.is_dir() else path.parent
+    for name, kind in (("evalset.yaml", "eval set"), ("bundle.yaml", "bundle")):
+        if path.name == name or (path.is_dir() and (folder / name).is_file()):
+            return kind
+    return "eval set" if path.is_dir() else "catalog"
+
+
+def _check(kind: str, path: Path) -> str:
+    """Load it with every check there is; one phrase about it.
+
+    Raises:
+        HydraError: It is not valid.
+    """
+    folder = path if path.is_dir() else path.parent
+    if kind == "bundle":
+        predictor = open_predictor(folder)  # opens the model and scores one message
+        return f"{predictor.bundle.name} {predictor.bundle.version}"
+    if kind == "eval set":
+        return _check_evalset(folder)
+    from datetime import date
+
+    from hydra_core.catalog.profiles import pool
+    from hydra_core.catalog.schema import load_catalog
+    from hydra_core.types import CostBasis
+
+    catalog = load_catalog(path)
+    costs = dict.fromkeys((model.id for model in catalog.models), 1.0)
+    basis = costs if catalog.policy.cost_basis is CostBasis.REALISED else None
+    routable = pool(catalog, today=date.today(), realised_cost=basis)
+    return f"{len(catalog.models)} models, {len(routable.ids)} of them routable today"
+
+
+def _check_evalset(folder: Path) -> str:
+    from hydra_core.evaluation.evalset import load_evalset
+    from hydra_core.evaluation.scoring import load_scores
+
+    evalset = load_evalset(folder)
+    fingerprints = sorted(path.stem for path in folder.glob("scores/[!.]*.parquet"))
+    for fingerprint in fingerprints:
+        load_scores(evalset, fingerprint)
+    return f"{evalset.n} queries, {len(evalset.models)} models, {len(fingerprints)} sets of scores"
+
+
+def rebind(options: argparse.Namespace) -> int:
+    """Move catalogs to a bundle's bands and fingerprint."""
+    from hydra_core.catalog.binding import rebind as rebound
+    from hydra_core.catalog.schema import parse_catalog, read_catalog_text
+    from hydra_core.predictor.bundle import load_bundle
+
+    bundle = load_bundle(None if options.bundle is None else existing(options.bundle))
+    bands = dict(zip(bundle.dimensions, bundle.bands, strict=True))
+    done: dict[Path, str] = {}
+    for path in options.catalogs:
+        text = read_catalog_text(existing(path))
+        catalog = parse_catalog(text, path.name)
+        if not _SHA256.fullmatch(catalog.predictor_fingerprint):
+            say(f"{path}: left alone, it is bound to the named profiles {catalog.predictor!r}")
+            continue
+        done[path] = rebound(text, bundle.name, bundle.fingerprint, bands)
+    for path, text in done.items():  # nothing is written unless every catalog could be moved
+        _replace(path, text)
+    if options.json:
+        print_json({"fingerprint": bundle.fingerprint, "rebound": [str(path) for path in done]})
+    else:
+        for path in done:
+            print(f"{path}: bound to {bundle.name} ({bundle.fingerprint[:12]}); tune tau anew")
+    return 0
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a text file in one step, keeping its permissions."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with fresh.open("w", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        fresh.chmod(path.stat().st_mode)
+        os.replace(fresh, path)
+    finally:
+        fresh.unlink(missing_ok=True)

@@ -1,0 +1,119 @@
+"""What the verbs share: messages, JSON, progress, and reading what they are pointed at."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hydra_core.errors import HydraError
+
+if TYPE_CHECKING:
+    from hydra_core.predictor.onnx_predictor import Predictor
+
+__all__ = [
+    "CannotRunError",
+    "existing",
+    "open_predictor",
+    "print_json",
+    "progress_bar",
+    "say",
+    "table",
+    "utf8_stdin",
+]
+
+_STDIN_BYTES = 64 << 20
+
+
+class CannotRunError(HydraError):
+    """The verb cannot be run at all: something it needs is not there."""
+
+
+def say(text: str) -> None:
+    """A message to the operator, on stderr."""
+    sys.stderr.write(text.rstrip("\n") + "\n")
+
+
+def print_json(value: object, *, indent: int | None = 2) -> None:
+    """One JSON document on stdout; NaN and infinities become null."""
+    print(json.dumps(_plain(value), indent=indent, ensure_ascii=False, allow_nan=False))
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value
+
+
+def existing(path: Path) -> Path:
+    """The path, if there is something.
+
+    Raises:
+        CannotRunError: There is nothing.
+    """
+    if not path.exists():
+        raise CannotRunError(f"{path}: there is no such file or folder")
+    return path
+
+
+def utf8_stdin() -> str:
+    """All of standard input as text.
+
+    Raises:
+        CannotRunError: Over 64 MiB, or not UTF-8.
+    """
+    raw = sys.stdin.buffer.read(_STDIN_BYTES + 1)
+    if len(raw) > _STDIN_BYTES:
+        raise CannotRunError("standard input: holds more than 64 MiB, the limit")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise CannotRunError(f"standard input: is not UTF-8 text (byte {error.start})") from error
+
+
+def open_predictor(bundle: Path | None) -> Predictor:
+    """The predictor of a bundle folder, or the shipped one.
+
+    Raises:
+        BundleError: It is damaged or foreign.
+        CannotRunError: There is no such folder.
+    """
+    from hydra_core.predictor.bundle import load_bundle
+    from hydra_core.predictor.onnx_predictor import Predictor, default_predictor
+
+    return default_predictor() if bundle is None else Predictor(load_bundle(existing(bundle)))
+
+
+@contextmanager
+def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on stderr, fed with (done, total)."""
+    from tqdm import tqdm
+
+    with tqdm(desc=label, unit=" queries", file=sys.stderr, mininterval=0.2) as bar:
+
+        def step(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        yield step
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns of text, the first to the left, the others to the right."""
+    lines = [list(header), *(list(row) for row in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )

@@ -1,0 +1,249 @@
+"""The grammar of the command line. Verbs import what they need when they run: --help is quick."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hydra_core.cli import data, evaluate, maintain, predictor, route
+
+__all__ = ["build_parser"]
+
+_EXIT_CODES = "exit codes: 0 done; 2 the input is not valid; 1 it could not be run"
+
+_IMPORT_SWEBENCH = """\
+Joins runs of a SWE-bench leaderboard with the problem statements. Only instances with a text and
+an outcome in every run are kept; the report says what was dropped and why.
+
+examples:
+  python -m hydra_core import swebench leaderboards.json --runs
+  python -m hydra_core import swebench leaderboards.json --problems swebench_verified.jsonl \\
+      --model gpt-5=20250807_mini-v1.7.0_gpt-5 --model gpt-5-mini=20250807_mini-v1.7.0_gpt-5-mini \\
+      --out evalsets/swebench
+"""
+_IMPORT_TABLE = """\
+Reads CSV, TSV, JSONL or Parquet (text formats also .gz or .zip), long (a row per query and model)
+or wide (a row per query, columns quality:MODEL and cost:MODEL). Columns with usual names are found
+by themselves; --map says the others. Files are joined on query_id. Nothing is written unless every
+row is fine; at most 200 MiB of data and 2,000,000 rows.
+
+fields: query_id text language has_image conversation_id turn group cluster label_<dimension>;
+long form: model quality cost_usd latency_s tokens; wide form: quality:MODEL cost:MODEL
+
+examples:
+  python -m hydra_core import table outcomes.csv --out evalsets/mine
+  python -m hydra_core import table texts.jsonl outcomes.parquet --out evalsets/mine --dry-run
+  python -m hydra_core import table wide.csv --map query_id=task --map text=prompt \\
+      --map quality:gpt-5=gpt5_correct --map cost:gpt-5=gpt5_usd --out evalsets/mine
+"""
+_SCORE = """\
+Scores every query of an eval set with a predictor bundle. Progress on stderr; a job that was
+stopped goes on where it was; scores that are there already are kept.
+
+examples:
+  python -m hydra_core score evalsets/mine
+  python -m hydra_core score evalsets/mine --bundle bundles/compact-2
+"""
+_EVALUATE = """\
+Replays the router over an eval set: single models, oracle, the router at one tau with 95 %
+intervals, the verdict against the best constant policy at the same cost, the exact frontier.
+
+examples:
+  python -m hydra_core evaluate sample_data/paper_swebench \\
+      --catalog catalog/paper_five_published.yaml
+  python -m hydra_core evaluate evalsets/mine --catalog pool.yaml --tau 0.1 --baseline gpt-5 --json
+  python -m hydra_core evaluate evalsets/mine --catalog pool.yaml --weights 1,2,1,0.5
+"""
+_ROUTE = """\
+Routes the message on standard input and prints the model's id.
+
+examples:
+  echo "Fix the failing test" | python -m hydra_core route --catalog catalog/paper_five.yaml
+  python -m hydra_core route --catalog pool.yaml --tau 0.1 --explain < message.txt
+  python -m hydra_core route --catalog pool.yaml --json < message.txt | jq .model
+"""
+_VALIDATE = """\
+Checks a catalog (YAML file), an eval set (folder) or a predictor bundle (folder) and lists every
+problem, not only the first. Exit code 0: valid; 2: not valid; 1: could not be run.
+
+examples:
+  python -m hydra_core validate catalog/paper_five.yaml
+  python -m hydra_core validate evalsets/mine --json
+"""
+_REBIND = """\
+Recomputes catalogs on the score bands of a predictor bundle: `predictor` and `bands` are replaced,
+derived capabilities follow when the catalog is loaded, everything else stays as it is, comments
+included. tau should be tuned anew afterwards.
+
+examples:
+  python -m hydra_core rebind catalog/paper_five.yaml
+  python -m hydra_core rebind pool.yaml --bundle bundles/compact-2
+"""
+_SCORE_TEXTS = """\
+Scores messages. Standard input: one JSON object a line with "id", "text" and optionally "turn";
+standard output: one JSON object a line with "id" and a score in [0, 1] for each dimension, in the
+same order, and "truncated": true where a part of the message was not seen.
+
+example:
+  echo '{"id": 1, "text": "Why does this loop never end?"}' | python -m hydra_core score-texts
+"""
+_EVALUATE_PREDICTOR = """\
+Measures a predictor bundle on labelled messages: one JSON object a line with "id", "text", "lang"
+and the label of each dimension in [0, 1].
+
+examples:
+  python -m hydra_core evaluate-predictor labelled.jsonl --json
+  python -m hydra_core evaluate-predictor labelled.jsonl --bundle bundles/compact-2
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of all verbs; `options.run(options)` runs the one that was given."""
+    parser = argparse.ArgumentParser(
+        prog="python -m hydra_core",
+        description="HyDRA on the command line: import, score, evaluate, route, validate.",
+        epilog=f"{_EXIT_CODES}\nevery verb has --help with examples",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verbs = parser.add_subparsers(metavar="VERB", required=True)
+    importers = verbs.add_parser("import", help="make an eval set of other people's files")
+    sources = importers.add_subparsers(metavar="SOURCE", required=True)
+    _import_swebench(sources)
+    _import_table(sources)
+    _score(verbs)
+    _evaluate(verbs)
+    _route(verbs)
+    _validate(verbs)
+    _score_texts(verbs)
+    _evaluate_predictor(verbs)
+    _rebind(verbs)
+    return parser
+
+
+def _verb(
+    verbs: Any,  # noqa: ANN401 (argparse has no public type for a group of verbs)
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    short: str,
+    long: str,
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = verbs.add_parser(
+        name,
+        help=short,
+        description=long,
+        epilog=_EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument("--json", action="store_true", help="machine-readable result on stdout")
+    return parser
+
+
+def _import_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder to write the eval set to")
+    parser.add_argument("--force", action="store_true", help="replace an eval set that is there")
+    parser.add_argument("--dry-run", action="store_true", help="report only, write nothing")
+    parser.add_argument("--name", default="", help="name of the eval set (default: the folder's)")
+    parser.add_argument("--origin", default="", help="where the data comes from")
+    parser.add_argument("--licence", default="", help="licence of the data")
+    parser.add_argument("--price-notes", default="", help="what is known about the costs")
+    parser.add_argument("--synthetic", action="store_true", help="outcomes were simulated")
+    parser.add_argument(
+        "--cost-estimated", action="store_true", help="costs were computed from prices"
+    )
+
+
+def _import_swebench(sources: Any) -> None:  # noqa: ANN401
+    short = "runs of a SWE-bench leaderboard with their problem statements"
+    parser = _verb(sources, "swebench", data.import_swebench, short, _IMPORT_SWEBENCH)
+    parser.add_argument("leaderboards", type=Path, metavar="LEADERBOARDS.json")
+    parser.add_argument("--problems", type=Path, metavar="PROBLEMS.jsonl")
+    parser.add_argument(
+        "--model", action="append", default=[], metavar="ID=RUN_FOLDER", help="once per model"
+    )
+    parser.add_argument("--board", help="board to look on when a run is on several")
+    parser.add_argument("--runs", action="store_true", help="list the runs of the file")
+    _import_options(parser)
+
+
+def _import_table(sources: Any) -> None:  # noqa: ANN401
+    short = "tables of queries and outcomes (CSV, JSONL, Parquet; long or wide)"
+    parser = _verb(sources, "table", data.import_table, short, _IMPORT_TABLE)
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
+    parser.add_argument(
+        "--map", action="append", default=[], metavar="FIELD=COLUMN", help="once per field"
+    )
+    parser.add_argument(
+        "--quality-scale", type=float, default=1.0, metavar="X", help="the quality that means 1"
+    )
+    parser.add_argument("--no-cost", action="store_true", help="there are no costs")
+    _import_options(parser)
+
+
+def _bundle(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--bundle",
+        type=Path,
+        metavar="B",
+        help="predictor bundle folder (default: the shipped one)",
+    )
+
+
+def _catalog_and_policy(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--catalog", type=Path, required=True, metavar="C.yaml")
+    parser.add_argument("--tau", type=float, metavar="T", help="threshold (default: the catalog's)")
+
+
+def _score(verbs: Any) -> None:  # noqa: ANN401
+    parser = _verb(verbs, "score", data.score, "score an eval set with a predictor bundle", _SCORE)
+    parser.add_argument("evalset", type=Path, metavar="DIR")
+    _bundle(parser)
+
+
+def _evaluate(verbs: Any) -> None:  # noqa: ANN401
+    short = "replay the router over an eval set"
+    parser = _verb(verbs, "evaluate", evaluate.evaluate, short, _EVALUATE)
+    parser.add_argument("evalset", type=Path, metavar="DIR")
+    _catalog_and_policy(parser)
+    parser.add_argument(
+        "--weights", metavar="r,c,d,t", help="one stored weight per dimension, catalog order"
+    )
+    parser.add_argument("--baseline", metavar="MODEL", help="savings against it (default: dearest)")
+
+
+def _route(verbs: Any) -> None:  # noqa: ANN401
+    parser = _verb(verbs, "route", route.route, "route one message from standard input", _ROUTE)
+    _catalog_and_policy(parser)
+    parser.add_argument("--explain", action="store_true", help="why, model by model")
+    _bundle(parser)
+
+
+def _validate(verbs: Any) -> None:  # noqa: ANN401
+    short = "check a catalog, an eval set or a bundle"
+    parser = _verb(verbs, "validate", maintain.validate, short, _VALIDATE)
+    parser.add_argument("file", type=Path, metavar="FILE")
+
+
+def _score_texts(verbs: Any) -> None:  # noqa: ANN401
+    short = "score messages from standard input (JSONL)"
+    _bundle(_verb(verbs, "score-texts", predictor.score_texts, short, _SCORE_TEXTS))
+
+
+def _evaluate_predictor(verbs: Any) -> None:  # noqa: ANN401
+    short = "measure a bundle on labelled messages"
+    run = predictor.evaluate_predictor
+    parser = _verb(verbs, "evaluate-predictor", run, short, _EVALUATE_PREDICTOR)
+    parser.add_argument("labelled", type=Path, metavar="LABELLED.jsonl")
+    parser.add_argument(
+        "--resamples", type=int, default=1000, metavar="N", help="bootstrap, 0: no intervals"
+    )
+    _bundle(parser)
+
+
+def _rebind(verbs: Any) -> None:  # noqa: ANN401
+    short = "move catalogs to another predictor bundle"
+    parser = _verb(verbs, "rebind", maintain.rebind, short, _REBIND)
+    parser.add_argument("catalogs", type=Path, nargs="+", metavar="CATALOG.yaml")
+    _bundle(parser)
