@@ -77,12 +77,13 @@ def picked(values: FloatArray, choice: IntArray) -> FloatArray:
 
 
 def oracle_choice(data: ReplayData) -> IntArray:
-    """(n,) the best model per query in hindsight: highest quality, then lowest realised cost.
+    """(n,) the cheapest model that resolves each query, in hindsight (Eq. 7).
 
-    A query nobody resolves goes to the cheapest of those with the highest quality.
+    Highest quality first, then the pool's static cost order as in Algorithm 3 (so the oracle's
+    misroute is 0), then catalog order. A query nobody resolves goes to the cheapest.
     """
     best = data.quality >= data.quality.max(axis=1, keepdims=True)
-    choice: IntArray = np.where(best, data.cost_usd, np.inf).argmin(axis=1)
+    choice: IntArray = np.where(best, data.pool.cost[None, :], np.inf).argmin(axis=1)
     return choice
 
 

@@ -1,0 +1,89 @@
+"""Catalog hot reload: a valid edit is picked up within a second, a broken one changes nothing."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from hydra_core.catalog import load_catalog
+from hydra_core.errors import HydraError
+from hydra_core.types import Catalog
+
+__all__ = ["CatalogFile"]
+
+_Stamp = tuple[int, int, int]
+
+
+class CatalogFile:
+    """The newest valid catalog of a file, to be given to `Router` as its source.
+
+    Args:
+        path: The catalog YAML.
+        check: Called with each newly read catalog; raises HydraError to refuse it (a catalog
+            bound to another predictor bundle, say).
+        every_s: Least time between two looks at the file.
+        clock: Seconds, monotonic.
+
+    Raises:
+        CatalogError: The file is not valid when first read.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        check: Callable[[Catalog], None] = lambda catalog: None,
+        every_s: float = 0.5,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._path = path
+        self._check = check
+        self._every_s = every_s
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._stamp = _stamp(path)
+        self._next_look = clock() + every_s
+        self._catalog = self._read()
+        self._problem = ""
+
+    @property
+    def problem(self) -> str:
+        """Why the file as it is now is not in use, '' when it is."""
+        return self._problem
+
+    def __call__(self) -> Catalog:
+        """The newest valid catalog; the last good one while the file is broken or gone."""
+        if self._clock() < self._next_look or not self._lock.acquire(blocking=False):
+            return self._catalog  # another thread is looking: no request waits for the disk
+        try:
+            self._look()
+        finally:
+            self._lock.release()
+        return self._catalog
+
+    def _look(self) -> None:
+        self._next_look = self._clock() + self._every_s
+        try:
+            stamp = _stamp(self._path)
+            if stamp == self._stamp:
+                return
+            self._catalog = self._read()
+            self._problem = ""
+            self._stamp = stamp
+        except OSError as error:
+            self._problem = f"{self._path.name}: cannot be read ({error.strerror}); last good kept"
+        except HydraError as error:
+            self._stamp = stamp
+            self._problem = f"edit not taken, the last good catalog stays in use. {error}"
+
+    def _read(self) -> Catalog:
+        catalog = load_catalog(self._path)
+        self._check(catalog)
+        return catalog
+
+
+def _stamp(path: Path) -> _Stamp:
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size, status.st_ino

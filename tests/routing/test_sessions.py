@@ -1,0 +1,188 @@
+"""Stickiness: when the router is asked again, and what a store must hold to."""
+
+import shutil
+import socket
+import subprocess
+import time
+
+import pytest
+
+from hydra_core.routing.decision import Cause, Query, redecide
+from hydra_core.routing.router import Router
+from hydra_core.routing.sessions import MemorySessions
+from hydra_core.routing.sessions_redis import RedisSessions
+from hydra_core.types import StickyMode
+from tests.routing.conftest import Scores, make_catalog, spec
+
+REDIS_SERVER = shutil.which("redis-server")
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def turns(router, scores, levels, **changes):
+    """Models of a conversation whose turns need `levels`; `changes` apply to the last turn."""
+    models, said = [], []
+    for number, level in enumerate(levels, start=1):
+        scores.level = level
+        extra = changes if number == len(levels) else {}
+        query = Query(f"turn {number}", number, "c1", tuple(said), **extra)
+        said.append(query.text)
+        models.append(router.route(query).model)
+    return models
+
+
+@pytest.fixture
+def scores():
+    return Scores()
+
+
+def test_per_session_keeps_the_first_model(scores):
+    router = Router(make_catalog(), scores, sessions=MemorySessions())
+    assert turns(router, scores, [0.4, 0.9, 0.1]) == ["mid"] * 3
+    assert scores.asked == ["turn 1"]
+
+
+def test_per_request_routes_every_turn(scores):
+    catalog = make_catalog(mode=StickyMode.PER_REQUEST)
+    router = Router(catalog, scores, sessions=MemorySessions())
+    assert turns(router, scores, [0.4, 0.9, 0.1]) == ["mid", "strong", "cheap"]
+
+
+def test_per_content_routes_an_edited_history_anew(scores):
+    catalog = make_catalog(mode=StickyMode.PER_CONTENT)
+    router = Router(catalog, scores, sessions=MemorySessions())
+    assert turns(router, scores, [0.4, 0.9]) == ["mid", "mid"]
+    scores.level = 0.9
+    edited = router.route(Query("turn 2", 2, "c1", ("another first turn",)))
+    assert edited.model == "strong"
+
+
+def test_compaction_asks_again(scores):
+    router = Router(make_catalog(), scores, sessions=MemorySessions())
+    assert turns(router, scores, [0.4, 0.9, 0.9], compacted=True) == ["mid", "mid", "strong"]
+
+
+def test_conversations_are_apart(scores):
+    router = Router(make_catalog(), scores, sessions=MemorySessions())
+    scores.level = 0.9
+    assert router.route(Query("a", 1, "c1")).model == "strong"
+    scores.level = 0.1
+    assert router.route(Query("a", 1, "c2")).model == "cheap"
+    assert router.route(Query("b", 2, "c1")).model == "strong"
+
+
+def test_a_kept_model_that_cannot_serve_is_left(scores):
+    catalog = make_catalog(spec("cheap", 1, 0.2), spec("eyes", 5, 0.9, vision=True))
+    router = Router(catalog, scores, sessions=MemorySessions())
+    assert turns(router, scores, [0.1, 0.1], has_image=True) == ["cheap", "eyes"]
+    sick = Router(catalog, scores, sessions=MemorySessions())
+    sick.route(Query("a", 1, "c"))
+    assert sick.route(Query("b", 2, "c"), health={"cheap": 0.0}).model == "eyes"
+
+
+def test_a_retired_model_is_left(scores):
+    current = [make_catalog()]
+    router = Router(lambda: current[0], scores, sessions=MemorySessions())
+    scores.level = 0.4
+    assert router.route(Query("a", 1, "c")).model == "mid"
+    current[0] = make_catalog(spec("cheap", 1, 0.2), spec("strong", 9, 0.9))
+    assert router.route(Query("b", 2, "c")).model == "strong"
+
+
+def test_below_the_sticky_threshold_the_current_model_stays(scores):
+    router = Router(make_catalog(threshold=0.3), scores, sessions=MemorySessions())
+    scores.level = 0.9
+    router.route(Query("a", 1, "c"))
+    scores.level = 0.1
+    kept = router.route(Query("b", 2, "c", compacted=True))
+    assert (kept.model, kept.cause) == ("strong", Cause.KEPT_BELOW_THRESHOLD)
+    assert redecide(kept.receipt()) == "strong"
+
+
+def test_a_kept_turn_has_a_receipt_too(scores):
+    router = Router(make_catalog(), scores, sessions=MemorySessions())
+    router.route(Query("a", 1, "c"))
+    receipt = router.route(Query("b", 2, "c")).receipt()
+    assert receipt["cause"] == "kept_by_session"
+    assert redecide(receipt) == "cheap"
+
+
+def test_sessions_expire_and_stay_bounded():
+    clock = Clock()
+    sessions = MemorySessions(max_sessions=100, clock=clock)
+    sessions.put("a", "m", ttl_s=10)
+    assert sessions.get("a") == "m"
+    clock.now = 10.0
+    assert sessions.get("a") is None
+    for i in range(1000):
+        sessions.put(str(i), "m", ttl_s=10)
+    assert len(sessions) == 100
+    assert sessions.get("999") == "m"
+
+
+@pytest.fixture
+def redis_server(tmp_path):
+    """A real redis-server on a free loopback port: (port, start, stop)."""
+    if REDIS_SERVER is None:
+        pytest.skip("needs redis-server (Debian package redis-server)")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    running = []
+
+    def start():
+        command = [REDIS_SERVER, "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
+        command += ["--appendonly", "no", "--dir", str(tmp_path), "--logfile", "redis.log"]
+        running.append(subprocess.Popen(command, stdout=subprocess.DEVNULL))
+        for _ in range(200):
+            with socket.socket() as client:
+                if client.connect_ex(("127.0.0.1", port)) == 0:
+                    return
+            time.sleep(0.02)
+        raise AssertionError("redis-server did not start")
+
+    def stop():
+        process = running.pop()
+        process.terminate()
+        process.wait(timeout=10)
+
+    start()
+    yield port, start, stop
+    while running:
+        stop()
+
+
+def test_two_routers_agree_through_redis(redis_server, scores):
+    port, _, _ = redis_server
+    url = f"redis://127.0.0.1:{port}/0"
+    first, second = (
+        Router(make_catalog(), scores, sessions=RedisSessions.from_url(url)) for _ in range(2)
+    )
+    scores.level = 0.9
+    assert first.route(Query("a", 1, "c")).model == "strong"
+    scores.level = 0.1
+    assert second.route(Query("b", 2, "c")).model == "strong"
+
+
+def test_redis_gone_and_back(redis_server, scores):
+    port, start, stop = redis_server
+    clock = Clock()
+    plain = RedisSessions.from_url(f"redis://127.0.0.1:{port}/0", timeout_s=0.5)
+    sessions = RedisSessions(plain._client, pause_s=2.0, clock=clock)
+    router = Router(make_catalog(), scores, sessions=sessions)
+    scores.level = 0.4
+    assert "session_store" not in router.route(Query("a", 1, "c")).receipt()
+    stop()
+    kept = router.route(Query("b", 2, "c"))
+    assert kept.model == "mid"
+    assert "unreachable" in kept.receipt()["session_store"]
+    start()
+    clock.now = 3.0
+    healed = router.route(Query("c", 3, "c"))
+    assert healed.model == "mid"
+    assert "session_store" not in healed.receipt()
