@@ -8,9 +8,10 @@ edit is refused and the document stays as it was.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from typing import Final, TypeAlias
 
 from hydra_core.catalog import splice
@@ -70,37 +71,48 @@ class CatalogDocument:
     def set(self, *path_and_value: Value) -> None:
         """Write a value: ``set("models", 1, "input_usd_per_mtok", 0.8)``.
 
-        An existing value is replaced; a new key is added at the end of its mapping.
+        An existing value is replaced; a new key is added at the end of its mapping. A Decimal is
+        written with the digits it has, so "0.80" stays "0.80".
 
         Raises:
             CatalogError: The path leads nowhere, or the value cannot be written there.
         """
-        *steps, value = path_and_value
-        path = tuple(step for step in steps if isinstance(step, str | int))
-        if not path or len(path) != len(steps):
+        path, value = self._split(path_and_value)
+        if not path:
             raise self._refused("set needs a path of keys and indices, then the value")
         parent, last = self._find(path[:-1]), path[-1]
         if isinstance(parent, MapNode) and str(last) not in parent.entries:
-            changed = splice.insert_key(self._text, parent, str(last), value)
+            edit = partial(splice.insert_key, self._text, parent, str(last))
         else:
-            changed = splice.replace(self._text, self._find(path), value)
-        self._accept(changed, _with(self.data(), self._indices(path), _plain(value)))
+            edit = partial(splice.replace, self._text, self._find(path))
+        self._write(edit, self._indices(path), value)
 
     def append(self, *path_and_value: Value) -> None:
         """Add an entry at the end of a list: ``append("models", {"id": ...})``.
 
         Raises:
-            CatalogError: There is no list at that path.
+            CatalogError: There is no list at that path, or the value cannot be written there.
         """
-        *steps, value = path_and_value
-        path = tuple(step for step in steps if isinstance(step, str | int))
+        path, value = self._split(path_and_value)
         node = self._find(path)
         if not isinstance(node, ListNode):
             raise self._refused(f"{_shown(path)} is not a list")
         indices = (*self._indices(path), len(node.items))
-        self._accept(
-            splice.append(self._text, node, value), _with(self.data(), indices, _plain(value))
-        )
+        self._write(partial(splice.append, self._text, node), indices, value)
+
+    def _split(self, path_and_value: Sequence[Value]) -> tuple[tuple[Step, ...], Value]:
+        *steps, value = path_and_value
+        path = tuple(step for step in steps if isinstance(step, str | int))
+        if len(path) != len(steps):
+            raise self._refused("a path holds keys and indices only")
+        return path, value
+
+    def _write(self, edit: Callable[[Value], str], path: Sequence[Step], value: Value) -> None:
+        try:
+            changed = edit(value)
+        except ValueError as error:
+            raise self._refused(str(error)) from error
+        self._accept(changed, _with(self.data(), path, _plain(value)))
 
     def remove(self, *path: Step) -> None:
         """Remove a key with its value, or an entry of a list, with the comments inside it.
