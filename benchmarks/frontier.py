@@ -88,14 +88,20 @@ def main():
     if options.json:
         print(json.dumps({"sizes": sizes, "growth": growth, "exponent": exponent}))
         return
-    print(f"{'queries x models':>18} {'breakpoints':>12} {'exact, ms':>10} {'41-point grid, ms':>18} "
-          f"{'peak, MiB':>10}")  # fmt: skip
+    print(
+        f"{'queries x models':>18} {'breakpoints':>12} {'exact, ms':>10} {'41-point grid, ms':>18} "
+        f"{'peak, MiB':>10}"
+    )
     for row in sizes:
-        print(f"{row['queries']:>13,} x {row['models']:<2} {row['breakpoints']:>12,} "
-              f"{row['exact_ms']:>10.1f} {row['grid_ms']:>18.1f} {row['peak_mib']:>10.0f}")  # fmt: skip
-    print("growth with N (12 models): "
-          + ", ".join(f"{row['queries']:,}: {row['exact_ms']:.0f} ms" for row in growth)
-          + f"; time ~ N^{exponent:.2f}")  # fmt: skip
+        print(
+            f"{row['queries']:>13,} x {row['models']:<2} {row['breakpoints']:>12,} "
+            f"{row['exact_ms']:>10.1f} {row['grid_ms']:>18.1f} {row['peak_mib']:>10.0f}"
+        )
+    print(
+        "growth with N (12 models): "
+        + ", ".join(f"{row['queries']:,}: {row['exact_ms']:.0f} ms" for row in growth)
+        + f"; time ~ N^{exponent:.2f}"
+    )
 
 
 if __name__ == "__main__":

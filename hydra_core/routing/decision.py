@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from hydra_core.predictor.signals import signals
 from hydra_core.routing.matcher import choose
 from hydra_core.types import FloatArray, Pool
 
@@ -101,7 +102,8 @@ class Decision:
         health: (m,) in [0, 1].
         health_floor: Models below it are vetoed.
         tau: Threshold used.
-        facts: Further facts for the receipt (signals, tokens, fingerprints, timings, notes).
+        query: What was asked, None when only requirements were given.
+        facts: Further facts for the receipt (tokens, fingerprints, timings, notes).
     """
 
     model: str
@@ -114,6 +116,7 @@ class Decision:
     health: FloatArray
     health_floor: float
     tau: float
+    query: Query | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -173,6 +176,7 @@ class Decision:
                 }
                 for row in rows
             ],
+            "signals": None if self.query is None else _signals(self.query),
             **self.facts,
         }
 
@@ -251,6 +255,12 @@ def _chosen_because(decision: Decision, i: int) -> str:
     if cause is Cause.KEPT_BELOW_THRESHOLD:
         return "Kept: the requirements are below the sticky threshold."
     return "Kept: the conversation stays on its model, so the prompt cache stays warm."
+
+
+def _signals(query: Query) -> dict[str, Any]:
+    """Found when a receipt is asked for: the scan would cost more than the routing."""
+    found = signals(query.text, query.turn)
+    return {name: getattr(found, name) for name in found.__slots__}
 
 
 def _numbers(values: FloatArray | tuple[float, ...]) -> list[float | None]:

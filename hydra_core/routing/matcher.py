@@ -70,8 +70,10 @@ def preference(shortfalls: FloatArray, cost: FloatArray) -> IntArray:
     cost = np.asarray(cost, dtype=np.float64)
     if not np.isfinite(cost).all():
         raise ValueError(f"cost must be finite numbers, got {cost.tolist()}")
-    if np.unique(cost).size == cost.size:
-        return np.argsort(cost, kind="stable")
+    order = np.argsort(cost, kind="stable")
+    ascending = cost[order]
+    if (ascending[1:] != ascending[:-1]).all():
+        return order
     index = np.broadcast_to(np.arange(cost.size), shortfalls.shape)
     return np.lexsort((index, shortfalls, np.broadcast_to(cost, shortfalls.shape)), axis=1)
 

@@ -17,7 +17,6 @@ import numpy as np
 from hydra_core.catalog.profiles import pool as build_pool
 from hydra_core.errors import RoutingError
 from hydra_core.predictor.onnx_predictor import Prediction
-from hydra_core.predictor.signals import signals
 from hydra_core.routing.decision import Cause, Decision, Query
 from hydra_core.routing.gates import gate_reasons, require_open
 from hydra_core.routing.matcher import choose, shortfall
@@ -145,12 +144,12 @@ class Router:
         start = time.perf_counter()
         prediction = self._predictor.predict([query.text], [query.turn])
         facts = {
-            "signals": _signals(query),
             "tokens": int(prediction.tokens[0]),
             "truncated": bool(prediction.truncated[0]),
             "predict_ms": 1e3 * (time.perf_counter() - start),
         }
-        return _decide(state, prediction.requirements[0], gates, levels, facts)
+        decision = _decide(state, prediction.requirements[0], gates, levels, facts)
+        return replace(decision, query=query)
 
     def _remember(self, keys: SessionKeys, decision: Decision) -> Decision:
         if self._sessions is None or keys.remember is None:
@@ -249,8 +248,3 @@ def _health(pool: Pool, health: Mapping[str, float] | None) -> FloatArray:
     if bad:
         raise RoutingError(f"health must lie in [0, 1], got {bad}", http_status=400)
     return np.asarray([float(health.get(name, 1.0)) for name in pool.ids])
-
-
-def _signals(query: Query) -> dict[str, Any]:
-    found = signals(query.text, query.turn)
-    return {name: getattr(found, name) for name in found.__slots__}
