@@ -19,6 +19,9 @@ __all__ = ["Interval", "Problems", "Section", "did_you_mean"]
 _MAX_PROBLEMS: Final = 200
 _MAX_SUGGESTIONS: Final = 40
 _ISO_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+_NUMBER_TEXT: Final = re.compile(
+    r"[-+]?[0-9]{0,20}\.?[0-9]{0,20}(?<=[0-9.])(?:[eE][-+]?[0-9]{1,3})?"
+)
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
@@ -149,7 +152,7 @@ class Section:
         """`node` as a number inside `allowed`, problems recorded at `key`."""
         value = node.value if isinstance(node, ScalarNode) else None
         if isinstance(value, bool) or not isinstance(value, int | float):
-            hint = "write it without quotes" if _is_number(value) else remedy
+            hint = _number_hint(value) or remedy
             self.wrong(key, f"must be a number, got {shown(node)}", hint)
             return None
         number = float(value)
@@ -265,8 +268,12 @@ class Section:
         return rates
 
 
-def _is_number(value: object) -> bool:
-    try:
-        return isinstance(value, str) and len(value) < 40 and math.isfinite(float(value))
-    except ValueError:
-        return False
+def _number_hint(value: object) -> str:
+    """How to write a number that was written as text, empty where it is not one."""
+    if not isinstance(value, str):
+        return ""
+    if _NUMBER_TEXT.fullmatch(value):
+        return "write it without quotes"
+    if _NUMBER_TEXT.fullmatch(re.sub("[,_ \u00a0']", "", value)):
+        return "write it with a decimal point and without separators, such as 1234.5"
+    return ""

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+from hydra_core.catalog import parse_catalog
+from hydra_core.errors import CatalogError
+
 SMALL = """\
 schema: hydra.catalog/v1
 name: small
@@ -62,3 +67,13 @@ def edited(*edits: tuple[str, str]) -> str:
         assert old in text, old
         text = text.replace(old, new, 1)
     return text
+
+
+def assert_told(old: str, new: str, place: str, message: str, remedy: str) -> None:
+    """SMALL with `old` replaced by `new` is refused with a problem that says all three."""
+    with pytest.raises(CatalogError) as caught:
+        parse_catalog(edited((old, new)), "pool.yaml")
+    assert str(caught.value).startswith("pool.yaml: ")
+    hits = [p for p in caught.value.problems if place in p.place and message in p.message]
+    assert hits, str(caught.value)
+    assert remedy in hits[0].remedy
