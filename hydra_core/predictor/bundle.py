@@ -25,9 +25,10 @@ Format `hydra.predictor/v1`, one folder with `bundle.yaml` beside the files it l
     training: {...}                        # facts of the training run, free form
     quality: {...}                         # measured quality, free form
 
-The text the model sees is `before + signal_prefix(message, turn) + message`; `tokenizer.json` adds
-the special tokens. A model is read as data: nothing executable is ever deserialised, nothing is
-fetched. `write_manifest` and `load_bundle` are the only writer and the only reader.
+The text the model sees is `before + signal_prefix(message, turn) + message`, shortened to the cap
+as in `inputs.py`; `tokenizer.json` adds the special tokens. A model is read as data: nothing
+executable is ever deserialised, nothing is fetched. `write_manifest` and `load_bundle` are the only
+writer and the only reader.
 """
 
 from __future__ import annotations

@@ -26,18 +26,14 @@ import numpy.typing as npt
 
 from hydra_core.errors import BundleError, Problem
 from hydra_core.predictor.bundle import Bundle, load_bundle
-from hydra_core.predictor.signals import signal_prefix
+from hydra_core.predictor.inputs import CHARS_PER_TOKEN, model_text, shorten
 from hydra_core.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     import onnxruntime
     import tokenizers
 
-__all__ = ["CHARS_PER_TOKEN", "Prediction", "Predictor", "default_predictor"]
-
-#: A message is cut to this many characters per token of the cap before it is tokenised. Running
-#: text has 1.5 (Chinese) to 5 (English) per token; a message of 10,000 tokens would cost 12 ms.
-CHARS_PER_TOKEN = 12
+__all__ = ["Prediction", "Predictor", "default_predictor"]
 
 Progress = Callable[[int, int], None]
 _Row = tuple[FloatArray, int, bool]
@@ -139,10 +135,10 @@ class Predictor:
         return self._calibrated(scores[0]), len(ids), truncated
 
     def _tokens(self, text: str, turn: int) -> tuple[list[int], bool]:
-        cut = text[: self.bundle.max_tokens * CHARS_PER_TOKEN]
-        whole = f"{self.bundle.before}{signal_prefix(text, turn)}{cut}"
-        encoding = self._tokenizer.encode(_without_lone_surrogates(whole))
-        return encoding.ids, bool(encoding.overflowing) or len(cut) < len(text)
+        cap = self.bundle.max_tokens
+        whole = model_text(text, turn, cap, self.bundle.before)
+        ids = self._tokenizer.encode(whole).ids
+        return shorten(ids, cap), len(ids) > cap or len(text) > cap * CHARS_PER_TOKEN
 
     def _calibrated(self, scores: FloatArray) -> FloatArray:
         curves = self.bundle.calibration
@@ -210,14 +206,6 @@ def _feeds(ids: Sequence[int], inputs: frozenset[str]) -> dict[str, _IntTensor]:
     return {name: feeds[name] for name in inputs}
 
 
-def _without_lone_surrogates(text: str) -> str:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
-
-
 def _open_tokenizer(bundle: Bundle) -> tokenizers.Tokenizer:
     from tokenizers import Tokenizer
 
@@ -227,7 +215,7 @@ def _open_tokenizer(bundle: Bundle) -> tokenizers.Tokenizer:
         message = f"is not a tokenizer: {_first_line(error)}"
         raise _foreign(bundle, bundle.tokenizer, message) from error
     tokenizer.no_padding()
-    tokenizer.enable_truncation(bundle.max_tokens)
+    tokenizer.no_truncation()  # `shorten` does it, and keeps the end
     return tokenizer
 
 

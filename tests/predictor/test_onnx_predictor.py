@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from hydra_core.errors import BundleError
 from hydra_core.predictor.bundle import Bundle, Curve
-from hydra_core.predictor.onnx_predictor import CHARS_PER_TOKEN, Predictor
+from hydra_core.predictor.inputs import CHARS_PER_TOKEN, model_text
+from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.predictor.signals import signal_prefix
 from tests.predictor.tiny_bundle import graph, make_bundle, tokenizer
 
@@ -81,10 +82,13 @@ def test_truncation_is_stated(tiny_predictor: Predictor) -> None:
     assert found.tokens[1] == cap
 
 
-def test_what_lies_beyond_the_cap_changes_nothing(tiny_predictor: Predictor) -> None:
-    head = "fix " * 5000
-    scores = tiny_predictor.predict([head + "poem " * 900, head + "write " * 900]).requirements
+def test_of_a_long_message_the_head_and_the_end_are_seen(tiny_predictor: Predictor) -> None:
+    log = "poem " * 900
+    texts = [log + log, log + "write " + log, "write " * 30 + log + log, log + log + "write " * 9]
+    scores = tiny_predictor.predict(texts).requirements
     assert np.array_equal(scores[0], scores[1])
+    assert not np.array_equal(scores[0], scores[2])
+    assert not np.array_equal(scores[0], scores[3])
 
 
 MANY = [f"fix bug {'poem ' * (i % 37)}{i % 11}" for i in range(150)] + list(ODD.values())
@@ -168,7 +172,7 @@ def test_the_tokenizer_is_the_one_transformers_makes(shipped_predictor: Predicto
         tokenizer_file=str(bundle.path / bundle.tokenizer), model_max_length=bundle.max_tokens
     )
     for text in ["fix main.py", "修复这个错误", "Напиши тест", "ابحث عن الخطأ", "🙂 " * 900]:
-        whole = signal_prefix(text) + text
+        whole = model_text(text, 1, bundle.max_tokens)
         ours = min(len(fast(whole)["input_ids"]), bundle.max_tokens)
         assert shipped_predictor.predict([text]).tokens[0] == ours
 
