@@ -111,7 +111,7 @@ def _write(draft: Draft, options: argparse.Namespace, origin: str) -> int:
     else:
         print(draft.report)
         print(f"written to {where}" if where else "nothing was written (dry run)")
-    if where and not draft.report.warnings:
+    if where:
         say(f"next: python -m hydra_core score {where}")
     return 0
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from hydra_core.cli.output import existing, print_json, say, table
-from hydra_core.errors import CatalogError, EvalSetError, MismatchError, Problem
+from hydra_core.errors import BundleError, CatalogError, EvalSetError, MismatchError, Problem
 
 if TYPE_CHECKING:
     from hydra_core.evaluation.evalset import EvalSet
@@ -105,11 +106,11 @@ def _scores(evalset: EvalSet, catalog: Catalog) -> FloatArray:
     if scores is not None:
         return scores
     others = sorted(path.stem for path in (evalset.path / "scores").glob("[!.]*.parquet"))
-    if others:
-        require_bundle(catalog, others[0])
-    require_bundle(catalog, load_bundle().fingerprint)
+    with suppress(BundleError):  # no usable shipped bundle: scoring with another one remains
+        require_bundle(catalog, others[0] if others else load_bundle().fingerprint)
     raise MismatchError(
-        f"eval set '{evalset.name}' is not scored yet: python -m hydra_core score {evalset.path}"
+        f"eval set '{evalset.name}' is not scored by {catalog.predictor!r}, the predictor bundle "
+        f"of catalog {catalog.name!r}: python -m hydra_core score {evalset.path}"
     )
 
 

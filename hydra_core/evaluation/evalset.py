@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -37,15 +37,14 @@ from hydra_core.evaluation.evalset_format import (
     read_manifest,
 )
 from hydra_core.evaluation.evalset_rules import (
-    EXTRA_OUTCOMES,
     check_outcomes,
     check_queries,
     matrix_problems,
-    outcome_matrix,
+    outcome_matrices,
     outcome_rows,
 )
 from hydra_core.evaluation.folders import replace_folder, sha256_file
-from hydra_core.types import FloatArray
+from hydra_core.types import FloatArray, IntArray
 
 __all__ = [
     "RESOLVED_AT",
@@ -104,19 +103,19 @@ class EvalSet:
     @property
     def resolved(self) -> Mapping[str, int]:
         """Queries resolved per model (quality >= `RESOLVED_AT`)."""
-        counts = np.sum(self.quality >= RESOLVED_AT, axis=0)  # NaN compares false
-        return {model: int(count) for model, count in zip(self.models, counts, strict=True)}
+        return self._by_model(np.sum(self.quality >= RESOLVED_AT, axis=0))  # NaN compares false
 
     @property
     def missing_quality(self) -> Mapping[str, int]:
         """Queries without an outcome, per model."""
-        counts = np.isnan(self.quality).sum(axis=0)
-        return {model: int(count) for model, count in zip(self.models, counts, strict=True)}
+        return self._by_model(np.isnan(self.quality).sum(axis=0))
 
     @property
     def missing_cost(self) -> Mapping[str, int]:
         """Queries without a cost, per model."""
-        counts = np.isnan(self.cost_usd).sum(axis=0)
+        return self._by_model(np.isnan(self.cost_usd).sum(axis=0))
+
+    def _by_model(self, counts: IntArray) -> dict[str, int]:
         return {model: int(count) for model, count in zip(self.models, counts, strict=True)}
 
 
@@ -158,8 +157,7 @@ def load_evalset(path: Path) -> EvalSet:
     if problems:
         raise EvalSetError(str(path), problems)
     ids = pd.Index(queries["query_id"])
-    names = ["quality", "cost_usd", *(c for c in EXTRA_OUTCOMES if c in outcomes.columns)]
-    matrices = {name: outcome_matrix(outcomes, ids, manifest.models, name) for name in names}
+    matrices = outcome_matrices(outcomes, ids, manifest.models)
     return EvalSet(
         path=path,
         name=manifest.name,
@@ -237,6 +235,8 @@ def save_evalset(
         raise EvalSetError(name, problems)
     require_free(path, force=force)
 
+    written: list[EvalSet] = []
+
     def fill(folder: Path) -> None:
         queries.reset_index(drop=True).to_parquet(folder / QUERIES, index=False)
         rows = outcome_rows(queries["query_id"], tuple(models), matrices)
@@ -252,7 +252,7 @@ def save_evalset(
             parts={part: sha256_file(folder / part) for part in PARTS},
         )
         (folder / MANIFEST).write_text(dump_manifest(manifest), encoding="utf-8")
-        load_evalset(folder)  # what we write must pass what we check
+        written.append(load_evalset(folder))  # what we write must pass what we check
 
     try:
         replace_folder(path, fill)
@@ -260,7 +260,7 @@ def save_evalset(
         raise EvalSetError(
             str(path), [Problem("", f"cannot be written: {error}", "nothing was changed")]
         ) from error
-    return load_evalset(path)
+    return replace(written[0], path=path)
 
 
 def require_free(path: Path, *, force: bool) -> None:

@@ -41,7 +41,7 @@ PARTS = (QUERIES, OUTCOMES)
 
 _MANIFEST_BYTES = 1 << 20
 _PART_BYTES = 2 << 30
-_BATCH_ROWS = 256  # a few fat cells per batch at most, so that the bound bites in time
+_BATCH_ROWS = 256
 _TEXTS = ("name", "origin", "licence", "price_notes")
 _FLAGS = ("synthetic", "cost_estimated")
 _KEYS = ("schema", *_TEXTS, *_FLAGS, "models", "parts")
@@ -217,7 +217,8 @@ def read_arrow(
         whole = file.schema_arrow
         schema = pa.schema([whole.field(name) for name in names], metadata=whole.metadata)
         batches, size, rows = [], 0, 0
-        for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=names):
+        batch_rows = max(_BATCH_ROWS, limit >> 20)  # full of 1 MiB cells, it is as large as allowed
+        for batch in file.iter_batches(batch_size=batch_rows, columns=names):
             size, rows = size + batch.nbytes, rows + batch.num_rows
             if size > limit:
                 raise OverflowError(f"holds more than {limit >> 20} MiB of data")

@@ -21,7 +21,7 @@ __all__ = [
     "check_queries",
     "matrix_problems",
     "model_id_problem",
-    "outcome_matrix",
+    "outcome_matrices",
     "outcome_rows",
 ]
 
@@ -146,16 +146,20 @@ def matrix_problems(
     return problems
 
 
-def outcome_matrix(
-    outcomes: pd.DataFrame, query_ids: pd.Index, models: Sequence[str], column: str
-) -> FloatArray:
-    """(n, m) read-only values of one outcome column, NaN where there is no row."""
-    matrix = np.full((len(query_ids), len(models)), np.nan)
+def outcome_matrices(
+    outcomes: pd.DataFrame, query_ids: pd.Index, models: Sequence[str]
+) -> dict[str, FloatArray]:
+    """(n, m) read-only values of every outcome column, NaN where there is no row."""
     rows = query_ids.get_indexer(pd.Index(outcomes["query_id"]))
     columns = pd.Index(models).get_indexer(pd.Index(outcomes["model"]))
-    matrix[rows, columns] = outcomes[column].to_numpy(dtype=float, na_value=np.nan)
-    matrix.setflags(write=False)
-    return matrix
+    matrices = {}
+    for name in ("quality", "cost_usd", *EXTRA_OUTCOMES):
+        if name in outcomes.columns:
+            matrix = np.full((len(query_ids), len(models)), np.nan)
+            matrix[rows, columns] = outcomes[name].to_numpy(dtype=float, na_value=np.nan)
+            matrix.setflags(write=False)
+            matrices[name] = matrix
+    return matrices
 
 
 def outcome_rows(

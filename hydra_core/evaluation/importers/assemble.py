@@ -13,7 +13,7 @@ from hydra_core.evaluation.evalset_rules import (
     EXTRA_OUTCOMES,
     OPTIONAL_QUERY_COLUMNS,
     model_id_problem,
-    outcome_matrix,
+    outcome_matrices,
 )
 from hydra_core.evaluation.importers.cells import (
     FILE,
@@ -92,8 +92,7 @@ def _draft(
 ) -> Draft:
     models = tuple(sorted(known["model"].unique()))
     ids = pd.Index(queries["query_id"])
-    names = ["quality", "cost_usd", *(name for name in EXTRA_OUTCOMES if name in known.columns)]
-    matrices = {name: outcome_matrix(known, ids, models, name) for name in names}
+    matrices = outcome_matrices(known, ids, models)
     quality, cost_usd = matrices.pop("quality"), matrices.pop("cost_usd")
     if np.isnan(cost_usd).all():
         warnings.append("there are no costs: cost per query and savings cannot be shown")
