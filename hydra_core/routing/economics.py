@@ -1,0 +1,88 @@
+"""What a conversation costs on the models it was routed to, prompt cache included.
+
+A provider's prompt cache holds a conversation's history for the model that read it: on the same
+model the history is billed at the cached input price, after a switch in full (paper section
+"Prompt-cache-preserving sticky routing").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hydra_core.types import ModelSpec
+
+__all__ = ["TurnCost", "TurnTokens", "conversation_cost", "switch_cost_usd"]
+
+_PER_MTOK = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class TurnTokens:
+    """Tokens of one turn: history before it, the new message, and the answer."""
+
+    history: int
+    message: int
+    answer: int
+
+
+@dataclass(frozen=True, slots=True)
+class TurnCost:
+    """USD of one turn.
+
+    Attributes:
+        cached: Whether the history was billed at the cached price.
+        cost_usd: What the turn costs.
+        lost_usd: What a warm cache would have saved on this turn, 0 where it was warm.
+    """
+
+    model: str
+    cached: bool
+    cost_usd: float
+    lost_usd: float
+
+
+def conversation_cost(
+    models: Mapping[str, ModelSpec],
+    routed: Sequence[str],
+    turns: Sequence[TurnTokens],
+    compacted: Sequence[bool] | None = None,
+) -> tuple[TurnCost, ...]:
+    """Cost of each turn of a conversation.
+
+    Args:
+        models: Model id -> its prices.
+        routed: (t,) the model of each turn.
+        turns: (t,) tokens of each turn.
+        compacted: (t,) whether the history was rewritten before this turn (no cache survives).
+    """
+    rewritten = compacted or [False] * len(routed)
+    costs: list[TurnCost] = []
+    warm: str | None = None
+    for name, tokens, fresh in zip(routed, turns, rewritten, strict=True):
+        spec = models[name]
+        cached = name == warm and not fresh and spec.cached_input_usd_per_mtok is not None
+        full, kept = _turn_usd(spec, tokens, cached=False), _turn_usd(spec, tokens, cached=True)
+        costs.append(
+            TurnCost(name, cached, kept if cached else full, 0.0 if cached else full - kept)
+        )
+        warm = name
+    return tuple(costs)
+
+
+def switch_cost_usd(current: ModelSpec, other: ModelSpec, tokens: TurnTokens) -> float:
+    """How much dearer (> 0) or cheaper this turn is on `other`, cold, than on `current`, warm."""
+    return _turn_usd(other, tokens, cached=False) - _turn_usd(current, tokens, cached=True)
+
+
+def _turn_usd(spec: ModelSpec, tokens: TurnTokens, *, cached: bool) -> float:
+    """A model without a cached price bills the history in full either way."""
+    price = spec.input_usd_per_mtok
+    if cached and spec.cached_input_usd_per_mtok is not None:
+        price = spec.cached_input_usd_per_mtok
+    total = (
+        tokens.history * price
+        + tokens.message * spec.input_usd_per_mtok
+        + tokens.answer * spec.output_usd_per_mtok
+    )
+    return total * _PER_MTOK
