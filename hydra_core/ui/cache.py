@@ -14,9 +14,11 @@ from hydra_core.errors import HydraError
 from hydra_core.evaluation.evalset import EvalSet, EvalSetInfo, list_evalsets, load_evalset
 from hydra_core.evaluation.scoring import load_scores
 from hydra_core.predictor.bundle import Bundle, load_bundle
+from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.types import Catalog
 from hydra_core.ui import bench as benches
 from hydra_core.ui.bench import Bench
+from hydra_core.ui.jobs import Jobs
 
 __all__ = [
     "PROJECT",
@@ -27,6 +29,8 @@ __all__ = [
     "catalogs",
     "evalset",
     "evalsets",
+    "jobs",
+    "predictor",
     "workspace",
 ]
 
@@ -125,3 +129,19 @@ def _bench(key: _Key, _path: Path, _catalog: Catalog) -> Bench:
     loaded = evalset(_path, digest)
     scores = load_scores(loaded, _catalog.predictor_fingerprint)
     return benches.build(loaded, _catalog, scores, weights, today=today)
+
+
+@st.cache_resource(show_spinner="Loading the predictor")
+def predictor() -> Predictor:
+    """The shipped predictor, ready to score.
+
+    Raises:
+        BundleError: The bundle is missing or damaged.
+    """
+    return Predictor(bundle())
+
+
+@st.cache_resource(show_spinner=False)
+def jobs() -> Jobs:
+    """The scoring jobs of this console, shared by all sessions."""
+    return Jobs()

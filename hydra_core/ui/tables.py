@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-__all__ = ["languages", "policies"]
+__all__ = ["languages", "models", "policies", "pool", "queries"]
 
 _PERCENT = "%.1f %%"
 _USD = "$%.4f"
@@ -61,5 +61,68 @@ def policies(frame: pd.DataFrame) -> None:
 
 
 def _range(frame: pd.DataFrame, name: str, template: str) -> list[str]:
-    bounds = zip(frame[f"{name}_lo"], frame[f"{name}_hi"], strict=True)
-    return [template.format(low, high) for low, high in bounds]
+    low, high = (f"{name}_lo", f"{name}_hi") if name else ("low", "high")
+    bounds = zip(frame[low], frame[high], strict=True)
+    return [template.format(a, b) for a, b in bounds]
+
+
+def models(frame: pd.DataFrame) -> None:
+    """The models of an eval set: quality, cost and what is missing."""
+    column = st.column_config
+    shown = frame.assign(bounds=_range(frame, "", "{:.1f} – {:.1f}"))
+    st.dataframe(
+        shown,
+        hide_index=True,
+        height="content",
+        column_order=(
+            "model", "resolved", "quality", "bounds", "cost", "missing_quality", "missing_cost",
+        ),
+        column_config={
+            "model": column.TextColumn("Model", width="medium"),
+            "resolved": column.NumberColumn("Resolved", format="localized"),
+            "quality": column.NumberColumn("Quality", format=_PERCENT),
+            "bounds": "95 % interval",
+            "cost": column.NumberColumn("Cost per query", format=_USD),
+            "missing_quality": column.NumberColumn("Outcomes missing"),
+            "missing_cost": column.NumberColumn("Costs missing"),
+        },
+    )  # fmt: skip
+
+
+def queries(frame: pd.DataFrame, total: int) -> None:
+    """The first queries of an eval set."""
+    st.dataframe(
+        frame,
+        hide_index=True,
+        height=420,
+        column_config={
+            "query": st.column_config.TextColumn("Query", width="small"),
+            "language": st.column_config.TextColumn("Language", width="small"),
+            "resolved by": st.column_config.TextColumn("Resolved by", width="small"),
+            "text": st.column_config.TextColumn("Text", width="large"),
+        },
+    )
+    if total > len(frame):
+        st.caption(f"The first {len(frame):,} of {total:,} queries.")
+
+
+def pool(frame: pd.DataFrame) -> None:
+    """A catalog's models with blended price and capabilities in [0, 1]."""
+    column = st.column_config
+    dimensions = [name for name in frame.columns if name not in ("model", "status", "price")]
+    st.dataframe(
+        frame,
+        hide_index=True,
+        height="content",
+        column_config={
+            "model": column.TextColumn("Model", width="medium"),
+            "status": column.TextColumn("Status", width="small"),
+            "price": column.NumberColumn("USD per Mtok", format="$%.2f", width="small"),
+            **{
+                name: column.ProgressColumn(
+                    name.replace("_", " ").capitalize(), min_value=0, max_value=1, format="%.2f"
+                )
+                for name in dimensions
+            },
+        },
+    )

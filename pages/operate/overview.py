@@ -1,5 +1,16 @@
-"""Placeholder."""
+"""Overview: what is loaded, where the policy stands, what to do next."""
+
+from __future__ import annotations
 
 import streamlit as st
 
-st.title("soon")
+from hydra_core.ui import overview_panels
+
+st.title("Overview", anchor=False)
+overview_panels.operating_point()
+left, right = st.columns([8, 5], gap="medium")
+with left:
+    overview_panels.frontier()
+with right:
+    overview_panels.next_steps()
+overview_panels.loaded()
