@@ -69,10 +69,14 @@ class Interval:
         return math.isfinite(value) and low_enough and value <= self.hi
 
     def __str__(self) -> str:
-        low = f"{'>' if self.above else '>='} {self.lo:g}"
+        low = f"{'>' if self.above else '>='} {self.lo:,.10g}"
         if not math.isfinite(self.hi):
             return low
-        return f"{low} and <= {self.hi:g}" if self.above else f"in [{self.lo:g}, {self.hi:g}]"
+        return (
+            f"{low} and <= {self.hi:,.10g}"
+            if self.above
+            else f"in [{self.lo:,.10g}, {self.hi:,.10g}]"
+        )
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

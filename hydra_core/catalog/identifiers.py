@@ -15,7 +15,9 @@ __all__ = ["MAX_ID_CHARS", "id_problem", "skeleton"]
 MAX_ID_CHARS: Final = 128
 _PUNCTUATION: Final = "._-/:@+"
 _CATEGORIES: Final = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Nd"})
-_ALPHABETS: Final = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE"})
+_EAST_ASIAN_AND_LATIN: Final = frozenset(
+    {"LATIN", "CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO"}
+)
 #: Letters of other alphabets that are drawn like a Latin one, capitals apart: Greek H is eta.
 _CAPITAL_TWINS: Final = str.maketrans(
     "АВЕІКМНОРСЅТУХЈԚԜΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "ABEIKMHOPCSTYXJQWABEZHIKMNOPTYX"
@@ -29,6 +31,7 @@ def skeleton(name: str) -> str:
     """What a reader sees: two names with one skeleton cannot be told apart.
 
     Compatibility forms (NFKC), case, and letters of other alphabets that look Latin are folded.
+    Look-alikes inside ASCII (l and 1, O and 0) are not: qwen-vl and qwen-v1 may both exist.
     """
     normal = unicodedata.normalize("NFKC", name)
     return normal.translate(_CAPITAL_TWINS).casefold().translate(_SMALL_TWINS)
@@ -66,13 +69,12 @@ def _allowed(char: str) -> bool:
 
 
 def _mixed_scripts(name: str) -> tuple[str, str] | None:
-    """Latin mixed with an alphabet of look-alikes, the usual disguise."""
+    """Letters of two alphabets in one id, the usual disguise; East Asian ones go with Latin."""
     scripts: dict[str, str] = {}
     for char in name:
-        script = unicodedata.name(char, "").split(" ", 1)[0]
-        if script in _ALPHABETS:
-            scripts.setdefault(script, char)
-    if len(scripts) < 2:
+        if char not in _PUNCTUATION and not (char.isascii() and char.isdigit()):
+            scripts.setdefault(unicodedata.name(char, "?").split(" ", 1)[0], char)
+    if len(scripts) < 2 or scripts.keys() <= _EAST_ASIAN_AND_LATIN:
         return None
     found = ", ".join(f"{char!r} ({script.lower()})" for script, char in scripts.items())
-    return f"{name!r} mixes alphabets that look alike: {found}", "retype it in one alphabet"
+    return f"{name!r} mixes alphabets: {found}", "retype it in one alphabet"

@@ -67,10 +67,10 @@ def test_nasty_files_are_refused_in_bounded_time_with_a_readable_message(
     text, message, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(CatalogError) as caught:
         parse_catalog(text, "pool.yaml")
-    assert time.perf_counter() - start < 2.0
+    assert time.process_time() - start < 2.0
     assert message in str(caught.value)
     assert len(str(caught.value)) < 60_000
     assert not list(tmp_path.iterdir())
@@ -97,12 +97,14 @@ def outcome(text: str) -> Catalog | CatalogError:
 
 def check(text: str) -> None:
     """A valid catalog, or an error with something to say."""
+    start = time.process_time()
     found = outcome(text)
+    assert time.process_time() - start < 2.0
     assert isinstance(found, Catalog) or (found.problems and str(found))
 
 
 quick = settings(
-    max_examples=100, deadline=2000, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 
