@@ -132,8 +132,9 @@ def suffix_attacks(
     outcomes = []
     for name, suffixes in families.items():
         ends = [suffixes.get(languages[i] if localised else "en", suffixes["en"]) for i in kept]
-        again = score([texts[i] + joint + end for i, end in zip(kept, ends, strict=True)])
-        routed = route(again) if len(kept) else clean[kept]
+        attacked = [texts[i] + joint + end for i, end in zip(kept, ends, strict=True)]
+        again = score(attacked) if kept else requirements[kept]
+        routed = route(again) if kept else clean[kept]
         shift = again - requirements[kept]
         outcomes.append((name, dear[routed], cost[routed], cost[clean[kept]], shift))
     return tuple(_rows(outcomes, groups, localised))
