@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Prediction", "Predictor", "default_predictor"]
 
+#: How a protobuf begins to say where a tensor's bytes lie outside the model file.
+_EXTERNAL = b"\x0a\x08location\x12"
+
 Progress = Callable[[int, int], None]
 _Row = tuple[FloatArray, int, bool]
 _IntTensor = npt.NDArray[np.int64]
@@ -228,12 +231,24 @@ def _open_session(bundle: Bundle, threads: int) -> onnxruntime.InferenceSession:
     options.enable_mem_pattern = False  # one pattern per length would be kept forever
     options.log_severity_level = 4  # what is wrong is raised, not logged
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    path = str(bundle.path / bundle.model)
+    graph = _read_graph(bundle)
     try:
-        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
     except _ort_errors() as error:
         message = f"is not a usable ONNX model: {_first_line(error)}"
         raise _foreign(bundle, bundle.model, message) from error
+
+
+def _read_graph(bundle: Bundle) -> bytes:
+    """The model file; one that takes weights from other files is refused.
+
+    onnxruntime would look for those in the working directory or beside the model, and the
+    fingerprint does not cover them.
+    """
+    graph = (bundle.path / bundle.model).read_bytes()
+    if _EXTERNAL in graph:
+        raise _foreign(bundle, bundle.model, "keeps weights outside its own file")
+    return graph
 
 
 def _check_inputs(bundle: Bundle, inputs: frozenset[str]) -> None:

@@ -200,6 +200,19 @@ def test_half_a_model_with_a_matching_sum_is_refused(bundle_maker: Callable[...,
     assert "model.int8.onnx: " in refusal(bundle_maker())
 
 
+def test_weights_outside_the_fingerprint_are_refused(tmp_path: Path) -> None:
+    folder = save(tmp_path / "b", graph(tokenizer().get_vocab_size()))
+    onnx.save(
+        onnx.load(folder / "model.int8.onnx"),
+        folder / "model.int8.onnx",
+        save_as_external_data=True,
+        location="weights.bin",
+        size_threshold=100,
+    )
+    assert (folder / "weights.bin").exists()
+    assert "model.int8.onnx: keeps weights outside its own file" in refusal(make_bundle(folder))
+
+
 def test_a_tokenizer_that_is_none_is_refused(bundle_maker: Callable[..., Bundle]) -> None:
     made = bundle_maker()
     (made.path / made.tokenizer).write_text('{"model": 3}', "utf-8")
