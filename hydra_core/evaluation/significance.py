@@ -8,10 +8,11 @@ given, variances are summed over clusters.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from scipy import stats
 
 from hydra_core.types import FloatArray, IntArray
@@ -19,11 +20,14 @@ from hydra_core.types import FloatArray, IntArray
 __all__ = [
     "Interval",
     "McNemar",
+    "detectable_effect",
+    "holm",
     "influence_interval",
     "mcnemar",
     "mean_interval",
     "paired_bootstrap",
     "ratio_interval",
+    "sample_size",
     "wilson",
 ]
 
@@ -71,7 +75,7 @@ def wilson(successes: float, n: int, level: float = 0.95) -> Interval:
     return Interval(rate, max(centre - half, 0.0), min(centre + half, 1.0))
 
 
-def mcnemar(a: FloatArray, b: FloatArray) -> McNemar:
+def mcnemar(a: npt.ArrayLike, b: npt.ArrayLike) -> McNemar:
     """McNemar's paired test of two policies on the same queries.
 
     Chi-square with continuity correction; exact binomial when fewer than 25 queries differ.
@@ -161,3 +165,40 @@ def paired_bootstrap(
     lo, hi = np.quantile(values, [0.5 - level / 2, 0.5 + level / 2])
     point = float(statistic(columns.mean(axis=0, keepdims=True))[0])
     return Interval(point, float(lo), float(hi))
+
+
+def holm(p_values: Sequence[float]) -> tuple[float, ...]:
+    """Holm-adjusted p values, in the order given: compare them with the level as they are."""
+    order = np.argsort(p_values, kind="stable")
+    count = len(p_values)
+    adjusted = np.empty(count)
+    running = 0.0
+    for rank, index in enumerate(order):
+        running = max(running, min(1.0, (count - rank) * p_values[index]))
+        adjusted[index] = running
+    return tuple(adjusted.tolist())
+
+
+def detectable_effect(
+    standard_deviation: float, n: int, level: float = 0.95, power: float = 0.80
+) -> float:
+    """The smallest mean paired difference that n queries would show with this power.
+
+    Args:
+        standard_deviation: Of the per-query difference (for yes/no outcomes: the root of the
+            share of queries on which the two policies differ, minus the squared difference).
+        n: Number of queries (or clusters).
+        level: Two-sided confidence level.
+        power: Probability of seeing an effect of that size.
+    """
+    quantiles = stats.norm.ppf(0.5 + level / 2) + stats.norm.ppf(power)
+    return float(quantiles * standard_deviation / np.sqrt(n))
+
+
+def sample_size(
+    standard_deviation: float, effect: float, level: float = 0.95, power: float = 0.80
+) -> int:
+    """How many queries it takes to see a mean paired difference of `effect` (not 0)."""
+    if effect == 0:
+        raise ValueError("no number of queries shows an effect of 0")
+    return int(np.ceil((detectable_effect(standard_deviation, 1, level, power) / effect) ** 2))

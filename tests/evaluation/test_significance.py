@@ -3,14 +3,18 @@
 import numpy as np
 import pytest
 from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
+from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
 from hydra_core.evaluation.significance import (
+    detectable_effect,
+    holm,
     influence_interval,
     mcnemar,
     mean_interval,
     paired_bootstrap,
     ratio_interval,
+    sample_size,
     wilson,
 )
 
@@ -85,3 +89,24 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say():
         for _ in range(1500)
     ]
     assert 0.93 <= np.mean(hits) <= 0.97
+
+
+def test_holm_agrees_with_statsmodels():
+    p = [0.01, 0.04, 0.03, 0.5, 0.01]
+    assert holm(p) == pytest.approx(multipletests(p, method="holm")[1])
+    assert holm([]) == ()
+
+
+def test_detectable_effect_and_sample_size_are_inverse():
+    effect = detectable_effect(0.5, 400)
+    assert effect == pytest.approx(2.8016 * 0.5 / 20, rel=1e-4)
+    assert sample_size(0.5, effect) in (400, 401)
+    with pytest.raises(ValueError, match="effect of 0"):
+        sample_size(0.5, 0.0)
+
+
+def test_an_effect_of_the_detectable_size_is_found_about_four_times_in_five():
+    rng = np.random.default_rng(6)
+    effect = detectable_effect(1.0, 200)
+    found = [mean_interval(rng.normal(effect, 1.0, 200)).lo > 0 for _ in range(800)]
+    assert 0.75 <= np.mean(found) <= 0.85
