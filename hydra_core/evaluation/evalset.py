@@ -153,11 +153,11 @@ def load_evalset(path: Path) -> EvalSet:
     queries = load_part(path / QUERIES)
     outcomes = load_part(path / OUTCOMES)
     problems = check_queries(queries)
-    problems += check_outcomes(outcomes, _ids(queries), manifest.models)
+    known = pd.Index(queries.get("query_id", default=[]))
+    problems += check_outcomes(outcomes, known, manifest.models)
     if problems:
         raise EvalSetError(str(path), problems)
-    ids = pd.Index(queries["query_id"])
-    matrices = outcome_matrices(outcomes, ids, manifest.models)
+    matrices = outcome_matrices(outcomes, known, manifest.models)
     return EvalSet(
         path=path,
         name=manifest.name,
@@ -173,10 +173,6 @@ def load_evalset(path: Path) -> EvalSet:
         price_notes=manifest.price_notes,
         extras=matrices,
     )
-
-
-def _ids(queries: pd.DataFrame) -> pd.Index:
-    return pd.Index(queries["query_id"] if "query_id" in queries.columns else [])
 
 
 def _verify_parts(path: Path, manifest: Manifest) -> None:

@@ -45,8 +45,10 @@ def columns_of(file: TableFile) -> list[str]:
             return _parquet_columns(cast(BinaryIO, stream), file.name)
         text = cast(io.TextIOWrapper, stream)
         if kind == "jsonl":
-            objects = itertools.islice(_json_objects(text, file.name, None), _HEAD_ROWS)
+            issues = Issues()
+            objects = itertools.islice(_json_objects(text, file.name, issues), _HEAD_ROWS)
             columns = list(dict.fromkeys(key for _, found in objects for key in found))
+            issues.raise_any(file.name)
         else:
             columns = next(_csv_reader(text, kind, file.name), [])
     return _checked(columns, file.name)
@@ -186,7 +188,7 @@ def json_objects(
 
 
 def _json_objects(
-    text: io.TextIOWrapper, source: str, issues: Issues | None
+    text: io.TextIOWrapper, source: str, issues: Issues
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     number = 0
     while line := text.readline(_CELL_CHARS):
@@ -201,7 +203,7 @@ def _json_objects(
             found = None
         if isinstance(found, dict):
             yield number, found
-        elif issues is not None:
+        else:
             issues.add(
                 "is not a JSON object", number, "one object per line; the file may be cut off"
             )

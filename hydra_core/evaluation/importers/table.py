@@ -98,11 +98,16 @@ def read_table(
         raise EvalSetError(source, problems)
     parts = [_read(file, columns[i], full, budget) for i, file in enumerate(files)]
     rows = Rows(
-        pd.concat([part.queries for part in parts], ignore_index=True),
-        pd.concat([part.outcomes for part in parts], ignore_index=True),
+        _joined([part.queries for part in parts]),
+        _joined([part.outcomes for part in parts]),
         tuple(text for part in parts for text in part.warnings),
     )
     return assemble(rows, source, quality_scale=quality_scale)
+
+
+def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """The rows of all files; a column that a file does not have is empty there."""
+    return pd.concat(frames, ignore_index=True).fillna("")
 
 
 def _file_problems(
@@ -135,7 +140,7 @@ def _read(file: TableFile, columns: list[str], mapping: TableMapping, budget: Bu
     raw, warnings = read_columns(file, wanted, budget)
     if raw.empty:
         raise EvalSetError(file.name, [Problem("", "has no rows", "give a table with rows")])
-    raw[FILE] = pd.Categorical([file.name] * len(raw))
+    raw[FILE] = file.name
     queries = _renamed(raw, {f: c for f, c in mapping.query_fields.items() if c in have})
     if "text" not in queries.columns:
         queries["text"] = ""
