@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hydra_core.errors import HydraError
+from hydra_core.errors import HydraError, Problem, ProblemsError
 
 if TYPE_CHECKING:
     from hydra_core.predictor.onnx_predictor import Predictor
@@ -68,15 +68,16 @@ def utf8_stdin() -> str:
     """All of standard input as text.
 
     Raises:
-        CannotRunError: Over 64 MiB, or not UTF-8.
+        ProblemsError: Over 64 MiB, or not UTF-8.
     """
     raw = sys.stdin.buffer.read(_STDIN_BYTES + 1)
     if len(raw) > _STDIN_BYTES:
-        raise CannotRunError("standard input: holds more than 64 MiB, the limit")
+        raise ProblemsError("standard input", [Problem("", "holds more than 64 MiB, the limit")])
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise CannotRunError(f"standard input: is not UTF-8 text (byte {error.start})") from error
+        problem = Problem(f"byte {error.start}", "is not UTF-8 text")
+        raise ProblemsError("standard input", [problem]) from error
 
 
 def open_predictor(bundle: Path | None) -> Predictor:

@@ -1,0 +1,407 @@
+"""The command line: names, keys and exit codes that others script against."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hydra_core.cli.main import main
+from hydra_core.evaluation.evalset import load_evalset
+from hydra_core.evaluation.scoring import save_scores
+from tests.evaluation.sets import saved
+from tests.evaluation.test_importers_swebench import BOARD, PROBLEMS, SHARED
+from tests.predictor.tiny_bundle import make_bundle
+
+ROOT = Path(__file__).parents[1]
+CATALOGS = ROOT / "catalog"
+DIMENSIONS = ["reasoning", "code_generation", "debugging", "tool_use"]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """A bundle, a catalog that is bound to it, and an eval set with outcomes for the catalog."""
+    folder = tmp_path_factory.mktemp("world")
+    make_bundle(folder / "bundle")
+    text = (CATALOGS / "matched_three.yaml").read_text()
+    (folder / "pool.yaml").write_text(text)
+    assert main(["rebind", str(folder / "pool.yaml"), "--bundle", str(folder / "bundle")]) == 0
+    models = ("gpt-5", "gpt-5-mini", "gpt-5.2")
+    quality = np.array([[1, 1, 1], [0, 0, 1], [1, 0, 1.0]])
+    cost = np.array([[0.2, 0.02, 0.5], [0.2, 0.03, 0.6], [0.3, 0.04, 0.7]])
+    saved(folder / "set", models=models, quality=quality, cost_usd=cost)
+    assert main(["score", str(folder / "set"), "--bundle", str(folder / "bundle")]) == 0
+    return folder
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    """Run one command line: (exit code, stdout, stderr)."""
+
+    def call(*arguments, stdin=""):
+        capsys.readouterr()
+        raw = stdin if isinstance(stdin, bytes) else stdin.encode()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(raw)))
+        code = main([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
+
+
+def evaluate_json(run, *arguments):
+    code, out, _ = run("evaluate", *arguments, "--json")
+    assert code == 0
+    return json.loads(out)
+
+
+def test_evaluate_has_the_promised_keys(run, world):
+    found = evaluate_json(run, world / "set", "--catalog", world / "pool.yaml", "--tau", "0.1")
+    assert found["n"] == 3
+    assert set(found["models"]) == {"gpt-5", "gpt-5-mini", "gpt-5.2"}
+    assert found["models"]["gpt-5"].keys() >= {"resolved", "quality", "mean_cost_usd"}
+    assert found["oracle"].keys() >= {"resolved", "mean_cost_usd", "cs"}
+    router = found["router"]
+    keys = {"tau", "quality", "mean_cost_usd", "qr", "cs", "misroute", "shares", "ci"}
+    assert router.keys() >= keys
+    assert router["ci"].keys() >= {"quality", "qr", "cs", "misroute"}
+    assert all(low <= router[name] <= high for name, (low, high) in router["ci"].items())
+    assert sum(router["shares"].values()) == pytest.approx(1)
+    assert found["verdict"].keys() >= {"label", "text", "delta", "interval", "constant"}
+    assert found["verdict"]["label"] in ("beats", "ties", "loses")
+    assert all(len(point) == 3 for point in found["frontier"])
+    assert found["frontier"][0][0] == 0
+
+
+def test_evaluate_agrees_with_the_frontier_at_every_tau(run, world):
+    common = (world / "set", "--catalog", world / "pool.yaml")
+    for tau, quality, cost in evaluate_json(run, *common)["frontier"]:
+        router = evaluate_json(run, *common, "--tau", tau)["router"]
+        assert (router["quality"], router["mean_cost_usd"]) == pytest.approx((quality, cost))
+
+
+def test_evaluate_takes_tau_from_the_catalog_and_weights_and_baseline_from_the_line(run, world):
+    common = (world / "set", "--catalog", world / "pool.yaml")
+    plain = evaluate_json(run, *common)
+    heavy = evaluate_json(run, *common, "--weights", "5,5,5,5", "--baseline", "gpt-5")
+    assert f"tau: {plain['router']['tau']:g}" in (world / "pool.yaml").read_text()
+    assert plain["frontier"][-1][0] < heavy["frontier"][-1][0]
+    assert heavy["models"]["gpt-5"]["cs"] == 0
+
+
+def test_evaluate_prints_a_table_and_the_verdict(run, world):
+    code, out, _ = run("evaluate", world / "set", "--catalog", world / "pool.yaml")
+    assert code == 0
+    assert "oracle" in out
+    assert "verdict: " in out
+
+
+def test_the_synthetic_reconstruction_uses_the_papers_own_scores(run):
+    published = CATALOGS / "paper_five_published.yaml"
+    found = evaluate_json(run, ROOT / "sample_data" / "paper_swebench", "--catalog", published)
+    assert found["synthetic"] is True
+    assert found["oracle"]["resolved"] == 431
+    assert found["models"]["gpt-5.4-mini"]["resolved"] == 347
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["{set}", "--catalog", "{catalogs}/paper_five_published.yaml"], 2, "rebind"),
+        (["{set}", "--catalog", "{pool}", "--tau", "-1"], 2, "--tau"),
+        (["{set}", "--catalog", "{pool}", "--tau", "nan"], 2, "--tau"),
+        (["{set}", "--catalog", "{pool}", "--weights", "1,1"], 2, "weights"),
+        (["{set}", "--catalog", "{pool}", "--weights", "a,b,c,d"], 2, "--weights"),
+        (["{set}", "--catalog", "{pool}", "--weights", "0,1,1,1"], 2, "weights"),
+        (["{set}", "--catalog", "{pool}", "--baseline", "gpt-9"], 2, "one of gpt-5"),
+        (["{set}/nowhere", "--catalog", "{pool}"], 1, "there is no such file"),
+        (["{set}", "--catalog", "{pool}x"], 1, "there is no such file"),
+        (["{bundle}", "--catalog", "{pool}"], 2, "has no evalset.yaml"),
+    ],
+)
+def test_evaluate_says_what_is_wrong(run, world, arguments, code, message):
+    names = {"set": world / "set", "pool": world / "pool.yaml", "bundle": world / "bundle"}
+    filled = [argument.format(**names, catalogs=CATALOGS) for argument in arguments]
+    found, out, err = run("evaluate", *filled)
+    assert (found, out) == (code, "")
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_scores_of_another_bundle_are_never_used(run, world, tmp_path):
+    evalset = saved(tmp_path / "set")
+    save_scores(evalset, "paper", DIMENSIONS, np.full((3, 4), 0.5))
+    code, _, err = run("evaluate", tmp_path / "set", "--catalog", world / "pool.yaml")
+    assert code == 2
+    assert "rebind" in err
+
+
+def test_a_set_that_is_not_scored_says_how_to_score_it(run, world, tmp_path):
+    saved(tmp_path / "set")
+    code, _, err = run("evaluate", tmp_path / "set", "--catalog", world / "pool.yaml")
+    assert code == 2
+    assert "python -m hydra_core" in err
+
+
+def test_route_prints_the_model_and_explains_it(run, world):
+    common = ("--catalog", world / "pool.yaml", "--bundle", world / "bundle")
+    code, plain, _ = run("route", *common, stdin="fix the bug\n")
+    assert (code, plain.strip() in ("gpt-5", "gpt-5-mini", "gpt-5.2")) == (0, True)
+    code, explained, _ = run("route", *common, "--explain", stdin="fix the bug\n")
+    assert code == 0
+    assert all(word in explained for word in ("needs:", "gpt-5-mini", "shortfall", plain.strip()))
+    code, out, _ = run("route", *common, "--json", stdin="fix the bug\n")
+    receipt = json.loads(out)
+    assert (code, receipt["model"]) == (0, plain.strip())
+    assert [one["model"] for one in receipt["candidates"]] == ["gpt-5-mini", "gpt-5", "gpt-5.2"]
+
+
+def test_route_at_a_large_tau_takes_the_cheapest(run, world):
+    common = ("--catalog", world / "pool.yaml", "--bundle", world / "bundle")
+    assert run("route", *common, "--tau", "9", stdin="fix")[1] == "gpt-5-mini\n"
+
+
+def test_route_refuses_a_catalog_of_another_bundle(run, world):
+    catalog = CATALOGS / "paper_five_published.yaml"
+    code, _, err = run("route", "--catalog", catalog, "--bundle", world / "bundle", stdin="x")
+    assert code == 2
+    assert "rebind" in err
+
+
+def test_route_refuses_what_is_not_text(run, world):
+    common = ("--catalog", world / "pool.yaml", "--bundle", world / "bundle")
+    code, _, err = run("route", *common, stdin=b"\xff\xfe")
+    assert code == 2
+    assert "not UTF-8" in err
+
+
+def test_score_texts_keeps_ids_and_order(run, world):
+    lines = [
+        {"id": 7, "text": "fix bug"},
+        {"id": "b", "text": ""},
+        {"id": 7, "text": "😀", "turn": 3},
+    ]
+    stdin = "".join(json.dumps(line) + "\n" for line in lines)
+    code, out, _ = run("score-texts", "--bundle", world / "bundle", stdin=stdin)
+    found = [json.loads(line) for line in out.splitlines()]
+    assert code == 0
+    assert [one["id"] for one in found] == [7, "b", 7]
+    assert all(list(one) == ["id", *DIMENSIONS] for one in found)
+    assert all(0 <= one[name] <= 1 for one in found for name in DIMENSIONS)
+
+
+def test_score_texts_says_what_was_not_read(run, world):
+    stdin = json.dumps({"id": 1, "text": "fix bug " * 20_000})
+    found = json.loads(run("score-texts", "--bundle", world / "bundle", stdin=stdin)[1])
+    assert found["truncated"] is True
+
+
+@pytest.mark.parametrize(
+    "line", ["{", "[]", '{"id": 1}', '{"text": "x"}', '{"id": 1, "text": 2}', "[" * 100_000,
+             '{"id": 1, "text": "x", "turn": 0}'],
+)  # fmt: skip
+def test_score_texts_names_the_line_that_is_wrong(run, world, line):
+    stdin = '{"id": 1, "text": "x"}\n' + line + "\n"
+    code, _, err = run("score-texts", "--bundle", world / "bundle", stdin=stdin)
+    assert code == 2
+    assert "line 2" in err
+
+
+def test_evaluate_predictor_has_the_promised_keys(run, world, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [
+        {"id": i, "text": "fix bug " * (i % 9), "lang": ("en", "zh")[i % 2]}
+        | {name: float(value) for name, value in zip(DIMENSIONS, rng.random(4), strict=True)}
+        for i in range(30)
+    ]
+    labelled = tmp_path / "labelled.jsonl"
+    labelled.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    common = ("evaluate-predictor", labelled, "--bundle", world / "bundle", "--resamples", 50)
+    code, out, _ = run(*common, "--json")
+    found = json.loads(out)
+    names = {"pearson", "spearman", "mae", "rmse", "accuracy", "alpha", "groups", "bundle", "n"}
+    assert code == 0
+    assert found.keys() >= names
+    assert list(found["pearson"]) == DIMENSIONS
+    assert set(found["groups"]) == {"english", "cjk"}
+    assert "pearson" in run(*common)[1]
+    labelled.write_text(json.dumps({**rows[0], "reasoning": 1.5}) + "\n")
+    code, _, err = run(*common)
+    assert code == 2
+    assert "reasoning must be a number in [0, 1]" in err
+
+
+def test_import_table_writes_reports_and_refuses(run, tmp_path):
+    source = tmp_path / "x.csv"
+    source.write_text("qid,prompt,lang,model,score,usd\na,Fix,en,m,1,0.1\nb,Mend,en,m,0,0.2\n")
+    common = ("import", "table", source, "--map", "query_id=qid", "--out", tmp_path / "set")
+    code, out, _ = run(*common, "--dry-run")
+    assert code == 0
+    assert not (tmp_path / "set").exists()
+    code, out, _ = run(*common, "--json", "--licence", "CC0", "--synthetic")
+    assert (code, json.loads(out)["kept"]) == (0, 2)
+    found = load_evalset(tmp_path / "set")
+    assert (found.licence, found.synthetic) == ("CC0", True)
+    code, _, err = run(*common)
+    assert code == 2
+    assert "--force" in err
+    assert run(*common, "--force")[0] == 0
+    source.write_text("qid,prompt,lang,model,score,usd\na,Fix,en,m,1.7,0.1\n")
+    code, _, err = run(*common, "--force")
+    assert (code, "1.7" in err) == (2, True)
+    assert load_evalset(tmp_path / "set").n == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["table", "{x}/nowhere.csv", "--out", "{x}/set"], 1, "there is no such file"),
+        (["table", "{x}/a.csv"], 2, "--out"),
+        (["table", "{x}/a.csv", "--out", "{x}/set", "--map", "text"], 2, "FIELD=COLUMN"),
+        (["table", "{x}/a.csv", "--out", "{x}/set", "--quality-scale", "0"], 2, "--quality-scale"),
+        (["swebench", "{x}/a.csv", "--problems", "{x}/a.csv", "--out", "{x}/s", "--model", "a"],
+         2, "ID=RUN_FOLDER"),
+        (["swebench", "{x}/a.csv", "--out", "{x}/s"], 2, "--problems"),
+    ],
+)  # fmt: skip
+def test_import_says_what_is_wrong(run, tmp_path, arguments, code, message):
+    (tmp_path / "a.csv").write_text("query_id,text,language,model,quality,cost_usd\n")
+    found, _, err = run("import", *(argument.format(x=tmp_path) for argument in arguments))
+    assert found == code
+    assert message in err
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_score_reports_json_and_progress_apart(run, world):
+    code, out, err = run("score", world / "set", "--bundle", world / "bundle", "--json")
+    assert (code, json.loads(out)["n"]) == (0, 3)
+    assert "3/3" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("pool.yaml", "catalog"), ("set", "eval set"), ("bundle", "bundle"),
+     ("set/evalset.yaml", "eval set")],
+)  # fmt: skip
+def test_validate_tells_what_a_file_is_by_its_content(run, world, name, kind):
+    code, out, _ = run("validate", world / name, "--json")
+    assert code == 0
+    assert json.loads(out) == {
+        "valid": True,
+        "kind": kind,
+        "file": str(world / name),
+        "problems": [],
+    }
+    assert kind in run("validate", world / name)[1]
+
+
+def test_validate_lists_every_problem(run, tmp_path):
+    broken = tmp_path / "broken.yaml"
+    text = (CATALOGS / "paper_five.yaml").read_text()
+    broken.write_text(
+        text.replace("cost_basis: list_price", "cost_bases: list_price", 1) + "x: 1\n"
+    )
+    code, out, _ = run("validate", broken, "--json")
+    found = json.loads(out)
+    assert (code, found["valid"]) == (2, False)
+    assert len(found["problems"]) >= 2
+    assert all(one.keys() == {"place", "message", "remedy"} for one in found["problems"])
+    code, out, err = run("validate", broken)
+    assert (code, out) == (2, "")
+    assert "cost_bases" in err
+
+
+def test_validate_of_nothing_could_not_be_run(run, tmp_path):
+    assert run("validate", tmp_path / "nowhere.yaml")[0] == 1
+    assert run("validate", tmp_path)[0] == 2
+
+
+def test_rebind_leaves_named_profiles_and_broken_catalogs_alone(run, world, tmp_path):
+    published = tmp_path / "published.yaml"
+    published.write_text((CATALOGS / "paper_five_published.yaml").read_text())
+    other = tmp_path / "other.yaml"
+    other.write_text((CATALOGS / "paper_five.yaml").read_text())
+    code, out, err = run("rebind", published, other, "--bundle", world / "bundle")
+    assert (code, "left alone" in err) == (0, True)
+    assert published.read_text() == (CATALOGS / "paper_five_published.yaml").read_text()
+    assert "name: tiny" in other.read_text()
+    fresh = (CATALOGS / "paper_five.yaml").read_text()
+    other.write_text(fresh)
+    published.write_text("schema: hydra.catalog/v1\n")
+    assert run("rebind", other, published, "--bundle", world / "bundle")[0] == 2
+    assert other.read_text() == fresh
+
+
+def shell(*arguments, **options):
+    command = [sys.executable, "-m", "hydra_core", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False, **options)
+
+
+VERBS = ["import swebench", "import table", "score", "evaluate", "route", "validate",
+         "score-texts", "evaluate-predictor", "rebind"]  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_with_examples_and_exit_codes(capsys, verb):
+    with pytest.raises(SystemExit) as caught:
+        main([*verb.split(), "--help"])
+    out = capsys.readouterr().out
+    assert caught.value.code == 0
+    assert "example" in out
+    assert f"python -m hydra_core {verb}" in out
+    assert "exit codes" in out
+
+
+def test_help_is_quick_because_nothing_heavy_is_imported():
+    start = time.perf_counter()
+    found = shell("--help")
+    assert found.returncode == 0
+    assert time.perf_counter() - start < 2
+    check = (
+        "import sys, hydra_core.cli.parser; print({'numpy', 'pandas', 'yaml'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", check], capture_output=True, text=True, cwd=ROOT, check=True
+    )
+    assert done.stdout.strip() == "set()"
+
+
+def test_wrong_arguments_are_invalid_input():
+    assert shell("evaluate").returncode == 2
+    assert shell("fly").returncode == 2
+
+
+def test_a_reader_that_leaves_early_causes_no_traceback(world):
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "hydra_core", "evaluate", str(world / "set"), "--json"]
+    command += ["--catalog", str(world / "pool.yaml")]
+    done = subprocess.run(
+        command, stdout=write, stderr=subprocess.PIPE, text=True, cwd=ROOT, check=False
+    )
+    os.close(write)
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared")
+def test_the_matched_pool_of_the_real_data(run, world, tmp_path):
+    folder = "20251211_mini-v1.17.2_gpt-5.2-2025-12-11-high"
+    code, _, _ = run(
+        *("import", "swebench", BOARD, "--problems", PROBLEMS, "--out", tmp_path / "set"),
+        *("--model", "gpt-5=20250807_mini-v1.7.0_gpt-5"),
+        *("--model", "gpt-5-mini=20250807_mini-v1.7.0_gpt-5-mini"),
+        *("--model", f"gpt-5.2={folder}"),
+    )
+    assert code == 0
+    assert run("score", tmp_path / "set", "--bundle", world / "bundle")[0] == 0
+    found = evaluate_json(run, tmp_path / "set", "--catalog", world / "pool.yaml")
+    assert (found["n"], found["oracle"]["resolved"]) == (500, 390)
+    qualities = {name: round(100 * one["quality"], 1) for name, one in found["models"].items()}
+    assert qualities == {"gpt-5": 65.0, "gpt-5-mini": 59.8, "gpt-5.2": 71.8}
+    assert round(100 * found["models"]["gpt-5-mini"]["cs"], 1) == 93.2
