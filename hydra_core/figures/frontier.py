@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
-from hydra_core.figures.labels import Label, place
-from hydra_core.figures.theme import FONT, Palette, base_layout, model_colors, plain
+from hydra_core.figures.labels import Label, label_notes, place
+from hydra_core.figures.theme import Palette, base_layout, model_colors, plain
 from hydra_core.types import FloatArray
 
 __all__ = ["AxisSpec", "CurveLine", "FrontierView", "Spot", "frontier_figure"]
 
-#: Size of the plot area the labels are laid out for, in pixels; wider screens only gain room.
-_LAYOUT_WIDTH = 560.0
-_TARGETS = 250
+#: Points along the curve that can be hovered over and clicked.
+_TARGETS = 160
+_MARGIN = {"l": 70, "r": 16, "t": 34, "b": 52}
+
+Range = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +38,11 @@ class AxisSpec:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """One labelled point in axis units; `tau` only where a policy stands behind it."""
+    """One labelled point in axis units."""
 
     label: str
     x: float
     y: float
-    tau: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,130 +78,117 @@ class FrontierView:
     pinned_curve: CurveLine | None = None
 
 
-def frontier_figure(view: FrontierView, colors: Palette, *, height: int = 400) -> go.Figure:
-    """The plot of a `FrontierView`; the points of the curve carry tau in `customdata`."""
+def frontier_figure(
+    view: FrontierView, colors: Palette, *, height: int = 400, width: int = 560
+) -> go.Figure:
+    """The plot of a `FrontierView`; the points of the curve carry tau in `customdata`.
+
+    Args:
+        height: Of the whole figure in pixels.
+        width: Of the plot area that labels are laid out for; a wider one only gains room.
+    """
     x_range, y_range = _ranges(view)
-    figure = go.Figure(layout=base_layout(colors, height=height))
-    figure.add_traces(_lines(view, colors))
-    figure.add_traces(_points(view, colors, x_range, y_range, height))
-    for update, axis, bounds in (
-        (figure.update_xaxes, view.x_axis, x_range),
-        (figure.update_yaxes, view.y_axis, y_range),
+    layout = base_layout(colors, height=height)
+    for name, axis, bounds in (
+        ("xaxis", view.x_axis, x_range),
+        ("yaxis", view.y_axis, y_range),
     ):
-        update(
-            title_text=axis.title,
-            range=bounds,
-            tickprefix=axis.prefix,
-            ticksuffix=axis.suffix,
-            tickformat=axis.format if axis.prefix else None,
-            nticks=8,
-        )
-    figure.update_layout(
-        showlegend=True,
-        legend={
+        layout[name] |= {
+            "title": {**layout[name]["title"], "text": axis.title},
+            "range": bounds,
+            "tickprefix": axis.prefix,
+            "ticksuffix": axis.suffix,
+            "tickformat": axis.format if axis.prefix else None,
+            "nticks": 8,
+        }
+    area = (float(width), float(height - _MARGIN["t"] - _MARGIN["b"]))
+    layout |= {
+        "margin": _MARGIN,
+        "clickmode": "event+select",
+        "annotations": _labels(view, colors, (x_range, y_range), area),
+        "showlegend": True,
+        "legend": {
             "orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "xanchor": "left",
             "font": {"size": 13, "color": colors.muted}, "bgcolor": "rgba(0,0,0,0)",
             "itemclick": False, "itemdoubleclick": False,
         },
-        clickmode="event+select",
-    )  # fmt: skip
-    return figure
+    }  # fmt: skip
+    return go.Figure({"data": [*_lines(view, colors), *_points(view, colors)], "layout": layout})
 
 
-def _lines(view: FrontierView, colors: Palette) -> list[go.Scatter]:
-    """Hull, the pinned policy's curve and the router's, back to front."""
+def _lines(view: FrontierView, colors: Palette) -> list[dict[str, Any]]:
+    """Hull, the pinned policy's curve, the router's curve and its click targets."""
     traces = [
-        go.Scatter(
-            x=view.hull[:, 0], y=view.hull[:, 1], mode="lines", name="Mix of single models",
-            line={"color": colors.muted, "width": 1.5, "dash": "dash"}, hoverinfo="skip",
-        )
-    ]  # fmt: skip
+        _line(view.hull[:, 0], view.hull[:, 1], "Mix of single models", colors.muted, 1.5, "dash")
+    ]
     if view.pinned_curve is not None:
-        line = view.pinned_curve
-        traces.append(
-            go.Scatter(
-                x=line.x, y=line.y, mode="lines", name="Pinned policy", hoverinfo="skip",
-                line={"color": colors.ghost, "width": 2, "dash": "dot"},
-            )
-        )  # fmt: skip
-    line = view.curve
-    traces.append(
-        go.Scatter(
-            x=line.x, y=line.y, mode="lines", name="Router, every τ", hoverinfo="skip",
-            line={"color": colors.accent, "width": 3},
-        )
-    )  # fmt: skip
+        ghost = view.pinned_curve
+        traces.append(_line(ghost.x, ghost.y, "Pinned policy", colors.ghost, 2, "dot"))
+    curve = view.curve
+    traces.append(_line(curve.x, curve.y, "Router, every τ", colors.accent, 3, "solid"))
     return [*traces, _targets(view, colors)]
 
 
-def _targets(view: FrontierView, colors: Palette) -> go.Scatter:
+def _line(
+    x: FloatArray, y: FloatArray, name: str, color: str, width: float, dash: str
+) -> dict[str, Any]:
+    return {
+        "type": "scatter", "mode": "lines", "x": x, "y": y, "name": name, "hoverinfo": "skip",
+        "line": {"color": color, "width": width, "dash": dash},
+    }  # fmt: skip
+
+
+def _targets(view: FrontierView, colors: Palette) -> dict[str, Any]:
     """Invisible points along the router's curve to hover over and to click."""
-    hover = (
-        f"<b>τ %{{customdata:.4~f}}</b><br>{view.y_axis.hover('y')}<br>{view.x_axis.hover('x')}"
-        "<br><i>click to set</i><extra></extra>"
-    )
-    invisible = {"marker": {"opacity": 0}}
     some = slice(None, None, max(view.curve.x.size // _TARGETS, 1))
-    return go.Scatter(
-        x=view.curve.x[some], y=view.curve.y[some], customdata=view.curve.tau[some],
-        mode="markers", marker={"color": colors.accent, "size": 9, "opacity": 0},
-        selected=invisible, unselected=invisible, hovertemplate=hover, showlegend=False,
-    )  # fmt: skip
+    invisible = {"marker": {"opacity": 0}}
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": view.curve.x[some],
+        "y": view.curve.y[some],
+        "customdata": view.curve.tau[some],
+        "marker": {"color": colors.accent, "size": 9, "opacity": 0},
+        "selected": invisible,
+        "unselected": invisible,
+        "hovertemplate": f"<b>τ %{{customdata:.4~f}}</b><br>{view.y_axis.hover('y')}<br>"
+        f"{view.x_axis.hover('x')}<br><i>click to set</i><extra></extra>",
+        "showlegend": False,
+    }
 
 
-def _points(
-    view: FrontierView,
-    colors: Palette,
-    x_range: tuple[float, float],
-    y_range: tuple[float, float],
-    height: int,
-) -> list[go.Scatter]:
-    """Single models, oracle, pin and the operating point with labels that do not collide."""
-    spots = [*view.models]
-    spots += [spot for spot in (view.oracle, view.pinned, view.selected) if spot is not None]
-    sides = _sides(view, spots, x_range, y_range, float(height) - 70.0)
-    by_model = model_colors(tuple(spot.label for spot in view.models), colors)
-    traces = [_marker(view, spots[: len(view.models)], sides, [*by_model.values()], size=11)]
-    rest = iter(sides[len(view.models) :])
+def _points(view: FrontierView, colors: Palette) -> list[dict[str, Any]]:
+    """Single models, oracle, pin and the operating point."""
+    tints = model_colors(tuple(spot.label for spot in view.models), colors)
+    traces = [_marker(view, view.models, {"size": 11, "color": [*tints.values()]})]
     if view.oracle is not None:
-        side, tint = [next(rest)], [colors.oracle]
-        traces.append(_marker(view, [view.oracle], side, tint, size=16, symbol="star"))
+        star = {"size": 16, "symbol": "star", "color": colors.oracle}
+        traces.append(_marker(view, [view.oracle], star))
     if view.pinned is not None:
-        side, tint = [next(rest)], [colors.ghost]
-        traces.append(_marker(view, [view.pinned], side, tint, size=13, symbol="diamond"))
-    point = _marker(view, [view.selected], [next(rest)], [colors.surface], size=19)
-    point.marker.line = {"color": colors.accent, "width": 5}
-    point.textfont = {"color": colors.accent, "size": 15, "family": FONT, "weight": 700}
-    traces.append(point)
-    return traces
+        pin = {"size": 13, "symbol": "diamond", "color": colors.ghost}
+        traces.append(_marker(view, [view.pinned], pin))
+    ring = {"size": 19, "color": colors.surface, "line": {"color": colors.accent, "width": 5}}
+    return [*traces, _marker(view, [view.selected], ring)]
 
 
-def _marker(
-    view: FrontierView,
-    spots: Sequence[Spot],
-    sides: Sequence[str],
-    colors: Sequence[str],
-    *,
-    size: int,
-    symbol: str = "circle",
-) -> go.Scatter:
+def _marker(view: FrontierView, spots: Sequence[Spot], marker: dict[str, Any]) -> dict[str, Any]:
     hover = f"<b>%{{text}}</b><br>{view.y_axis.hover('y')}<br>{view.x_axis.hover('x')}"
-    return go.Scatter(
-        x=[spot.x for spot in spots],
-        y=[spot.y for spot in spots],
-        text=[plain(spot.label) for spot in spots],
-        textposition=list(sides[: len(spots)]),
-        mode="markers+text",
-        marker={"size": size, "symbol": symbol, "color": list(colors[: len(spots)]), "opacity": 1},
-        selected={"marker": {"opacity": 1}},
-        unselected={"marker": {"opacity": 1}},
-        hovertemplate=hover + "<extra></extra>",
-        cliponaxis=False,
-        showlegend=False,
-    )
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [spot.x for spot in spots],
+        "y": [spot.y for spot in spots],
+        "text": [plain(spot.label) for spot in spots],
+        "marker": {**marker, "opacity": 1},
+        "selected": {"marker": {"opacity": 1}},
+        "unselected": {"marker": {"opacity": 1}},
+        "hovertemplate": hover + "<extra></extra>",
+        "cliponaxis": False,
+        "showlegend": False,
+    }
 
 
-def _ranges(view: FrontierView) -> tuple[tuple[float, float], tuple[float, float]]:
+def _ranges(view: FrontierView) -> tuple[Range, Range]:
     """Axis ranges that hold everything with room for labels, and do not move with tau."""
     spots = [*view.models, *([view.oracle] if view.oracle else [])]
     ghost = view.pinned_curve or view.curve
@@ -215,33 +204,34 @@ def _ranges(view: FrontierView) -> tuple[tuple[float, float], tuple[float, float
     return bounds[0], bounds[1]
 
 
-def _sides(
-    view: FrontierView,
-    spots: Sequence[Spot],
-    x_range: tuple[float, float],
-    y_range: tuple[float, float],
-    height: float,
-) -> list[str]:
-    """A text position for every spot; lines count as obstacles."""
+def _labels(
+    view: FrontierView, colors: Palette, ranges: tuple[Range, Range], area: tuple[float, float]
+) -> list[dict[str, Any]]:
+    """Annotations that name every point and cover neither each other nor a line."""
 
     def pixels(x: FloatArray, y: FloatArray) -> FloatArray:
-        return np.stack(
-            [
-                (x - x_range[0]) / (x_range[1] - x_range[0]) * _LAYOUT_WIDTH,
-                (y - y_range[0]) / (y_range[1] - y_range[0]) * height,
-            ],
-            axis=1,
-        )
+        scaled = [
+            (values - low) / (high - low) * size
+            for values, (low, high), size in zip((x, y), ranges, area, strict=True)
+        ]
+        return np.stack(scaled, axis=1)
 
+    spots = [*view.models]
+    spots += [spot for spot in (view.oracle, view.pinned) if spot is not None]
+    spots.append(view.selected)
+    at = pixels(np.asarray([s.x for s in spots]), np.asarray([s.y for s in spots]))
+    sizes = [1.0] * (len(spots) - 1) + [1.3]
+    labels = [
+        Label(plain(s.label), float(x), float(y), size)
+        for s, (x, y), size in zip(spots, at, sizes, strict=True)
+    ]
     every = max(view.curve.x.size // 150, 1)
     dashes = np.linspace(0.0, 1.0, 120) * (len(view.hull) - 1)
     steps = np.arange(len(view.hull))
-    lines = [
-        pixels(view.curve.x[::every], view.curve.y[::every]),
-        pixels(
-            np.interp(dashes, steps, view.hull[:, 0]), np.interp(dashes, steps, view.hull[:, 1])
-        ),
-    ]
-    at = pixels(np.asarray([s.x for s in spots]), np.asarray([s.y for s in spots]))
-    labels = [Label(s.label, float(x), float(y)) for s, (x, y) in zip(spots, at, strict=True)]
-    return place(labels, np.concatenate(lines), _LAYOUT_WIDTH, height)
+    hull = [np.interp(dashes, steps, view.hull[:, side]) for side in (0, 1)]
+    lines = [pixels(view.curve.x[::every], view.curve.y[::every]), pixels(hull[0], hull[1])]
+    plain_font = {"color": colors.ink, "size": 13}
+    fonts: list[dict[str, Any]] = [plain_font] * (len(spots) - 1)
+    fonts.append({"color": colors.accent, "size": 16, "weight": 700})
+    placed = place(labels, np.concatenate(lines), *area)
+    return label_notes(labels, placed, [(s.x, s.y) for s in spots], fonts, colors.muted)

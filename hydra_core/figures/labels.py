@@ -1,30 +1,25 @@
-"""Where to put the labels of a few points so that none covers another or a line."""
+"""Where to put the labels of a few points so that none covers another, a point or a line."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Label", "place"]
+__all__ = ["Label", "Placement", "label_notes", "place"]
 
-#: Offsets (dx, dy) of a label's centre from its point in label widths and heights; y points up.
-_SIDES: tuple[tuple[str, float, float], ...] = (
-    ("middle right", 0.5, 0.0),
-    ("top center", 0.0, 0.5),
-    ("bottom center", 0.0, -0.5),
-    ("middle left", -0.5, 0.0),
-    ("top right", 0.5, 0.5),
-    ("bottom right", 0.5, -0.5),
-    ("top left", -0.5, 0.5),
-    ("bottom left", -0.5, -0.5),
-)
-_CHAR_PX = 7.0
+#: Directions of a label from its point, the preferred first; y points up.
+_SIDES = ((1, 0), (0, 1), (0, -1), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1))
+#: Gaps between point and label in pixels; all but the nearest get a leader line.
+_GAPS = (11.0, 28.0, 46.0)
+_NEAR = _GAPS[0]
+_CHAR_PX = 6.7
 _LINE_PX = 17.0
-_GAP_PX = 9.0
-_OUTSIDE = 1e4
+
+Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +29,16 @@ class Label:
     text: str
     x: float
     y: float
+    scale: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Offset of a label's centre from its point in pixels, y up; `far` wants a leader line."""
+
+    dx: float
+    dy: float
+    far: bool
 
 
 def place(
@@ -41,61 +46,103 @@ def place(
     obstacles: npt.NDArray[np.float64],
     width: float,
     height: float,
-) -> list[str]:
-    """A plotly `textposition` for every label, greedily, the most crowded label first.
+) -> list[Placement]:
+    """A placement for every label, greedily, the most crowded point first.
 
     Args:
         labels: Points with their texts.
         obstacles: (p, 2) pixels that should stay uncovered, such as points of a line.
         width: Of the plot area in pixels.
         height: Of the plot area in pixels.
-
-    Returns:
-        One textposition per label, in the order given.
     """
     points = np.asarray([[label.x, label.y] for label in labels]).reshape(-1, 2)
-    crowd = np.asarray([np.hypot(*(points - point).T).sum() for point in points])
-    taken: list[tuple[float, float, float, float]] = []
-    chosen = ["middle right"] * len(labels)
-    for i in np.argsort(crowd, kind="stable"):
+    apart = np.hypot(*(points[:, None] - points[None]).transpose(2, 0, 1))
+    taken: list[Box] = []
+    chosen: dict[int, Placement] = {}
+    for i in np.argsort(np.sort(apart, axis=1)[:, 1:2].sum(axis=1), kind="stable"):
+        own = points[i]
         others = np.concatenate([np.delete(points, i, axis=0), obstacles.reshape(-1, 2)])
+        near_own = np.hypot(*(others - own).T) < _NEAR - 2
+        options = _options(labels[i])
         costs = [
-            _cost(_box(labels[i], dx, dy), others, taken, width, height) + rank * 0.01
-            for rank, (_, dx, dy) in enumerate(_SIDES)
+            _cost(_box(labels[i], option), others[~near_own], taken, width, height) + rank * 0.02
+            for rank, option in enumerate(options)
         ]
-        best = int(np.argmin(costs))
-        name, dx, dy = _SIDES[best]
-        chosen[i] = name
-        taken.append(_box(labels[i], dx, dy))
-    return chosen
+        best = options[int(np.argmin(costs))]
+        chosen[int(i)] = best
+        taken.append(_box(labels[i], best))
+    return [chosen[i] for i in range(len(labels))]
 
 
-def _box(label: Label, dx: float, dy: float) -> tuple[float, float, float, float]:
-    """(left, right, bottom, top) of the label on one side of its point."""
-    wide = len(label.text) * _CHAR_PX
-    x = label.x + dx * wide + np.sign(dx) * _GAP_PX
-    y = label.y + dy * _LINE_PX + np.sign(dy) * _GAP_PX
-    return x - wide / 2, x + wide / 2, y - _LINE_PX / 2, y + _LINE_PX / 2
+def label_notes(
+    labels: Sequence[Label],
+    placements: Sequence[Placement],
+    at: Sequence[tuple[float, float]],
+    style: Sequence[dict[str, Any]],
+    line: str,
+) -> list[dict[str, Any]]:
+    """Plotly annotations for placed labels.
+
+    Args:
+        at: Data coordinates of every point.
+        style: Plotly font of every label.
+        line: Colour of leader lines.
+    """
+    result = []
+    for label, spot, (x, y), font in zip(labels, placements, at, style, strict=True):
+        note: dict[str, Any] = {"x": x, "y": y, "text": label.text, "font": font}
+        if spot.far:
+            note |= {
+                "showarrow": True, "arrowhead": 0, "arrowwidth": 1, "arrowcolor": line,
+                "ax": spot.dx, "ay": -spot.dy, "standoff": 8, "borderpad": 1,
+            }  # fmt: skip
+        else:
+            note |= {"showarrow": False, "xshift": spot.dx, "yshift": spot.dy}
+        result.append(note)
+    return result
+
+
+def _options(label: Label) -> list[Placement]:
+    wide, tall = _size(label)
+    return [
+        Placement(
+            sx * (wide / 2 + (gap if not sy else gap * 0.5)),
+            sy * (tall / 2 + (gap - 2 if not sx else gap * 0.55)),
+            gap > _NEAR,
+        )
+        for gap in _GAPS
+        for sx, sy in _SIDES
+    ]
+
+
+def _size(label: Label) -> tuple[float, float]:
+    return len(label.text) * _CHAR_PX * label.scale, _LINE_PX * label.scale
+
+
+def _box(label: Label, spot: Placement) -> Box:
+    """(left, right, bottom, top) of a placed label."""
+    wide, tall = _size(label)
+    x, y = label.x + spot.dx, label.y + spot.dy
+    return x - wide / 2, x + wide / 2, y - tall / 2, y + tall / 2
 
 
 def _cost(
-    box: tuple[float, float, float, float],
+    box: Box,
     points: npt.NDArray[np.float64],
-    taken: list[tuple[float, float, float, float]],
+    taken: Sequence[Box],
     width: float,
     height: float,
 ) -> float:
     left, right, bottom, top = box
     inside = (
-        (points[:, 0] > left - 3)
-        & (points[:, 0] < right + 3)
+        (points[:, 0] > left - 4)
+        & (points[:, 0] < right + 4)
         & (points[:, 1] > bottom - 2)
         & (points[:, 1] < top + 2)
     )
-    cost = float(inside.sum())
+    cost = float(min(inside.sum(), 20))
     for other in taken:
         if left < other[1] and other[0] < right and bottom < other[3] and other[2] < top:
             cost += 100.0
-    if left < 0 or right > width or bottom < 0 or top > height:
-        cost += _OUTSIDE
-    return cost
+    outside = max(0.0, -left, right - width, -bottom, top - height)
+    return cost + 10.0 * outside

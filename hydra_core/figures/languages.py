@@ -35,6 +35,7 @@ def languages_figure(view: LanguagesView, colors: Palette) -> go.Figure:
     """One row per language: QR with its interval, the overall QR as a line."""
     height = 84 + 26 * len(view.names)
     figure = go.Figure(layout=base_layout(colors, height=height))
+    figure.update_layout(margin={"l": 190, "t": 28})
     tint = np.where(np.asarray(view.small, dtype=bool), colors.warn, colors.accent)
     names = [f"{plain(name)}  <i>n {n:.0f}</i>" for name, n in zip(view.names, view.n, strict=True)]
     for i, name in enumerate(names):
@@ -56,7 +57,6 @@ def languages_figure(view: LanguagesView, colors: Palette) -> go.Figure:
         x=view.overall, y=1, yref="paper", yanchor="bottom", showarrow=False,
         text=f"all {view.overall:.1f} %", font={"color": colors.muted, "size": 13},
     )  # fmt: skip
-    figure.update_layout(margin_t=26)
     figure.update_yaxes(autorange="reversed", showgrid=False, tickfont_color=colors.ink)
     figure.update_xaxes(title_text="Quality retention (QR), 95 % interval", ticksuffix=" %")
     return figure

@@ -29,35 +29,50 @@ class SharesView:
 
 def shares_figure(view: SharesView, colors: Palette, *, height: int = 330) -> go.Figure:
     """Stacked areas of traffic by model as a function of tau, with a line at the current tau."""
-    figure = go.Figure(layout=base_layout(colors, height=height))
     by_model = model_colors(view.models, colors)
-    for i, model in enumerate(view.models):
-        figure.add_scatter(
-            x=view.tau,
-            y=view.shares[:, i] * 100,
-            name=plain(model),
-            mode="lines",
-            stackgroup="traffic",
-            line={"width": 0.5, "color": colors.surface, "shape": "hv"},
-            fillcolor=by_model[model],
-            opacity=0.9,
-            hovertemplate="%{y:.1f} %",
-        )
-    figure.add_vline(x=view.selected, line={"color": colors.ink, "width": 2})
-    figure.add_annotation(
-        x=view.selected, y=1, yref="paper", yanchor="bottom", showarrow=False,
-        text=f"<b>τ {view.selected:.4g}</b>", font={"color": colors.ink, "size": 13},
-    )  # fmt: skip
-    figure.update_layout(
-        hovermode="x unified",
-        margin_t=26,
-        showlegend=True,
-        legend={
-            "orientation": "v", "x": 1.01, "y": 1, "traceorder": "reversed",
-            "font": {"color": colors.ink, "size": 13}, "itemclick": False,
-            "itemdoubleclick": False,
+    layout = base_layout(colors, height=height)
+    layout["xaxis"] |= {"range": [0, view.tau[-1]]}
+    layout["xaxis"]["title"] = {
+        **layout["xaxis"]["title"],
+        "text": "τ, largest acceptable shortfall",
+    }
+    layout["yaxis"] |= {"range": [0, 100], "ticksuffix": " %"}
+    layout["yaxis"]["title"] = {**layout["yaxis"]["title"], "text": "Traffic"}
+    layout |= {
+        "margin": {"l": 70, "r": 190, "t": 28, "b": 52},
+        "hovermode": "x unified",
+        "showlegend": True,
+        "legend": {
+            "x": 1.01, "y": 1, "traceorder": "reversed", "itemclick": False,
+            "font": {"color": colors.ink, "size": 13}, "itemdoubleclick": False,
         },
-    )  # fmt: skip
-    figure.update_xaxes(title_text="τ, largest acceptable shortfall", range=[0, view.tau[-1]])
-    figure.update_yaxes(title_text="Traffic", range=[0, 100], ticksuffix=" %")
-    return figure
+        "shapes": [
+            {
+                "type": "line", "x0": view.selected, "x1": view.selected, "y0": 0, "y1": 1,
+                "yref": "paper", "line": {"color": colors.ink, "width": 2},
+            }
+        ],
+        "annotations": [
+            {
+                "x": view.selected, "y": 1, "yref": "paper", "yanchor": "bottom",
+                "showarrow": False, "text": f"<b>τ {view.selected:.4g}</b>",
+                "font": {"color": colors.ink, "size": 13},
+            }
+        ],
+    }  # fmt: skip
+    traces = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": view.tau,
+            "y": view.shares[:, i] * 100,
+            "name": plain(model),
+            "stackgroup": "traffic",
+            "line": {"width": 0.5, "color": colors.surface, "shape": "hv"},
+            "fillcolor": by_model[model],
+            "opacity": 0.9,
+            "hovertemplate": "%{y:.1f} %",
+        }
+        for i, model in enumerate(view.models)
+    ]
+    return go.Figure({"data": traces, "layout": layout})

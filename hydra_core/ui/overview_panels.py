@@ -71,7 +71,9 @@ def frontier() -> None:
     axes = Axes(tuning.x, tuning.y, point.metrics.baseline)
     with st.container(border=True):
         widgets.figure(
-            frontier_figure(frontier_view(bench, point, axes), widgets.colors(), height=330),
+            frontier_figure(
+                frontier_view(bench, point, axes), widgets.colors(), height=340, width=430
+            ),
             "overview.frontier",
             alt="Quality against cost of the router for every tau, with single models and oracle",
         )

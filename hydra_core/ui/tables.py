@@ -115,12 +115,16 @@ def pool(frame: pd.DataFrame) -> None:
         hide_index=True,
         height="content",
         column_config={
-            "model": column.TextColumn("Model", width="medium"),
-            "status": column.TextColumn("Status", width="small"),
-            "price": column.NumberColumn("USD per Mtok", format="$%.2f", width="small"),
+            "model": column.TextColumn("Model", width=150),
+            "status": column.TextColumn("Status", width=75),
+            "price": column.NumberColumn("Price per Mtok", format="$%.2f", width=110),
             **{
                 name: column.ProgressColumn(
-                    name.replace("_", " ").capitalize(), min_value=0, max_value=1, format="%.2f"
+                    name.replace("_", " ").capitalize(),
+                    min_value=0,
+                    max_value=1,
+                    format="%.2f",
+                    width=120,
                 )
                 for name in dimensions
             },

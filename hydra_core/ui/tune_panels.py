@@ -100,11 +100,13 @@ def _tau(bench: Bench, tau: float) -> None:
         "eligible model gets the query.",
         on_change=lambda: state.put(tau=st.session_state["tune.tau"]),
     )
-    nearest = min(bench.steps, key=lambda step: abs(step - tau))
-    st.session_state["tune.slider"] = nearest
+    if tau not in bench.steps:  # stays a stop of the slider until another is typed or clicked
+        st.session_state["tune.stop"] = tau
+    stop = st.session_state.get("tune.stop", 0.0)
+    st.session_state["tune.slider"] = tau
     st.select_slider(
         "τ along the curve",
-        list(bench.steps),
+        sorted({*bench.steps, stop}),
         format_func=lambda step: f"{step:.4g}",
         key="tune.slider",
         label_visibility="collapsed",

@@ -215,7 +215,7 @@ def _line(bench: Bench, axes: Axes, drawn: Bench) -> CurveLine:
 def _spot(label: str, bench: Bench, point: Point, axes: Axes) -> Spot:
     x, y = _scales(bench, axes)
     metrics = point.metrics
-    return Spot(label, x(metrics.mean_cost_usd.value), y(metrics.quality.value), point.tau)
+    return Spot(label, x(metrics.mean_cost_usd.value), y(metrics.quality.value))
 
 
 def _x_axis(bench: Bench, axes: Axes) -> AxisSpec:
