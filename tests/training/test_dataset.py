@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="training needs requirements-train.txt")
+
+from hydra_core.training.dataset import DatasetError, Message, SplitPlan, read_lines, split
+from hydra_core.training.duplicates import near_duplicates
+
+PLAN = SplitPlan(test_per_language=8, validation_per_language=4, test_tasks=1, validation_tasks=1)
+
+
+def test_wordings_of_a_task_never_straddle_splits(messages: Sequence[Message]) -> None:
+    parts = split(messages, PLAN)
+    tasks = [{m.task for m in part if m.task} for part in (parts.train, parts.validation, parts.test)]
+    assert tasks[1]
+    assert tasks[2]
+    assert not (tasks[0] & tasks[1] or tasks[0] & tasks[2] or tasks[1] & tasks[2])
+
+
+def test_splits_are_the_same_for_the_same_seed_and_lose_nothing(
+    messages: Sequence[Message],
+) -> None:
+    first, second = split(messages, PLAN), split(messages, PLAN)
+    assert first == second
+    assert len(first.train) + len(first.validation) + len(first.test) == len(messages)
+    assert first.test != split(messages, replace(PLAN, seed=1)).test
+
+
+def test_near_duplicates_are_found_and_others_are_not() -> None:
+    text = "Please add retry logic with exponential backoff to the upload worker, and a test for it."
+    other = "Why does the date picker show the wrong month when the locale is set to Portuguese?"
+    assert near_duplicates([text, other, text.upper() + "!"]) == [(0, 2)]
+
+
+def test_an_unlabelled_copy_of_a_held_out_message_is_dropped(messages: Sequence[Message]) -> None:
+    held = split(messages, PLAN).test[0]
+    copy = replace(held, id="copy", labels=None, task=None, origin="unlabelled")
+    fresh = replace(copy, id="fresh", text="something that nobody has ever typed before, really")
+    assert [m.id for m in split([*messages, copy, fresh], PLAN).unlabelled] == ["fresh"]
+
+
+def test_a_broken_line_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"id": 1}\n{"id": \n')
+    with pytest.raises(DatasetError, match="line 2"):
+        read_lines(path)

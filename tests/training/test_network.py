@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="training needs requirements-train.txt")
+
+from hydra_core.training.dataset import Message
+from hydra_core.training.encode import buckets, shorten
+from hydra_core.training.fit import Example, FitConfig, Fitter, predict, rate_at, weighted_bce
+from hydra_core.training.model import EncoderConfig, Predictor
+from hydra_core.training.pretrained import PretrainedError, dequantise_q4, read_pack
+from hydra_core.training.vocabulary import TrimmedVocab
+
+CONFIG = FitConfig(
+    epochs=3, batch=16, learning_rate=3e-3, head_learning_rate=3e-2, max_tokens=32,
+    precision="fp32", save_every=3, patience=9, freeze_table=False,
+)  # fmt: skip
+
+
+def examples(messages: Sequence[Message]) -> list[Example]:
+    return [Example(m.text, m.labels or ()) for m in messages]
+
+
+def judge(_: Predictor) -> dict[str, float]:
+    return {"score": 0.0}
+
+
+def test_training_lowers_the_loss(
+    tiny: Predictor, trimmed: TrimmedVocab, messages: Sequence[Message], tmp_path: Path
+) -> None:
+    truth = np.array([m.labels for m in messages])
+    before = predict(tiny, trimmed.tokenizer, [m.text for m in messages], max_tokens=32)
+    Fitter(tiny, trimmed.tokenizer, CONFIG, tmp_path).run(lambda _: examples(messages), judge)
+    after = predict(tiny, trimmed.tokenizer, [m.text for m in messages], max_tokens=32)
+    assert np.square(after - truth).mean() < 0.8 * np.square(before - truth).mean()
+
+
+def test_a_stopped_run_goes_on_where_it_was(
+    tiny: Predictor, trimmed: TrimmedVocab, messages: Sequence[Message], tmp_path: Path
+) -> None:
+    short = replace(CONFIG, epochs=1)
+    first = Fitter(tiny, trimmed.tokenizer, short, tmp_path).run(
+        lambda _: examples(messages), judge
+    )
+    again = Fitter(tiny, trimmed.tokenizer, CONFIG, tmp_path).run(
+        lambda _: examples(messages), judge
+    )
+    assert again.steps == 3 * first.steps
+
+
+def test_the_rate_rises_then_falls_to_zero() -> None:
+    rates = [rate_at(i, 100, 0.1) for i in range(101)]
+    assert rates[9] == 1.0
+    assert rates[0] < rates[5] < rates[9] > rates[50] > rates[99]
+    assert rates[100] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_the_loss_is_the_papers() -> None:
+    logits = torch.tensor([[0.0, 2.0]])
+    target = torch.tensor([[1.0, 0.0]])
+    alpha = torch.tensor([3.0, 1.0])
+    p = torch.sigmoid(logits)
+    by_hand = -(3 * torch.log(p[0, 0]) + torch.log(1 - p[0, 1])) / 4
+    assert weighted_bce(logits, target, alpha, torch.ones(1)) == pytest.approx(by_hand.item())
+
+
+@pytest.mark.parametrize("kind", ["bert", "modernbert"])
+@pytest.mark.parametrize("count", [1, 3])
+def test_heads_follow_the_dimensions(kind: str, count: int) -> None:
+    config = EncoderConfig(
+        kind=kind, vocab=50, width=32, layers=1, heads=2, intermediate=48,
+        dimensions=tuple("abc"[:count]),
+    )  # fmt: skip
+    ids = torch.randint(4, 50, (2, 7))
+    scores = Predictor(config).eval()(ids, torch.ones_like(ids))
+    assert scores.shape == (2, count)
+    assert bool(((scores > 0) & (scores < 1)).all())
+
+
+def test_padding_does_not_change_a_score(tiny: Predictor) -> None:
+    tiny.eval()
+    ids = torch.randint(4, 40, (1, 9))
+    padded = torch.cat([ids, torch.ones((1, 5), dtype=torch.long)], 1)
+    mask = torch.cat([torch.ones_like(ids), torch.zeros((1, 5), dtype=torch.long)], 1)
+    assert torch.allclose(tiny(ids, torch.ones_like(ids)), tiny(padded, mask), atol=1e-5)
+
+
+def test_long_rows_keep_head_and_tail() -> None:
+    ids = list(range(100))
+    assert shorten(ids, 100) == ids
+    assert len(shorten(ids, 40)) == 40
+    assert shorten(ids, 40)[0] == 0
+    assert shorten(ids, 40)[-1] == 99
+
+
+def test_buckets_hold_every_row_once() -> None:
+    blocks = buckets([5, 900, 7, 300, 5, 6], 2, tokens=1000)
+    assert sorted(i for b in blocks for i in b) == list(range(6))
+    assert max(len(b) for b in blocks) <= 2
+
+
+def test_four_bit_blocks() -> None:
+    scale = np.array([0.5], "<f2").tobytes()
+    weights = dequantise_q4(scale + bytes([0x80] + [0x88] * 15))
+    assert weights.shape == (32,)
+    assert weights[0] == -4.0
+    assert weights[16] == 0.0
+
+
+def test_a_foreign_pack_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "pack.bin"
+    path.write_bytes(b"nope")
+    with pytest.raises(PretrainedError, match="expected"):
+        read_pack(path)

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="training needs requirements-train.txt")
+
+from hydra_core.training.augment import AugmentConfig, Drawer, mixed
+from hydra_core.training.dataset import Message
+from hydra_core.training.suffixes import FAMILIES, UNSEEN, attack, claim, languages
+
+
+def test_every_family_speaks_every_language_and_fills_its_blanks() -> None:
+    rng = np.random.default_rng(0)
+    assert len(languages()) == 16
+    for lang in languages():
+        for family in (*FAMILIES, *UNSEEN):
+            said = {claim(lang, family, rng) for _ in range(12)}
+            assert len(said) >= 2
+            assert not any("{" in text for text in said)
+
+
+def test_an_attack_keeps_the_message() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        assert "rename this variable" in attack("rename this variable", "pl", rng).text
+        assert attack("rename", "ja", rng, suffix_only=True).text.startswith("rename")
+
+
+def test_mixing_takes_a_head_and_a_tail() -> None:
+    rng = np.random.default_rng(0)
+    text = mixed("One. Two. Three. Four.", "Eins. Zwei. Drei. Vier.", rng)
+    assert text.startswith("One.")
+    assert text.endswith("Vier.")
+
+
+def test_an_epoch_is_reproducible_and_epochs_differ(messages: Sequence[Message]) -> None:
+    targets = {m.id: (m.labels or (), 1.0) for m in messages}
+    draw = Drawer(messages, targets, AugmentConfig())
+    assert draw(0) == draw(0)
+    assert draw(0) != draw(1)
+
+
+def test_a_large_language_is_drawn_less_often(messages: Sequence[Message]) -> None:
+    targets = {m.id: (m.labels or (), 1.0) for m in messages}
+    few = Drawer(messages, targets, AugmentConfig(balance=10))(0)
+    assert len(few) < len(messages)
