@@ -74,7 +74,10 @@ def _optional_columns(queries: pd.DataFrame) -> list[Problem]:
         elif name == "has_image":
             if not dtypes.is_bool_dtype(column):
                 problems.append(Problem(f"queries: {name}", "must hold true and false only"))
-        elif name not in (*REQUIRED_QUERY_COLUMNS, *OPTIONAL_QUERY_COLUMNS):
+        elif name in ("group", "cluster", "conversation_id"):
+            bad = column.notna() & ~column.map(lambda value: isinstance(value, str))
+            problems += _rows(f"queries: {name}", "is not text", column, bad)
+        elif name not in REQUIRED_QUERY_COLUMNS:
             problems.append(Problem(f"queries: {name}", "is not a column of an eval set"))
     return problems
 
@@ -114,6 +117,11 @@ def check_outcomes(
         if name not in known
     ]
     ids, names = outcomes["query_id"], outcomes["model"]
+    for column in (ids, names):
+        if not (dtypes.is_string_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype)):
+            problems.append(Problem(f"outcomes: {column.name}", f"must be text, is {column.dtype}"))
+    if problems:
+        return problems
     problems += _rows("outcomes: query_id", "is not among the queries", ids, ~ids.isin(query_ids))
     problems += _rows("outcomes: model", "is not in evalset.yaml", names, ~names.isin(models))
     twice = outcomes.duplicated(["query_id", "model"])

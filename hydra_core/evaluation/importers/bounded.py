@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import io
+import lzma
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -20,6 +22,11 @@ MAX_BYTES = 200 << 20
 #: Rows one import may read, over all its files.
 MAX_ROWS = 2_000_000
 
+#: What gzip and zipfile raise on bytes that are not what they should be (RuntimeError: password).
+_DAMAGED = (
+    *(EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile, struct.error),
+    *(ValueError, OverflowError, RuntimeError, IndexError, KeyError),
+)
 _REMEDY = "drop columns that are not needed, or split the queries over several eval sets"
 
 
@@ -102,7 +109,10 @@ class _Metered(io.RawIOBase):
         return True
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        piece = self._inner.read(min(len(buffer), 1 << 20))
+        try:
+            piece = self._inner.read(min(len(buffer), 1 << 20))
+        except _DAMAGED as error:
+            raise _cut_off(self._source, error) from error
         self._budget.take_bytes(len(piece), self._source)
         if piece:
             self.last = piece[-1:]
@@ -142,10 +152,12 @@ def open_plain(
     except UnicodeDecodeError as error:
         message = f"is not UTF-8 text (byte {error.object[error.start]:#04x})"
         raise _problem(source, message, "save it as UTF-8") from error
-    except (EOFError, zlib.error, zipfile.BadZipFile, gzip.BadGzipFile) as error:
-        raise _problem(source, f"is damaged or cut off: {error}", "get the file again") from error
-    except (OSError, RuntimeError, NotImplementedError) as error:  # zipfile: password, method
+    except OSError as error:
         raise _problem(source, f"cannot be read: {error}", "check the file") from error
+
+
+def _cut_off(source: str, error: Exception) -> EvalSetError:
+    return _problem(source, f"is damaged or cut off: {error}", "get the file again")
 
 
 def _problem(source: str, message: str, remedy: str) -> EvalSetError:
@@ -170,15 +182,23 @@ def _inflated(raw: BinaryIO, source: str) -> Iterator[tuple[str, BinaryIO]]:
         with gzip.GzipFile(fileobj=raw) as stream:
             yield path.stem, cast(BinaryIO, stream)
     elif path.suffix.lower() == ".zip":
-        with zipfile.ZipFile(raw) as archive:
-            inside = [m for m in archive.namelist() if not m.endswith("/") and "__MACOSX" not in m]
-            if len(inside) != 1:
-                message = f"holds {len(inside)} files"
-                raise _problem(source, message, "zip exactly one table, or give them unzipped")
-            with archive.open(inside[0]) as member:
-                yield inside[0], cast(BinaryIO, member)
+        name, member = _only_member(raw, source)
+        with member:
+            yield name, member
     else:
         yield path.name, raw
+
+
+def _only_member(raw: BinaryIO, source: str) -> tuple[str, BinaryIO]:
+    try:
+        archive = zipfile.ZipFile(raw)
+        inside = [m for m in archive.namelist() if not m.endswith("/") and "__MACOSX" not in m]
+        if len(inside) == 1:
+            return inside[0], cast(BinaryIO, archive.open(inside[0]))
+    except _DAMAGED as error:
+        raise _cut_off(source, error) from error
+    remedy = "zip exactly one table, or give them unzipped"
+    raise _problem(source, f"holds {len(inside)} files", remedy)
 
 
 def _kind(name: str, source: str) -> str:

@@ -46,7 +46,12 @@ _KNOWN_NAMES: Mapping[str, tuple[str, ...]] = {
 }
 _WIDE = re.compile(
     r"(?P<what>quality|score|resolved|correct|cost_usd|cost)[:|](?P<model>.+)"
-    r"|(?P<model2>.+)[:|](?P<what2>quality|score|resolved|correct|cost_usd|total_cost|cost)",
+    r"|(?P<model2>.+?)[:|](?P<what2>quality|score|resolved|correct|cost_usd|total_cost|cost)",
+    re.IGNORECASE,
+)
+_LOOSE = re.compile(
+    r"(?P<what>quality|score|resolved|correct|cost_usd|cost)[_. ](?P<model>.+)"
+    r"|(?P<model2>.+?)[_. ](?P<what2>quality|score|resolved|correct|cost_usd|total_cost|cost)",
     re.IGNORECASE,
 )
 
@@ -179,9 +184,27 @@ def _suggest_wide(columns: Sequence[str]) -> TableMapping:
         what = (match["what"] or match["what2"]).lower()
         side = cost if "cost" in what else quality
         side.setdefault(match["model"] or match["model2"], column)
+    for model, (good, price) in _loose_pairs(columns).items():
+        if model not in quality and model not in cost:
+            quality[model], cost[model] = good, price
     # The layout `<model>`, `<model>|total_cost`: the bare column is the quality.
     quality |= {model: model for model in cost if model not in quality and model in columns}
     return TableMapping({}, quality, cost) if quality else TableMapping()
+
+
+def _loose_pairs(columns: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Model -> columns of its quality and cost, in names such as `gpt-5_quality`, `cost_gpt-5`.
+
+    Such names are read only in pairs: `total_cost` alone is no model called total.
+    """
+    sides: dict[str, dict[str, str]] = {}
+    for column in columns:
+        match = _LOOSE.fullmatch(column)
+        if match is not None:
+            what = (match["what"] or match["what2"]).lower()
+            side = "cost" if "cost" in what else "quality"
+            sides.setdefault(match["model"] or match["model2"], {}).setdefault(side, column)
+    return {m: (s["quality"], s["cost"]) for m, s in sides.items() if len(s) == 2}
 
 
 def parse_map(pairs: Sequence[str]) -> TableMapping:

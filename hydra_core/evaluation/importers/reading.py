@@ -261,8 +261,8 @@ def _parquet(
     for name in wanted:
         try:
             cells = pc.fill_null(table[name].cast(pa.large_string()), "")
-        except pa.ArrowException as error:
-            message = f"holds {table[name].type}, not plain values"
+            frame[name] = pd.array(cells.to_numpy(zero_copy_only=False), dtype=_TEXT)
+        except (pa.ArrowException, UnicodeDecodeError) as error:
+            message = f"cannot be read as text (type {table[name].type})"
             raise EvalSetError(source, [Problem(f"column {name!r}", message)]) from error
-        frame[name] = pd.array(cells.to_numpy(zero_copy_only=False), dtype=_TEXT)
     return frame
