@@ -136,11 +136,10 @@ def _scores(entry: SetEntry, loaded: EvalSet) -> None:
 
 
 def _use(entry: SetEntry) -> None:
-    if state.get().evalset != entry.key:
-        st.button(
-            "Use on Tune", icon=":material/tune:", key="eval_sets.use",
-            on_click=lambda: state.put(evalset=entry.key, catalog="", tau=None, weights=None),
-        )  # fmt: skip
+    if st.button("Use on Tune", icon=":material/tune:", key="eval_sets.use"):
+        if state.get().evalset != entry.key:
+            state.put(evalset=entry.key, catalog="", tau=None, weights=None, pin=None)
+        st.switch_page("pages/evaluate/tune.py")
 
 
 def _offer(loaded: EvalSet, name: str, job: ScoreJob | None, elsewhere: bool) -> None:

@@ -1,0 +1,93 @@
+"""A console of its own on a free port, and a real Chromium; skipped where there is none."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CHROMIUM = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def console(tmp_path_factory):
+    """Address of a running console with an empty workspace."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    folder = tmp_path_factory.mktemp("workspace")
+    server = subprocess.Popen(
+        [sys.executable, "-m", "hydra_core.ui.serve"]
+        + ["--server.port", str(port), "--server.headless", "true"],
+        cwd=ROOT,
+        env={**os.environ, "HYDRA_WORKSPACE": str(folder)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_for(f"http://127.0.0.1:{port}/_stcore/health", server)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+def wait_for(url, server):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        assert server.poll() is None, f"the console stopped with exit code {server.returncode}"
+        try:
+            with urllib.request.urlopen(url, timeout=1):
+                return
+        except OSError:
+            time.sleep(0.2)
+    raise AssertionError("the console did not start within 60 s")
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = shutil.which("chromium")
+    if path is None:
+        pytest.skip("there is no chromium on the PATH")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=path, args=CHROMIUM)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium, console):
+    """A fresh page; the test fails if the browser's console shows an error."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 900}, base_url=console)
+    page = context.new_page()
+    page.set_default_timeout(30_000)
+    errors = []
+    page.on("console", lambda message: errors.append(message) if faulty(message) else None)
+    page.on("pageerror", lambda error: errors.append(error))
+    yield page
+    context.close()
+    assert not [getattr(error, "text", str(error)) for error in errors]
+
+
+def faulty(message):
+    """Streamlit looks for its server under every part of a deep link's path: no fault of ours."""
+    probe = "/_stcore/" in message.location.get("url", "") and "404" in message.text
+    return message.type == "error" and not probe

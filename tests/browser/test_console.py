@@ -1,0 +1,131 @@
+"""What an operator does, in a real Chromium."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+PAPER = "/tune?set=paper_swebench&catalog=paper_five_published&tau=0.24"
+PLOT = "[data-testid=stPlotlyChart] .js-plotly-plot"
+
+
+def kpi(page, label):
+    tile = page.locator("[data-testid=stMetric]").filter(has_text=label)
+    return tile.locator("[data-testid=stMetricValue]").inner_text()
+
+
+def open_tune(page):
+    page.goto(PAPER)
+    page.wait_for_selector(PLOT)
+    page.get_by_text("τ 0.24").first.wait_for()
+
+
+def wait_for_change(page, label, before):
+    tile = page.locator("[data-testid=stMetric]").filter(has_text=label)
+    value = tile.locator("[data-testid=stMetricValue]")
+    value.filter(has_not_text=re.compile(f"^{re.escape(before)}$")).wait_for()
+    return value.inner_text()
+
+
+def test_cold_deep_link_opens_the_page_asked_for(page):
+    open_tune(page)
+    assert page.get_by_role("heading", name="Tune").is_visible()
+    assert not page.get_by_text("Page not found").is_visible()
+
+
+def test_dragging_tau_changes_the_figures_and_the_link(page):
+    open_tune(page)
+    before = kpi(page, "Cost per query")
+    slider = page.locator("[data-testid=stSlider]").bounding_box()
+    thumb = page.locator("[data-testid=stSliderThumbValue]").locator("..").bounding_box()
+    y = thumb["y"] + thumb["height"] / 2
+    page.mouse.move(thumb["x"] + thumb["width"] / 2, y)
+    page.mouse.down()
+    page.mouse.move(slider["x"] + slider["width"] * 0.8, y, steps=5)
+    page.mouse.up()
+    assert wait_for_change(page, "Cost per query", before) != before
+    page.wait_for_url(lambda url: "tau=0.24" not in url)
+
+
+def test_arrow_keys_move_tau(page):
+    open_tune(page)
+    before = kpi(page, "Cost per query")
+    page.locator("[data-testid=stSlider] input[type=range]").focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    assert wait_for_change(page, "Cost per query", before) != before
+
+
+def test_click_on_the_curve_sets_tau(page):
+    open_tune(page)
+    before = kpi(page, "Cost per query")
+    curve = page.locator(f"{PLOT} .scatterlayer .trace").nth(2).locator("path.point")
+    box = curve.nth(5).bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.wait_for_timeout(300)
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert wait_for_change(page, "Cost per query", before) != before
+
+
+def test_state_survives_a_page_change(page):
+    open_tune(page)
+    page.get_by_role("spinbutton", name="Threshold τ").fill("0.5")
+    page.keyboard.press("Enter")
+    page.get_by_text("τ 0.5").first.wait_for()
+    here = kpi(page, "Quality retention")
+    page.get_by_role("link", name="Overview").click()
+    page.get_by_role("heading", name="Overview").wait_for()
+    page.get_by_text("What to do next").wait_for()
+    assert kpi(page, "Quality retention") == here
+    page.get_by_role("link", name="Tune").first.click()
+    page.get_by_text("τ 0.5").first.wait_for()
+    assert kpi(page, "Quality retention") == here
+
+
+def upload_table(page, models):
+    rows = [
+        f"q{i},Please fix bug {i} in the parser,{model},{(i * 7 + j) % 2},{0.01 * (j + 1)}"
+        for i in range(40)
+        for j, model in enumerate(models)
+    ]
+    text = "\n".join(["id,prompt,model,score,cost", *rows])
+    page.goto("/eval_sets")
+    page.get_by_text("Import", exact=True).click()
+    upload = {"name": "traffic.csv", "mimeType": "text/csv", "buffer": text.encode()}
+    page.locator("input[type=file]").set_input_files(upload)
+    page.get_by_text("What the columns mean").wait_for()
+    page.locator("[class*=st-key-eval_sets-import] button").click()
+
+
+def test_a_table_is_imported_scored_and_tuned(page):
+    upload_table(page, ("gpt-5.4-mini", "gpt-5.4"))
+    page.get_by_text("traffic is imported").wait_for()
+    page.get_by_text("Kept 40 queries with 80 outcomes of 2 models").wait_for()
+    page.get_by_role("button", name="Open it and score it").click()
+    page.get_by_role("button", name="Score 40 queries").click()
+    page.get_by_role("button", name="Use on Tune").click()
+    page.get_by_role("heading", name="Tune").wait_for()
+    page.wait_for_selector(PLOT)
+    assert page.get_by_text("40 queries · 2 models").is_visible()
+
+
+def test_markup_in_a_model_name_is_refused_and_shown_as_text(page):
+    upload_table(page, ("gpt-5.4-mini", "<img src=x onerror=alert(1)>"))
+    page.get_by_text("Nothing was changed.").wait_for()
+    assert page.locator("img[src=x]").count() == 0
+
+
+def test_every_page_fits_its_width(page):
+    for width in (1280, 1920):
+        page.set_viewport_size({"width": width, "height": 900})
+        for path in ("/", PAPER, "/eval_sets"):
+            page.goto(path)
+            page.wait_for_selector(PLOT)
+            inner, outer = page.evaluate(
+                "() => { const main = document.querySelector('[data-testid=stMain]');"
+                " return [main.scrollWidth, main.clientWidth]; }"
+            )
+            assert inner <= outer + 1, path

@@ -1,0 +1,117 @@
+"""Every page from app.py: it renders, and what is changed on it changes what it shows."""
+
+from __future__ import annotations
+
+import pytest
+
+TUNE = "pages/evaluate/tune.py"
+PAPER = {"set": "paper_swebench", "catalog": "paper_five_published"}
+
+
+def values(app):
+    return {metric.label: metric.value for metric in app.metric}
+
+
+@pytest.mark.parametrize("page", ["pages/operate/overview.py", TUNE, "pages/evaluate/eval_sets.py"])
+def test_page_renders_without_exception(open_page, page):
+    app = open_page(page)
+    assert not app.exception
+    assert not app.error
+    assert app.title
+
+
+def test_tune_shows_the_operating_point_of_the_link(open_page):
+    app = open_page(TUNE, **PAPER, tau="0.64")
+    assert not app.exception
+    assert app.number_input(key="tune.tau").value == 0.64
+    assert (
+        values(app)["Cost per query"]
+        != values(open_page(TUNE, **PAPER, tau="0.01"))["Cost per query"]
+    )
+
+
+def test_changing_tau_changes_every_figure_and_the_link(open_page):
+    app = open_page(TUNE, **PAPER, tau="0.24")
+    before = values(app)
+    app.number_input(key="tune.tau").set_value(0.9).run()
+    after = values(app)
+    assert before.keys() == after.keys()
+    assert before["Cost per query"] != after["Cost per query"]
+    assert before["Quality retention"] != after["Quality retention"]
+    assert app.query_params["tau"] == "0.9"
+
+
+def test_slider_and_number_follow_each_other(open_page):
+    app = open_page(TUNE, **PAPER, tau="0.24")
+    slider = app.select_slider(key="tune.slider")
+    assert slider.value == 0.24
+    slider.set_value(slider.options and sorted(map(float, slider.options))[-1]).run()
+    assert app.number_input(key="tune.tau").value == app.select_slider(key="tune.slider").value
+
+
+def test_weights_move_the_policy_and_can_be_taken_back(open_page):
+    app = open_page(TUNE, **PAPER, tau="0.24")
+    before = values(app)
+    app.number_input(key="tune.w.reasoning").set_value(3.0).run()
+    assert values(app) != before
+    assert app.query_params["w"].startswith("3.0,")
+    next(b for b in app.button if b.label.startswith("Back to")).click().run()
+    assert values(app) == before
+
+
+def test_solver_finds_the_cheapest_tau_that_keeps_the_quality(open_page):
+    app = open_page(TUNE, **PAPER, tau="0.9")
+    app.number_input(key="tune.goal_qr").set_value(85.0).run()
+    app.button(key="tune.find").click().run()
+    assert float(values(app)["Quality retention"].replace("\\", "").rstrip(" %")) >= 85.0
+    assert any("not tuned on" in caption.value for caption in app.caption)
+
+
+def test_unreachable_aim_says_what_can_be_reached(open_page):
+    app = open_page(TUNE, **PAPER, tau="0.9")
+    app.number_input(key="tune.goal_qr").set_value(100.0).run()
+    app.button(key="tune.find").click().run()
+    assert any("no tau reaches" in caption.value for caption in app.caption)
+    assert app.number_input(key="tune.tau").value == 0.9
+
+
+def test_pin_stays_while_tau_moves(open_page):
+    app = open_page(TUNE, **PAPER, tau="0.24")
+    app.button(key="tune.pin").click().run()
+    app.number_input(key="tune.tau").set_value(0.5).run()
+    assert app.query_params["pin"] == "0.24"
+
+
+@pytest.mark.parametrize("part", ["Traffic", "Languages", "Numbers"])
+def test_details(open_page, part):
+    app = open_page(TUNE, **PAPER)
+    app.segmented_control(key="tune.details").set_value(part).run()
+    assert not app.exception
+
+
+def test_state_survives_page_changes(open_page):
+    app = open_page(TUNE, **PAPER, tau="0.24")
+    app.number_input(key="tune.tau").set_value(0.5).run()
+    here = values(app)
+    app.switch_page("pages/operate/overview.py").run()
+    assert values(app) == here
+    app.switch_page(TUNE).run()
+    assert values(app) == here
+
+
+@pytest.mark.parametrize("page", ["pages/operate/overview.py", TUNE])
+def test_synthetic_data_is_marked(open_page, page):
+    app = open_page(page, **PAPER)
+    assert any("Synthetic" in badge.value for badge in app.markdown)
+
+
+def test_nonsense_in_a_link_is_ignored(open_page):
+    app = open_page(TUNE, set="../../etc", catalog="<b>", tau="nan", w="1,x", x="?", pin="-1")
+    assert not app.exception
+    assert values(app)
+
+
+def test_set_and_catalog_that_do_not_fit_say_so(open_page):
+    app = open_page(TUNE, set="paper_swebench", catalog="paper_five")
+    assert not app.exception
+    assert any("not scored by" in error.value.replace("\\", "") for error in app.error)
