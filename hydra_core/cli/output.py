@@ -40,7 +40,7 @@ def say(text: str) -> None:
 
 def print_json(value: object, *, indent: int | None = 2) -> None:
     """One JSON document on stdout; NaN and infinities become null."""
-    print(json.dumps(_plain(value), indent=indent, ensure_ascii=False, allow_nan=False))
+    print(json.dumps(_plain(value), indent=indent, allow_nan=False))
 
 
 def _plain(value: object) -> object:

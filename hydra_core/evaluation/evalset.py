@@ -251,7 +251,7 @@ def save_evalset(
         written.append(load_evalset(folder))  # what we write must pass what we check
 
     try:
-        replace_folder(path, fill)
+        replace_folder(path, fill, replace=force)
     except OSError as error:
         raise EvalSetError(
             str(path), [Problem("", f"cannot be written: {error}", "nothing was changed")]

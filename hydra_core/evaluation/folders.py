@@ -26,7 +26,7 @@ def sha256_file(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def replace_folder(target: Path, fill: Callable[[Path], None]) -> None:
+def replace_folder(target: Path, fill: Callable[[Path], None], *, replace: bool = True) -> None:
     """Create `target`, or replace it, with what `fill` writes into an empty folder.
 
     Readers see the old folder or the new one. If `fill` fails, nothing has changed.
@@ -34,17 +34,19 @@ def replace_folder(target: Path, fill: Callable[[Path], None]) -> None:
     Args:
         target: The folder to create; its parents are made.
         fill: Writes the content into the folder it is given.
+        replace: Whether a folder with something in it may be replaced.
 
     Raises:
-        OSError: Disk full, no permission; nothing was changed.
+        OSError: Disk full, no permission, `target` is taken; nothing was changed.
     """
+    target = target.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
         fill(fresh)
         _sync(fresh)
         fresh.chmod(0o777 & ~_umask())
-        _swap_in(fresh, target)
+        _swap_in(fresh, target, replace)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)  # on success: what stood at `target` before
 
@@ -65,10 +67,10 @@ def _sync(folder: Path) -> None:
             os.close(handle)
 
 
-def _swap_in(fresh: Path, target: Path) -> None:
+def _swap_in(fresh: Path, target: Path, replace: bool) -> None:
     """Put `fresh` at `target`; what was there before ends up at `fresh`."""
-    if not target.exists():
-        fresh.rename(target)
+    if not replace or not target.exists():
+        fresh.rename(target)  # fails on a folder with something in it
         return
     if _exchange(fresh, target):
         return

@@ -198,3 +198,24 @@ def test_a_parquet_file_that_inflates_is_stopped(tmp_path):
     assert (tmp_path / "bomb.parquet").stat().st_size < 200_000
     with pytest.raises(OverflowError, match="64 MiB"):
         read_arrow(tmp_path / "bomb.parquet", 64 << 20)
+
+
+def test_a_target_that_was_taken_meanwhile_is_not_overwritten(tmp_path):
+    target = tmp_path / "folder"
+
+    def somebody_is_first(folder):
+        target.mkdir()
+        (target / "x").write_text("theirs")
+        (folder / "x").write_text("ours")
+
+    with pytest.raises(OSError, match="not empty"):
+        replace_folder(target, somebody_is_first, replace=False)
+    assert (target / "x").read_text() == "theirs"
+
+
+def test_a_link_to_a_set_stays_a_link(tmp_path):
+    saved(tmp_path / "set")
+    (tmp_path / "link").symlink_to(tmp_path / "set")
+    saved(tmp_path / "link", name="second", force=True)
+    assert (tmp_path / "link").is_symlink()
+    assert load_evalset(tmp_path / "set").name == "second"

@@ -99,6 +99,7 @@ def test_a_missing_cost_is_missing_and_a_cost_of_zero_is_mentioned(tmp_path):
         (details(x={"resolved": "yes", "cost": 1}), 50.0, "`resolved` is not true or false"),
         (details(x=None), 50.0, "`resolved` is not true or false"),
         (details(x={"resolved": False, "cost": -1}), 50.0, "`cost` is not a number >= 0"),
+        (details(x={"resolved": False, "cost": 10**400}), 50.0, "`cost` is not a number >= 0"),
         (details(x={"resolved": False, "cost": "free"}), 50.0, "`cost` is not a number >= 0"),
     ],
 )

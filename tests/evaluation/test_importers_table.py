@@ -246,6 +246,8 @@ def test_all_problems_are_reported_with_counts_and_first_lines(tmp_path):
         ("x.jsonl", '{"query_id": "a"}\n[1]\n{"que', "2 rows (lines 2, 3): is not a JSON object"),
         ("x.jsonl", '{"query_id": ["a"], "text": "x", "model": "m", "quality": 1, "cost": 1}\n',
          "holds a list"),
+        ("x.jsonl", '{"query_id": "a", "text": "\\ud800", "model": "m", "quality": 1, "cost": 1}\n',
+         "half a character"),
         ("x.jsonl", "[" * 100_000 + "\n", "line 1: is not a JSON object"),
         ("x.parquet", b"PAR1 and no more", "is not a whole Parquet file"),
         ("x.csv.gz", gzip.compress(GOOD.encode())[:-12], "damaged or cut off"),

@@ -90,7 +90,12 @@ class About:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draft:
-    """An imported eval set that is not on disk yet; matrices are (n, m), NaN where missing."""
+    """An imported eval set that is not on disk yet; matrices are (n, m), NaN where missing.
+
+    Attributes:
+        cost_estimated: The importer computed costs from prices; no `About` can take that back.
+        price_notes: How, unless the operator's own notes say so.
+    """
 
     queries: pd.DataFrame
     models: tuple[str, ...]
@@ -98,6 +103,8 @@ class Draft:
     cost_usd: FloatArray
     report: ImportReport
     extras: Mapping[str, FloatArray] = field(default_factory=dict)
+    cost_estimated: bool = False
+    price_notes: str = ""
 
 
 def report_on(
@@ -133,7 +140,7 @@ def write_draft(draft: Draft, out: Path, about: About, *, force: bool = False) -
     require_free(out, force=force)
     return save_evalset(
         out,
-        name=about.name or out.name,
+        name=about.name or out.resolve().name,
         queries=draft.queries,
         models=draft.models,
         quality=draft.quality,
@@ -141,8 +148,8 @@ def write_draft(draft: Draft, out: Path, about: About, *, force: bool = False) -
         origin=about.origin,
         licence=about.licence,
         synthetic=about.synthetic,
-        cost_estimated=about.cost_estimated,
-        price_notes=about.price_notes,
+        cost_estimated=about.cost_estimated or draft.cost_estimated,
+        price_notes=about.price_notes or draft.price_notes,
         extras=draft.extras,
         force=force,
     )

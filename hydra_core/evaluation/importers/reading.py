@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO, TypeAlias, cast
 
@@ -28,6 +29,7 @@ _CELL_CHARS = 16 << 20
 _MAX_COLUMNS = 2_000
 _HEAD_ROWS = 1_000
 _CHUNK = 20_000
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _TEXT = pd.StringDtype("pyarrow", na_value=float("nan"))
 
 Record: TypeAlias = tuple[int, Sequence[str]]
@@ -214,9 +216,12 @@ def _json_rows(
 ) -> Iterator[Record]:
     for number, found in _json_objects(text, source, issues):
         cells = [_cell(found.get(name)) for name in wanted]
-        for name, cell in zip(wanted, cells, strict=True):
+        for i, (name, cell) in enumerate(zip(wanted, cells, strict=True)):
             if cell is None:
                 issues.add(f"{name}: holds a list or an object", number, "map a plain value")
+            elif not cell.isascii() and _SURROGATE.search(cell):
+                issues.add(f"{name}: holds half a character (lone surrogate)", number, "mend it")
+                cells[i] = None
         yield number, [cell or "" for cell in cells]
 
 

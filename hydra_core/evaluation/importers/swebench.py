@@ -9,20 +9,17 @@ are kept; the report counts the others.
 from __future__ import annotations
 
 import difflib
-import io
-import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from hydra_core.errors import EvalSetError, Problem
 from hydra_core.evaluation.evalset_rules import model_id_problem
-from hydra_core.evaluation.importers.bounded import Budget, TableFile, open_plain
+from hydra_core.evaluation.importers.bounded import Budget, TableFile
 from hydra_core.evaluation.importers.draft import (
     About,
     Draft,
@@ -32,12 +29,12 @@ from hydra_core.evaluation.importers.draft import (
     write_draft,
 )
 from hydra_core.evaluation.importers.issues import Issues
+from hydra_core.evaluation.importers.json_document import read_json
 from hydra_core.evaluation.importers.reading import LINE, columns_of, read_columns
 from hydra_core.types import FloatArray
 
 __all__ = ["Run", "import_swebench", "list_runs", "read_swebench"]
 
-_MAX_BYTES = 100 << 20
 #: Percentage points between a run's headline and its details that rounding may explain.
 _HEADLINE_SLACK = 1.0
 
@@ -196,7 +193,7 @@ def list_runs(leaderboards: TableFile) -> tuple[Run, ...]:
     Raises:
         EvalSetError: The file is damaged, too large, or has another layout.
     """
-    content = _json(leaderboards)
+    content = read_json(leaderboards)
     boards = content.get("leaderboards") if isinstance(content, dict) else None
     if not isinstance(boards, list) or not boards:
         message = 'has no "leaderboards" list'
@@ -211,28 +208,6 @@ def list_runs(leaderboards: TableFile) -> tuple[Run, ...]:
             raise EvalSetError(leaderboards.name, [Problem(f"leaderboards[{number}]", message)])
         runs += [_run(str(board.get("name", number)), r) for r in results if isinstance(r, dict)]
     return tuple(runs)
-
-
-def _json(file: TableFile) -> Any:  # noqa: ANN401 (JSON is anything until it was checked)
-    try:
-        with open_plain(file, Budget(_MAX_BYTES)) as (kind, stream):
-            if kind != "json":
-                raise EvalSetError(file.name, [Problem("", "must be a .json file")])
-            text = cast(io.TextIOWrapper, stream).read()
-        return json.loads(text, object_pairs_hook=_unique)
-    except (ValueError, RecursionError) as error:
-        remedy = "the file may be cut off; get it again"
-        raise EvalSetError(
-            file.name, [Problem("", f"is not valid JSON: {error}", remedy)]
-        ) from error
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise ValueError(f"the key {twice!r} occurs twice in one object")
-    return found
 
 
 def _run(board: str, result: Mapping[str, Any]) -> Run:
@@ -274,4 +249,7 @@ def _outcome(entry: object) -> tuple[float, float]:
 def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return float("nan")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")

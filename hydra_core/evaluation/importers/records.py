@@ -1,0 +1,125 @@
+"""What the importers of records share: naming models, gathering raw rows, costs from prices."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import pandas as pd
+
+from hydra_core.errors import Problem
+from hydra_core.evaluation.evalset_rules import model_id_problem
+from hydra_core.evaluation.importers.assemble import Rows, assemble
+from hydra_core.evaluation.importers.cells import FILE
+from hydra_core.evaluation.importers.draft import Draft
+from hydra_core.evaluation.importers.price_card import PriceCard
+from hydra_core.evaluation.importers.reading import LINE
+
+__all__ = ["Records", "chosen_models", "number_or_nan"]
+
+
+@dataclass(slots=True)
+class Records:
+    """Raw queries and outcomes as they are read, with the costs that had to be estimated."""
+
+    queries: dict[str, list[object]] = field(default_factory=lambda: _columns("text", "group"))
+    outcomes: dict[str, list[object]] = field(
+        default_factory=lambda: _columns("model", "quality", "cost_usd", "tokens")
+    )
+    warnings: list[str] = field(default_factory=list)
+    estimated: int = 0
+
+    def query(self, place: tuple[str, int], query_id: str, text: str, group: str) -> None:
+        """One row that names a query."""
+        _append(self.queries, place, query_id, text=text, group=group)
+
+    def outcome(
+        self,
+        place: tuple[str, int],
+        query_id: str,
+        model: str,
+        quality: object,
+        cost_usd: float,
+        tokens: float = math.nan,
+    ) -> None:
+        """One outcome; NaN where a number is not known."""
+        shown = {"cost_usd": cost_usd, "tokens": tokens}
+        texts = {name: "" if math.isnan(value) else repr(value) for name, value in shown.items()}
+        _append(self.outcomes, place, query_id, model=model, quality=quality, **texts)
+
+    def draft(self, source: str, prices: PriceCard, tokens: str, *, scale: float = 1.0) -> Draft:
+        """Check everything and line it up; see `assemble`.
+
+        Args:
+            tokens: Where the tokens of estimated costs come from, for the price notes.
+            scale: The quality that means 1.
+
+        Raises:
+            EvalSetError: With every problem found.
+        """
+        queries, outcomes = pd.DataFrame(self.queries), pd.DataFrame(self.outcomes)
+        if (outcomes["tokens"] == "").all():
+            outcomes = outcomes.drop(columns="tokens")
+        rows = Rows(queries, outcomes, tuple(self.warnings))
+        draft = assemble(rows, source, quality_scale=scale)
+        if not self.estimated:
+            return draft
+        warning = f"{self.estimated} costs were estimated from prices; none of them was billed"
+        return replace(
+            draft,
+            cost_estimated=True,
+            price_notes=prices.notes(draft.models, tokens),
+            report=replace(draft.report, warnings=(*draft.report.warnings, warning)),
+        )
+
+
+def _columns(*names: str) -> dict[str, list[object]]:
+    return {name: [] for name in (FILE, LINE, "query_id", *names)}
+
+
+def _append(
+    columns: dict[str, list[object]], place: tuple[str, int], query_id: str, **cells: object
+) -> None:
+    values = {FILE: place[0], LINE: place[1], "query_id": query_id, **cells}
+    for name, cell in values.items():
+        columns[name].append(_text(cell) if name not in (FILE, LINE) else cell)
+
+
+def _text(cell: object) -> str:
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    return "" if cell is None else str(cell)
+
+
+def number_or_nan(value: object) -> float:
+    """A JSON number as float; NaN for anything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return math.nan
+    return float(value)
+
+
+def chosen_models(
+    models: Mapping[str, str], known: Sequence[str]
+) -> tuple[dict[str, str], list[Problem]]:
+    """Upstream name -> model id for the models to import, and what is wrong with the choice.
+
+    Args:
+        models: Model id -> upstream name; empty takes every model under its own name.
+        known: Upstream names there are.
+    """
+    wanted = dict(models) or {name: name for name in known}
+    problems = []
+    for model, name in wanted.items():
+        bad = model_id_problem(model, f"--model {model[:40]}")
+        if bad is not None and not models:
+            bad = replace(bad, remedy="name it yourself with --model ID=NAME, once per model")
+        problems += [bad] if bad is not None else []
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=3, cutoff=0.3) or list(known)[:5]
+            remedy = f"models like it: {', '.join(near)}"
+            problems.append(Problem(f"{model}={name}", "there is no such model", remedy))
+    twice = sorted({name for name in wanted.values() if list(wanted.values()).count(name) > 1})
+    problems += [Problem(name, "stands for several models", "name it once") for name in twice]
+    return {name: model for model, name in wanted.items()}, problems
