@@ -17,7 +17,7 @@ __all__ = ["AxisSpec", "CurveLine", "FrontierView", "Spot", "frontier_figure"]
 
 #: Points along the curve that can be hovered over and clicked.
 _TARGETS = 160
-_MARGIN = {"l": 70, "r": 16, "t": 34, "b": 52}
+_MARGIN = {"l": 66, "r": 16, "t": 28, "b": 52}
 
 Range = tuple[float, float]
 
@@ -79,7 +79,7 @@ class FrontierView:
 
 
 def frontier_figure(
-    view: FrontierView, colors: Palette, *, height: int = 400, width: int = 560
+    view: FrontierView, colors: Palette, *, height: int = 440, width: int = 560
 ) -> go.Figure:
     """The plot of a `FrontierView`; the points of the curve carry tau in `customdata`.
 

@@ -47,7 +47,7 @@ def place(
     width: float,
     height: float,
 ) -> list[Placement]:
-    """A placement for every label, greedily, the most crowded point first.
+    """A placement for every label, greedily: the largest first, then the most crowded point.
 
     Args:
         labels: Points with their texts.
@@ -59,13 +59,16 @@ def place(
     apart = np.hypot(*(points[:, None] - points[None]).transpose(2, 0, 1))
     taken: list[Box] = []
     chosen: dict[int, Placement] = {}
-    for i in np.argsort(np.sort(apart, axis=1)[:, 1:2].sum(axis=1), kind="stable"):
+    nearest = np.sort(apart, axis=1)[:, 1:2].sum(axis=1)
+    for i in np.lexsort((nearest, [-label.scale for label in labels])):
         own = points[i]
         others = np.concatenate([np.delete(points, i, axis=0), obstacles.reshape(-1, 2)])
         near_own = np.hypot(*(others - own).T) < _NEAR - 2
         options = _options(labels[i])
         costs = [
-            _cost(_box(labels[i], option), others[~near_own], taken, width, height) + rank * 0.02
+            _cost(_box(labels[i], option), others[~near_own], taken, width, height)
+            + _crossings(labels[i], option, taken)
+            + rank * 0.02
             for rank, option in enumerate(options)
         ]
         best = options[int(np.argmin(costs))]
@@ -124,6 +127,15 @@ def _box(label: Label, spot: Placement) -> Box:
     wide, tall = _size(label)
     x, y = label.x + spot.dx, label.y + spot.dy
     return x - wide / 2, x + wide / 2, y - tall / 2, y + tall / 2
+
+
+def _crossings(label: Label, spot: Placement, taken: Sequence[Box]) -> float:
+    """The price of a leader line that runs through labels placed before."""
+    along = np.linspace(0.2, 0.9, 8)[:, None] * [spot.dx, spot.dy] + [label.x, label.y]
+    hit = [
+        ((along > [box[0], box[2]]) & (along < [box[1], box[3]])).all(axis=1).any() for box in taken
+    ]
+    return 50.0 * sum(hit)
 
 
 def _cost(

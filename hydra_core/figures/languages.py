@@ -58,5 +58,11 @@ def languages_figure(view: LanguagesView, colors: Palette) -> go.Figure:
         text=f"all {view.overall:.1f} %", font={"color": colors.muted, "size": 13},
     )  # fmt: skip
     figure.update_yaxes(autorange="reversed", showgrid=False, tickfont_color=colors.ink)
-    figure.update_xaxes(title_text="Quality retention (QR), 95 % interval", ticksuffix=" %")
+    low, high = float(view.low.min()), float(view.high.max())
+    room = 0.04 * ((high - low) or 1.0)
+    figure.update_xaxes(
+        title_text="Quality retention (QR), 95 % interval",
+        ticksuffix=" %",
+        range=[low - room, high + room],
+    )
     return figure

@@ -13,6 +13,9 @@ from hydra_core.ui.cache import CatalogEntry, SetEntry
 
 __all__ = ["choose_data", "current", "fits"]
 
+#: What the solver remembers makes sense on one eval set and catalog only.
+_OF_THE_SET = ("tune.told", "tune.goal_qr", "tune.goal_cost", "tune.stop")
+
 
 def fits(entry: SetEntry, catalog: CatalogEntry) -> bool:
     """Whether this eval set can be replayed under this catalog: scored, and common models."""
@@ -48,7 +51,7 @@ def choose_data() -> tuple[SetEntry, Catalog] | None:
     entry, catalog = pair
     sets, catalogs = cache.evalsets(), cache.catalogs()
     names = {s.key: s.info.name for s in sets}
-    places = st.columns([5, 4, 4])
+    places = st.columns([6, 4, 4])
     options = [s.key for s in sets]
     _select(places[0], "Eval set", "evalset", options, entry.key, names, _set_changed)
     labels = {
@@ -91,6 +94,7 @@ def _set_changed() -> None:
     chosen = st.session_state["data.evalset"]
     entry = next((s for s in cache.evalsets() if s.key == chosen), None)
     state.put(evalset=chosen, pin=None)
+    widgets.forget(*_OF_THE_SET)
     catalogs = cache.catalogs()
     kept = next((c for c in catalogs if c.key == state.get().catalog), None)
     if entry is not None and (kept is None or not fits(entry, kept)):
@@ -104,7 +108,7 @@ def _catalog_changed() -> None:
 def _use_catalog(key: str) -> None:
     """Another catalog brings its own tau and weights: they live on its own score bands."""
     state.put(catalog=key, tau=None, weights=None, pin=None)
-    widgets.forget("tune.told")
+    widgets.forget(*_OF_THE_SET)
 
 
 def _baseline_changed() -> None:

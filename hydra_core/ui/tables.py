@@ -25,10 +25,10 @@ def languages(frame: pd.DataFrame) -> None:
         hide_index=True,
         height="content",
         column_order=(
-            "language", "n", "qr", "qr_range", "cs", "cs_range", "cost", "cost_range", "note",
+            "policy", "n", "qr", "qr_range", "cs", "cs_range", "cost", "cost_range", "note",
         ),
         column_config={
-            "language": "Language",
+            "policy": "Language",
             "n": column.NumberColumn("Queries", format="localized"),
             "qr": column.NumberColumn("QR", format=_PERCENT),
             "qr_range": "95 % interval",
@@ -42,28 +42,38 @@ def languages(frame: pd.DataFrame) -> None:
 
 
 def policies(frame: pd.DataFrame) -> None:
-    """The router beside the oracle, the constant at its cost and every single model."""
+    """The router beside the constant at its cost, the oracle and every single model."""
     column = st.column_config
+    shown = frame.assign(
+        qr_range=_range(frame, "qr", "{:.1f} – {:.1f}"),
+        cost_range=_range(frame, "cost", "{:.4f} – {:.4f}"),
+    )
     st.dataframe(
-        frame,
+        shown,
         hide_index=True,
         height="content",
+        column_order=(
+            "policy", "detail", "quality", "qr", "qr_range", "cost", "cost_range", "cs",
+            "misroute",
+        ),
         column_config={
-            "policy": column.TextColumn("Policy", width="medium"),
-            "detail": column.TextColumn("What it is", width="medium"),
+            "policy": column.TextColumn("Policy", width=170),
+            "detail": column.TextColumn("What it is", width=150),
             "quality": column.NumberColumn("Quality", format=_PERCENT),
             "qr": column.NumberColumn("QR", format=_PERCENT),
+            "qr_range": "95 % interval",
             "cost": column.NumberColumn("Cost per query", format=_USD),
+            "cost_range": "95 % interval ",
             "cs": column.NumberColumn("Savings", format=_PERCENT),
             "misroute": column.NumberColumn("Misrouted", format=_PERCENT),
         },
-    )
+    )  # fmt: skip
 
 
 def _range(frame: pd.DataFrame, name: str, template: str) -> list[str]:
     low, high = (f"{name}_lo", f"{name}_hi") if name else ("low", "high")
     bounds = zip(frame[low], frame[high], strict=True)
-    return [template.format(a, b) for a, b in bounds]
+    return ["" if pd.isna(a) else template.format(a, b) for a, b in bounds]
 
 
 def models(frame: pd.DataFrame) -> None:

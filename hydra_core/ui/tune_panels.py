@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -75,7 +76,7 @@ def _clicked() -> None:
         state.put(tau=float(taus[0]))
 
 
-def rail(bench: Bench, point: Point) -> None:
+def rail(bench: Bench, point: Point, pinned: tuple[Bench, Point] | None) -> None:
     """The controls: tau, the constraint solver, weights and the pin."""
     with st.container(border=True):
         _tau(bench, point.tau)
@@ -83,7 +84,7 @@ def rail(bench: Bench, point: Point) -> None:
         _solver(bench)
     with st.container(border=True):
         _weights(bench)
-        _pin(bench, point)
+        _pin(bench, point, pinned)
 
 
 def _tau(bench: Bench, tau: float) -> None:
@@ -138,7 +139,8 @@ def _solver(bench: Bench) -> None:
 
 def _goal(bench: Bench, aim: Aim, place: DeltaGenerator) -> float:
     if aim is Aim.QR:
-        st.session_state.setdefault("tune.goal_qr", 95.0)
+        best = 100 * float(bench.curve.quality.max()) / (bench.oracle.quality.value or 1.0)
+        st.session_state.setdefault("tune.goal_qr", float(np.floor(0.97 * best)))
         return place.number_input(
             "QR in %", 0.0, 100.0, step=0.5, format="%.1f", key="tune.goal_qr",
             persist_state="session", label_visibility="collapsed",
@@ -158,7 +160,13 @@ def _find(bench: Bench, aim: Aim, goal: float) -> None:
     try:
         found = solve(bench.data, bench.curve, aim, goal)
     except InfeasibleError as error:
-        st.session_state["tune.told"] = str(error)
+        most = 100 * float(bench.curve.quality.max()) / bench.oracle.quality.value
+        st.session_state["tune.told"] = (
+            f"No τ reaches QR {goal:.1f} %: the most is {most:.1f} %. Ask for less, or change "
+            "weights or profiles."
+            if aim is Aim.QR
+            else str(error)
+        )
         return
     state.put(tau=tidy_tau(bench.curve, found))
     fair = held_out(bench, aim, goal)
@@ -198,19 +206,30 @@ def _weigh(dimensions: tuple[str, ...]) -> None:
     state.put(weights=tuple(float(st.session_state[f"tune.w.{name}"]) for name in dimensions))
 
 
-def _pin(bench: Bench, point: Point) -> None:
-    pin = Pin(point.tau, bench.weights)
-    if state.get().pin == pin:
-        st.button(
-            "Unpin", icon=":material/keep_off:", width="stretch", key="tune.unpin",
-            on_click=lambda: state.put(pin=None),
-        )  # fmt: skip
-    else:
+def _pin(bench: Bench, point: Point, pinned: tuple[Bench, Point] | None) -> None:
+    here = Pin(point.tau, bench.weights)
+    if pinned is None:
         st.button(
             "Pin to compare", icon=":material/keep:", width="stretch", key="tune.pin",
-            on_click=lambda: state.put(pin=pin),
+            on_click=lambda: state.put(pin=here),
             help="Keeps this policy on the plot while you try another.",
         )  # fmt: skip
+        return
+    with st.container(horizontal=True, gap="small"):
+        st.button(
+            "Pin this", icon=":material/keep:", width="stretch", key="tune.pin",
+            on_click=lambda: state.put(pin=here), disabled=state.get().pin == here,
+        )  # fmt: skip
+        st.button("Unpin", width="stretch", key="tune.unpin", on_click=lambda: state.put(pin=None))
+    before, now = pinned[1].metrics, point.metrics
+    st.caption(
+        literal(
+            f"Pinned τ {pinned[1].tau:.4g}: QR {100 * before.qr.value:.1f} % at "
+            f"{usd(before.mean_cost_usd.value)}. "
+            f"Now {100 * (now.qr.value - before.qr.value):+.1f} pp at "
+            f"{100 * (now.mean_cost_usd.value / before.mean_cost_usd.value - 1):+.1f} % cost."
+        )
+    )
 
 
 def details(bench: Bench, point: Point) -> None:

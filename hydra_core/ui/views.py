@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 import pandas as pd
 
-from hydra_core.evaluation.metrics import PolicyMetrics, evaluate_choice
+from hydra_core.evaluation.metrics import PolicyMetrics, evaluate_choice, oracle_choice
 from hydra_core.evaluation.significance import Interval
+from hydra_core.evaluation.verdict import Mix
 from hydra_core.figures.frontier import AxisSpec, CurveLine, FrontierView, Spot
 from hydra_core.figures.languages import LanguagesView
 from hydra_core.figures.shares import SharesView
@@ -32,7 +32,7 @@ __all__ = [
 
 _CURVE_POINTS = 500
 #: Below this many queries a language is flagged: its interval says little.
-_SMALL_N = 50
+_SMALL_N = 30
 
 
 class XAxis(StrEnum):
@@ -103,18 +103,8 @@ def language_table(bench: Bench, point: Point, baseline: str) -> pd.DataFrame:
     for i in np.lexsort((names, -counts)):
         part = np.flatnonzero(codes == names[i])
         metrics = evaluate_choice(bench.data.take(part), point.choice[part], baseline=baseline)
-        row: dict[str, object] = {"language": _language(str(names[i])), "n": int(counts[i])}
-        row["small"] = bool(counts[i] < _SMALL_N)
-        for name, interval, scale in (
-            ("qr", metrics.qr, 100.0),
-            ("cs", metrics.cs, 100.0),
-            ("cost", metrics.mean_cost_usd, 1.0),
-        ):
-            row |= {
-                name: interval.value * scale,
-                f"{name}_lo": interval.lo * scale,
-                f"{name}_hi": interval.hi * scale,
-            }
+        row = _row(_language(str(names[i])), "", metrics)
+        row |= {"n": int(counts[i]), "small": bool(counts[i] < _SMALL_N)}
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -123,7 +113,7 @@ def languages_view(frame: pd.DataFrame, point: Point) -> LanguagesView:
     """The funnel of a `language_table`."""
     columns = {name: frame[name].to_numpy(np.float64) for name in ("n", "qr", "qr_lo", "qr_hi")}
     return LanguagesView(
-        names=tuple(frame["language"]),
+        names=tuple(frame["policy"]),
         n=columns["n"],
         qr=columns["qr"],
         low=columns["qr_lo"],
@@ -136,46 +126,52 @@ def languages_view(frame: pd.DataFrame, point: Point) -> LanguagesView:
 def policy_table(bench: Bench, point: Point, baseline: str) -> pd.DataFrame:
     """The router beside the oracle, its matched-cost mix and every single model."""
     mix = point.verdict.constant
+    always = {
+        i: evaluate_choice(bench.data, np.full(len(bench.data.query_ids), i), baseline=baseline)
+        for i in bench.order
+    }
+    oracle = evaluate_choice(bench.data, oracle_choice(bench.data), baseline=baseline)
     rows = [
-        _row("Router", f"τ {point.tau:.4g}", point.metrics.quality.value, point.metrics),
-        _row("Oracle", "best in hindsight", bench.oracle.quality.value, bench.oracle),
+        _row("Router", f"τ {point.tau:.4g}", point.metrics),
+        _mix_row(mix, always[mix.cheap.index], always[mix.strong.index]),
+        _row("Oracle", "best in hindsight", oracle),
+        *(
+            _row(f"Always {bench.data.pool.ids[i]}", "single model", metrics)
+            for i, metrics in always.items()
+        ),
     ]
-    top = bench.oracle.quality.value
-    base = bench.cost_of(baseline)
-    rows.append(
-        {
-            "policy": "Constant at this cost",
-            "detail": str(mix),
-            "quality": 100 * mix.quality,
-            "qr": 100 * mix.quality / top if top else np.nan,
-            "cost": mix.mean_cost_usd,
-            "cs": 100 * (1 - mix.mean_cost_usd / base) if base else np.nan,
-            "misroute": np.nan,
-        }
-    )
-    for i in bench.order:
-        always = evaluate_choice(
-            bench.data, np.full(len(bench.data.query_ids), i), baseline=baseline
-        )
-        model = bench.data.pool.ids[i]
-        rows.append(_row(f"Always {model}", "single model", always.quality.value, always))
-    rows[1]["cs"] = 100 * (1 - bench.oracle.mean_cost_usd.value / base) if base else np.nan
     return pd.DataFrame(rows)
 
 
-def _row(policy: str, detail: str, quality: float, metrics: PolicyMetrics) -> dict[str, object]:
-    read: Mapping[str, Interval] = {
-        name: getattr(metrics, name) for name in ("qr", "mean_cost_usd", "cs", "misroute")
-    }
-    return {
-        "policy": policy,
-        "detail": detail,
-        "quality": 100 * quality,
-        "qr": 100 * read["qr"].value,
-        "cost": read["mean_cost_usd"].value,
-        "cs": 100 * read["cs"].value,
-        "misroute": 100 * read["misroute"].value,
-    }
+def _row(policy: str, detail: str, metrics: PolicyMetrics) -> dict[str, object]:
+    row: dict[str, object] = {"policy": policy, "detail": detail}
+    for name, interval, scale in _measures(metrics):
+        row |= {
+            name: interval.value * scale,
+            f"{name}_lo": interval.lo * scale,
+            f"{name}_hi": interval.hi * scale,
+        }
+    return row
+
+
+def _mix_row(mix: Mix, cheap: PolicyMetrics, strong: PolicyMetrics) -> dict[str, object]:
+    """The random mixture: the expected value of each measure, without intervals."""
+    share = mix.strong_share
+    row: dict[str, object] = {"policy": "Constant at this cost", "detail": str(mix)}
+    for (name, low, scale), (_, high, _) in zip(_measures(cheap), _measures(strong), strict=True):
+        row[name] = scale * ((1 - share) * low.value + share * high.value)
+    return row
+
+
+def _measures(metrics: PolicyMetrics) -> tuple[tuple[str, Interval, float], ...]:
+    """(column, interval, scale): percent for all but the cost."""
+    return (
+        ("quality", metrics.quality, 100.0),
+        ("qr", metrics.qr, 100.0),
+        ("cost", metrics.mean_cost_usd, 1.0),
+        ("cs", metrics.cs, 100.0),
+        ("misroute", metrics.misroute, 100.0),
+    )
 
 
 def _language(code: str) -> str:

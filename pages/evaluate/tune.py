@@ -24,12 +24,12 @@ def tune(entry: SetEntry, catalog: Catalog) -> None:
     point = measure(bench, tuning.tau_for(catalog), tuning.baseline)
     widgets.verdict_box(point.verdict)
     widgets.kpis(bench, point)
-    widgets.notes(bench)
     wide, narrow = st.columns([7, 2.6], gap="small")
     with narrow:
-        tune_panels.rail(bench, point)
+        tune_panels.rail(bench, point, pinned)
     with wide.container(border=True):
         tune_panels.plot(bench, point, pinned)
+    widgets.notes(bench)
     tune_panels.details(bench, point)
     st.query_params.from_dict(state.to_link(state.get()))
 
@@ -42,7 +42,7 @@ def _pinned(entry: SetEntry, catalog: Catalog, tuning: state.Tuning) -> tuple[Be
     return bench, measure(bench, pin.tau, tuning.baseline)
 
 
-left, right = st.columns([3, 7], vertical_alignment="bottom")
+left, right = st.columns([2.8, 7.2], vertical_alignment="bottom")
 left.title("Tune", anchor=False)
 with right:
     chosen = selectors.choose_data()
