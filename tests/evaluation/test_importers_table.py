@@ -371,6 +371,12 @@ def test_what_is_said_wins_over_what_is_suggested(tmp_path):
     draft = read_table([write(tmp_path, "x.csv", content)], mapping)
     assert list(draft.queries["query_id"]) == ["T1", "T2"]
     assert draft.models == ("gpt",)
+    assert draft.report.columns == {
+        "query_id": "task",
+        "text": "text",
+        "quality:gpt": "gpt_ok",
+        "cost:gpt": "gpt_usd",
+    }
 
 
 def test_a_mapping_to_no_column_asks_what_was_meant(tmp_path):

@@ -43,6 +43,7 @@ class ImportReport:
         warnings: Things an operator should know before trusting the set.
         missing: Model -> (queries without an outcome, queries without a cost); only models
             with gaps.
+        columns: Field -> column it was read from, for a table.
     """
 
     kept: int
@@ -51,9 +52,12 @@ class ImportReport:
     dropped: tuple[Dropped, ...] = ()
     warnings: tuple[str, ...] = ()
     missing: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         lines = [f"kept {self.kept} queries, {self.outcomes} outcomes of {len(self.models)} models"]
+        if self.columns:
+            lines.append("read " + ", ".join(f"{f} from {c!r}" for f, c in self.columns.items()))
         lines += [f"dropped {entry}" for entry in self.dropped]
         lines += [
             f"missing for {model}: {quality} outcomes, {cost} costs"
@@ -73,6 +77,7 @@ class ImportReport:
             ],
             "missing": {m: {"quality": q, "cost_usd": c} for m, (q, c) in self.missing.items()},
             "warnings": list(self.warnings),
+            "columns": dict(self.columns),
         }
 
 

@@ -37,7 +37,7 @@ _KNOWN_NAMES: Mapping[str, tuple[str, ...]] = {
     "cluster": ("cluster",),
     "model": ("model", "model_id", "model_name", "llm", "llm_selected"),
     "quality": (
-        *("quality", "score", "resolved", "correct", "is_correct", "success", "passed", "pass"),
+        *("quality", "score", "resolved", "correct", "is_correct", "passed", "pass"),
         *("pass1", "accuracy"),
     ),
     "cost_usd": ("cost_usd", "cost", "usd", "total_cost", "inference_cost", "price"),
@@ -105,7 +105,7 @@ class TableMapping:
         found = list(columns)
         problems = [
             _missing(name, column, found)
-            for name, column in self._all().items()
+            for name, column in self.all_columns().items()
             if column not in found
         ]
         problems += [
@@ -120,7 +120,8 @@ class TableMapping:
             needed += ["model", "quality", *(["cost_usd"] if need_cost else [])]
         return problems + [_unmapped(name, found) for name in needed if name not in self.fields]
 
-    def _all(self) -> dict[str, str]:
+    def all_columns(self) -> dict[str, str]:
+        """Every field with its column, `quality:MODEL` and `cost:MODEL` among them."""
         per_model = {f"quality:{m}": c for m, c in self.quality.items()}
         return {**self.fields, **per_model, **{f"cost:{m}": c for m, c in self.cost.items()}}
 

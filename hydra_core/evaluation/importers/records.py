@@ -59,7 +59,7 @@ class Records:
         Raises:
             EvalSetError: With every problem found.
         """
-        queries, outcomes = pd.DataFrame(self.queries), pd.DataFrame(self.outcomes)
+        queries, outcomes = _frame(self.queries), _frame(self.outcomes)
         if (outcomes["tokens"] == "").all():
             outcomes = outcomes.drop(columns="tokens")
         rows = Rows(queries, outcomes, tuple(self.warnings))
@@ -77,6 +77,11 @@ class Records:
 
 def _columns(*names: str) -> dict[str, list[object]]:
     return {name: [] for name in (FILE, LINE, "query_id", *names)}
+
+
+def _frame(columns: dict[str, list[object]]) -> pd.DataFrame:
+    """The rows, text even where there are none."""
+    return pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()})
 
 
 def _append(

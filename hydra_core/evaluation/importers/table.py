@@ -9,7 +9,7 @@ data and 2,000,000 rows, compressed or not; more is refused before anything is k
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -102,7 +102,9 @@ def read_table(
         _joined([part.outcomes for part in parts]),
         tuple(text for part in parts for text in part.warnings),
     )
-    return assemble(rows, source, quality_scale=quality_scale)
+    draft = assemble(rows, source, quality_scale=quality_scale)
+    used = {name: column for name, column in full.all_columns().items() if column in union}
+    return replace(draft, report=replace(draft.report, columns=used))
 
 
 def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
