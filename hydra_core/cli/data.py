@@ -11,7 +11,7 @@ from hydra_core.errors import EvalSetError, Problem
 if TYPE_CHECKING:
     from hydra_core.evaluation.importers.draft import About, Draft
 
-__all__ = ["import_swebench", "import_table", "score"]
+__all__ = ["import_swebench", "import_table", "need_out", "pairs", "score", "write"]
 
 
 def import_swebench(options: argparse.Namespace) -> int:
@@ -21,15 +21,15 @@ def import_swebench(options: argparse.Namespace) -> int:
     existing(options.leaderboards)
     if options.runs:
         return _list_runs(options)
-    models = _pairs(options.model)
+    models = pairs(options.model, "ID=RUN_FOLDER")
     if options.problems is None:
         raise _missing("--problems", "the problem statements (JSONL with instance_id)")
-    _need_out(options)
+    need_out(options)
     draft = read_swebench(
         options.leaderboards, existing(options.problems), models, board=options.board
     )
     runs = ", ".join(f"{model} = {folder}" for model, folder in models.items())
-    return _write(draft, options, f"SWE-bench leaderboard: {runs}")
+    return write(draft, options, f"SWE-bench leaderboard: {runs}")
 
 
 def import_table(options: argparse.Namespace) -> int:
@@ -43,11 +43,11 @@ def import_table(options: argparse.Namespace) -> int:
         raise EvalSetError(
             "--quality-scale", [Problem("", f"must be > 0, got {options.quality_scale:g}")]
         )
-    _need_out(options)
+    need_out(options)
     draft = read_table(
         files, mapping, need_cost=not options.no_cost, quality_scale=options.quality_scale
     )
-    return _write(draft, options, ", ".join(path.name for path in files))
+    return write(draft, options, ", ".join(path.name for path in files))
 
 
 def score(options: argparse.Namespace) -> int:
@@ -71,12 +71,13 @@ def score(options: argparse.Namespace) -> int:
     return 0
 
 
-def _pairs(texts: list[str]) -> dict[str, str]:
+def pairs(texts: list[str], form: str = "ID=NAME") -> dict[str, str]:
+    """Model id -> upstream name from `ID=NAME` texts."""
     problems, found = [], {}
     for text in texts:
         model, equals, folder = text.partition("=")
         if not (model and equals and folder):
-            problems.append(Problem(repr(text), "is not ID=RUN_FOLDER"))
+            problems.append(Problem(repr(text), f"is not {form}"))
         elif model in found:
             problems.append(Problem(repr(text), f"names {model} twice"))
         found[model] = folder
@@ -89,7 +90,7 @@ def _missing(name: str, what: str) -> EvalSetError:
     return EvalSetError(name, [Problem("", "is missing", f"give {what}")])
 
 
-def _need_out(options: argparse.Namespace) -> None:
+def need_out(options: argparse.Namespace) -> None:
     """Refuse a taken target before reading a lot."""
     from hydra_core.evaluation.evalset import require_free
 
@@ -100,7 +101,8 @@ def _need_out(options: argparse.Namespace) -> None:
     require_free(options.out, force=options.force)
 
 
-def _write(draft: Draft, options: argparse.Namespace, origin: str) -> int:
+def write(draft: Draft, options: argparse.Namespace, origin: str) -> int:
+    """Write a draft unless it is a dry run, and print its report."""
     from hydra_core.evaluation.importers.draft import write_draft
 
     if not options.dry_run:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hydra_core.cli import data, evaluate, maintain, predictor, route
+from hydra_core.cli import data, evaluate, maintain, predictor, records, route
+from hydra_core.cli.grammar import EXIT_CODES, import_options, verb
 
 __all__ = ["build_parser"]
-
-_EXIT_CODES = "exit codes: 0 done; 2 the input is not valid; 1 it could not be run"
 
 _IMPORT_SWEBENCH = """\
 Joins runs of a SWE-bench leaderboard with the problem statements. Only instances with a text and
@@ -104,7 +102,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m hydra_core",
         description="HyDRA on the command line: import, score, evaluate, route, validate.",
-        epilog=f"{_EXIT_CODES}\nevery verb has --help with examples",
+        epilog=f"{EXIT_CODES}\nevery verb has --help with examples",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verbs = parser.add_subparsers(metavar="VERB", required=True)
@@ -112,6 +110,7 @@ def build_parser() -> argparse.ArgumentParser:
     sources = importers.add_subparsers(metavar="SOURCE", required=True)
     _import_swebench(sources)
     _import_table(sources)
+    records.add_importers(sources)
     _score(verbs)
     _evaluate(verbs)
     _route(verbs)
@@ -122,42 +121,9 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _verb(
-    verbs: Any,  # noqa: ANN401 (argparse has no public type for a group of verbs)
-    name: str,
-    run: Callable[[argparse.Namespace], int],
-    short: str,
-    long: str,
-) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = verbs.add_parser(
-        name,
-        help=short,
-        description=long,
-        epilog=_EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.set_defaults(run=run)
-    parser.add_argument("--json", action="store_true", help="machine-readable result on stdout")
-    return parser
-
-
-def _import_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", type=Path, metavar="DIR", help="folder to write the eval set to")
-    parser.add_argument("--force", action="store_true", help="replace an eval set that is there")
-    parser.add_argument("--dry-run", action="store_true", help="report only, write nothing")
-    parser.add_argument("--name", default="", help="name of the eval set (default: the folder's)")
-    parser.add_argument("--origin", default="", help="where the data comes from")
-    parser.add_argument("--licence", default="", help="licence of the data")
-    parser.add_argument("--price-notes", default="", help="what is known about the costs")
-    parser.add_argument("--synthetic", action="store_true", help="outcomes were simulated")
-    parser.add_argument(
-        "--cost-estimated", action="store_true", help="costs were computed from prices"
-    )
-
-
 def _import_swebench(sources: Any) -> None:  # noqa: ANN401
     short = "runs of a SWE-bench leaderboard with their problem statements"
-    parser = _verb(sources, "swebench", data.import_swebench, short, _IMPORT_SWEBENCH)
+    parser = verb(sources, "swebench", data.import_swebench, short, _IMPORT_SWEBENCH)
     parser.add_argument("leaderboards", type=Path, metavar="LEADERBOARDS.json")
     parser.add_argument("--problems", type=Path, metavar="PROBLEMS.jsonl")
     parser.add_argument(
@@ -165,12 +131,12 @@ def _import_swebench(sources: Any) -> None:  # noqa: ANN401
     )
     parser.add_argument("--board", help="board to look on when a run is on several")
     parser.add_argument("--runs", action="store_true", help="list the runs of the file")
-    _import_options(parser)
+    import_options(parser)
 
 
 def _import_table(sources: Any) -> None:  # noqa: ANN401
     short = "tables of queries and outcomes (CSV, JSONL, Parquet; long or wide)"
-    parser = _verb(sources, "table", data.import_table, short, _IMPORT_TABLE)
+    parser = verb(sources, "table", data.import_table, short, _IMPORT_TABLE)
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
     parser.add_argument(
         "--map", action="append", default=[], metavar="FIELD=COLUMN", help="once per field"
@@ -179,7 +145,7 @@ def _import_table(sources: Any) -> None:  # noqa: ANN401
         "--quality-scale", type=float, default=1.0, metavar="X", help="the quality that means 1"
     )
     parser.add_argument("--no-cost", action="store_true", help="there are no costs")
-    _import_options(parser)
+    import_options(parser)
 
 
 def _bundle(parser: argparse.ArgumentParser) -> None:
@@ -197,14 +163,14 @@ def _catalog_and_policy(parser: argparse.ArgumentParser) -> None:
 
 
 def _score(verbs: Any) -> None:  # noqa: ANN401
-    parser = _verb(verbs, "score", data.score, "score an eval set with a predictor bundle", _SCORE)
+    parser = verb(verbs, "score", data.score, "score an eval set with a predictor bundle", _SCORE)
     parser.add_argument("evalset", type=Path, metavar="DIR")
     _bundle(parser)
 
 
 def _evaluate(verbs: Any) -> None:  # noqa: ANN401
     short = "replay the router over an eval set"
-    parser = _verb(verbs, "evaluate", evaluate.evaluate, short, _EVALUATE)
+    parser = verb(verbs, "evaluate", evaluate.evaluate, short, _EVALUATE)
     parser.add_argument("evalset", type=Path, metavar="DIR")
     _catalog_and_policy(parser)
     parser.add_argument(
@@ -214,7 +180,7 @@ def _evaluate(verbs: Any) -> None:  # noqa: ANN401
 
 
 def _route(verbs: Any) -> None:  # noqa: ANN401
-    parser = _verb(verbs, "route", route.route, "route one message from standard input", _ROUTE)
+    parser = verb(verbs, "route", route.route, "route one message from standard input", _ROUTE)
     _catalog_and_policy(parser)
     parser.add_argument("--explain", action="store_true", help="why, model by model")
     _bundle(parser)
@@ -222,19 +188,19 @@ def _route(verbs: Any) -> None:  # noqa: ANN401
 
 def _validate(verbs: Any) -> None:  # noqa: ANN401
     short = "check a catalog, an eval set or a bundle"
-    parser = _verb(verbs, "validate", maintain.validate, short, _VALIDATE)
+    parser = verb(verbs, "validate", maintain.validate, short, _VALIDATE)
     parser.add_argument("file", type=Path, metavar="FILE")
 
 
 def _score_texts(verbs: Any) -> None:  # noqa: ANN401
     short = "score messages from standard input (JSONL)"
-    _bundle(_verb(verbs, "score-texts", predictor.score_texts, short, _SCORE_TEXTS))
+    _bundle(verb(verbs, "score-texts", predictor.score_texts, short, _SCORE_TEXTS))
 
 
 def _evaluate_predictor(verbs: Any) -> None:  # noqa: ANN401
     short = "measure a bundle on labelled messages"
     run = predictor.evaluate_predictor
-    parser = _verb(verbs, "evaluate-predictor", run, short, _EVALUATE_PREDICTOR)
+    parser = verb(verbs, "evaluate-predictor", run, short, _EVALUATE_PREDICTOR)
     parser.add_argument("labelled", type=Path, metavar="LABELLED.jsonl")
     parser.add_argument(
         "--resamples", type=int, default=1000, metavar="N", help="bootstrap, 0: no intervals"
@@ -244,6 +210,6 @@ def _evaluate_predictor(verbs: Any) -> None:  # noqa: ANN401
 
 def _rebind(verbs: Any) -> None:  # noqa: ANN401
     short = "move catalogs to another predictor bundle"
-    parser = _verb(verbs, "rebind", maintain.rebind, short, _REBIND)
+    parser = verb(verbs, "rebind", maintain.rebind, short, _REBIND)
     parser.add_argument("catalogs", type=Path, nargs="+", metavar="CATALOG.yaml")
     _bundle(parser)

@@ -3,7 +3,7 @@
 A line holds global_index, question, llm_selected, token_usage and evaluation_result with score and
 inference_cost (USD); upstream writes evaluation_result as an object or as the text of a Python
 dict, and both are read (literals only, nothing is executed). Scores are used as they are: most are
-0 or 1, METEOR scores lie between. A missing or zero cost is estimated from the price card and the
+0 or 1, METEOR scores lie between; one below 0 (METEOR has such) counts as 0. A missing or zero cost is estimated from the price card and the
 recorded tokens.
 """
 
@@ -75,6 +75,8 @@ def read_routerarena(
     records = Records()
     for row in rows:
         _add(records, row, names[row["model"]], card)
+    if below := sum(row["below"] for row in rows):
+        records.warnings.append(f"{below} scores below 0 count as 0")
     fractional = sum(0 < number_or_nan(row["quality"]) < 1 for row in rows)
     if fractional:
         records.warnings.append(f"{fractional} scores lie between 0 and 1 and are kept as they are")
@@ -92,13 +94,15 @@ def _rows(file: TableFile, budget: Budget, issues: Issues) -> list[dict[str, Any
             continue
         usage = entry.get("token_usage")
         usage = usage if isinstance(usage, dict) else {}
+        below = -1 <= number_or_nan(result.get("score")) < 0
         rows.append(
             {
+                "below": below,
                 "place": (file.name, line),
                 "query_id": str(entry.get("global_index") or ""),
                 "text": str(entry.get("question") or ""),
                 "model": str(entry.get("llm_selected") or Path(file.name).stem),
-                "quality": result.get("score"),
+                "quality": 0.0 if below else result.get("score"),
                 "cost": number_or_nan(result.get("inference_cost")) or math.nan,
                 "tokens": tuple(
                     number_or_nan(usage.get(name)) for name in ("input_tokens", "output_tokens")
