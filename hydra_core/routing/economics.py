@@ -8,11 +8,11 @@ model the history is billed at the cached input price, after a switch in full (p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from hydra_core.types import ModelSpec
+from hydra_core.types import Catalog, ModelSpec
 
-__all__ = ["TurnCost", "TurnTokens", "conversation_cost", "switch_cost_usd"]
+__all__ = ["TurnCost", "TurnTokens", "assumed_cache", "conversation_cost", "switch_cost_usd"]
 
 _PER_MTOK = 1e-6
 
@@ -73,6 +73,17 @@ def conversation_cost(
 def switch_cost_usd(current: ModelSpec, other: ModelSpec, tokens: TurnTokens) -> float:
     """How much dearer (> 0) or cheaper this turn is on `other`, cold, than on `current`, warm."""
     return _turn_usd(other, tokens, cached=False) - _turn_usd(current, tokens, cached=True)
+
+
+def assumed_cache(catalog: Catalog, share: float) -> Catalog:
+    """The catalog with a cached input price of `share` x the input price where it names none."""
+    models = tuple(
+        model
+        if model.cached_input_usd_per_mtok is not None
+        else replace(model, cached_input_usd_per_mtok=model.input_usd_per_mtok * share)
+        for model in catalog.models
+    )
+    return replace(catalog, models=models)
 
 
 def _turn_usd(spec: ModelSpec, tokens: TurnTokens, *, cached: bool) -> float:

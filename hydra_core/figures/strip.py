@@ -1,0 +1,163 @@
+"""The tau strip: which model is chosen for every tau, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from hydra_core.figures.theme import Palette, base_layout, model_colors, plain
+
+__all__ = ["Part", "Strip", "strip_figure"]
+
+#: Positions along a strip that can be clicked.
+_TARGETS = 240
+#: Width that labels are laid out for, in pixels, and of one letter.
+_WIDTH, _LETTER = 820.0, 7.2
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A model's stretch [start, end) of tau; the last one has no end."""
+
+    model: str
+    start: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """The parts of one message, ascending in tau; `label` is empty where there is only one."""
+
+    label: str
+    parts: tuple[Part, ...]
+
+
+def strip_figure(
+    strips: Sequence[Strip], models: tuple[str, ...], tau: float, colors: Palette
+) -> go.Figure:
+    """One band per message, with a line at the current tau; targets carry tau in `customdata`.
+
+    Args:
+        models: (m,) ids in cost order, for their colours.
+    """
+    top = _top(strips, tau)
+    tints = model_colors(models, colors)
+    ticks = _ticks(strips, top)
+    layout = base_layout(colors, height=82 + 44 * len(strips))
+    layout["xaxis"] |= {
+        "range": [0, top],
+        "tickvals": ticks,
+        "ticktext": [f"{tick:.3f}" for tick in ticks],
+        "showgrid": False,
+        "title": {**layout["xaxis"]["title"], "text": "τ, largest acceptable shortfall"},
+    }
+    layout["yaxis"] |= {
+        "range": [len(strips) - 0.5, -0.5],
+        "tickvals": list(range(len(strips))),
+        "ticktext": [plain(strip.label) for strip in strips],
+        "showgrid": False,
+    }
+    left = 34 if any(strip.label for strip in strips) else 6
+    layout |= {
+        "margin": {"l": left, "r": 6, "t": 26, "b": 46},
+        "barmode": "overlay",
+        "clickmode": "event+select",
+        "shapes": [_line(tau, colors)],
+        "annotations": [*_labels(strips, top, colors), _flag(tau, top, colors)],
+    }
+    bars = [_bar(row, part, top, tints) for row, s in enumerate(strips) for part in s.parts]
+    return go.Figure({"data": [*bars, _targets(strips, top, colors)], "layout": layout})
+
+
+def _top(strips: Sequence[Strip], tau: float) -> float:
+    """Where the axis ends: beyond the last boundary and tau, so that the open part is seen."""
+    return max(1.25 * max(strip.parts[-1].start for strip in strips), 1.3 * tau, 0.02)
+
+
+def _ticks(strips: Sequence[Strip], top: float) -> list[float]:
+    """0 and the boundaries, those that would overlap left out."""
+    kept = [0.0]
+    for edge in sorted({part.start for strip in strips for part in strip.parts}):
+        if edge - kept[-1] > 0.06 * top:
+            kept.append(edge)
+    return kept
+
+
+def _bar(row: int, part: Part, top: float, tints: dict[str, str]) -> dict[str, Any]:
+    end = min(part.end, top)
+    until = f"up to {part.end:.4f}" if np.isfinite(part.end) else "and above"
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "y": [row],
+        "base": [part.start],
+        "x": [end - part.start],
+        "width": 0.72,
+        "marker": {"color": tints[part.model], "line": {"width": 0}},
+        "hovertemplate": f"<b>{plain(part.model)}</b><br>τ {part.start:.4f} {until}"
+        "<extra></extra>",
+        "selected": {"marker": {"opacity": 1}},
+        "unselected": {"marker": {"opacity": 1}},
+    }
+
+
+def _targets(strips: Sequence[Strip], top: float, colors: Palette) -> dict[str, Any]:
+    """Invisible points to click, so that any tau can be taken, not only a part."""
+    taus = np.linspace(0.0, top, _TARGETS)
+    names = [[_at(strip, tau) for tau in taus] for strip in strips]
+    invisible = {"marker": {"opacity": 0}}
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": np.tile(taus, len(strips)),
+        "y": np.repeat(np.arange(len(strips)), len(taus)),
+        "customdata": np.tile(taus, len(strips)),
+        "text": [plain(name) for row in names for name in row],
+        "marker": {"size": 26, "symbol": "square", "opacity": 0, "color": colors.accent},
+        "selected": invisible,
+        "unselected": invisible,
+        "hovertemplate": "<b>%{text}</b> at τ %{customdata:.3f}<br><i>click to set</i>"
+        "<extra></extra>",
+    }
+
+
+def _at(strip: Strip, tau: float) -> str:
+    return next((p.model for p in reversed(strip.parts) if p.start <= tau), strip.parts[0].model)
+
+
+def _line(tau: float, colors: Palette) -> dict[str, Any]:
+    return {
+        "type": "line", "x0": tau, "x1": tau, "y0": -0.02, "y1": 1.02, "yref": "paper",
+        "line": {"color": colors.ink, "width": 2.5},
+    }  # fmt: skip
+
+
+def _flag(tau: float, top: float, colors: Palette) -> dict[str, Any]:
+    anchor = "left" if tau < 0.06 * top else "right" if tau > 0.94 * top else "center"
+    return {
+        "x": tau, "y": 1.02, "yref": "paper", "yanchor": "bottom", "xanchor": anchor,
+        "showarrow": False, "text": f"<b>τ {tau:.4g}</b>",
+        "font": {"color": colors.ink, "size": 13},
+    }  # fmt: skip
+
+
+def _labels(strips: Sequence[Strip], top: float, colors: Palette) -> list[dict[str, Any]]:
+    """Model names inside the parts that are wide enough."""
+    notes = []
+    for row, strip in enumerate(strips):
+        for part in strip.parts:
+            end = min(part.end, top)
+            room = (end - part.start) / top * _WIDTH
+            if room > len(part.model) * _LETTER + 10:
+                notes.append(
+                    {
+                        "x": (part.start + end) / 2, "y": row, "showarrow": False,
+                        "text": f"<b>{plain(part.model)}</b>",
+                        "font": {"color": colors.surface, "size": 13},
+                    }
+                )  # fmt: skip
+    return notes

@@ -1,0 +1,296 @@
+"""Playing a conversation through the router: which model each turn gets, why, and what it costs.
+
+The router and its session store are the real ones; only time stands still. Token counts are
+estimates, so costs are as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from hydra_core.errors import RoutingError
+from hydra_core.predictor.onnx_predictor import Prediction
+from hydra_core.routing.decision import Cause, Decision, Query
+from hydra_core.routing.economics import TurnCost, TurnTokens, conversation_cost
+from hydra_core.routing.messages import Conversation, Turn
+from hydra_core.routing.router import Router, Scorer
+from hydra_core.routing.sessions import MemorySessions
+from hydra_core.types import Catalog, ModelSpec, StickyMode
+
+__all__ = [
+    "COMPACTED_SHARE",
+    "IMAGE_TOKENS",
+    "Event",
+    "Memo",
+    "Options",
+    "Simulation",
+    "TurnOutcome",
+    "play",
+]
+
+#: Tokens counted for one image; providers bill some hundreds to about 1,500.
+IMAGE_TOKENS: Final = 1_000
+#: A compaction leaves this share of the history's tokens.
+COMPACTED_SHARE: Final = 0.2
+_NAME: Final = "played"
+
+
+class Event(StrEnum):
+    """What happened to the model on one turn."""
+
+    FIRST = "first"
+    KEPT = "kept"
+    SAME = "same"
+    CHANGED = "changed"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a conversation is played.
+
+    Attributes:
+        mode: Stickiness.
+        images: Numbers of the turns that get an image besides those of the conversation.
+        compacted: Numbers of the turns before which the history is compacted.
+        health: Model id -> health in [0, 1], from turn `health_from` on.
+        answer_tokens: Tokens of an answer that the conversation does not contain.
+    """
+
+    mode: StickyMode = StickyMode.PER_SESSION
+    images: frozenset[int] = frozenset()
+    compacted: frozenset[int] = frozenset()
+    health: Mapping[str, float] = field(default_factory=dict)
+    health_from: int = 1
+    answer_tokens: int = 400
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TurnOutcome:
+    """One turn as it was played.
+
+    Attributes:
+        number: From 1.
+        model: None when no model could serve it; `why` then says so.
+        has_image: Whether an image is in what the model must read.
+        cost: None when the turn was refused.
+    """
+
+    number: int
+    model: str | None
+    event: Event
+    why: str
+    tokens: TurnTokens
+    has_image: bool
+    compacted: bool
+    decision: Decision | None
+    cost: TurnCost | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Simulation:
+    """A conversation played in one mode."""
+
+    mode: StickyMode
+    turns: tuple[TurnOutcome, ...]
+
+    @property
+    def cost_usd(self) -> float:
+        """What all served turns cost."""
+        return sum(turn.cost.cost_usd for turn in self.turns if turn.cost)
+
+    @property
+    def switches(self) -> int:
+        """How often a turn is served by another model than the turn before."""
+        served = [turn.model for turn in self.turns if turn.model]
+        return sum(a != b for a, b in zip(served, served[1:], strict=False))
+
+    @property
+    def cached_tokens(self) -> int:
+        """History tokens billed at the cached price."""
+        return sum(turn.tokens.history for turn in self.turns if turn.cost and turn.cost.cached)
+
+    @property
+    def input_tokens(self) -> int:
+        """Tokens that served turns took in."""
+        return sum(t.tokens.history + t.tokens.message for t in self.turns if t.cost)
+
+    @property
+    def lost_usd(self) -> float:
+        """What switches cost: the difference that a warm cache would have made after them."""
+        pairs = zip(self.turns, self.turns[1:], strict=False)
+        return sum(
+            now.cost.lost_usd
+            for before, now in pairs
+            if now.cost and before.model != now.model and not now.compacted
+        )
+
+
+class Memo:
+    """A predictor that scores each (message, turn) once, so that every mode sees the same.
+
+    Args:
+        predictor: What scores.
+        conversation: Scored whole at once.
+    """
+
+    def __init__(self, predictor: Scorer, conversation: Conversation) -> None:
+        self._predictor = predictor
+        self._known: dict[tuple[str, int], Prediction] = {}
+        for number, turn in enumerate(conversation.turns, 1):
+            self.predict([turn.text], [number])
+
+    def predict(self, texts: list[str], turns: list[int] | None = None) -> Prediction:
+        """As `Predictor.predict`."""
+        numbers = turns or [1] * len(texts)
+        rows = [self._one(pair) for pair in zip(texts, numbers, strict=True)]
+        return Prediction(
+            np.concatenate([row.requirements for row in rows]),
+            np.concatenate([row.tokens for row in rows]),
+            np.concatenate([row.truncated for row in rows]),
+        )
+
+    def _one(self, pair: tuple[str, int]) -> Prediction:
+        if pair not in self._known:
+            self._known[pair] = self._predictor.predict([pair[0]], [pair[1]])
+        return self._known[pair]
+
+
+def play(
+    catalog: Catalog,
+    predictor: Scorer,
+    conversation: Conversation,
+    options: Options,
+    count: Callable[[str], int],
+    *,
+    today: Callable[[], date] = date.today,
+    realised_cost: Mapping[str, float] | None = None,
+) -> Simulation:
+    """Route every turn of a conversation in order.
+
+    Args:
+        predictor: A `Memo`, when several modes are played.
+        count: Tokens of a text, estimated.
+        realised_cost: For a catalog whose cost basis is realised.
+    """
+    sticky = replace(catalog.policy.sticky, mode=options.mode)
+    router = Router(
+        replace(catalog, policy=replace(catalog.policy, sticky=sticky)),
+        predictor,
+        sessions=MemorySessions(clock=lambda: 0.0),
+        realised_cost=realised_cost,
+        today=today,
+    )
+    turns: list[TurnOutcome] = []
+    current: str | None = None
+    for query, tokens in _queries(conversation, options, count):
+        health = options.health if query.turn >= options.health_from else {}
+        turns.append(_played(router, replace(query, current=current), tokens, health))
+        current = turns[-1].model or current
+    return Simulation(options.mode, _priced(catalog, turns))
+
+
+def _queries(
+    conversation: Conversation, options: Options, count: Callable[[str], int]
+) -> Iterator[tuple[Query, TurnTokens]]:
+    """Each turn as the gateway would ask it, with its tokens."""
+    history = count(conversation.opening)
+    prefix: tuple[str, ...] = ()
+    image_seen = False
+    for number, turn in enumerate(conversation.turns, 1):
+        fresh = number in options.compacted and number > 1
+        if fresh:
+            history = round(history * COMPACTED_SHARE)
+            prefix, image_seen = (f"(summary before turn {number})",), False
+        images = turn.images + (number in options.images)
+        image_seen = image_seen or images > 0
+        tokens = _tokens(turn, history, images, options, count)
+        query = Query(
+            turn.text,
+            number,
+            _NAME,
+            prefix,
+            has_image=image_seen,
+            needs_tools=conversation.tools,
+            context_tokens=tokens.history + tokens.message,
+            compacted=fresh,
+        )
+        yield query, tokens
+        history += tokens.message + tokens.answer
+        prefix = (*prefix, turn.text)
+
+
+def _tokens(
+    turn: Turn, history: int, images: int, options: Options, count: Callable[[str], int]
+) -> TurnTokens:
+    message = count(turn.text) + count(turn.results) + images * IMAGE_TOKENS
+    return TurnTokens(history, message, count(turn.answer) or options.answer_tokens)
+
+
+def _played(
+    router: Router, query: Query, tokens: TurnTokens, health: Mapping[str, float]
+) -> TurnOutcome:
+    try:
+        decision = router.route(query, health=health)
+    except RoutingError as error:
+        why = f"Refused with HTTP {error.http_status}: {error}"
+        return _outcome(query, tokens, None, Event.REFUSED, why, None)
+    event, why = _told(decision, query)
+    return _outcome(query, tokens, decision.model, event, why, decision)
+
+
+def _outcome(
+    query: Query,
+    tokens: TurnTokens,
+    model: str | None,
+    event: Event,
+    why: str,
+    decision: Decision | None,
+) -> TurnOutcome:
+    return TurnOutcome(
+        query.turn, model, event, why, tokens, query.has_image, query.compacted, decision
+    )
+
+
+def _told(decision: Decision, query: Query) -> tuple[Event, str]:
+    """What happened to the model, and why in one or two sentences."""
+    reason = next(row.reason for row in decision.candidates() if row.model == decision.model)
+    before = query.current
+    if decision.cause in (Cause.KEPT_BY_SESSION, Cause.KEPT_BELOW_THRESHOLD):
+        return Event.KEPT, reason
+    if before is None:
+        return Event.FIRST, reason
+    event = Event.SAME if before == decision.model else Event.CHANGED
+    if query.compacted:
+        return event, f"The history was compacted, so no cache is lost: routed anew. {reason}"
+    if before in decision.gates:
+        return event, f"{before} cannot serve this turn: {_lower(decision.gates[before])} {reason}"
+    health = dict(zip(decision.pool.ids, decision.health.tolist(), strict=True)).get(before, 0.0)
+    if health < decision.health_floor:
+        floor = decision.health_floor
+        return event, f"{before} has health {health:.2f}, below the floor {floor:.2f}. {reason}"
+    return event, f"Routed anew. {reason}"
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _priced(catalog: Catalog, turns: list[TurnOutcome]) -> tuple[TurnOutcome, ...]:
+    models: dict[str, ModelSpec] = {model.id: model for model in catalog.models}
+    served = [turn for turn in turns if turn.model is not None]
+    costs = iter(
+        conversation_cost(
+            models,
+            [str(turn.model) for turn in served],
+            [turn.tokens for turn in served],
+            [turn.compacted for turn in served],
+        )
+    )
+    return tuple(turn if turn.model is None else replace(turn, cost=next(costs)) for turn in turns)

@@ -1,0 +1,127 @@
+"""A decision in words: which model for every tau, and the nearest change that decides otherwise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hydra_core.routing.decision import Cause, Decision
+from hydra_core.routing.flips import Flip, StripPart, nearest_flips, tau_strip
+from hydra_core.types import Catalog, CostBasis, Pool
+
+__all__ = ["CAUSES", "WEIGHT_RANGE", "FlipText", "contenders", "flip_text", "flips", "strip"]
+
+#: A cause in a few plain words.
+CAUSES = {
+    Cause.CHEAPEST_ELIGIBLE: "Cheapest model within τ",
+    Cause.FAIL_OPEN: "No model is within τ: the one that falls short least",
+    Cause.GATEWAY_FALLBACK: "Fallback: the models within τ are not healthy",
+    Cause.KEPT_BY_SESSION: "Kept by the conversation",
+    Cause.KEPT_BELOW_THRESHOLD: "Kept: the message asks for little",
+}
+#: Weights that the console lets an operator set.
+WEIGHT_RANGE = (0.05, 10.0)
+#: A shown value may go this share of the change beyond the true boundary, to be short.
+_OVERSHOOT = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class FlipText:
+    """One flip for people: what changes, from where to where, and the model chosen then."""
+
+    subject: str
+    before: str
+    after: str
+    model: str
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.before} -> {self.after} chooses {self.model}"
+
+
+def contenders(decision: Decision) -> Pool:
+    """The models that could be chosen: past the gates and healthy (the healthiest if none is)."""
+    pool = decision.pool
+    rows = [i for i, name in enumerate(pool.ids) if name not in decision.gates]
+    alive = [i for i in rows if decision.health[i] >= decision.health_floor]
+    if not alive:
+        most = max(decision.health[i] for i in rows)
+        alive = [i for i in rows if decision.health[i] >= most]
+    return Pool(
+        ids=tuple(pool.ids[i] for i in alive),
+        capabilities=pool.capabilities[alive],
+        cost=pool.cost[alive],
+        weights=pool.weights,
+    )
+
+
+def strip(decision: Decision) -> tuple[StripPart, ...]:
+    """Which model for every tau, ascending; empty when the session kept the model unscored."""
+    return tau_strip(decision.requirements, contenders(decision)) if decision.scored else ()
+
+
+def flips(decision: Decision, catalog: Catalog) -> tuple[FlipText, ...]:
+    """The nearest flip of each kind in words, as far as an operator could make it.
+
+    Empty when nothing was scored.
+
+    Args:
+        catalog: The catalog with the weights that the decision was made with.
+    """
+    if not decision.scored:
+        return ()
+    found = nearest_flips(
+        decision.requirements,
+        contenders(decision),
+        np.asarray(catalog.policy.weights, dtype=np.float64),
+        catalog.bands,
+        decision.tau,
+    )
+    basis = catalog.policy.cost_basis
+    return tuple(flip_text(flip, decision.dimensions, basis) for flip in found if _settable(flip))
+
+
+def _settable(flip: Flip) -> bool:
+    """Whether an operator could set it: a weight of 274 or of 0 is no advice."""
+    return flip.what != "weight" or WEIGHT_RANGE[0] <= flip.after <= WEIGHT_RANGE[1]
+
+
+def flip_text(flip: Flip, dimensions: Sequence[str], basis: CostBasis) -> FlipText:
+    """A flip in words; the value shown flips as well, and is as short as it can be."""
+    before, after = _shown(flip)
+    if flip.what == "tau":
+        return FlipText("τ", before, after, flip.model)
+    if flip.what == "weight":
+        return FlipText(f"Weight of {_word(dimensions[int(flip.name)])}", before, after, flip.model)
+    if flip.what == "capability":
+        model, column = flip.name.split("\t")
+        subject = f"{_word(dimensions[int(column)]).capitalize()} capability of {model}"
+        return FlipText(subject, before, after, flip.model)
+    listed = basis is CostBasis.LIST_PRICE
+    subject = f"Blended price of {flip.name}" if listed else f"Realised cost of {flip.name}"
+    unit = " per Mtok" if listed else " per query"
+    return FlipText(subject, f"${before}", f"${after}{unit}", flip.model)
+
+
+def _shown(flip: Flip) -> tuple[str, str]:
+    """Both values; `after` is rounded away from `before`, so that what is shown flips too."""
+    least = 3 if abs(flip.change) < 0.1 else 2
+    for digits in range(least, 9):
+        scale = 10.0**digits
+        up = flip.after > flip.before
+        rounded = (math.ceil if up else math.floor)(flip.after * scale) / scale
+        least_step = _OVERSHOOT * min(abs(flip.change), abs(flip.after))
+        if abs(rounded - flip.after) <= least_step and rounded >= 0:
+            return _number(flip.before, digits), f"{rounded:.{digits}f}"
+    return _number(flip.before, 9), f"{flip.after:.9f}"
+
+
+def _number(value: float, digits: int) -> str:
+    short = f"{value:.2f}"
+    return short if float(short) == value else f"{value:.{digits}f}"
+
+
+def _word(dimension: str) -> str:
+    return dimension.replace("_", " ")

@@ -1,0 +1,221 @@
+"""Conversations in the OpenAI messages form: read, checked and bounded; nothing is fetched."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from hydra_core.errors import Problem, ProblemsError
+
+__all__ = ["MAX_BYTES", "MAX_MESSAGES", "Conversation", "Turn", "parse_messages", "read_messages"]
+
+MAX_BYTES: Final = 5_000_000
+MAX_MESSAGES: Final = 1_000
+_MAX_PROBLEMS: Final = 20
+_ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
+_IMAGES: Final = ("image_url", "input_image", "image")
+_TEXTS: Final = ("text", "input_text", "output_text", "refusal")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One user turn and what followed it.
+
+    Attributes:
+        text: The user message; messages right after each other are joined.
+        images: Images attached to it.
+        answer: What the assistant wrote in reply, arguments of tool calls included.
+        results: What tools gave back during the reply.
+    """
+
+    text: str
+    images: int = 0
+    answer: str = ""
+    results: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A conversation as routing sees it.
+
+    Attributes:
+        opening: What stands before the first user message (the system prompt).
+        turns: At least one.
+        tools: Whether tools were declared or used.
+    """
+
+    opening: str
+    turns: tuple[Turn, ...]
+    tools: bool = False
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A turn being read."""
+
+    text: list[str] = field(default_factory=list)
+    images: int = 0
+    answer: list[str] = field(default_factory=list)
+    results: list[str] = field(default_factory=list)
+
+    def turn(self) -> Turn:
+        return Turn(
+            "\n\n".join(self.text), self.images, "\n".join(self.answer), "\n".join(self.results)
+        )
+
+
+def parse_messages(raw: str | bytes, source: str = "conversation") -> Conversation:
+    """Read JSON text: a list of messages, or an object with `messages` (and maybe `tools`).
+
+    Raises:
+        ProblemsError: Too large, not JSON, or not messages; lists every problem found.
+    """
+    size = len(raw)
+    if size > MAX_BYTES:
+        message = f"has {size:,} characters, at most {MAX_BYTES:,} are read"
+        raise _refused(source, "", message, "cut the conversation, or leave images out")
+    try:
+        text = raw.decode("utf-8-sig") if isinstance(raw, bytes) else raw.removeprefix("\ufeff")
+        value = json.loads(text)
+    except UnicodeDecodeError as error:
+        raise _refused(source, f"byte {error.start}", "is not UTF-8 text", "") from error
+    except RecursionError as error:
+        raise _refused(source, "", "is nested too deeply", "") from error
+    except ValueError as error:
+        where = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        what = error.msg if isinstance(error, json.JSONDecodeError) else str(error)[:120]
+        remedy = 'paste JSON such as [{"role": "user", "content": "..."}]'
+        raise _refused(source, where, f"is not JSON: {what}", remedy) from error
+    return read_messages(value, source)
+
+
+def read_messages(value: object, source: str = "conversation") -> Conversation:
+    """Read a decoded list of messages, or an object that holds one.
+
+    Raises:
+        ProblemsError: Lists every problem found, the first 20 at most.
+    """
+    tools = isinstance(value, Mapping) and bool(value.get("tools") or value.get("functions"))
+    listed = value.get("messages") if isinstance(value, Mapping) else value
+    if not isinstance(listed, list):
+        remedy = 'give a list of messages, or an object with "messages"'
+        raise _refused(source, "", f"holds {_kind(listed)} where messages belong", remedy)
+    if len(listed) > MAX_MESSAGES:
+        message = f"has {len(listed):,} messages, at most {MAX_MESSAGES:,} are played"
+        raise _refused(source, "messages", message, "cut the conversation")
+    problems: list[Problem] = []
+    conversation = _assemble(listed, tools, problems)
+    if not problems and not conversation.turns:
+        problems.append(Problem("messages", "has no user message", "add one with role user"))
+    if problems:
+        raise ProblemsError(source, problems[:_MAX_PROBLEMS])
+    return conversation
+
+
+def _assemble(listed: Sequence[object], tools: bool, problems: list[Problem]) -> Conversation:
+    opening: list[str] = []
+    drafts: list[_Draft] = []
+    last_role = ""
+    for number, message in enumerate(listed):
+        place = f"messages[{number}]"
+        role = _role(message, place, problems)
+        if not role or not isinstance(message, Mapping):
+            continue
+        text, images = _content(message, role, place, problems)
+        used = _calls(message, place, problems)
+        tools = tools or bool(used) or role in ("tool", "function")
+        if role == "user" and (last_role != "user" or not drafts):
+            drafts.append(_Draft())
+        _put(role, text, images, used, drafts[-1] if drafts else None, opening)
+        last_role = role
+    return Conversation("\n".join(opening), tuple(draft.turn() for draft in drafts), tools)
+
+
+def _put(
+    role: str, text: str, images: int, used: str, draft: _Draft | None, opening: list[str]
+) -> None:
+    """Add a message's parts to the turn it belongs to, or to the opening."""
+    parts = [part for part in (text, used) if part]
+    if draft is None or role in ("system", "developer"):
+        opening += parts
+    elif role == "user":
+        draft.text += parts
+        draft.images += images
+    elif role == "assistant":
+        draft.answer += parts
+    else:
+        draft.results += parts
+
+
+def _role(message: object, place: str, problems: list[Problem]) -> str:
+    if not isinstance(message, Mapping):
+        problems.append(Problem(place, f"is {_kind(message)}, not an object with role and content"))
+        return ""
+    role = message.get("role")
+    if not isinstance(role, str) or role not in _ROLES:
+        found = f"must be one of {', '.join(_ROLES)}, got {_brief(role)}"
+        problems.append(Problem(f"{place}: role", found))
+        return ""
+    return role
+
+
+def _content(
+    message: Mapping[str, Any], role: str, place: str, problems: list[Problem]
+) -> tuple[str, int]:
+    """Text and number of images of one message."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return content, 0
+    if content is None and role == "assistant":
+        return "", 0
+    if not isinstance(content, list):
+        found = f"must be text or a list of parts, got {_kind(content)}"
+        problems.append(Problem(f"{place}: content", found))
+        return "", 0
+    texts, images = [], 0
+    for number, part in enumerate(content):
+        kind = part.get("type") if isinstance(part, Mapping) else None
+        if isinstance(part, Mapping) and kind in _IMAGES:
+            images += 1
+        elif isinstance(part, Mapping) and kind in _TEXTS and isinstance(_text_of(part), str):
+            texts.append(_text_of(part))
+        else:
+            found = f"must be a part of type text or image_url, got {_brief(kind)}"
+            problems.append(Problem(f"{place}: content[{number}]", found))
+    return "\n".join(texts), images
+
+
+def _text_of(part: Mapping[str, Any]) -> Any:  # noqa: ANN401 (decoded JSON)
+    return part.get("text", part.get("refusal"))
+
+
+def _calls(message: Mapping[str, Any], place: str, problems: list[Problem]) -> str:
+    """The arguments of a message's tool calls as text: the model wrote them, so they are billed."""
+    calls = message.get("tool_calls")
+    if calls is None:
+        return ""
+    if not isinstance(calls, list):
+        problems.append(Problem(f"{place}: tool_calls", f"must be a list, got {_kind(calls)}"))
+        return ""
+    told = []
+    for call in calls:
+        function = call.get("function") if isinstance(call, Mapping) else None
+        if isinstance(function, Mapping):
+            told.append(f"{function.get('name', '')} {function.get('arguments', '')}")
+    return "\n".join(told)
+
+
+def _kind(value: object) -> str:
+    names = {type(None): "nothing", dict: "an object", list: "a list", str: "a text"}
+    return names.get(type(value), "a number" if isinstance(value, int | float) else "something")
+
+
+def _brief(value: object) -> str:
+    shown = ascii(value)
+    return shown if len(shown) <= 40 else f"{shown[:37]}..."
+
+
+def _refused(source: str, place: str, message: str, remedy: str) -> ProblemsError:
+    return ProblemsError(source, [Problem(place, message, remedy)])
