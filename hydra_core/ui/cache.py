@@ -15,6 +15,7 @@ from hydra_core.evaluation.evalset import EvalSet, EvalSetInfo, list_evalsets, l
 from hydra_core.evaluation.scoring import load_scores
 from hydra_core.predictor.bundle import Bundle, load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor
+from hydra_core.predictor.tokens import TokenCounter
 from hydra_core.types import Catalog
 from hydra_core.ui import bench as benches
 from hydra_core.ui.bench import Bench
@@ -31,6 +32,7 @@ __all__ = [
     "evalsets",
     "jobs",
     "predictor",
+    "token_counter",
     "workspace",
 ]
 
@@ -139,6 +141,16 @@ def predictor() -> Predictor:
         BundleError: The bundle is missing or damaged.
     """
     return Predictor(bundle())
+
+
+@st.cache_resource(show_spinner=False)
+def token_counter() -> TokenCounter:
+    """Counts tokens with the shipped predictor's tokenizer.
+
+    Raises:
+        BundleError: The bundle is missing or damaged.
+    """
+    return TokenCounter(bundle())
 
 
 @st.cache_resource(show_spinner=False)
