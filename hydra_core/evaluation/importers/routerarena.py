@@ -3,8 +3,8 @@
 A line holds global_index, question, llm_selected, token_usage and evaluation_result with score and
 inference_cost (USD); upstream writes evaluation_result as an object or as the text of a Python
 dict, and both are read (literals only, nothing is executed). Scores are used as they are: most are
-0 or 1, METEOR scores lie between; one below 0 (METEOR has such) counts as 0. A missing or zero cost is estimated from the price card and the
-recorded tokens.
+0 or 1, METEOR scores lie between, and one below 0 (METEOR has such) counts as 0. A missing or zero
+cost is estimated from the price card and the recorded tokens.
 """
 
 from __future__ import annotations
