@@ -1,0 +1,36 @@
+"""The workspace store: revisions, drafts, operating points, notes, audit trail, and roles."""
+
+from hydra_core.store.database import workspace_folder
+from hydra_core.store.merge import Conflict, MergeResult, three_way
+from hydra_core.store.records import (
+    AuditEntry,
+    Draft,
+    NewerRevisionError,
+    Note,
+    OperatingPoint,
+    Revision,
+)
+from hydra_core.store.roles import Action, Actor, Role, Roles, load_roles, require, roles_path
+from hydra_core.store.store import Store, open_store
+
+__all__ = [
+    "Action",
+    "Actor",
+    "AuditEntry",
+    "Conflict",
+    "Draft",
+    "MergeResult",
+    "NewerRevisionError",
+    "Note",
+    "OperatingPoint",
+    "Revision",
+    "Role",
+    "Roles",
+    "Store",
+    "load_roles",
+    "open_store",
+    "require",
+    "roles_path",
+    "three_way",
+    "workspace_folder",
+]

@@ -1,0 +1,209 @@
+"""Opens the store's database: SQLite in the workspace, or PostgreSQL; migrates it; transactions.
+
+SQLite runs in WAL mode, so that readers never wait for a writer, with `synchronous=FULL`: in WAL
+mode NORMAL already survives a killed process, but after a power cut it may lose the last commits,
+and a publish that was acknowledged must be there. One more fsync per save is a price worth paying
+for something done by hand. Every transaction that writes begins with BEGIN IMMEDIATE, so that two
+writers queue (up to 30 s) instead of failing half-way.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+
+from hydra_core.errors import StoreError
+
+__all__ = ["HEAD", "Database", "database_url", "open_database", "workspace_folder"]
+
+#: The newest migration; a test holds it to the files in `migrations/versions`.
+HEAD: Final = "0001"
+_WAIT_S: Final = 30
+#: Any number, the same in every process: whoever holds it migrates.
+_MIGRATION_LOCK: Final = 7_395_264_118
+
+
+def workspace_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """HYDRA_WORKSPACE, or `workspace` in the current folder."""
+    return Path(environ.get("HYDRA_WORKSPACE") or "workspace").absolute()
+
+
+def database_url(workspace: Path, environ: Mapping[str, str] = os.environ) -> sa.URL:
+    """HYDRA_DATABASE_URL where it is set, else the SQLite file of the workspace.
+
+    Raises:
+        StoreError: The URL is not one of PostgreSQL.
+    """
+    given = environ.get("HYDRA_DATABASE_URL", "")
+    if not given:
+        return sa.URL.create("sqlite", database=str(workspace / "hydra.sqlite3"))
+    try:
+        url = sa.make_url(given)
+    except (sa.exc.ArgumentError, ValueError) as error:
+        raise StoreError(
+            "HYDRA_DATABASE_URL is not a database URL; write postgresql://user:password@host/name"
+        ) from error
+    if url.drivername not in ("postgresql", "postgres", "postgresql+psycopg"):
+        raise StoreError(
+            f"HYDRA_DATABASE_URL names {url.drivername!r}; only postgresql:// is served. Leave it "
+            "unset for a SQLite file in the workspace"
+        )
+    return url.set(drivername="postgresql+psycopg")
+
+
+class Database:
+    """A migrated database and its transactions. Safe to share between threads, not over a fork."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+        self.where = _where(engine.url)
+
+    @property
+    def kind(self) -> str:
+        """``sqlite`` or ``postgresql``."""
+        return self._engine.dialect.name
+
+    def close(self) -> None:
+        """Give all connections back."""
+        self._engine.dispose()
+
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """One consistent snapshot.
+
+        Raises:
+            StoreError: The database cannot be reached or read.
+        """
+        try:
+            with self._engine.connect() as connection:
+                if self.kind == "postgresql":
+                    connection = connection.execution_options(isolation_level="REPEATABLE READ")
+                with connection.begin():
+                    yield connection
+        except sa.exc.SQLAlchemyError as error:
+            raise StoreError(f"{self.where} could not be read: {_reason(error)}") from error
+
+    @contextmanager
+    def writing(self) -> Iterator[sa.Connection]:
+        """All of it or nothing: an error inside undoes everything.
+
+        Raises:
+            StoreError: The database cannot be reached or written.
+        """
+        committing = False
+        try:
+            with self._engine.connect() as connection:
+                writer = connection.execution_options(hydra_write=True)
+                with writer.begin() as transaction:
+                    yield writer
+                    committing = True
+                    transaction.commit()
+        except sa.exc.SQLAlchemyError as error:
+            outcome = "nothing was changed"
+            if committing and self.kind != "sqlite":
+                outcome = "the answer to the last step got lost, so look whether it was saved"
+            raise StoreError(
+                f"{self.where} could not be written, {outcome}: {_reason(error)}"
+            ) from error
+
+
+def open_database(url: sa.URL) -> Database:
+    """The database at `url`, made where it is not there yet and brought up to date.
+
+    Raises:
+        StoreError: It cannot be opened, is not a store, or was made by a newer version.
+    """
+    where = _where(url)
+    if url.get_backend_name() == "sqlite":
+        try:
+            Path(url.database or "").parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{where} cannot be made: {error}; set HYDRA_WORKSPACE") from error
+    engine = _engine(url)
+    try:
+        _migrate(engine, where)
+    except sa.exc.SQLAlchemyError as error:
+        engine.dispose()
+        raise StoreError(f"{where} could not be opened: {_reason(error)}") from error
+    except StoreError:
+        engine.dispose()
+        raise
+    return Database(engine)
+
+
+def _engine(url: sa.URL) -> sa.Engine:
+    if url.get_backend_name() != "sqlite":
+        return sa.create_engine(
+            url,
+            pool_pre_ping=True,
+            pool_size=5,
+            max_overflow=20,
+            connect_args={"connect_timeout": 10},
+        )
+    engine = sa.create_engine(url, connect_args={"timeout": _WAIT_S}, pool_size=5, max_overflow=40)
+    sa.event.listen(engine, "connect", _prepare_sqlite)
+    sa.event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _record: object) -> None:  # noqa: ANN401
+    connection.isolation_level = None  # BEGIN is ours: see _begin_sqlite
+    for pragma in ("foreign_keys=ON", "journal_mode=WAL", "synchronous=FULL"):
+        connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    write = connection.get_execution_options().get("hydra_write", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def _migrate(engine: sa.Engine, where: str) -> None:
+    with engine.connect() as connection:
+        if _version(connection, where) == HEAD:
+            return
+    with engine.connect() as connection:
+        writer = connection.execution_options(hydra_write=True)
+        with writer.begin():
+            if engine.dialect.name == "postgresql":
+                writer.execute(sa.select(sa.func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
+            if _version(writer, where) != HEAD:  # another process may have been faster
+                command.upgrade(_config(writer), HEAD)
+
+
+def _version(connection: sa.Connection, where: str) -> str | None:
+    """The migration the database is at, None for an empty one."""
+    found = MigrationContext.configure(connection).get_current_revision()
+    if found is not None and found > HEAD:
+        raise StoreError(
+            f"{where} was written by a newer version of HyDRA (schema {found}, this one knows "
+            f"{HEAD}); update HyDRA or choose another workspace"
+        )
+    return found
+
+
+def _config(connection: sa.Connection) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.attributes["connection"] = connection
+    return config
+
+
+def _where(url: sa.URL) -> str:
+    if url.get_backend_name() == "sqlite":
+        return f"store {url.database}"
+    return f"store {url.host or 'localhost'}/{url.database}"
+
+
+def _reason(error: sa.exc.SQLAlchemyError) -> str:
+    """The driver's own first line, without the statement and its values."""
+    cause = getattr(error, "orig", None) or error
+    lines = str(cause).strip().splitlines()
+    return lines[0] if lines else type(cause).__name__

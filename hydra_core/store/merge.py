@@ -1,0 +1,241 @@
+"""Merges two edits of the same catalog, value by value.
+
+Values are compared by key path, entries of lists by their id, so that two people who edit different
+prices never meet. What only I changed is written into their text; their comments, order and
+spelling of numbers stay. What both changed differently is a conflict: their value stands until
+somebody chooses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from hydra_core.catalog.diff import Change, semantic_diff
+from hydra_core.catalog.document import CatalogDocument, Data
+from hydra_core.catalog.render import Value
+from hydra_core.catalog.schema import parse_catalog
+from hydra_core.errors import CatalogError, Problem
+from hydra_core.store.ordering import reordered
+from hydra_core.store.spelling import spelled
+
+__all__ = ["Choice", "Conflict", "MergeResult", "Path", "three_way"]
+
+Path: TypeAlias = tuple[str, ...]
+Choice: TypeAlias = Literal["mine", "theirs"]
+
+
+class _Absent:
+    """Stands for a value that is not there (None is a value)."""
+
+    def __repr__(self) -> str:
+        return "(absent)"
+
+
+_ABSENT: Final = _Absent()
+_Tree: TypeAlias = "Data | _Absent"
+#: Last step of the path that stands for the order of a list's entries.
+ORDER: Final = "(order)"
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """One value that both changed, differently.
+
+    Attributes:
+        path: Keys and ids that lead to it; ("models", "(order)") is the order of the models.
+        base, mine, theirs: The three values as text.
+    """
+
+    path: Path
+    base: str
+    mine: str
+    theirs: str
+
+    def __str__(self) -> str:
+        where = " ".join(self.path)
+        return f"{where}: was {self.base}; yours {self.mine}; theirs {self.theirs}"
+
+
+@dataclass(frozen=True, slots=True)
+class MergeResult:
+    """The merged text and what could not be decided.
+
+    Attributes:
+        text: Their text with my edits; at conflicts nobody decided, their value.
+        conflicts: Values that both changed, still to be decided.
+        applied: What the merge changes in their text, in words; empty where the merged text is
+            not a valid catalog.
+        problems: Why the merged text is not a valid catalog although both edits were: they do not
+            fit together (one removed a benchmark, the other gave a rate on it).
+    """
+
+    text: str
+    conflicts: tuple[Conflict, ...]
+    applied: tuple[Change, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def clean(self) -> bool:
+        """Whether the text can be published as it is."""
+        return not self.conflicts and not self.problems
+
+
+@dataclass(slots=True)
+class _Merge:
+    """Walks the three trees; `edits` are applied to their document afterwards, in order."""
+
+    choices: Mapping[Path, Choice]
+    spelled: Callable[[Path], Value]
+    conflicts: list[Conflict] = field(default_factory=list)
+    edits: list[Callable[[CatalogDocument], CatalogDocument]] = field(default_factory=list)
+
+    def walk(self, path: Path, base: _Tree, mine: _Tree, theirs: _Tree) -> None:
+        """Decide the value at `path` and below."""
+        if _same(mine, base) or _same(mine, theirs):
+            return
+        ours, others = _keyed(mine), _keyed(theirs)
+        if ours is not None and others is not None:
+            before = _keyed(base) or {}
+            self._each(path, before, ours, others)
+            if isinstance(mine, list):
+                self._order(path, list(before), list(ours), list(others))
+        elif _same(theirs, base) or self._chosen(path, base, mine, theirs):
+            self._take(path, mine)
+
+    def _each(
+        self,
+        path: Path,
+        base: Mapping[str, Data],
+        mine: Mapping[str, Data],
+        theirs: Mapping[str, Data],
+    ) -> None:
+        for key in [*mine, *(key for key in base if key not in mine)]:
+            values = (tree.get(key, _ABSENT) for tree in (base, mine, theirs))
+            self.walk((*path, key), *values)
+
+    def _take(self, path: Path, value: _Tree) -> None:
+        """Write my value into their document."""
+
+        def edit(document: CatalogDocument) -> CatalogDocument:
+            if isinstance(value, _Absent):
+                document.remove(*path)
+            elif isinstance(document.get(*path[:-1]), list) and not _has(document, path):
+                document.append(*path[:-1], self.spelled(path))
+            else:
+                document.set(*path, self.spelled(path))
+            return document
+
+        self.edits.append(edit)
+
+    def _order(self, path: Path, base: list[str], mine: list[str], theirs: list[str]) -> None:
+        """The order of entries that all three have; it breaks ties between equal costs."""
+        shared = [key for key in base if key in mine and key in theirs]
+        orders = [[key for key in keys if key in shared] for keys in (base, mine, theirs)]
+        if orders[1] in (orders[0], orders[2]):
+            return
+        words = [", ".join(keys) for keys in orders]
+        if orders[2] == orders[0] or self._decide((*path, ORDER), *words):
+            self.edits.append(lambda document: reordered(document, path, orders[1]))
+
+    def _chosen(self, path: Path, base: _Tree, mine: _Tree, theirs: _Tree) -> bool:
+        return self._decide(path, *map(_shown, (base, mine, theirs)))
+
+    def _decide(self, path: Path, base: str, mine: str, theirs: str) -> bool:
+        """Whether mine is taken; a conflict where nobody chose."""
+        choice = self.choices.get(path)
+        if choice is None:
+            self.conflicts.append(Conflict(path, base, mine, theirs))
+        return choice == "mine"
+
+
+def three_way(
+    base: str, mine: str, theirs: str, *, choices: Mapping[Path, Choice] | None = None
+) -> MergeResult:
+    """Merge two edits of `base`.
+
+    Args:
+        base: The YAML text that both started from.
+        mine: My valid catalog.
+        theirs: The other valid catalog, usually the newest revision.
+        choices: What to take at conflicts, by path.
+
+    Raises:
+        CatalogError: One of the three is not a valid catalog.
+    """
+    for text, label in ((base, "the common base"), (mine, "your edit"), (theirs, "their edit")):
+        parse_catalog(text, source=label)
+    document = CatalogDocument.parse(theirs, "the merged catalog")
+    trees = CatalogDocument.parse(base).data(), CatalogDocument.parse(mine).data(), document.data()
+    merge = _Merge(choices or {}, lambda path: spelled(mine, path))
+    merge.walk((), *trees)
+    problems: list[Problem] = []
+    for edit in merge.edits:
+        try:
+            document = edit(document)
+        except CatalogError as error:
+            problems.extend(error.problems)
+    return _result(theirs, document.text(), merge.conflicts, problems)
+
+
+def _result(
+    theirs: str, text: str, conflicts: list[Conflict], problems: list[Problem]
+) -> MergeResult:
+    applied: tuple[Change, ...] = ()
+    try:
+        applied = semantic_diff(parse_catalog(theirs), parse_catalog(text, "the merged catalog"))
+    except CatalogError as error:
+        problems = [*problems, *error.problems]
+    return MergeResult(text, tuple(conflicts), applied, tuple(problems))
+
+
+def _has(document: CatalogDocument, path: Path) -> bool:
+    try:
+        document.get(*path)
+    except CatalogError:
+        return False
+    return True
+
+
+def _keyed(tree: _Tree) -> dict[str, Data] | None:
+    """A mapping, or a list whose entries all have an id, by key; None for a single value."""
+    if isinstance(tree, dict):
+        return tree
+    if not isinstance(tree, list) or not tree:
+        return None
+    return dict(pairs) if len(pairs := list(_identified(tree))) == len(tree) else None
+
+
+def _identified(items: list[Data]) -> Iterator[tuple[str, Data]]:
+    for item in items:
+        name = item.get("id") if isinstance(item, dict) else None
+        if isinstance(name, str):
+            yield name, item
+
+
+def _same(one: _Tree, other: _Tree) -> bool:
+    """Equal in meaning: the order of keys is not, and 1 is 1.0, but true is not 1."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return one == other
+
+
+def _shown(tree: _Tree) -> str:
+    match tree:
+        case _Absent():
+            return "(not there)"
+        case None:
+            return "(empty)"
+        case bool():
+            return "true" if tree else "false"
+        case dict():
+            return f"an entry with {', '.join(list(tree)[:6])}"
+        case list():
+            return f"[{', '.join(map(_shown, tree))}]"[:200]
+    text = f"{tree:g}" if isinstance(tree, float) and float(f"{tree:g}") == tree else str(tree)
+    return text if len(text) <= 80 else f"{text[:77]}..."

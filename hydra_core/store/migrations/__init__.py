@@ -1,0 +1,1 @@
+"""Alembic migrations of the workspace store, run when it is opened."""

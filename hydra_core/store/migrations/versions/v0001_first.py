@@ -1,0 +1,120 @@
+"""Revisions, drafts, operating points, notes and the audit trail."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0001"
+down_revision = None
+branch_labels = None
+depends_on = None
+
+# Frozen copies: a migration must not follow later edits of the table module.
+_NAME = sa.String(200)
+_DIGEST = sa.String(128)
+_TIME = sa.DateTime(timezone=True)
+
+
+def upgrade() -> None:
+    """Make the tables."""
+    op.create_table(
+        "catalogs",
+        sa.Column("name", _NAME, nullable=False),
+        sa.Column("head", sa.Integer, nullable=False),
+        sa.PrimaryKeyConstraint("name", name="pk_catalogs"),
+    )
+    _revisions()
+    op.create_table(
+        "drafts",
+        sa.Column("catalog", _NAME, nullable=False),
+        sa.Column("author", _NAME, nullable=False),
+        sa.Column("base_revision", sa.Integer, nullable=False),
+        sa.Column("texts", sa.JSON, nullable=False),
+        sa.Column("position", sa.Integer, nullable=False),
+        sa.Column("version", sa.Integer, nullable=False),
+        sa.Column("updated_at", _TIME, nullable=False),
+        sa.PrimaryKeyConstraint("catalog", "author", name="pk_drafts"),
+    )
+    _operating_points()
+    _notes()
+    _audit()
+
+
+def _revisions() -> None:
+    op.create_table(
+        "revisions",
+        sa.Column("catalog", _NAME, nullable=False),
+        sa.Column("number", sa.Integer, nullable=False, autoincrement=False),
+        sa.Column("yaml", sa.Text, nullable=False),
+        sa.Column("digest", _DIGEST, nullable=False),
+        sa.Column("parent", sa.Integer),
+        sa.Column("restores", sa.Integer),
+        sa.Column("author", _NAME, nullable=False),
+        sa.Column("note", sa.Text, nullable=False),
+        sa.Column("created_at", _TIME, nullable=False),
+        sa.Column("metrics", sa.JSON, nullable=False),
+        sa.Column("bundle_fingerprint", _DIGEST, nullable=False),
+        sa.PrimaryKeyConstraint("catalog", "number", name="pk_revisions"),
+        sa.ForeignKeyConstraint(["catalog"], ["catalogs.name"], name="fk_revisions_catalog"),
+        sa.ForeignKeyConstraint(
+            ["catalog", "parent"],
+            ["revisions.catalog", "revisions.number"],
+            name="fk_revisions_parent",
+        ),
+        sa.CheckConstraint("number >= 1", name="ck_revisions_number"),
+    )
+
+
+def _operating_points() -> None:
+    op.create_table(
+        "operating_points",
+        sa.Column("catalog", _NAME, nullable=False),
+        sa.Column("name", _NAME, nullable=False),
+        sa.Column("revision", sa.Integer, nullable=False),
+        sa.Column("evalset_digest", _DIGEST, nullable=False),
+        sa.Column("tau", sa.Double, nullable=False),
+        sa.Column("weights", sa.JSON, nullable=False),
+        sa.Column("metrics", sa.JSON, nullable=False),
+        sa.Column("author", _NAME, nullable=False),
+        sa.Column("created_at", _TIME, nullable=False),
+        sa.PrimaryKeyConstraint("catalog", "name", name="pk_operating_points"),
+        sa.ForeignKeyConstraint(
+            ["catalog", "revision"],
+            ["revisions.catalog", "revisions.number"],
+            name="fk_operating_points_revision",
+        ),
+    )
+
+
+def _notes() -> None:
+    op.create_table(
+        "notes",
+        sa.Column("id", sa.Integer, nullable=False),
+        sa.Column("evalset_digest", _DIGEST, nullable=False),
+        sa.Column("query_id", sa.String(500), nullable=False),
+        sa.Column("text", sa.Text, nullable=False),
+        sa.Column("author", _NAME, nullable=False),
+        sa.Column("created_at", _TIME, nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_notes"),
+    )
+    op.create_index("ix_notes_evalset_digest_query_id", "notes", ["evalset_digest", "query_id"])
+
+
+def _audit() -> None:
+    op.create_table(
+        "audit",
+        sa.Column("id", sa.Integer, nullable=False),
+        sa.Column("at", _TIME, nullable=False),
+        sa.Column("actor", _NAME, nullable=False),
+        sa.Column("role", sa.String(20), nullable=False),
+        sa.Column("action", sa.String(60), nullable=False),
+        sa.Column("subject", sa.String(800), nullable=False),
+        sa.Column("catalog", _NAME),
+        sa.Column("revision", sa.Integer),
+        sa.Column("from_revision", sa.Integer),
+        sa.Column("reason", sa.Text, nullable=False),
+        sa.Column("metrics", sa.JSON, nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_audit"),
+    )
+    op.create_index("ix_audit_catalog_id", "audit", ["catalog", "id"])

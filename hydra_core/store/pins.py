@@ -1,0 +1,168 @@
+"""Pinned operating points, and notes on single queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from hydra_core.errors import ConflictError, StoreError
+from hydra_core.store import tables
+from hydra_core.store.checks import checked_line, checked_metrics, checked_text, finite
+from hydra_core.store.desk import Desk
+from hydra_core.store.records import Note, OperatingPoint
+from hydra_core.store.roles import Action, Actor, require
+
+__all__ = ["Notes", "OperatingPoints"]
+
+
+class OperatingPoints:
+    """Policies that somebody chose and named."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def all(self, catalog: str) -> tuple[OperatingPoint, ...]:
+        """The points of a catalog, newest first."""
+        table = tables.operating_points
+        query = sa.select(table).where(table.c.catalog == catalog)
+        with self._desk.database.reading() as connection:
+            rows = connection.execute(query.order_by(table.c.created_at.desc(), table.c.name))
+            return tuple(_point(row) for row in rows)
+
+    def pin(
+        self,
+        catalog: str,
+        name: str,
+        *,
+        actor: Actor,
+        revision: int,
+        evalset_digest: str,
+        tau: float,
+        weights: Sequence[float],
+        metrics: Mapping[str, Any] | None = None,
+    ) -> OperatingPoint:
+        """Keep tau and stored weights under a name.
+
+        Raises:
+            AccessError: The actor may not pin.
+            ConflictError: The name is taken.
+            StoreError: No such revision, or a number is out of range.
+        """
+        require(actor, Action.PIN)
+        point = OperatingPoint(
+            catalog=catalog,
+            name=checked_line(name, "the operating point's name"),
+            revision=revision,
+            evalset_digest=checked_line(evalset_digest, "the eval set's digest", 128),
+            tau=finite([tau], "tau", above_zero=False)[0],
+            weights=finite(weights, "a weight", above_zero=True),
+            metrics=checked_metrics(metrics),
+            author=actor.name,
+            created_at=self._desk.clock(),
+        )
+        with self._desk.database.writing() as connection:
+            self._insert(connection, point)
+            self._desk.record(
+                connection,
+                actor,
+                Action.PIN,
+                f"operating point {point.name}",
+                catalog=catalog,
+                revision=revision,
+                metrics=point.metrics,
+            )
+        return point
+
+    def remove(self, point: OperatingPoint, *, actor: Actor) -> None:
+        """Forget a point; another person's takes a publisher.
+
+        Raises:
+            AccessError: The actor may not.
+            StoreError: It is gone already.
+        """
+        require(actor, Action.PIN if point.author == actor.name else Action.MODERATE)
+        table = tables.operating_points
+        mine = sa.and_(table.c.catalog == point.catalog, table.c.name == point.name)
+        with self._desk.database.writing() as connection:
+            if connection.execute(table.delete().where(mine)).rowcount != 1:
+                raise StoreError(f"the operating point {point.name!r} is gone already")
+            subject = f"operating point {point.name} removed"
+            self._desk.record(connection, actor, Action.PIN, subject, catalog=point.catalog)
+
+    @staticmethod
+    def _insert(connection: sa.Connection, point: OperatingPoint) -> None:
+        table, published = tables.operating_points, tables.revisions
+        same = sa.and_(published.c.catalog == point.catalog, published.c.number == point.revision)
+        if connection.execute(sa.select(published.c.number).where(same)).first() is None:
+            raise StoreError(
+                f"{point.catalog}: there is no revision {point.revision}; publish first"
+            )
+        values = {name: getattr(point, name) for name in table.c.keys()}  # noqa: SIM118
+        try:
+            connection.execute(table.insert().values({**values, "weights": list(point.weights)}))
+        except sa.exc.IntegrityError as error:
+            raise ConflictError(
+                f"{point.catalog}: an operating point {point.name!r} exists; choose another name "
+                "or remove it first"
+            ) from error
+
+
+class Notes:
+    """What people wrote about single queries."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def all(self, evalset_digest: str, query_id: str | None = None) -> tuple[Note, ...]:
+        """The notes on an eval set or on one of its queries, oldest first."""
+        table = tables.notes
+        query = sa.select(table).where(table.c.evalset_digest == evalset_digest)
+        if query_id is not None:
+            query = query.where(table.c.query_id == query_id)
+        with self._desk.database.reading() as connection:
+            rows = connection.execute(query.order_by(table.c.id))
+            return tuple(Note(**row._mapping) for row in rows)
+
+    def add(self, evalset_digest: str, query_id: str, text: str, *, actor: Actor) -> Note:
+        """Write a note.
+
+        Raises:
+            AccessError: The actor may not.
+            StoreError: It is empty or too long.
+        """
+        require(actor, Action.NOTE)
+        values: dict[str, Any] = {
+            "evalset_digest": checked_line(evalset_digest, "the eval set's digest", 128),
+            "query_id": checked_line(query_id, "the query's id", 500),
+            "text": checked_text(text, "the note", required=True),
+            "author": actor.name,
+            "created_at": self._desk.clock(),
+        }
+        with self._desk.database.writing() as connection:
+            made = connection.execute(tables.notes.insert().values(values))
+            self._desk.record(connection, actor, Action.NOTE, f"note on {values['query_id']}")
+            key = made.inserted_primary_key
+        assert key is not None
+        return Note(id=int(key[0]), **values)
+
+    def remove(self, note: Note, *, actor: Actor) -> None:
+        """Delete a note; another person's takes a publisher.
+
+        Raises:
+            AccessError: The actor may not.
+            StoreError: It is gone already.
+        """
+        require(actor, Action.NOTE if note.author == actor.name else Action.MODERATE)
+        with self._desk.database.writing() as connection:
+            gone = connection.execute(tables.notes.delete().where(tables.notes.c.id == note.id))
+            if gone.rowcount != 1:
+                raise StoreError("the note is gone already")
+            subject = f"note on {note.query_id} removed"
+            self._desk.record(connection, actor, Action.NOTE, subject)
+
+
+def _point(row: sa.Row[Any]) -> OperatingPoint:
+    values = dict(row._mapping)
+    return OperatingPoint(**{**values, "weights": tuple(values["weights"])})

@@ -1,0 +1,145 @@
+"""What the store keeps, as frozen values, and the error that names who was first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from hydra_core.errors import ConflictError
+
+__all__ = [
+    "AuditEntry",
+    "Draft",
+    "NewerRevisionError",
+    "Note",
+    "OperatingPoint",
+    "Revision",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One published state of a catalog; never changed afterwards.
+
+    Attributes:
+        catalog: The store's name for the catalog (not the `name` inside the YAML, which an
+            operator may edit).
+        number: 1, 2, 3, ... without a gap.
+        digest: SHA-256 (hex) of `yaml`.
+        parent: The revision it was edited from, None for the first.
+        restores: The earlier revision whose text this one brings back, None otherwise.
+        metrics: What the console showed at publish, as plain JSON values.
+        bundle_fingerprint: The predictor bundle its bands belong to.
+    """
+
+    catalog: str
+    number: int
+    yaml: str
+    digest: str
+    parent: int | None
+    restores: int | None
+    author: str
+    note: str
+    created_at: datetime
+    metrics: Mapping[str, Any]
+    bundle_fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """One person's unpublished edits of one catalog, with undo and redo.
+
+    Attributes:
+        base_revision: The revision it started from; 0: the catalog was never published.
+        texts: The states that undo and redo walk through, oldest first, at least one.
+        position: Index of the current state.
+        version: Counts writes; a write with an older one is refused.
+    """
+
+    catalog: str
+    author: str
+    base_revision: int
+    texts: tuple[str, ...]
+    position: int
+    version: int
+    updated_at: datetime
+
+    @property
+    def text(self) -> str:
+        """The current YAML text."""
+        return self.texts[self.position]
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is an earlier state."""
+        return self.position > 0
+
+    @property
+    def can_redo(self) -> bool:
+        """Whether there is a later state."""
+        return self.position + 1 < len(self.texts)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatingPoint:
+    """A pinned policy: tau and stored weights (K,) on one revision, and what they measured."""
+
+    catalog: str
+    name: str
+    revision: int
+    evalset_digest: str
+    tau: float
+    weights: tuple[float, ...]
+    metrics: Mapping[str, Any]
+    author: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What somebody wrote about one query of an eval set."""
+
+    id: int
+    evalset_digest: str
+    query_id: str
+    text: str
+    author: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One write: who, when, what, why, from which revision, with which metrics."""
+
+    id: int
+    at: datetime
+    actor: str
+    role: str
+    action: str
+    subject: str
+    catalog: str | None
+    revision: int | None
+    from_revision: int | None
+    reason: str
+    metrics: Mapping[str, Any]
+
+
+class NewerRevisionError(ConflictError):
+    """Somebody published after the revision that was edited.
+
+    Args:
+        newest: The newest revision, to compare and merge with.
+        base_revision: The one that the refused edit started from.
+    """
+
+    def __init__(self, newest: Revision, base_revision: int) -> None:
+        self.newest = newest
+        self.base_revision = base_revision
+        when = f"{newest.created_at:%Y-%m-%d %H:%M:%S} UTC"
+        super().__init__(
+            f"{newest.catalog}: you edited revision {base_revision or '(none)'}, but "
+            f"{newest.author} published revision {newest.number} at {when}. Nothing was changed; "
+            "compare the two, merge and publish again"
+        )

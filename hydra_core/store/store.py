@@ -1,0 +1,274 @@
+"""The workspace store: published revisions, and the way to drafts, pinned points and notes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from hydra_core.errors import StoreError
+from hydra_core.store import tables
+from hydra_core.store.checks import checked_catalog, checked_line, checked_metrics, checked_text
+from hydra_core.store.database import Database, database_url, open_database, workspace_folder
+from hydra_core.store.desk import Desk, utc_now
+from hydra_core.store.drafts import Drafts, close_draft
+from hydra_core.store.pins import Notes, OperatingPoints
+from hydra_core.store.records import AuditEntry, NewerRevisionError, Revision
+from hydra_core.store.roles import Action, Actor, require
+
+__all__ = ["Store", "open_store"]
+
+
+class Store:
+    """Everything that outlives the process. Safe to share between threads.
+
+    Every write checks the actor's role, then the content, then does all of it or nothing.
+
+    Args:
+        database: An open database.
+        clock: The current moment, with a time zone.
+
+    Attributes:
+        drafts: Unpublished edits.
+        points: Pinned operating points.
+        notes: Notes on queries.
+    """
+
+    def __init__(self, database: Database, clock: Callable[[], datetime] = utc_now) -> None:
+        self._desk = Desk(database, clock)
+        self.drafts = Drafts(self._desk)
+        self.points = OperatingPoints(self._desk)
+        self.notes = Notes(self._desk)
+
+    @property
+    def where(self) -> str:
+        """Which database this is, without its password."""
+        return self._desk.database.where
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._desk.database.close()
+
+    def catalogs(self) -> dict[str, int]:
+        """Name of each published catalog -> its newest revision's number."""
+        with self._desk.database.reading() as connection:
+            rows = connection.execute(sa.select(tables.catalogs).order_by(tables.catalogs.c.name))
+            return {row.name: row.head for row in rows if row.head > 0}
+
+    def newest(self, catalog: str) -> Revision | None:
+        """The published revision, None where there is none yet."""
+        with self._desk.database.reading() as connection:
+            return _newest(connection, catalog)
+
+    def revision(self, catalog: str, number: int) -> Revision:
+        """One revision.
+
+        Raises:
+            StoreError: There is none with that number.
+        """
+        with self._desk.database.reading() as connection:
+            return _revision(connection, catalog, number)
+
+    def history(
+        self, catalog: str, *, limit: int = 100, before: int | None = None
+    ) -> tuple[Revision, ...]:
+        """The revisions of a catalog, newest first, at most `limit`, those below `before`."""
+        table = tables.revisions
+        query = sa.select(table).where(table.c.catalog == catalog)
+        if before is not None:
+            query = query.where(table.c.number < before)
+        with self._desk.database.reading() as connection:
+            rows = connection.execute(query.order_by(table.c.number.desc()).limit(limit))
+            return tuple(_read(row) for row in rows)
+
+    def publish(
+        self,
+        catalog: str,
+        text: str,
+        *,
+        actor: Actor,
+        base_revision: int,
+        note: str,
+        metrics: Mapping[str, Any] | None = None,
+    ) -> Revision:
+        """Make `text` the next revision; a draft of the actor that says the same is closed.
+
+        Args:
+            catalog: The store's name for the catalog.
+            text: Valid catalog YAML.
+            base_revision: The revision the edit started from; 0 for a new catalog.
+            note: Why.
+            metrics: What was measured with it, plain JSON values.
+
+        Raises:
+            AccessError: The actor may not publish.
+            CatalogError: `text` is not a valid catalog.
+            NewerRevisionError: Somebody published since; nothing was changed.
+            StoreError: `text` is what is published already, or the database failed.
+        """
+        require(actor, Action.PUBLISH)
+        return self._add(catalog, text, actor, Action.PUBLISH, base_revision, note, metrics, None)
+
+    def roll_back(
+        self,
+        catalog: str,
+        number: int,
+        *,
+        actor: Actor,
+        base_revision: int,
+        note: str,
+        metrics: Mapping[str, Any] | None = None,
+    ) -> Revision:
+        """Publish the text of an earlier revision again, as a new one.
+
+        Args:
+            number: The revision to bring back.
+            base_revision: The newest revision that the actor has seen.
+
+        Raises:
+            AccessError: The actor may not roll back.
+            NewerRevisionError: Somebody published since.
+            StoreError: No such revision, or it says what is published already.
+        """
+        require(actor, Action.ROLL_BACK)
+        text = self.revision(catalog, number).yaml
+        action = Action.ROLL_BACK
+        return self._add(catalog, text, actor, action, base_revision, note, metrics, number)
+
+    def audit(self, catalog: str | None = None, *, limit: int = 200) -> tuple[AuditEntry, ...]:
+        """The newest entries of the audit trail, newest first; of one catalog or of all."""
+        table = tables.audit
+        query = sa.select(table).order_by(table.c.id.desc()).limit(limit)
+        if catalog is not None:
+            query = query.where(table.c.catalog == catalog)
+        with self._desk.database.reading() as connection:
+            return tuple(AuditEntry(**row._mapping) for row in connection.execute(query))
+
+    def _add(
+        self,
+        catalog: str,
+        text: str,
+        actor: Actor,
+        action: Action,
+        base_revision: int,
+        note: str,
+        metrics: Mapping[str, Any] | None,
+        restores: int | None,
+    ) -> Revision:
+        name = checked_line(catalog, "the catalog's name")
+        parsed = checked_catalog(text, name)
+        reason, measured = checked_text(note, "the note"), checked_metrics(metrics)
+        with self._desk.database.writing() as connection:
+            _lock(connection, name)
+            newest = _newest(connection, name)
+            _require_newest(newest, name, base_revision)
+            if newest is not None and newest.yaml == text:
+                raise StoreError(f"{name}: revision {newest.number} says the same already")
+            revision = Revision(
+                catalog=name,
+                number=base_revision + 1,
+                yaml=text,
+                digest=_digest(text),
+                parent=base_revision or None,
+                restores=restores,
+                author=actor.name,
+                note=reason,
+                created_at=self._desk.clock(),
+                metrics=measured,
+                bundle_fingerprint=parsed.predictor_fingerprint,
+            )
+            _write(connection, revision)
+            close_draft(connection, name, actor.name, text)
+            self._desk.record(
+                connection,
+                actor,
+                action,
+                f"revision {revision.number}" + (f" = {restores}" if restores else ""),
+                catalog=name,
+                revision=revision.number,
+                from_revision=revision.parent,
+                reason=reason,
+                metrics=measured,
+            )
+        return revision
+
+
+def open_store(
+    workspace: Path | None = None,
+    *,
+    url: sa.URL | None = None,
+    clock: Callable[[], datetime] = utc_now,
+) -> Store:
+    """The store of a workspace, migrated to this version.
+
+    Args:
+        workspace: Its folder; None: HYDRA_WORKSPACE, else ./workspace.
+        url: The database; None: HYDRA_DATABASE_URL, else SQLite in the workspace.
+
+    Raises:
+        StoreError: It cannot be opened.
+    """
+    folder = workspace or workspace_folder()
+    return Store(open_database(url or database_url(folder)), clock)
+
+
+def _digest(text: str) -> str:
+    """As `Catalog.digest`: a leading byte order mark does not count."""
+    return hashlib.sha256(text.removeprefix("\ufeff").encode()).hexdigest()
+
+
+def _lock(connection: sa.Connection, catalog: str) -> None:
+    """Let nobody else publish this catalog until the transaction ends."""
+    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    row = insert(tables.catalogs).values(name=catalog, head=0)
+    connection.execute(row.on_conflict_do_nothing(index_elements=["name"]))
+    held = sa.select(tables.catalogs.c.head).where(tables.catalogs.c.name == catalog)
+    connection.execute(held.with_for_update())  # SQLite holds the whole file already
+
+
+def _require_newest(newest: Revision | None, catalog: str, base_revision: int) -> None:
+    head = 0 if newest is None else newest.number
+    if head == base_revision:
+        return
+    if newest is None or base_revision > head:
+        raise StoreError(f"{catalog}: there is no revision {base_revision}; the newest is {head}")
+    raise NewerRevisionError(newest, base_revision)
+
+
+def _write(connection: sa.Connection, revision: Revision) -> None:
+    values = {name: getattr(revision, name) for name in tables.revisions.c.keys()}  # noqa: SIM118
+    connection.execute(tables.revisions.insert().values(values))
+    table = tables.catalogs
+    head = table.update().where(table.c.name == revision.catalog).values(head=revision.number)
+    connection.execute(head)
+
+
+def _newest(connection: sa.Connection, catalog: str) -> Revision | None:
+    table = tables.revisions
+    query = sa.select(table).where(table.c.catalog == catalog).order_by(table.c.number.desc())
+    row = connection.execute(query.limit(1)).one_or_none()
+    return None if row is None else _read(row)
+
+
+def _revision(connection: sa.Connection, catalog: str, number: int) -> Revision:
+    table = tables.revisions
+    query = sa.select(table).where(table.c.catalog == catalog, table.c.number == number)
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        raise StoreError(f"{catalog}: there is no revision {number}")
+    return _read(row)
+
+
+def _read(row: sa.Row[Any]) -> Revision:
+    revision = Revision(**row._mapping)
+    if _digest(revision.yaml) != revision.digest:
+        raise StoreError(
+            f"{revision.catalog}: revision {revision.number} was changed outside HyDRA: its text "
+            "does not have the digest it was published with; restore the database from a backup"
+        )
+    return revision

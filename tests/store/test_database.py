@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import multiprocessing
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from hydra_core.errors import StoreError
+from hydra_core.store import open_store, tables, workspace_folder
+from hydra_core.store.database import HEAD, database_url
+from tests.catalog.small import SMALL
+from tests.store.conftest import ANA
+
+
+def test_head_is_the_newest_migration():
+    config = Config()
+    folder = Path(tables.__file__).parent / "migrations"
+    config.set_main_option("script_location", str(folder))
+    assert ScriptDirectory.from_config(config).get_heads() == [HEAD]
+
+
+def test_the_migrations_make_the_tables_of_the_module(store, url):
+    engine = sa.create_engine(url)
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, tables.metadata) == []
+    engine.dispose()
+
+
+def open_once(url, barrier, results):
+    barrier.wait()
+    store = open_store(url=sa.make_url(url))
+    results.put(store.catalogs())
+    store.close()
+
+
+def test_processes_that_open_at_once_migrate_once(url):
+    context = multiprocessing.get_context("fork")
+    barrier, results = context.Barrier(4), context.Queue()
+    text = url.render_as_string(hide_password=False)
+    openers = [context.Process(target=open_once, args=(text, barrier, results)) for _ in range(4)]
+    for opener in openers:
+        opener.start()
+    assert [results.get(timeout=30) for _ in openers] == [{}] * 4
+    for opener in openers:
+        opener.join()
+        assert opener.exitcode == 0
+
+
+def test_a_store_of_a_newer_version_is_refused(store, url):
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
+    engine.dispose()
+    with pytest.raises(StoreError, match="newer version of HyDRA"):
+        open_store(url=url)
+
+
+def test_sqlite_is_durable_and_checks_references(tmp_path):
+    store = open_store(tmp_path)
+    with store._desk.database.reading() as connection:
+        pragmas = {
+            name: connection.exec_driver_sql(f"PRAGMA {name}").scalar()
+            for name in ("journal_mode", "synchronous", "foreign_keys")
+        }
+    assert pragmas == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
+    assert (tmp_path / "hydra.sqlite3").exists()
+    store.close()
+
+
+def test_what_is_not_a_database_is_refused(tmp_path):
+    (tmp_path / "hydra.sqlite3").write_text("hello " * 1000)
+    with pytest.raises(StoreError, match="not a database"):
+        open_store(tmp_path)
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="HYDRA_WORKSPACE"):
+        open_store(tmp_path / "file" / "deeper")
+
+
+def test_a_server_that_does_not_answer_is_told_without_its_password(tmp_path):
+    url = database_url(tmp_path, {"HYDRA_DATABASE_URL": "postgresql://ana:hush@127.0.0.1:1/hydra"})
+    with pytest.raises(StoreError, match="could not be opened") as caught:
+        open_store(url=url)
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize("given", ["mysql://x/y", "sqlite:///x", "no url", "postgresql://a:b:c:d/"])
+def test_other_databases_are_refused(tmp_path, given):
+    with pytest.raises(StoreError, match="HYDRA_DATABASE_URL") as caught:
+        database_url(tmp_path, {"HYDRA_DATABASE_URL": given})
+    assert "b:c" not in str(caught.value)
+
+
+def test_the_environment_says_where_the_store_is(tmp_path):
+    assert workspace_folder({"HYDRA_WORKSPACE": str(tmp_path)}) == tmp_path
+    assert workspace_folder({}) == Path.cwd() / "workspace"
+    assert database_url(tmp_path, {}).database == str(tmp_path / "hydra.sqlite3")
+    url = database_url(tmp_path, {"HYDRA_DATABASE_URL": "postgres://ana@host/hydra"})
+    assert url.drivername == "postgresql+psycopg"
+
+
+def test_an_error_inside_a_write_undoes_all_of_it(store):
+    store.publish("small", SMALL, actor=ANA, base_revision=0, note="")
+
+    def failing():
+        with store._desk.database.writing() as connection:
+            connection.execute(tables.audit.delete())
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        failing()
+    assert len(store.audit()) == 1
+
+
+def test_reading_does_not_wait_for_a_writer(store):
+    store.publish("small", SMALL, actor=ANA, base_revision=0, note="")
+    with store._desk.database.writing() as connection:
+        connection.execute(tables.catalogs.update().values(head=5))
+        assert store.catalogs() == {"small": 1}
+        assert store.newest("small").number == 1
