@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -81,6 +82,8 @@ def _table() -> None:
     )
 
     def run(out: Path, about: About, force: bool) -> ImportReport:
+        if not about.origin:
+            about = replace(about, origin=", ".join(file.name for file in files))
         return import_table(files, out, mapping, about, quality_scale=scale, force=force)
 
     _finish(run, _default_name(uploads))
@@ -209,7 +212,7 @@ def _report(report: ImportReport, key: str, name: str) -> None:
         st.caption(literal("Missing, and left missing: " + "; ".join(lines)))
     with st.container(horizontal=True):
         st.button(
-            "Open it and score it", type="primary", on_click=_open, args=(key,),
+            "Open it", type="primary", on_click=_open, args=(key,),
             key="eval_sets.open",
         )  # fmt: skip
         st.button("Import another", on_click=lambda: widgets.forget(_REPORT))

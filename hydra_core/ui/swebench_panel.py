@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.importers.bounded import TableFile
@@ -35,30 +37,44 @@ def swebench_source() -> tuple[Runner, str] | None:
         st.caption("Give both files; they are joined on the instance id.")
         return None
     try:
-        runs = [run for run in list_runs(cast(TableFile, boards)) if not run.problem]
+        runs = _runs(boards)
     except HydraError as error:
         widgets.problem(error)
         return None
-    models = _models(runs)
+    models = _models([run for run in runs if not run.problem])
     if not models:
         return None
 
     def run(out: Path, about: About, force: bool) -> ImportReport:
         files = cast(TableFile, boards), cast(TableFile, problems)
+        if not about.origin:
+            told = ", ".join(f"{model} = {folder}" for model, folder in models.items())
+            about = replace(about, origin=f"SWE-bench leaderboard: {told}")
         return import_swebench(*files, models, out, about, force=force)
 
     return run, "SWE-bench leaderboard"
 
 
+def _runs(boards: UploadedFile) -> tuple[Run, ...]:
+    """The runs of an uploaded leaderboard, read once per upload."""
+    known: tuple[str, tuple[Run, ...]] = st.session_state.get("eval_sets.read", ("", ()))
+    if known[0] != boards.file_id:
+        known = (boards.file_id, list_runs(cast(TableFile, boards)))
+        st.session_state["eval_sets.read"] = known
+    return known[1]
+
+
 def _models(runs: list[Run]) -> dict[str, str]:
     """Which runs to take and the model id each stands for."""
-    picked = st.multiselect(
+    by_folder = {run.folder: run for run in runs}
+    chosen = st.multiselect(
         "Runs",
-        runs,
-        format_func=lambda run: f"{run.name} · {run.headline:.1f} % · {run.board}",
+        list(by_folder),
+        format_func=lambda folder: _run_label(by_folder[folder]),
         key="eval_sets.runs",
         placeholder="one run per model",
     )
+    picked = [by_folder[folder] for folder in chosen]
     if not picked:
         st.caption(f"{len(runs)} runs have usable per-instance details.")
         return {}
@@ -70,3 +86,7 @@ def _models(runs: list[Run]) -> dict[str, str]:
         key=f"eval_sets.ids.{hash(tuple(run.folder for run in picked))}",
     )
     return dict(zip(edited["model"].astype(str), [run.folder for run in picked], strict=True))
+
+
+def _run_label(run: Run) -> str:
+    return f"{run.name} · {run.headline:.1f} % · {run.folder}"

@@ -104,7 +104,7 @@ def test_a_table_is_imported_scored_and_tuned(page):
     upload_table(page, ("gpt-5.4-mini", "gpt-5.4"))
     page.get_by_text("traffic is imported").wait_for()
     page.get_by_text("Kept 40 queries with 80 outcomes of 2 models").wait_for()
-    page.get_by_role("button", name="Open it and score it").click()
+    page.get_by_role("button", name="Open it").click()
     page.get_by_role("button", name="Score 40 queries").click()
     page.get_by_role("button", name="Use on Tune").click()
     page.get_by_role("heading", name="Tune").wait_for()

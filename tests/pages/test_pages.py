@@ -71,7 +71,7 @@ def test_unreachable_aim_says_what_can_be_reached(open_page):
     app = open_page(TUNE, **PAPER, tau="0.9")
     app.number_input(key="tune.goal_qr").set_value(100.0).run()
     app.button(key="tune.find").click().run()
-    assert any("no tau reaches" in caption.value for caption in app.caption)
+    assert any("No τ reaches" in caption.value for caption in app.caption)
     assert app.number_input(key="tune.tau").value == 0.9
 
 
