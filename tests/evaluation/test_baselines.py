@@ -14,7 +14,7 @@ from tests.evaluation.conftest import make_data
 WORDS = ("please sort this list", "prove the theorem rigorously")
 
 
-def textual(n=600, seed=0, *, informative=True):
+def textual(n=400, seed=0, *, informative=True):
     """Two kinds of query; only the hard kind needs the strong model, and its text says so."""
     data = make_data(n=n, m=2, seed=seed)
     hard = np.random.default_rng(seed).random(n) < 0.5
@@ -34,7 +34,7 @@ def test_every_baseline_spans_the_costs_and_says_whether_it_is_coupled(runs):
     data, found = runs
     assert tuple(run.name for run in found) == BASELINES
     for run in found:
-        assert run.choices.shape == (run.knobs.size, 600)
+        assert run.choices.shape == (run.knobs.size, 400)
         assert run.mean_cost_usd[0] == pytest.approx(data.cost_usd[:, 0].mean())
         assert run.mean_cost_usd[-1] > run.mean_cost_usd[0]
         assert run.note == ("" if run.name == RANDOM_MIX else MODEL_COUPLED)
@@ -59,15 +59,16 @@ def test_a_text_that_does_not_tell_beats_nothing():
 
 
 def test_the_requirements_serve_the_binary_router():
-    data = make_data(n=800, m=2, seed=1)
-    (run,) = run_baselines(data, ["same"] * 800, names=["binary-v1 style"])
+    data, _ = textual(n=300)
+    data.requirements[:, 0] = 1.0 - data.quality[:, 0]
+    (run,) = run_baselines(data, ["same"] * 300, names=["binary-v1 style"])
     choice = run.at_cost(float(np.median(run.mean_cost_usd)), np.random.default_rng(77))
     assert verdict(data, choice).label is VerdictLabel.BEATS
 
 
 def test_a_binary_router_cannot_use_what_lies_between():
-    data = make_data(n=800, m=3, seed=1)
-    (run,) = run_baselines(data, ["same"] * 800, names=["binary-v1 style"])
+    data = make_data(n=300, m=3, seed=1)
+    (run,) = run_baselines(data, ["same"] * 300, names=["binary-v1 style"])
     assert set(np.unique(run.choices).tolist()) == {0, 2}
 
 
