@@ -17,7 +17,7 @@ __all__ = ["AxisSpec", "CurveLine", "FrontierView", "Spot", "frontier_figure"]
 
 #: Points along the curve that can be hovered over and clicked.
 _TARGETS = 160
-_MARGIN = {"l": 66, "r": 16, "t": 28, "b": 52}
+_MARGIN = {"l": 66, "r": 16, "t": 26, "b": 46}
 
 Range = tuple[float, float]
 

@@ -55,10 +55,11 @@ def requirements_figure(view: RequirementsView, colors: Palette) -> go.Figure:
         "tickvals": rows,
         "ticktext": names,
         "showgrid": False,
+        "ticklabelstandoff": 8,
         "tickfont": {"color": colors.ink, "size": 13},
     }
     layout |= {
-        "margin": {"l": 118, "r": 56, "t": 30, "b": 28},
+        "margin": {"l": 122, "r": 56, "t": 26, "b": 28},
         "barmode": "overlay",
         "showlegend": True,
         "legend": {
@@ -121,7 +122,7 @@ def _models(view: RequirementsView, rows: FloatArray, colors: Palette) -> list[d
     for i, model in enumerate(view.models):
         chosen = model == view.chosen
         marker = {"color": tints[model], "line": {"color": tints[model], "width": 2.5}}
-        form = {"symbol": "diamond", "size": 11} if chosen else {"symbol": "line-ns", "size": 13}
+        form = {"symbol": "diamond", "size": 11} if chosen else {"symbol": "line-ns", "size": 22}
         outline = {"line": {"color": colors.surface, "width": 1.5}} if chosen else {}
         traces.append(
             {

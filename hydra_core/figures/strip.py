@@ -98,8 +98,7 @@ def _bar(row: int, part: Part, top: float, tints: dict[str, str]) -> dict[str, A
         "x": [end - part.start],
         "width": 0.72,
         "marker": {"color": tints[part.model], "line": {"width": 0}},
-        "hovertemplate": f"<b>{plain(part.model)}</b><br>τ {part.start:.4f} {until}"
-        "<extra></extra>",
+        "hovertemplate": f"<b>{plain(part.model)}</b><br>τ {part.start:.4f} {until}<extra></extra>",
         "selected": {"marker": {"opacity": 1}},
         "unselected": {"marker": {"opacity": 1}},
     }
