@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import multiprocessing
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from hydra_core.store import open_store, tables, workspace_folder
 from hydra_core.store.database import HEAD, database_url
 from tests.catalog.small import SMALL
 from tests.store.conftest import ANA
+from tests.store.openers import CONTEXT, open_once
 
 
 def test_head_is_the_newest_migration():
@@ -32,18 +32,10 @@ def test_the_migrations_make_the_tables_of_the_module(store, url):
     engine.dispose()
 
 
-def open_once(url, barrier, results):
-    barrier.wait()
-    store = open_store(url=sa.make_url(url))
-    results.put(store.catalogs())
-    store.close()
-
-
 def test_processes_that_open_at_once_migrate_once(url):
-    context = multiprocessing.get_context("fork")
-    barrier, results = context.Barrier(4), context.Queue()
+    barrier, results = CONTEXT.Barrier(4), CONTEXT.Queue()
     text = url.render_as_string(hide_password=False)
-    openers = [context.Process(target=open_once, args=(text, barrier, results)) for _ in range(4)]
+    openers = [CONTEXT.Process(target=open_once, args=(text, barrier, results)) for _ in range(4)]
     for opener in openers:
         opener.start()
     assert [results.get(timeout=30) for _ in openers] == [{}] * 4

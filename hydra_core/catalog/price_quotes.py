@@ -1,0 +1,148 @@
+"""What a price list says about a model, and how single fields of untrusted lists are read."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, Final, TypeGuard
+
+__all__ = [
+    "Dropped",
+    "PriceList",
+    "PriceQuote",
+    "PriceSource",
+    "SkipEntry",
+    "count",
+    "day",
+    "flag",
+    "is_map",
+    "listed_price",
+    "optional_price",
+    "word",
+]
+
+#: What a catalog takes for a price per million tokens, and more than anybody asks.
+_LEAST: Final = Decimal("0.001")
+_MOST: Final = Decimal(100_000)
+_NUMBER: Final = re.compile(r"[0-9]{0,12}\.?[0-9]{0,30}(?<=[0-9.])(?:[eE][-+]?[0-9]{1,3})?")
+
+
+class PriceSource(StrEnum):
+    """Whose list it is."""
+
+    LITELLM = "LiteLLM"
+    OPENROUTER = "OpenRouter"
+    MODELS_DEV = "models.dev"
+
+
+@dataclass(frozen=True, slots=True)
+class PriceQuote:
+    """What one list says about one model. Prices are USD per million tokens, exact.
+
+    Attributes:
+        id: The id in that list, such as ``azure/gpt-5.4`` or ``anthropic/claude-haiku-4.5``.
+        provider: Who serves it at this price, '' where the list does not say.
+        vision, tools: None where the list does not say.
+        deprecated: Whether the list calls it deprecated.
+        retired_on: The day it is switched off, None where the list gives none.
+        as_of: The day the list was taken.
+        remarks: What the two prices leave out, such as a higher price for long prompts.
+    """
+
+    source: PriceSource
+    id: str
+    provider: str
+    input_usd_per_mtok: Decimal
+    output_usd_per_mtok: Decimal
+    cached_input_usd_per_mtok: Decimal | None
+    context_window: int | None
+    vision: bool | None
+    tools: bool | None
+    deprecated: bool
+    retired_on: date | None
+    as_of: date
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Entries that were not taken, with the first few ids."""
+
+    reason: str
+    count: int
+    examples: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PriceList:
+    """One list as read: its quotes in file order, and what was dropped and why."""
+
+    source: PriceSource
+    quotes: tuple[PriceQuote, ...]
+    dropped: tuple[Dropped, ...]
+
+
+class SkipEntry(Exception):  # noqa: N818
+    """This entry gives no usable price; the message says why."""
+
+
+def listed_price(value: Any, factor: Decimal) -> Decimal:  # noqa: ANN401
+    """`value` times `factor` as USD per million tokens.
+
+    Raises:
+        SkipEntry: It is no number above 0, or out of all bounds.
+    """
+    if isinstance(value, str) and value and _NUMBER.fullmatch(value) and value != ".":
+        value = Decimal(value)
+    if isinstance(value, int) and not isinstance(value, bool):  # TOML
+        value = Decimal(value)
+    if not isinstance(value, Decimal):
+        raise SkipEntry("no price")
+    if value <= 0:
+        raise SkipEntry("a price of 0 or less, which is no list price")
+    if value.adjusted() > 6 or value.adjusted() < -18 or len(value.as_tuple().digits) > 25:
+        raise SkipEntry("a price out of all bounds")
+    price = (value * factor).normalize()
+    if not _LEAST <= price <= _MOST:
+        raise SkipEntry("a price out of all bounds")
+    return price if price.as_tuple().exponent not in range(1, 40) else price.quantize(Decimal(1))
+
+
+def optional_price(value: Any, factor: Decimal) -> Decimal | None:  # noqa: ANN401
+    """`listed_price`, None where there is none."""
+    try:
+        return listed_price(value, factor)
+    except SkipEntry:
+        return None
+
+
+def count(value: Any) -> int | None:  # noqa: ANN401
+    """A positive whole number, None where there is none."""
+    number = Decimal(value) if isinstance(value, int) else value
+    return int(number) if isinstance(number, Decimal) and 0 < number <= 10**9 else None
+
+
+def flag(value: Any) -> bool | None:  # noqa: ANN401
+    """true or false, None where neither is said."""
+    return value if isinstance(value, bool) else None
+
+
+def word(value: Any) -> str:  # noqa: ANN401
+    """Text of at most 300 characters, '' where there is none."""
+    return value[:300] if isinstance(value, str) else ""
+
+
+def day(value: Any) -> date | None:  # noqa: ANN401
+    """The date at the start of a text, None where there is none."""
+    try:
+        return date.fromisoformat(value[:10]) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def is_map(value: Any) -> TypeGuard[dict[str, Any]]:  # noqa: ANN401
+    """Whether it is a JSON object."""
+    return isinstance(value, dict)

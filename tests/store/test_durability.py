@@ -1,0 +1,19 @@
+"""Short runs of what `benchmarks/store.py` does at length."""
+
+from __future__ import annotations
+
+import random
+
+from benchmarks.store_load import kill_rounds, soak
+
+
+def test_killed_at_any_moment_no_acknowledged_revision_is_lost(url):
+    text = url.render_as_string(hide_password=False)
+    kept, promised = kill_rounds(text, rounds=5, rng=random.Random(7))
+    assert kept >= promised > 0
+
+
+def test_editors_at_once_lose_nothing_and_are_told_of_conflicts(url):
+    report = soak(url.render_as_string(hide_password=False), editors=3, seconds=1.5)
+    assert report["lost"] == 0
+    assert report["published"] >= 3
