@@ -78,7 +78,7 @@ def test_cost_is_matched_and_out_of_reach_is_the_nearest(runs):
     for run in found:
         low, high = run.mean_cost_usd.min(), run.mean_cost_usd.max()
         got = picked(data.cost_usd, run.at_cost((low + high) / 2, rng)).mean()
-        assert got == pytest.approx((low + high) / 2, rel=0.1)
+        assert got == pytest.approx((low + high) / 2, rel=0.15)
         assert picked(data.cost_usd, run.at_cost(0, rng)).mean() == pytest.approx(low)
         assert picked(data.cost_usd, run.at_cost(1e9, rng)).mean() == pytest.approx(high)
 

@@ -17,7 +17,7 @@ from hydra_core.evaluation.baselines.factorisation import factorise
 from hydra_core.evaluation.baselines.features import Inputs
 from hydra_core.types import FloatArray, IntArray
 
-__all__ = ["KNOBS", "Learner", "Sample", "binary_scores", "binary_text", "by_name"]
+__all__ = ["KNOBS", "Learner", "Sample", "by_name", "chance"]
 
 #: Settings from cheapest to dearest that every learned router is replayed at.
 KNOBS = np.linspace(0.0, 1.0, 81)
@@ -46,7 +46,7 @@ def binary_scores(train: Sample, test: Inputs, seed: int) -> IntArray:
     """Strong or weak by one score from the requirements: will the weak model fail? (binary-v1)"""
     weak, strong = _pair(train)
     target = train.quality[:, weak] < 0.5
-    scores = _chance(train.inputs.requirements, target, test.requirements)
+    scores = chance(train.inputs.requirements, target, test.requirements)
     return _threshold(scores, weak, strong)
 
 
@@ -57,7 +57,7 @@ def binary_text(train: Sample, test: Inputs, seed: int) -> IntArray:
     """
     weak, strong = _pair(train)
     target = train.quality[:, strong] > train.quality[:, weak]
-    return _threshold(_chance(train.inputs.text, target, test.text), weak, strong)
+    return _threshold(chance(train.inputs.text, target, test.text), weak, strong)
 
 
 def factorisation(train: Sample, test: Inputs, seed: int) -> IntArray:
@@ -69,7 +69,7 @@ def factorisation(train: Sample, test: Inputs, seed: int) -> IntArray:
 def regression(train: Sample, test: Inputs, seed: int) -> IntArray:
     """One logistic regression per model on the text features."""
     columns = [
-        _chance(train.inputs.text, train.quality[:, j] >= 0.5, test.text)
+        chance(train.inputs.text, train.quality[:, j] >= 0.5, test.text)
         for j in range(train.quality.shape[1])
     ]
     return _trade_off(np.column_stack(columns), train.cost_usd.mean(axis=0))
@@ -122,7 +122,7 @@ def _pair(train: Sample) -> tuple[int, int]:
     return int(train.cost.argmin()), int(best[train.cost[best].argmin()])
 
 
-def _chance(train: FloatArray, target: Any, test: FloatArray) -> FloatArray:  # noqa: ANN401
+def chance(train: FloatArray, target: Any, test: FloatArray) -> FloatArray:  # noqa: ANN401
     """(n,) probability of the target; its rate where it is always or never so."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import StandardScaler
