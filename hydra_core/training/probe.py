@@ -18,23 +18,14 @@ from numpy.typing import NDArray
 from hydra_core.catalog.binding import rebind
 from hydra_core.catalog.profiles import pool
 from hydra_core.catalog.schema import parse_catalog
+from hydra_core.predictor.languages import GROUPS, group_of
 from hydra_core.routing.matcher import choose, shortfall
 from hydra_core.training.dataset import Message
 from hydra_core.training.suffixes import FAMILIES, UNSEEN, attack
 from hydra_core.types import Band, Pool
 
 Score = Callable[[Sequence[str]], NDArray[np.float32]]
-GROUPS = {
-    "en": "English",
-    **dict.fromkeys(("es", "pt", "fr", "de", "it", "pl", "ru"), "European"),
-    **dict.fromkeys(("zh", "ja", "ko"), "CJK"),
-}
 TAUS = (0.05, 0.24)
-
-
-def group_name(lang: str) -> str:
-    """The language group of the reports: English, European, CJK or other."""
-    return GROUPS.get(lang, "other")
 
 
 def pool_on(catalog: Path, bands: Sequence[tuple[float, float]]) -> Pool:
@@ -104,7 +95,7 @@ def attack_report(
     the language of the prompt, half in English.
     """
     clean = score([m.text for m in messages])
-    langs = np.array([group_name(m.lang) for m in messages])
+    langs = np.array([group_of(m.lang) for m in messages])
     out: list[AttackRow] = []
     for family in (*FAMILIES, *UNSEEN):
         rng = np.random.default_rng((seed, len(family), ord(family[0])))
@@ -128,7 +119,7 @@ def _rows(
     cost = np.sort(models.cost)
     dear = len(cost) - 2
     rows = []
-    for group in ("English", "European", "CJK", "other"):
+    for group in GROUPS:
         seen = (langs == group) & (before < dear)
         if not seen.any():
             continue

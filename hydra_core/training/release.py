@@ -12,13 +12,13 @@ from scipy.stats import spearmanr
 from tokenizers import Tokenizer
 
 from hydra_core.predictor.bundle import Bundle, Curve, write_manifest
+from hydra_core.predictor.languages import group_of
 from hydra_core.training.calibrate import apply_all, bands_of, bias_by_group, fit_all
 from hydra_core.training.dataset import Message
 from hydra_core.training.encode import token_ids
 from hydra_core.training.export import Parity, export_onnx, parity, run_graph, session
 from hydra_core.training.fit import predict
 from hydra_core.training.model import Predictor
-from hydra_core.training.probe import group_name
 from hydra_core.training.quantize import Variant, variant_of
 from hydra_core.types import Band
 
@@ -48,7 +48,7 @@ def labels_of(messages: Sequence[Message]) -> FloatArray:
 def metrics(messages: Sequence[Message], scores: FloatArray) -> dict[str, object]:
     """Pearson, Spearman and MAE over dimensions and by language group."""
     truth = labels_of(messages)
-    groups = np.array([group_name(m.lang) for m in messages])
+    groups = np.array([group_of(m.lang) for m in messages])
     return {
         "n": len(messages),
         "pearson": _mean(_pearson(scores, truth)),
