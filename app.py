@@ -21,6 +21,12 @@ PAGES = {
             url_path="overview",
             default=True,
         ),
+        st.Page(
+            "pages/operate/inspect.py",
+            title="Inspect",
+            icon=":material/troubleshoot:",
+            url_path="inspect",
+        ),
     ],
     "Evaluate": [
         st.Page("pages/evaluate/tune.py", title="Tune", icon=":material/tune:", url_path="tune"),

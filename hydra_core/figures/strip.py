@@ -67,7 +67,7 @@ def strip_figure(
         "barmode": "overlay",
         "clickmode": "event+select",
         "shapes": [_line(tau, colors)],
-        "annotations": [*_labels(strips, top, colors), _flag(tau, top, colors)],
+        "annotations": [*_labels(strips, top, tau, colors), _flag(tau, top, colors)],
     }
     bars = [_bar(row, part, top, tints) for row, s in enumerate(strips) for part in s.parts]
     return go.Figure({"data": [*bars, _targets(strips, top, colors)], "layout": layout})
@@ -144,19 +144,28 @@ def _flag(tau: float, top: float, colors: Palette) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _labels(strips: Sequence[Strip], top: float, colors: Palette) -> list[dict[str, Any]]:
-    """Model names inside the parts that are wide enough."""
+def _labels(
+    strips: Sequence[Strip], top: float, tau: float, colors: Palette
+) -> list[dict[str, Any]]:
+    """Model names inside the parts that are wide enough, clear of the line at tau."""
     notes = []
     for row, strip in enumerate(strips):
         for part in strip.parts:
-            end = min(part.end, top)
-            room = (end - part.start) / top * _WIDTH
-            if room > len(part.model) * _LETTER + 10:
+            start, end = _clear(part.start, min(part.end, top), tau, len(part.model), top)
+            if (end - start) / top * _WIDTH > len(part.model) * _LETTER + 10:
                 notes.append(
                     {
-                        "x": (part.start + end) / 2, "y": row, "showarrow": False,
+                        "x": (start + end) / 2, "y": row, "showarrow": False,
                         "text": f"<b>{plain(part.model)}</b>",
                         "font": {"color": colors.surface, "size": 13},
                     }
                 )  # fmt: skip
     return notes
+
+
+def _clear(start: float, end: float, tau: float, letters: int, top: float) -> tuple[float, float]:
+    """The stretch to centre a name in: the whole part, or the larger side of the line at tau."""
+    half = (letters * _LETTER / 2 + 8) / _WIDTH * top
+    if not start < tau < end or abs((start + end) / 2 - tau) > half:
+        return start, end
+    return (start, tau) if tau - start > end - tau else (tau, end)

@@ -119,8 +119,9 @@ def _shown(flip: Flip) -> tuple[str, str]:
 
 
 def _number(value: float, digits: int) -> str:
+    """With two digits where they are exact, else with as many as the other value, but three."""
     short = f"{value:.2f}"
-    return short if float(short) == value else f"{value:.{digits}f}"
+    return short if float(short) == value else f"{value:.{max(digits, 3)}f}"
 
 
 def _word(dimension: str) -> str:

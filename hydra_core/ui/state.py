@@ -14,7 +14,7 @@ import streamlit as st
 from hydra_core.types import Catalog
 from hydra_core.ui.views import XAxis, YAxis
 
-__all__ = ["Pin", "Tuning", "from_link", "get", "put", "to_link"]
+__all__ = ["Pin", "Tuning", "from_link", "get", "number", "numbers", "put", "to_link"]
 
 _KEY = "tuning"
 
@@ -74,13 +74,13 @@ def put(**changes: object) -> None:
 
 def from_link(params: Mapping[str, str]) -> Tuning:
     """Read a link's parameters; what cannot be read is ignored, never an error."""
-    pin_tau = _number(params.get("pin", ""))
-    pin_weights = _numbers(params.get("pin_w", ""))
+    pin_tau = number(params.get("pin", ""))
+    pin_weights = numbers(params.get("pin_w", ""))
     return Tuning(
         evalset=params.get("set", ""),
         catalog=params.get("catalog", ""),
-        tau=_number(params.get("tau", "")),
-        weights=_numbers(params.get("w", "")),
+        tau=number(params.get("tau", "")),
+        weights=numbers(params.get("w", "")),
         baseline=params.get("baseline", ""),
         x=XAxis.SAVINGS if params.get("x") == XAxis.SAVINGS else XAxis.COST,
         y=YAxis.RESOLVED if params.get("y") == YAxis.RESOLVED else YAxis.QR,
@@ -104,7 +104,8 @@ def to_link(tuning: Tuning) -> dict[str, str]:
     return {name: value for name, value in link.items() if value}
 
 
-def _number(text: str) -> float | None:
+def number(text: str) -> float | None:
+    """A number of a link in [0, 100], None for anything else."""
     try:
         value = float(text)
     except ValueError:
@@ -112,7 +113,8 @@ def _number(text: str) -> float | None:
     return value if 0.0 <= value <= 100.0 else None
 
 
-def _numbers(text: str) -> tuple[float, ...] | None:
-    values = tuple(_number(part) for part in text.split(",")) if text else ()
+def numbers(text: str) -> tuple[float, ...] | None:
+    """Comma-separated numbers > 0 of a link, None when one of them is not."""
+    values = tuple(number(part) for part in text.split(",")) if text else ()
     known = tuple(value for value in values if value is not None and value > 0.0)
     return known if known and len(known) == len(values) else None

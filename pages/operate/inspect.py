@@ -1,0 +1,111 @@
+"""Inspect: why this model for this message, and what would change it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from hydra_core.errors import HydraError
+from hydra_core.types import Catalog
+from hydra_core.ui import (
+    cache,
+    inspect_input,
+    inspect_panels,
+    inspect_state,
+    inspect_words,
+    inspection,
+    widgets,
+)
+from hydra_core.ui.inspection import Inspection
+
+
+def explained(catalog: Catalog, text: str) -> Inspection | None:
+    """The decision on one message, None after saying why there is none."""
+    now = inspect_state.get()
+    query = now.query(text)
+    try:
+        if not text and now.requirements is not None:
+            return inspection.reopen(catalog, now.requirements, query)
+        if not text.strip():
+            return None
+        return inspection.inspect(catalog, cache.predictor(), cache.token_counter(), query)
+    except HydraError as error:
+        widgets.problem(error)
+        return None
+
+
+def one_message(key: str, catalog: Catalog) -> None:
+    """A message with its decision beside it, then everything that led there."""
+    left, right = st.columns([11, 9], gap="small")
+    with left.container(border=True, height="stretch"):
+        inspect_input.message(catalog)
+    text = inspect_state.get().text
+    with right.container(border=True, height="stretch"):
+        one = explained(catalog, text)
+        if one is None:
+            st.caption("Chosen model")
+            st.markdown("Type a message, or pick one, to see where it goes and why.")
+            return
+        inspect_panels.decision(one)
+        inspect_words.share(one, key)
+    details(text, one)
+    st.query_params.from_dict(inspect_words.link(one, key))
+
+
+def details(text: str, one: Inspection) -> None:
+    """Requirements and flips, tau strip, candidates, words."""
+    left, right = st.columns([13, 7], gap="small")
+    with left.container(border=True, height="stretch"):
+        inspect_panels.needs({"requirement": one})
+    with right.container(border=True, height="stretch"):
+        inspect_panels.flips(one)
+    with st.container(border=True):
+        inspect_panels.tau_strip({"": one})
+    with st.container(border=True):
+        inspect_panels.candidates(one)
+    if text:
+        with st.container(border=True):
+            inspect_words.words_panel(text, one, inspect_state.get().turn)
+
+
+def two_messages(key: str, catalog: Catalog) -> None:
+    """Two messages side by side."""
+    shown: dict[str, Inspection] = {}
+    for place, name, field in zip(st.columns(2), "AB", ("text", "other"), strict=True):
+        with place.container(border=True, height="stretch"):
+            inspect_input.message(catalog, field, f"Message {name}")
+            one = explained(catalog, getattr(inspect_state.get(), field))
+            if one is None:
+                st.markdown("Type a message, pick one, or append something to the other.")
+                continue
+            inspect_panels.decision(one, label=f"Chosen for {name}")
+            shown[name] = one
+    if "A" in shown:
+        st.query_params.from_dict(inspect_words.link(shown["A"], key))
+    if len(shown) < 2:
+        return
+    left, right = st.columns([13, 7], gap="small")
+    with left.container(border=True, height="stretch"):
+        inspect_panels.needs(shown)
+    with right.container(border=True, height="stretch"):
+        inspect_panels.differences(shown)
+    with st.container(border=True):
+        inspect_panels.tau_strip(shown)
+    with st.container(border=True):
+        inspect_panels.comparison(shown)
+
+
+left, right = st.columns([3, 7], vertical_alignment="bottom")
+left.title("Inspect", anchor=False)
+try:
+    with right:
+        chosen = inspect_input.policy()
+except HydraError as error:
+    widgets.problem(error)
+    chosen = None
+    widgets.empty(
+        "No predictor",
+        "Inspect scores messages with the predictor bundle, and it cannot be opened. Install the "
+        "console again, or restore its bundle.",
+    )
+if chosen is not None:
+    (two_messages if inspect_state.get().compare else one_message)(*chosen)
