@@ -1,0 +1,308 @@
+"""Weights, tau and (if wanted) profile cells for a stated aim, chosen and reported apart.
+
+For every weighting the exact frontier gives the best tau at once, so only the weights are searched.
+The queries are cut in two (clusters whole, languages in proportion); on each half a setting is
+searched and then measured on the other one. What it promised and what it kept are both shown. The
+setting to use is searched on all queries; the cross-fitted figures are what to expect of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from hydra_core.catalog.profiles import compensated_weights
+from hydra_core.evaluation.aims import Aim, Aimed, aim_at
+from hydra_core.evaluation.compare import Comparison, compare, policy_run
+from hydra_core.evaluation.folds import folds
+from hydra_core.evaluation.frontier import Frontier, frontier
+from hydra_core.evaluation.metrics import PolicyMetrics, evaluate_choice
+from hydra_core.evaluation.operating_point import oracle_quality
+from hydra_core.evaluation.replay import ReplayData, replay
+from hydra_core.evaluation.tuning_search import TrialStore, search
+from hydra_core.evaluation.verdict import Verdict, verdict
+from hydra_core.types import Band, FloatArray, IntArray
+
+__all__ = ["Half", "Setting", "Space", "Tuning", "tune"]
+
+_FACTOR = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """What may vary.
+
+    Attributes:
+        bands: One per dimension, for the compensated weights.
+        factor: Each stored weight lies between 1/factor and factor before they are scaled.
+        cells: (model, dimension number) -> (low, high) of profile cells that may move.
+    """
+
+    bands: Sequence[Band]
+    factor: float = _FACTOR
+    cells: Mapping[tuple[str, int], tuple[float, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A policy to try: stored weights (sum K), tau, and the profile cells that moved."""
+
+    weights: tuple[float, ...]
+    tau: float
+    cells: Mapping[tuple[str, int], float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Half:
+    """A setting chosen on one half and measured on the other.
+
+    Attributes:
+        promised: What it reached where it was chosen.
+        qr: What it reached on the other half (quality / oracle quality there).
+        mean_cost_usd: What it spent there.
+    """
+
+    setting: Setting
+    promised: Aimed
+    queries: int
+    qr: float
+    mean_cost_usd: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """A draft policy with its evidence.
+
+    Attributes:
+        setting: Searched on all queries; the one to use.
+        promised: What `setting` reaches on the queries it was searched on.
+        halves: The two cross-fitted choices.
+        metrics: All queries, each routed by the setting its own half did not choose.
+        verdict: Against the best constant, on the same.
+        optimism_qr: QR the halves promised minus the QR measured, in QR points as a fraction.
+        optimism_cost_usd: Cost measured minus cost promised.
+        tau_only: The same aim met by tau alone, the weights left as they are, cross-fitted.
+        over_tau_only: Tuned minus tau alone, paired by query.
+        trials: Settings tried in all.
+    """
+
+    aim: Aim
+    setting: Setting
+    promised: Aimed
+    halves: tuple[Half, ...]
+    metrics: PolicyMetrics
+    verdict: Verdict
+    optimism_qr: float
+    optimism_cost_usd: float
+    tau_only: PolicyMetrics
+    over_tau_only: Comparison
+    trials: int
+    seed: int
+
+    @property
+    def text(self) -> str:
+        """What was chosen on what, and what it kept of its promise."""
+        qr, cost = self.metrics.qr, self.metrics.mean_cost_usd
+        gain = self.over_tau_only
+        return (
+            f"Aim: {self.aim}. Chosen on one half and measured on the other: QR "
+            f"{100 * qr.value:.1f} % [{100 * qr.lo:.1f}, {100 * qr.hi:.1f}] at ${cost.value:.4g} "
+            f"per query; the halves promised {100 * (qr.value + self.optimism_qr):.1f} % at "
+            f"${cost.value - self.optimism_cost_usd:.4g} (optimism "
+            f"{100 * self.optimism_qr:+.1f} QR points). Against tuning tau alone: "
+            f"{100 * gain.quality.value:+.1f} pp quality "
+            f"[{100 * gain.quality.lo:+.1f}, {100 * gain.quality.hi:+.1f}], "
+            f"{100 * gain.savings.value:+.1f} % cost saved."
+        )
+
+
+def tune(
+    data: ReplayData,
+    space: Space,
+    aim: Aim,
+    *,
+    trials: int = 2_000,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+    cancel: threading.Event | None = None,
+    storage: Path | None = None,
+) -> Tuning:
+    """Search a policy for an aim; see the module's text for what is chosen on what.
+
+    Args:
+        data: Replayed set with at least 4 independent queries.
+        space: What may vary.
+        aim: What is wanted.
+        trials: Settings to try in all, a third on each half and on the whole; >= 3.
+        seed: Same seed, same result, also over a stop and a resume.
+        progress: Called with (done, trials).
+        cancel: Set it to stop.
+        storage: SQLite file that keeps finished trials; a stopped search goes on from there.
+
+    Raises:
+        InfeasibleError: No weighting the search tried meets the aim on all queries.
+        CancelledError: `cancel` was set.
+        StoreError: The storage cannot be used.
+    """
+    job = _Job(data, space, aim, trials, seed, progress, cancel, storage)
+    cut = folds(data, 2, np.random.default_rng(seed))
+    n = len(data.query_ids)
+    choice, plain = np.empty(n, dtype=np.intp), np.empty(n, dtype=np.intp)
+    halves = []
+    for number, fold in enumerate(cut):
+        here, there = data.take(fold.train), data.take(fold.test)
+        setting, promised = job.run(here, number)
+        choice[fold.test] = job.route(there, setting)
+        halves.append(_half(there, choice[fold.test], setting, promised))
+        tau = aim_at(_curve(here), aim, oracle_quality(here), here).tau
+        plain[fold.test] = replay(there, tau)
+    setting, promised = job.run(data, len(cut), strict=True)
+    metrics = evaluate_choice(data, choice)
+    share = np.array([len(fold.test) / n for fold in cut])
+    promised_qr = float(share @ [half.promised.qr for half in halves])
+    promised_cost = float(share @ [half.promised.mean_cost_usd for half in halves])
+    runs = policy_run("tau alone", data, plain), policy_run("tuned", data, choice)
+    return Tuning(
+        aim=aim,
+        setting=setting,
+        promised=promised,
+        halves=tuple(halves),
+        metrics=metrics,
+        verdict=verdict(data, choice),
+        optimism_qr=promised_qr - metrics.qr.value,
+        optimism_cost_usd=metrics.mean_cost_usd.value - promised_cost,
+        tau_only=evaluate_choice(data, plain),
+        over_tau_only=compare(*runs, _clusters(data)),
+        trials=job.done,
+        seed=seed,
+    )
+
+
+def _clusters(data: ReplayData) -> Sequence[object] | None:
+    """Cluster of each eval set row, as `compare` wants them."""
+    if data.clusters is None:
+        return None
+    whole = np.full(int(data.rows.max()) + 1, -1)
+    whole[data.rows] = data.clusters
+    return [int(value) for value in whole]
+
+
+def _half(data: ReplayData, choice: IntArray, setting: Setting, promised: Aimed) -> Half:
+    found = evaluate_choice(data, choice)
+    return Half(setting, promised, found.n, found.qr.value, found.mean_cost_usd.value)
+
+
+def _curve(data: ReplayData, weights: FloatArray | None = None) -> Frontier:
+    return frontier(data.shortfalls(weights), data.pool.cost, data.quality, data.cost_usd)
+
+
+class _Job:
+    """One tuning: the space, and what the three searches share."""
+
+    def __init__(
+        self,
+        data: ReplayData,
+        space: Space,
+        aim: Aim,
+        trials: int,
+        seed: int,
+        progress: Callable[[int, int], None] | None,
+        cancel: threading.Event | None,
+        storage: Path | None,
+    ) -> None:
+        if trials < 3 or len(space.bands) != data.requirements.shape[1]:
+            raise ValueError(
+                f"need at least 3 trials and one band per dimension, got {trials} and "
+                f"{len(space.bands)} for {data.requirements.shape[1]}"
+            )
+        self.space, self.aim, self.seed = space, aim, seed
+        self.trials, self.done = trials, 0
+        self._progress, self._cancel = progress, cancel
+        self._store = None if storage is None else TrialStore(storage)
+        self._key = _fingerprint(data, space, aim) if storage is not None else ""
+        self._columns = [
+            (f"c{i}", data.pool.ids.index(model), dimension)
+            for i, (model, dimension) in enumerate(space.cells)
+        ]
+
+    def run(self, data: ReplayData, number: int, *, strict: bool = False) -> tuple[Setting, Aimed]:
+        """Search on some queries; `strict` raises where the aim cannot be met."""
+        best_possible = oracle_quality(data)
+        k = len(self.space.bands)
+        reach = float(np.log(self.space.factor))
+        box = {f"w{i}": (-reach, reach) for i in range(k)}
+        box |= {
+            n: span
+            for (n, _, _), span in zip(self._columns, self.space.cells.values(), strict=True)
+        }
+
+        def objective(parameters: Mapping[str, float]) -> float:
+            changed, weights = self._apply(data, parameters)
+            return aim_at(_curve(changed, weights), self.aim, best_possible, changed).score
+
+        share = self.trials // 3 + (self.trials % 3 if number == 2 else 0)
+        start = {f"w{i}": 0.0 for i in range(k)} | {
+            n: float(np.clip(data.pool.capabilities[row, column], *box[n]))
+            for n, row, column in self._columns
+        }
+        best = search(
+            objective,
+            box,
+            trials=share,
+            seed=self.seed * 3 + number,
+            start=start,
+            step=self._step,
+            cancel=self._cancel,
+            store=self._store,
+            key=f"{self._key}/{number}",
+        )
+        changed, weights = self._apply(data, best.parameters)
+        aimed = aim_at(_curve(changed, weights), self.aim, best_possible, changed, strict=strict)
+        cells = {
+            (data.pool.ids[row], column): best.parameters[n] for n, row, column in self._columns
+        }
+        stored = self._stored(best.parameters)
+        return Setting(tuple(stored.tolist()), aimed.tau, cells), aimed
+
+    def route(self, data: ReplayData, setting: Setting) -> IntArray:
+        """(n,) choice of a setting on some queries."""
+        capabilities = data.pool.capabilities.copy()
+        for (model, dimension), value in setting.cells.items():
+            capabilities[data.pool.ids.index(model), dimension] = value
+        changed = replace(data, pool=replace(data.pool, capabilities=capabilities))
+        return replay(changed, setting.tau, compensated_weights(setting.weights, self.space.bands))
+
+    def _apply(
+        self, data: ReplayData, parameters: Mapping[str, float]
+    ) -> tuple[ReplayData, FloatArray]:
+        weights = compensated_weights(self._stored(parameters), self.space.bands)
+        if not self._columns:
+            return data, weights
+        capabilities = data.pool.capabilities.copy()
+        for name, row, column in self._columns:
+            capabilities[row, column] = parameters[name]
+        return replace(data, pool=replace(data.pool, capabilities=capabilities)), weights
+
+    def _stored(self, parameters: Mapping[str, float]) -> FloatArray:
+        """Stored weights; only their ratios matter (tau takes the scale), so they sum to K."""
+        k = len(self.space.bands)
+        raw = np.exp([parameters[f"w{i}"] for i in range(k)])
+        return np.asarray(raw / raw.sum() * k, dtype=np.float64)
+
+    def _step(self) -> None:
+        self.done += 1
+        if self._progress is not None:
+            self._progress(self.done, self.trials)
+
+
+def _fingerprint(data: ReplayData, space: Space, aim: Aim) -> str:
+    digest = hashlib.sha256(repr((aim, space, data.pool.ids)).encode())
+    for values in (data.requirements, data.quality, data.cost_usd, data.pool.capabilities):
+        digest.update(np.ascontiguousarray(values, dtype="<f8").tobytes())
+    digest.update(np.ascontiguousarray(data.pool.cost, dtype="<f8").tobytes())
+    return digest.hexdigest()
