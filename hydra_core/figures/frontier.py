@@ -38,11 +38,12 @@ class AxisSpec:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """One labelled point in axis units."""
+    """One labelled point in axis units; `slot` is the number of a model's colour."""
 
     label: str
     x: float
     y: float
+    slot: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,8 @@ def _targets(view: FrontierView, colors: Palette) -> dict[str, Any]:
 
 def _points(view: FrontierView, colors: Palette) -> list[dict[str, Any]]:
     """Single models, oracle, pin and the operating point."""
-    tints = model_colors(tuple(spot.label for spot in view.models), colors)
+    slots = [spot.slot for spot in view.models]
+    tints = model_colors([spot.label for spot in view.models], colors, slots)
     traces = [_marker(view, view.models, {"size": 11, "color": [*tints.values()]})]
     if view.oracle is not None:
         star = {"size": 16, "symbol": "star", "color": colors.oracle}

@@ -19,7 +19,11 @@ _WIDTH = 480.0
 
 @dataclass(frozen=True, slots=True)
 class OutcomesView:
-    """Models in cost order, all (m,): mean quality in percent with bounds, mean cost in USD."""
+    """Models in cost order, all (m,): mean quality in percent with bounds, mean cost in USD.
+
+    Attributes:
+        slots: (m,) numbers of the models' colours.
+    """
 
     models: tuple[str, ...]
     cost_usd: FloatArray
@@ -27,6 +31,7 @@ class OutcomesView:
     low: FloatArray
     high: FloatArray
     title: str
+    slots: tuple[int, ...] = ()
 
 
 def outcomes_figure(view: OutcomesView, colors: Palette, *, height: int = 330) -> go.Figure:
@@ -47,7 +52,7 @@ def outcomes_figure(view: OutcomesView, colors: Palette, *, height: int = 330) -
         "x": view.cost_usd,
         "y": view.quality,
         "text": [plain(model) for model in view.models],
-        "marker": {"size": 12, "color": [*model_colors(view.models, colors).values()]},
+        "marker": {"size": 12, "color": [*model_colors(view.models, colors, view.slots).values()]},
         "error_y": {
             "type": "data", "symmetric": False, "array": view.high - view.quality,
             "arrayminus": view.quality - view.low, "color": colors.muted, "thickness": 1.2,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from hydra_core.figures.theme import Palette, base_layout, model_colors, plain
+from hydra_core.figures.theme import Palette, base_layout, model_colors, plain, tint
 from hydra_core.types import FloatArray
 
 __all__ = ["SharesView", "shares_figure"]
@@ -19,17 +19,19 @@ class SharesView:
     Attributes:
         models: (m,) ids in the pool's cost order, cheapest first.
         selected: The current tau.
+        slots: (m,) numbers of the models' colours.
     """
 
     models: tuple[str, ...]
     tau: FloatArray
     shares: FloatArray
     selected: float
+    slots: tuple[int, ...] = ()
 
 
 def shares_figure(view: SharesView, colors: Palette, *, height: int = 330) -> go.Figure:
     """Stacked areas of traffic by model as a function of tau, with a line at the current tau."""
-    by_model = model_colors(view.models, colors)
+    by_model = model_colors(view.models, colors, view.slots)
     layout = base_layout(colors, height=height)
     layout["xaxis"] |= {"range": [0, view.tau[-1]]}
     layout["xaxis"]["title"] = {
@@ -69,8 +71,7 @@ def shares_figure(view: SharesView, colors: Palette, *, height: int = 330) -> go
             "name": plain(model),
             "stackgroup": "traffic",
             "line": {"width": 0.5, "color": colors.surface, "shape": "hv"},
-            "fillcolor": by_model[model],
-            "opacity": 0.9,
+            "fillcolor": tint(by_model[model], 0.78),
             "hovertemplate": "%{y:.1f} %",
         }
         for i, model in enumerate(view.models)

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["DARK", "FONT", "LIGHT", "Palette", "base_layout", "model_colors", "palette", "plain"]
+__all__ = [
+    "DARK",
+    "FONT",
+    "LIGHT",
+    "Palette",
+    "base_layout",
+    "model_colors",
+    "palette",
+    "plain",
+    "tint",
+]
 
 FONT = "'Source Sans', 'Source Sans 3', 'Source Sans Pro', sans-serif"
 
@@ -77,9 +88,26 @@ def palette(kind: str | None) -> Palette:
     return DARK if kind == "dark" else LIGHT
 
 
-def model_colors(models: tuple[str, ...], colors: Palette) -> dict[str, str]:
-    """Model id -> colour, by position; more models than colours start again."""
-    return {model: colors.models[i % len(colors.models)] for i, model in enumerate(models)}
+def model_colors(
+    models: Sequence[str], colors: Palette, slots: Sequence[int] | None = None
+) -> dict[str, str]:
+    """Model id -> colour; more models than colours start again.
+
+    Args:
+        slots: Which colour each model has, so that it keeps it from plot to plot; its position
+            if not given.
+    """
+    numbers = slots or range(len(models))
+    return {
+        model: colors.models[slot % len(colors.models)]
+        for model, slot in zip(models, numbers, strict=True)
+    }
+
+
+def tint(color: str, opacity: float) -> str:
+    """A hex colour made translucent, as CSS rgba."""
+    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity})"
 
 
 def plain(text: str) -> str:

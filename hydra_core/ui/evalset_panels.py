@@ -9,7 +9,7 @@ import streamlit as st
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.evalset import EvalSet
 from hydra_core.figures.outcomes import outcomes_figure
-from hydra_core.ui import cache, state, tables, widgets
+from hydra_core.ui import cache, selectors, state, tables, widgets
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.evalset_views import model_table, outcomes_view, query_table
 from hydra_core.ui.jobs import ScoreJob
@@ -66,10 +66,14 @@ def show(entry: SetEntry) -> None:
     except HydraError as error:
         widgets.problem(error)
         return
-    st.subheader(literal(loaded.name), anchor=False)
+    left, right = st.columns([7, 2], vertical_alignment="center")
+    left.subheader(literal(loaded.name), anchor=False)
+    with right.container(horizontal_alignment="right"):
+        _use(entry)
     about = " · ".join(literal(part) for part in (loaded.origin, loaded.licence) if part)
     st.caption(about or "No origin or licence was given.")
     _facts(loaded)
+    _badges(loaded)
     _scores(entry, loaded)
     table = model_table(loaded)
     view = outcomes_view(loaded, table)
@@ -102,7 +106,10 @@ def _facts(loaded: EvalSet) -> None:
     )
     for column, (label, value) in zip(st.columns(len(facts)), facts, strict=True):
         column.metric(label, value, border=True)
-    with st.container(horizontal=True, gap="small"):
+
+
+def _badges(loaded: EvalSet) -> None:
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         if loaded.synthetic:
             widgets.synthetic_badge()
         if loaded.cost_estimated:
@@ -124,11 +131,11 @@ def _scores(entry: SetEntry, loaded: EvalSet) -> None:
         return
     job = cache.jobs().get(loaded.path, bundle.fingerprint)
     if bundle.fingerprint in entry.info.scored:
-        st.success(
-            literal(f"Scored by {bundle.name} {bundle.version} ({bundle.fingerprint[:12]})."),
+        st.badge(
+            literal(f"Scored by {bundle.name} {bundle.version} ({bundle.fingerprint[:12]})"),
             icon=":material/check_circle:",
+            color="green",
         )
-        _use(entry)
     elif job is not None and job.running:
         _progress(job)
     else:
@@ -136,7 +143,8 @@ def _scores(entry: SetEntry, loaded: EvalSet) -> None:
 
 
 def _use(entry: SetEntry) -> None:
-    if st.button("Use on Tune", icon=":material/tune:", key="eval_sets.use"):
+    fitting = any(selectors.fits(entry, catalog) for catalog in cache.catalogs())
+    if fitting and st.button("Use on Tune", icon=":material/tune:", key="eval_sets.use"):
         if state.get().evalset != entry.key:
             state.put(evalset=entry.key, catalog="", tau=None, weights=None, pin=None)
         st.switch_page("pages/evaluate/tune.py")

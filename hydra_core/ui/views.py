@@ -72,7 +72,10 @@ def frontier_view(
     """The frontier plot of a bench; `pinned` is another point, perhaps under other weights."""
     x, y = _scales(bench, axes)
     models = [bench.singles[i] for i in bench.order]
-    spots = tuple(Spot(s.model, x(s.mean_cost_usd), y(s.quality)) for s in models)
+    spots = tuple(
+        Spot(s.model, x(s.mean_cost_usd), y(s.quality), slot)
+        for s, slot in zip(models, _slots(bench), strict=True)
+    )
     best = bench.oracle
     hull = sorted((x(s.mean_cost_usd), y(s.quality)) for s in bench.hull)
     return FrontierView(
@@ -92,7 +95,12 @@ def frontier_view(
 
 def shares_view(bench: Bench, tau: float) -> SharesView:
     """Traffic by model over tau."""
-    return SharesView(bench.models, bench.shares_tau, bench.shares, tau)
+    return SharesView(bench.models, bench.shares_tau, bench.shares, tau, _slots(bench))
+
+
+def _slots(bench: Bench) -> tuple[int, ...]:
+    """Colour numbers of the models in cost order: their places in the eval set."""
+    return tuple(bench.evalset.models.index(model) for model in bench.models)
 
 
 def language_table(bench: Bench, point: Point, baseline: str) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from hydra_core.errors import HydraError
+from hydra_core.errors import HydraError, MismatchError
 from hydra_core.types import Catalog
 from hydra_core.ui import cache, selectors, state, tune_panels, widgets
 from hydra_core.ui.bench import Bench, Point, measure
@@ -18,6 +18,14 @@ def tune(entry: SetEntry, catalog: Catalog) -> None:
     try:
         bench = cache.bench(entry, catalog, tuning.weights_for(catalog))
         pinned = _pinned(entry, catalog, tuning)
+    except MismatchError as error:
+        st.warning(widgets.literal(str(error)), icon=":material/link_off:")
+        st.page_link(
+            "pages/evaluate/eval_sets.py",
+            label="Go to Eval sets",
+            icon=":material/arrow_forward:",
+        )
+        return
     except HydraError as error:
         widgets.problem(error)
         return

@@ -114,4 +114,4 @@ def test_nonsense_in_a_link_is_ignored(open_page):
 def test_set_and_catalog_that_do_not_fit_say_so(open_page):
     app = open_page(TUNE, set="paper_swebench", catalog="paper_five")
     assert not app.exception
-    assert any("not scored by" in error.value.replace("\\", "") for error in app.error)
+    assert any("not scored by" in told.value.replace("\\", "") for told in app.warning)
