@@ -27,6 +27,12 @@ PAGES = {
             icon=":material/troubleshoot:",
             url_path="inspect",
         ),
+        st.Page(
+            "pages/operate/conversation.py",
+            title="Conversation",
+            icon=":material/forum:",
+            url_path="conversation",
+        ),
     ],
     "Evaluate": [
         st.Page("pages/evaluate/tune.py", title="Tune", icon=":material/tune:", url_path="tune"),

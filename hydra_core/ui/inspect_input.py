@@ -28,10 +28,13 @@ _FAMILIES = {
 }
 
 
-def policy() -> tuple[str, Catalog] | None:
-    """Draw mode, catalog and tau; the catalog's key and the catalog under the policy in force.
+def policy(*, compare: bool = True) -> tuple[str, Catalog] | None:
+    """Draw catalog and tau; the catalog's key and the catalog under the policy in force.
 
     None after saying what is missing.
+
+    Args:
+        compare: Also draw the choice between one message and two.
     """
     fingerprint = cache.bundle().fingerprint
     entries = [entry for entry in cache.catalogs() if entry.catalog is not None]
@@ -44,8 +47,9 @@ def policy() -> tuple[str, Catalog] | None:
         entries, fingerprint
     )
     places = st.columns([4, 4, 3], vertical_alignment="bottom")
-    with places[0]:
-        _mode(now.compare)
+    if compare:
+        with places[0]:
+            _mode(now.compare)
     labels = {e.key: e.key if _fits(e, fingerprint) else f"{e.key} (does not fit)" for e in entries}
     st.session_state["inspect.catalog"] = chosen.key
     places[1].selectbox(

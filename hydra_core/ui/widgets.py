@@ -23,6 +23,7 @@ __all__ = [
     "forget",
     "kpis",
     "literal",
+    "no_predictor",
     "notes",
     "problem",
     "provenance",
@@ -159,6 +160,15 @@ def empty(title: str, text: str, links: Sequence[tuple[str, str]] = ()) -> None:
             for page, label in links:
                 st.page_link(page, label=label, icon=":material/arrow_forward:")
         st.space("small")
+
+
+def no_predictor() -> None:
+    """An empty state for pages that score messages."""
+    empty(
+        "No predictor",
+        "This page scores messages with the predictor bundle, and it cannot be opened. Install "
+        "the console again, or restore its bundle.",
+    )
 
 
 def _percent(interval: Interval) -> tuple[str, str]:

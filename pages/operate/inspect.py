@@ -102,10 +102,6 @@ try:
 except HydraError as error:
     widgets.problem(error)
     chosen = None
-    widgets.empty(
-        "No predictor",
-        "Inspect scores messages with the predictor bundle, and it cannot be opened. Install the "
-        "console again, or restore its bundle.",
-    )
+    widgets.no_predictor()
 if chosen is not None:
     (two_messages if inspect_state.get().compare else one_message)(*chosen)

@@ -1,0 +1,106 @@
+"""Conversation: play one turn by turn, and see which model it keeps, why, and what that costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from hydra_core.errors import HydraError
+from hydra_core.routing.conversation import Memo, Simulation, play
+from hydra_core.routing.economics import assumed_cache
+from hydra_core.routing.messages import Conversation
+from hydra_core.types import Catalog, StickyMode
+from hydra_core.ui import (
+    cache,
+    conversation_input,
+    conversation_panels,
+    inspect_input,
+    widgets,
+)
+from hydra_core.ui.conversation_state import get, put
+from hydra_core.ui.conversation_views import MODES
+
+
+def simulated(catalog: Catalog, conversation: Conversation) -> dict[StickyMode, Simulation]:
+    """The conversation in every mode.
+
+    Raises:
+        HydraError: The catalog cannot route at all.
+    """
+    now = get()
+    sticky = catalog.policy.sticky
+    if now.threshold is not None:
+        sticky = replace(sticky, threshold=now.threshold)
+    priced = replace(
+        assumed_cache(catalog, now.cached_share), policy=replace(catalog.policy, sticky=sticky)
+    )
+    count = cache.token_counter().count
+    with st.spinner("Playing the conversation", show_time=True):
+        memo = Memo(cache.predictor(), conversation)
+        return {mode: play(priced, memo, conversation, now.options(mode), count) for mode in MODES}
+
+
+def shown(catalog: Catalog, conversation: Conversation) -> None:
+    """Figures, lanes, turns."""
+    try:
+        played = simulated(catalog, conversation)
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    mode = get().mode
+    conversation_panels.headline(played, mode)
+    with st.container(border=True):
+        with st.container(
+            horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
+        ):
+            st.markdown("**Which model serves which turn**", width="content")
+            pick_mode()
+        conversation_panels.lanes(played, mode)
+        conversation_panels.modes(played)
+    conversation_panels.assumptions(catalog)
+    with st.container(border=True):
+        st.markdown(f"**Turn by turn, {MODES[mode].lower()}**")
+        conversation_panels.turns(conversation, played, mode)
+
+
+def pick_mode() -> None:
+    """The stickiness mode whose figures and turns are shown."""
+    st.session_state["conversation.mode"] = get().mode
+    st.segmented_control(
+        "Stickiness",
+        list(MODES),
+        format_func=MODES.__getitem__,
+        key="conversation.mode",
+        required=True,
+        label_visibility="collapsed",
+        help="Per session keeps the model until something forces a change; per content does so "
+        "as long as the history is unchanged; per request never does.",
+        on_change=lambda: put(mode=st.session_state["conversation.mode"]),
+    )
+
+
+left, right = st.columns([3, 7], vertical_alignment="bottom")
+left.title("Conversation", anchor=False)
+try:
+    with right:
+        chosen = inspect_input.policy(compare=False)
+except HydraError as error:
+    widgets.problem(error)
+    widgets.no_predictor()
+    chosen = None
+if chosen is not None:
+    wide, narrow = st.columns([7, 2.6], gap="small")
+    with narrow.container(border=True):
+        conversation_input.source()
+        conversation = get().conversation
+        if conversation is not None:
+            conversation_input.events(chosen[1], conversation)
+    with wide:
+        if conversation is None:
+            widgets.empty(
+                "Nothing to play yet",
+                "Paste or upload a conversation in the OpenAI messages form, or choose an example.",
+            )
+        else:
+            shown(chosen[1], conversation)
