@@ -89,7 +89,7 @@ def _cells(row: int, lane: Lane, tints: dict[str, str], colors: Palette) -> dict
         "marker": {
             "color": [tints.get(stop.model, colors.grid) for stop in lane.stops],
             "opacity": [1.0 if stop.cached else 0.72 for stop in lane.stops],
-            "line": {"color": colors.surface, "width": 1 if count > 40 else 2},
+            "line": {"color": colors.surface, "width": 1},
         },
         "customdata": [[plain(s.model) or "refused", plain(s.told)] for s in lane.stops],
         "hovertemplate": "<b>%{customdata[0]}</b><br>%{customdata[1]}<extra></extra>",

@@ -75,7 +75,9 @@ def requirements_figure(view: RequirementsView, colors: Palette) -> go.Figure:
 def _top(view: RequirementsView) -> float:
     """Where the axis ends: all needs, bands and capabilities with a little room."""
     highest = [view.capabilities.max(initial=0.05), *(band.hi for band in view.bands)]
-    return min(1.0, 1.06 * max(*highest, *(float(need.values.max()) for need in view.needs)))
+    return min(
+        1.0, 1.06 * max(*map(float, highest), *(float(need.values.max()) for need in view.needs))
+    )
 
 
 def _bands(view: RequirementsView, rows: FloatArray, colors: Palette) -> dict[str, Any]:

@@ -38,7 +38,8 @@ def headline(played: Mapping[StickyMode, Played], mode: StickyMode) -> None:
     change = _change(one.cost_usd, afresh.cost_usd) if one is not afresh else "no stickiness"
     columns[0].metric(
         "Cost, estimated", literal(usd(one.cost_usd)), literal(change), delta_color="off",
-        delta_arrow="off", border=True, help="The whole conversation in the chosen mode; below: against routing every turn afresh.",
+        delta_arrow="off", border=True, 
+        help="The whole conversation in the chosen mode. Below: against every turn afresh.",
     )  # fmt: skip
     columns[1].metric(
         "Every turn afresh", literal(usd(afresh.cost_usd)), f"{afresh.switches} switches",

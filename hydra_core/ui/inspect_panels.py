@@ -9,6 +9,7 @@ import streamlit as st
 
 from hydra_core.figures.requirements import requirements_figure
 from hydra_core.figures.strip import strip_figure
+from hydra_core.figures.theme import tint
 from hydra_core.routing.decision import Cause
 from hydra_core.routing.explain import CAUSES
 from hydra_core.types import CostBasis
@@ -127,18 +128,14 @@ def candidates(one: Inspection) -> None:
 
 def _heat(frame: pd.DataFrame, deficits: list[str], chosen: str) -> pd.io.formats.style.Styler:
     """Deficits shaded by size; the chosen row bold. Cells are Markdown, so texts are literal."""
-    tints = colors()
-    red, green, blue = (int(tints.warn[i : i + 2], 16) for i in (1, 3, 5))
     top = max(float(frame[deficits].to_numpy().max()), 0.05)
-
-    def shade(value: float) -> str:
-        return f"background-color: rgba({red},{green},{blue},{0.75 * value / top:.3f})"
-
-    def emphasis(row: pd.Series[object]) -> list[str]:
-        return ["font-weight: 700" if row["Model"] == chosen else ""] * len(row)
-
+    css = pd.DataFrame("", index=frame.index, columns=frame.columns)
+    css.loc[frame["Model"] == chosen, :] = "font-weight: 700; "
+    for name in deficits:
+        shades = [tint(colors().warn, round(0.75 * v / top, 3)) for v in frame[name]]
+        css[name] += [f"background-color: {shade}" for shade in shades]
     numbers = {name: "{:.3f}" for name in [*deficits, "Shortfall"]}
-    styled = frame.style.map(shade, subset=deficits).apply(emphasis, axis=1).hide(axis="index")
+    styled = frame.style.apply(lambda _: css, axis=None).hide(axis="index")
     return styled.format({**numbers, "USD / Mtok": "{:.2f}"}, na_rep="–")
 
 

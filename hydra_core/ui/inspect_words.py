@@ -69,13 +69,13 @@ def _occlusion(text: str, turn: int, predict_ms: float) -> Occlusion | None:
     ):
         st.caption("Scores the message again without each of its words.")
         return None
-    bar = st.progress(0.0, "Leaving out one word at a time")
-    found = occlude(
-        cache.predictor(),
-        text,
-        turn=turn,
-        progress=lambda done, total: bar.progress(min(done / total, 1.0)),
-    )
+    label = "Leaving out one word at a time"
+    bar = st.progress(0.0, label)
+
+    def step(done: int, total: int) -> None:
+        bar.progress(min(done / total, 1.0), label)
+
+    found = occlude(cache.predictor(), text, turn=turn, progress=step)
     bar.empty()
     st.session_state[_FOUND] = (key, found)
     return found

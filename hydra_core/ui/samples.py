@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from ruamel.yaml import YAML
 
@@ -71,6 +72,6 @@ def scenes() -> tuple[Scene, ...]:
     )
 
 
-def _read(name: str) -> list[dict[str, object]]:  # type: ignore[type-arg,unused-ignore]
-    rows: list[dict[str, object]] = YAML(typ="safe", pure=True).load(_FOLDER / name)
+def _read(name: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = YAML(typ="safe", pure=True).load(_FOLDER / name)
     return rows

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from hydra_core.figures.theme import Palette
+from hydra_core.figures.theme import Palette, tint
 from hydra_core.predictor.occlusion import Occlusion
 from hydra_core.predictor.tokens import Gap
 
@@ -63,11 +63,12 @@ def strongest(text: str, found: Occlusion, dimension: int, most: int = 3) -> lis
 def _span(word: str, effect: float, share: float, colors: Palette) -> str:
     if abs(effect) < TOLD_FROM:
         return word
-    tint = colors.accent if effect > 0 else colors.warn
-    red, green, blue = (int(tint[i : i + 2], 16) for i in (1, 3, 5))
-    alpha = 0.08 + (_STRONGEST_ALPHA - 0.08) * share
+    shade = tint(
+        colors.accent if effect > 0 else colors.warn,
+        round(0.08 + (_STRONGEST_ALPHA - 0.08) * share, 2),
+    )
     return (
-        f'<span title="{effect:+.3f}" style="background:rgba({red},{green},{blue},{alpha:.2f});'
+        f'<span title="{effect:+.3f}" style="background:{shade};'
         f'border-radius:4px;padding:1px 2px">{word}</span>'
     )
 

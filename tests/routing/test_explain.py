@@ -1,0 +1,87 @@
+"""Decisions in words: what is shown must be true."""
+
+import re
+
+import numpy as np
+import pytest
+
+from hydra_core.routing.decision import Query
+from hydra_core.routing.explain import contenders, flip_text, flips, strip
+from hydra_core.routing.flips import Flip
+from hydra_core.routing.router import Router
+from hydra_core.types import DIMENSIONS, CostBasis
+from tests.routing.conftest import make_catalog, spec
+
+
+def decide(need, catalog=None, query=None, **more):
+    return Router(catalog or make_catalog()).decide(np.full(4, need), query, **more)
+
+
+def test_the_shown_tau_flips_the_choice():
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        need = rng.uniform(0, 1, 4)
+        catalog = make_catalog(tau=round(float(rng.uniform(0.01, 2.0)), 3))
+        made = Router(catalog).decide(need)
+        told = [flip for flip in flips(made, catalog) if flip.subject == "τ"]
+        for flip in told:
+            again = Router(make_catalog(tau=float(flip.after))).decide(need)
+            assert again.model == flip.model
+            assert again.model != made.model
+
+
+def test_the_shown_price_and_capability_read_as_sentences():
+    told = [str(flip) for flip in flips(decide(0.5), make_catalog())]
+    assert any(re.fullmatch(r"τ: .* -> .* chooses \w+", text) for text in told)
+    assert all(" chooses " in text for text in told)
+
+
+def test_only_models_past_the_gates_and_healthy_are_in_strip_and_flips():
+    made = decide(0.9, query=Query("", deny=frozenset({"mid"})), health={"cheap": 0.0})
+    assert contenders(made).ids == ("strong",)
+    assert [part.model for part in strip(made)] == ["strong"]
+    assert not any(flip.subject == "τ" for flip in flips(made, make_catalog()))
+
+
+def test_a_strip_covers_every_tau_without_gaps():
+    parts = strip(decide(0.7))
+    assert parts[0].start == 0.0
+    assert parts[-1].end == np.inf
+    assert all(a.end == b.start for a, b in zip(parts, parts[1:], strict=False))
+
+
+def test_a_weight_that_nobody_would_set_is_not_told():
+    for need in np.linspace(0.05, 0.95, 19):
+        for flip in flips(decide(float(need)), make_catalog()):
+            if flip.subject.startswith("Weight"):
+                assert 0.05 <= float(flip.after) <= 10.0
+
+
+@pytest.mark.parametrize(
+    ("flip", "told"),
+    [
+        (Flip("tau", "", 0.24, 0.31040001, "b"), "τ: 0.24 -> 0.311 chooses b"),
+        (Flip("weight", "2", 1.0, 1.4001, "b"), "Weight of debugging: 1.00 -> 1.401 chooses b"),
+        (
+            Flip("capability", "a\t3", 0.10, 0.2199, "b"),
+            "Tool use capability of a: 0.10 -> 0.22 chooses b",
+        ),
+        (
+            Flip("cost", "a", 3.0, 1.5, "b"),
+            "Blended price of a: $3.00 -> $1.50 per Mtok chooses b",
+        ),
+    ],
+)
+def test_values_are_short_and_on_the_far_side(flip, told):
+    assert str(flip_text(flip, DIMENSIONS, CostBasis.LIST_PRICE)) == told
+
+
+def test_realised_costs_are_named_as_such():
+    flip = flip_text(Flip("cost", "a", 0.3, 0.1, "b"), DIMENSIONS, CostBasis.REALISED)
+    assert flip.subject == "Realised cost of a"
+    assert flip.after.endswith("per query")
+
+
+def test_one_model_alone_has_nothing_to_flip():
+    catalog = make_catalog(spec("only", 1, 0.5))
+    assert flips(decide(0.9, catalog), catalog) == ()
