@@ -1,0 +1,84 @@
+"""What exports to other routers share: which models go, and saying what does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from hydra_core.catalog import capabilities
+from hydra_core.catalog.prices import exact
+from hydra_core.catalog.render import Value, block
+from hydra_core.types import Catalog, ModelSpec, ModelStatus
+
+__all__ = ["Export", "exported_models", "left_out", "per_token", "profiles", "written"]
+
+_ROUTABLE: Final = (ModelStatus.ACTIVE, ModelStatus.RETIRING)
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A file for another router.
+
+    Attributes:
+        text: The file.
+        not_expressed: What of the catalog that router cannot be told, in words.
+    """
+
+    text: str
+    not_expressed: tuple[str, ...]
+
+
+def exported_models(catalog: Catalog) -> tuple[ModelSpec, ...]:
+    """The models that may get traffic, catalog order; retiring ones included."""
+    return tuple(model for model in catalog.models if model.status in _ROUTABLE)
+
+
+def left_out(catalog: Catalog) -> list[str]:
+    """Which models and dates do not go along, in words."""
+    gone = [model.id for model in catalog.models if model.status not in _ROUTABLE]
+    notes = [f"disabled and retired models are left out: {', '.join(gone)}"] if gone else []
+    leaving = [
+        f"{model.id} on {model.retire_on}"
+        for model in exported_models(catalog)
+        if model.retire_on is not None
+    ]
+    if leaving:
+        notes.append(f"retirement dates, remove these by hand: {', '.join(leaving)}")
+    return notes
+
+
+def per_token(price_usd_per_mtok: float) -> Decimal:
+    """USD per token, exact: 0.31 per million is 0.00000031."""
+    return exact(price_usd_per_mtok).normalize().scaleb(-6)
+
+
+def profiles(catalog: Catalog) -> dict[str, dict[str, Decimal]]:
+    """Model id -> dimension -> capability in [0, 1], six decimals, routable models."""
+    rows = zip(catalog.models, capabilities(catalog), strict=True)
+    return {
+        model.id: {
+            name: Decimal(f"{value:.6f}").normalize()
+            for name, value in zip(catalog.dimensions, row, strict=True)
+        }
+        for model, row in rows
+        if model.status in _ROUTABLE
+    }
+
+
+def written(
+    target: str, catalog: Catalog, data: Mapping[str, Value], not_expressed: Sequence[str]
+) -> Export:
+    """The YAML file with what could not be expressed in its head."""
+    head = [
+        f"{target}, exported by HyDRA from the catalog {catalog.name!r}",
+        f"catalog sha256: {catalog.digest}",
+        f"predictor: {catalog.predictor}, fingerprint {catalog.predictor_fingerprint}",
+        "Not expressed in this file:",
+        *(f"  - {note}" for note in not_expressed),
+    ]
+    lines = ["".join(char if char.isprintable() else "?" for char in line) for line in head]
+    body = block(data, -2, "\n").removeprefix("\n")
+    text = "".join(f"# {line}\n" for line in lines) + body + "\n"
+    return Export(text, tuple(not_expressed))

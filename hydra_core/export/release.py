@@ -1,0 +1,206 @@
+"""Release: the one YAML file that `validate` accepts and a router loads, with where it came from.
+
+A release is the catalog's own text, byte for byte, below a block of comments that tells its
+provenance. The block holds the digest of what is below it, so that a later edit by hand shows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from hydra_core.catalog import CatalogDocument, compensated_weights, parse_catalog
+from hydra_core.errors import StoreError
+from hydra_core.evaluation.significance import Interval
+from hydra_core.types import Catalog, CostBasis
+
+__all__ = [
+    "Provenance",
+    "ReleaseCheck",
+    "check_release",
+    "header_lines",
+    "release_text",
+    "with_policy",
+    "without_header",
+    "write_release",
+]
+
+_FIRST: Final = "# ===== HyDRA release ====="
+_LAST: Final = "# ===== end of the release's provenance; the catalog begins below ====="
+_DIGEST: Final = "# catalog sha256: "
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a release comes from.
+
+    Attributes:
+        revision: The store's number, None for a catalog that was never published.
+        author, note, published_at: Who, why and when (with a time zone).
+        evalset: Name of the eval set, '' where nothing was measured.
+        evalset_digest: Its digest (hex).
+        synthetic: Whether that eval set is simulated.
+        metrics: Name -> measured value with its 95 % interval.
+    """
+
+    revision: int | None
+    author: str
+    note: str
+    published_at: datetime
+    evalset: str = ""
+    evalset_digest: str = ""
+    synthetic: bool = False
+    metrics: Mapping[str, Interval] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseCheck:
+    """Whether a release still is what was written: the digest it states and the one it has."""
+
+    stated: str
+    found: str
+
+    @property
+    def intact(self) -> bool:
+        """Whether nothing below the block was changed."""
+        return self.stated == self.found
+
+
+def release_text(text: str, provenance: Provenance) -> str:
+    """The catalog `text` below its provenance; the block of an earlier release is replaced.
+
+    Raises:
+        CatalogError: `text` is not a valid catalog.
+    """
+    body = without_header(text)
+    catalog = parse_catalog(body, source="the release")
+    newline = "\r\n" if "\r\n" in body else "\n"
+    lines = [_FIRST, *header_lines(catalog, provenance), _LAST]
+    released = newline.join([*lines, body])
+    parse_catalog(released, source="the release")
+    return released
+
+
+def without_header(text: str) -> str:
+    """The catalog's own text: what stands below the block of a release, or all of it."""
+    body = text.removeprefix("\ufeff")
+    if not body.startswith(_FIRST):
+        return body
+    _, mark, below = body.partition(_LAST)
+    return below.removeprefix("\r").removeprefix("\n") if mark else body
+
+
+def check_release(text: str) -> ReleaseCheck | None:
+    """Compare a release with the digest it states; None where `text` is no release."""
+    body = without_header(text)
+    if body == text.removeprefix("\ufeff"):
+        return None
+    block = text[: len(text) - len(body)].splitlines()
+    stated = [line.removeprefix(_DIGEST) for line in block if line.startswith(_DIGEST)]
+    return ReleaseCheck(stated[0] if stated else "", _digest(body))
+
+
+def with_policy(text: str, tau: float, weights: Sequence[float]) -> str:
+    """The catalog text with an operating point's tau and stored weights (K,) written into it.
+
+    Raises:
+        CatalogError: The text or the numbers are not valid.
+    """
+    catalog = parse_catalog(text)
+    document = CatalogDocument.parse(text)
+    if tau != catalog.policy.tau:
+        document.set("policy", "tau", float(tau))
+    rows = zip(catalog.dimensions, catalog.policy.weights, weights, strict=True)
+    for dimension, old, new in rows:
+        if new != old:
+            document.set("policy", "weights", dimension, float(new))
+    parse_catalog(document.text())
+    return document.text()
+
+
+def write_release(path: Path, text: str) -> None:
+    """Write a valid catalog to `path`: a reader sees the old file or the new one, never a part.
+
+    Raises:
+        CatalogError: `text` is not a valid catalog; the file is left as it was.
+        StoreError: It could not be written; the file is left as it was.
+    """
+    parse_catalog(text, source=path.name)
+    scratch = ""
+    try:
+        handle, scratch = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+        os.chmod(scratch, mode)  # noqa: PTH101
+        os.replace(scratch, path)  # noqa: PTH105
+        scratch = ""
+    except OSError as error:
+        raise StoreError(f"{path} could not be written, it is as it was: {error}") from error
+    finally:
+        if scratch:
+            Path(scratch).unlink(missing_ok=True)
+
+
+def header_lines(catalog: Catalog, provenance: Provenance) -> list[str]:
+    """The provenance as comment lines, each beginning with ``# ``."""
+    lines = [*_origin(catalog, provenance), *_policy(catalog), *_measured(provenance)]
+    dates = ", ".join(f"{model.id} {model.price_date.isoformat()}" for model in catalog.models)
+    lines.append(f"prices read: {dates}")
+    return [f"# {_visible(line)}" for line in lines]
+
+
+def _origin(catalog: Catalog, provenance: Provenance) -> Iterator[str]:
+    number = "not published" if provenance.revision is None else f"revision {provenance.revision}"
+    moment = provenance.published_at.astimezone(UTC)
+    yield f"catalog: {catalog.name}, {number}"
+    yield f"catalog sha256: {catalog.digest}"
+    yield f"predictor: {catalog.predictor}, fingerprint {catalog.predictor_fingerprint}"
+    yield f"published: {moment:%Y-%m-%d %H:%M:%S} UTC by {provenance.author}"
+    first, *rest = provenance.note.strip().splitlines() or ["(none)"]
+    yield f"note: {first}"
+    yield from (f"  {line}" for line in rest)
+
+
+def _policy(catalog: Catalog) -> Iterator[str]:
+    policy = catalog.policy
+    tilde = compensated_weights(policy.weights, catalog.bands)
+    yield f"tau: {policy.tau!r}"
+    yield f"weights w: {_by_dimension(catalog, policy.weights)}"
+    yield f"compensated weights w~: {_by_dimension(catalog, tilde)}"
+    if policy.cost_basis is CostBasis.REALISED:
+        yield "cost order: realised cost; the router needs the mean cost per model of the eval set"
+    else:
+        yield f"cost order: list price, {policy.price_ratio:g} input tokens to 1 output token"
+
+
+def _measured(provenance: Provenance) -> Iterator[str]:
+    if not provenance.evalset:
+        yield "measured: nothing; no eval set was chosen"
+        return
+    kind = " (simulated)" if provenance.synthetic else ""
+    yield f"measured on: {provenance.evalset}{kind}, digest {provenance.evalset_digest}"
+    for name, value in provenance.metrics.items():
+        yield f"  {name}: {value.value:.6g} [{value.lo:.6g}, {value.hi:.6g}]"
+
+
+def _by_dimension(catalog: Catalog, values: Iterable[float]) -> str:
+    pairs = zip(catalog.dimensions, values, strict=True)
+    return ", ".join(f"{name} {float(value):.6g}" for name, value in pairs)
+
+
+def _visible(line: str) -> str:
+    """YAML takes no control characters, not even in a comment."""
+    return "".join(char if char.isprintable() else "?" for char in line)
+
+
+def _digest(body: str) -> str:
+    return hashlib.sha256(body.encode()).hexdigest()

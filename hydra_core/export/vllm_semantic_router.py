@@ -1,0 +1,96 @@
+"""vLLM Semantic Router configuration (v0.3): model cards, prices, and capabilities as evaluations.
+
+That router chooses by signals and decisions, not by a shortfall of requirements. What it gets here
+is the pool with a catch-all decision that sends everything to one model, so that the file is valid
+and safe before somebody writes decisions of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Final
+
+from hydra_core.catalog.prices import exact
+from hydra_core.catalog.profiles import blended_price
+from hydra_core.catalog.render import Value
+from hydra_core.export.foreign import Export, exported_models, left_out, profiles, written
+from hydra_core.types import Catalog, ModelSpec
+
+__all__ = ["vllm_semantic_router_config"]
+
+_BENCHMARK: Final = "hydra/capability@1"
+
+
+def vllm_semantic_router_config(catalog: Catalog) -> Export:
+    """A `config.yaml` of schema v0.3; the costliest model is the default, being the safe one."""
+    models = exported_models(catalog)
+    default = max(models, key=lambda model: blended_price(model, catalog.policy.price_ratio))
+    vectors = profiles(catalog)
+    data: dict[str, Value] = {
+        "version": "v0.3",
+        "listeners": [],
+        "providers": {
+            "defaults": {"model": default.id},
+            "models": [_provider(model) for model in models],
+        },
+        "evaluation": {"records": [_record(model, vectors[model.id]) for model in models]},
+        "routing": {
+            "modelCards": [_card(model) for model in models],
+            "decisions": [_everything_to(default)],
+        },
+    }
+    return written("vLLM Semantic Router config", catalog, data, _not_expressed(catalog, default))
+
+
+def _not_expressed(catalog: Catalog, default: ModelSpec) -> list[str]:
+    return [
+        f"the decision rule: tau {catalog.policy.tau:g}, weights, bands and the predictor; the one "
+        f"decision below sends everything to {default.id}, the costliest model",
+        f"stickiness ({catalog.policy.sticky.mode.value}), the health veto and the cost order",
+        "the evidence the capabilities come from; the capabilities themselves are evaluation "
+        f"records of {_BENCHMARK}",
+        "price sources and dates",
+        "where the models are served: add backend_refs and listeners",
+        *left_out(catalog),
+    ]
+
+
+def _provider(model: ModelSpec) -> Value:
+    prices: dict[str, Value] = {
+        "currency": "USD",
+        "prompt_per_1m": exact(model.input_usd_per_mtok),
+        "completion_per_1m": exact(model.output_usd_per_mtok),
+    }
+    if model.cached_input_usd_per_mtok is not None:
+        prices["cached_input_per_1m"] = exact(model.cached_input_usd_per_mtok)
+    return {"name": model.id, "provider_model_id": model.id, "pricing": prices}
+
+
+def _card(model: ModelSpec) -> Value:
+    inputs: list[Value] = ["text", "image"] if model.vision else ["text"]
+    return {
+        "name": model.id,
+        "context_window_size": model.context_window,
+        "capabilities": ["tools"] if model.tools else [],
+        "modalities": {"input": inputs, "output": ["text"]},
+    }
+
+
+def _record(model: ModelSpec, capabilities: Mapping[str, Decimal]) -> Value:
+    """Metric names there are small ASCII words."""
+    metrics: dict[str, Value] = {
+        "".join(char if char.isascii() and char.isalnum() else "_" for char in name.lower()): value
+        for name, value in capabilities.items()
+    }
+    return {"model": model.id, "benchmark": _BENCHMARK, "metrics": metrics, "source": "HyDRA"}
+
+
+def _everything_to(model: ModelSpec) -> Value:
+    return {
+        "name": "everything",
+        "description": "Catch-all until decisions of your own are written",
+        "priority": 100,
+        "rules": {"operator": "AND", "conditions": []},
+        "modelRefs": [{"model": model.id, "use_reasoning": False}],
+    }

@@ -1,0 +1,44 @@
+"""Loads a proxy config with the real LiteLLM and prints what one mocked call per model costs.
+
+Run by the test in a process of its own: python litellm_loads.py CONFIG
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+
+import yaml
+from litellm import Router
+
+with open(sys.argv[1], encoding="utf-8") as stream:  # noqa: PTH123
+    config = yaml.safe_load(stream)
+router = Router(model_list=config["model_list"])
+
+
+def cost(name):
+    """Tokens in, tokens out, USD and capabilities of one call to a model."""
+    answer = router.completion(
+        model=name,
+        messages=[{"role": "user", "content": "hello there"}],
+        mock_response="hello to you",
+    )
+    info = router.get_model_list(model_name=name)[0]["model_info"]
+    return [
+        answer.usage.prompt_tokens,
+        answer.usage.completion_tokens,
+        answer._hidden_params["response_cost"],
+        info["hydra_capabilities"],
+    ]
+
+
+try:
+    from litellm.proxy.proxy_server import ProxyConfig
+except ImportError:  # the proxy's own dependencies are optional
+    pass
+else:
+    loaded = asyncio.run(ProxyConfig().get_config(config_file_path=sys.argv[1]))
+    assert loaded["model_list"] == config["model_list"]
+names = [entry["model_name"] for entry in config["model_list"]]
+json.dump({name: cost(name) for name in names}, sys.stdout)
