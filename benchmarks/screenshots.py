@@ -17,8 +17,8 @@ from benchmarks.slider import CHROMIUM, ROOT, console
 TUNE = "/tune?set=paper_swebench&catalog=paper_five_published&tau=0.24&pin=0.64&pin_w=1,1,1,1"
 #: File name, address, theme, width, height.
 SHOTS = (
-    ("tune.png", TUNE, "light", 1440, 1250),
-    ("tune-dark.png", TUNE, "dark", 1440, 1250),
+    ("tune.png", TUNE, "light", 1440, 1290),
+    ("tune-dark.png", TUNE, "dark", 1440, 1290),
     ("overview.png", "/?set=paper_swebench&catalog=paper_five_published", "light", 1440, 1000),
     ("eval-sets.png", "/eval_sets", "light", 1440, 1000),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -11,7 +12,7 @@ from hydra_core.types import Catalog
 from hydra_core.ui import cache, state, widgets
 from hydra_core.ui.cache import CatalogEntry, SetEntry
 
-__all__ = ["choose_data", "current", "fits"]
+__all__ = ["choose_catalog", "choose_data", "choose_evalset", "current", "fits"]
 
 #: What the solver remembers makes sense on one eval set and catalog only.
 _OF_THE_SET = ("tune.told", "tune.goal_qr", "tune.goal_cost", "tune.stop")
@@ -38,7 +39,8 @@ def current() -> tuple[SetEntry, CatalogEntry] | None:
         entry = (candidates or list(sets))[0]
     if catalog is None or (not tuning.catalog and not fits(entry, catalog)):
         catalog = _first_fitting(entry, catalogs)
-    state.put(evalset=entry.key, catalog=catalog.key)
+    if (tuning.evalset, tuning.catalog) != (entry.key, catalog.key):
+        state.put(evalset=entry.key, catalog=catalog.key)
     return entry, catalog
 
 
@@ -68,6 +70,31 @@ def choose_data() -> tuple[SetEntry, Catalog] | None:
     shown = {"": "the costliest model", **{model: model for model in ids}}
     _select(places[2], "Savings against", "baseline", baselines, chosen, shown, _baseline_changed)
     return entry, catalog.catalog
+
+
+def choose_catalog(place: DeltaGenerator) -> CatalogEntry | None:
+    """Draw the catalog selector alone; None where there is no catalog."""
+    catalogs = cache.catalogs()
+    pair = current()
+    if not catalogs:
+        return None
+    key = pair[1].key if pair else state.get().catalog
+    chosen = next((c for c in catalogs if c.key == key), catalogs[0])
+    labels = {c.key: c.key for c in catalogs}
+    _select(place, "Catalog", "catalog", list(labels), chosen.key, labels, _catalog_changed)
+    return chosen
+
+
+def choose_evalset(place: DeltaGenerator, catalog: Catalog) -> SetEntry | None:
+    """Draw the selector of the eval sets that fit a catalog; None where none does."""
+    owner = CatalogEntry("", Path(), catalog)
+    sets = [entry for entry in cache.evalsets() if fits(entry, owner)]
+    if not sets:
+        return None
+    chosen = next((s for s in sets if s.key == state.get().evalset), sets[0])
+    names = {s.key: s.info.name for s in sets}
+    _select(place, "Eval set", "evalset", list(names), chosen.key, names, _set_changed)
+    return chosen
 
 
 def _select(

@@ -14,9 +14,22 @@ import streamlit as st
 from hydra_core.types import Catalog
 from hydra_core.ui.views import XAxis, YAxis
 
-__all__ = ["Pin", "Tuning", "from_link", "get", "number", "numbers", "put", "to_link"]
+__all__ = [
+    "Pin",
+    "Tuning",
+    "follow_link",
+    "from_link",
+    "get",
+    "number",
+    "numbers",
+    "put",
+    "to_link",
+    "write_link",
+]
 
 _KEY = "tuning"
+_LINK = "tuning.link"
+_TOUCHED = "tuning.touched"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +83,28 @@ def get() -> Tuning:
 def put(**changes: object) -> None:
     """Change some fields."""
     st.session_state[_KEY] = replace(get(), **changes)  # type: ignore[arg-type]
+    st.session_state[_TOUCHED] = True
+
+
+def follow_link() -> None:
+    """Take the tuning from the address where the operator went back, forward or to a link.
+
+    The address that `write_link` wrote last says nothing new, and neither does any address when
+    a widget has just changed the tuning: the browser may not have caught up with it yet.
+    """
+    params = st.query_params.to_dict()
+    touched = st.session_state.pop(_TOUCHED, False)
+    if params and not touched and params != st.session_state.get(_LINK, params):
+        st.session_state[_KEY] = from_link(params)
+
+
+def write_link() -> None:
+    """Put the tuning into the address, so that it can be shared and taken back."""
+    link = to_link(get())
+    st.session_state[_LINK] = link
+    st.session_state.pop(_TOUCHED, None)
+    if st.query_params.to_dict() != link:
+        st.query_params.from_dict(link)
 
 
 def from_link(params: Mapping[str, str]) -> Tuning:

@@ -95,7 +95,7 @@ def _tau(bench: Bench, tau: float) -> None:
         min_value=0.0,
         max_value=top,
         step=0.005,
-        format="%.4f",
+        format="%.6g",
         key="tune.tau",
         help="Largest weighted shortfall a model may have and still be eligible. The cheapest "
         "eligible model gets the query.",

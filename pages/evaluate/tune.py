@@ -39,7 +39,7 @@ def tune(entry: SetEntry, catalog: Catalog) -> None:
         tune_panels.plot(bench, point, pinned)
     widgets.notes(bench)
     tune_panels.details(bench, point)
-    st.query_params.from_dict(state.to_link(state.get()))
+    state.write_link()
 
 
 def _pinned(entry: SetEntry, catalog: Catalog, tuning: state.Tuning) -> tuple[Bench, Point] | None:
@@ -50,6 +50,7 @@ def _pinned(entry: SetEntry, catalog: Catalog, tuning: state.Tuning) -> tuple[Be
     return bench, measure(bench, pin.tau, tuning.baseline)
 
 
+state.follow_link()
 left, right = st.columns([2.8, 7.2], vertical_alignment="bottom")
 left.title("Tune", anchor=False)
 with right:

@@ -78,7 +78,7 @@ def page(chromium, console):
     """A fresh page; the test fails if the browser's console shows an error."""
     context = chromium.new_context(viewport={"width": 1280, "height": 900}, base_url=console)
     page = context.new_page()
-    page.set_default_timeout(30_000)
+    page.set_default_timeout(60_000)
     errors = []
     page.on("console", lambda message: errors.append(message) if faulty(message) else None)
     page.on("pageerror", lambda error: errors.append(error))

@@ -70,6 +70,18 @@ def test_click_on_the_curve_sets_tau(page):
     assert wait_for_change(page, "Cost per query", before) != before
 
 
+def test_back_takes_tau_back(page):
+    open_tune(page)
+    page.get_by_role("spinbutton", name="Threshold τ").fill("0.5")
+    page.keyboard.press("Enter")
+    page.get_by_text("τ 0.5").first.wait_for()
+    page.wait_for_url("**tau=0.5**")
+    page.go_back()
+    page.get_by_text("τ 0.24").first.wait_for()
+    page.go_forward()
+    page.get_by_text("τ 0.5").first.wait_for()
+
+
 def test_state_survives_a_page_change(page):
     open_tune(page)
     page.get_by_role("spinbutton", name="Threshold τ").fill("0.5")
