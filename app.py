@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from hydra_core.ui import who
+
 st.set_page_config(
     page_title="HyDRA console",
     page_icon="hydra_core/ui/assets/mark.svg",
@@ -34,6 +36,14 @@ PAGES = {
             url_path="conversation",
         ),
     ],
+    "Configure": [
+        st.Page(
+            "pages/configure/catalog.py",
+            title="Catalog",
+            icon=":material/view_list:",
+            url_path="catalog",
+        ),
+    ],
     "Evaluate": [
         st.Page("pages/evaluate/tune.py", title="Tune", icon=":material/tune:", url_path="tune"),
         st.Page(
@@ -45,4 +55,7 @@ PAGES = {
     ],
 }
 
-st.navigation(PAGES).run()
+page = st.navigation(PAGES)
+who.gate()
+who.badge()
+page.run()

@@ -9,14 +9,16 @@ from pathlib import Path
 
 import streamlit as st
 
-from hydra_core.catalog.schema import load_catalog
-from hydra_core.errors import HydraError
+from hydra_core.catalog.schema import load_catalog, parse_catalog
+from hydra_core.errors import CatalogError, HydraError, MismatchError, Problem, StoreError
 from hydra_core.evaluation.evalset import EvalSet, EvalSetInfo, list_evalsets, load_evalset
 from hydra_core.evaluation.scoring import load_scores
+from hydra_core.evaluation.what_if import Replayed, replay_catalog
 from hydra_core.predictor.bundle import Bundle, load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.predictor.tokens import TokenCounter
-from hydra_core.types import Catalog
+from hydra_core.store.store import Store, open_store
+from hydra_core.types import Catalog, FloatArray
 from hydra_core.ui import bench as benches
 from hydra_core.ui.bench import Bench
 from hydra_core.ui.jobs import Jobs
@@ -31,7 +33,10 @@ __all__ = [
     "evalset",
     "evalsets",
     "jobs",
+    "parsed",
     "predictor",
+    "replayed",
+    "store",
     "token_counter",
     "workspace",
 ]
@@ -41,12 +46,19 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True, slots=True)
 class CatalogEntry:
-    """A catalog file: `catalog` when it is valid, otherwise `problem` says why not."""
+    """A catalog: its newest published revision, or the file where none was published yet.
+
+    Attributes:
+        path: The file; for one that was only ever published, a name that does not exist.
+        catalog: None when it is not valid; `problem` says why not.
+        revision: Number of the published revision, 0 for a file.
+    """
 
     key: str
     path: Path
     catalog: Catalog | None
     problem: str = ""
+    revision: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +83,62 @@ def evalsets() -> tuple[SetEntry, ...]:
 
 
 def catalogs() -> tuple[CatalogEntry, ...]:
-    """Every catalog file, the shipped ones first, each read again only when it changes."""
+    """Every catalog as published, else its file: shipped files first, then the operator's.
+
+    Each is read again only when it changes. Where the store cannot be read, no catalog is shown
+    as valid: a file may say something else than what was published.
+    """
+    try:
+        published, fault = store().catalogs(), ""
+    except StoreError as error:
+        published, fault = {}, str(error)
     entries = []
     for folder, prefix in ((PROJECT / "catalog", ""), (workspace() / "catalogs", "my/")):
         for path in sorted(folder.glob("*.yaml")):
-            stat = path.stat()
-            entries.append(_catalog(prefix + path.stem, path, stat.st_mtime_ns, stat.st_size))
-    return tuple(entries)
+            stat, key = path.stat(), prefix + path.stem
+            number = published.pop(key, 0)
+            if fault:
+                entries.append(CatalogEntry(key, path, None, fault))
+            elif number:
+                entries.append(_published(workspace(), key, number, path))
+            else:
+                entries.append(_catalog(key, path, stat.st_mtime_ns, stat.st_size))
+    added = [_published(workspace(), *one, Path(f"{one[0]}.yaml")) for one in published.items()]
+    return (*entries, *added)
+
+
+def store() -> Store:
+    """The workspace's store of revisions, drafts and notes.
+
+    Raises:
+        StoreError: It cannot be opened.
+    """
+    return _store(workspace(), os.environ.get("HYDRA_DATABASE_URL", ""))
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _store(folder: Path, url: str) -> Store:
+    del url  # part of the key only
+    return open_store(folder)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _published(folder: Path, key: str, number: int, path: Path) -> CatalogEntry:
+    del folder
+    try:
+        text = store().revision(key, number).yaml
+        return CatalogEntry(key, path, parse_catalog(text, source=key), revision=number)
+    except HydraError as error:
+        return CatalogEntry(key, path, None, str(error), number)
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def parsed(text: str, source: str) -> tuple[Catalog | None, tuple[Problem, ...]]:
+    """A catalog text, perhaps unfinished: the catalog or None, and what is wrong with it."""
+    try:
+        return parse_catalog(text, source=source), ()
+    except CatalogError as error:
+        return None, error.problems
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -131,6 +192,38 @@ def _bench(key: _Key, _path: Path, _catalog: Catalog) -> Bench:
     loaded = evalset(_path, digest)
     scores = load_scores(loaded, _catalog.predictor_fingerprint)
     return benches.build(loaded, _catalog, scores, weights, today=today)
+
+
+def replayed(entry: SetEntry, catalog: Catalog) -> Replayed:
+    """The eval set routed by a catalog's own policy.
+
+    Raises:
+        HydraError: They do not fit together; the message says what to do.
+    """
+    scores = entry.info.path / "scores" / f"{catalog.predictor_fingerprint}.parquet"
+    stamp = scores.stat().st_mtime_ns if scores.is_file() else 0
+    key = (entry.info.digest, catalog.digest, (catalog.policy.tau,), stamp, date.today())
+    return _replayed(key, entry.info.path, catalog)
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _replayed(key: _Key, _path: Path, _catalog: Catalog) -> Replayed:
+    digest, _, _, stamp, today = key
+    loaded = evalset(_path, digest)
+    fingerprint = _catalog.predictor_fingerprint
+    scores = _scores(_path, digest, fingerprint, stamp)
+    if scores is None:
+        raise MismatchError(
+            f"Eval set '{loaded.name}' is not scored by '{_catalog.predictor}', the predictor of "
+            f"catalog '{_catalog.name}'. Score it on the Eval sets page, or choose another set"
+        )
+    return replay_catalog(loaded, _catalog, scores, fingerprint, today=today)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _scores(path: Path, digest: str, fingerprint: str, stamp: int) -> FloatArray | None:
+    del stamp
+    return load_scores(evalset(path, digest), fingerprint)
 
 
 @st.cache_resource(show_spinner="Loading the predictor")

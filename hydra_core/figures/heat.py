@@ -1,0 +1,111 @@
+"""Heat maps: capabilities of models, flips from model to model, and signed effects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from hydra_core.figures.theme import Palette, base_layout, plain
+from hydra_core.types import FloatArray
+
+__all__ = ["HeatView", "heat_figure"]
+
+
+@dataclass(frozen=True, slots=True)
+class HeatView:
+    """A matrix to colour.
+
+    Attributes:
+        rows, columns: Labels, first row on top.
+        values: (r, c); NaN is left blank.
+        texts: (r, c) what each cell says.
+        hover: (r, c) what it says when pointed at.
+        limits: Values of the two ends of the scale; symmetric ones make it two-coloured.
+        x_title, y_title: Above the columns and beside the rows, '' for none.
+    """
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: FloatArray
+    texts: tuple[tuple[str, ...], ...]
+    hover: tuple[tuple[str, ...], ...]
+    limits: tuple[float, float]
+    x_title: str = ""
+    y_title: str = ""
+
+
+def heat_figure(view: HeatView, colors: Palette, *, row_height: int = 38) -> go.Figure:
+    """Cells coloured by value, each with its number; columns are named on top."""
+    signed = view.limits[0] < 0
+    title = 24 if view.x_title else 0
+    layout = base_layout(colors, height=row_height * len(view.rows) + 48 + title)
+    longest = max(map(len, view.rows), default=0)
+    layout["margin"] = {
+        "l": min(7 * longest + 24, 220) + (24 if view.y_title else 0),
+        "r": 12,
+        "t": 36 + title,
+        "b": 8,
+    }
+    layout["xaxis"] |= {"side": "top", "showgrid": False, **_labels(view.columns)}
+    layout["yaxis"] |= {"autorange": "reversed", "showgrid": False, **_labels(view.rows)}
+    for axis, text in (("xaxis", view.x_title), ("yaxis", view.y_title)):
+        layout[axis]["title"] = {**layout[axis]["title"], "text": text}
+    layout["annotations"] = _numbers(view, colors, signed)
+    trace = {
+        "type": "heatmap",
+        "x": list(range(len(view.columns))),
+        "y": list(range(len(view.rows))),
+        "z": view.values,
+        "zmin": view.limits[0],
+        "zmax": view.limits[1],
+        "colorscale": _scale(colors, signed),
+        "showscale": False,
+        "xgap": 3,
+        "ygap": 3,
+        "hoverongaps": False,
+        "customdata": [list(row) for row in view.hover],
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }
+    return go.Figure({"data": [trace], "layout": layout})
+
+
+def _labels(names: tuple[str, ...]) -> dict[str, Any]:
+    return {"tickvals": list(range(len(names))), "ticktext": [plain(name) for name in names]}
+
+
+def _scale(colors: Palette, signed: bool) -> list[list[Any]]:
+    faint = _mixed(colors.accent, colors.surface, 0.06)
+    if signed:
+        return [[0.0, colors.warn], [0.5, _mixed(colors.ink, colors.surface, 0.05)],
+                [1.0, colors.accent]]  # fmt: skip
+    return [[0.0, faint], [1.0, colors.accent]]
+
+
+def _numbers(view: HeatView, colors: Palette, signed: bool) -> list[dict[str, Any]]:
+    """The cells' texts in a colour that can be read on each cell."""
+    low, high = view.limits
+    span = (high - low) or 1.0
+    notes = []
+    for y, row in enumerate(view.texts):
+        for x, text in enumerate(row):
+            value = view.values[y, x]
+            at = 0.0 if np.isnan(value) else float(np.clip((value - low) / span, 0, 1))
+            strength = abs(2 * at - 1) if signed else at
+            font = colors.surface if strength > 0.55 and not np.isnan(value) else colors.ink
+            notes.append(
+                {
+                    "x": x, "y": y, "text": plain(text), "showarrow": False,
+                    "font": {"color": font, "size": 13},
+                }
+            )  # fmt: skip
+    return notes
+
+
+def _mixed(color: str, other: str, share: float) -> str:
+    one, two = ([int(value[i : i + 2], 16) for i in (1, 3, 5)] for value in (color, other))
+    return "#" + "".join(
+        f"{round(share * a + (1 - share) * b):02X}" for a, b in zip(one, two, strict=True)
+    )

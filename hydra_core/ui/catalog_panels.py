@@ -1,0 +1,318 @@
+"""The Catalog page's table, its tools, cards and capabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from hydra_core.catalog.document import CatalogDocument
+from hydra_core.catalog.grid import (
+    FIELDS,
+    CellProblem,
+    cell_problems,
+    duplicate_model,
+    edit_cells,
+    model_rows,
+    remove_models,
+    set_status,
+)
+from hydra_core.catalog.prices import stale_prices
+from hydra_core.catalog.profiles import blended_price, capabilities
+from hydra_core.figures.heat import HeatView, heat_figure
+from hydra_core.types import Catalog, ModelSpec, ModelStatus
+from hydra_core.ui import drafting, widgets
+from hydra_core.ui.cache import CatalogEntry
+from hydra_core.ui.drafting import Working
+from hydra_core.ui.widgets import literal
+
+__all__ = ["STALE_DAYS", "capability_map", "cards", "problems", "status_line", "table"]
+
+#: Prices read longer ago than this are flagged.
+STALE_DAYS = 180
+_DATES = ("retire_on", "price_date")
+_STATUS: dict[ModelStatus, tuple[Literal["green", "gray", "orange", "red"], str]] = {
+    ModelStatus.ACTIVE: ("green", ":material/check_circle:"),
+    ModelStatus.DISABLED: ("gray", ":material/pause_circle:"),
+    ModelStatus.RETIRING: ("orange", ":material/schedule:"),
+    ModelStatus.RETIRED: ("red", ":material/cancel:"),
+}
+
+
+def status_line(working: Working) -> None:
+    """What is published, what the draft holds, and the way back and on."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        _badges(working)
+        st.space("stretch")
+        draft = working.draft
+        st.button(
+            "Undo", icon=":material/undo:", disabled=not (draft and draft.can_undo),
+            on_click=drafting.undo, args=(working,), key="catalog.undo",
+        )  # fmt: skip
+        st.button(
+            "Redo", icon=":material/redo:", disabled=not (draft and draft.can_redo),
+            on_click=drafting.redo, args=(working,), key="catalog.redo",
+        )  # fmt: skip
+        st.button(
+            "Discard", icon=":material/delete_sweep:", disabled=draft is None,
+            on_click=drafting.discard, args=(working,), key="catalog.discard",
+            help="Throw the draft away and go back to what is published.",
+        )  # fmt: skip
+
+
+def _badges(working: Working) -> None:
+    if working.newest is None:
+        st.badge("Not published yet", icon=":material/draft:", color="gray")
+    else:
+        st.badge(f"Revision {working.revision}", icon=":material/verified:", color="green")
+    if working.draft is None or not working.edited:
+        st.caption("No unpublished edits.", width="content")
+        return
+    n = len(working.changes)
+    what = "not valid yet" if working.problems else f"{n} change{'s' * (n != 1)}"
+    st.badge(f"Draft: {what}", icon=":material/edit:", color="orange")
+    st.caption(
+        f"Saved {working.draft.updated_at.astimezone():%H:%M:%S}; survives a reload.",
+        width="content",
+    )
+    if working.behind:
+        st.badge(
+            f"Revision {working.revision} was published meanwhile",
+            icon=":material/merge:",
+            color="red",
+            help="Merge on the Ship page.",
+        )
+
+
+def problems(working: Working) -> None:
+    """What a callback refused, and what keeps the draft from being a catalog, by cell."""
+    error = drafting.told()
+    if error is not None:
+        widgets.problem(error)
+    if not working.problems:
+        return
+    found = cell_problems(working.problems)
+    lines = "\n".join(f"- {_problem_text(one)}" for one in found[:20])
+    more = f"\n- and {len(found) - 20} more" if len(found) > 20 else ""
+    st.error(
+        f"{lines}{more}",
+        title=f"{len(found)} cell{'s' * (len(found) != 1)} to mend before this can be published",
+        icon=":material/error:",
+    )
+
+
+def _problem_text(one: CellProblem) -> str:
+    where = " · ".join(literal(part) for part in (one.model, one.column) if part)
+    remedy = f" *{literal(one.remedy)}*" if one.remedy else ""
+    return f"**{where}** {literal(one.message)}.{remedy}" if where else literal(str(one))
+
+
+def table(entry: CatalogEntry, working: Working) -> list[int]:
+    """The pool as an editable table; returns the ticked rows."""
+    document = CatalogDocument.parse(working.text, entry.key)
+    rows = model_rows(document)
+    frame = pd.DataFrame(rows, columns=list(FIELDS))
+    frame.insert(0, "tick", False)
+    frame["check"] = _checks(rows, working)
+    for name in _DATES:
+        frame[name] = pd.to_datetime(frame[name], errors="coerce")
+    for name in [n for n in FIELDS if n.endswith("per_mtok") or n == "context_window"]:
+        frame[name] = pd.to_numeric(frame[name], errors="coerce").astype("float64")
+    key = f"catalog.table.{entry.key}.{drafting.generation()}"
+    ids = [str(row["id"]) for row in rows]
+    st.data_editor(
+        frame,
+        key=key,
+        hide_index=True,
+        num_rows="fixed",
+        height="content",
+        row_height=36,
+        disabled=["check"] if drafting.may_edit() else list(frame.columns),
+        column_order=_order(bool(working.problems)),
+        placeholder="–",
+        column_config=_columns(bool(working.problems)),
+        on_change=_edited,
+        args=(entry, key, ids),
+    )
+    state = st.session_state.get(key) or {}
+    edited: dict[int, dict[str, Any]] = state.get("edited_rows", {})
+    return [int(i) for i, cells in edited.items() if cells.get("tick")]
+
+
+def _order(faulty: bool) -> list[str]:
+    """The check column stands right behind the id while a cell has to be mended."""
+    shown = [name for name in FIELDS if name not in ("notes", "price_source")]
+    if faulty:
+        return ["tick", "id", "check", *shown[1:], "price_source", "notes"]
+    return ["tick", *shown, "check", "price_source", "notes"]
+
+
+def _checks(rows: list[dict[str, Any]], working: Working) -> list[str]:
+    """Per row: what is wrong with it, or why to look at it again."""
+    says = [""] * len(rows)
+    for one in cell_problems(working.problems):
+        if one.row is not None and one.row < len(says):
+            text = f"✕ {one.column}: {one.message}" + (f" ({one.remedy})" if one.remedy else "")
+            says[one.row] = f"{says[one.row]}; {text}" if says[one.row] else text
+    if working.catalog is not None:
+        old = {p.model_id: p for p in stale_prices(working.catalog, date.today(), STALE_DAYS)}
+        for i, row in enumerate(rows):
+            if row["id"] in old:
+                says[i] = _age(old[str(row["id"])].age_days)
+    return says
+
+
+def _age(days: int) -> str:
+    return f"Price is {days} days old" if days >= 0 else "Price date lies in the future"
+
+
+def _edited(entry: CatalogEntry, key: str, ids: list[str]) -> None:
+    """Write the table's edits into the draft: values of cells, so that twice is as once."""
+    cells: dict[int, dict[str, Any]] = st.session_state[key].get("edited_rows", {})
+    edits = {
+        int(row): {name: value for name, value in changed.items() if name in FIELDS}
+        for row, changed in cells.items()
+    }
+    if not any(edits.values()):
+        return
+
+    def change(text: str) -> str:
+        return edit_cells(text, edits)
+
+    now = [str(row["id"]) for row in model_rows(CatalogDocument.parse(drafting.load(entry).text))]
+    if len(now) == len(ids):
+        drafting.edit(entry, change, restart=False)
+    else:
+        drafting.edit(entry, change, seen="")  # rows moved in another window: refuse and say so
+
+
+def _columns(faulty: bool) -> dict[str, Any]:
+    column = st.column_config
+    price = partial(column.NumberColumn, format="$%.3f", min_value=0.0, width=98)
+    return {
+        "tick": column.CheckboxColumn("", width=36, help="Tick rows, then choose what to do."),
+        "check": column.TextColumn("Check", width=260 if faulty else 150),
+        "id": column.TextColumn("Model", width=150, required=True),
+        "provider": column.TextColumn("Provider", width=85),
+        "status": column.SelectboxColumn(
+            "Status", options=[status.value for status in ModelStatus], width=85, required=True
+        ),
+        "input_usd_per_mtok": price("In / Mtok", help="USD per million input tokens."),
+        "output_usd_per_mtok": price("Out / Mtok", help="USD per million output tokens."),
+        "cached_input_usd_per_mtok": price(
+            "Cached", help="USD per million cached input tokens; may be empty."
+        ),
+        "context_window": column.NumberColumn("Context", format="compact", width=80),
+        "vision": column.CheckboxColumn("Vision", width=62),
+        "tools": column.CheckboxColumn("Tools", width=58),
+        "retire_on": column.DateColumn("Retires on", width=95, format="YYYY-MM-DD"),
+        "price_date": column.DateColumn("Price read", width=95, format="YYYY-MM-DD"),
+        "price_source": column.TextColumn("Price source", width="medium"),
+        "notes": column.TextColumn("Notes", width="medium"),
+    }
+
+
+def row_tools(entry: CatalogEntry, working: Working, ticked: list[int]) -> None:
+    """What can be done with the ticked rows."""
+    ready = bool(ticked) and drafting.may_edit()
+
+    def run(change: Callable[[str], str]) -> None:
+        drafting.edit(entry, change, seen=working.text)
+
+    def duplicate(text: str) -> str:
+        for row in ticked:
+            text = duplicate_model(text, row)
+        return text
+
+    tools = (
+        ("Duplicate", ":material/content_copy:", duplicate),
+        ("Disable", ":material/pause:", lambda t: set_status(t, ticked, ModelStatus.DISABLED)),
+        ("Activate", ":material/play_arrow:", lambda t: set_status(t, ticked, ModelStatus.ACTIVE)),
+        ("Remove", ":material/delete:", lambda text: remove_models(text, ticked)),
+    )
+    for label, icon, change in tools:
+        st.button(
+            label, icon=icon, disabled=not ready, on_click=run, args=(change,),
+            key=f"catalog.rows.{label}", help=None if ready else "Tick rows in the table first.",
+        )  # fmt: skip
+
+
+def cards(catalog: Catalog) -> None:
+    """One card per model: what it costs, takes and can do."""
+    values = capabilities(catalog)
+    stale = {p.model_id: p.age_days for p in stale_prices(catalog, date.today(), STALE_DAYS)}
+    for start in range(0, len(catalog.models), 3):
+        for place, i in zip(st.columns(3), range(start, len(catalog.models)), strict=False):
+            with place.container(border=True, height="stretch"):
+                _card(catalog, catalog.models[i], values[i], stale.get(catalog.models[i].id))
+
+
+def _card(
+    catalog: Catalog, model: ModelSpec, values: np.typing.NDArray[np.float64], age: int | None
+) -> None:
+    color, icon = _STATUS[model.status]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{literal(model.id)}**", width="stretch")
+        label = model.status.value.capitalize()
+        st.badge(f"{label} {model.retire_on or ''}".strip(), icon=icon, color=color)
+    blended = blended_price(model, catalog.policy.price_ratio)
+    st.markdown(
+        literal(
+            f"${model.input_usd_per_mtok:g} in · ${model.output_usd_per_mtok:g} out · "
+            f"${blended:.2f} blended per Mtok"
+        )
+    )
+    facts = [f"{model.context_window:,} tokens"]
+    facts += ["vision"] * model.vision + ["tools"] * model.tools
+    st.caption(literal(f"{model.provider} · {' · '.join(facts)}"))
+    for k, dimension in enumerate(catalog.dimensions):
+        hand = " (by hand)" if dimension in model.overrides else ""
+        name = dimension.replace("_", " ").capitalize()
+        if np.isnan(values[k]):
+            st.caption(f"{literal(name)}: no evidence")
+        else:
+            st.progress(float(values[k]), text=f"{literal(name)} {values[k]:.3f}{hand}")
+    if age is not None:
+        st.caption(f":orange[:material/schedule: {_age(age)}]")
+
+
+def capability_map(catalog: Catalog) -> None:
+    """Models by dimensions, each column coloured over its own band."""
+    values = capabilities(catalog)
+    lo = np.array([band.lo for band in catalog.bands])
+    width = np.array([band.width for band in catalog.bands])
+    names = tuple(d.replace("_", " ").capitalize() for d in catalog.dimensions)
+    rows = range(len(catalog.models))
+    texts = tuple(
+        tuple(
+            f"{values[i, k]:.3f}" + (" ✎" if d in catalog.models[i].overrides else "")
+            for k, d in enumerate(catalog.dimensions)
+        )
+        for i in rows
+    )
+    hover = tuple(
+        tuple(
+            f"<b>{catalog.models[i].id}</b><br>{names[k]} {values[i, k]:.4f}<br>"
+            f"{'set by hand' if d in catalog.models[i].overrides else 'derived from evidence'}<br>"
+            f"band {catalog.bands[k].lo:g} – {catalog.bands[k].hi:g}"
+            for k, d in enumerate(catalog.dimensions)
+        )
+        for i in rows
+    )
+    view = HeatView(
+        tuple(m.id for m in catalog.models), names, (values - lo) / width, texts, hover, (0.0, 1.0)
+    )
+    widgets.figure(
+        heat_figure(view, widgets.colors()),
+        "catalog.capabilities",
+        alt="Capabilities of every model on every dimension",
+    )
+    st.caption(
+        "Coloured over each dimension's band, from its low to its high end. ✎ set by hand. "
+        "Evidence and bands are on the Profiles page."
+    )
