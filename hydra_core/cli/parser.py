@@ -57,10 +57,16 @@ examples:
 _ROUTE = """\
 Routes the message on standard input and prints the model's id.
 
+With --stream every line of standard input is a request and every line of standard output its
+decision, in order, flushed at once. Keys: text, and if wanted id turn conversation_id prefix
+has_image needs_tools context_tokens allow deny compacted current health. Conversations keep their
+model as the catalog's sticky policy says. A line that cannot be routed is answered with "error".
+
 examples:
   echo "Fix the failing test" | python -m hydra_core route --catalog catalog/paper_five.yaml
   python -m hydra_core route --catalog pool.yaml --tau 0.1 --explain < message.txt
   python -m hydra_core route --catalog pool.yaml --json < message.txt | jq .model
+  python -m hydra_core route --catalog pool.yaml --stream --receipt < requests.jsonl > routed.jsonl
 """
 _VALIDATE = """\
 Checks a catalog (YAML file), an eval set (folder) or a predictor bundle (folder) and lists every
@@ -180,9 +186,11 @@ def _evaluate(verbs: Any) -> None:  # noqa: ANN401
 
 
 def _route(verbs: Any) -> None:  # noqa: ANN401
-    parser = verb(verbs, "route", route.route, "route one message from standard input", _ROUTE)
+    parser = verb(verbs, "route", route.route, "route one message, or a stream of them", _ROUTE)
     _catalog_and_policy(parser)
     parser.add_argument("--explain", action="store_true", help="why, model by model")
+    parser.add_argument("--stream", action="store_true", help="JSONL in, JSONL out")
+    parser.add_argument("--receipt", action="store_true", help="the whole receipt as JSON")
     _bundle(parser)
 
 

@@ -1,4 +1,4 @@
-"""The verb route: one message from standard input, by the router's own rule."""
+"""The verb route: one message or a stream of them, by the router's own rule."""
 
 from __future__ import annotations
 
@@ -8,40 +8,46 @@ from typing import TYPE_CHECKING
 
 from hydra_core.cli.evaluate import checked_tau
 from hydra_core.cli.output import existing, open_predictor, print_json, say, table, utf8_stdin
+from hydra_core.cli.route_stream import route_stream
 
 if TYPE_CHECKING:
     from hydra_core.routing.decision import Decision
+    from hydra_core.types import Catalog
 
 __all__ = ["route"]
 
 
 def route(options: argparse.Namespace) -> int:
-    """Route the message on standard input."""
+    """Route the message on standard input, or with --stream every line of it."""
     from hydra_core.catalog.binding import require_bundle
     from hydra_core.catalog.schema import load_catalog
     from hydra_core.routing.decision import Query
     from hydra_core.routing.router import Router
+    from hydra_core.routing.sessions import MemorySessions
 
     catalog = load_catalog(existing(options.catalog))
     tau = checked_tau(options.tau, catalog)
     predictor = open_predictor(options.bundle)
     require_bundle(catalog, predictor.bundle.fingerprint)
     catalog = replace(catalog, policy=replace(catalog.policy, tau=tau))
+    if options.stream:
+        router = Router(catalog, predictor, sessions=MemorySessions())
+        return route_stream(router, receipts=options.receipt)
     text = utf8_stdin().removesuffix("\n")  # the one that echo and editors add
     decision = Router(catalog, predictor).route(Query(text))
     if decision.facts.get("truncated"):
-        say("note: the message is longer than the predictor reads; its end was not seen")
-    if options.json:
+        say("note: the message is longer than the predictor reads; its middle was not seen")
+    if options.json or options.receipt:
         print_json(decision.receipt())
     elif options.explain:
-        print(_explanation(decision))
+        print(_explanation(decision, catalog))
     else:
         print(decision.model)
     return 0
 
 
-def _explanation(decision: Decision) -> str:
-    """Requirements, then every model cheapest first: price, deficits, shortfall, fate."""
+def _explanation(decision: Decision, catalog: Catalog) -> str:
+    """Requirements, every model cheapest first, which model for every tau, the nearest flips."""
     needs = ", ".join(
         f"{name} {value:.3f}"
         for name, value in zip(decision.dimensions, decision.requirements, strict=True)
@@ -70,10 +76,38 @@ def _explanation(decision: Decision) -> str:
             f"{decision.model} ({decision.cause.value.replace('_', ' ')}, tau {decision.tau:g})",
             "",
             f"needs: {needs}",
+            _read(decision),
             "below: price, what a model lacks per dimension, the weighted sum, the outcome",
             "",
             table(header, rows),
             "",
             *reasons,
+            "",
+            *_what_if(decision, catalog),
         ]
     )
+
+
+def _read(decision: Decision) -> str:
+    """Signal flags found and tokens read."""
+    from hydra_core.predictor.signals import signal_prefix
+
+    query = decision.query
+    flags = signal_prefix(query.text, query.turn).strip() if query else ""
+    cut = ", the middle was left out" if decision.facts.get("truncated") else ""
+    return f"read: {decision.facts.get('tokens', 0):,} tokens{cut}; signals {flags}"
+
+
+def _what_if(decision: Decision, catalog: Catalog) -> list[str]:
+    """The tau strip and the nearest changes that choose another model."""
+    from hydra_core.routing.explain import flips, strip
+
+    parts = [f"  from {part.start:.4f}  {part.model}" for part in strip(decision)]
+    changes = [f"  {flip}".replace("τ", "tau") for flip in flips(decision, catalog)]
+    return [
+        "which model for every tau:",
+        *parts,
+        "",
+        "smallest changes of one number that choose another model:",
+        *(changes or ["  none: only one model can serve this message"]),
+    ]

@@ -1,0 +1,177 @@
+"""Routing a stream: one JSON object a line in, one decision a line out, in order, as they come."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from hydra_core.errors import Problem, RoutingError
+
+if TYPE_CHECKING:
+    from hydra_core.routing.decision import Query
+    from hydra_core.routing.router import Router
+
+__all__ = ["route_stream"]
+
+_LINE_BYTES: Final = 16 << 20
+_CONVERSATIONS: Final = 100_000
+
+_Check = Callable[[object], bool]
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
+
+
+def _is_names(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+def _is_health(value: object) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(level, int | float) and not isinstance(level, bool) for level in value.values()
+    )
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+#: Field -> what it must be, in words and as a check.
+_FIELDS: Final[Mapping[str, tuple[str, _Check]]] = {
+    "id": ("a text or a whole number", _is_id),
+    "text": ("a text", lambda value: isinstance(value, str)),
+    "turn": ("a whole number from 1", lambda value: _is_count(value) and value != 0),
+    "conversation_id": ("a text", lambda value: value is None or isinstance(value, str)),
+    "prefix": ("a list of the earlier user messages", _is_names),
+    "has_image": ("true or false", lambda value: isinstance(value, bool)),
+    "needs_tools": ("true or false", lambda value: isinstance(value, bool)),
+    "compacted": ("true or false", lambda value: isinstance(value, bool)),
+    "context_tokens": ("a whole number from 0", _is_count),
+    "allow": ("a list of model ids", _is_names),
+    "deny": ("a list of model ids", _is_names),
+    "current": ("a model id", lambda value: value is None or isinstance(value, str)),
+    "health": ("model ids with numbers in [0, 1]", _is_health),
+}
+
+
+class _BadLineError(Exception):
+    """A line that is no request; its text says why."""
+
+
+class _Turns:
+    """Counts the turns of conversations whose lines do not number them; forgets the oldest."""
+
+    def __init__(self) -> None:
+        self._last: OrderedDict[str, int] = OrderedDict()
+
+    def next(self, conversation: str) -> int:
+        number = self._last.pop(conversation, 0) + 1
+        self._last[conversation] = number
+        if len(self._last) > _CONVERSATIONS:
+            self._last.popitem(last=False)
+        return number
+
+
+def route_stream(router: Router, *, receipts: bool) -> int:
+    """Answer every line of standard input; the exit code is 2 when a line was not valid.
+
+    A line that cannot be read or routed is answered with "error", and the stream goes on.
+
+    Args:
+        receipts: Put the whole receipt into every answer.
+    """
+    bad = 0
+    turns = _Turns()
+    for number, raw in _lines():
+        found: dict[str, Any] = {}
+        try:
+            found = _decoded(raw, first=number == 1)
+            _check_fields(found)
+            answer = _answer(router, found, turns, receipts=receipts)
+        except _BadLineError as error:
+            bad += 1
+            answer = {"error": str(Problem(f"line {number}", str(error)))}
+        except RoutingError as error:
+            answer = {"error": str(error), "http_status": error.http_status}
+        named = {"id": found["id"]} if _is_id(found.get("id")) else {}
+        sys.stdout.write(json.dumps({**named, **answer}, allow_nan=False) + "\n")
+        sys.stdout.flush()
+    return 2 if bad else 0
+
+
+def _lines() -> Iterator[tuple[int, bytes]]:
+    """Number and bytes of every line that is not blank; of an endless one only the beginning."""
+    number = 0
+    while raw := sys.stdin.buffer.readline(_LINE_BYTES + 1):
+        number += 1
+        rest = raw
+        while len(rest) > _LINE_BYTES and not rest.endswith(b"\n"):
+            rest = sys.stdin.buffer.readline(_LINE_BYTES + 1)
+        if raw.strip():
+            yield number, raw
+
+
+def _decoded(raw: bytes, *, first: bool) -> dict[str, Any]:
+    if len(raw) > _LINE_BYTES:
+        raise _BadLineError("is longer than 16 MiB")
+    try:
+        found = json.loads(raw.decode("utf-8-sig" if first else "utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise _BadLineError(f"is not JSON: {str(error)[:120]}") from error
+    if not isinstance(found, dict):
+        raise _BadLineError('must be an object with "text", such as {"text": "Hello"}')
+    return found
+
+
+def _check_fields(found: Mapping[str, Any]) -> None:
+    if "text" not in found:
+        raise _BadLineError('has no "text"; give an object such as {"text": "Hello"}')
+    for name, value in found.items():
+        if name not in _FIELDS:
+            close = difflib.get_close_matches(name[:60], _FIELDS, 1)
+            hint = f'did you mean "{close[0]}"?' if close else f"known: {', '.join(_FIELDS)}"
+            raise _BadLineError(f"unknown key {ascii(name[:60])} ({hint})")
+        words, check = _FIELDS[name]
+        if not check(value):
+            raise _BadLineError(f'"{name}" must be {words}, got {ascii(value)[:60]}')
+
+
+def _answer(
+    router: Router, found: Mapping[str, Any], turns: _Turns, *, receipts: bool
+) -> dict[str, Any]:
+    decision = router.route(_query(found, turns), health=found.get("health"))
+    answer: dict[str, Any] = {"model": decision.model, "cause": decision.cause.value}
+    if decision.scored:
+        needs = zip(decision.dimensions, decision.requirements.tolist(), strict=True)
+        answer |= {
+            "requirements": dict(needs),
+            "shortfall": float(decision.shortfalls[decision.index]),
+            "tokens": decision.facts["tokens"],
+            "truncated": decision.facts["truncated"],
+        }
+    return {**answer, "receipt": decision.receipt()} if receipts else answer
+
+
+def _query(found: Mapping[str, Any], turns: _Turns) -> Query:
+    from hydra_core.routing.decision import Query
+
+    conversation = found.get("conversation_id")
+    turn = found.get("turn") or (turns.next(conversation) if conversation is not None else 1)
+    return Query(
+        text=found["text"],
+        turn=turn,
+        conversation_id=conversation,
+        prefix=tuple(found.get("prefix", ())),
+        has_image=found.get("has_image", False),
+        needs_tools=found.get("needs_tools", False),
+        context_tokens=found.get("context_tokens", 0),
+        allow=frozenset(found["allow"]) if "allow" in found else None,
+        deny=frozenset(found.get("deny", ())),
+        compacted=found.get("compacted", False),
+        current=found.get("current"),
+    )

@@ -1,0 +1,100 @@
+"""JSONL in, JSONL out: one answer a line, whatever the line holds."""
+
+import io
+import json
+import sys
+
+import pytest
+
+from hydra_core.cli.route_stream import route_stream
+from hydra_core.routing.decision import redecide
+from hydra_core.routing.router import Router
+from hydra_core.routing.sessions import MemorySessions
+from tests.routing.conftest import Scores, make_catalog
+
+
+@pytest.fixture
+def stream(monkeypatch, capsys):
+    """Runs lines (objects, or bytes as they are) through a fresh router: exit code, answers."""
+
+    def run(*lines, level=0.1, receipts=False):
+        raw = [x if isinstance(x, bytes) else json.dumps(x).encode() for x in lines]
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\n".join(raw))))
+        router = Router(make_catalog(), Scores(level), sessions=MemorySessions())
+        code = route_stream(router, receipts=receipts)
+        return code, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    return run
+
+
+def test_answers_come_in_order_with_their_ids(stream):
+    code, answers = stream({"id": "a", "text": "x"}, b"", {"id": 2, "text": "y"})
+    assert code == 0
+    assert [answer["id"] for answer in answers] == ["a", 2]
+    assert all(answer["model"] == "cheap" for answer in answers)
+    assert set(answers[0]["requirements"]) == {
+        "reasoning", "code_generation", "debugging", "tool_use",
+    }  # fmt: skip
+
+
+def test_a_receipt_alone_leads_to_the_same_model(stream):
+    _, (answer,) = stream({"text": "x"}, level=0.6, receipts=True)
+    assert redecide(answer["receipt"]) == answer["model"] == "strong"
+
+
+def test_conversations_keep_their_model_with_or_without_numbered_turns(stream):
+    _, answers = stream(
+        {"text": "x", "conversation_id": "c"},
+        {"text": "y", "conversation_id": "c"},
+        {"text": "y", "conversation_id": "d", "turn": 1},
+        {"text": "y", "conversation_id": "d", "turn": 2},
+    )
+    causes = [answer["cause"] for answer in answers]
+    assert causes == ["cheapest_eligible", "kept_by_session"] * 2
+
+
+def test_what_no_model_can_serve_is_answered_and_the_stream_goes_on(stream):
+    code, answers = stream({"text": "x", "has_image": True}, {"text": "y"})
+    assert code == 0
+    assert answers[0]["http_status"] == 400
+    assert answers[1]["model"] == "cheap"
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (b"nonsense", "not JSON"),
+        (b"[1, 2]", "must be an object"),
+        (b"\xff\xfe", "not JSON"),
+        (b"[" * 50_000, "not JSON"),
+        (b'{"id": 7}', 'no "text"'),
+        ({"text": 5}, '"text" must be a text'),
+        ({"text": "x", "hasimage": True}, "did you mean"),
+        ({"text": "x", "has_image": "yes"}, "true or false"),
+        ({"text": "x", "turn": 0}, "from 1"),
+        ({"text": "x", "turn": True}, "from 1"),
+        ({"text": "x", "deny": "cheap"}, "list of model ids"),
+        ({"text": "x", "health": {"cheap": "ill"}}, "numbers in"),
+        (b'{"text": "x", "id": 1e999}', "whole number"),
+        (b'{"text": "x", "id": NaN}', "whole number"),
+        (b'{"text": "' + b"x" * (17 << 20) + b'"}', "longer than 16 MiB"),
+    ],
+)
+def test_a_line_that_is_not_valid_is_told_with_its_number(stream, line, told):
+    code, answers = stream({"text": "first"}, line, {"text": "last"})
+    assert code == 2
+    assert "line 2" in answers[1]["error"]
+    assert told in answers[1]["error"]
+    assert len(answers[1]["error"]) < 400
+    assert answers[2]["model"] == "cheap"
+
+
+def test_a_wrong_health_is_a_routing_error(stream):
+    _, (answer,) = stream(b'{"text": "x", "health": {"cheap": NaN}}')
+    assert answer["http_status"] == 400
+
+
+def test_half_characters_pass_through(stream):
+    code, answers = stream(b'{"id": "\\ud800", "text": "\\udfff \\u0000"}')
+    assert code == 0
+    assert answers[0]["id"] == "\ud800"
