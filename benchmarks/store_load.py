@@ -115,7 +115,7 @@ def edit_until(url, number, deadline, seed, results):
     actor = Actor(f"editor-{number:02d}", Role.PUBLISHER)
     counts = {"published": 0, "refused": 0, "contested": 0}
     latencies = []
-    while time.time() < deadline:
+    while not counts["published"] or time.time() < deadline:  # at least one, however slow
         base = store.newest("soak")
         document = CatalogDocument.parse(base.yaml)
         own = ("models", f"model-{number:02d}", "input_usd_per_mtok")

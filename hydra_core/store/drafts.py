@@ -56,11 +56,12 @@ class Drafts:
             raise StoreError(f"{name}: there is no revision {base_revision}")
         draft = Draft(name, actor.name, base_revision, (text,), 0, 1, self._desk.clock())
         with self._desk.database.writing() as connection:
-            if connection.execute(_select(name, actor.name)).one_or_none() is not None:
+            try:
+                connection.execute(tables.drafts.insert().values(_values(draft)))
+            except sa.exc.IntegrityError as error:
                 raise ConflictError(
                     f"{name}: you have a draft already; go on with it or discard it"
-                )
-            connection.execute(tables.drafts.insert().values(_values(draft)))
+                ) from error
         return draft
 
     def save(self, draft: Draft, text: str, *, actor: Actor, unfinished: bool = False) -> Draft:

@@ -188,7 +188,7 @@ def with_edits(edits):
     return document.text()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(EDITS, EDITS)
 def test_a_merge_has_every_edit_of_both_and_nothing_else(mine, theirs):
     result = three_way(SMALL, with_edits(mine), with_edits(theirs))
