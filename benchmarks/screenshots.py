@@ -6,6 +6,7 @@ python -m benchmarks.screenshots [--out docs]
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 import tempfile
@@ -19,7 +20,6 @@ TUNE = "/tune?set=paper_swebench&catalog=paper_five_published&tau=0.24&pin=0.64&
 SHOTS = (
     ("tune.png", TUNE, "light", 1440, 1290),
     ("tune-dark.png", TUNE, "dark", 1440, 1290),
-    ("overview.png", "/?set=paper_swebench&catalog=paper_five_published", "light", 1440, 1000),
     ("eval-sets.png", "/eval_sets", "light", 1440, 1000),
 )
 
@@ -31,6 +31,7 @@ def main() -> None:
     args = parser.parse_args()
     if shutil.which("chromium") is None:
         sys.exit("no chromium on the PATH: no screenshot was taken")
+    os.environ["LOGNAME"] = "operator"  # the name in the corner
     with tempfile.TemporaryDirectory() as folder, console(Path(folder)) as url:
         shoot(url, args.out)
 

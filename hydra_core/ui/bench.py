@@ -155,12 +155,16 @@ def build(
     grid = np.linspace(0.0, top, _SHARE_STEPS)
     best = oracle_choice(data)
     dearest = sorted(singles, key=lambda s: -s.mean_cost_usd)
+    traffic = shares(shortfalls, data.pool.cost, grid)[:, order]
+    compensated = compensated_weights(np.asarray(weights), catalog.bands)
+    for array in (shortfalls, order, grid, traffic, compensated):
+        array.setflags(write=False)  # a bench is shared by every session
     return Bench(
         evalset=evalset,
         catalog=catalog,
         data=data,
         weights=weights,
-        compensated=compensated_weights(np.asarray(weights), catalog.bands),
+        compensated=compensated,
         curve=curve,
         order=order,
         shortfalls=shortfalls,
@@ -170,7 +174,7 @@ def build(
         baselines=tuple(s.model for s in dearest),
         steps=turning_points(curve, _SLIDER_STEPS),
         shares_tau=grid,
-        shares=shares(shortfalls, data.pool.cost, grid)[:, order],
+        shares=traffic,
     )
 
 
