@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hydra_core.evaluation.verdict import Verdict
     from hydra_core.types import Catalog, FloatArray, Pool
 
-__all__ = ["checked_tau", "evaluate"]
+__all__ = ["checked_tau", "evaluate", "pool_of", "scores_of"]
 
 
 def evaluate(options: argparse.Namespace) -> int:
@@ -31,8 +31,8 @@ def evaluate(options: argparse.Namespace) -> int:
     evalset = load_evalset(existing(options.evalset))
     tau = checked_tau(options.tau, catalog)
     weights = _weights(options.weights, catalog)
-    scores = _scores(evalset, catalog)
-    data = align(evalset, scores, _pool(catalog, evalset, weights))
+    scores = scores_of(evalset, catalog)
+    data = align(evalset, scores, pool_of(catalog, evalset, weights))
     baseline = _baseline(options.baseline, data)
     for note in data.notes:
         say(f"note: {note}")
@@ -77,7 +77,8 @@ def _baseline(name: str | None, data: ReplayData) -> str | None:
     raise EvalSetError("--baseline", [Problem("", message, f"one of {', '.join(data.pool.ids)}")])
 
 
-def _pool(catalog: Catalog, evalset: EvalSet, weights: tuple[float, ...] | None) -> Pool:
+def pool_of(catalog: Catalog, evalset: EvalSet, weights: tuple[float, ...] | None = None) -> Pool:
+    """The catalog's routable models today, ordered as its cost basis says."""
     from datetime import date
 
     import numpy as np
@@ -96,7 +97,7 @@ def _pool(catalog: Catalog, evalset: EvalSet, weights: tuple[float, ...] | None)
     return pool(catalog, today=date.today(), weights=weights, realised_cost=realised)
 
 
-def _scores(evalset: EvalSet, catalog: Catalog) -> FloatArray:
+def scores_of(evalset: EvalSet, catalog: Catalog) -> FloatArray:
     """The requirements by the bundle the catalog is bound to; another bundle's are never used."""
     from hydra_core.catalog.binding import require_bundle
     from hydra_core.evaluation.scoring import load_scores

@@ -19,6 +19,7 @@ __all__ = [
     "CannotRunError",
     "existing",
     "open_predictor",
+    "plain",
     "print_json",
     "progress_bar",
     "say",
@@ -40,16 +41,17 @@ def say(text: str) -> None:
 
 def print_json(value: object, *, indent: int | None = 2) -> None:
     """One JSON document on stdout; NaN and infinities become null."""
-    print(json.dumps(_plain(value), indent=indent, allow_nan=False))
+    print(json.dumps(plain(value), indent=indent, allow_nan=False))
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
+    """A value as JSON can hold it: NaN and infinities become None, keys text."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return value
 
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from hydra_core.cli import data, evaluate, maintain, predictor, records, route
+from hydra_core.cli import data, evaluate, maintain, predictor, records, report, route
 from hydra_core.cli.grammar import EXIT_CODES, import_options, verb
 
 __all__ = ["build_parser"]
@@ -124,6 +124,7 @@ def build_parser() -> argparse.ArgumentParser:
     _score_texts(verbs)
     _evaluate_predictor(verbs)
     _rebind(verbs)
+    report.add_report(verbs)
     return parser
 
 

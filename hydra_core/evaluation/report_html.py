@@ -1,0 +1,253 @@
+"""The report as one HTML file; see `report.py`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+__all__ = ["report_html"]
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #1c2430; max-width: 60rem; margin: 2rem auto;
+  padding: 0 1rem; }
+h1 { font-size: 1.6rem; margin-bottom: .2rem } h2 { font-size: 1.15rem; margin-top: 2rem }
+table { border-collapse: collapse; width: 100%; font-size: .9rem }
+th, td { padding: .3rem .5rem; border-bottom: 1px solid #d5dae1; text-align: right }
+th:first-child, td:first-child { text-align: left }
+th { font-weight: 600 } caption { text-align: left; color: #5a6675; padding: .3rem 0 }
+.verdict { border-left: .3rem solid #6b7685; padding: .6rem 1rem; background: #f3f5f8 }
+.beats { border-color: #1a7f4b } .loses { border-color: #b3372f }
+.flag { background: #fff3d6; padding: .4rem 1rem; border-left: .3rem solid #b98500 }
+.small { color: #5a6675; font-size: .85rem } code { word-break: break-all }
+svg { width: 100%; height: auto } figure { margin: 1rem 0 }
+@media print { body { margin: 0; max-width: none } h2, figure, table { break-inside: avoid } }
+"""
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP, _RIGHT = 860, 420, 62, 48, 16, 24
+
+
+def report_html(report: Mapping[str, Any]) -> str:
+    """A whole HTML document from a `report_dict`; needs no network and no script."""
+    about, policy = report["fingerprints"], report["policy"]
+    title = f"{about['evalset']}: {about['catalog']}"
+    parts = [
+        f"<h1>{escape(title)}</h1>",
+        f'<p class="small">{report["queries"]:,} queries, tau {policy["tau"]:.4g}, made '
+        f"{escape(report['made'])}</p>",
+        *_flags(about),
+        _verdict(report["verdict"]),
+        "<h2>Frontier</h2>",
+        _figure(report),
+        "<h2>Policies</h2>",
+        _policies(report),
+        "<h2>What was tuned on what</h2>",
+        _tuned(report),
+        *_languages(report),
+        "<h2>Fingerprints</h2>",
+        _fingerprints(about, policy, report["notes"]),
+    ]
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>\n<body>\n"
+        + "\n".join(parts)
+        + "\n</body></html>\n"
+    )
+
+
+def _flags(about: Mapping[str, Any]) -> list[str]:
+    flags = []
+    if about["synthetic"]:
+        flags.append("Synthetic: these outcomes were simulated, not measured.")
+    if about["cost_estimated"]:
+        flags.append(f"Costs were estimated from prices, not billed. {about['price_notes']}")
+    return [f'<p class="flag">{escape(text)}</p>' for text in flags]
+
+
+def _verdict(verdict: Mapping[str, Any]) -> str:
+    label = verdict["label"] if verdict["label"] in ("beats", "ties", "loses") else "ties"
+    hint = (
+        f"A difference of {100 * verdict['detectable_difference']:.1f} pp would show on this set "
+        "with 80 % probability."
+    )
+    return (
+        f'<div class="verdict {label}"><strong>{escape(label.capitalize())}.</strong> '
+        f'{escape(verdict["text"])} <span class="small">{hint}</span></div>'
+    )
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f}"
+
+
+def _range(value: Sequence[float | None], scale: float = 100.0, digits: int = 1) -> str:
+    """An estimate with its interval; a dash where it is not defined."""
+    known = [part for part in value if part is not None and math.isfinite(part)]
+    if len(known) < len(value):
+        return "–"
+    centre, low, high = (f"{scale * part:.{digits}f}" for part in known)
+    return f"{centre} [{low}, {high}]"
+
+
+def _table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    cells = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return (
+        f"<table><caption>{escape(caption)}</caption><thead><tr>{cells}</tr></thead>"
+        f"<tbody>{body}</tbody></table>"
+    )
+
+
+def _policies(report: Mapping[str, Any]) -> str:
+    head = ["", "quality, %", "QR, %", "CS, %", "misroute, %", "USD per query"]
+    names = ("quality", "qr", "cs", "misroute")
+    rows = [
+        [name, *(_range(found[key]) for key in names), f"{found['mean_cost_usd'][0]:.4g}"]
+        for name, found in (("router", report["router"]), ("oracle", report["oracle"]))
+    ]
+    first = _table(
+        "With 95 % intervals; savings against " + report["router"]["baseline"], head, rows
+    )
+    best = report["oracle"]["quality"][0] or 1.0
+    singles = [
+        [
+            one["model"] + (" (hull)" if one["on_hull"] else ""),
+            _percent(one["quality"]),
+            _percent(one["quality"] / best),
+            f"{one['mean_cost_usd']:.4g}",
+            _percent(one["share"]),
+        ]
+        for one in report["models"]
+    ]
+    head = ["always", "quality, %", "QR, %", "USD per query", "share under the router, %"]
+    return first + _table("Single models", head, singles)
+
+
+def _tuned(report: Mapping[str, Any]) -> str:
+    text = f"<p>Tau and weights: {escape(report['policy']['tuned_on'])}.</p>"
+    cross = report["cross_fit"]
+    if cross is None:
+        return text + "<p>The set is too small to tune on one half and measure on the other.</p>"
+    taus = ", ".join(f"{tau:.4g}" for tau in cross["taus"])
+    return (
+        f"{text}<p>Aiming at the same quality on one half and measuring on the other (tau {taus}): "
+        f"quality {_range(cross['quality'])} %, QR {_range(cross['qr'])} %, CS "
+        f"{_range(cross['cs'])} %. The halves promised {_percent(cross['in_sample_quality'])} % "
+        f"where they were tuned: optimism {100 * cross['optimism']:+.1f} pp. "
+        f"{escape(cross['verdict_text'])}</p>"
+    )
+
+
+def _languages(report: Mapping[str, Any]) -> list[str]:
+    if len(report["languages"]) < 2:
+        return []
+    head = ["", "n", "QR, %", "CS, %", "to the strong model, %", "QR minus the others', pp", "p"]
+    parts = ["<h2>Languages</h2>"]
+    for caption, key in (("By language", "languages"), ("By group", "groups")):
+        rows = [
+            [
+                one["name"] + (" (few)" if one["small"] else ""),
+                str(one["n"]),
+                *(_range(one[name]) for name in ("qr", "cs", "strong", "difference")),
+                f"{one['p_value']:.3f}",
+            ]
+            for one in report[key]
+        ]
+        parts.append(_table(f"{caption}; p is Holm-corrected", head, rows))
+    return parts
+
+
+def _fingerprints(about: Mapping[str, Any], policy: Mapping[str, Any], notes: Sequence[str]) -> str:
+    weights = ", ".join(f"{name} {value:g}" for name, value in policy["weights"].items())
+    rows = [[key.replace("_", " "), str(value)] for key, value in about.items() if value != ""]
+    rows += [["weights", weights], ["cost basis", policy["cost_basis"]]]
+    rows += [["note", note] for note in notes]
+    body = "".join(
+        f"<tr><td>{escape(key)}</td><td><code>{escape(value)}</code></td></tr>"
+        for key, value in rows
+    )
+    return f"<table><tbody>{body}</tbody></table>"
+
+
+def _figure(report: Mapping[str, Any]) -> str:
+    """Quality over cost: the frontier, the constants with their hull, the oracle, the router."""
+    curve, models = report["frontier"], report["models"]
+    points = [(p["mean_cost_usd"], p["quality"]) for p in curve]
+    singles = [(m["mean_cost_usd"], m["quality"]) for m in models]
+    oracle, router = (
+        (report[key]["mean_cost_usd"][0], report[key]["quality"][0]) for key in ("oracle", "router")
+    )
+    place = _Axes([*points, *singles, oracle, router])
+    hull = sorted((m["mean_cost_usd"], m["quality"]) for m in models if m["on_hull"])
+    body = [
+        place.frame(),
+        f'<polyline points="{place.path(hull)}" fill="none" stroke="#8a94a3" '
+        'stroke-dasharray="5 4"/>',
+        f'<polyline points="{place.path(sorted(points))}" fill="none" stroke="#2f6fb3" '
+        'stroke-width="2"/>',
+        *(place.mark(m, "#5a6675", name["model"]) for m, name in zip(singles, models, strict=True)),
+        place.mark(oracle, "#1a7f4b", "oracle"),
+        place.mark(router, "#c2410c", "router"),
+    ]
+    return (
+        f'<figure><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="Quality over cost '
+        f'per query">{"".join(body)}</svg><figcaption class="small">Solid: every tau. Dashed: what '
+        "random mixtures of constants reach.</figcaption></figure>"
+    )
+
+
+class _Axes:
+    """Linear axes that hold all points, cost to the right and quality upwards."""
+
+    def __init__(self, points: Sequence[tuple[float, float]]) -> None:
+        costs, qualities = zip(*points, strict=True)
+        pad = 0.05 * ((max(qualities) - min(qualities)) or 0.1)
+        self._cost = (0.0, 1.08 * max(costs) or 1.0)
+        self._quality = (min(qualities) - pad, max(qualities) + pad)
+
+    def at(self, cost: float, quality: float) -> tuple[float, float]:
+        """Pixel position of a point."""
+        x = (cost - self._cost[0]) / (self._cost[1] - self._cost[0])
+        y = (quality - self._quality[0]) / (self._quality[1] - self._quality[0])
+        return (
+            _LEFT + x * (_WIDTH - _LEFT - _RIGHT),
+            _HEIGHT - _BOTTOM - y * (_HEIGHT - _BOTTOM - _TOP),
+        )
+
+    def path(self, points: Sequence[tuple[float, float]]) -> str:
+        """The points of a polyline."""
+        return " ".join("{:.1f},{:.1f}".format(*self.at(*point)) for point in points)
+
+    def mark(self, point: tuple[float, float], colour: str, name: str) -> str:
+        """A dot with its name, on the side where there is room."""
+        x, y = self.at(*point)
+        left = x > 0.75 * _WIDTH
+        anchor, dx = ("end", -8) if left else ("start", 8)
+        return (
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{colour}"/>'
+            f'<text x="{x + dx:.1f}" y="{y - 7:.1f}" font-size="12" fill="{colour}" '
+            f'text-anchor="{anchor}">{escape(name)}</text>'
+        )
+
+    def frame(self) -> str:
+        """Axis lines, five ticks each, and their names."""
+        x0, y0 = self.at(self._cost[0], self._quality[0])
+        x1, y1 = self.at(self._cost[1], self._quality[1])
+        parts = [f'<path d="M{x0},{y1} V{y0} H{x1}" fill="none" stroke="#5a6675"/>']
+        for i in range(5):
+            cost = self._cost[0] + i / 4 * (self._cost[1] - self._cost[0])
+            quality = self._quality[0] + i / 4 * (self._quality[1] - self._quality[0])
+            x, y = self.at(cost, quality)
+            parts.append(
+                f'<text x="{x:.1f}" y="{y0 + 17:.1f}" font-size="11" text-anchor="middle" '
+                f'fill="#5a6675">{cost:.3g}</text>'
+                f'<text x="{x0 - 7:.1f}" y="{y + 4:.1f}" font-size="11" text-anchor="end" '
+                f'fill="#5a6675">{100 * quality:.0f} %</text>'
+            )
+        label = 'font-size="12" text-anchor="middle" fill="#1c2430"'
+        middle = (x0 + x1) / 2
+        parts.append(f'<text x="{middle:.1f}" y="{_HEIGHT - 8}" {label}>USD per query</text>')
+        return "".join(parts)
