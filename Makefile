@@ -3,7 +3,7 @@ PYTHON ?= $(firstword $(shell command -v python3.11) $(shell command -v python3)
 PORT ?= 8501
 VENV := .venv
 BIN := $(VENV)/bin
-STREAMLIT := $(BIN)/streamlit run app.py --server.port $(PORT)
+CONSOLE := $(BIN)/python -m hydra_core.ui.serve --server.port $(PORT)
 
 .PHONY: help run test test-fast check bench sample-data catalogs train clean
 
@@ -11,7 +11,7 @@ help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
 
 run: $(VENV)/.run  ## open the console on port 8501 (PORT=... for another)
-	@$(STREAMLIT)
+	@$(CONSOLE)
 
 test: $(VENV)/.dev  ## all tests, the fast ones first
 	$(BIN)/python -m pytest -q -m "not browser"
@@ -29,7 +29,12 @@ check: $(VENV)/.dev  ## ruff, mypy --strict, import layers
 bench: $(VENV)/.dev  ## every figure the README quotes
 	$(BIN)/python -m benchmarks.frontier
 	$(BIN)/python -m benchmarks.predictor
+	$(BIN)/python -m benchmarks.robustness
+	$(BIN)/python -m benchmarks.router --soak 1000000
 	$(BIN)/python -m benchmarks.slider
+	$(BIN)/python -m benchmarks.store
+	$(BIN)/python -m benchmarks.tuner
+	$(BIN)/python -m benchmarks.verdict_calibration
 
 sample-data: $(VENV)/.dev  ## rebuild sample_data/ from scratch
 	$(BIN)/python -m sample_data.build all
