@@ -23,8 +23,9 @@ def explained(catalog: Catalog, text: str) -> Inspection | None:
     now = inspect_state.get()
     query = now.query(text)
     try:
-        if not text and now.requirements is not None:
-            return inspection.reopen(catalog, now.requirements, query)
+        brought = now.requirements
+        if not text and brought is not None and len(brought) == len(catalog.dimensions):
+            return inspection.reopen(catalog, brought, query)
         if not text.strip():
             return None
         return inspection.inspect(catalog, cache.predictor(), cache.token_counter(), query)

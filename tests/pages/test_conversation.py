@@ -1,0 +1,115 @@
+"""Conversation from app.py: what is played, what is changed, what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from benchmarks.hostile_messages import MARKUP
+from hydra_core.ui.samples import scenes
+
+PAGE = "pages/operate/conversation.py"
+
+
+def said(app):
+    return " ".join(element.value for element in [*app.markdown, *app.caption])
+
+
+def values(app):
+    return {metric.label: metric.value.replace("\\", "") for metric in app.metric}
+
+
+@pytest.fixture
+def page(open_page):
+    app = open_page(PAGE)
+    assert not app.exception
+    assert not app.error
+    return app
+
+
+def paste(app, raw):
+    app.segmented_control(key="conversation.kind").set_value("Paste").run()
+    app.text_area(key="conversation.pasted").set_value(raw)
+    app.button(key="conversation.go").click().run()
+    assert not app.exception
+    return app
+
+
+@pytest.mark.parametrize("scene", [scene.id for scene in scenes()])
+def test_every_shipped_conversation_plays(page, scene):
+    page.selectbox(key="conversation.scene").set_value(scene).run()
+    assert not page.exception
+    assert set(values(page)) == {
+        "Cost, estimated", "Every turn afresh", "Switches", "From the cache",
+    }  # fmt: skip
+    assert page.table[0].value["Mode"].tolist() == ["Per session", "Per content", "Per request"]
+
+
+def test_a_session_that_keeps_its_model_switches_less_than_single_requests(page):
+    table = page.table[0].value.set_index("Mode")
+    assert table.loc["Per session", "Switches"] == 0
+    assert table.loc["Per request", "Switches"] > 0
+
+
+def test_the_chosen_mode_changes_the_turns(page):
+    assert ":green-badge[Kept]" in said(page)
+    page.segmented_control(key="conversation.mode").set_value("per_request").run()
+    assert ":orange-badge[Changed]" in said(page)
+
+
+def test_a_compaction_and_an_image_appear_on_their_turns(page):
+    page.multiselect(key="conversation.compacted").set_value([3]).run()
+    page.multiselect(key="conversation.images").set_value([2]).run()
+    assert not page.exception
+    assert "Compacted" in said(page)
+    assert "Image" in said(page)
+
+
+def test_a_sick_model_is_left(page):
+    sick = page.table[0].value.set_index("Mode").loc["Per session", "Models (turns)"]
+    name = sick.replace("\\", "").split(" (")[0]
+    page.slider(key=f"conversation.health.{name}").set_value(0.0).run()
+    assert "below the floor" in said(page).replace("\\", "")
+    assert int(values(page)["Switches"]) >= 1
+
+
+def test_own_messages_are_played(page):
+    raw = json.dumps([{"role": "user", "content": "Hello"}, {"role": "user", "content": "there"}])
+    app = paste(page, raw)
+    assert "Hello there" in said(app)
+
+
+@pytest.mark.parametrize(
+    ("raw", "told"),
+    [
+        ("nonsense", "is not JSON"),
+        ("[]", "no user message"),
+        ('[{"role": "king", "content": "x"}]', "must be one of"),
+        ("[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_what_is_no_conversation_is_refused_in_words(page, raw, told):
+    app = paste(page, raw)
+    assert told in app.error[0].value.replace("\\", "")
+    assert "Nothing to play yet" in said(app)
+
+
+def test_hostile_messages_are_shown_as_they_stand(page):
+    turns = [
+        message
+        for text in MARKUP
+        for message in (
+            {"role": "user", "content": text},
+            {"role": "assistant", "content": text},
+        )
+    ]
+    app = paste(page, json.dumps(turns))
+    assert not any(element.allow_html for element in app.markdown)
+    assert r"\<script\>" in said(app)
+    app.number_input(key="conversation.page").set_value(2).run()
+    assert not app.exception
+
+
+def test_a_conversation_goes_nowhere_but_this_page(page):
+    assert not dict(page.query_params)

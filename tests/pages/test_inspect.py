@@ -1,0 +1,188 @@
+"""Inspect from app.py: what it says is what the router says, and nothing hostile gets through."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.hostile_messages import MARKUP, hostile_messages
+from hydra_core.catalog import load_catalog
+from hydra_core.predictor.onnx_predictor import default_predictor
+from hydra_core.routing.decision import Query, redecide
+from hydra_core.routing.router import Router
+from hydra_core.ui import cache, inspect_state
+from hydra_core.ui.samples import examples
+from hydra_core.ui.widgets import literal
+
+PAGE = "pages/operate/inspect.py"
+CATALOG = cache.PROJECT / "catalog" / "paper_five.yaml"
+EASY = "Rename the variable tmp to total."
+
+
+def said(app):
+    return " ".join(element.value for element in [*app.markdown, *app.caption])
+
+
+def type_in(app, text, field="text"):
+    app.text_area(key=f"inspect.{field}").set_value(text).run()
+    assert not app.exception
+    return app
+
+
+def receipt(app):
+    return json.loads(next(block.value for block in app.code if block.language == "json"))
+
+
+@pytest.fixture
+def page(open_page):
+    app = open_page(PAGE, catalog="paper_five")
+    assert not app.exception
+    assert not app.error
+    return app
+
+
+def test_a_fresh_page_explains_an_example(page):
+    assert page.text_area(key="inspect.text").value == examples()[1].text
+    assert "What would change it" in said(page)
+
+
+@pytest.mark.parametrize("text", [EASY, examples()[1].text, "証明してください"])
+def test_the_page_says_what_the_router_says(page, text):
+    decision = Router(load_catalog(CATALOG), default_predictor()).route(Query(text))
+    app = type_in(page, text)
+    assert f"# {literal(decision.model)}" in [element.value for element in app.markdown]
+    assert receipt(app)["model"] == decision.model
+    assert redecide(receipt(app)) == decision.model
+    reasons = [row.reason for row in decision.candidates()]
+    assert all(literal(reason) in app.table[0].value["Why"].tolist() for reason in reasons)
+
+
+def test_the_receipt_does_not_hold_the_text(page):
+    app = type_in(page, "a very private sentence")
+    assert "private" not in json.dumps(receipt(app))
+
+
+def test_tau_changes_the_choice_here_and_not_on_tune(page):
+    app = type_in(page, examples()[2].text)
+    before = receipt(app)["model"]
+    app.number_input(key="inspect.tau").set_value(50.0).run()
+    assert receipt(app)["model"] != before
+    assert app.session_state["tuning"].tau is None
+
+
+def test_flags_and_cuts_are_told(page):
+    app = type_in(page, "Traceback (most recent call last): see src/a.py " + "and so on " * 3_000)
+    told = said(app)
+    assert "Characters" in told
+    assert "were not" in told
+    assert ":blue-badge[Error]" in told
+
+
+def test_a_picked_example_is_taken(page):
+    wanted = examples()[5]
+    page.selectbox(key="inspect.text.pick").set_value(wanted.label).run()
+    assert page.text_area(key="inspect.text").value == wanted.text
+
+
+def test_a_denied_model_is_ruled_out(page):
+    app = type_in(page, EASY)
+    chosen = receipt(app)["model"]
+    app.multiselect(key="inspect.deny").set_value([chosen]).run()
+    assert receipt(app)["model"] != chosen
+    assert "Ruled out" in app.table[0].value[""].tolist()
+
+
+def test_two_messages_side_by_side(page):
+    app = type_in(page, EASY)
+    app.segmented_control(key="inspect.mode").set_value("Compare two").run()
+    type_in(app, examples()[2].text, "other")
+    assert "What differs" in said(app)
+    assert "Fate B" in app.dataframe[0].value.columns
+
+
+def test_a_suffix_can_be_appended_to_compare(page):
+    app = type_in(page, EASY)
+    app.segmented_control(key="inspect.mode").set_value("Compare two").run()
+    app.button(key="inspect.suffix.keywords").click().run()
+    assert app.text_area(key="inspect.other").value.startswith(EASY + "\n\n")
+
+
+def test_the_link_reopens_the_decision_without_the_text(page, open_page):
+    app = type_in(page, "a very private sentence about a deadlock")
+    link = dict(app.query_params)
+    assert "private" not in json.dumps(link)
+    again = open_page(PAGE, **link)
+    assert not again.exception
+    assert again.text_area(key="inspect.text").value == ""
+    assert receipt(again)["model"] == receipt(app)["model"]
+    assert receipt(again)["requirements"] == receipt(app)["requirements"]
+
+
+def test_the_link_carries_the_text_when_asked(page, open_page):
+    app = type_in(page, EASY)
+    app.toggle(key="inspect.share").set_value(True).run()
+    assert app.query_params["text"] == EASY
+    again = open_page(PAGE, **dict(app.query_params))
+    assert again.text_area(key="inspect.text").value == EASY
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"r": "nan,1,1,1"},
+        {"r": "1,2"},
+        {"r": "0.1"},
+        {"tau": "inf", "turn": "-3"},
+        {"catalog": "../../etc/passwd"},
+        {"w": "0,0,0,0"},
+        {"deny": "<b>x</b>"},
+        {"text": "<script>alert(1)</script>"},
+    ],
+)
+def test_a_broken_link_opens_the_page(open_page, params):
+    assert not open_page(PAGE, **params).exception
+
+
+def test_links_are_read_back_as_written():
+    now = inspect_state.Inspecting(text="a", other="b", compare=True, share_text=True, turn=3)
+    link = inspect_state.to_link(now, "paper_five", 0.25, (1.0, 2.0), (0.1, 0.2))
+    read = inspect_state.from_link(link)
+    assert (read.text, read.other, read.compare, read.turn) == ("a", "b", True, 3)
+    assert (read.tau, read.weights) == (0.25, (1.0, 2.0))
+
+
+def test_a_catalog_of_another_predictor_is_refused_with_the_remedy(open_page):
+    app = open_page(PAGE, catalog="paper_five_published")
+    assert not app.exception
+    assert "rebind" in app.error[0].value
+
+
+def test_without_a_bundle_the_page_says_so(open_page, monkeypatch, tmp_path):
+    monkeypatch.setattr("hydra_core.predictor.bundle.SHIPPED", tmp_path / "gone")
+    app = open_page(PAGE)
+    assert not app.exception
+    assert "there is no such file" in app.error[0].value.replace("\\", "")
+    assert "No predictor" in said(app)
+
+
+def test_fifty_hostile_messages(page):
+    """No crash, and no markup of a message reaches an element that would render it."""
+    texts = [text for text in hostile_messages(80, seed=9) if len(text) < 10_000][:50]
+    for text in texts:
+        app = put_in(page, text)
+        blocks = [element.proto.body for element in app.get("html")]
+        assert not any(trick in block for trick in MARKUP[:7] for block in blocks)
+        assert not any(element.allow_html for element in app.markdown)
+    assert len(texts) == 50
+
+
+def put_in(app, text):
+    """Half characters cannot be typed, but an imported eval set may hold them."""
+    if text.isprintable() or text == text.encode("utf-8", "replace").decode():
+        return type_in(app, text)
+    app.session_state["inspect"] = replace(app.session_state["inspect"], text=text)
+    app.run()
+    assert not app.exception
+    return app
