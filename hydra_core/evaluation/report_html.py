@@ -24,6 +24,8 @@ th { font-weight: 600 } caption { text-align: left; color: #5a6675; padding: .3r
 svg { width: 100%; height: auto } figure { margin: 1rem 0 }
 @media print { body { margin: 0; max-width: none } h2, figure, table { break-inside: avoid } }
 """
+#: Keeps a label readable where lines pass behind it.
+_HALO = 'stroke="#fff" stroke-width="3" paint-order="stroke"'
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP, _RIGHT = 860, 420, 62, 48, 16, 24
 
 
@@ -190,7 +192,7 @@ def _figure(report: Mapping[str, Any]) -> str:
         'stroke-width="2"/>',
         *(place.mark(m, "#5a6675", name["model"]) for m, name in zip(singles, models, strict=True)),
         place.mark(oracle, "#1a7f4b", "oracle"),
-        place.mark(router, "#c2410c", "router"),
+        place.mark(router, "#c2410c", "router", below=True),
     ]
     return (
         f'<figure><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="Quality over cost '
@@ -221,15 +223,18 @@ class _Axes:
         """The points of a polyline."""
         return " ".join("{:.1f},{:.1f}".format(*self.at(*point)) for point in points)
 
-    def mark(self, point: tuple[float, float], colour: str, name: str) -> str:
+    def mark(
+        self, point: tuple[float, float], colour: str, name: str, *, below: bool = False
+    ) -> str:
         """A dot with its name, on the side where there is room."""
         x, y = self.at(*point)
         left = x > 0.75 * _WIDTH
         anchor, dx = ("end", -8) if left else ("start", 8)
+        dy = 16 if below else -7
         return (
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{colour}"/>'
-            f'<text x="{x + dx:.1f}" y="{y - 7:.1f}" font-size="12" fill="{colour}" '
-            f'text-anchor="{anchor}">{escape(name)}</text>'
+            f'<text x="{x + dx:.1f}" y="{y + dy:.1f}" font-size="12" fill="{colour}" '
+            f'{_HALO} text-anchor="{anchor}">{escape(name)}</text>'
         )
 
     def frame(self) -> str:
