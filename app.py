@@ -53,6 +53,14 @@ PAGES = {
             url_path="eval_sets",
         ),
     ],
+    "Ship": [
+        st.Page(
+            "pages/ship/export.py",
+            title="Ship",
+            icon=":material/rocket_launch:",
+            url_path="export",
+        ),
+    ],
 }
 
 page = st.navigation(PAGES)

@@ -20,7 +20,7 @@ from hydra_core.ui import (
     widgets,
 )
 from hydra_core.ui.cache import CatalogEntry, SetEntry
-from hydra_core.ui.demos import DEMOS, demo_catalogs, fits_demo
+from hydra_core.ui.demos import DEMOS, Demo, demo_catalogs, fits_demo
 from hydra_core.ui.drafting import Working
 from hydra_core.ui.widgets import literal
 
@@ -150,9 +150,8 @@ def _what_if(working: Working) -> None:
     if demo:
         before, after = demo_catalogs(working.published, DEMOS[demo])
         names = ("before", "after")
-        st.info(
-            f"{literal(DEMOS[demo].text)} Your draft is not touched.", icon=":material/science:"
-        )
+        tau = DEMOS[demo].tau if tau is None else tau
+        _demo_told(DEMOS[demo], tau)
     found = _compare(chosen, before, after, tau)
     if found is None:
         return
@@ -163,6 +162,11 @@ def _what_if(working: Working) -> None:
     what_if_panels.deltas(found, before=names[0], after=names[1])
     evalset = cache.evalset(chosen.info.path, chosen.info.digest)
     what_if_panels.details(found, evalset, before=names[0], after=names[1])
+
+
+def _demo_told(demo: Demo, tau: float) -> None:
+    text = f"{demo.text} Compared at τ {tau:g}; your draft is not touched. {demo.reported}"
+    st.info(literal(text.replace("->", "→")), icon=":material/science:")
 
 
 def _told_in_full(found: WhatIf, chosen: SetEntry) -> None:

@@ -44,10 +44,12 @@ _STATUS: dict[ModelStatus, tuple[Literal["green", "gray", "orange", "red"], str]
 }
 
 
-def status_line(working: Working) -> None:
-    """What is published, what the draft holds, and the way back and on."""
+def status_line(working: Working, *, tools: bool = True) -> None:
+    """What is published, what the draft holds, and the way back; a link to publish it."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         _badges(working)
+        if not tools:
+            return
         st.space("stretch")
         draft = working.draft
         st.button(

@@ -155,11 +155,11 @@ def _flip_table(comparison: Comparison) -> None:
         hide_index=True,
         height="content" if len(frame) <= 6 else 250,
         column_config={
-            "from": column.TextColumn("From", width=125),
-            "to": column.TextColumn("To", width=125),
-            "queries": column.NumberColumn("Queries", format="localized", width=70),
-            "quality": column.NumberColumn("Δ quality, points", format="%+.1f", width=115),
-            "cost": column.NumberColumn("Δ cost each", format="$%+.4f", width=95),
+            "from": column.TextColumn("From", width=120),
+            "to": column.TextColumn("To", width=120),
+            "queries": column.NumberColumn("Queries", format="localized", width=65),
+            "quality": column.NumberColumn("Δ quality, pts", format="%+.1f", width=90),
+            "cost": column.NumberColumn("Δ cost, $", format="%+.4f", width=75),
         },
     )
 
@@ -190,11 +190,11 @@ def _queries(found: WhatIf, evalset: EvalSet) -> None:
         height=min(40 + 35 * len(frame), 390),
         column_config={
             "query": column.TextColumn("Query", width=110),
-            "text": column.TextColumn("Text", width="large"),
+            "text": column.TextColumn("Text", width=360),
             "from": column.TextColumn("From", width=125),
             "to": column.TextColumn("To", width=125),
-            "quality": column.NumberColumn("Δ quality, points", format="%+.0f"),
-            "cost": column.NumberColumn("Δ cost", format="$%+.4f"),
+            "quality": column.NumberColumn("Δ quality, pts", format="%+.0f", width=95),
+            "cost": column.NumberColumn("Δ cost, $", format="%+.4f", width=75),
         },
     )
     if moved.sum() > _MOST_QUERIES:

@@ -1,0 +1,47 @@
+"""Ship: publish a draft as a revision, look back and roll back, export and import files."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from hydra_core.errors import HydraError
+from hydra_core.ui import (
+    catalog_panels,
+    drafting,
+    selectors,
+    ship_exports,
+    ship_history,
+    ship_publish,
+    widgets,
+)
+
+VIEWS = {
+    "Publish": ship_publish.publish,
+    "History": ship_history.show,
+    "Export": ship_exports.export,
+    "Import": ship_exports.adopt,
+}
+
+left, middle, right = st.columns([2.4, 3.6, 6], vertical_alignment="bottom")
+left.title("Ship", anchor=False)
+entry = selectors.choose_catalog(middle)
+with right.container(horizontal=True, horizontal_alignment="right"):
+    st.session_state.setdefault("ship.view", "Publish")
+    view = st.segmented_control(
+        "View",
+        list(VIEWS),
+        key="ship.view",
+        required=True,
+        persist_state="session",
+        label_visibility="collapsed",
+    )
+if entry is None:
+    st.warning("There is no catalog yet.")
+else:
+    try:
+        working = drafting.load(entry)
+    except HydraError as error:
+        widgets.problem(error)
+    else:
+        catalog_panels.status_line(working, tools=False)
+        VIEWS[view or "Publish"](entry, working)

@@ -1,0 +1,102 @@
+"""The Catalog page: drafts, their problems, and what they would change."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.pages.store_steps import ANA, FILE, NAME, draft, opened, priced, shown
+
+PAGE = "pages/configure/catalog.py"
+HERE = {"set": "paper_swebench", "catalog": NAME}
+
+
+@pytest.fixture(autouse=True)
+def _ana(monkeypatch):
+    monkeypatch.setenv("HYDRA_OPERATOR", "Ana")
+
+
+def tile(app, label):
+    return next(metric for metric in app.metric if metric.label == label)
+
+
+def test_without_a_draft_nothing_would_change(open_page):
+    app = open_page(PAGE, **HERE)
+    assert not app.exception
+    assert "No unpublished edits" in shown(app)
+    assert tile(app, "Resolved").delta == "unchanged"
+
+
+def test_a_draft_is_there_again_after_a_reload(open_page, workspace):
+    draft(opened(workspace), priced(FILE, 30.0))
+    for _ in range(2):
+        app = open_page(PAGE, **HERE)
+        assert "Draft: 1 change" in shown(app)
+        row = next(r for _, r in app.data_editor[0].value.iterrows() if "haiku" in r["id"])
+        assert row["input_usd_per_mtok"] == 30.0
+
+
+def test_undo_and_redo_walk_through_the_draft(open_page, workspace):
+    draft(opened(workspace), priced(FILE, 30.0))
+    app = open_page(PAGE, **HERE)
+    app.button(key="catalog.undo").click().run()
+    assert "No unpublished edits" in shown(app)
+    app.button(key="catalog.redo").click().run()
+    assert "Draft: 1 change" in shown(app)
+
+
+def test_a_wrong_value_is_told_with_its_row_and_column(open_page, workspace):
+    wrong = priced(FILE, -5.0).replace("status: active", "status: actve", 1)
+    draft(opened(workspace), wrong)
+    app = open_page(PAGE, **HERE)
+    assert not app.exception
+    said = shown(app)
+    assert "claude-haiku-4.5 · Input price" in said
+    assert "did you mean 'active'?" in said
+    assert "must be > 0, got -5" in str(app.data_editor[0].value["check"].tolist())
+
+
+def test_removing_a_model_that_carries_traffic_changes_the_figures(open_page, workspace):
+    text = FILE.replace(
+        "- id: gpt-5.3-codex\n    provider: openai\n    status: active",
+        "- id: gpt-5.3-codex\n    provider: openai\n    status: disabled",
+    )
+    assert text != FILE
+    draft(opened(workspace), text)
+    app = open_page(PAGE, **HERE)
+    assert "change their model" in shown(app)
+    assert tile(app, "Cost per query").delta != "unchanged"
+
+
+@pytest.mark.parametrize("view", ["Cards", "Capabilities", "What-if"])
+def test_every_view_opens(open_page, view):
+    app = open_page(PAGE, **HERE)
+    app.session_state["catalog.view"] = view
+    app.run()
+    assert not app.exception
+
+
+@pytest.mark.parametrize("demo", ["remove", "add"])
+def test_a_demo_compares_without_touching_the_draft(open_page, workspace, demo):
+    app = open_page(PAGE, **HERE)
+    app.session_state["catalog.view"] = "What-if"
+    app.run()
+    app.button(key=f"catalog.demo.{demo}").click().run()
+    assert not app.exception
+    assert "your draft is not touched" in shown(app)
+    assert "change their model" in shown(app)
+    assert opened(workspace).drafts.find(NAME, ANA) is None
+
+
+def test_a_viewer_can_look_and_not_edit(open_page, workspace):
+    (workspace / "roles.yaml").write_text("default: viewer\n", encoding="utf-8")
+    app = open_page(PAGE, **HERE)
+    assert not app.exception
+    assert app.button(key="catalog.Add model").disabled
+    assert "you can look, but not edit" in shown(app)
+
+
+def test_a_roles_file_that_cannot_be_read_lets_nobody_in(open_page, workspace):
+    (workspace / "roles.yaml").write_text("users: [", encoding="utf-8")
+    app = open_page(PAGE, **HERE)
+    assert "nobody is let in" in shown(app)
+    assert not app.data_editor

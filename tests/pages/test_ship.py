@@ -1,0 +1,106 @@
+"""The Ship page: publish, look back, take back, merge, export."""
+
+from __future__ import annotations
+
+import pytest
+
+from hydra_core.catalog import parse_catalog
+from tests.pages.store_steps import ANA, BEN, FILE, NAME, draft, opened, priced, shown
+
+PAGE = "pages/ship/export.py"
+HERE = {"set": "paper_swebench", "catalog": NAME}
+
+
+@pytest.fixture(autouse=True)
+def _ana(monkeypatch):
+    monkeypatch.setenv("HYDRA_OPERATOR", "Ana")
+
+
+def view(app, name):
+    app.session_state["ship.view"] = name
+    return app.run()
+
+
+def test_a_draft_is_published_with_its_note_and_figures(open_page, workspace):
+    store = opened(workspace)
+    draft(store, priced(FILE, 0.8))
+    app = open_page(PAGE, **HERE)
+    assert "1 change to what is published" in shown(app)
+    app.text_area(key="ship.note").set_value("price rose").run()
+    app.button(key="ship.publish").click().run()
+    assert not app.exception
+    assert "Revision 1 is published" in shown(app)
+    revision = store.newest(NAME)
+    assert revision.note == "price rose"
+    assert revision.author == "Ana"
+    assert set(revision.metrics["values"]) >= {"qr", "mean_cost_usd"}
+    assert parse_catalog(revision.yaml).model("claude-haiku-4.5").input_usd_per_mtok == 0.8
+    view(app, "History")
+    assert "price rose" in str(app.dataframe[0].value["note"].tolist())
+
+
+def test_other_pages_route_with_what_was_published(open_page, workspace):
+    document = priced(FILE, 99.0).replace("tau: 0.24", "tau: 0.5")
+    opened(workspace).publish(NAME, document, actor=ANA, base_revision=0, note="")
+    app = open_page("pages/evaluate/tune.py", **HERE)
+    assert app.number_input(key="tune.tau").value == 0.5
+
+
+def test_an_earlier_revision_is_brought_back_as_a_new_one(open_page, workspace):
+    store = opened(workspace)
+    store.publish(NAME, FILE, actor=ANA, base_revision=0, note="first")
+    store.publish(NAME, priced(FILE, 9.0), actor=ANA, base_revision=1, note="typo")
+    app = view(open_page(PAGE, **HERE), "History")
+    assert "This is what is published" in shown(app)
+    assert app.dataframe[0].value["revision"].tolist() == [2, 1]
+
+
+def test_two_who_changed_the_same_value_have_to_choose(open_page, workspace):
+    store = opened(workspace)
+    store.publish(NAME, FILE, actor=ANA, base_revision=0, note="first")
+    draft(store, priced(FILE, 0.8))
+    store.publish(NAME, priced(FILE, 0.7), actor=BEN, base_revision=1, note="from the invoice")
+    app = open_page(PAGE, **HERE)
+    assert not app.exception
+    assert "Ben published revision 2" in shown(app)
+    assert "from the invoice" in shown(app)
+    assert app.data_editor[0].value["theirs"].tolist() == ["0.7"]
+    assert app.button(key="ship.merge").disabled
+
+
+def test_edits_of_different_values_merge_by_themselves(open_page, workspace):
+    store = opened(workspace)
+    store.publish(NAME, FILE, actor=ANA, base_revision=0, note="first")
+    draft(store, priced(FILE, 0.8))
+    theirs = priced(FILE, 2.0, "gpt-5.4")
+    store.publish(NAME, theirs, actor=BEN, base_revision=1, note="")
+    app = open_page(PAGE, **HERE)
+    app.button(key="ship.merge").click().run()
+    app.button(key="ship.publish").click().run()
+    merged = parse_catalog(store.newest(NAME).yaml)
+    assert store.newest(NAME).number == 3
+    assert merged.model("claude-haiku-4.5").input_usd_per_mtok == 0.8
+    assert merged.model("gpt-5.4").input_usd_per_mtok == 2.0
+
+
+@pytest.mark.parametrize("form", ["HyDRA release", "LiteLLM proxy", "vLLM Semantic Router"])
+def test_every_export_is_shown(open_page, form):
+    app = view(open_page(PAGE, **HERE), "Export")
+    app.session_state["ship.format"] = form
+    app.run()
+    assert not app.exception
+    assert "gpt-5.4" in app.code[0].value
+
+
+def test_a_viewer_cannot_publish(open_page, workspace):
+    (workspace / "roles.yaml").write_text("default: viewer\n", encoding="utf-8")
+    app = open_page(PAGE, **HERE)
+    assert app.button(key="ship.publish").disabled
+    assert "that may not publish" in shown(app)
+
+
+def test_a_draft_that_is_not_valid_cannot_be_published(open_page, workspace):
+    draft(opened(workspace), priced(FILE, -1.0))
+    app = open_page(PAGE, **HERE)
+    assert "to mend before this can be published" in shown(app)
+    assert not [button for button in app.button if button.key == "ship.publish"]
