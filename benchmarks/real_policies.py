@@ -1,0 +1,89 @@
+"""HyDRA on a real set, cross-fitted, in the form the baselines have: choices at every knob."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+
+from hydra_core.catalog import parse_catalog, pool, rebind
+from hydra_core.catalog.profiles import compensated_weights, to_band
+from hydra_core.evaluation.aims import Aim, AimKind
+from hydra_core.evaluation.baselines.run import BaselineRun
+from hydra_core.evaluation.folds import folds
+from hydra_core.evaluation.metrics import picked
+from hydra_core.evaluation.operating_point import data_frontier
+from hydra_core.evaluation.replay import ReplayData, align, replay
+from hydra_core.evaluation.tuning import Space, tune
+from hydra_core.types import Pool
+
+KNOBS = np.linspace(0.0, 1.0, 81)
+
+
+def catalog_pool(path: Path, bundle) -> Pool:
+    """The pool of a catalog on this bundle's bands."""
+    text = rebind(path.read_text(), bundle.name, bundle.fingerprint, bundle.bands)
+    return pool(parse_catalog(text, path.name), today=date(2026, 1, 1))
+
+
+def flat_pool(models, dimensions) -> Pool:
+    """Models without profiles; `learned` gives them some."""
+    m, k = len(models), len(dimensions)
+    return Pool(tuple(models), np.zeros((m, k)), np.arange(m, dtype=np.float64), np.ones(k))
+
+
+def learned(data: ReplayData, train, bands) -> Pool:
+    """Profiles and cost order from some rows alone.
+
+    Algorithm 1 with each of those queries as a benchmark that exercises dimension k as far as its
+    requirement on k says: a model's raw capability is its success weighted by requirement.
+    """
+    exercised = data.requirements[train]
+    raw = data.quality[train].T @ exercised / np.maximum(exercised.sum(axis=0), 1e-12)
+    cost = data.cost_usd[train].mean(axis=0)
+    weights = compensated_weights(np.ones(len(bands)), bands)
+    return Pool(data.pool.ids, to_band(raw, bands), cost, weights)
+
+
+def at_every_cost(data: ReplayData, weights=None):
+    """(knobs, n): tau chosen so that the mean cost climbs evenly; outcomes are not looked at."""
+    curve = data_frontier(data, weights)
+    low, high = curve.mean_cost_usd.min(), curve.mean_cost_usd.max()
+    rows = [np.abs(curve.mean_cost_usd - c).argmin() for c in low + KNOBS * (high - low)]
+    return np.stack([replay(data, float(curve.tau[row]), weights) for row in rows])
+
+
+def hydra_runs(data: ReplayData, bands, *, derive: bool, seed: int, trials: int):
+    """HyDRA with equal weights, and with weights tuned on the other half."""
+    shape = (KNOBS.size, len(data.query_ids))
+    plain, tuned = np.zeros(shape, dtype=np.intp), np.zeros(shape, dtype=np.intp)
+    space = Space(bands)
+    for number, fold in enumerate(folds(data, 2, np.random.default_rng(seed))):
+        known = learned(data, fold.train, bands) if derive else data.pool
+        train, test = (replace(data.take(rows), pool=known) for rows in (fold.train, fold.test))
+        plain[:, fold.test] = at_every_cost(test)
+        aim = Aim(AimKind.HYPERVOLUME)
+        found = tune(train, space, aim, trials=trials, seed=seed + number).setting
+        weights = compensated_weights(found.weights, bands)
+        tuned[:, fold.test] = at_every_cost(test, weights)
+    return _run(data, "HyDRA", plain), _run(data, "HyDRA, weights tuned", tuned)
+
+
+def _run(data, name, choices) -> BaselineRun:
+    return BaselineRun(
+        name=name,
+        note="",
+        knobs=KNOBS,
+        choices=choices,
+        quality=np.array([picked(data.quality, row).mean() for row in choices]),
+        mean_cost_usd=np.array([picked(data.cost_usd, row).mean() for row in choices]),
+    )
+
+
+def real_data(evalset, requirements, real, bundle) -> ReplayData:
+    """The set lined up with its catalog's pool, or with all its models."""
+    if real.catalog is not None:
+        return align(evalset, requirements, catalog_pool(Path(real.catalog), bundle))
+    return align(evalset, requirements, flat_pool(evalset.models, bundle.dimensions))
