@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -116,9 +118,16 @@ def solve_patterns(models: Sequence[str], quality: FloatArray) -> tuple[SolvePat
 def normalised(text: str) -> str:
     """A text without case, punctuation and runs of space (NFKC): equal ones are duplicates."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    kept = "".join(char if unicodedata.category(char)[0] in "LMN" else " " for char in folded)
-    plain = " ".join(kept.split())
-    return plain or " ".join(folded.split())
+    return " ".join(folded.translate(_blanks()).split()) or " ".join(folded.split())
+
+
+@lru_cache(maxsize=1)
+def _blanks() -> dict[int, str]:
+    """Punctuation, symbols, controls and format marks, each to a space."""
+    kinds = {"Cc", "Cf"}
+    points = range(sys.maxunicode + 1)
+    names = ((point, unicodedata.category(chr(point))) for point in points)
+    return {point: " " for point, kind in names if kind in kinds or kind[0] in "PSZ"}
 
 
 def duplicates(evalset: EvalSet) -> tuple[DuplicateGroup, ...]:
