@@ -129,7 +129,7 @@ def evaluate_choice(
         resolved=int((quality >= RESOLVED_AT).sum()),
         quality=wilson(quality.sum(), n) if binary else mean_interval(quality, data.clusters),
         mean_cost_usd=mean_interval(cost, data.clusters),
-        qr=ratio_interval(quality, best, data.clusters),
+        qr=ratio_interval(quality, best, data.clusters).clipped(0.0, 1.0),
         cs=ratio_interval(cost, base_cost, data.clusters).scaled(-1.0, 1.0),
         misroute=wilson(float(wrong.sum()), n)
         if data.clusters is None

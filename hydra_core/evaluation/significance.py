@@ -47,6 +47,10 @@ class Interval:
         ends = sorted((offset + factor * self.lo, offset + factor * self.hi))
         return Interval(offset + factor * self.value, ends[0], ends[1])
 
+    def clipped(self, lo: float, hi: float) -> Interval:
+        """The same with bounds no wider than what is possible at all."""
+        return Interval(self.value, max(self.lo, lo), min(self.hi, hi))
+
 
 @dataclass(frozen=True, slots=True)
 class McNemar:

@@ -157,7 +157,7 @@ def _row(policy: str, detail: str, metrics: PolicyMetrics) -> dict[str, object]:
         row |= {
             name: interval.value * scale,
             f"{name}_lo": interval.lo * scale,
-            f"{name}_hi": min(interval.hi * scale, 100.0) if name == "qr" else interval.hi * scale,
+            f"{name}_hi": interval.hi * scale,
         }
     return row
 

@@ -173,7 +173,7 @@ def no_predictor() -> None:
 
 def _percent(interval: Interval) -> tuple[str, str]:
     shown = interval.scaled(100.0)
-    return f"{shown.value:.1f} %", f"{shown.lo:.1f} – {min(shown.hi, 100.0):.1f} %"
+    return f"{shown.value:.1f} %", f"{shown.lo:.1f} – {shown.hi:.1f} %"
 
 
 def forget(*keys: str) -> None:
