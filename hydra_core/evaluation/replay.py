@@ -15,7 +15,7 @@ from hydra_core.types import FloatArray, IntArray, Pool
 if TYPE_CHECKING:
     from hydra_core.evaluation.evalset import EvalSet
 
-__all__ = ["ReplayData", "align", "replay"]
+__all__ = ["ReplayData", "align", "clusters_of", "replay"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def align(evalset: EvalSet, requirements: FloatArray, pool: Pool) -> ReplayData:
             weights=pool.weights,
         ),
         rows=rows,
-        clusters=_clusters(evalset.queries, rows),
+        clusters=clusters_of(evalset.queries, rows),
         notes=_notes(absent, int((~complete).sum()), int((complete & ~scored).sum())),
     )
 
@@ -119,7 +119,8 @@ def replay(data: ReplayData, tau: float, weights: FloatArray | None = None) -> I
     return choose(data.shortfalls(weights), data.pool.cost, tau)
 
 
-def _clusters(queries: pd.DataFrame, rows: IntArray) -> IntArray | None:
+def clusters_of(queries: pd.DataFrame, rows: IntArray) -> IntArray | None:
+    """(n,) cluster number of these rows of a query table, None when all are independent."""
     for column in ("cluster", "conversation_id"):
         if column in queries.columns and queries[column].notna().any():
             values = queries[column].iloc[rows]

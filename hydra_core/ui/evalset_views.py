@@ -12,6 +12,7 @@ import pandas as pd
 from hydra_core.evaluation.evalset import RESOLVED_AT, EvalSet
 from hydra_core.evaluation.importers.draft import ImportReport
 from hydra_core.evaluation.importers.swebench import Run
+from hydra_core.evaluation.replay import clusters_of
 from hydra_core.evaluation.significance import mean_interval
 from hydra_core.figures.outcomes import OutcomesView
 
@@ -33,8 +34,10 @@ def model_table(evalset: EvalSet) -> pd.DataFrame:
     rows = []
     for i, model in enumerate(evalset.models):
         quality, cost = evalset.quality[:, i], evalset.cost_usd[:, i]
-        known = quality[~np.isnan(quality)]
-        interval = mean_interval(known) if known.size else None
+        with_outcome = np.flatnonzero(~np.isnan(quality))
+        known = quality[with_outcome]
+        groups = clusters_of(evalset.queries, with_outcome)
+        interval = mean_interval(known, groups) if known.size else None
         rows.append(
             {
                 "model": model,
