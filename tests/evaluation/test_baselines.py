@@ -7,8 +7,8 @@ from hydra_core.evaluation.baselines import BASELINES, run_baselines
 from hydra_core.evaluation.baselines.factorisation import factorise
 from hydra_core.evaluation.baselines.run import MODEL_COUPLED, RANDOM_MIX
 from hydra_core.evaluation.folds import folds
-from hydra_core.evaluation.metrics import picked
-from hydra_core.evaluation.verdict import VerdictLabel, verdict
+from hydra_core.evaluation.metrics import picked, single_models, upper_hull
+from hydra_core.evaluation.verdict import VerdictLabel, matched_cost_mix, verdict
 from tests.evaluation.conftest import make_data
 
 WORDS = ("please sort this list", "prove the theorem rigorously")
@@ -95,6 +95,14 @@ def test_models_that_always_or_never_succeed_are_no_obstacle():
     data.quality[:, 0] = 0.0
     for run in run_baselines(data, texts):
         assert run.quality[-1] == pytest.approx(1.0)
+
+
+def test_the_random_mixture_follows_the_hull():
+    data = make_data(n=4000, m=4, seed=2)
+    (run,) = run_baselines(data, [""] * 4000, names=[RANDOM_MIX])
+    hull = upper_hull(single_models(data))
+    for quality, cost in zip(run.quality, run.mean_cost_usd, strict=True):
+        assert quality == pytest.approx(matched_cost_mix(hull, cost).quality, abs=0.03)
 
 
 def test_what_does_not_fit_is_refused():

@@ -12,6 +12,7 @@ from hydra_core.evaluation.baselines.learners import KNOBS, Sample, by_name
 from hydra_core.evaluation.folds import Fold, folds
 from hydra_core.evaluation.metrics import picked, single_models, upper_hull
 from hydra_core.evaluation.replay import ReplayData
+from hydra_core.evaluation.verdict import matched_cost_mix
 from hydra_core.types import FloatArray, IntArray
 
 __all__ = ["BASELINES", "MODEL_COUPLED", "RANDOM_MIX", "BaselineRun", "run_baselines"]
@@ -124,10 +125,13 @@ def _learned(
 
 
 def _random_mix(data: ReplayData, rng: np.random.Generator) -> IntArray:
-    """Always the same draw of queries between the cheapest and the best constant of the hull."""
+    """The best random mixture of constants at evenly rising costs, always with the same draw."""
     hull = upper_hull(single_models(data))
+    low, high = hull[0].mean_cost_usd, hull[-1].mean_cost_usd
     drawn = rng.random(len(data.query_ids))
-    return np.where(drawn[None, :] < KNOBS[:, None], hull[-1].index, hull[0].index)
+    mixes = [matched_cost_mix(hull, cost) for cost in low + KNOBS * (high - low)]
+    rows = [np.where(drawn < m.strong_share, m.strong.index, m.cheap.index) for m in mixes]
+    return np.stack(rows)
 
 
 def _run(data: ReplayData, name: str, choices: IntArray) -> BaselineRun:
