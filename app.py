@@ -52,6 +52,12 @@ PAGES = {
             icon=":material/dataset:",
             url_path="eval_sets",
         ),
+        st.Page(
+            "pages/evaluate/compare.py",
+            title="Compare",
+            icon=":material/compare_arrows:",
+            url_path="compare",
+        ),
     ],
     "Ship": [
         st.Page(

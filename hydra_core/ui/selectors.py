@@ -44,8 +44,12 @@ def current() -> tuple[SetEntry, CatalogEntry] | None:
     return entry, catalog
 
 
-def choose_data() -> tuple[SetEntry, Catalog] | None:
-    """Draw the selectors and return what is chosen; None after saying what is missing."""
+def choose_data(*, baseline: bool = True) -> tuple[SetEntry, Catalog] | None:
+    """Draw the selectors and return what is chosen; None after saying what is missing.
+
+    Args:
+        baseline: Whether the page measures savings against a model.
+    """
     pair = current()
     if pair is None:
         st.warning("There is no eval set or no catalog yet.")
@@ -53,7 +57,7 @@ def choose_data() -> tuple[SetEntry, Catalog] | None:
     entry, catalog = pair
     sets, catalogs = cache.evalsets(), cache.catalogs()
     names = {s.key: s.info.name for s in sets}
-    places = st.columns([6, 4, 4])
+    places = st.columns([6, 4, 4] if baseline else [6, 4])
     options = [s.key for s in sets]
     _select(places[0], "Eval set", "evalset", options, entry.key, names, _set_changed)
     labels = {
@@ -64,6 +68,8 @@ def choose_data() -> tuple[SetEntry, Catalog] | None:
     if catalog.catalog is None:
         st.error(widgets.literal(catalog.problem), icon=":material/error:")
         return None
+    if not baseline:
+        return entry, catalog.catalog
     ids = [m.id for m in catalog.catalog.models if m.id in entry.info.models]
     baselines = ["", *ids]
     chosen = state.get().baseline if state.get().baseline in ids else ""

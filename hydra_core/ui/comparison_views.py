@@ -1,0 +1,287 @@
+"""From a pair of policies to the heat map, the lists of queries and one query's receipts.
+
+No streamlit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import pandas as pd
+
+from hydra_core.evaluation.evalset import EvalSet
+from hydra_core.figures.deltas import DeltasView
+from hydra_core.figures.heat import HeatView
+from hydra_core.types import FloatArray, IntArray
+from hydra_core.ui.bench import Bench
+from hydra_core.ui.comparison import Paired, Side
+from hydra_core.ui.views import usd
+
+__all__ = [
+    "MOST_TRIAGED",
+    "Filters",
+    "Measure",
+    "Which",
+    "deltas_view",
+    "flip_view",
+    "query_page",
+    "receipts",
+    "selected",
+    "whole_table",
+]
+
+#: How many losses and wastes are listed.
+MOST_TRIAGED = 50
+_TEXT_CHARS = 160
+_EVEN = 1e-12
+
+
+class Measure(StrEnum):
+    """What the flip matrix is coloured by."""
+
+    QUERIES = "Queries"
+    QUALITY = "Quality"
+    COST = "Cost"
+
+
+class Which(StrEnum):
+    """Which queries are listed.
+
+    LOSSES: B's quality is lower; the largest loss first, among equals where B costs most more.
+    WASTES: B costs more and is no better; the largest extra cost first.
+    """
+
+    FLIPPED = "Flipped"
+    LOSSES = "Dearest losses"
+    WASTES = "Largest wastes"
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Empty fields let everything through.
+
+    Attributes:
+        noted: True: only with a note; False: only without; None: all.
+    """
+
+    language: str = ""
+    before: str = ""
+    after: str = ""
+    noted: bool | None = None
+
+    @property
+    def count(self) -> int:
+        """How many are set."""
+        return sum((bool(self.language), bool(self.before), bool(self.after))) + (
+            self.noted is not None
+        )
+
+
+def flip_view(both: Paired, measure: Measure) -> HeatView:
+    """From which model (row, A) to which (column, B); the diagonal did not move."""
+    place = {model: i for i, model in enumerate(both.models)}
+    size = len(both.models)
+    queries, values = np.zeros((size, size)), np.full((size, size), np.nan)
+    quality, cost = np.zeros((size, size)), np.zeros((size, size))
+    for cell in both.found.flips:
+        at = place[cell.before], place[cell.after]
+        queries[at], quality[at] = cell.queries, 100 * cell.delta_quality
+        cost[at] = cell.delta_cost_usd
+    kept = both.a.models[both.at_a][both.a.models[both.at_a] == both.b.models[both.at_b]]
+    for model, count in zip(*np.unique(kept, return_counts=True), strict=True):
+        queries[place[str(model)], place[str(model)]] = count
+    off = (queries > 0) & ~np.eye(size, dtype=bool)
+    source = {Measure.QUERIES: queries, Measure.QUALITY: quality, Measure.COST: cost}[measure]
+    values[off] = source[off]
+    top = float(np.nanmax(np.abs(values))) if off.any() else 1.0
+    texts, hover = _flip_texts(both.models, queries, quality, cost, measure)
+    return HeatView(
+        rows=both.models,
+        columns=both.models,
+        values=values,
+        texts=texts,
+        hover=hover,
+        limits=(0.0, top or 1.0) if measure is Measure.QUERIES else (-(top or 1.0), top or 1.0),
+        x_title="B sends it to",
+        y_title="A sent it to",
+    )
+
+
+def _flip_texts(
+    models: tuple[str, ...],
+    queries: FloatArray,
+    quality: FloatArray,
+    cost: FloatArray,
+    measure: Measure,
+) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, ...], ...]]:
+    texts, hover = [], []
+    for i, before in enumerate(models):
+        said, told = [], []
+        for j, after in enumerate(models):
+            n = int(queries[i, j])
+            change = f"{quality[i, j]:+.1f} pp"
+            spent = _signed_usd(float(cost[i, j]))
+            shown = {Measure.QUERIES: f"{n:,}", Measure.QUALITY: change, Measure.COST: spent}
+            said.append("" if not n else f"{n:,}" if i == j else shown[measure])
+            told.append(
+                f"<b>{before}</b> in both<br>{n:,} queries"
+                if i == j
+                else f"<b>{before} → {after}</b><br>{n:,} queries<br>quality {change}"
+                f"<br>cost {spent} per query"
+            )
+        texts.append(tuple(said))
+        hover.append(tuple(told))
+    return tuple(texts), tuple(hover)
+
+
+def _signed_usd(value: float) -> str:
+    return f"{'−' if value < 0 else '+'}{usd(abs(value))}"
+
+
+def deltas_view(frame: pd.DataFrame) -> DeltasView:
+    """The figure of `comparison.slices`: its first rows are the largest."""
+    columns = {
+        name: frame[name].to_numpy(np.float64)
+        for name in ("quality", "quality_lo", "quality_hi", "savings", "savings_lo", "savings_hi")
+    }
+    return DeltasView(
+        names=tuple(frame["name"]),
+        n=frame["n"].to_numpy(np.float64),
+        small=tuple(bool(value) for value in frame["small"]),
+        **columns,
+    )
+
+
+def selected(
+    both: Paired,
+    which: Which,
+    filters: Filters,
+    languages: np.typing.NDArray[np.str_],
+    noted: frozenset[int],
+) -> IntArray:
+    """Positions among the common queries, in the order they are listed.
+
+    Args:
+        languages: (rows of the eval set,) what `filters.language` is compared with.
+        noted: Row numbers in the eval set that carry a note.
+    """
+    found = both.found
+    before, after = both.a.models[both.at_a], both.b.models[both.at_b]
+    quality, cost = found.delta_quality, found.delta_cost
+    keep = {
+        Which.FLIPPED: before != after,
+        Which.LOSSES: quality < -_EVEN,
+        Which.WASTES: (cost > _EVEN) & (quality <= _EVEN),
+    }[which]
+    if filters.language:
+        keep = keep & (languages[found.rows] == filters.language)
+    if filters.before:
+        keep = keep & (before == filters.before)
+    if filters.after:
+        keep = keep & (after == filters.after)
+    if filters.noted is not None:
+        known = np.isin(found.rows, np.fromiter(noted, dtype=np.intp, count=len(noted)))
+        keep = keep & (known == filters.noted)
+    at = np.flatnonzero(keep)
+    if which is Which.FLIPPED:
+        return at
+    order = (
+        np.lexsort((-cost[at], quality[at]))
+        if which is Which.LOSSES
+        else np.argsort(-cost[at], kind="stable")
+    )
+    return at[order][:MOST_TRIAGED]
+
+
+def query_page(both: Paired, evalset: EvalSet, at: IntArray, notes: dict[str, int]) -> pd.DataFrame:
+    """A table of some common queries: what each side chose and what it changed.
+
+    Args:
+        at: Positions among the common queries.
+        notes: Query id -> number of notes.
+    """
+    frame = whole_table(both, evalset, at)
+    text = frame["text"].str.slice(0, _TEXT_CHARS * 2).str.replace(r"\s+", " ", regex=True)
+    return frame.assign(
+        text=text.str.slice(0, _TEXT_CHARS),
+        quality_change=100 * frame["quality_change"],
+        notes=[notes.get(str(query), 0) or None for query in frame["query_id"]],
+    )
+
+
+def whole_table(both: Paired, evalset: EvalSet, at: IntArray) -> pd.DataFrame:
+    """As `query_page`, whole texts, for a download; quality in [0, 1], cost in USD."""
+    found, a, b = both.found, both.at_a[at], both.at_b[at]
+    queries = evalset.queries.iloc[found.rows[at]]
+    return pd.DataFrame(
+        {
+            "query_id": queries["query_id"].astype(str).to_numpy(),
+            "language": queries["language"].astype(str).to_numpy(),
+            "model_a": both.a.models[a],
+            "model_b": both.b.models[b],
+            "quality_a": both.a.quality[a],
+            "quality_b": both.b.quality[b],
+            "quality_change": found.delta_quality[at],
+            "cost_usd_a": both.a.cost_usd[a],
+            "cost_usd_b": both.b.cost_usd[b],
+            "cost_change_usd": found.delta_cost[at],
+            "text": queries["text"].astype(str).to_numpy(),
+        }
+    )
+
+
+def receipts(
+    row: int, both: Paired, sides: tuple[tuple[Side, Bench], tuple[Side, Bench]]
+) -> pd.DataFrame:
+    """Why each side chose what it chose for one query, model by model, cheapest first.
+
+    Args:
+        row: Row number in the eval set.
+
+    Returns:
+        model, quality, cost_usd, and per side `short_` (shortfall, NaN for policies that do not
+        read the query) and `says_` (chosen, eligible, not eligible).
+    """
+    evalset = sides[0][1].evalset
+    known = dict(zip(evalset.models, range(len(evalset.models)), strict=True))
+    pools = {model for _, bench in sides for model in bench.data.pool.ids}
+    models = [*both.models, *sorted(pools - set(both.models))]
+    cost = {m: float(np.nanmean(evalset.cost_usd[:, known[m]])) for m in models}
+    models.sort(key=lambda model: (cost[model], model))
+    frame = pd.DataFrame(
+        {
+            "model": models,
+            "quality": [100 * evalset.quality[row, known[m]] for m in models],
+            "cost_usd": [evalset.cost_usd[row, known[m]] for m in models],
+        }
+    )
+    position = int(np.searchsorted(both.found.rows, row))
+    for letter, run, at, (side, bench) in (
+        ("a", both.a, both.at_a, sides[0]),
+        ("b", both.b, both.at_b, sides[1]),
+    ):
+        chosen = str(run.models[at[position]])
+        short, says = _receipt(row, models, side, bench, chosen)
+        frame[f"short_{letter}"], frame[f"says_{letter}"] = short, says
+    return frame
+
+
+def _receipt(
+    row: int, models: list[str], side: Side, bench: Bench, chosen: str
+) -> tuple[list[float], list[str]]:
+    short = [float("nan")] * len(models)
+    if side.tau is None:
+        return short, ["chosen" if model == chosen else "" for model in models]
+    at = int(np.searchsorted(bench.data.rows, row))
+    values = dict(zip(bench.data.pool.ids, bench.shortfalls[at].tolist(), strict=True))
+    short = [values.get(model, float("nan")) for model in models]
+    says = [
+        "chosen" if model == chosen
+        else "not in its pool" if model not in values
+        else "eligible" if values[model] <= side.tau
+        else "not eligible"
+        for model in models
+    ]  # fmt: skip
+    return short, says

@@ -1,0 +1,86 @@
+"""Compare: what policy B changes against policy A, query by query, with paired intervals."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from hydra_core.errors import HydraError
+from hydra_core.types import Catalog
+from hydra_core.ui import (
+    cache,
+    cache_evaluate,
+    compare_panels,
+    compare_queries,
+    compare_state,
+    selectors,
+    state,
+    widgets,
+)
+from hydra_core.ui.bench import Bench
+from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.comparison import Side, totals
+
+_PARTS = ("Who moved", "Languages and groups", "Queries")
+
+
+def bench_of(entry: SetEntry, side: Side, own: Bench) -> Bench:
+    """The bench a side is replayed on: the page's own, or that of its catalog and weights."""
+    if not side.catalog:
+        return own
+    catalog = next(one.catalog for one in cache.catalogs() if one.key == side.catalog)
+    assert catalog is not None
+    return cache.bench(entry, catalog, side.weights)
+
+
+def compare(entry: SetEntry, catalog: Catalog) -> None:
+    """Both sides, the answer, then the part that is asked for."""
+    try:
+        own = cache.bench(entry, catalog, catalog.policy.weights)
+        options = compare_state.offered(entry, catalog, own)
+        a, b = compare_state.sides(options, own)
+        both_sides = (a, bench_of(entry, a, own)), (b, bench_of(entry, b, own))
+        both = cache_evaluate.paired(entry, *both_sides, own)
+    except (HydraError, ValueError) as error:
+        st.warning(widgets.literal(str(error)), icon=":material/link_off:")
+        st.page_link(
+            "pages/evaluate/eval_sets.py", label="Go to Eval sets", icon=":material/arrow_forward:"
+        )
+        return
+    left, middle, right = st.columns([10, 1, 10], gap="small", vertical_alignment="center")
+    for place, letter, role, side, run, at in (
+        (left, "a", "the reference", a, both.a, both.at_a),
+        (right, "b", "the alternative", b, both.b, both.at_b),
+    ):
+        card = place.container(border=True)
+        compare_panels.choose(card, letter, role, options, side)
+        compare_panels.standing(card, totals(run, at, both.clusters))
+    middle.button(
+        "", icon=":material/swap_horiz:", on_click=compare_state.swap, key="compare.swap",
+        help="Swap A and B", width="stretch",
+    )  # fmt: skip
+    compare_panels.answer(both)
+    widgets.notes(own)
+    if both.found.left_out:
+        st.caption(f"{both.found.left_out:,} queries that only one of the two can route: left out.")
+    st.session_state.setdefault("compare.part", _PARTS[0])
+    part = st.segmented_control(
+        "Part", _PARTS, key="compare.part", required=True, persist_state="session",
+        label_visibility="collapsed",
+    )  # fmt: skip
+    if part == "Who moved":
+        compare_panels.flips(both)
+    elif part == "Queries":
+        compare_queries.queries(both, both_sides)
+    else:
+        compare_panels.by_slice(both, own)
+    compare_state.write_link(entry, state.get().catalog, a, b)
+
+
+left, right = st.columns([2.8, 7.2], vertical_alignment="bottom")
+left.title("Compare", anchor=False)
+with right:
+    chosen = selectors.choose_data(baseline=False)
+if chosen is not None:
+    with left:
+        widgets.provenance(chosen[0].info)
+    compare(*chosen)
