@@ -151,7 +151,7 @@ def _form(entry: CatalogEntry, working: Working, chosen: SetEntry | None) -> Non
         key="ship.publish",
     )
     as_whom = f"as {me.name} ({me.role.value})"
-    text = f"Published {as_whom}." if allowed else f"You are here {as_whom}: that may not publish."
+    text = f"Publishing {as_whom}." if allowed else f"You are here {as_whom}: that may not publish."
     st.caption(literal(text))
 
 

@@ -102,5 +102,5 @@ def test_a_viewer_cannot_publish(open_page, workspace):
 def test_a_draft_that_is_not_valid_cannot_be_published(open_page, workspace):
     draft(opened(workspace), priced(FILE, -1.0))
     app = open_page(PAGE, **HERE)
-    assert "to mend before this can be published" in shown(app)
+    assert "claude-haiku-4.5 · Input price" in shown(app)
     assert not [button for button in app.button if button.key == "ship.publish"]
