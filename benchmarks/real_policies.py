@@ -15,6 +15,7 @@ from hydra_core.evaluation.baselines.run import BaselineRun
 from hydra_core.evaluation.folds import folds
 from hydra_core.evaluation.metrics import picked
 from hydra_core.evaluation.operating_point import data_frontier
+from hydra_core.evaluation.pool_choice import choose_pool, with_models
 from hydra_core.evaluation.replay import ReplayData, align, replay
 from hydra_core.evaluation.tuning import Space, tune
 from hydra_core.types import Pool
@@ -56,19 +57,48 @@ def at_every_cost(data: ReplayData, weights=None):
 
 
 def hydra_runs(data: ReplayData, bands, *, derive: bool, seed: int, trials: int):
-    """HyDRA with equal weights, and with weights tuned on the other half."""
-    shape = (KNOBS.size, len(data.query_ids))
-    plain, tuned = np.zeros(shape, dtype=np.intp), np.zeros(shape, dtype=np.intp)
-    space = Space(bands)
+    """HyDRA with equal weights; with weights, and with pool and weights, tuned on the other half.
+
+    Which models are kept is decided on the other half as well (`choose_pool`).
+    """
+    names = ("HyDRA", "HyDRA, weights tuned", "HyDRA, pool and weights tuned")
+    choices = np.zeros((len(names), KNOBS.size, len(data.query_ids)), dtype=np.intp)
     for number, fold in enumerate(folds(data, 2, np.random.default_rng(seed))):
         known = learned(data, fold.train, bands) if derive else data.pool
         train, test = (replace(data.take(rows), pool=known) for rows in (fold.train, fold.test))
-        plain[:, fold.test] = at_every_cost(test)
-        aim = Aim(AimKind.HYPERVOLUME)
-        found = tune(train, space, aim, trials=trials, seed=seed + number).setting
-        weights = compensated_weights(found.weights, bands)
-        tuned[:, fold.test] = at_every_cost(test, weights)
-    return _run(data, "HyDRA", plain), _run(data, "HyDRA, weights tuned", tuned)
+        rebuild = rebuilder(data, fold.train, bands, derive=derive)
+        kept = choose_pool(train, rebuild).kept
+        choices[0][:, fold.test] = at_every_cost(test)
+        choices[1][:, fold.test] = tuned(train, test, bands, trials, seed + number)
+        columns = np.array([data.pool.ids.index(model) for model in kept])
+        parts = (with_models(part, kept, rebuild) for part in (train, test))
+        choices[2][:, fold.test] = columns[tuned(*parts, bands, trials, seed + number)]
+    return [_run(data, name, found) for name, found in zip(names, choices, strict=True)]
+
+
+def rebuilder(data: ReplayData, train, bands, *, derive: bool):
+    """Pools for some of the models: profiles learned anew, or the catalog's as they are."""
+
+    def rebuild(models):
+        columns = [data.pool.ids.index(model) for model in models]
+        pool = Pool(
+            tuple(models),
+            data.pool.capabilities[columns],
+            data.pool.cost[columns],
+            data.pool.weights,
+        )
+        part = replace(
+            data, quality=data.quality[:, columns], cost_usd=data.cost_usd[:, columns], pool=pool
+        )
+        return learned(part, train, bands) if derive else pool
+
+    return rebuild
+
+
+def tuned(train: ReplayData, test: ReplayData, bands, trials, seed):
+    """(knobs, n): weights searched on one half for the largest area, used on the other."""
+    found = tune(train, Space(bands), Aim(AimKind.HYPERVOLUME), trials=trials, seed=seed).setting
+    return at_every_cost(test, compensated_weights(found.weights, bands))
 
 
 def _run(data, name, choices) -> BaselineRun:
