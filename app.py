@@ -43,6 +43,12 @@ PAGES = {
             icon=":material/view_list:",
             url_path="catalog",
         ),
+        st.Page(
+            "pages/configure/profiles.py",
+            title="Profiles",
+            icon=":material/radar:",
+            url_path="profiles",
+        ),
     ],
     "Evaluate": [
         st.Page("pages/evaluate/tune.py", title="Tune", icon=":material/tune:", url_path="tune"),

@@ -13,6 +13,8 @@ from hydra_core.catalog.schema import load_catalog, parse_catalog
 from hydra_core.errors import CatalogError, HydraError, MismatchError, Problem, StoreError
 from hydra_core.evaluation.evalset import EvalSet, EvalSetInfo, list_evalsets, load_evalset
 from hydra_core.evaluation.scoring import load_scores
+from hydra_core.evaluation.sensitivity import Effect
+from hydra_core.evaluation.sensitivity import sensitivity as find_sensitivity
 from hydra_core.evaluation.what_if import Replayed, replay_catalog
 from hydra_core.predictor.bundle import Bundle, load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor
@@ -36,6 +38,7 @@ __all__ = [
     "parsed",
     "predictor",
     "replayed",
+    "sensitivity",
     "store",
     "token_counter",
     "workspace",
@@ -218,6 +221,23 @@ def _replayed(key: _Key, _path: Path, _catalog: Catalog) -> Replayed:
             f"catalog '{_catalog.name}'. Score it on the Eval sets page, or choose another set"
         )
     return replay_catalog(loaded, _catalog, scores, fingerprint, today=today)
+
+
+def sensitivity(entry: SetEntry, catalog: Catalog) -> tuple[Effect, ...]:
+    """What nudging each number of the evidence does on an eval set.
+
+    Raises:
+        HydraError: They do not fit together.
+    """
+    return _sensitivity((entry.info.digest, catalog.digest, date.today()), entry, catalog)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Nudging every number of the evidence")
+def _sensitivity(
+    key: tuple[str, str, date], _entry: SetEntry, _catalog: Catalog
+) -> tuple[Effect, ...]:
+    del key
+    return find_sensitivity(replayed(_entry, _catalog).data, _catalog)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.errors import HydraError
-from hydra_core.evaluation.what_if import WhatIf, what_if
+from hydra_core.evaluation.what_if import WhatIf
 from hydra_core.types import Catalog
 from hydra_core.ui import (
     cache,
+    catalog_cards,
     catalog_dialogs,
     catalog_panels,
     drafting,
+    effect,
     selectors,
     what_if_panels,
     widgets,
@@ -47,10 +47,10 @@ def show(entry: CatalogEntry, view: str) -> None:
     if catalog is None:
         return
     if view == "Cards":
-        catalog_panels.cards(catalog)
+        catalog_cards.cards(catalog)
     elif view == "Capabilities":
         with st.container(border=True):
-            catalog_panels.capability_map(catalog)
+            catalog_cards.capability_map(catalog)
     else:
         _what_if(working)
 
@@ -65,7 +65,7 @@ def _edit(entry: CatalogEntry, working: Working) -> None:
         st.space("stretch")
         catalog_panels.row_tools(entry, working, ticked)
     catalog_panels.problems(working)
-    _effect(working)
+    effect.strip(working)
 
 
 def _tools(entry: CatalogEntry, working: Working) -> None:
@@ -77,55 +77,6 @@ def _tools(entry: CatalogEntry, working: Working) -> None:
     for label, icon, dialog in dialogs:
         if st.button(label, icon=icon, disabled=not drafting.may_edit(), key=f"catalog.{label}"):
             dialog(entry, working)
-
-
-def _effect(working: Working) -> None:
-    """Below the table: what the draft would do, in one row of figures."""
-    if working.catalog is None or working.published is None:
-        return
-    left, right = st.columns([7, 4], vertical_alignment="bottom")
-    left.subheader("What it would change", anchor=False)
-    chosen = selectors.choose_evalset(right, working.published)
-    if chosen is None:
-        st.caption(
-            "No eval set fits this catalog: one that is scored by its predictor and shares models "
-            "with it is needed."
-        )
-        return
-    found = _compare(chosen, working.published, working.catalog)
-    if found is None:
-        return
-    _told(found, chosen, working)
-    what_if_panels.deltas(found)
-
-
-def _told(found: WhatIf, chosen: SetEntry, working: Working) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if chosen.info.synthetic:
-            widgets.synthetic_badge()
-        tau = working.catalog.policy.tau if working.catalog else 0.0
-        told = (
-            what_if_panels.sentence(found) if working.edited else "Edit a cell to see its effect."
-        )
-        notes = [*found.after.data.notes]
-        st.caption(
-            literal(f"{told} Replayed on {found.comparison.n:,} queries at τ {tau:g}.")
-            + "".join(f" {literal(note)}" for note in notes)
-        )
-
-
-def _compare(
-    chosen: SetEntry, before: Catalog, after: Catalog, tau: float | None = None
-) -> WhatIf | None:
-    if tau is not None:
-        before, after = (replace(c, policy=replace(c.policy, tau=tau)) for c in (before, after))
-    try:
-        return what_if(cache.replayed(chosen, before), cache.replayed(chosen, after))
-    except HydraError as error:
-        widgets.problem(error)
-    except ValueError as error:
-        st.warning(literal(str(error)))
-    return None
 
 
 def _what_if(working: Working) -> None:
@@ -152,7 +103,7 @@ def _what_if(working: Working) -> None:
         names = ("before", "after")
         tau = DEMOS[demo].tau if tau is None else tau
         _demo_told(DEMOS[demo], tau)
-    found = _compare(chosen, before, after, tau)
+    found = effect.compared(chosen, before, after, tau)
     if found is None:
         return
     if not demo and not working.edited:

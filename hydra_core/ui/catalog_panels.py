@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -23,25 +22,17 @@ from hydra_core.catalog.grid import (
     set_status,
 )
 from hydra_core.catalog.prices import stale_prices
-from hydra_core.catalog.profiles import blended_price, capabilities
-from hydra_core.figures.heat import HeatView, heat_figure
-from hydra_core.types import Catalog, ModelSpec, ModelStatus
+from hydra_core.types import ModelStatus
 from hydra_core.ui import drafting, widgets
 from hydra_core.ui.cache import CatalogEntry
 from hydra_core.ui.drafting import Working
 from hydra_core.ui.widgets import literal
 
-__all__ = ["STALE_DAYS", "capability_map", "cards", "problems", "status_line", "table"]
+__all__ = ["STALE_DAYS", "price_age", "problems", "row_tools", "status_line", "table"]
 
 #: Prices read longer ago than this are flagged.
 STALE_DAYS = 180
 _DATES = ("retire_on", "price_date")
-_STATUS: dict[ModelStatus, tuple[Literal["green", "gray", "orange", "red"], str]] = {
-    ModelStatus.ACTIVE: ("green", ":material/check_circle:"),
-    ModelStatus.DISABLED: ("gray", ":material/pause_circle:"),
-    ModelStatus.RETIRING: ("orange", ":material/schedule:"),
-    ModelStatus.RETIRED: ("red", ":material/cancel:"),
-}
 
 
 def status_line(working: Working, *, tools: bool = True) -> None:
@@ -165,11 +156,12 @@ def _checks(rows: list[dict[str, Any]], working: Working) -> list[str]:
         old = {p.model_id: p for p in stale_prices(working.catalog, date.today(), STALE_DAYS)}
         for i, row in enumerate(rows):
             if row["id"] in old:
-                says[i] = _age(old[str(row["id"])].age_days)
+                says[i] = price_age(old[str(row["id"])].age_days)
     return says
 
 
-def _age(days: int) -> str:
+def price_age(days: int) -> str:
+    """How old a price is, in words."""
     return f"Price is {days} days old" if days >= 0 else "Price date lies in the future"
 
 
@@ -242,79 +234,3 @@ def row_tools(entry: CatalogEntry, working: Working, ticked: list[int]) -> None:
             label, icon=icon, disabled=not ready, on_click=run, args=(change,),
             key=f"catalog.rows.{label}", help=None if ready else "Tick rows in the table first.",
         )  # fmt: skip
-
-
-def cards(catalog: Catalog) -> None:
-    """One card per model: what it costs, takes and can do."""
-    values = capabilities(catalog)
-    stale = {p.model_id: p.age_days for p in stale_prices(catalog, date.today(), STALE_DAYS)}
-    for start in range(0, len(catalog.models), 3):
-        for place, i in zip(st.columns(3), range(start, len(catalog.models)), strict=False):
-            with place.container(border=True, height="stretch"):
-                _card(catalog, catalog.models[i], values[i], stale.get(catalog.models[i].id))
-
-
-def _card(
-    catalog: Catalog, model: ModelSpec, values: np.typing.NDArray[np.float64], age: int | None
-) -> None:
-    color, icon = _STATUS[model.status]
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{literal(model.id)}**", width="stretch")
-        label = model.status.value.capitalize()
-        st.badge(f"{label} {model.retire_on or ''}".strip(), icon=icon, color=color)
-    blended = blended_price(model, catalog.policy.price_ratio)
-    st.markdown(
-        literal(
-            f"${model.input_usd_per_mtok:g} in · ${model.output_usd_per_mtok:g} out · "
-            f"${blended:.2f} blended per Mtok"
-        )
-    )
-    facts = [f"{model.context_window:,} tokens"]
-    facts += ["vision"] * model.vision + ["tools"] * model.tools
-    st.caption(literal(f"{model.provider} · {' · '.join(facts)}"))
-    for k, dimension in enumerate(catalog.dimensions):
-        hand = " (by hand)" if dimension in model.overrides else ""
-        name = dimension.replace("_", " ").capitalize()
-        if np.isnan(values[k]):
-            st.caption(f"{literal(name)}: no evidence")
-        else:
-            st.progress(float(values[k]), text=f"{literal(name)} {values[k]:.3f}{hand}")
-    if age is not None:
-        st.caption(f":orange[:material/schedule: {_age(age)}]")
-
-
-def capability_map(catalog: Catalog) -> None:
-    """Models by dimensions, each column coloured over its own band."""
-    values = capabilities(catalog)
-    lo = np.array([band.lo for band in catalog.bands])
-    width = np.array([band.width for band in catalog.bands])
-    names = tuple(d.replace("_", " ").capitalize() for d in catalog.dimensions)
-    rows = range(len(catalog.models))
-    texts = tuple(
-        tuple(
-            f"{values[i, k]:.3f}" + (" ✎" if d in catalog.models[i].overrides else "")
-            for k, d in enumerate(catalog.dimensions)
-        )
-        for i in rows
-    )
-    hover = tuple(
-        tuple(
-            f"<b>{catalog.models[i].id}</b><br>{names[k]} {values[i, k]:.4f}<br>"
-            f"{'set by hand' if d in catalog.models[i].overrides else 'derived from evidence'}<br>"
-            f"band {catalog.bands[k].lo:g} – {catalog.bands[k].hi:g}"
-            for k, d in enumerate(catalog.dimensions)
-        )
-        for i in rows
-    )
-    view = HeatView(
-        tuple(m.id for m in catalog.models), names, (values - lo) / width, texts, hover, (0.0, 1.0)
-    )
-    widgets.figure(
-        heat_figure(view, widgets.colors()),
-        "catalog.capabilities",
-        alt="Capabilities of every model on every dimension",
-    )
-    st.caption(
-        "Coloured over each dimension's band, from its low to its high end. ✎ set by hand. "
-        "Evidence and bands are on the Profiles page."
-    )
