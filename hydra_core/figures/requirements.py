@@ -49,7 +49,12 @@ def requirements_figure(view: RequirementsView, colors: Palette) -> go.Figure:
     rows = np.arange(len(names), dtype=np.float64)
     top = _top(view)
     layout = base_layout(colors, height=58 + (52 + 12 * (len(view.needs) - 1)) * len(names))
-    layout["xaxis"] |= {"range": [0, top], "nticks": 6, "tickformat": ".2~f"}
+    layout["xaxis"] |= {
+        "range": [0, top],
+        "nticks": 6,
+        "tickformat": ".2~f",
+        "ticklabeloverflow": "allow",
+    }
     layout["yaxis"] |= {
         "range": [len(names) - 0.45, -0.62],
         "tickvals": rows,

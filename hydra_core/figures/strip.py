@@ -52,6 +52,7 @@ def strip_figure(
         "range": [0, top],
         "tickvals": ticks,
         "ticktext": [f"{tick:.3f}" for tick in ticks],
+        "ticklabeloverflow": "allow",
         "showgrid": False,
         "title": {**layout["xaxis"]["title"], "text": "τ, largest acceptable shortfall"},
     }
@@ -61,9 +62,9 @@ def strip_figure(
         "ticktext": [plain(strip.label) for strip in strips],
         "showgrid": False,
     }
-    left = 34 if any(strip.label for strip in strips) else 6
+    left = 34 if any(strip.label for strip in strips) else 20
     layout |= {
-        "margin": {"l": left, "r": 6, "t": 26, "b": 46},
+        "margin": {"l": left, "r": 12, "t": 26, "b": 46},
         "barmode": "overlay",
         "clickmode": "event+select",
         "shapes": [_line(tau, colors)],

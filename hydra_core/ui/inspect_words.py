@@ -117,7 +117,8 @@ def _link(one: Inspection, key: str) -> None:
         st.caption("Whoever sees the link, or a log of it, can read the text.")
     else:
         st.caption("Carries the scores, catalog, τ and weights: the same decision, no text.")
-    st.code(f"{st.context.url}?{urlencode(link(one, key))}", wrap_lines=True, language=None)
+    params = urlencode(link(one, key), safe=",")
+    st.code(f"{st.context.url}?{params}", wrap_lines=True, language=None)
 
 
 def link(one: Inspection, key: str) -> dict[str, str]:
