@@ -113,3 +113,15 @@ def test_hostile_messages_are_shown_as_they_stand(page):
 
 def test_a_conversation_goes_nowhere_but_this_page(page):
     assert not dict(page.query_params)
+
+
+def test_a_file_can_be_uploaded(page):
+    app = page.segmented_control(key="conversation.kind").set_value("Upload").run()
+    assert not app.exception
+    assert "Nothing to play yet" in said(app)
+    raw = json.dumps({"messages": [{"role": "user", "content": "Hello from a file"}]})
+    app.file_uploader(key="conversation.file").set_value(
+        ("chat.json", raw.encode(), "application/json")
+    ).run()
+    assert not app.exception
+    assert "Hello from a file" in said(app)

@@ -86,6 +86,16 @@ def test_a_picked_example_is_taken(page):
     assert page.text_area(key="inspect.text").value == wanted.text
 
 
+def test_a_query_of_an_eval_set_is_found_and_taken(page):
+    page.selectbox(key="inspect.text.from").set_value("console_demo").run()
+    page.text_input(key="inspect.text.find").set_value("python").run()
+    options = page.selectbox(key="inspect.text.pick").options
+    assert 0 < len(options) <= 100
+    page.selectbox(key="inspect.text.pick").set_value(options[0]).run()
+    assert not page.exception
+    assert "python" in page.text_area(key="inspect.text").value.lower()
+
+
 def test_a_denied_model_is_ruled_out(page):
     app = type_in(page, EASY)
     chosen = receipt(app)["model"]
