@@ -121,7 +121,8 @@ def _columns(headings: list[str], catalog: Catalog) -> tuple[dict[str, str], lis
     for heading in headings:
         key = known.get(_folded(heading))
         if key is None:
-            names = [*FIELDS, *(b.id for b in catalog.benchmarks), *catalog.dimensions]
+            names = [field.label for field in FIELDS.values()]
+            names += [*(b.id for b in catalog.benchmarks), *catalog.dimensions]
             hint = did_you_mean(heading.strip(), names)
             problems.append(Problem(f"column {heading.strip()[:60]!r}", "is not known", hint))
         elif key in columns.values():

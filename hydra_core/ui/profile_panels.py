@@ -65,7 +65,7 @@ def evidence(entry: CatalogEntry, working: Working) -> None:
 def _evidence_columns(frame: pd.DataFrame) -> dict[str, Any]:
     column = st.column_config
     config: dict[str, Any] = {
-        "tick": column.CheckboxColumn("", width=36),
+        "tick": column.CheckboxColumn("", width=36, pinned=True),
         "id": column.TextColumn("Benchmark", width=110, pinned=True),
         "importance": column.NumberColumn(
             "α", format="%.3f", width=60, help="Importance of the benchmark, 0 or more."
@@ -76,11 +76,11 @@ def _evidence_columns(frame: pd.DataFrame) -> dict[str, Any]:
         if kind == "w":
             text = f"ω: how much the benchmark exercises {of}, 0 to 1."
             config[name] = column.NumberColumn(
-                f"ω {of.replace('_', ' ')}", format="%.3f", width=88, help=text
+                f"ω {of.split('_')[0]}", format="%.3f", width=104, help=text
             )
         elif kind == "s":
             text = f"Resolution rate of {of} on the benchmark, 0 to 1."
-            config[name] = column.NumberColumn(of, format="%.3f", width=98, help=text)
+            config[name] = column.NumberColumn(of, format="%.3f", width=112, help=text)
     return config
 
 
@@ -122,12 +122,12 @@ def capability_table(entry: CatalogEntry, catalog: Catalog) -> None:
     number = st.column_config.NumberColumn
     for k, name in enumerate(catalog.dimensions):
         shown = name.replace("_", " ")
-        columns[f"raw.{name}"] = raw[:, k]
         columns[name] = values[:, k]
-        config[f"raw.{name}"] = number(f"{shown}, raw", format="%.3f", width=88)
+        columns[f"raw.{name}"] = raw[:, k]
+        config[f"raw.{name}"] = number("raw", format="%.3f", width=66)
         band = catalog.bands[k]
         text = f"On the band {band.lo:g} to {band.hi:g}. Type to set by hand, clear to derive."
-        config[name] = number(f"{shown} → band", format="%.3f", width=98, help=text)
+        config[name] = number(shown.capitalize(), format="%.3f", width=125, help=text)
     columns["hand"] = [
         ", ".join(d.replace("_", " ") for d in catalog.dimensions if d in model.overrides)
         for model in catalog.models

@@ -34,7 +34,7 @@ def show(catalog: Catalog) -> None:
     except HydraError as error:
         widgets.problem(error)
         return
-    left, right = st.columns([5, 6], gap="medium")
+    left, right = st.columns([4, 7], gap="medium")
     with left:
         st.subheader("Who gets traffic", anchor=False)
         _reach(reach(found.data, catalog.policy.tau), catalog.policy.tau, chosen)
@@ -57,12 +57,12 @@ def _reach(found: tuple[Reach, ...], tau: float, chosen: SetEntry) -> None:
         hide_index=True,
         height="content",
         column_config={
-            "model": column.TextColumn("Model, cheapest first", width=150),
+            "model": column.TextColumn("Cheapest first", width=125),
             "share": column.ProgressColumn(
-                f"Traffic at τ {tau:g}", format="%.1f %%", min_value=0, max_value=100, width=130
+                f"Traffic at τ {tau:g}", format="%.1f %%", min_value=0, max_value=100, width=115
             ),
             "some": column.NumberColumn(
-                "At some τ", format="%.1f %%", width=80,
+                "At some τ", format="%.1f %%", width=72,
                 help="Share of queries that some τ would send to this model.",
             ),
         },
@@ -104,21 +104,21 @@ def _effects(effects: tuple[Effect, ...], n: int, catalog: Catalog) -> None:
         hide_index=True,
         height=420,
         column_config={
-            "number": column.TextColumn("Number", width=215),
-            "nudge": column.TextColumn("Nudged", width=110),
+            "number": column.TextColumn("Number", width=195),
+            "nudge": column.TextColumn("Nudged", width=105),
             "flips": column.ProgressColumn(
-                "Queries moved", format="%.1f %%", min_value=0, width=110,
+                "Queries moved", format="%.1f %%", min_value=0, width=105,
                 max_value=max(float(frame["flips"].max()), 1.0),
             ),
-            "quality": column.NumberColumn("Δ quality, pts", format="%+.2f", width=90),
-            "cost": column.NumberColumn("Δ cost, $", format="%+.5f", width=80),
+            "quality": column.NumberColumn("Δ quality", format="%+.2f", width=80),
+            "cost": column.NumberColumn("Δ cost, $", format="%+.5f", width=76),
         },
     )  # fmt: skip
     quiet = len(effects) - len(moving)
     st.caption(
         f"Each alone: rates ±{_STEPS.score:g}, α ±{100 * _STEPS.importance:g} %, ω "
-        f"±{_STEPS.weight:g}; the direction that moves more. {quiet} of {len(effects)} numbers "
-        "move no query."
+        f"±{_STEPS.weight:g}; the direction that moves more. Δ quality in points. "
+        f"{quiet} of {len(effects)} numbers move no query."
     )
 
 

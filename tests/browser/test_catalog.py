@@ -1,0 +1,38 @@
+"""From an edited price to the history, in a real Chromium."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+from tests.browser.grid import type_into_cell, wait_until_drawn
+
+pytestmark = pytest.mark.browser
+
+HERE = "set=console_demo&catalog=paper_five"
+INPUT_PRICE, CODEX = (4, 400.0), 2
+
+
+def test_an_edited_price_is_weighed_published_and_remembered(page):
+    page.goto(f"/catalog?{HERE}")
+    wait_until_drawn(page)
+    page.get_by_text("Edit a cell to see its effect").wait_for()
+    type_into_cell(page, INPUT_PRICE[0], CODEX, INPUT_PRICE[1], "30")
+    page.get_by_text("Draft: 1 change").wait_for()
+    page.get_by_text(re.compile(r"of 640 queries \(.* %\) change their model")).wait_for()
+
+    page.reload()
+    page.get_by_text("Draft: 1 change").wait_for()
+    page.get_by_role("link", name="Ship", exact=True).click()
+    page.get_by_text("1 change to what is published").wait_for()
+    page.get_by_label("Note: why this change").fill("codex costs more now")
+    page.keyboard.press("Control+Enter")
+    page.get_by_role("button", name="Publish revision 1").click()
+    page.get_by_text("Revision 1 is published").wait_for()
+    page.get_by_text("History", exact=True).click()
+    page.get_by_text("This is what is published").wait_for()
+    note = page.locator("[data-testid^=glide-cell]", has_text="codex costs more now")
+    note.first.wait_for(state="attached")
