@@ -49,7 +49,8 @@ class TokenCounter:
         """What of the message was left out under the bundle's token cap, None if nothing."""
         cap = self._bundle.max_tokens
         before = self._bundle.before
-        encoding = self._tokenizer.encode(model_text(text, turn, cap, before))
+        whole = model_text(text, turn, cap, before)
+        encoding = self._tokenizer.encode(whole)
         limit = cap * CHARS_PER_TOKEN
         if len(encoding.ids) <= cap and len(text) <= limit:
             return None
@@ -58,11 +59,10 @@ class TokenCounter:
         ends = [end for _, end in encoding.offsets]
         starts = [start for start, _ in encoding.offsets]
         shown = min(len(text), limit)
-        last = max(ends)
         if len(ends) <= cap:  # only the characters beyond the limit were dropped
             keep = int(limit * TAIL_SHARE)
             return Gap(limit - keep, len(text) - keep)
         head_end = ends[cap - tail - 1] - lead
-        from_end = last - starts[len(starts) - tail]
+        from_end = len(whole) - starts[len(starts) - tail]
         start = min(max(head_end, 0), shown)
         return Gap(start, max(len(text) - max(from_end, 0), start))
