@@ -59,6 +59,12 @@ PAGES = {
             url_path="eval_sets",
         ),
         st.Page(
+            "pages/evaluate/explore.py",
+            title="Explore",
+            icon=":material/travel_explore:",
+            url_path="explore",
+        ),
+        st.Page(
             "pages/evaluate/compare.py",
             title="Compare",
             icon=":material/compare_arrows:",

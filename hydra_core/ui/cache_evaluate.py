@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from datetime import date
+from pathlib import Path
 
 import streamlit as st
 
+from hydra_core.evaluation.evalset import EvalSet
+from hydra_core.evaluation.explorer import Difficulty, difficulty
+from hydra_core.figures.upset import SpreadView, UpsetView
 from hydra_core.ui.bench import Bench
-from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.cache import SetEntry, workspace
 from hydra_core.ui.comparison import Kind, Paired, Side, pair, side_run
+from hydra_core.ui.exploring import Bounds, bounds, spread_view, upset_view
+from hydra_core.ui.tasks import Tasks
 
-__all__ = ["BenchKey", "bench_key", "paired"]
+__all__ = [
+    "BenchKey",
+    "bench_key",
+    "difficulties",
+    "paired",
+    "set_bounds",
+    "spread",
+    "tasks",
+    "upset",
+]
 
 #: Eval set, catalog, weights, predictor scores and day of a bench.
 BenchKey = tuple[str, str, tuple[float, ...], int, date]
@@ -48,3 +63,46 @@ def _paired(
         return pair(side_run(a, of_a, float(run_b.cost_usd.mean())), run_b, own)
     run_a = side_run(a, of_a, None)
     return pair(run_a, side_run(b, of_b, float(run_a.cost_usd.mean())), own)
+
+
+def tasks() -> Tasks:
+    """The long computations of this console, shared by all sessions."""
+    return _tasks(workspace())
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _tasks(folder: Path) -> Tasks:
+    del folder
+    return Tasks()
+
+
+def set_bounds(entry: SetEntry, bench: Bench) -> Bounds:
+    """What a perfect router would win."""
+    return _bounds(bench_key(entry, bench), bench)
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _bounds(key: BenchKey, _bench: Bench) -> Bounds:
+    del key
+    return bounds(_bench)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Counting who solves what")
+def upset(digest: str, _evalset: EvalSet) -> tuple[UpsetView, int, int] | None:
+    """The upset plot of an eval set; see `exploring.upset_view`."""
+    del digest
+    return upset_view(_evalset)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def spread(digest: str, _evalset: EvalSet) -> SpreadView | None:
+    """The cost quantiles of an eval set."""
+    del digest
+    return spread_view(_evalset)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def difficulties(digest: str, column: str, _evalset: EvalSet) -> tuple[Difficulty, ...]:
+    """How hard each language or group is."""
+    del digest
+    return difficulty(_evalset, column)

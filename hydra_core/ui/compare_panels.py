@@ -157,10 +157,10 @@ def flips(both: Paired) -> None:
     with st.container(horizontal=True, horizontal_alignment="distribute", gap="small"):
         st.markdown(
             f"**{moved:,}** of {both.found.n:,} queries ({100 * moved / both.found.n:.0f} %) go "
-            "to another model; the diagonal did not move.",
+            "to another model.",
             width="content",
         )
-        st.session_state.setdefault("compare.measure", Measure.QUERIES)
+        st.session_state.setdefault("compare.measure", Measure.NUMBER)
         measure = st.segmented_control(
             "Colour", list(Measure), key="compare.measure", required=True,
             persist_state="session", label_visibility="collapsed",
@@ -168,14 +168,14 @@ def flips(both: Paired) -> None:
     if not moved:
         st.caption("Nothing moved, so there is no matrix to draw.")
         return
-    view = flip_view(both, measure or Measure.QUERIES)
+    view = flip_view(both, measure or Measure.NUMBER)
     widgets.figure(
         heat_figure(view, widgets.colors()),
         "compare.flips",
         alt="Queries by the model A sent them to and the model B sends them to",
     )
     if measure in (Measure.QUALITY, Measure.COST):
-        st.caption("Mean change per query of the cell, B minus A.")
+        st.caption("Mean change per query of the cell, B minus A; green is better.")
 
 
 def by_slice(both: Paired, bench: Bench) -> None:

@@ -179,7 +179,7 @@ def _detail(row: int, both: Paired, sides: Sides, notes: Sequence[Note]) -> None
         f"{literal(str(b))} :gray[·] quality **{100 * quality:+.0f} pp** :gray[·] cost "
         f"**{literal(('−' if cost < 0 else '+') + usd(abs(float(cost))))}**"
     )
-    left, right = st.columns([9, 11], gap="medium")
+    left, right = st.columns([8, 11], gap="medium")
     with left:
         with st.container(height=190, border=True):
             st.text(str(query["text"])[:_TEXT_CHARS])
@@ -199,20 +199,18 @@ def _receipts(frame: pd.DataFrame, sides: Sides) -> None:
         "quality": column.NumberColumn("Quality", format="%.0f %%", width=70),
         "cost_usd": column.NumberColumn("Cost", format="$%.4f", width=75),
     }
-    for letter, (side, _) in zip("ab", sides, strict=True):
-        if side.tau is not None:
-            shown[f"short_{letter}"] = column.NumberColumn(
-                f"{letter.upper()} shortfall", format="%.4f", width=85
-            )
-        shown[f"says_{letter}"] = column.TextColumn(letter.upper(), width=95)
+    for letter in "ab":
+        shown[f"says_{letter}"] = column.TextColumn(letter.upper(), width=140)
+        known = frame[f"short_{letter}"].map(lambda value: f"{value:.4f} ", na_action="ignore")
+        frame[f"says_{letter}"] = known.fillna("") + frame[f"says_{letter}"]
     st.dataframe(
         frame, hide_index=True, height="content", column_order=list(shown), column_config=shown
     )
     for letter, (side, _) in zip("AB", sides, strict=True):
         if side.tau is not None:
             st.caption(
-                f"{letter}: {literal(side.name)}. The cheapest model whose shortfall is at most τ "
-                "is chosen."
+                f"{letter}: {literal(side.name)}. Shortfall by model; the cheapest at most τ is "
+                "chosen."
             )
         else:
             st.caption(f"{letter}: {literal(side.name)}.")

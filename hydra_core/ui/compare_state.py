@@ -55,10 +55,10 @@ def put(**changes: object) -> None:
     st.session_state[_KEY] = replace(get(), **changes)  # type: ignore[arg-type]
 
 
-def swap() -> None:
+def swap(a: Side, b: Side) -> None:
     """A becomes B and B becomes A."""
     now = get()
-    st.session_state[_KEY] = Comparing(now.b, now.a, now.tau_b, now.tau_a)
+    st.session_state[_KEY] = Comparing(b.id, a.id, now.tau_b, now.tau_a)
 
 
 def write_link(entry: SetEntry, catalog: str, a: Side, b: Side) -> None:

@@ -11,10 +11,12 @@ from enum import StrEnum
 import numpy as np
 import pandas as pd
 
+from hydra_core.evaluation.compare import FlipCell
 from hydra_core.evaluation.evalset import EvalSet
 from hydra_core.figures.deltas import DeltasView
 from hydra_core.figures.heat import HeatView
-from hydra_core.types import FloatArray, IntArray
+from hydra_core.figures.theme import plain
+from hydra_core.types import IntArray
 from hydra_core.ui.bench import Bench
 from hydra_core.ui.comparison import Paired, Side
 from hydra_core.ui.views import usd
@@ -41,7 +43,7 @@ _EVEN = 1e-12
 class Measure(StrEnum):
     """What the flip matrix is coloured by."""
 
-    QUERIES = "Queries"
+    NUMBER = "Number"
     QUALITY = "Quality"
     COST = "Cost"
 
@@ -80,60 +82,61 @@ class Filters:
 
 
 def flip_view(both: Paired, measure: Measure) -> HeatView:
-    """From which model (row, A) to which (column, B); the diagonal did not move."""
-    place = {model: i for i, model in enumerate(both.models)}
-    size = len(both.models)
-    queries, values = np.zeros((size, size)), np.full((size, size), np.nan)
-    quality, cost = np.zeros((size, size)), np.zeros((size, size))
-    for cell in both.found.flips:
-        at = place[cell.before], place[cell.after]
-        queries[at], quality[at] = cell.queries, 100 * cell.delta_quality
-        cost[at] = cell.delta_cost_usd
-    kept = both.a.models[both.at_a][both.a.models[both.at_a] == both.b.models[both.at_b]]
-    for model, count in zip(*np.unique(kept, return_counts=True), strict=True):
-        queries[place[str(model)], place[str(model)]] = count
-    off = (queries > 0) & ~np.eye(size, dtype=bool)
-    source = {Measure.QUERIES: queries, Measure.QUALITY: quality, Measure.COST: cost}[measure]
-    values[off] = source[off]
-    top = float(np.nanmax(np.abs(values))) if off.any() else 1.0
-    texts, hover = _flip_texts(both.models, queries, quality, cost, measure)
+    """From which model (row, A) to which (column, B); queries that stayed are not coloured."""
+    before, after = both.a.models[both.at_a], both.b.models[both.at_b]
+    rows, columns = (tuple(m for m in both.models if m in set(x.tolist())) for x in (before, after))
+    cells = {(cell.before, cell.after): cell for cell in both.found.flips}
+    stayed = dict(zip(*np.unique(before[before == after], return_counts=True), strict=True))
+    values = np.full((len(rows), len(columns)), np.nan)
+    texts, hover = [], []
+    for i, row in enumerate(rows):
+        said, told = [], []
+        for j, column in enumerate(columns):
+            cell = cells.get((row, column))
+            if cell is not None:
+                values[i, j] = _measured(cell, measure)
+            kept = int(stayed.get(row, 0)) if row == column else 0
+            said.append(_cell_text(cell, kept, measure))
+            told.append(_cell_hover(row, column, cell, kept))
+        texts.append(tuple(said))
+        hover.append(tuple(told))
+    top = float(np.nanmax(np.abs(values))) if np.isfinite(values).any() else 1.0
     return HeatView(
-        rows=both.models,
-        columns=both.models,
+        rows=rows,
+        columns=columns,
         values=values,
-        texts=texts,
-        hover=hover,
-        limits=(0.0, top or 1.0) if measure is Measure.QUERIES else (-(top or 1.0), top or 1.0),
+        texts=tuple(texts),
+        hover=tuple(hover),
+        limits=(0.0, top or 1.0) if measure is Measure.NUMBER else (-(top or 1.0), top or 1.0),
         x_title="B sends it to",
         y_title="A sent it to",
     )
 
 
-def _flip_texts(
-    models: tuple[str, ...],
-    queries: FloatArray,
-    quality: FloatArray,
-    cost: FloatArray,
-    measure: Measure,
-) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, ...], ...]]:
-    texts, hover = [], []
-    for i, before in enumerate(models):
-        said, told = [], []
-        for j, after in enumerate(models):
-            n = int(queries[i, j])
-            change = f"{quality[i, j]:+.1f} pp"
-            spent = _signed_usd(float(cost[i, j]))
-            shown = {Measure.QUERIES: f"{n:,}", Measure.QUALITY: change, Measure.COST: spent}
-            said.append("" if not n else f"{n:,}" if i == j else shown[measure])
-            told.append(
-                f"<b>{before}</b> in both<br>{n:,} queries"
-                if i == j
-                else f"<b>{before} → {after}</b><br>{n:,} queries<br>quality {change}"
-                f"<br>cost {spent} per query"
-            )
-        texts.append(tuple(said))
-        hover.append(tuple(told))
-    return tuple(texts), tuple(hover)
+def _measured(cell: FlipCell, measure: Measure) -> float:
+    """What colours a cell; a cost that falls is good, so its sign is turned."""
+    if measure is Measure.NUMBER:
+        return float(cell.queries)
+    return 100 * cell.delta_quality if measure is Measure.QUALITY else -cell.delta_cost_usd
+
+
+def _cell_text(cell: FlipCell | None, kept: int, measure: Measure) -> str:
+    if cell is None:
+        return f"{kept:,} stay" if kept else ""
+    if measure is Measure.NUMBER:
+        return f"{cell.queries:,}"
+    if measure is Measure.QUALITY:
+        return f"{100 * cell.delta_quality:+.1f} pp"
+    return _signed_usd(cell.delta_cost_usd)
+
+
+def _cell_hover(row: str, column: str, cell: FlipCell | None, kept: int) -> str:
+    if cell is None:
+        return f"{kept:,} queries stay with <b>{plain(row)}</b>" if kept else "no query"
+    return (
+        f"<b>{plain(row)} → {plain(column)}</b><br>{cell.queries:,} queries<br>quality "
+        f"{100 * cell.delta_quality:+.1f} pp<br>cost {_signed_usd(cell.delta_cost_usd)} per query"
+    )
 
 
 def _signed_usd(value: float) -> str:

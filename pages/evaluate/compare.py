@@ -55,8 +55,8 @@ def compare(entry: SetEntry, catalog: Catalog) -> None:
         compare_panels.choose(card, letter, role, options, side)
         compare_panels.standing(card, totals(run, at, both.clusters))
     middle.button(
-        "", icon=":material/swap_horiz:", on_click=compare_state.swap, key="compare.swap",
-        help="Swap A and B", width="stretch",
+        "", icon=":material/swap_horiz:", on_click=compare_state.swap, args=(a, b),
+        key="compare.swap", help="Swap A and B", width="stretch",
     )  # fmt: skip
     compare_panels.answer(both)
     widgets.notes(own)

@@ -1,0 +1,76 @@
+"""Explore: what an eval set holds, and whether routing can help on it at all."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from hydra_core.errors import HydraError
+from hydra_core.evaluation.evalset import EvalSet
+from hydra_core.types import Catalog
+from hydra_core.ui import cache, cache_evaluate, explore_panels, selectors, widgets
+from hydra_core.ui.bench import Bench
+from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.tasks import Task
+
+_PARTS = ("Who solves what", "Costs", "Difficulty", "Predictability", "Checks")
+
+
+def replayed(entry: SetEntry, catalog: Catalog) -> Bench | None:
+    """The set under the catalog's pool; None after saying why it cannot be replayed."""
+    try:
+        return cache.bench(entry, catalog, catalog.policy.weights)
+    except HydraError as error:
+        st.info(
+            widgets.literal(str(error)),
+            title="Whether routing can help is not known yet",
+            icon=":material/link_off:",
+        )
+        return None
+
+
+def explore(entry: SetEntry, catalog: Catalog) -> None:
+    """The sentence and its figures, then the part that is asked for."""
+    bench, task = replayed(entry, catalog), None
+    if bench is not None:
+        task = explore_panels.foretold(entry, bench)
+        explore_panels.limits(cache_evaluate.set_bounds(entry, bench), task)
+        widgets.notes(bench)
+    parts = _PARTS if bench else tuple(part for part in _PARTS if part != "Predictability")
+    if st.session_state.setdefault("explore.part", parts[0]) not in parts:
+        st.session_state["explore.part"] = parts[0]
+    part = st.segmented_control(
+        "Part", parts, key="explore.part", required=True, persist_state="session",
+        label_visibility="collapsed",
+    )  # fmt: skip
+    try:
+        evalset = bench.evalset if bench else cache.evalset(entry.info.path, entry.info.digest)
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    show(part or parts[0], entry, evalset, bench, task)
+
+
+def show(
+    part: str, entry: SetEntry, evalset: EvalSet, bench: Bench | None, task: Task | None
+) -> None:
+    """One part; only the one on screen is computed."""
+    if part == "Predictability" and bench is not None:
+        explore_panels.predictability(entry, bench, task)
+    elif part == "Costs":
+        explore_panels.costs(evalset)
+    elif part == "Difficulty":
+        explore_panels.difficulty_by(evalset)
+    elif part == "Checks":
+        explore_panels.checks(entry, evalset)
+    else:
+        explore_panels.who_solves(evalset)
+
+
+left, right = st.columns([2.8, 7.2], vertical_alignment="bottom")
+left.title("Explore", anchor=False)
+with right:
+    chosen = selectors.choose_data(baseline=False)
+if chosen is not None:
+    with left:
+        widgets.provenance(chosen[0].info)
+    explore(*chosen)

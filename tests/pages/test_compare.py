@@ -1,0 +1,131 @@
+"""Compare from app.py: what it says is what the core says, and triage notes are kept."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import pytest
+
+from hydra_core.ui import cache
+from hydra_core.ui.comparison_views import Which
+from hydra_core.ui.widgets import literal
+
+PAGE = "pages/evaluate/compare.py"
+PAPER = {"set": "paper_swebench", "catalog": "paper_five_published"}
+STRONG = "always:gpt-5.4"
+
+
+def values(app):
+    return {metric.label: metric.value.replace("\\", "") for metric in app.metric}
+
+
+def said(app):
+    return " ".join(e.value for e in [*app.markdown, *app.caption, *app.success, *app.info,
+                                      *app.warning]).replace("\\", "")  # fmt: skip
+
+
+@pytest.fixture
+def page(open_page):
+    app = open_page(PAGE, **PAPER)
+    assert not app.exception
+    assert not app.error
+    return app
+
+
+def part(app, name):
+    app.segmented_control(key="compare.part").set_value(name).run()
+    assert not app.exception
+    return app
+
+
+def test_a_fresh_page_sets_the_catalog_against_a_constant(page):
+    assert page.selectbox(key="compare.a").value.startswith("always:")
+    assert page.selectbox(key="compare.b").value == "catalog:paper_five_published"
+    assert set(values(page)) >= {"Quality", "Cost saved", "Resolved by one only"}
+    assert "per query" in said(page)
+
+
+def test_the_same_policy_on_both_sides_differs_in_nothing(page):
+    page.selectbox(key="compare.a").set_value("catalog:paper_five_published").run()
+    assert values(page)["Quality"] == "+0.0 pp"
+    assert values(page)["Resolved by one only"] == "0 : 0"
+    assert "to the same model" in said(page)
+
+
+def test_swapping_turns_the_sign(page):
+    before = values(page)["Resolved by one only"].split(" : ")
+    page.button(key="compare.swap").click().run()
+    assert values(page)["Resolved by one only"].split(" : ") == before[::-1]
+
+
+def test_a_tau_of_one_side_changes_that_side_and_the_link(page):
+    before = values(page)
+    page.number_input(key="compare.tau_b").set_value(0.9).run()
+    assert values(page) != before
+    assert page.query_params["b_tau"] == "0.9"
+    assert page.query_params["a"].startswith("always:")
+
+
+def test_a_link_restores_both_sides(open_page):
+    app = open_page(PAGE, **PAPER, a="oracle", b="mix")
+    assert app.selectbox(key="compare.a").value == "oracle"
+    assert app.selectbox(key="compare.b").value == "mix"
+    assert float(values(app)["Quality"].split()[0]) < 0  # nothing is above the oracle
+
+
+@pytest.mark.parametrize("name", ["Languages and groups", "Queries", "Who moved"])
+def test_every_part_opens(page, name):
+    part(page, name)
+
+
+@pytest.mark.parametrize("which", list(Which))
+def test_every_list_opens(page, which):
+    part(page, "Queries")
+    page.segmented_control(key="compare.which").set_value(which).run()
+    assert not page.exception
+    assert "found" in said(page)
+
+
+def test_filters_leave_only_what_was_asked_for(page):
+    part(page, "Queries")
+    model = page.selectbox(key="compare.after").options[1]
+    page.selectbox(key="compare.after").set_value(model).run()
+    table = page.dataframe[0].value
+    assert set(table["model_b"]) <= {model}
+
+
+def test_a_note_is_kept_and_found_by_the_filter(page, open_page):
+    from hydra_core.store.roles import Actor, Role
+
+    part(page, "Queries")
+    query = str(page.dataframe[0].value["query_id"].iloc[0])
+    entry = next(one for one in cache.evalsets() if one.key == "paper_swebench")
+    me = Actor("a colleague", Role.EDITOR, proven=False)
+    cache.store().notes.add(entry.info.digest, query, "Router wrong: too short", actor=me)
+    page.selectbox(key="compare.noted").set_value("with a note").run()
+    assert page.dataframe[0].value["query_id"].tolist() == [query]
+
+
+def test_the_flipped_queries_are_those_that_changed_model(page):
+    from hydra_core.ui.comparison_views import whole_table
+    from tests.pages.pairs import paper_pair
+
+    both, evalset = paper_pair()
+    at = np.flatnonzero(both.a.models[both.at_a] != both.b.models[both.at_b])
+    rows = list(csv.DictReader(io.StringIO(whole_table(both, evalset, at).to_csv(index=False))))
+    assert len(rows) == both.found.flipped.size
+    assert all(row["model_a"] != row["model_b"] for row in rows)
+
+
+def test_nonsense_in_a_link_is_ignored(open_page):
+    app = open_page(PAGE, **PAPER, a="<b>", b="../../etc", a_tau="nan", b_tau="-1")
+    assert not app.exception
+    assert values(app)
+
+
+def test_set_and_catalog_that_do_not_fit_say_so(open_page):
+    app = open_page(PAGE, set="paper_swebench", catalog="paper_five")
+    assert not app.exception
+    assert any("not scored by" in literal(told.value).replace("\\", "") for told in app.warning)
