@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 
 import streamlit as st
 
@@ -35,10 +37,19 @@ def simulated(catalog: Catalog, conversation: Conversation) -> dict[StickyMode, 
     priced = replace(
         assumed_cache(catalog, now.cached_share), policy=replace(catalog.policy, sticky=sticky)
     )
-    count = cache.token_counter().count
     with st.spinner("Playing the conversation", show_time=True):
-        memo = Memo(cache.predictor(), conversation)
+        memo, count = scored(conversation)
         return {mode: play(priced, memo, conversation, now.options(mode), count) for mode in MODES}
+
+
+def scored(conversation: Conversation) -> tuple[Memo, Callable[[str], int]]:
+    """Scores and token counts of a conversation, kept while it is on this page."""
+    kept = st.session_state.get("conversation.scored")
+    if kept is None or kept[0] != conversation:
+        count = lru_cache(maxsize=None)(cache.token_counter().count)
+        kept = (conversation, Memo(cache.predictor(), conversation), count)
+        st.session_state["conversation.scored"] = kept
+    return kept[1], kept[2]
 
 
 def shown(catalog: Catalog, conversation: Conversation) -> None:
