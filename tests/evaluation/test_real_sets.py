@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from benchmarks.real_policies import at_every_cost, hydra_runs, learned, rebuilder
-from benchmarks.real_sets import all_policies, document, over_all_costs
+from benchmarks.real_sets import all_policies, over_all_costs
+from benchmarks.real_table import document
 from hydra_core.evaluation.baselines import run_baselines
 from hydra_core.evaluation.metrics import single_models, upper_hull
 from hydra_core.evaluation.pool_choice import choose_pool
