@@ -66,6 +66,7 @@ def test_the_receipt_does_not_hold_the_text(page):
 
 def test_tau_changes_the_choice_here_and_not_on_tune(page):
     app = type_in(page, examples()[2].text)
+    app.number_input(key="inspect.tau").set_value(0.0).run()
     before = receipt(app)["model"]
     app.number_input(key="inspect.tau").set_value(50.0).run()
     assert receipt(app)["model"] != before
