@@ -24,12 +24,12 @@ CATALOG = Path(__file__).parents[1] / "catalog" / "paper_eight.yaml"
 
 
 def attack(router, catalog, messages):
-    """Routes every message and checks what came out; seconds per message, and who was chosen."""
+    """Routes every message and checks what came out; CPU seconds per message, and who was chosen."""
     seconds, chosen = [], {}
     for number, text in enumerate(messages):
-        start = time.perf_counter()
+        start = time.thread_time()
         decision = router.route(Query(text, turn=1 + number % 9))
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.thread_time() - start)
         needs = decision.requirements
         assert np.isfinite(needs).all(), ascii(text[:80])
         assert (needs >= 0).all(), ascii(text[:80])
@@ -54,7 +54,7 @@ def main() -> None:
     print(f"{seconds.size:,} hostile messages, bundle {bundle.name} {bundle.version}")
     print("no crash; every score in [0, 1]; every receipt leads to its own decision")
     print(
-        f"ms per message: p50 {1e3 * np.median(seconds):.1f}, p99 "
+        f"CPU ms per message, one thread: p50 {1e3 * np.median(seconds):.1f}, p99 "
         f"{1e3 * np.quantile(seconds, 0.99):.1f}, worst {1e3 * seconds.max():.0f}"
     )
     print("routed to: " + ", ".join(f"{name} {n:,}" for name, n in sorted(chosen.items())))
