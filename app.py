@@ -53,6 +53,12 @@ PAGES = {
     "Evaluate": [
         st.Page("pages/evaluate/tune.py", title="Tune", icon=":material/tune:", url_path="tune"),
         st.Page(
+            "pages/evaluate/tuner.py",
+            title="Tuner",
+            icon=":material/auto_awesome:",
+            url_path="tuner",
+        ),
+        st.Page(
             "pages/evaluate/eval_sets.py",
             title="Eval sets",
             icon=":material/dataset:",

@@ -55,7 +55,7 @@ def intervals_figure(view: IntervalsView, colors: Palette) -> go.Figure:
     longest = max(map(len, view.names), default=0)
     layout["margin"] = {"l": min(7 * longest + 24, 280), "r": 16, "t": 34, "b": 48}
     layout["yaxis"] |= {
-        "range": [rows - 0.5, -0.5],
+        "range": [rows - 0.5 + (0.6 if view.lines else 0.0), -0.5],  # room for the lines' names
         "tickvals": list(range(rows)),
         "ticktext": [plain(name) for name in view.names],
         "tickfont": {"color": colors.ink, "size": 13},

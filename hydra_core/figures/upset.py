@@ -151,7 +151,7 @@ def spread_figure(view: SpreadView, colors: Palette) -> go.Figure:
     wide = float(view.p05.min()) > 0 and float(view.p95.max()) / float(view.p05.min()) > 30
     layout["xaxis"] |= {"tickprefix": "$", "tickformat": "~g", "type": "log" if wide else "linear"}
     if wide:
-        layout["xaxis"]["dtick"] = 1
+        layout["xaxis"]["dtick"] = "D2"  # 1, 2, 5
     text = "Cost per query in USD" + (", logarithmic" if wide else "")
     layout["xaxis"]["title"] = {**layout["xaxis"]["title"], "text": text}
     layout["yaxis"] |= {

@@ -1,0 +1,58 @@
+"""Tuner: weights and tau searched for an aim, chosen on one part and reported on the other."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from hydra_core.errors import HydraError
+from hydra_core.evaluation.tuning import Tuning
+from hydra_core.types import Catalog
+from hydra_core.ui import cache, selectors, tuner_panels, widgets
+from hydra_core.ui.bench import Bench
+from hydra_core.ui.cache import SetEntry
+
+_FEWEST = 20
+
+
+def tuner(entry: SetEntry, catalog: Catalog) -> None:
+    """The wishes on the left; the search or what it found on the right."""
+    try:
+        bench = cache.bench(entry, catalog, catalog.policy.weights)
+    except HydraError as error:
+        st.warning(widgets.literal(str(error)), icon=":material/link_off:")
+        st.page_link(
+            "pages/evaluate/eval_sets.py", label="Go to Eval sets", icon=":material/arrow_forward:"
+        )
+        return
+    if len(bench.data.rows) < _FEWEST:
+        st.info(f"Fewer than {_FEWEST} queries cannot be cut in two and tuned on.")
+        return
+    search(entry, bench)
+
+
+def search(entry: SetEntry, bench: Bench) -> None:
+    """Controls above, so that the result has the whole width."""
+    with st.container(border=True):
+        places = st.columns([4, 2, 4, 2], vertical_alignment="bottom", gap="small")
+        want = tuner_panels.wanted(bench, places)
+        with places[3]:
+            task = tuner_panels.search(entry, bench, want)
+    widgets.notes(bench)
+    if task is None:
+        tuner_panels.nothing_yet(bench)
+    elif task.running:
+        tuner_panels.running(task)
+    elif isinstance(task.result, Tuning):
+        tuner_panels.found(task.result, entry, bench)
+    else:
+        tuner_panels.stopped(task, bench, want)
+
+
+left, right = st.columns([2.8, 7.2], vertical_alignment="bottom")
+left.title("Tuner", anchor=False)
+with right:
+    chosen = selectors.choose_data(baseline=False)
+if chosen is not None:
+    with left:
+        widgets.provenance(chosen[0].info)
+    tuner(*chosen)

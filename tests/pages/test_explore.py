@@ -1,0 +1,68 @@
+"""Explore from app.py: what it says of an eval set is what the core says."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from hydra_core.evaluation.routability import routability
+from hydra_core.ui import cache_evaluate
+from tests.pages.pairs import paper_bench
+
+PAGE = "pages/evaluate/explore.py"
+PAPER = {"set": "paper_swebench", "catalog": "paper_five_published"}
+PATIENCE_S = 240
+
+
+def said(app):
+    found = [*app.markdown, *app.caption, *app.success, *app.info, *app.warning]
+    return " ".join(element.value for element in found).replace("\\", "")
+
+
+def wait():
+    began = time.monotonic()
+    while any(task.running for task in cache_evaluate.tasks()._tasks.values()):
+        assert time.monotonic() - began < PATIENCE_S
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def page(open_page):
+    app = open_page(PAGE, **PAPER)
+    assert not app.exception
+    assert not app.error
+    return app
+
+
+def test_the_bounds_are_there_at_once_and_the_sentence_when_it_is_measured(page):
+    assert "A perfect router would gain" in said(page)
+    wait()
+    page.run()
+    bench = paper_bench()
+    texts = bench.evalset.queries["text"].iloc[bench.data.rows].tolist()
+    assert routability(bench.data, texts).text in said(page)
+
+
+@pytest.mark.parametrize(
+    "part", ["Who solves what", "Costs", "Difficulty", "Predictability", "Checks"]
+)
+def test_every_part_opens(page, part):
+    page.segmented_control(key="explore.part").set_value(part).run()
+    assert not page.exception
+    wait()
+    page.run()
+    assert not page.exception
+    assert not page.error
+
+
+def test_checks_say_that_nothing_is_missing(page):
+    page.segmented_control(key="explore.part").set_value("Checks").run()
+    assert "Every model has an outcome" in said(page)
+
+
+def test_a_set_without_scores_still_shows_what_is_in_it(open_page):
+    app = open_page(PAGE, set="paper_swebench", catalog="paper_five")
+    assert not app.exception
+    assert "not scored by" in said(app)
+    assert "Predictability" not in app.segmented_control(key="explore.part").options
