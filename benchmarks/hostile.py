@@ -24,7 +24,7 @@ CATALOG = Path(__file__).parents[1] / "catalog" / "paper_eight.yaml"
 
 
 def attack(router, catalog, messages):
-    """Routes every message and checks what came out; CPU seconds per message, and who was chosen."""
+    """Route every message and check what comes out; CPU seconds (n,), and model counts."""
     seconds, chosen = [], {}
     for number, text in enumerate(messages):
         start = time.thread_time()
