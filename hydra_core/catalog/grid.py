@@ -29,6 +29,7 @@ __all__ = [
     "free_id",
     "model_rows",
     "remove_models",
+    "rows_after",
     "set_status",
 ]
 
@@ -143,6 +144,19 @@ def edit_cells(text: str, edits: Mapping[int, Mapping[str, object]]) -> str:
     return document.text()
 
 
+def rows_after(
+    rows: Sequence[Mapping[str, Data]], edits: Mapping[int, Mapping[str, object]]
+) -> list[dict[str, Data]]:
+    """What `model_rows` gives once these cells are written."""
+    changed = [dict(row) for row in rows]
+    for at, cells in edits.items():
+        for key, value in cells.items():
+            if key in FIELDS and 0 <= at < len(changed):
+                empty = value is None or value == ""
+                changed[at][key] = None if empty else _plain(FIELDS[key].read(value))
+    return changed
+
+
 def _write(
     document: CatalogDocument, before: Mapping[str, Data], row: int, key: str, value: object
 ) -> None:
@@ -160,10 +174,13 @@ def _write(
         document.set("models", row, key, new)
 
 
-def _plain(value: Value) -> object:
+def _plain(value: Value) -> Data:
+    """A cell as the document gives it back."""
     if isinstance(value, Decimal):
         return float(value)
-    return value.isoformat() if isinstance(value, date) else value
+    if isinstance(value, date):
+        return value.isoformat()
+    return value if isinstance(value, str | int | float | bool) else None
 
 
 def add_model(text: str, model: Mapping[str, Value]) -> str:

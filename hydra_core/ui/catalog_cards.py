@@ -48,12 +48,12 @@ def _card(
     st.markdown(
         literal(
             f"${model.input_usd_per_mtok:g} in · ${model.output_usd_per_mtok:g} out · "
-            f"${blended:.2f} blended per Mtok"
+            f"${blended:.2f} blended"
         )
     )
     facts = [f"{model.context_window:,} tokens"]
     facts += ["vision"] * model.vision + ["tools"] * model.tools
-    st.caption(literal(f"{model.provider} · {' · '.join(facts)}"))
+    st.caption(literal(f"USD per Mtok · {model.provider} · {' · '.join(facts)}"))
     for k, dimension in enumerate(catalog.dimensions):
         hand = " (by hand)" if dimension in model.overrides else ""
         name = dimension.replace("_", " ").capitalize()

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from hydra_core.catalog.document import CatalogDocument
+from hydra_core.catalog.document import CatalogDocument, Data
 from hydra_core.catalog.grid import (
     FIELDS,
     CellProblem,
@@ -19,6 +19,7 @@ from hydra_core.catalog.grid import (
     edit_cells,
     model_rows,
     remove_models,
+    rows_after,
     set_status,
 )
 from hydra_core.catalog.prices import stale_prices
@@ -108,7 +109,7 @@ def _problem_text(one: CellProblem) -> str:
 def table(entry: CatalogEntry, working: Working) -> list[int]:
     """The pool as an editable table; returns the ticked rows."""
     document = CatalogDocument.parse(working.text, entry.key)
-    rows = model_rows(document)
+    rows = _unmoved(entry, model_rows(document))
     frame = pd.DataFrame(rows, columns=list(FIELDS))
     frame.insert(0, "tick", False)
     frame["check"] = _checks(rows, working)
@@ -116,7 +117,7 @@ def table(entry: CatalogEntry, working: Working) -> list[int]:
         frame[name] = pd.to_datetime(frame[name], errors="coerce")
     for name in [n for n in FIELDS if n.endswith("per_mtok") or n == "context_window"]:
         frame[name] = pd.to_numeric(frame[name], errors="coerce").astype("float64")
-    key = f"catalog.table.{entry.key}.{drafting.generation()}"
+    key = _table_key(entry)
     ids = [str(row["id"]) for row in rows]
     st.data_editor(
         frame,
@@ -137,6 +138,27 @@ def table(entry: CatalogEntry, working: Working) -> list[int]:
     return [int(i) for i, cells in edited.items() if cells.get("tick")]
 
 
+def _table_key(entry: CatalogEntry) -> str:
+    return f"catalog.table.{entry.key}.{drafting.generation()}"
+
+
+def _unmoved(entry: CatalogEntry, rows: list[dict[str, Data]]) -> list[dict[str, Data]]:
+    """The rows that the table began with, as long as its own edits lead to the present ones.
+
+    It is then sent to the browser once, and an edited cell redraws the figures alone. After any
+    other change (undo, another window) the present rows are a new beginning.
+    """
+    held = f"catalog.began.{entry.key}"
+    generation, began = st.session_state.get(held, (-1, []))
+    if generation == drafting.generation():
+        edits = (st.session_state.get(_table_key(entry)) or {}).get("edited_rows", {})
+        if rows_after(began, {int(row): cells for row, cells in edits.items()}) == rows:
+            return list(began)
+        drafting.renew()
+    st.session_state[held] = (drafting.generation(), rows)
+    return rows
+
+
 def _order(faulty: bool) -> list[str]:
     """The check column stands right behind the id while a cell has to be mended."""
     shown = [name for name in FIELDS if name not in ("notes", "price_source")]
@@ -145,7 +167,7 @@ def _order(faulty: bool) -> list[str]:
     return ["tick", *shown, "check", "price_source", "notes"]
 
 
-def _checks(rows: list[dict[str, Any]], working: Working) -> list[str]:
+def _checks(rows: list[dict[str, Data]], working: Working) -> list[str]:
     """Per row: what is wrong with it, or why to look at it again."""
     says = [""] * len(rows)
     for one in cell_problems(working.problems):
@@ -155,7 +177,7 @@ def _checks(rows: list[dict[str, Any]], working: Working) -> list[str]:
     if working.catalog is not None:
         old = {p.model_id: p for p in stale_prices(working.catalog, date.today(), STALE_DAYS)}
         for i, row in enumerate(rows):
-            if row["id"] in old:
+            if str(row["id"]) in old:
                 says[i] = price_age(old[str(row["id"])].age_days)
     return says
 

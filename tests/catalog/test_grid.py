@@ -22,6 +22,7 @@ from hydra_core.catalog.grid import (
     edit_cells,
     model_rows,
     remove_models,
+    rows_after,
     set_status,
 )
 from hydra_core.catalog.paste import apply_pasted, read_pasted
@@ -56,6 +57,13 @@ def test_the_same_edit_twice_is_one_edit():
     edits = {0: {"vision": False, "context_window": 128000, "price_date": "2026-03-01"}}
     once = edit_cells(TEXT, edits)
     assert edit_cells(once, edits) == once
+
+
+def test_what_a_table_shows_after_an_edit_is_what_the_text_then_says():
+    edits = {0: {"context_window": 128000.0, "retire_on": "2026-05-01T00:00:00"}, 1: {"notes": ""}}
+    rows = model_rows(CatalogDocument.parse(TEXT))
+    after = model_rows(CatalogDocument.parse(edit_cells(TEXT, edits)))
+    assert rows_after(rows, edits) == after
 
 
 def test_an_optional_cell_can_be_filled_and_emptied():
