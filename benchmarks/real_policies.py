@@ -18,7 +18,7 @@ from hydra_core.evaluation.operating_point import data_frontier
 from hydra_core.evaluation.pool_choice import choose_pool, with_models
 from hydra_core.evaluation.replay import ReplayData, align, replay
 from hydra_core.evaluation.tuning import Space, tune
-from hydra_core.types import Pool
+from hydra_core.types import Band, Pool
 
 KNOBS = np.linspace(0.0, 1.0, 81)
 
@@ -59,9 +59,15 @@ def at_every_cost(data: ReplayData, weights=None):
 def hydra_runs(data: ReplayData, bands, *, derive: bool, seed: int, trials: int):
     """HyDRA with equal weights; with weights, and with pool and weights, tuned on the other half.
 
-    Which models are kept is decided on the other half as well (`choose_pool`).
+    Which models are kept (`choose_pool`), and in the last variant also the bands (percentiles of
+    the requirements) and the profile cells, are decided on the other half as well.
     """
-    names = ("HyDRA", "HyDRA, weights tuned", "HyDRA, pool and weights tuned")
+    names = (
+        "HyDRA",
+        "HyDRA, weights tuned",
+        "HyDRA, pool and weights tuned",
+        "HyDRA, bands, pool, profiles and weights tuned",
+    )
     choices = np.zeros((len(names), KNOBS.size, len(data.query_ids)), dtype=np.intp)
     for number, fold in enumerate(folds(data, 2, np.random.default_rng(seed))):
         known = learned(data, fold.train, bands) if derive else data.pool
@@ -73,7 +79,32 @@ def hydra_runs(data: ReplayData, bands, *, derive: bool, seed: int, trials: int)
         columns = np.array([data.pool.ids.index(model) for model in kept])
         parts = (with_models(part, kept, rebuild) for part in (train, test))
         choices[2][:, fold.test] = columns[tuned(*parts, bands, trials, seed + number)]
+        own = own_bands(data, fold.train) if derive else bands
+        rebuild = rebuilder(data, fold.train, own, derive=derive)
+        kept = choose_pool(train, rebuild).kept
+        columns = np.array([data.pool.ids.index(model) for model in kept])
+        parts = [with_models(part, kept, rebuild) for part in (train, test)]
+        cells = near(parts[0].pool, own)
+        choices[3][:, fold.test] = columns[tuned(*parts, own, 3 * trials, seed + number, cells)]
     return [_run(data, name, found) for name, found in zip(names, choices, strict=True)]
+
+
+def own_bands(data: ReplayData, train):
+    """Bands from the 5th to the 95th percentile of these queries' own requirements."""
+    low, high = np.percentile(data.requirements[train], [5, 95], axis=0)
+    return tuple(Band(float(a), float(max(b, a + 1e-3))) for a, b in zip(low, high, strict=True))
+
+
+def near(pool: Pool, bands):
+    """Every profile cell may move by half its dimension's band."""
+    return {
+        (model, k): (
+            max(0.0, pool.capabilities[i, k] - band.width / 2),
+            min(1.0, pool.capabilities[i, k] + band.width / 2),
+        )
+        for i, model in enumerate(pool.ids)
+        for k, band in enumerate(bands)
+    }
 
 
 def rebuilder(data: ReplayData, train, bands, *, derive: bool):
@@ -95,10 +126,15 @@ def rebuilder(data: ReplayData, train, bands, *, derive: bool):
     return rebuild
 
 
-def tuned(train: ReplayData, test: ReplayData, bands, trials, seed):
-    """(knobs, n): weights searched on one half for the largest area, used on the other."""
-    found = tune(train, Space(bands), Aim(AimKind.HYPERVOLUME), trials=trials, seed=seed).setting
-    return at_every_cost(test, compensated_weights(found.weights, bands))
+def tuned(train: ReplayData, test: ReplayData, bands, trials, seed, cells=None):
+    """(knobs, n): weights (and cells) searched on one half for the area, used on the other."""
+    space = Space(bands, cells=cells or {})
+    found = tune(train, space, Aim(AimKind.HYPERVOLUME), trials=trials, seed=seed).setting
+    capabilities = test.pool.capabilities.copy()
+    for (model, k), value in found.cells.items():
+        capabilities[test.pool.ids.index(model), k] = value
+    moved = replace(test, pool=replace(test.pool, capabilities=capabilities))
+    return at_every_cost(moved, compensated_weights(found.weights, bands))
 
 
 def _run(data, name, choices) -> BaselineRun:
