@@ -10,7 +10,7 @@ from hydra_core.errors import HydraError
 from hydra_core.evaluation.verdict import VerdictLabel
 from hydra_core.figures.frontier import frontier_figure
 from hydra_core.types import Catalog
-from hydra_core.ui import cache, selectors, state, tables, widgets
+from hydra_core.ui import cache, reporting, selectors, state, tables, widgets
 from hydra_core.ui.bench import Bench, Point, measure
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.catalog_views import pool_table
@@ -43,6 +43,8 @@ def operating_point() -> None:
         )
         if entry.info.synthetic:
             widgets.synthetic_badge()
+        st.space("stretch")
+        reporting.button(bench, point.tau, "overview")
     widgets.kpis(bench, point)
     widgets.verdict_box(point.verdict)
 

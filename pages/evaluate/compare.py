@@ -12,6 +12,7 @@ from hydra_core.ui import (
     compare_panels,
     compare_queries,
     compare_state,
+    reporting,
     selectors,
     state,
     widgets,
@@ -63,10 +64,13 @@ def compare(entry: SetEntry, catalog: Catalog) -> None:
     if both.found.left_out:
         st.caption(f"{both.found.left_out:,} queries that only one of the two can route: left out.")
     st.session_state.setdefault("compare.part", _PARTS[0])
-    part = st.segmented_control(
-        "Part", _PARTS, key="compare.part", required=True, persist_state="session",
-        label_visibility="collapsed",
-    )  # fmt: skip
+    with st.container(horizontal=True, horizontal_alignment="distribute"):
+        part = st.segmented_control(
+            "Part", _PARTS, key="compare.part", required=True, persist_state="session",
+            label_visibility="collapsed",
+        )  # fmt: skip
+        if b.tau is not None:
+            reporting.button(both_sides[1][1], b.tau, "compare")
     if part == "Who moved":
         compare_panels.flips(both)
     elif part == "Queries":

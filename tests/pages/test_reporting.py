@@ -1,0 +1,32 @@
+"""The report: the policy in force, what it says, and that it needs nothing else."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hydra_core.evaluation.report_html import report_html
+from hydra_core.ui import reporting
+from tests.pages.pairs import paper_bench
+
+PAPER = {"set": "paper_swebench", "catalog": "paper_five_published"}
+
+
+@pytest.mark.parametrize("page", ["pages/operate/overview.py", "pages/evaluate/compare.py"])
+def test_the_page_offers_both_files(open_page, page):
+    app = open_page(page, **PAPER)
+    assert not app.exception
+    labels = [element.proto.label for element in app.get("download_button")]
+    assert {"HTML report", "JSON twin"} <= set(labels)
+
+
+def test_the_report_tells_the_policy_in_force(workspace):
+    told = reporting.contents(paper_bench(), 0.5, "other queries")
+    assert told["policy"]["tau"] == 0.5
+    assert told["policy"]["tuned_on"] == "other queries"
+    assert told["fingerprints"]["synthetic"]
+    json.loads(reporting._json(paper_bench(), 0.5, "", ""))
+    page = report_html(told)
+    assert "<script" not in page
+    assert "http://" not in page.replace("http://www.w3.org", "")
