@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+
 from hydra_core.training.dataset import DataPaths
 from hydra_core.training.encode import token_ids
 from hydra_core.training.export import export_onnx, parity, run_graph, session

@@ -1,5 +1,6 @@
 """`python -m hydra_core.training`: fit, export, ablations."""
 
+# ruff: noqa: ANN401 - fields of any configuration
 from __future__ import annotations
 
 import argparse
@@ -65,6 +66,8 @@ def _parser() -> argparse.ArgumentParser:
             sub.add_argument("--variant", default="int8_full")
             sub.add_argument("--version", default="1")
             sub.add_argument("--name", default="hydra-default")
+            sub.add_argument("--prose", type=Path, default=_DATA / "card.yaml")
+            sub.add_argument("--catalog", type=Path, default=Path("catalog/paper_five.yaml"))
         if name == "ablations":
             sub.add_argument("--texts", type=int, default=800, help="training texts per setting")
     return parser
@@ -138,19 +141,19 @@ def _fit(args: argparse.Namespace) -> int:
 def _export(args: argparse.Namespace) -> int:
     from hydra_core.training.fit import load_weights
     from hydra_core.training.recipe import prepare
-    from hydra_core.training.release import E5, SCRATCH, release
+    from hydra_core.training.release import E5, SCRATCH, Job, release
 
     recipe = _recipe(args)
     material = prepare(_paths(args), args.pack, recipe)
     material.model.load_state_dict(load_weights(args.run / "best.pt"))
     facts = json.loads((args.run / "recipe.json").read_text("utf-8"))
-    made = release(
-        material.model, material.tokenizer, args.out,
-        validation=material.splits.validation, test=material.splits.test,
-        origin=E5 if recipe.encoder.kind == "bert" else SCRATCH,
-        version=args.version, name=args.name, training=facts, variant=args.variant,
+    job = Job(
+        args.out, material.splits.validation, material.splits.test,
+        E5 if recipe.encoder.kind == "bert" else SCRATCH, args.name, args.version,
+        facts, YAML(typ="safe").load(args.prose.read_text("utf-8")), args.catalog, args.variant,
     )  # fmt: skip
-    sys.stdout.write(json.dumps({"parity": asdict(made.parity), **made.quality}, indent=1) + "\n")
+    made = release(material.model, material.tokenizer, job)
+    sys.stdout.write(json.dumps(made.quality, indent=1) + "\n")
     return 0
 
 

@@ -128,21 +128,19 @@ def read_messages(paths: DataPaths, dimensions: Sequence[str]) -> list[Message]:
     ]
     for path in (paths.parallel, *paths.extra):
         origin: Origin = "parallel" if path == paths.parallel else "extra"
-        out += [
-            _message(r, origin, labels=_labels(r, dimensions, path)) for r in read_lines(path)
-        ]
+        out += [_message(r, origin, labels=_labels(r, dimensions, path)) for r in read_lines(path)]
     if paths.unlabelled is not None:
         out += [_message(r, "unlabelled") for r in read_lines(paths.unlabelled)]
     return out
 
 
-def _labels(
-    row: Mapping[str, object], dimensions: Sequence[str], path: Path
-) -> tuple[float, ...]:
+def _labels(row: Mapping[str, object], dimensions: Sequence[str], path: Path) -> tuple[float, ...]:
     try:
         values = tuple(float(str(row[name])) for name in dimensions)
     except (KeyError, ValueError) as error:
-        raise DatasetError(f"{path}: {row.get('id')}: label {error} missing or no number") from error
+        raise DatasetError(
+            f"{path}: {row.get('id')}: label {error} missing or no number"
+        ) from error
     if not all(0.0 <= value <= 1.0 for value in values):
         raise DatasetError(f"{path}: {row.get('id')}: labels must lie in [0, 1], got {values}")
     return values
@@ -208,9 +206,7 @@ def _clear_of(free: Sequence[Message], held: Sequence[Message]) -> list[Message]
     keys = {key for message in held for key in _keys(message)}
     near = near_duplicates([m.text for m in [*held, *free]])
     touched = {b - len(held) for a, b in near if a < len(held) <= b}
-    return [
-        m for i, m in enumerate(free) if i not in touched and keys.isdisjoint(_keys(m))
-    ]
+    return [m for i, m in enumerate(free) if i not in touched and keys.isdisjoint(_keys(m))]
 
 
 def _rooms(messages: Sequence[Message], plan: SplitPlan) -> dict[tuple[str, str], int]:

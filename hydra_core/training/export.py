@@ -44,29 +44,36 @@ class Parity:
         return self.mean_delta <= mean_delta and self.spearman >= spearman
 
 
-def export_onnx(model: Predictor, path: Path, *, check: bool = True) -> Path:
-    """Write the FP32 graph: (n, t) int64 ids and mask -> (n, K) scores.
+def export_onnx(model: Predictor, path: Path) -> Path:
+    """Write the FP32 graph: (n, t) int64 ids and mask -> (n, K) scores."""
+    return export_module(_Graph(model), model, path, "scores")
+
+
+def export_module(module: nn.Module, model: Predictor, path: Path, output: str) -> Path:
+    """Write a graph with the predictor's inputs and any one output.
 
     Args:
+        module: what is exported; it wraps `model`.
         model: trained; its attention is switched to eager, which needs fewer nodes.
         path: file to write.
-        check: run onnx's own checker.
+        output: name of the output.
     """
-    model = model.eval().float()
+    module, model = module.eval(), model.eval().float()
     model.encoder.set_attn_implementation("eager")
     ids = torch.randint(4, model.config.vocab, (2, 24))
-    sizes = {0: torch.export.Dim("n", min=1), 1: torch.export.Dim("t", min=2, max=model.config.max_tokens)}  # noqa: E501
+    count = torch.export.Dim("n", min=1)
+    tokens = torch.export.Dim("t", min=2, max=model.config.max_tokens)
+    sizes = {0: count, 1: tokens}
     path.parent.mkdir(parents=True, exist_ok=True)
     torch.onnx.export(
-        _Graph(model), (ids, torch.ones_like(ids)), str(path),
-        input_names=["input_ids", "attention_mask"], output_names=["scores"],
+        module, (ids, torch.ones_like(ids)), str(path),
+        input_names=["input_ids", "attention_mask"], output_names=[output],
         dynamic_shapes=(sizes, sizes), opset_version=_OPSET,
         dynamo=True, external_data=False, verbose=False,
     )  # fmt: skip
     graph = onnx.load(path)
     del graph.graph.value_info[:]  # stale shapes make quantize_dynamic fail
-    if check:
-        onnx.checker.check_model(graph)
+    onnx.checker.check_model(graph)
     onnx.save(graph, path)
     return path
 
@@ -81,9 +88,7 @@ def session(path: Path, threads: int = 1) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
-def run_graph(
-    graph: onnxruntime.InferenceSession, rows: Sequence[Sequence[int]]
-) -> FloatArray:
+def run_graph(graph: onnxruntime.InferenceSession, rows: Sequence[Sequence[int]]) -> FloatArray:
     """Rows of ids, one run each and unpadded (as the console does) -> (n, K)."""
     out = []
     for row in rows:
@@ -99,7 +104,6 @@ def parity(reference: FloatArray, other: FloatArray) -> Parity:
 
     delta = np.abs(reference - other)
     ranks = [
-        float(spearmanr(reference[:, k], other[:, k]).statistic)
-        for k in range(reference.shape[1])
+        float(spearmanr(reference[:, k], other[:, k]).statistic) for k in range(reference.shape[1])
     ]
     return Parity(float(delta.mean()), float(delta.max()), min(ranks))

@@ -239,24 +239,22 @@ def load_weights(path: Path) -> dict[str, Tensor]:
 
 def predict(
     model: Predictor, tokenizer: Tokenizer, texts: Sequence[str], *,
-    max_tokens: int = 512, batch: int = 64, logits: bool = False, precision: str = "fp32",
+    max_tokens: int = 512, batch: int = 64, precision: str = "fp32",
 ) -> FloatArray:  # fmt: skip
-    """Texts -> (n, K) scores (or logits), in length-bucketed batches."""
+    """Texts -> (n, K) scores, in length-bucketed batches."""
     rows = token_ids(tokenizer, texts, max_tokens)
     out = np.zeros((len(rows), len(model.config.dimensions)), np.float32)
     model.eval()
     for block, part in _forward(model, rows, batch, precision):
         out[block] = part
-    return out if logits else np.asarray(1.0 / (1.0 + np.exp(-out)), np.float32)
+    return out
 
 
 def _forward(
     model: Predictor, rows: Sequence[list[int]], batch: int, precision: str
 ) -> Iterator[tuple[list[int], FloatArray]]:
-    with torch.inference_mode(), torch.autocast(
-        "cpu", torch.bfloat16, enabled=precision == "bf16"
-    ):
+    with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
         for block in buckets([len(r) for r in rows], batch):
             data = collate([rows[i] for i in block])
-            logits = model.logits(data.input_ids, data.attention_mask).float()
-            yield block, np.asarray(logits.numpy(), np.float32)
+            scores = model(data.input_ids, data.attention_mask).float()
+            yield block, np.asarray(scores.numpy(), np.float32)

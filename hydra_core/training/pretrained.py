@@ -88,9 +88,7 @@ def read_pack(path: Path) -> PretrainedPack:
     if data[:4] != _MAGIC:
         raise PretrainedError(f"{path}: starts with {data[:4]!r}, expected {_MAGIC!r}")
     cur = _Cursor(data, 8)
-    width, layers, heads, inner, vocab_size, positions, _types = (
-        int(v) for v in cur.take("7i")
-    )
+    width, layers, heads, inner, vocab_size, positions, _types = (int(v) for v in cur.take("7i"))
     eps = float(cur.take("f")[0])
     cur.one("i")
     vocab = _read_vocab(cur)
@@ -107,8 +105,7 @@ def _read_vocab(cur: _Cursor) -> UnigramVocab:
     blob = cur.data[cur.at : cur.at + blob_bytes]
     cur.at += blob_bytes
     pieces = tuple(
-        blob[a:b].decode("utf-8", "replace")
-        for a, b in zip(offsets[:-1], offsets[1:], strict=True)
+        blob[a:b].decode("utf-8", "replace") for a, b in zip(offsets[:-1], offsets[1:], strict=True)
     )
     entries, _bytes = cur.one("i"), cur.one("I")
     normalise: dict[str, str] = {}

@@ -36,7 +36,9 @@ def variant_of(source: Path, variant: Variant, target: Path) -> Path:
         graph = onnx.load(source)
         onnx.save(convert_float_to_float16(graph, keep_io_types=True), target)
     else:
-        excluded = attention_nodes(source) if variant == "int8" else []
+        # The kernel head compares distances; rounding its landmarks would undo it.
+        excluded = nodes_within(source, ".kernel")
+        excluded += nodes_within(source, ".att") if variant == "int8" else []
         quantize_dynamic(
             source, target, per_channel=True, weight_type=QuantType.QInt8,
             nodes_to_exclude=excluded, op_types_to_quantize=["MatMul", "Gemm", "Gather"],
@@ -45,13 +47,13 @@ def variant_of(source: Path, variant: Variant, target: Path) -> Path:
     return target
 
 
-def attention_nodes(path: Path) -> list[str]:
-    """Names of the nodes that belong to an attention block."""
+def nodes_within(path: Path, scope: str) -> list[str]:
+    """Names of the nodes of a module, e.g. ".att" for all attention blocks."""
     graph = onnx.load(path, load_external_data=False).graph
     return [
         node.name
         for node in graph.node
-        if any(p.key == _SCOPES and ".att" in p.value for p in node.metadata_props)
+        if any(p.key == _SCOPES and scope in p.value for p in node.metadata_props)
     ]
 
 

@@ -13,12 +13,15 @@ from tokenizers import Tokenizer
 
 from hydra_core.predictor.bundle import Bundle, Curve, write_manifest
 from hydra_core.predictor.languages import group_of
+from hydra_core.predictor.onnx_predictor import Predictor as Runtime
 from hydra_core.training.calibrate import apply_all, bands_of, bias_by_group, fit_all
+from hydra_core.training.card import Findings, card
 from hydra_core.training.dataset import Message
 from hydra_core.training.encode import token_ids
 from hydra_core.training.export import Parity, export_onnx, parity, run_graph, session
 from hydra_core.training.fit import predict
 from hydra_core.training.model import Predictor
+from hydra_core.training.probe import attack_report, parallel_report, pool_on
 from hydra_core.training.quantize import Variant, variant_of
 from hydra_core.types import Band
 
@@ -87,49 +90,87 @@ class Release:
     quality: dict[str, object]
 
 
-def release(
-    model: Predictor,
-    tokenizer: Tokenizer,
-    folder: Path,
-    *,
-    validation: Sequence[Message],
-    test: Sequence[Message],
-    origin: Origin,
-    version: str,
-    training: Mapping[str, object],
-    name: str = "hydra-default",
-    variant: Variant = "int8_full",
-) -> Release:
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a release is made of besides the weights.
+
+    `facts` come from the run; `prose` are the paragraphs of the model card by
+    heading; `catalog` is the pool on which routes are compared.
+    """
+
+    folder: Path
+    validation: Sequence[Message]
+    test: Sequence[Message]
+    origin: Origin
+    name: str
+    version: str
+    facts: Mapping[str, object]
+    prose: Mapping[str, str]
+    catalog: Path
+    variant: Variant = "int8_full"
+
+
+def release(model: Predictor, tokenizer: Tokenizer, job: Job) -> Release:
     """Export, quantise, recalibrate on validation, measure, write the bundle.
 
     The recalibration is fitted on what the quantised graph says, so that it
-    takes out what rounding put in.
+    takes out what rounding put in. Quality is measured through the console's
+    own predictor, on messages that neither training nor recalibration saw.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    fp32 = export_onnx(model, folder / "model.fp32.onnx")
-    graph = variant_of(fp32, variant, folder / "model.int8.onnx")
-    fp32.unlink()
-    tokenizer.save(str(folder / "tokenizer.json"))
+    job.folder.mkdir(parents=True, exist_ok=True)
+    source = export_onnx(model, job.folder / "model.fp32.onnx")
+    graph = variant_of(source, job.variant, job.folder / "model.int8.onnx")
+    source.unlink()
+    tokenizer.save(str(job.folder / "tokenizer.json"))
     cap = model.config.max_tokens
-    opened = session(graph)
-    raw = run_graph(opened, token_ids(tokenizer, [m.text for m in validation], cap))
-    exact = predict(model, tokenizer, [m.text for m in validation], max_tokens=cap)
-    curves = fit_all(raw, labels_of(validation), validation_weights(validation))
-    real = np.array([m.origin == "corpus" for m in validation])
-    bands = bands_of(apply_all(curves, raw)[real])
-    scores = apply_all(
-        curves, run_graph(opened, token_ids(tokenizer, [m.text for m in test], cap))
-    )
-    quality = quality_of(test, scores)
-    drift = parity(exact, raw)
-    bundle = write_manifest(
-        folder, name=name, version=version, encoder=asdict(origin),
-        dimensions=model.config.dimensions, bands=[Band(*b) for b in bands],
-        training=training, quality={**quality, "int8_against_fp32": asdict(drift)},
-        max_tokens=cap, calibration=[Curve(c.x, c.y) for c in curves],
-        other_files=["MODEL_CARD.md"] if (folder / "MODEL_CARD.md").is_file() else [],
+    texts = [m.text for m in job.validation]
+    raw = run_graph(session(graph), token_ids(tokenizer, texts, cap))
+    drift = parity(predict(model, tokenizer, texts, max_tokens=cap), raw)
+    curves = fit_all(raw, labels_of(job.validation), validation_weights(job.validation))
+    bands = bands_of(apply_all(curves, raw))
+
+    def write(quality: Mapping[str, object], files: Sequence[str]) -> Bundle:
+        return write_manifest(
+            job.folder, name=job.name, version=job.version, encoder=asdict(job.origin),
+            dimensions=model.config.dimensions, bands=[Band(*b) for b in bands],
+            training=job.facts, quality=quality, max_tokens=cap,
+            calibration=[Curve(c.x, c.y) for c in curves], other_files=files,
+        )  # fmt: skip
+
+    found = measure(write({}, []), job)
+    quality = summary(found, drift)
+    title = f"Model card: {job.name} {job.version}"
+    (job.folder / "MODEL_CARD.md").write_text(card(title, job.prose, found), "utf-8")
+    return Release(write(quality, ["MODEL_CARD.md"]), drift, quality)
+
+
+def measure(bundle: Bundle, job: Job) -> Findings:
+    """Scores, routes and attacks on the test split, through the console's predictor."""
+    predictor = Runtime(bundle)
+
+    def score(texts: Sequence[str]) -> FloatArray:
+        return np.asarray(predictor.predict_batches(texts).requirements, np.float32)
+
+    messages = [m for m in job.test if m.origin == "corpus"]
+    tasks = [m for m in job.test if m.task]
+    models = pool_on(job.catalog, [(b.lo, b.hi) for b in bundle.bands])
+    task_scores = score([m.text for m in tasks])
+    return Findings(
+        bundle.dimensions, messages, score([m.text for m in messages]), tasks, task_scores,
+        parallel_report(tasks, task_scores, models), attack_report(score, job.test, models, repeats=1),
     )  # fmt: skip
-    return Release(bundle, drift, quality)
+
+
+def summary(found: Findings, drift: Parity) -> dict[str, object]:
+    """The figures that go into `bundle.yaml`."""
+    worst = max((r.success for r in found.attacks), default=0.0)
+    dearest = max((r.cost_ratio for r in found.attacks), default=1.0)
+    return {
+        "messages": metrics(found.messages, found.scores),
+        "parallel": {**metrics(found.tasks, found.task_scores), **asdict(found.parallel)},
+        "suffix_attacks": {"worst_success": worst, "worst_cost_ratio": dearest},
+        "int8_against_fp32": asdict(drift),
+    }  # fmt: skip
 
 
 def validation_weights(messages: Sequence[Message]) -> FloatArray:

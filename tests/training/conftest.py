@@ -1,4 +1,5 @@
-"""Tiny messages, a tiny vocabulary and a tiny model; torch is needed, data beside the project not."""
+# ruff: noqa: E402 - torch is looked for before what needs it is imported
+"""Tiny messages, a tiny vocabulary and a tiny model; no data beside the project is needed."""
 
 from __future__ import annotations
 

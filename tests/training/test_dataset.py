@@ -1,3 +1,4 @@
+# ruff: noqa: E402 - torch is looked for before what needs it is imported
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -16,10 +17,13 @@ PLAN = SplitPlan(test_per_language=8, validation_per_language=4, test_tasks=1, v
 
 def test_wordings_of_a_task_never_straddle_splits(messages: Sequence[Message]) -> None:
     parts = split(messages, PLAN)
-    tasks = [{m.task for m in part if m.task} for part in (parts.train, parts.validation, parts.test)]
+    tasks = [
+        {m.task for m in part if m.task} for part in (parts.train, parts.validation, parts.test)
+    ]
     assert tasks[1]
     assert tasks[2]
-    assert not (tasks[0] & tasks[1] or tasks[0] & tasks[2] or tasks[1] & tasks[2])
+    assert tasks[0].isdisjoint(tasks[1] | tasks[2])
+    assert tasks[1].isdisjoint(tasks[2])
 
 
 def test_splits_are_the_same_for_the_same_seed_and_lose_nothing(
@@ -32,7 +36,9 @@ def test_splits_are_the_same_for_the_same_seed_and_lose_nothing(
 
 
 def test_near_duplicates_are_found_and_others_are_not() -> None:
-    text = "Please add retry logic with exponential backoff to the upload worker, and a test for it."
+    text = (
+        "Please add retry logic with exponential backoff to the upload worker, and a test for it."
+    )
     other = "Why does the date picker show the wrong month when the locale is set to Portuguese?"
     assert near_duplicates([text, other, text.upper() + "!"]) == [(0, 2)]
 
