@@ -10,15 +10,18 @@ import streamlit as st
 
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.what_if import what_if
+from hydra_core.export.release import with_policy
 from hydra_core.store.merge import Choice, MergeResult, Path, three_way
 from hydra_core.store.records import NewerRevisionError
 from hydra_core.store.roles import Action
+from hydra_core.types import Catalog
 from hydra_core.ui import (
     cache,
     catalog_panels,
     drafting,
     release_facts,
     selectors,
+    state,
     what_if_panels,
     who,
     widgets,
@@ -43,6 +46,7 @@ def publish(entry: CatalogEntry, working: Working) -> None:
         return
     if working.problems or working.catalog is None:
         return
+    _tuned(entry, working.catalog)
     if not working.edited and working.newest is not None:
         widgets.empty(
             f"Revision {working.revision} is what is published",
@@ -56,6 +60,30 @@ def publish(entry: CatalogEntry, working: Working) -> None:
     with right.container(border=True):
         chosen = _measured_on(working)
         _form(entry, working, chosen)
+
+
+def _tuned(entry: CatalogEntry, catalog: Catalog) -> None:
+    """Offer the policy that was found on the Tune page, where it is another one."""
+    tuning = state.get()
+    tau, weights = tuning.tau_for(catalog), tuning.weights_for(catalog)
+    policy = catalog.policy
+    if tuning.catalog != entry.key or (tau == policy.tau and weights == policy.weights):
+        return
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        other = " and other weights" if weights != policy.weights else ""
+        st.markdown(
+            literal(f"On the Tune page you have τ {tau:.4g}{other}; here it is τ {policy.tau:g}."),
+            width="stretch",
+        )
+        st.button(
+            "Take it into the draft", icon=":material/tune:", key="ship.take_tuned",
+            disabled=not drafting.may_edit(), on_click=_take,
+            args=(entry, tau, weights),
+        )  # fmt: skip
+
+
+def _take(entry: CatalogEntry, tau: float, weights: tuple[float, ...]) -> None:
+    drafting.edit(entry, lambda text: with_policy(text, tau, weights))
 
 
 def _what_changes(working: Working) -> None:

@@ -67,9 +67,11 @@ def _signed(change: Interval, money: bool) -> str:
     if change.value == change.lo == change.hi == 0.0:
         return "unchanged"
     if money:
-        sign = "−" if change.value < 0 else "+"
-        bounds = " to ".join(_usd(bound) for bound in (change.lo, change.hi))
-        return f"{sign}{usd(abs(change.value))} ({bounds})"
+        top = max(abs(change.lo), abs(change.hi))
+        places = max(1 - int(np.floor(np.log10(top))), 2)
+        lo, hi = f"{change.lo:+.{places}f}", f"{change.hi:+.{places}f}"
+        sign = "-" if change.value < 0 else "+"
+        return f"{sign}${abs(change.value):.{places}f} ({lo} to {hi})".replace("-", "−")
     points = change.scaled(100.0)
     return f"{points.value:+.1f} points ({points.lo:+.1f} to {points.hi:+.1f})".replace("-", "−")
 

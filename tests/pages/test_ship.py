@@ -104,3 +104,11 @@ def test_a_draft_that_is_not_valid_cannot_be_published(open_page, workspace):
     app = open_page(PAGE, **HERE)
     assert "claude-haiku-4.5 · Input price" in shown(app)
     assert not [button for button in app.button if button.key == "ship.publish"]
+
+
+def test_the_policy_found_on_tune_is_taken_into_the_draft(open_page, workspace):
+    app = open_page(PAGE, **HERE, tau="0.31")
+    assert "On the Tune page you have τ 0.31" in shown(app)
+    app.button(key="ship.take_tuned").click().run()
+    assert not app.exception
+    assert parse_catalog(opened(workspace).drafts.find(NAME, ANA).text).policy.tau == 0.31
