@@ -1,9 +1,9 @@
 """Weights, tau and (if wanted) profile cells for a stated aim, chosen and reported apart.
 
 For every weighting the exact frontier gives the best tau at once, so only the weights are searched.
-The queries are cut in two (clusters whole, languages in proportion); on each half a setting is
-searched and then measured on the other one. What it promised and what it kept are both shown. The
-setting to use is searched on all queries; the cross-fitted figures are what to expect of it.
+The queries are cut in two (clusters whole, languages in proportion); what each half's setting
+promised, and what it kept on the other half, are both shown. The setting to use is searched on all
+queries; the cross-fitted figures are what to expect of it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.evaluation.aims import Aim, Aimed, aim_at
 from hydra_core.evaluation.compare import Comparison, compare, policy_run
 from hydra_core.evaluation.folds import folds
-from hydra_core.evaluation.frontier import Frontier, frontier
 from hydra_core.evaluation.metrics import PolicyMetrics, evaluate_choice
-from hydra_core.evaluation.operating_point import oracle_quality
+from hydra_core.evaluation.operating_point import data_frontier, oracle_quality
 from hydra_core.evaluation.replay import ReplayData, replay
 from hydra_core.evaluation.tuning_search import TrialStore, search
 from hydra_core.evaluation.verdict import Verdict, verdict
@@ -63,8 +62,7 @@ class Half:
 
     Attributes:
         promised: What it reached where it was chosen.
-        qr: What it reached on the other half (quality / oracle quality there).
-        mean_cost_usd: What it spent there.
+        qr, mean_cost_usd: What it reached and spent on the other half.
     """
 
     setting: Setting
@@ -79,12 +77,11 @@ class Tuning:
     """A draft policy with its evidence.
 
     Attributes:
-        setting: Searched on all queries; the one to use.
-        promised: What `setting` reaches on the queries it was searched on.
+        setting: Searched on all queries; the one to use. It reaches `promised` on them.
         halves: The two cross-fitted choices.
         metrics: All queries, each routed by the setting its own half did not choose.
         verdict: Against the best constant, on the same.
-        optimism_qr: QR the halves promised minus the QR measured, in QR points as a fraction.
+        optimism_qr: QR the halves promised minus the QR measured, as a fraction.
         optimism_cost_usd: Cost measured minus cost promised.
         tau_only: The same aim met by tau alone, the weights left as they are, cross-fitted.
         over_tau_only: Tuned minus tau alone, paired by query.
@@ -151,22 +148,20 @@ def tune(
     """
     job = _Job(data, space, aim, trials, seed, progress, cancel, storage)
     cut = folds(data, 2, np.random.default_rng(seed))
-    n = len(data.query_ids)
-    choice, plain = np.empty(n, dtype=np.intp), np.empty(n, dtype=np.intp)
+    choice, plain = np.empty((2, len(data.query_ids)), dtype=np.intp)
     halves = []
     for number, fold in enumerate(cut):
         here, there = data.take(fold.train), data.take(fold.test)
         setting, promised = job.run(here, number)
         choice[fold.test] = job.route(there, setting)
         halves.append(_half(there, choice[fold.test], setting, promised))
-        tau = aim_at(_curve(here), aim, oracle_quality(here), here).tau
+        tau = aim_at(data_frontier(here), aim, oracle_quality(here), here).tau
         plain[fold.test] = replay(there, tau)
     setting, promised = job.run(data, len(cut), strict=True)
     metrics = evaluate_choice(data, choice)
-    share = np.array([len(fold.test) / n for fold in cut])
+    share = np.array([len(fold.test) / len(choice) for fold in cut])
     promised_qr = float(share @ [half.promised.qr for half in halves])
     promised_cost = float(share @ [half.promised.mean_cost_usd for half in halves])
-    runs = policy_run("tau alone", data, plain), policy_run("tuned", data, choice)
     return Tuning(
         aim=aim,
         setting=setting,
@@ -177,28 +172,24 @@ def tune(
         optimism_qr=promised_qr - metrics.qr.value,
         optimism_cost_usd=metrics.mean_cost_usd.value - promised_cost,
         tau_only=evaluate_choice(data, plain),
-        over_tau_only=compare(*runs, _clusters(data)),
+        over_tau_only=_compared(data, plain, choice),
         trials=job.done,
         seed=seed,
     )
 
 
-def _clusters(data: ReplayData) -> Sequence[object] | None:
-    """Cluster of each eval set row, as `compare` wants them."""
+def _compared(data: ReplayData, plain: IntArray, tuned: IntArray) -> Comparison:
+    runs = policy_run("tau alone", data, plain), policy_run("tuned", data, tuned)
     if data.clusters is None:
-        return None
-    whole = np.full(int(data.rows.max()) + 1, -1)
+        return compare(*runs)
+    whole = np.full(int(data.rows.max()) + 1, -1)  # `compare` wants one for each eval set row
     whole[data.rows] = data.clusters
-    return [int(value) for value in whole]
+    return compare(*runs, whole.tolist())
 
 
 def _half(data: ReplayData, choice: IntArray, setting: Setting, promised: Aimed) -> Half:
     found = evaluate_choice(data, choice)
     return Half(setting, promised, found.n, found.qr.value, found.mean_cost_usd.value)
-
-
-def _curve(data: ReplayData, weights: FloatArray | None = None) -> Frontier:
-    return frontier(data.shortfalls(weights), data.pool.cost, data.quality, data.cost_usd)
 
 
 class _Job:
@@ -226,8 +217,7 @@ class _Job:
         self._store = None if storage is None else TrialStore(storage)
         self._key = _fingerprint(data, space, aim) if storage is not None else ""
         self._columns = [
-            (f"c{i}", data.pool.ids.index(model), dimension)
-            for i, (model, dimension) in enumerate(space.cells)
+            (f"c{i}", data.pool.ids.index(model), k) for i, (model, k) in enumerate(space.cells)
         ]
 
     def run(self, data: ReplayData, number: int, *, strict: bool = False) -> tuple[Setting, Aimed]:
@@ -243,7 +233,7 @@ class _Job:
 
         def objective(parameters: Mapping[str, float]) -> float:
             changed, weights = self._apply(data, parameters)
-            return aim_at(_curve(changed, weights), self.aim, best_possible, changed).score
+            return aim_at(data_frontier(changed, weights), self.aim, best_possible, changed).score
 
         share = self.trials // 3 + (self.trials % 3 if number == 2 else 0)
         start = {f"w{i}": 0.0 for i in range(k)} | {
@@ -262,7 +252,9 @@ class _Job:
             key=f"{self._key}/{number}",
         )
         changed, weights = self._apply(data, best.parameters)
-        aimed = aim_at(_curve(changed, weights), self.aim, best_possible, changed, strict=strict)
+        aimed = aim_at(
+            data_frontier(changed, weights), self.aim, best_possible, changed, strict=strict
+        )
         cells = {
             (data.pool.ids[row], column): best.parameters[n] for n, row, column in self._columns
         }
@@ -272,8 +264,8 @@ class _Job:
     def route(self, data: ReplayData, setting: Setting) -> IntArray:
         """(n,) choice of a setting on some queries."""
         capabilities = data.pool.capabilities.copy()
-        for (model, dimension), value in setting.cells.items():
-            capabilities[data.pool.ids.index(model), dimension] = value
+        for (model, k), value in setting.cells.items():
+            capabilities[data.pool.ids.index(model), k] = value
         changed = replace(data, pool=replace(data.pool, capabilities=capabilities))
         return replay(changed, setting.tau, compensated_weights(setting.weights, self.space.bands))
 
