@@ -32,7 +32,12 @@ def traffic_figure(view: TrafficView, colors: Palette) -> go.Figure:
         "autorange": "reversed", "tickvals": list(range(len(view.models))), "showgrid": False,
         "ticktext": [plain(model) for model in view.models],
     }  # fmt: skip
-    layout["xaxis"] |= {"range": [-5, 104], "ticksuffix": " %", "nticks": 6}
+    layout["xaxis"] |= {
+        "range": [-5, 104],
+        "ticksuffix": " %",
+        "tickvals": [0, 25, 50, 75, 100],
+        "tickangle": 0,
+    }
     layout["showlegend"] = True
     layout["legend"] = {
         "orientation": "h", "y": -0.02, "yref": "container", "yanchor": "bottom", "x": 0,

@@ -45,6 +45,7 @@ def _table(history: tuple[Revision, ...]) -> Revision:
         on_select="rerun",
         selection_mode="single-row",
         height="content" if len(history) <= 8 else 330,
+        placeholder="–",
         column_config={
             "revision": column.NumberColumn("Revision", width=75),
             "when": column.DatetimeColumn("When (UTC)", format="YYYY-MM-DD HH:mm", width=135),

@@ -157,11 +157,11 @@ def _flip_table(comparison: Comparison) -> None:
         hide_index=True,
         height="content" if len(frame) <= 6 else 250,
         column_config={
-            "from": column.TextColumn("From", width=120),
-            "to": column.TextColumn("To", width=120),
-            "queries": column.NumberColumn("Queries", format="localized", width=65),
-            "quality": column.NumberColumn("Δ quality, pts", format="%+.1f", width=90),
-            "cost": column.NumberColumn("Δ cost, $", format="%+.4f", width=75),
+            "from": column.TextColumn("From", width=114),
+            "to": column.TextColumn("To", width=114),
+            "queries": column.NumberColumn("Queries", format="localized", width=60),
+            "quality": column.NumberColumn("Δ quality", format="%+.1f", width=72),
+            "cost": column.NumberColumn("Δ cost, $", format="%+.3f", width=72),
         },
     )
 

@@ -112,3 +112,24 @@ def test_the_policy_found_on_tune_is_taken_into_the_draft(open_page, workspace):
     app.button(key="ship.take_tuned").click().run()
     assert not app.exception
     assert parse_catalog(opened(workspace).drafts.find(NAME, ANA).text).policy.tau == 0.31
+
+
+def uploaded(app, text, name="theirs.yaml"):
+    app = view(app, "Import")
+    app.file_uploader[0].set_value((name, text.encode(), "application/yaml")).run()
+    return app
+
+
+def test_a_catalog_from_elsewhere_is_compared_and_adopted(open_page, workspace):
+    app = uploaded(open_page(PAGE, **HERE), priced(FILE, 0.9))
+    assert not app.exception
+    assert app.dataframe[0].value["change"].tolist() == ["claude-haiku-4.5 input price"]
+    app.button(key="ship.adopt").click().run()
+    assert "Draft: 1 change" in shown(app)
+
+
+def test_a_broken_catalog_changes_nothing(open_page, workspace):
+    app = uploaded(open_page(PAGE, **HERE), FILE.replace("tau: 0.24", "tua: 0.24"))
+    assert not app.exception
+    assert "did you mean" in shown(app)
+    assert opened(workspace).drafts.find(NAME, ANA) is None
