@@ -66,6 +66,10 @@ def _parser() -> argparse.ArgumentParser:
             sub.add_argument("--variant", default="int8_full")
             sub.add_argument("--version", default="1")
             sub.add_argument("--name", default="hydra-default")
+            sub.add_argument(
+                "--kernel", action=argparse.BooleanOptionalAction, default=True,
+                help="fit the second heads in closed form",
+            )  # fmt: skip
             sub.add_argument("--prose", type=Path, default=_DATA / "card.yaml")
             sub.add_argument("--catalog", type=Path, default=Path("catalog/paper_five.yaml"))
         if name == "ablations":
@@ -140,13 +144,23 @@ def _fit(args: argparse.Namespace) -> int:
 
 def _export(args: argparse.Namespace) -> int:
     from hydra_core.training.fit import load_weights
+    from hydra_core.training.kernel_head import KernelConfig
     from hydra_core.training.recipe import prepare
     from hydra_core.training.release import E5, SCRATCH, Job, release
+    from hydra_core.training.second_stage import add_kernel
 
     recipe = _recipe(args)
     material = prepare(_paths(args), args.pack, recipe)
     material.model.load_state_dict(load_weights(args.run / "best.pt"))
     facts = json.loads((args.run / "recipe.json").read_text("utf-8"))
+    if args.kernel:
+        config = KernelConfig(ridge=0.3)
+        facts["kernel_head"] = asdict(config) | {
+            "validation_pearson_by_share": add_kernel(
+                material.model, material.tokenizer, material.splits, config
+            ),
+            "share": material.model.blend,
+        }
     job = Job(
         args.out, material.splits.validation, material.splits.test,
         E5 if recipe.encoder.kind == "bert" else SCRATCH, args.name, args.version,

@@ -157,7 +157,8 @@ def measure(bundle: Bundle, job: Job) -> Findings:
     task_scores = score([m.text for m in tasks])
     return Findings(
         bundle.dimensions, messages, score([m.text for m in messages]), tasks, task_scores,
-        parallel_report(tasks, task_scores, models), attack_report(score, job.test, models, repeats=1),
+        parallel_report(tasks, task_scores, models),
+        attack_report(score, job.test, models, repeats=1),
     )  # fmt: skip
 
 

@@ -55,3 +55,13 @@ def test_a_broken_line_is_named(tmp_path: Path) -> None:
     path.write_text('{"id": 1}\n{"id": \n')
     with pytest.raises(DatasetError, match="line 2"):
         read_lines(path)
+
+
+def test_tasks_added_later_do_not_move_what_is_held_out(messages: Sequence[Message]) -> None:
+    extra = [
+        replace(messages[0], id=f"x{i}", task=f"x{i}", origin="extra", text=f"brand new {i} " * 9)
+        for i in range(20)
+    ]
+    before, after = split(messages, PLAN), split([*messages, *extra], PLAN)
+    assert before.test == after.test
+    assert before.validation == after.validation
