@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -80,9 +81,25 @@ def workspace() -> Path:
 
 def evalsets() -> tuple[SetEntry, ...]:
     """Shipped eval sets, then the operator's; keys are folder names, `my/` for the operator's."""
-    shipped = [SetEntry(i.path.name, i, True) for i in list_evalsets(PROJECT / "sample_data")]
-    own = list_evalsets(workspace() / "evalsets")
+    shipped = [SetEntry(i.path.name, i, True) for i in _listed(PROJECT / "sample_data")]
+    own = _listed(workspace() / "evalsets")
     return (*shipped, *(SetEntry(f"my/{i.path.name}", i, False) for i in own))
+
+
+def _listed(root: Path) -> tuple[EvalSetInfo, ...]:
+    """The eval sets below `root`, read again only when a file of one changes."""
+    found = []
+    for path in (*root.glob("*/*"), *root.glob("*/scores/*")):
+        with suppress(FileNotFoundError):  # an import may be moving its files into place
+            stat = path.stat()
+            found.append((str(path), stat.st_mtime_ns, stat.st_size))
+    return _listing(root, tuple(sorted(found)))
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _listing(root: Path, stamp: tuple[tuple[str, int, int], ...]) -> tuple[EvalSetInfo, ...]:
+    del stamp
+    return list_evalsets(root)
 
 
 def catalogs() -> tuple[CatalogEntry, ...]:

@@ -59,13 +59,17 @@ def _edit(entry: CatalogEntry, working: Working) -> None:
     if not drafting.may_edit():
         st.info("Your role is viewer: you can look, but not edit.", icon=":material/lock:")
     tools = st.container(horizontal=True, gap="small")
-    ticked = catalog_panels.table(entry, working)
+    rows, wrong, below = st.container(), st.container(), st.container()
+    with below:  # first, so that the figures do not wait for the table
+        effect.strip(working)
+    with rows:
+        ticked = catalog_panels.table(entry, working)
     with tools:
         _tools(entry, working)
         st.space("stretch")
         catalog_panels.row_tools(entry, working, ticked)
-    catalog_panels.problems(working)
-    effect.strip(working)
+    with wrong:
+        catalog_panels.problems(working)
 
 
 def _tools(entry: CatalogEntry, working: Working) -> None:

@@ -200,11 +200,16 @@ def _edited(entry: CatalogEntry, key: str, ids: list[str]) -> None:
     def change(text: str) -> str:
         return edit_cells(text, edits)
 
-    now = [str(row["id"]) for row in model_rows(CatalogDocument.parse(drafting.load(entry).text))]
-    if len(now) == len(ids):
+    if _model_count(drafting.load(entry)) == len(ids):
         drafting.edit(entry, change, restart=False)
     else:
         drafting.edit(entry, change, seen="")  # rows moved in another window: refuse and say so
+
+
+def _model_count(working: Working) -> int:
+    if working.catalog is not None:
+        return len(working.catalog.models)
+    return len(model_rows(CatalogDocument.parse(working.text)))
 
 
 def _columns(faulty: bool) -> dict[str, Any]:
