@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
 import streamlit as st
 
+from hydra_core.evaluation.baselines.run import BaselineRun
 from hydra_core.evaluation.evalset import EvalSet
 from hydra_core.evaluation.explorer import Difficulty, difficulty
 from hydra_core.figures.upset import SpreadView, UpsetView
@@ -38,31 +40,41 @@ def bench_key(entry: SetEntry, bench: Bench) -> BenchKey:
     return (entry.info.digest, bench.catalog.digest, bench.weights, stamp, date.today())
 
 
-def paired(entry: SetEntry, a: tuple[Side, Bench], b: tuple[Side, Bench], own: Bench) -> Paired:
+def paired(
+    entry: SetEntry,
+    a: tuple[Side, Bench],
+    b: tuple[Side, Bench],
+    own: Bench,
+    learned: Mapping[str, BaselineRun],
+) -> Paired:
     """Both sides replayed and compared.
 
     Args:
         own: The bench of the page, which clusters and costs are taken from.
+        learned: The learned routers among the sides, by name.
 
     Raises:
         ValueError: They have no query in common.
     """
     benches = (a[1], b[1], own)
     keys = tuple(bench_key(entry, bench) for bench in benches)
-    return _paired((a[0], b[0]), keys, benches)
+    return _paired((a[0], b[0]), keys, benches, learned)
 
 
 @st.cache_resource(max_entries=12, show_spinner="Comparing")
 def _paired(
-    sides: tuple[Side, Side], keys: tuple[BenchKey, ...], _benches: tuple[Bench, Bench, Bench]
+    sides: tuple[Side, Side],
+    keys: tuple[BenchKey, ...],
+    _benches: tuple[Bench, Bench, Bench],
+    _learned: Mapping[str, BaselineRun],
 ) -> Paired:
     del keys
     (a, b), (of_a, of_b, own) = sides, _benches
-    if a.kind is Kind.MIX:
-        run_b = side_run(b, of_b, None)
-        return pair(side_run(a, of_a, float(run_b.cost_usd.mean())), run_b, own)
-    run_a = side_run(a, of_a, None)
-    return pair(run_a, side_run(b, of_b, float(run_a.cost_usd.mean())), own)
+    if a.kind in (Kind.MIX, Kind.LEARNED):
+        run_b = side_run(b, of_b, None, _learned)
+        return pair(side_run(a, of_a, float(run_b.cost_usd.mean()), _learned), run_b, own)
+    run_a = side_run(a, of_a, None, _learned)
+    return pair(run_a, side_run(b, of_b, float(run_a.cost_usd.mean()), _learned), own)
 
 
 def tasks() -> Tasks:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -12,7 +14,8 @@ from hydra_core.figures.deltas import deltas_figure
 from hydra_core.figures.heat import heat_figure
 from hydra_core.ui import compare_state, widgets
 from hydra_core.ui.bench import Bench
-from hydra_core.ui.comparison import Paired, Side, Totals, grouping, sentence, slices
+from hydra_core.ui.comparison import Paired, Side, Totals, sentence
+from hydra_core.ui.comparison_slices import grouping, slices
 from hydra_core.ui.comparison_views import Measure, deltas_view, flip_view
 from hydra_core.ui.views import usd
 from hydra_core.ui.widgets import literal
@@ -113,7 +116,7 @@ def answer(both: Paired) -> None:
         )  # fmt: skip
 
 
-def _headline(quality: Interval, savings: Interval) -> tuple[str, object, str]:
+def _headline(quality: Interval, savings: Interval) -> tuple[str, Callable[..., object], str]:
     cheaper, dearer = savings.lo > 0, savings.hi < 0
     if quality.lo > 0:
         if dearer:
@@ -223,7 +226,7 @@ def _slice_table(frame: pd.DataFrame) -> None:
         height="content" if len(frame) <= 20 else 420,
         column_order=(
             "name", "n", "quality", "quality_range", "savings", "savings_range", "flipped", "p",
-            "note",
+            *(["note"] if frame["small"].any() else []),
         ),
         column_config={
             "name": "Slice",

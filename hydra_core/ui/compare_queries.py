@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,8 @@ from hydra_core.store.roles import Action
 from hydra_core.types import IntArray
 from hydra_core.ui import cache, who, widgets
 from hydra_core.ui.bench import Bench
-from hydra_core.ui.comparison import Paired, Side, slice_names
+from hydra_core.ui.comparison import Paired, Side
+from hydra_core.ui.comparison_slices import slice_names
 from hydra_core.ui.comparison_views import (
     MOST_TRIAGED,
     Filters,
@@ -194,7 +196,7 @@ _TEXT_CHARS = 8_000
 
 def _receipts(frame: pd.DataFrame, sides: Sides) -> None:
     column = st.column_config
-    shown: dict[str, object] = {
+    shown: dict[str, Any] = {
         "model": column.TextColumn("Model", width=130),
         "quality": column.NumberColumn("Quality", format="%.0f %%", width=70),
         "cost_usd": column.NumberColumn("Cost", format="$%.4f", width=75),

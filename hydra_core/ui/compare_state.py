@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from hydra_core.errors import HydraError
+from hydra_core.evaluation.baselines.run import BASELINES, RANDOM_MIX
 from hydra_core.store.records import OperatingPoint
 from hydra_core.types import Catalog
 from hydra_core.ui import cache, selectors, state
@@ -96,6 +97,11 @@ def offered(entry: SetEntry, catalog: Catalog, bench: Bench) -> dict[str, Side]:
     ]
     found.append(Side("oracle", "Oracle, best in hindsight", Kind.ORACLE))
     found.append(Side("mix", "Random mixture at the other's cost", Kind.MIX))
+    found += [
+        Side(f"learned:{name}", f"Learned: {name}, at the other's cost", Kind.LEARNED, model=name)
+        for name in BASELINES
+        if name != RANDOM_MIX
+    ]
     return {side.id: side for side in found}
 
 

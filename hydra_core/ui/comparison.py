@@ -5,25 +5,21 @@ No streamlit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-import pandas as pd
 
+from hydra_core.evaluation.baselines.run import BaselineRun
 from hydra_core.evaluation.compare import Comparison, PolicyRun, compare, constant_run, policy_run
-from hydra_core.evaluation.evalset import EvalSet
 from hydra_core.evaluation.metrics import oracle_choice
 from hydra_core.evaluation.significance import (
     Interval,
-    holm,
-    mcnemar,
     mean_interval,
     ratio_interval,
 )
 from hydra_core.evaluation.verdict import matched_cost_mix
-from hydra_core.predictor.languages import LANGUAGES, group_of
 from hydra_core.routing.matcher import choose
 from hydra_core.types import IntArray
 from hydra_core.ui.bench import Bench
@@ -34,21 +30,14 @@ __all__ = [
     "Paired",
     "Side",
     "Totals",
-    "grouping",
-    "language_name",
     "mix_run",
     "oracle_run",
     "pair",
     "routed_run",
     "sentence",
     "side_run",
-    "slice_names",
-    "slices",
     "totals",
 ]
-
-#: Below this many queries a language is flagged: its interval says little.
-_SMALL = 30
 
 
 class Kind(StrEnum):
@@ -58,6 +47,7 @@ class Kind(StrEnum):
     ALWAYS = "always"
     ORACLE = "oracle"
     MIX = "mix"
+    LEARNED = "learned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +58,7 @@ class Side:
         catalog: Key of the catalog a router takes its pool from; '' for the page's own.
         tau: Of a router; None for all others.
         weights: (K,) stored weights of a router.
-        model: Of a constant.
+        model: Of a constant; of a learned router its name.
     """
 
     id: str
@@ -131,8 +121,23 @@ def mix_run(bench: Bench, mean_cost_usd: float, seed: int = 0) -> PolicyRun:
     return policy_run(f"random mixture ({mix})", bench.data, choice)
 
 
-def side_run(side: Side, bench: Bench, other_cost_usd: float | None) -> PolicyRun:
-    """The run of any side but a mixture's without the other's cost, which is drawn half-way."""
+def learned_run(bench: Bench, found: BaselineRun, mean_cost_usd: float) -> PolicyRun:
+    """A learned router at the setting of its knob that spends this much."""
+    choice = found.at_cost(mean_cost_usd, np.random.default_rng(0))
+    return policy_run(f"{found.name} router", bench.data, choice)
+
+
+def side_run(
+    side: Side,
+    bench: Bench,
+    other_cost_usd: float | None,
+    learned: Mapping[str, BaselineRun] | None = None,
+) -> PolicyRun:
+    """The run of a side; one that follows the other's cost stands half-way where that is None.
+
+    Args:
+        learned: Name -> run of the learned routers that have been fitted.
+    """
     if side.kind is Kind.ROUTER:
         return routed_run(side.name, bench, side.tau or 0.0)
     if side.kind is Kind.ALWAYS:
@@ -140,7 +145,10 @@ def side_run(side: Side, bench: Bench, other_cost_usd: float | None) -> PolicyRu
     if side.kind is Kind.ORACLE:
         return oracle_run(bench)
     costs = [one.mean_cost_usd for one in bench.hull]
-    return mix_run(bench, (costs[0] + costs[-1]) / 2 if other_cost_usd is None else other_cost_usd)
+    spend = (costs[0] + costs[-1]) / 2 if other_cost_usd is None else other_cost_usd
+    if side.kind is Kind.LEARNED:
+        return learned_run(bench, (learned or {})[side.model], spend)
+    return mix_run(bench, spend)
 
 
 def pair(a: PolicyRun, b: PolicyRun, bench: Bench) -> Paired:
@@ -213,84 +221,3 @@ def sentence(both: Paired) -> str:
     if change.hi < 0:
         return f"{spent} and loses quality: {gained}."
     return f"{spent}; its quality cannot be told from A's on this set: {gained}."
-
-
-def language_name(code: str) -> str:
-    """A language's name with its code."""
-    known = LANGUAGES.get(code)
-    return f"{known.name} ({code})" if known else code
-
-
-def slices(both: Paired, evalset: EvalSet, by: str) -> pd.DataFrame:
-    """Deltas of B against A by language or group, the largest first.
-
-    Args:
-        by: `language`, `language group`, or a column of the set's queries such as `group`.
-
-    Returns:
-        One row per value: name, n, quality and savings with bounds in percent points and percent,
-        flipped in percent, p (McNemar, Holm-corrected over the rows), small.
-    """
-    rows = both.found.rows
-    names = slice_names(evalset, by)[rows]
-    moved = both.a.models[both.at_a] != both.b.models[both.at_b]
-    values, which, counts = np.unique(names, return_inverse=True, return_counts=True)
-    made = [
-        _slice(both, str(values[i]), np.flatnonzero(which == i), moved)
-        for i in np.lexsort((values, -counts))
-    ]
-    adjusted = holm([float(str(row["p"])) for row in made])
-    return pd.DataFrame(made).assign(p=list(adjusted))
-
-
-def slice_names(evalset: EvalSet, by: str) -> np.typing.NDArray[np.str_]:
-    """(rows of the eval set,) the slice each query belongs to."""
-    if by == "language group":
-        codes = evalset.queries["language"].astype(str)
-        return codes.map({code: group_of(code) for code in codes.unique()}).to_numpy(str)
-    if by == "language":
-        codes = evalset.queries["language"].astype(str)
-        return codes.map({code: language_name(code) for code in codes.unique()}).to_numpy(str)
-    return evalset.queries[by].fillna("(none)").astype(str).to_numpy(str)
-
-
-def _slice(
-    both: Paired, name: str, inside: IntArray, moved: np.typing.NDArray[np.bool_]
-) -> dict[str, object]:
-    clusters = None if both.clusters is None else both.clusters[inside]
-    if clusters is not None:
-        clusters = np.unique(clusters, return_inverse=True)[1]
-    units = len(inside) if clusters is None else int(np.unique(clusters).size)
-    a, b = both.at_a[inside], both.at_b[inside]
-    quality = mean_interval(both.found.delta_quality[inside], clusters).scaled(100.0)
-    saved = _savings(both.a.cost_usd[a], both.b.cost_usd[b], clusters)
-    test = mcnemar(both.b.quality[b] >= 0.5, both.a.quality[a] >= 0.5)
-    return {
-        "name": name,
-        "n": len(inside),
-        "quality": quality.value,
-        "quality_lo": quality.lo,
-        "quality_hi": quality.hi,
-        "savings": saved.value,
-        "savings_lo": saved.lo,
-        "savings_hi": saved.hi,
-        "flipped": 100 * float(moved[inside].mean()),
-        "p": test.p_value,
-        "small": units < _SMALL,
-    }
-
-
-def _savings(
-    before: np.typing.NDArray[np.float64],
-    after: np.typing.NDArray[np.float64],
-    clusters: IntArray | None,
-) -> Interval:
-    if not before.any():
-        return Interval(float("nan"), float("nan"), float("nan"))
-    return ratio_interval(after, before, clusters).scaled(-100.0, 100.0)
-
-
-def grouping(evalset: EvalSet) -> Sequence[str]:
-    """What deltas can be shown by."""
-    known = [name for name in ("group",) if name in evalset.queries.columns]
-    return ("language", "language group", *known)

@@ -210,7 +210,7 @@ def query_page(both: Paired, evalset: EvalSet, at: IntArray, notes: dict[str, in
     return frame.assign(
         text=text.str.slice(0, _TEXT_CHARS),
         quality_change=100 * frame["quality_change"],
-        notes=[notes.get(str(query), 0) or None for query in frame["query_id"]],
+        notes=[float(notes.get(str(query), np.nan)) for query in frame["query_id"]],
     )
 
 

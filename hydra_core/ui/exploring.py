@@ -16,7 +16,7 @@ from hydra_core.evaluation.significance import Interval, mean_interval
 from hydra_core.figures.intervals import IntervalsView, Series
 from hydra_core.figures.upset import SpreadView, UpsetView
 from hydra_core.ui.bench import Bench
-from hydra_core.ui.comparison import language_name
+from hydra_core.ui.comparison_slices import language_name
 
 __all__ = [
     "Bounds",
@@ -113,7 +113,11 @@ def spread_view(evalset: EvalSet) -> SpreadView | None:
     order = np.argsort(mean, kind="stable")
     return SpreadView(
         tuple(evalset.models[has[i]] for i in order),
-        *(row[order] for row in quantiles),
+        p05=quantiles[0][order],
+        q1=quantiles[1][order],
+        median=quantiles[2][order],
+        q3=quantiles[3][order],
+        p95=quantiles[4][order],
         mean=mean[order],
         slots=tuple(has[i] for i in order),
     )

@@ -22,9 +22,9 @@ __all__ = ["button", "contents"]
 _TUNED_ON = "report.tuned_on"
 
 
-def button(bench: Bench, tau: float, key: str) -> None:
+def button(bench: Bench, tau: float, key: str, label: str = "Report") -> None:
     """A popover with both downloads for a router at one tau."""
-    with st.popover("Report", icon=":material/summarize:"):
+    with st.popover(label, icon=":material/summarize:"):
         st.caption(
             "Verdict, frontier, tables, languages and fingerprints in one file that needs no "
             "network; print it from the browser for a PDF."

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.errors import HydraError
 from hydra_core.types import Catalog
 from hydra_core.ui import (
     cache,
     cache_evaluate,
+    compare_learned,
     compare_panels,
     compare_queries,
     compare_state,
@@ -19,7 +21,8 @@ from hydra_core.ui import (
 )
 from hydra_core.ui.bench import Bench
 from hydra_core.ui.cache import SetEntry
-from hydra_core.ui.comparison import Side, totals
+from hydra_core.ui.compare_queries import Sides
+from hydra_core.ui.comparison import Paired, Side, totals
 
 _PARTS = ("Who moved", "Languages and groups", "Queries")
 
@@ -39,26 +42,40 @@ def compare(entry: SetEntry, catalog: Catalog) -> None:
         own = cache.bench(entry, catalog, catalog.policy.weights)
         options = compare_state.offered(entry, catalog, own)
         a, b = compare_state.sides(options, own)
+        cards = choose(options, a, b)
+        learned = compare_learned.fitted(entry, own, (a, b))
+        if learned is None:
+            return
         both_sides = (a, bench_of(entry, a, own)), (b, bench_of(entry, b, own))
-        both = cache_evaluate.paired(entry, *both_sides, own)
+        both = cache_evaluate.paired(entry, *both_sides, own, learned)
     except (HydraError, ValueError) as error:
         st.warning(widgets.literal(str(error)), icon=":material/link_off:")
         st.page_link(
             "pages/evaluate/eval_sets.py", label="Go to Eval sets", icon=":material/arrow_forward:"
         )
         return
-    left, middle, right = st.columns([10, 1, 10], gap="small", vertical_alignment="center")
-    for place, letter, role, side, run, at in (
-        (left, "a", "the reference", a, both.a, both.at_a),
-        (right, "b", "the alternative", b, both.b, both.at_b),
-    ):
-        card = place.container(border=True)
-        compare_panels.choose(card, letter, role, options, side)
+    for card, run, at in zip(cards, (both.a, both.b), (both.at_a, both.at_b), strict=True):
         compare_panels.standing(card, totals(run, at, both.clusters))
+    show(own, both, both_sides)
+    compare_state.write_link(entry, state.get().catalog, a, b)
+
+
+def choose(options: dict[str, Side], a: Side, b: Side) -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Both cards with their selectors, and the button between them."""
+    left, middle, right = st.columns([10, 1, 10], gap="small", vertical_alignment="center")
+    cards = left.container(border=True), right.container(border=True)
+    compare_panels.choose(cards[0], "a", "the reference", options, a)
+    compare_panels.choose(cards[1], "b", "the alternative", options, b)
     middle.button(
         "", icon=":material/swap_horiz:", on_click=compare_state.swap, args=(a, b),
         key="compare.swap", help="Swap A and B", width="stretch",
     )  # fmt: skip
+    return cards
+
+
+def show(own: Bench, both: Paired, both_sides: Sides) -> None:
+    """The answer, then the part that is asked for."""
+    b = both_sides[1][0]
     compare_panels.answer(both)
     widgets.notes(own)
     if both.found.left_out:
@@ -70,14 +87,13 @@ def compare(entry: SetEntry, catalog: Catalog) -> None:
             label_visibility="collapsed",
         )  # fmt: skip
         if b.tau is not None:
-            reporting.button(both_sides[1][1], b.tau, "compare")
+            reporting.button(both_sides[1][1], b.tau, "compare", "Report of B")
     if part == "Who moved":
         compare_panels.flips(both)
     elif part == "Queries":
         compare_queries.queries(both, both_sides)
     else:
         compare_panels.by_slice(both, own)
-    compare_state.write_link(entry, state.get().catalog, a, b)
 
 
 left, right = st.columns([2.8, 7.2], vertical_alignment="bottom")

@@ -7,7 +7,7 @@ import streamlit as st
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.evalset import EvalSet
 from hydra_core.types import Catalog
-from hydra_core.ui import cache, cache_evaluate, explore_panels, selectors, widgets
+from hydra_core.ui import cache, cache_evaluate, explore_checks, explore_panels, selectors, widgets
 from hydra_core.ui.bench import Bench
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.tasks import Task
@@ -61,7 +61,7 @@ def show(
     elif part == "Difficulty":
         explore_panels.difficulty_by(evalset)
     elif part == "Checks":
-        explore_panels.checks(entry, evalset)
+        explore_checks.checks(entry, evalset)
     else:
         explore_panels.who_solves(evalset)
 

@@ -7,7 +7,7 @@ import streamlit as st
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.tuning import Tuning
 from hydra_core.types import Catalog
-from hydra_core.ui import cache, selectors, tuner_panels, widgets
+from hydra_core.ui import cache, selectors, tuner_panels, tuner_result, widgets
 from hydra_core.ui.bench import Bench
 from hydra_core.ui.cache import SetEntry
 
@@ -43,7 +43,7 @@ def search(entry: SetEntry, bench: Bench) -> None:
     elif task.running:
         tuner_panels.running(task)
     elif isinstance(task.result, Tuning):
-        tuner_panels.found(task.result, entry, bench)
+        tuner_result.found(task.result, entry, bench)
     else:
         tuner_panels.stopped(task, bench, want)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+import time
 
 import numpy as np
 import pytest
 
-from hydra_core.ui import cache
+from hydra_core.ui import cache, cache_evaluate
 from hydra_core.ui.comparison_views import Which
 from hydra_core.ui.widgets import literal
 
@@ -129,3 +130,15 @@ def test_set_and_catalog_that_do_not_fit_say_so(open_page):
     app = open_page(PAGE, set="paper_swebench", catalog="paper_five")
     assert not app.exception
     assert any("not scored by" in literal(told.value).replace("\\", "") for told in app.warning)
+
+
+def test_a_learned_router_is_fitted_and_compared_at_the_same_cost(open_page):
+    app = open_page(PAGE, **PAPER, a="learned:kNN", b="catalog:paper_five_published")
+    began = time.monotonic()
+    while any(task.running for task in cache_evaluate.tasks()._tasks.values()):
+        assert time.monotonic() - began < 240
+        time.sleep(0.1)
+    app.run()
+    assert not app.exception
+    assert "needs retraining when the pool changes" in said(app)
+    assert abs(float(values(app)["Cost saved"].split()[0])) < 15
