@@ -158,7 +158,7 @@ def _table(
             "model_a": column.TextColumn("A sent it to", width=125),
             "model_b": column.TextColumn("B sends it to", width=125),
             "quality_change": column.NumberColumn("Quality", format="%+.0f pp", width=80),
-            "cost_change_usd": column.NumberColumn("Cost", format="dollar", width=80),
+            "cost_change_usd": column.NumberColumn("Cost, USD", format="%+.4f", width=85),
             "notes": column.NumberColumn("Notes", width=55),
         },
     )  # fmt: skip
@@ -197,12 +197,13 @@ _TEXT_CHARS = 8_000
 def _receipts(frame: pd.DataFrame, sides: Sides) -> None:
     column = st.column_config
     shown: dict[str, Any] = {
-        "model": column.TextColumn("Model", width=130),
-        "quality": column.NumberColumn("Quality", format="%.0f %%", width=70),
-        "cost_usd": column.NumberColumn("Cost", format="$%.4f", width=75),
+        "model": column.TextColumn("Model", width=118),
+        "quality": column.NumberColumn("Quality", format="%.0f %%", width=62),
+        "cost_usd": column.NumberColumn("Cost", format="$%.4f", width=68),
     }
-    for letter in "ab":
-        shown[f"says_{letter}"] = column.TextColumn(letter.upper(), width=140)
+    for letter, (side, _) in zip("ab", sides, strict=True):
+        wide = 70 if side.tau is None else 135
+        shown[f"says_{letter}"] = column.TextColumn(letter.upper(), width=wide)
         known = frame[f"short_{letter}"].map(lambda value: f"{value:.4f} ", na_action="ignore")
         frame[f"says_{letter}"] = known.fillna("") + frame[f"says_{letter}"]
     st.dataframe(
