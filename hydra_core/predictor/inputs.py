@@ -7,6 +7,7 @@ and the last quarter are kept: the request itself often stands at the end, after
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from hydra_core.predictor.signals import signal_prefix
 
@@ -21,8 +22,10 @@ TAIL_SHARE = 0.25
 
 _GAP = " … "
 
+_T = TypeVar("_T")
 
-def shorten(ids: Sequence[int], max_tokens: int) -> list[int]:
+
+def shorten(ids: Sequence[_T], max_tokens: int) -> list[_T]:
     """At most `max_tokens` of `ids` (special tokens included): the head and the last quarter."""
     if len(ids) <= max_tokens:
         return list(ids)

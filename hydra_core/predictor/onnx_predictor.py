@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from hydra_core.errors import BundleError, Problem
 from hydra_core.predictor.bundle import Bundle, load_bundle
+from hydra_core.predictor.claims import MOST_CLAIMS, claim_start
 from hydra_core.predictor.inputs import CHARS_PER_TOKEN, model_text, shorten
 from hydra_core.types import FloatArray, IntArray
 
@@ -38,8 +39,11 @@ __all__ = ["Prediction", "Predictor", "default_predictor"]
 #: How a protobuf begins to say where a tensor's bytes lie outside the model file.
 _EXTERNAL = b"\x0a\x08location\x12"
 
+#: The graph's optional output, see `claims.py`.
+_CLAIMS = "claims"
+
 Progress = Callable[[int, int], None]
-_Row = tuple[FloatArray, int, bool]
+_Row = tuple[FloatArray, int, bool, int]
 _IntTensor = npt.NDArray[np.int64]
 
 
@@ -51,11 +55,14 @@ class Prediction:
         requirements: (n, K) in [0, 1], dimension order of the bundle.
         tokens: (n,) tokens seen by the model, special tokens and prefix included.
         truncated: (n,) whether a part of the message was not seen.
+        ignored: (n,) characters at the end that were not scored because they only claim that the
+            request is difficult; None where the bundle does not look for such claims.
     """
 
     requirements: FloatArray
     tokens: IntArray
     truncated: npt.NDArray[np.bool_]
+    ignored: IntArray | None = None
 
 
 class Predictor:
@@ -75,7 +82,8 @@ class Predictor:
         self._tokenizer = _open_tokenizer(bundle)
         self._session = _open_session(bundle, threads)
         self._inputs = frozenset(node.name for node in self._session.get_inputs())
-        self._output = self._session.get_outputs()[0].name
+        names = [node.name for node in self._session.get_outputs()]
+        self._outputs = names[:1] + [name for name in names[1:] if name == _CLAIMS]
         _check_inputs(bundle, self._inputs)
         self._score("probe", 1)
 
@@ -123,10 +131,25 @@ class Predictor:
         return [self._score(*pair) for pair in pairs]
 
     def _score(self, text: str, turn: int) -> _Row:
-        """(K,) requirements, tokens, truncated of one message."""
-        ids, truncated = self._tokens(text, turn)
+        """(K,) requirements, tokens, truncated, characters ignored of one message."""
+        shown = text
+        for _ in range(MOST_CLAIMS):
+            scores, tokens, truncated, start = self._run(shown, turn)
+            if start is None:
+                break
+            shown = shown[:start]
+        else:
+            scores, tokens, truncated, _ = self._run(shown, turn)
+        return self._calibrated(scores), tokens, truncated, len(text) - len(shown)
+
+    def _run(self, text: str, turn: int) -> tuple[FloatArray, int, bool, int | None]:
+        """(K,) raw scores, tokens, truncated, and where a trailing claim begins."""
+        cap = self.bundle.max_tokens
+        whole = model_text(text, turn, cap, self.bundle.before)
+        encoding = self._tokenizer.encode(whole)
+        ids = shorten(encoding.ids, cap)
         try:
-            raw = self._session.run([self._output], _feeds(ids, self._inputs))[0]
+            raw, *claims = self._session.run(self._outputs, _feeds(ids, self._inputs))
         except _ort_errors() as error:
             message = f"could not be run: {_first_line(error)}"
             raise _foreign(self.bundle, self.bundle.model, message) from error
@@ -135,13 +158,14 @@ class Predictor:
         if scores.shape != expected or not np.isfinite(scores).all():
             message = f"gave shape {scores.shape}, finite scores of shape {expected} were expected"
             raise _foreign(self.bundle, self.bundle.model, message)
-        return self._calibrated(scores[0]), len(ids), truncated
-
-    def _tokens(self, text: str, turn: int) -> tuple[list[int], bool]:
-        cap = self.bundle.max_tokens
-        whole = model_text(text, turn, cap, self.bundle.before)
-        ids = self._tokenizer.encode(whole).ids
-        return shorten(ids, cap), len(ids) > cap or len(text) > cap * CHARS_PER_TOKEN
+        start = None
+        truncated = len(encoding.ids) > cap or len(text) > cap * CHARS_PER_TOKEN
+        if claims and whole.endswith(text):
+            ahead = len(whole) - len(text)
+            spans = shorten(encoding.offsets, cap)
+            offsets = [(first - ahead, last - ahead) for first, last in spans]
+            start = claim_start(text, offsets, np.asarray(claims[0][0], dtype=np.float64))
+        return scores[0], len(ids), truncated, start
 
     def _calibrated(self, scores: FloatArray) -> FloatArray:
         curves = self.bundle.calibration
@@ -155,9 +179,11 @@ class Predictor:
         requirements = np.array([row[0] for row in rows], dtype=np.float64).reshape(shape)
         tokens = np.array([row[1] for row in rows], dtype=np.intp)
         truncated = np.array([row[2] for row in rows], dtype=np.bool_)
-        for array in (requirements, tokens, truncated):
+        ignored = np.array([row[3] for row in rows], dtype=np.intp)
+        for array in (requirements, tokens, truncated, ignored):
             array.setflags(write=False)
-        return Prediction(requirements, tokens, truncated)
+        looked = len(self._outputs) > 1
+        return Prediction(requirements, tokens, truncated, ignored if looked else None)
 
 
 @lru_cache(maxsize=1)

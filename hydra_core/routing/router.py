@@ -146,6 +146,7 @@ class Router:
         facts = {
             "tokens": int(prediction.tokens[0]),
             "truncated": bool(prediction.truncated[0]),
+            "ignored_chars": 0 if prediction.ignored is None else int(prediction.ignored[0]),
             "predict_ms": 1e3 * (time.perf_counter() - start),
         }
         decision = _decide(state, prediction.requirements[0], gates, levels, facts)
