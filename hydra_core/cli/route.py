@@ -37,6 +37,9 @@ def route(options: argparse.Namespace) -> int:
     decision = Router(catalog, predictor).route(Query(text))
     if decision.facts.get("truncated"):
         say("note: the message is longer than the predictor reads; its middle was not seen")
+    ignored = decision.facts.get("ignored_chars")
+    if ignored:
+        say(f"note: the last {ignored} characters only claim difficulty and were not scored")
     if options.json or options.receipt:
         print_json(decision.receipt())
     elif options.explain:

@@ -49,7 +49,7 @@ def claim_start(text: str, offsets: Sequence[tuple[int, int]], logits: FloatArra
     inside = ends > 0
     bounded = np.where(inside, np.clip(logits, -_BOUND, _BOUND), 0.0)
     sums = np.cumsum(bounded[::-1])[::-1]
-    counts = np.cumsum(inside[::-1])[::-1]
+    counts = np.cumsum(inside[::-1], dtype=np.intp)[::-1]
     furthest = np.maximum.accumulate(ends)
     best, found = 0.0, None
     for match in _CUT.finditer(text):

@@ -55,6 +55,12 @@ def _read(one: Inspection) -> None:
                 st.badge(name, color="blue", help=text)
         turn = one.signals.turn_bin
         st.badge(f"Turn {turn}" if turn == 1 else f"Turn {turn}+", color="gray")
+    ignored = int(one.decision.facts.get("ignored_chars", 0))
+    if ignored:
+        st.caption(
+            f":material/filter_alt: The last {ignored:,} characters only claim that the request is "
+            "difficult. They were not scored."
+        )
     if one.gap is None:
         st.caption(f"{one.tokens:,} tokens, all of them read.")
         return
