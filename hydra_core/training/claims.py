@@ -132,6 +132,15 @@ def add_head(graph: onnx.ModelProto, weights: Sequence[FloatArray]) -> None:
     onnx.checker.check_model(graph)
 
 
+def strip_traces(graph: onnx.ModelProto) -> None:
+    """Drop what the exporter notes about the machine it ran on, in place."""
+    del graph.metadata_props[:]
+    del graph.graph.metadata_props[:]
+    for node in graph.graph.node:
+        del node.metadata_props[:]
+        node.doc_string = ""
+
+
 def main() -> None:
     """Fit the head on a graph's own token vectors and write the graph with it."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -147,6 +156,7 @@ def main() -> None:
     tokenizer.no_truncation()
     texts = list(wordings(chosen, options.texts, seed=1))
     add_head(graph, fit_head(*token_vectors(graph, tokenizer, texts)))
+    strip_traces(graph)
     onnx.save(graph, options.out)
 
 
