@@ -159,13 +159,16 @@ def paired_bootstrap(
         resamples: Number of resamples (the paper: 10,000).
         level: Confidence level.
     """
-    n = columns.shape[0]
-    values = np.empty(resamples)
-    chunk = max(1, min(resamples, 4_000_000 // max(n, 1)))
+    n, width = columns.shape
+    kind = np.uint16 if n <= np.iinfo(np.uint16).max else np.uint32
+    means = np.empty((resamples, width))
+    chunk = max(1, min(resamples, 2_000_000 // max(n, 1)))
     for begin in range(0, resamples, chunk):
-        size = min(chunk, resamples - begin)
-        counts = rng.multinomial(n, np.full(n, 1 / n), size=size)
-        values[begin : begin + size] = statistic(counts @ columns / n)
+        rows = rng.integers(0, n, size=(min(chunk, resamples - begin), n), dtype=kind)
+        for column in range(width):
+            drawn = np.take(columns[:, column], rows)
+            means[begin : begin + len(rows), column] = drawn.mean(axis=1)
+    values = statistic(means)
     lo, hi = np.quantile(values, [0.5 - level / 2, 0.5 + level / 2])
     point = float(statistic(columns.mean(axis=0, keepdims=True))[0])
     return Interval(point, float(lo), float(hi))
