@@ -64,6 +64,10 @@ class RedisSessions:
         )
         return cls(client)
 
+    def close(self) -> None:
+        """Close the connections to Redis; the next use opens them again."""
+        self._client.close()
+
     @property
     def note(self) -> str:
         """What a receipt should say about the store, '' when all is well."""

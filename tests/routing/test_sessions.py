@@ -160,13 +160,14 @@ def redis_server(tmp_path):
 def test_two_routers_agree_through_redis(redis_server, scores):
     port, _, _ = redis_server
     url = f"redis://127.0.0.1:{port}/0"
-    first, second = (
-        Router(make_catalog(), scores, sessions=RedisSessions.from_url(url)) for _ in range(2)
-    )
+    stores = [RedisSessions.from_url(url) for _ in range(2)]
+    first, second = (Router(make_catalog(), scores, sessions=store) for store in stores)
     scores.level = 0.9
     assert first.route(Query("a", 1, "c")).model == "strong"
     scores.level = 0.1
     assert second.route(Query("b", 2, "c")).model == "strong"
+    for store in stores:
+        store.close()
 
 
 def test_redis_gone_and_back(redis_server, scores):
@@ -186,3 +187,4 @@ def test_redis_gone_and_back(redis_server, scores):
     healed = router.route(Query("c", 3, "c"))
     assert healed.model == "mid"
     assert "session_store" not in healed.receipt()
+    plain.close()
