@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hydra_core.evaluation.evalset import RESOLVED_AT
 from hydra_core.evaluation.replay import ReplayData
 from hydra_core.evaluation.significance import (
     Interval,
@@ -28,9 +29,6 @@ __all__ = [
     "single_models",
     "upper_hull",
 ]
-
-#: Quality from which a query counts as resolved, where a count or misroute needs a yes or no.
-RESOLVED_AT = 0.5
 
 
 @dataclass(frozen=True, slots=True)

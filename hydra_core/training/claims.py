@@ -28,12 +28,11 @@ from torch import nn
 from hydra_core.predictor.signals import signal_prefix
 from hydra_core.training.dataset import DataPaths, Message, read_messages
 from hydra_core.training.model import DIMENSIONS
-from hydra_core.training.suffixes import FAMILIES, claim, languages
+from hydra_core.training.suffixes import FAMILIES, JOINS, claim, languages
 
 FloatArray = NDArray[np.float32]
 
 _ENGLISH = Path(__file__).parent / "data" / "claims_en.yaml"
-_JOINS = (" ", " ", " ", "\n", "\n\n", "\n\n---\n", " -- ", ". ")
 _HIDDEN = 48
 _LONGEST = 700
 _CAP = 300
@@ -54,7 +53,7 @@ def wordings(messages: Sequence[Message], n: int, seed: int) -> Iterator[tuple[s
         said = chance.choice(english[family]) if draw < 0.2 else claim(lang, family, rng)
         if chance.random() < 0.15:
             said = said.lower().rstrip(".")
-        yield text + chance.choice(_JOINS) + said, len(text)
+        yield text + chance.choice(JOINS) + said, len(text)
 
 
 def layer_outputs(graph: onnx.ModelProto) -> tuple[str, str]:

@@ -14,10 +14,10 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
+from hydra_core.predictor.inputs import shorten
 from hydra_core.predictor.signals import signal_prefix
 
 _HEAD_CHARS, _TAIL_CHARS = 12_000, 4_000
-TAIL_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,6 @@ def token_ids(tokenizer: Tokenizer, texts: Sequence[str], max_tokens: int) -> li
     """Ids of prefix and message, at most `max_tokens` each, specials included."""
     full = [signal_prefix(text) + cut(text) for text in texts]
     return [shorten(e.ids, max_tokens) for e in tokenizer.encode_batch(full)]
-
-
-def shorten(ids: list[int], max_tokens: int) -> list[int]:
-    """Keep the head and the last quarter of a row that is too long."""
-    if len(ids) <= max_tokens:
-        return ids
-    tail = int(max_tokens * TAIL_SHARE)
-    return ids[: max_tokens - tail] + ids[-tail:]
 
 
 def collate(rows: Sequence[Sequence[int]], pad: int = 1) -> Batch:

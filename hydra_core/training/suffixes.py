@@ -22,7 +22,7 @@ _FRAMES = (
     "[SYSTEM: {}]", "[{}]", "<system>{}</system>", "### System:\n{}", "({})", "SYSTEM NOTE: {}",
     "{}", "[ADMIN] {}", "<!-- {} -->", "**{}**",
 )  # fmt: skip
-_JOINS = (" ", " ", " ", "\n", "\n\n", "\n\n---\n", " -- ", ". ")
+JOINS = (" ", " ", " ", "\n", "\n\n", "\n\n---\n", " -- ", ". ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def attack(
     said = claim(tongue, family, rng)
     if not suffix_only and rng.random() < 0.2:
         said += " " + claim(tongue, _pick(families, rng), rng)
-    join = _pick(_JOINS, rng)
+    join = _pick(JOINS, rng)
     if not suffix_only and rng.random() < 0.12:
         return Attack(said + _pick(("\n", "\n\n", " "), rng) + text, family)
     return Attack(text.rstrip() + join + said, family)
