@@ -9,6 +9,7 @@ import logging
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, fields, is_dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
         if name == "fit":
             sub.add_argument("--start", type=Path, help="weights to start from")
             sub.add_argument("--teacher", type=Path, help="JSONL of id and soft scores")
+            sub.add_argument("--workers", type=int, default=1, help="processes, one core each")
         if name == "export":
             sub.add_argument("--run", type=Path, required=True)
             sub.add_argument("--variant", default="int8_full")
@@ -80,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
 def _paths(args: argparse.Namespace) -> Any:
     from hydra_core.training.dataset import DataPaths
 
-    return DataPaths.under(args.data, _DATA.glob("tasks_*.jsonl"))
+    return DataPaths.under(args.data, _DATA.glob("tasks_*.jsonl"), _DATA / "judged.jsonl.gz")
 
 
 def _recipe(args: argparse.Namespace) -> Any:
@@ -127,9 +129,20 @@ def with_field(config: Any, dotted: str, value: Any) -> Any:
 
 
 def _fit(args: argparse.Namespace) -> int:
+    from hydra_core.training.team import Team, together
+
+    if args.workers > 1:
+        together(args.workers, partial(_fit_in, args))
+    else:
+        _fit_in(args, Team())
+    return 0
+
+
+def _fit_in(args: argparse.Namespace, team: Any) -> None:
     from hydra_core.training.dataset import read_lines
     from hydra_core.training.recipe import prepare, run
 
+    logging.basicConfig(level=logging.INFO if team.rank == 0 else logging.WARNING)
     recipe = _recipe(args)
     teacher = None
     if args.teacher:
@@ -137,9 +150,9 @@ def _fit(args: argparse.Namespace) -> int:
         rows = read_lines(args.teacher)
         teacher = {str(r["id"]): tuple(float(str(r[d])) for d in dims) for r in rows}
     material = prepare(_paths(args), args.pack, recipe)
-    result = run(material, recipe, args.out, start=args.start, teacher=teacher)
-    sys.stdout.write(json.dumps(asdict(result), indent=1) + "\n")
-    return 0
+    result = run(material, recipe, args.out, start=args.start, teacher=teacher, team=team)
+    if team.rank == 0:
+        sys.stdout.write(json.dumps(asdict(result), indent=1) + "\n")
 
 
 def _export(args: argparse.Namespace) -> int:
@@ -162,7 +175,7 @@ def _export(args: argparse.Namespace) -> int:
             "share": material.model.blend,
         }
     job = Job(
-        args.out, material.splits.validation, material.splits.test,
+        args.out, args.run, material.splits,
         E5 if recipe.encoder.kind == "bert" else SCRATCH, args.name, args.version,
         facts, YAML(typ="safe").load(args.prose.read_text("utf-8")), args.catalog, args.variant,
     )  # fmt: skip

@@ -11,7 +11,7 @@ from math import sqrt
 import numpy as np
 
 from hydra_core.training.dataset import Message
-from hydra_core.training.fit import Example
+from hydra_core.training.fit import Example, Family
 from hydra_core.training.suffixes import attack
 
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s*|\n+")
@@ -23,7 +23,8 @@ class AugmentConfig:
     """How often each change is made, as a share of the drawn texts.
 
     A language with more than `balance` messages is drawn less often: by the
-    square root of its excess.
+    square root of its excess. Of a parallel task, `wordings` languages are
+    drawn at a time, `times` times an epoch.
     """
 
     typos: float = 0.12
@@ -31,8 +32,8 @@ class AugmentConfig:
     spacing: float = 0.08
     mixed: float = 0.15
     attacked: float = 0.30
-    anchored: float = 0.25
-    translated: float = 0.5
+    wordings: int = 6
+    times: int = 1
     balance: int = 1500
 
 
@@ -73,7 +74,7 @@ def mixed(first: str, second: str, rng: np.random.Generator) -> str:
 
 
 class Drawer:
-    """Draws one epoch of examples: noise, translations, attacks, anchors."""
+    """Draws one epoch of families: noise, translations, attacks."""
 
     def __init__(
         self,
@@ -88,39 +89,48 @@ class Drawer:
 
         `share` is the part of the messages without labels drawn in an epoch.
         """
-        self._messages, self._targets = messages, targets
-        self._config, self._seed, self._share = config, seed, share
-        counts = Counter(m.lang for m in messages if m.origin == "corpus")
-        self._keep = {lang: min(1.0, sqrt(config.balance / n)) for lang, n in counts.items()}
-        self._wordings: dict[str, list[Message]] = {}
+        self._targets, self._config, self._seed, self._share = targets, config, seed, share
+        self._single = [m for m in messages if not m.task]
+        self._tasks: dict[str, list[Message]] = {}
         for message in messages:
             if message.task:
-                self._wordings.setdefault(message.task, []).append(message)
+                self._tasks.setdefault(message.task, []).append(message)
+        counts = Counter(m.lang for m in self._single if m.labels is not None)
+        self._keep = {lang: min(1.0, sqrt(config.balance / n)) for lang, n in counts.items()}
 
-    def __call__(self, epoch: int) -> list[Example]:
-        """The examples of one epoch."""
+    def __call__(self, epoch: int) -> list[Family]:
+        """The families of one epoch."""
         rng = np.random.default_rng((self._seed, epoch))
-        return [self._example(m, rng) for m in self._messages if rng.random() < self._chance(m)]
+        chosen = [m for m in self._single if rng.random() < self._chance(m)]
+        drawn = [self._alone(m, rng) for m in chosen]
+        for wordings in self._tasks.values():
+            drawn += [self._together(wordings, rng) for _ in range(self._config.times)]
+        return drawn
 
     def _chance(self, message: Message) -> float:
-        if message.origin == "corpus":
-            return self._keep[message.lang]
-        return 1.0 if message.labels is not None else self._share
+        return self._keep[message.lang] if message.labels is not None else self._share
 
-    def _example(self, message: Message, rng: np.random.Generator) -> Example:
+    def _alone(self, message: Message, rng: np.random.Generator) -> Family:
+        text = noisy(message.text, rng, self._config)
+        family = [self._example(message, text)]
+        if rng.random() < self._config.attacked:
+            family.append(self._example(message, attack(text, message.lang, rng).text))
+        return family
+
+    def _together(self, wordings: Sequence[Message], rng: np.random.Generator) -> Family:
         config = self._config
-        target, weight = self._targets[message.id]
-        text = message.text
-        anchor: str | None = None
-        others = self._wordings.get(message.task or "", [])
-        if others and rng.random() < config.translated:
-            other = others[int(rng.integers(len(others)))]
-            anchor = other.text
+        family: Family = []
+        for i in rng.permutation(len(wordings))[: config.wordings]:
+            message = wordings[i]
+            text = message.text
             if rng.random() < config.mixed:
-                text = mixed(text, other.text, rng)
-        text = noisy(text, rng, config)
-        if rng.random() < config.attacked:
-            clean = text
-            text = attack(clean, message.lang, rng).text
-            anchor = clean if rng.random() < config.anchored else anchor
-        return Example(text, target, weight, anchor)
+                text = mixed(text, wordings[int(rng.integers(len(wordings)))].text, rng)
+            text = noisy(text, rng, config)
+            if rng.random() < config.attacked / 2:
+                text = attack(text, message.lang, rng).text
+            family.append(self._example(message, text))
+        return family
+
+    def _example(self, message: Message, text: str) -> Example:
+        target, weight = self._targets[message.id]
+        return Example(text, target, weight)

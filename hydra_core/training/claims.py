@@ -4,13 +4,10 @@ Texts with and without an appended claim go through the exported graph; a networ
 units learns from the token vectors of layers 4 and 6 which tokens belong to the claim. It is added
 to the graph as the output `claims` (see `hydra_core/predictor/claims.py`), so it costs no run of
 its own. Written families only; the probes of `predictor/probes.yaml` are never seen.
-
-    python -m hydra_core.training.claims MODEL.onnx TOKENIZER.json OUT.onnx --data ../shared/data
 """
 
 from __future__ import annotations
 
-import argparse
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -26,8 +23,7 @@ from tokenizers import Tokenizer
 from torch import nn
 
 from hydra_core.predictor.signals import signal_prefix
-from hydra_core.training.dataset import DataPaths, Message, read_messages
-from hydra_core.training.model import DIMENSIONS
+from hydra_core.training.dataset import Message
 from hydra_core.training.suffixes import FAMILIES, JOINS, claim, languages
 
 FloatArray = NDArray[np.float32]
@@ -36,6 +32,8 @@ _ENGLISH = Path(__file__).parent / "data" / "claims_en.yaml"
 _HIDDEN = 48
 _LONGEST = 700
 _CAP = 300
+_SHORT = 900
+_TEXTS = 8_000
 
 
 def wordings(messages: Sequence[Message], n: int, seed: int) -> Iterator[tuple[str, int]]:
@@ -140,24 +138,11 @@ def strip_traces(graph: onnx.ModelProto) -> None:
         node.doc_string = ""
 
 
-def main() -> None:
-    """Fit the head on a graph's own token vectors and write the graph with it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("model", "tokenizer", "out"):
-        parser.add_argument(name, type=Path)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--texts", type=int, default=7_000)
-    options = parser.parse_args()
-    messages = read_messages(DataPaths.under(options.data, ()), DIMENSIONS)
-    chosen = [m for m in messages if m.labels is not None and len(m.text) < 900]
-    graph = onnx.load(options.model)
-    tokenizer = Tokenizer.from_file(str(options.tokenizer))
-    tokenizer.no_truncation()
-    texts = list(wordings(chosen, options.texts, seed=1))
+def add_claims(path: Path, tokenizer: Tokenizer, messages: Sequence[Message]) -> None:
+    """Fit the head on an exported graph's own token vectors and write it into the graph."""
+    short = [m for m in messages if len(m.text) < _SHORT]
+    graph = onnx.load(path)
+    texts = list(wordings(short, _TEXTS, seed=1))
     add_head(graph, fit_head(*token_vectors(graph, tokenizer, texts)))
     strip_traces(graph)
-    onnx.save(graph, options.out)
-
-
-if __name__ == "__main__":
-    main()
+    onnx.save(graph, path)

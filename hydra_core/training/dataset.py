@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from hydra_core.errors import HydraError
 from hydra_core.training.duplicates import Components, near_duplicates
 
-Origin = Literal["corpus", "parallel", "extra", "unlabelled"]
+Origin = Literal["corpus", "parallel", "extra", "ours", "unlabelled"]
 Part = Literal["train", "validation", "test"]
 _SIGNATURE = re.compile(r"(?:\bdef|\bfunction|\bfunc|\bfn|\bfun|\bsub)\s+(\w{5,})\s*\(")
 
@@ -47,28 +47,33 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class DataPaths:
-    """Where the data lie. Files named in `extra` are parallel tasks of our own."""
+    """Where the data lie.
+
+    Files named in `extra` are parallel tasks of our own; `judged` has labels
+    of our own for messages of `unlabelled`.
+    """
 
     corpus: Path
     labels: Path
     parallel: Path
     unlabelled: Path | None = None
     extra: tuple[Path, ...] = ()
+    judged: Path | None = None
 
     @staticmethod
-    def under(root: Path, extra: Iterable[Path] = ()) -> DataPaths:
+    def under(root: Path, extra: Iterable[Path] = (), judged: Path | None = None) -> DataPaths:
         """The usual layout: `corpus/` and `parallel/` under one folder."""
         corpus = root / "corpus"
         return DataPaths(
             corpus / "queries.jsonl.gz", corpus / "labels.jsonl.gz",
             root / "parallel" / "train.jsonl", corpus / "unlabelled.jsonl.gz",
-            tuple(sorted(extra)),
+            tuple(sorted(extra)), judged,
         )  # fmt: skip
 
     def digests(self) -> dict[str, str]:
         """SHA-256 of every file by name, for the record of a run."""
         paths = [self.corpus, self.labels, self.parallel, *self.extra]
-        paths += [self.unlabelled] if self.unlabelled else []
+        paths += [path for path in (self.unlabelled, self.judged) if path is not None]
         return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in paths}
 
 
@@ -130,8 +135,18 @@ def read_messages(paths: DataPaths, dimensions: Sequence[str]) -> list[Message]:
         origin: Origin = "parallel" if path == paths.parallel else "extra"
         out += [_message(r, origin, labels=_labels(r, dimensions, path)) for r in read_lines(path)]
     if paths.unlabelled is not None:
-        out += [_message(r, "unlabelled") for r in read_lines(paths.unlabelled)]
+        out += _free(paths.unlabelled, paths.judged, dimensions)
     return out
+
+
+def _free(path: Path, judged: Path | None, dimensions: Sequence[str]) -> list[Message]:
+    """Messages without labels, or with ours where we judged them."""
+    rows = read_lines(judged) if judged is not None else []
+    ours = {str(r["id"]): _labels(r, dimensions, judged) for r in rows if judged is not None}
+    return [
+        _message(r, "ours" if str(r["id"]) in ours else "unlabelled", ours.get(str(r["id"])))
+        for r in read_lines(path)
+    ]
 
 
 def _labels(row: Mapping[str, object], dimensions: Sequence[str], path: Path) -> tuple[float, ...]:
@@ -180,24 +195,26 @@ def _keys(message: Message) -> list[str]:
 def split(messages: Sequence[Message], plan: SplitPlan = SplitPlan()) -> Splits:  # noqa: B008
     """Grouped splits, stratified by language, the same for the same seed.
 
-    An unlabelled message that touches a held-out one is dropped.
+    What is held out comes from the corpus and its parallel tasks alone; any
+    other message that touches a held-out one is dropped.
     """
-    labelled = [m for m in messages if m.labels is not None]
-    free = [m for m in messages if m.labels is None]
+    labelled = [m for m in messages if m.origin in ("corpus", "parallel")]
+    free = [m for m in messages if m.origin not in ("corpus", "parallel")]
     members: dict[int, list[int]] = defaultdict(list)
     for i, group in enumerate(group_of(labelled)):
         members[int(group)].append(i)
-    # A hash, not a shuffle: tasks added later must not move what is held out.
+    # A hash, not a shuffle: messages added later must not move what is held out.
     order = sorted(members, key=lambda group: _draw(labelled[group].id, plan.seed))
     room = _rooms(labelled, plan)
     parts: dict[Part, list[Message]] = {"train": [], "validation": [], "test": []}
     for group in order:
         texts = [labelled[i] for i in members[group]]
         parts[_place(texts, room)] += texts
-    held = parts["validation"] + parts["test"]
+    clear = _clear_of(free, parts["validation"] + parts["test"])
     return Splits(
-        tuple(parts["train"]), tuple(parts["validation"]), tuple(parts["test"]),
-        tuple(_clear_of(free, held)),
+        (*parts["train"], *(m for m in clear if m.labels is not None)),
+        tuple(parts["validation"]), tuple(parts["test"]),
+        tuple(m for m in clear if m.labels is None),
     )  # fmt: skip
 
 
@@ -228,7 +245,7 @@ def _rooms(messages: Sequence[Message], plan: SplitPlan) -> dict[tuple[str, str]
 
 def _place(group: Sequence[Message], room: dict[tuple[str, str], int]) -> Part:
     origins = {m.origin for m in group}
-    if len(group) > 16 or origins == {"unlabelled"} or "extra" in origins:
+    if len(group) > 16:
         return "train"
     need: dict[str, int] = defaultdict(int)
     if "parallel" in origins:

@@ -1,9 +1,4 @@
-"""Message -> token ids, the same at training and at run time.
-
-What the encoder sees is the signal prefix followed by the message. A message
-of more tokens than the cap keeps its head and its tail: the request itself
-often stands at the end, after a pasted log.
-"""
+"""Message -> token ids, by the console's own rules (`hydra_core/predictor/inputs.py`)."""
 
 from __future__ import annotations
 
@@ -14,10 +9,7 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from hydra_core.predictor.inputs import shorten
-from hydra_core.predictor.signals import signal_prefix
-
-_HEAD_CHARS, _TAIL_CHARS = 12_000, 4_000
+from hydra_core.predictor.inputs import model_text, shorten
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +20,9 @@ class Batch:
     attention_mask: Tensor
 
 
-def cut(text: str) -> str:
-    """Drop the middle of a very long text before it is tokenised."""
-    if len(text) <= _HEAD_CHARS + _TAIL_CHARS:
-        return text
-    return text[:_HEAD_CHARS] + " … " + text[-_TAIL_CHARS:]
-
-
 def token_ids(tokenizer: Tokenizer, texts: Sequence[str], max_tokens: int) -> list[list[int]]:
     """Ids of prefix and message, at most `max_tokens` each, specials included."""
-    full = [signal_prefix(text) + cut(text) for text in texts]
+    full = [model_text(text, 1, max_tokens) for text in texts]
     return [shorten(e.ids, max_tokens) for e in tokenizer.encode_batch(full)]
 
 

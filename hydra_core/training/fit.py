@@ -1,4 +1,4 @@
-"""The training loop: the paper's recipe, resumable, with early stopping."""
+"""The training loop: the paper's recipe, resumable, with early stopping, on one or more cores."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from tqdm import tqdm
 
 from hydra_core.training.encode import buckets, collate, token_ids
 from hydra_core.training.model import Predictor
+from hydra_core.training.team import Team
 
 log = logging.getLogger(__name__)
 FloatArray = NDArray[np.float32]
@@ -26,27 +27,31 @@ FloatArray = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One training text: (K,) targets in [0, 1] and its weight in the loss.
-
-    `anchor` is the same request in other words whose score must be equal: a
-    translation, or the text before an appended claim of difficulty.
-    """
+    """One training text: (K,) targets in [0, 1] and its weight in the loss."""
 
     text: str
     target: tuple[float, ...]
     weight: float = 1.0
-    anchor: str | None = None
 
 
-Draw = Callable[[int], list[Example]]
-"""Epoch number -> the examples of that epoch, freshly augmented."""
+Family = list[Example]
+"""Wordings of one request, whose scores must be equal: translations, or a text
+with and without an appended claim of difficulty. Mostly a single wording."""
+
+Draw = Callable[[int], list[Family]]
+"""Epoch number -> the families of that epoch, freshly augmented."""
 
 
 @dataclass(frozen=True, slots=True)
 class FitConfig:
-    """The recipe. Defaults are the paper's where the paper states them."""
+    """The recipe. Defaults are the paper's where the paper states them.
+
+    `steps` ends the run after that many updates, 0 leaves it to `epochs`.
+    `consistency` weighs the spread of scores inside a family.
+    """
 
     epochs: int = 5
+    steps: int = 0
     batch: int = 32
     learning_rate: float = 5e-5
     head_learning_rate: float = 1e-3
@@ -80,6 +85,13 @@ def weighted_bce(logits: Tensor, targets: Tensor, alpha: Tensor, weight: Tensor)
     return (rows * weight).sum() / weight.sum()
 
 
+def squared_spread(scores: Tensor, owner: Tensor, families: int) -> Tensor:
+    """(n, K) scores, (n,) family of each -> scalar: squared distances from the family's mean."""
+    counts = torch.zeros(families).index_add_(0, owner, torch.ones(len(owner)))
+    means = torch.zeros(families, scores.shape[1]).index_add_(0, owner, scores)
+    return (scores - (means / counts[:, None])[owner]).square().sum()
+
+
 def parameter_groups(model: Predictor, config: FitConfig) -> list[dict[str, object]]:
     """Encoder and heads at their own rates; norms and biases without decay."""
     if config.freeze_table:
@@ -98,101 +110,130 @@ class Fitter:
     """Trains one model in one folder; `run` picks up where it was stopped."""
 
     def __init__(
-        self, model: Predictor, tokenizer: Tokenizer, config: FitConfig, folder: Path
+        self,
+        model: Predictor,
+        tokenizer: Tokenizer,
+        config: FitConfig,
+        folder: Path,
+        team: Team | None = None,
     ) -> None:
         self.model, self.tokenizer, self.config = model, tokenizer, config
-        self.folder = folder
+        self.folder, self.team = folder, team or Team()
         folder.mkdir(parents=True, exist_ok=True)
         self.optimizer = torch.optim.AdamW(parameter_groups(model, config))
         self.step, self.epoch, self.best = 0, 0, (-1.0, -1)
         self.history: list[dict[str, float]] = []
 
     def run(self, draw: Draw, judge: Callable[[Predictor], dict[str, float]]) -> FitResult:
-        """Train until the epochs are done or `judge`'s "score" stops rising.
+        """Train until the epochs or steps are done or `judge`'s "score" stops rising.
 
         Args:
-            draw: gives the examples of an epoch.
+            draw: gives the families of an epoch.
             judge: validation metrics of the model; "score" chooses the epoch.
         """
         started = time.monotonic()
-        torch.manual_seed(self.config.seed)
+        torch.manual_seed(self.config.seed + self.team.rank)
         self._resume()
-        total = max(1, self.config.epochs * self._steps_per_epoch(draw))
-        while self.epoch < self.config.epochs:
-            self._train_epoch(draw(self.epoch), total)
+        total = self.config.steps
+        while self.epoch < self.config.epochs and not (total and self.step >= total):
+            steps = self._steps(self.team.share(lambda: draw(self.epoch)))
+            total = total or max(1, self.config.epochs * len(steps))
+            self._train_epoch(steps, total)
             self.epoch += 1
-            metrics = judge(self.model)
-            self.history.append({"epoch": self.epoch, "step": self.step, **metrics})
-            log.info("epoch %d: %s", self.epoch, json.dumps(metrics))
-            if metrics["score"] > self.best[0]:
-                self.best = (metrics["score"], self.epoch)
-                save_weights(self.model, self.folder / "best.pt")
-            self._save()
+            self._judged(self.team.share(lambda: judge(self.model)))
             if self.epoch - self.best[1] >= self.config.patience:
                 break
         self.model.load_state_dict(load_weights(self.folder / "best.pt"))
         seconds = time.monotonic() - started
         result = FitResult(*self.best, self.step, seconds, self.history)
-        record = {"config": asdict(self.config), "result": asdict(result)}
-        (self.folder / "run.json").write_text(json.dumps(record, indent=1) + "\n")
+        if self.team.rank == 0:
+            record = {"config": asdict(self.config), "result": asdict(result)}
+            (self.folder / "run.json").write_text(json.dumps(record, indent=1) + "\n")
         return result
 
-    def _steps_per_epoch(self, draw: Draw) -> int:
-        return len(self._batches(draw(0), np.random.default_rng(0)))
+    def _judged(self, metrics: dict[str, float]) -> None:
+        self.history.append({"epoch": self.epoch, "step": self.step, **metrics})
+        better = metrics["score"] > self.best[0]
+        if better:
+            self.best = (metrics["score"], self.epoch)
+        if self.team.rank == 0:
+            log.info("epoch %d: %s", self.epoch, json.dumps(metrics))
+            if better:
+                save_weights(self.model, self.folder / "best.pt")
+            self._save()
+        self.team.wait()
 
-    def _batches(self, examples: Sequence[Example], rng: np.random.Generator) -> list[list[int]]:
-        # Like lengths share a batch, drawn from pools so that batches stay mixed.
-        lengths = np.array([len(e.text.encode()) for e in examples])
-        pools = np.array_split(rng.permutation(len(examples)), max(1, len(examples) // 1024))
-        out = [
-            [int(pool[i]) for i in block]
-            for pool in pools
-            for block in buckets(lengths[pool].tolist(), self.config.batch, tokens=1 << 60)
-        ]
-        rng.shuffle(out)
+    def _steps(self, families: Sequence[Family]) -> list[list[Family]]:
+        """Families in random order, at least `batch` wordings an update."""
+        rng = np.random.default_rng((self.config.seed, self.epoch))
+        out: list[list[Family]] = [[]]
+        rows = 0
+        for i in rng.permutation(len(families)):
+            if rows >= self.config.batch:
+                out.append([])
+                rows = 0
+            out[-1].append(families[i])
+            rows += len(families[i])
         return out
 
-    def _train_epoch(self, examples: Sequence[Example], total: int) -> None:
-        rng = np.random.default_rng((self.config.seed, self.epoch))
-        batches = self._batches(examples, rng)
-        done = self.step - self.epoch * len(batches) if self.step else 0
+    def _train_epoch(self, steps: Sequence[list[Family]], total: int) -> None:
+        done = max((int(h["step"]) for h in self.history), default=0)
         self.model.train()
-        bar = tqdm(batches[max(0, done) :], desc=f"epoch {self.epoch + 1}", mininterval=10)
-        for block in bar:
+        quiet = self.team.rank > 0
+        bar = tqdm(
+            steps[max(0, self.step - done) :], desc=f"epoch {self.epoch + 1}", mininterval=10,
+            disable=quiet,
+        )  # fmt: skip
+        for families in bar:
             for group in self.optimizer.param_groups:
                 group.setdefault("peak", group["lr"])
                 group["lr"] = group["peak"] * rate_at(self.step, total, self.config.warmup)
-            loss = self._update([examples[i] for i in block])
+            loss = self._update(families)
             self.step += 1
             bar.set_postfix(loss=f"{loss:.4f}")
-            if self.step % self.config.save_every == 0:
+            if self.step % self.config.save_every == 0 and not quiet:
                 self._save()
+            if self.step >= total:
+                break
 
-    def _update(self, rows: Sequence[Example]) -> float:
-        loss = self._loss(rows)
+    def _update(self, families: Sequence[Family]) -> float:
+        weight = sum(row.weight for family in families for row in family)
+        loss = self._loss(self.team.part(families), weight)
         self.optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        if loss is not None:
+            loss.backward()  # type: ignore[no-untyped-call]
+        self.team.add_gradients(self.model)
         nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
-        return float(loss.detach())
+        return 0.0 if loss is None else float(loss.detach())
 
-    def _loss(self, rows: Sequence[Example]) -> Tensor:
+    def _loss(self, families: Sequence[Family], weight: float) -> Tensor | None:
+        """This worker's part of the loss; the parts of all workers add up to it."""
+        rows = [row for family in families for row in family]
+        if not rows:
+            return None
         targets = torch.tensor([r.target for r in rows], dtype=torch.float32)
-        weight = torch.tensor([r.weight for r in rows], dtype=torch.float32)
+        each = torch.tensor([r.weight for r in rows], dtype=torch.float32)
         alpha = torch.tensor(self.config.dimension_weights)
         logits = self._logits([r.text for r in rows])
-        loss = weighted_bce(logits, targets, alpha, weight)
-        paired = [i for i, r in enumerate(rows) if r.anchor is not None]
-        if paired and self.config.consistency:
-            other = self._logits([rows[i].anchor or "" for i in paired])
-            gap = torch.sigmoid(logits[paired]) - torch.sigmoid(other)
-            loss = loss + self.config.consistency * gap.square().sum(1).mean()
+        loss = weighted_bce(logits, targets, alpha, each) * each.sum() / weight
+        if self.config.consistency:
+            owner = torch.tensor([i for i, family in enumerate(families) for _ in family])
+            gap = squared_spread(torch.sigmoid(logits), owner, len(families))
+            loss = loss + self.config.consistency * gap / weight
         return loss
 
     def _logits(self, texts: Sequence[str]) -> Tensor:
-        batch = collate(token_ids(self.tokenizer, texts, self.config.max_tokens))
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.config.precision == "bf16"):
-            return self.model.logits(batch.input_ids, batch.attention_mask).float()
+        """(n, K) logits; texts of like length go through the encoder together."""
+        ids = token_ids(self.tokenizer, texts, self.config.max_tokens)
+        out: list[Tensor] = []
+        order: list[int] = []
+        for block in buckets([len(row) for row in ids], len(ids), tokens=2048):
+            batch = collate([ids[i] for i in block])
+            with torch.autocast("cpu", torch.bfloat16, enabled=self.config.precision == "bf16"):
+                out.append(self.model.logits(batch.input_ids, batch.attention_mask).float())
+            order += block
+        return torch.cat(out)[torch.argsort(torch.tensor(order))]
 
     def _save(self) -> None:
         state = {

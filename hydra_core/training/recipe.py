@@ -18,6 +18,7 @@ from hydra_core.training.fit import FitConfig, FitResult, Fitter, load_weights, 
 from hydra_core.training.model import EncoderConfig, Predictor, from_pack, init_table
 from hydra_core.training.pretrained import read_pack
 from hydra_core.training.release import quality_of
+from hydra_core.training.team import Team
 from hydra_core.training.vocabulary import trim
 
 log = logging.getLogger(__name__)
@@ -30,7 +31,8 @@ class Weights:
     corpus: float = 1.0
     parallel: float = 2.0
     extra: float = 1.5
-    unlabelled: float = 0.5
+    ours: float = 0.7
+    unlabelled: float = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class Recipe:
     augment: AugmentConfig = field(default_factory=AugmentConfig)
     plan: SplitPlan = field(default_factory=SplitPlan)
     weights: Weights = field(default_factory=Weights)
-    layers: tuple[int, ...] = (0, 2, 4, 7, 9, 11)
+    layers: tuple[int, ...] = (0, 1, 2, 3, 4, 5)
     vocab: int = 44_000
     soft: float = 0.3
     unlabelled_share: float = 0.0
@@ -92,7 +94,7 @@ def targets_of(
         if message.labels is None and taught is None:
             continue
         target = message.labels or taught or ()
-        if message.labels is not None and taught is not None and message.origin == "corpus":
+        if message.labels is not None and taught is not None and message.task is None:
             pairs = zip(message.labels, taught, strict=True)
             target = tuple((1 - recipe.soft) * a + recipe.soft * b for a, b in pairs)
         out[message.id] = (target, weight[message.origin])
@@ -138,6 +140,7 @@ def run(
     *,
     start: Path | None = None,
     teacher: dict[str, tuple[float, ...]] | None = None,
+    team: Team | None = None,
 ) -> FitResult:
     """Train in `folder`, resuming there, and write the record of the run.
 
@@ -147,6 +150,7 @@ def run(
         folder: checkpoints, `recipe.json`, `run.json`, `tokenizer.json`.
         start: weights to start from instead of the pretrained ones.
         teacher: soft scores by message id.
+        team: the processes that train together; alone if None.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if start is not None:
@@ -162,4 +166,4 @@ def run(
         drawn, targets, recipe.augment, seed=recipe.fit.seed, share=recipe.unlabelled_share
     )
     judge = judge_on(material.splits.validation, material.tokenizer, recipe.fit.precision)
-    return Fitter(material.model, material.tokenizer, recipe.fit, folder).run(draw, judge)
+    return Fitter(material.model, material.tokenizer, recipe.fit, folder, team).run(draw, judge)

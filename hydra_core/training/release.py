@@ -16,7 +16,8 @@ from hydra_core.predictor.languages import group_of
 from hydra_core.predictor.onnx_predictor import Predictor as Runtime
 from hydra_core.training.calibrate import apply_all, bands_of, bias_by_group, fit_all
 from hydra_core.training.card import Findings, card
-from hydra_core.training.dataset import Message
+from hydra_core.training.claims import add_claims
+from hydra_core.training.dataset import Message, Splits
 from hydra_core.training.encode import token_ids
 from hydra_core.training.export import Parity, export_onnx, parity, run_graph, session
 from hydra_core.training.fit import predict
@@ -94,13 +95,14 @@ class Release:
 class Job:
     """What a release is made of besides the weights.
 
+    The float32 graph stays in the folder `run`, for `benchmarks/predictor_table.py`.
     `facts` come from the run; `prose` are the paragraphs of the model card by
     heading; `catalog` is the pool on which routes are compared.
     """
 
     folder: Path
-    validation: Sequence[Message]
-    test: Sequence[Message]
+    run: Path
+    splits: Splits
     origin: Origin
     name: str
     version: str
@@ -118,15 +120,16 @@ def release(model: Predictor, tokenizer: Tokenizer, job: Job) -> Release:
     own predictor, on messages that neither training nor recalibration saw.
     """
     job.folder.mkdir(parents=True, exist_ok=True)
-    source = export_onnx(model, job.folder / "model.fp32.onnx")
+    source = export_onnx(model, job.run / "model.fp32.onnx")
     graph = variant_of(source, job.variant, job.folder / "model.int8.onnx")
-    source.unlink()
+    add_claims(graph, tokenizer, job.splits.train)
     tokenizer.save(str(job.folder / "tokenizer.json"))
     cap = model.config.max_tokens
-    texts = [m.text for m in job.validation]
+    held = job.splits.validation
+    texts = [m.text for m in held]
     raw = run_graph(session(graph), token_ids(tokenizer, texts, cap))
     drift = parity(predict(model, tokenizer, texts, max_tokens=cap), raw)
-    curves = fit_all(raw, labels_of(job.validation), validation_weights(job.validation))
+    curves = fit_all(raw, labels_of(held), validation_weights(held))
     bands = bands_of(apply_all(curves, raw))
 
     def write(quality: Mapping[str, object], files: Sequence[str]) -> Bundle:
@@ -151,14 +154,15 @@ def measure(bundle: Bundle, job: Job) -> Findings:
     def score(texts: Sequence[str]) -> FloatArray:
         return np.asarray(predictor.predict_batches(texts).requirements, np.float32)
 
-    messages = [m for m in job.test if m.origin == "corpus"]
-    tasks = [m for m in job.test if m.task]
+    test = job.splits.test
+    messages = [m for m in test if m.origin == "corpus"]
+    tasks = [m for m in test if m.task]
     models = pool_on(job.catalog, [(b.lo, b.hi) for b in bundle.bands])
     task_scores = score([m.text for m in tasks])
     return Findings(
         bundle.dimensions, messages, score([m.text for m in messages]), tasks, task_scores,
         parallel_report(tasks, task_scores, models),
-        attack_report(score, job.test, models, repeats=1),
+        attack_report(score, test, models, repeats=1),
     )  # fmt: skip
 
 

@@ -9,7 +9,15 @@ import pytest
 
 pytest.importorskip("torch", reason="training needs requirements-train.txt")
 
-from hydra_core.training.dataset import DatasetError, Message, SplitPlan, read_lines, split
+from hydra_core.training.dataset import (
+    DataPaths,
+    DatasetError,
+    Message,
+    SplitPlan,
+    read_lines,
+    read_messages,
+    split,
+)
 from hydra_core.training.duplicates import near_duplicates
 
 PLAN = SplitPlan(test_per_language=8, validation_per_language=4, test_tasks=1, validation_tasks=1)
@@ -65,3 +73,35 @@ def test_tasks_added_later_do_not_move_what_is_held_out(messages: Sequence[Messa
     before, after = split(messages, PLAN), split([*messages, *extra], PLAN)
     assert before.test == after.test
     assert before.validation == after.validation
+
+
+def test_messages_judged_by_ourselves_are_trained_on_and_never_held_out(
+    messages: Sequence[Message],
+) -> None:
+    ours = [
+        replace(messages[0], id=f"u{i}", origin="ours", text=f"judged by us {i} " * 9)
+        for i in range(20)
+    ]
+    copy = replace(split(messages, PLAN).test[0], id="copy", task=None, origin="ours")
+    before, after = split(messages, PLAN), split([*messages, *ours, copy], PLAN)
+    assert (before.test, before.validation) == (after.test, after.validation)
+    assert {m.id for m in ours} <= {m.id for m in after.train}
+    assert "copy" not in {m.id for m in after.train}
+
+
+def test_our_labels_join_the_messages_without_any(tmp_path: Path) -> None:
+    def write(name: str, *lines: str) -> Path:
+        (tmp_path / name).write_text("\n".join(lines))
+        return tmp_path / name
+
+    both = '"lang": "en", "source": "s"}'
+    label = '"reasoning": 0.4, "debugging": 0.0}'
+    paths = DataPaths(
+        write("q", '{"id": "q1", "text": "a", ' + both), write("l", '{"id": "q1", ' + label),
+        write("p"), write("u", *(f'{{"id": "u{i}", "text": "b{i}", {both}' for i in (1, 2))),
+        judged=write("j", '{"id": "u2", ' + label),
+    )  # fmt: skip
+    found = {m.id: (m.origin, m.labels) for m in read_messages(paths, ("reasoning", "debugging"))}
+    assert found == {
+        "q1": ("corpus", (0.4, 0.0)), "u1": ("unlabelled", None), "u2": ("ours", (0.4, 0.0)),
+    }  # fmt: skip

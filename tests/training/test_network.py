@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,20 @@ torch = pytest.importorskip("torch", reason="training needs requirements-train.t
 
 from hydra_core.training.dataset import Message
 from hydra_core.training.encode import buckets, shorten
-from hydra_core.training.fit import Example, FitConfig, Fitter, predict, rate_at, weighted_bce
+from hydra_core.training.fit import (
+    Example,
+    Family,
+    FitConfig,
+    Fitter,
+    load_weights,
+    predict,
+    rate_at,
+    squared_spread,
+    weighted_bce,
+)
 from hydra_core.training.model import EncoderConfig, Predictor
 from hydra_core.training.pretrained import PretrainedError, dequantise_q4, read_pack
+from hydra_core.training.team import Team, together
 from hydra_core.training.vocabulary import TrimmedVocab
 
 CONFIG = FitConfig(
@@ -23,8 +35,8 @@ CONFIG = FitConfig(
 )  # fmt: skip
 
 
-def examples(messages: Sequence[Message]) -> list[Example]:
-    return [Example(m.text, m.labels or ()) for m in messages]
+def examples(messages: Sequence[Message]) -> list[Family]:
+    return [[Example(m.text, m.labels or ())] for m in messages]
 
 
 def judge(_: Predictor) -> dict[str, float]:
@@ -35,10 +47,16 @@ def test_training_lowers_the_loss(
     tiny: Predictor, trimmed: TrimmedVocab, messages: Sequence[Message], tmp_path: Path
 ) -> None:
     truth = np.array([m.labels for m in messages])
-    before = predict(tiny, trimmed.tokenizer, [m.text for m in messages], max_tokens=32)
-    Fitter(tiny, trimmed.tokenizer, CONFIG, tmp_path).run(lambda _: examples(messages), judge)
-    after = predict(tiny, trimmed.tokenizer, [m.text for m in messages], max_tokens=32)
-    assert np.square(after - truth).mean() < 0.8 * np.square(before - truth).mean()
+
+    def error(model: Predictor) -> float:
+        scores = predict(model, trimmed.tokenizer, [m.text for m in messages], max_tokens=32)
+        return float(np.square(scores - truth).mean())
+
+    before = error(tiny)
+    Fitter(tiny, trimmed.tokenizer, CONFIG, tmp_path).run(
+        lambda _: examples(messages), lambda model: {"score": 1 - error(model)}
+    )
+    assert error(tiny) < 0.8 * before
 
 
 def test_a_stopped_run_goes_on_where_it_was(
@@ -118,3 +136,45 @@ def test_a_foreign_pack_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"nope")
     with pytest.raises(PretrainedError, match="expected"):
         read_pack(path)
+
+
+def test_the_spread_of_a_family_is_about_its_own_mean() -> None:
+    scores = torch.tensor([[0.1], [0.3], [0.9], [0.5]])
+    owner = torch.tensor([0, 0, 1, 2])
+    assert squared_spread(scores, owner, 3).item() == pytest.approx(0.02)
+
+
+def test_the_parts_of_a_team_are_even_and_together_the_whole() -> None:
+    families = [[Example("x" * n, ())] * (1 + n % 3) for n in range(1, 40)]
+    parts = []
+    for rank in (0, 1):
+        team = Team()
+        team.rank, team.size = rank, 2
+        parts.append(team.part(families))
+    sizes = [sum(len(row.text) for family in part for row in family) for part in parts]
+    assert sorted(map(len, parts[0] + parts[1])) == sorted(map(len, families))
+    assert abs(sizes[0] - sizes[1]) < 0.05 * sum(sizes)
+
+
+def two_steps(team: Team, folder: Path, texts: Sequence[str], trimmed: TrimmedVocab) -> None:
+    torch.manual_seed(0)
+    model = Predictor(
+        EncoderConfig(
+            vocab=len(trimmed.rows), width=32, layers=2, heads=2, intermediate=48,
+            max_tokens=32, dropout=0.0,
+        )
+    )  # fmt: skip
+    families = [[Example(text, (0.2 * (i % 5),) * 4)] for i, text in enumerate(texts)]
+    config = replace(CONFIG, steps=2, consistency=1.0)
+    Fitter(model, trimmed.tokenizer, config, folder, team).run(lambda _: families, judge)
+
+
+def test_two_processes_learn_what_one_learns(
+    trimmed: TrimmedVocab, messages: Sequence[Message], tmp_path: Path
+) -> None:
+    texts = [m.text for m in messages[:64]]
+    two_steps(Team(), tmp_path / "one", texts, trimmed)
+    job = partial(two_steps, folder=tmp_path / "two", texts=texts, trimmed=trimmed)
+    together(2, job)
+    one, two = (load_weights(tmp_path / name / "best.pt") for name in ("one", "two"))
+    assert all(torch.allclose(one[key], two[key], atol=1e-4) for key in one)

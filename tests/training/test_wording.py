@@ -46,5 +46,18 @@ def test_an_epoch_is_reproducible_and_epochs_differ(messages: Sequence[Message])
 
 def test_a_large_language_is_drawn_less_often(messages: Sequence[Message]) -> None:
     targets = {m.id: (m.labels or (), 1.0) for m in messages}
-    few = Drawer(messages, targets, AugmentConfig(balance=10))(0)
-    assert len(few) < len(messages)
+    few = Drawer(messages, targets, AugmentConfig(balance=10, attacked=0))(0)
+    assert sum(len(family) for family in few) < len(messages)
+
+
+def test_wordings_of_a_task_come_together_and_an_attack_beside_its_clean_text(
+    messages: Sequence[Message],
+) -> None:
+    targets = {m.id: (m.labels or (), 1.0) for m in messages}
+    families = Drawer(messages, targets, AugmentConfig(attacked=1.0, wordings=3, balance=10**6))(0)
+    single = sum(m.task is None for m in messages)
+    assert sorted(len(family) for family in families) == [2] * single + [3] * 6
+    for family in families:
+        assert len({example.target for example in family}) == 1
+        if len(family) == 2:
+            assert family[0].text.rstrip() in family[1].text
