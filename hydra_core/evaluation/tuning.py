@@ -3,15 +3,16 @@
 For every weighting the exact frontier gives the best tau at once, so only the weights are searched.
 The queries are cut in two (clusters whole, languages in proportion); what each half's setting
 promised, and what it kept on the other half, are both shown. The setting to use is searched on all
-queries; the cross-fitted figures are what to expect of it.
+queries; the cross-fitted figures are what to expect of it. Profile cells move only where a space
+names them, and go back to the catalog's value where moving them earned nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -24,36 +25,18 @@ from hydra_core.evaluation.metrics import PolicyMetrics, evaluate_choice
 from hydra_core.evaluation.operating_point import data_frontier, oracle_quality
 from hydra_core.evaluation.replay import ReplayData, replay
 from hydra_core.evaluation.tuning_search import TrialStore, search
+from hydra_core.evaluation.tuning_space import (
+    Cell,
+    Setting,
+    Space,
+    checked,
+    tidied,
+    with_cells,
+)
 from hydra_core.evaluation.verdict import Verdict, verdict
-from hydra_core.types import Band, FloatArray, IntArray
+from hydra_core.types import FloatArray, IntArray
 
 __all__ = ["Half", "Setting", "Space", "Tuning", "tune"]
-
-_FACTOR = 4.0
-
-
-@dataclass(frozen=True, slots=True)
-class Space:
-    """What may vary.
-
-    Attributes:
-        bands: One per dimension, for the compensated weights.
-        factor: Each stored weight lies between 1/factor and factor before they are scaled.
-        cells: (model, dimension number) -> (low, high) of profile cells that may move.
-    """
-
-    bands: Sequence[Band]
-    factor: float = _FACTOR
-    cells: Mapping[tuple[str, int], tuple[float, float]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """A policy to try: stored weights (sum K), tau, and the profile cells that moved."""
-
-    weights: tuple[float, ...]
-    tau: float
-    cells: Mapping[tuple[str, int], float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +89,8 @@ class Tuning:
         """What was chosen on what, and what it kept of its promise."""
         qr, cost = self.metrics.qr, self.metrics.mean_cost_usd
         gain = self.over_tau_only
+        moved = len(self.setting.cells)
+        cells = f" Profile cells moved: {moved}." if moved else ""
         return (
             f"Aim: {self.aim}. Chosen on one half and measured on the other: QR "
             f"{100 * qr.value:.1f} % [{100 * qr.lo:.1f}, {100 * qr.hi:.1f}] at ${cost.value:.4g} "
@@ -114,7 +99,7 @@ class Tuning:
             f"{100 * self.optimism_qr:+.1f} QR points). Against tuning tau alone: "
             f"{100 * gain.quality.value:+.1f} pp quality "
             f"[{100 * gain.quality.lo:+.1f}, {100 * gain.quality.hi:+.1f}], "
-            f"{100 * gain.savings.value:+.1f} % cost saved."
+            f"{100 * gain.savings.value:+.1f} % cost saved.{cells}"
         )
 
 
@@ -142,6 +127,7 @@ def tune(
         storage: SQLite file that keeps finished trials; a stopped search goes on from there.
 
     Raises:
+        ValueError: Fewer than 3 trials, or a space that is not the pool's.
         InfeasibleError: No weighting the search tried meets the aim on all queries.
         CancelledError: `cancel` was set.
         StoreError: The storage cannot be used.
@@ -206,19 +192,14 @@ class _Job:
         cancel: threading.Event | None,
         storage: Path | None,
     ) -> None:
-        if trials < 3 or len(space.bands) != data.requirements.shape[1]:
-            raise ValueError(
-                f"need at least 3 trials and one band per dimension, got {trials} and "
-                f"{len(space.bands)} for {data.requirements.shape[1]}"
-            )
-        self.space, self.aim, self.seed = space, aim, seed
+        if trials < 3:
+            raise ValueError(f"need at least 3 trials, got {trials}")
+        self.space, self.aim, self.seed = checked(space, data.pool), aim, seed
         self.trials, self.done = trials, 0
         self._progress, self._cancel = progress, cancel
         self._store = None if storage is None else TrialStore(storage)
         self._key = _fingerprint(data, space, aim) if storage is not None else ""
-        self._columns = [
-            (f"c{i}", data.pool.ids.index(model), k) for i, (model, k) in enumerate(space.cells)
-        ]
+        self._cells: dict[str, Cell] = {f"c{i}": cell for i, cell in enumerate(space.cells)}
 
     def run(self, data: ReplayData, number: int, *, strict: bool = False) -> tuple[Setting, Aimed]:
         """Search on some queries; `strict` raises where the aim cannot be met."""
@@ -226,10 +207,7 @@ class _Job:
         k = len(self.space.bands)
         reach = float(np.log(self.space.factor))
         box = {f"w{i}": (-reach, reach) for i in range(k)}
-        box |= {
-            n: span
-            for (n, _, _), span in zip(self._columns, self.space.cells.values(), strict=True)
-        }
+        box |= {name: self.space.cells[cell] for name, cell in self._cells.items()}
 
         def objective(parameters: Mapping[str, float]) -> float:
             changed, weights = self._apply(data, parameters)
@@ -237,8 +215,7 @@ class _Job:
 
         share = self.trials // 3 + (self.trials % 3 if number == 2 else 0)
         start = {f"w{i}": 0.0 for i in range(k)} | {
-            n: float(np.clip(data.pool.capabilities[row, column], *box[n]))
-            for n, row, column in self._columns
+            name: float(np.clip(_at(data, cell), *box[name])) for name, cell in self._cells.items()
         }
         best = search(
             objective,
@@ -251,34 +228,30 @@ class _Job:
             store=self._store,
             key=f"{self._key}/{number}",
         )
-        changed, weights = self._apply(data, best.parameters)
+        settled = tidied(best.parameters, box, start, list(self._cells), objective)
+        changed, weights = self._apply(data, settled)
         aimed = aim_at(
             data_frontier(changed, weights), self.aim, best_possible, changed, strict=strict
         )
         cells = {
-            (data.pool.ids[row], column): best.parameters[n] for n, row, column in self._columns
+            cell: settled[name]
+            for name, cell in self._cells.items()
+            if settled[name] != _at(data, cell)
         }
-        stored = self._stored(best.parameters)
+        stored = self._stored(settled)
         return Setting(tuple(stored.tolist()), aimed.tau, cells), aimed
 
     def route(self, data: ReplayData, setting: Setting) -> IntArray:
         """(n,) choice of a setting on some queries."""
-        capabilities = data.pool.capabilities.copy()
-        for (model, k), value in setting.cells.items():
-            capabilities[data.pool.ids.index(model), k] = value
-        changed = replace(data, pool=replace(data.pool, capabilities=capabilities))
-        return replay(changed, setting.tau, compensated_weights(setting.weights, self.space.bands))
+        weights = compensated_weights(setting.weights, self.space.bands)
+        return replay(with_cells(data, setting.cells), setting.tau, weights)
 
     def _apply(
         self, data: ReplayData, parameters: Mapping[str, float]
     ) -> tuple[ReplayData, FloatArray]:
         weights = compensated_weights(self._stored(parameters), self.space.bands)
-        if not self._columns:
-            return data, weights
-        capabilities = data.pool.capabilities.copy()
-        for name, row, column in self._columns:
-            capabilities[row, column] = parameters[name]
-        return replace(data, pool=replace(data.pool, capabilities=capabilities)), weights
+        cells = {cell: parameters[name] for name, cell in self._cells.items()}
+        return with_cells(data, cells), weights
 
     def _stored(self, parameters: Mapping[str, float]) -> FloatArray:
         """Stored weights; only their ratios matter (tau takes the scale), so they sum to K."""
@@ -290,6 +263,10 @@ class _Job:
         self.done += 1
         if self._progress is not None:
             self._progress(self.done, self.trials)
+
+
+def _at(data: ReplayData, cell: Cell) -> float:
+    return float(data.pool.capabilities[data.pool.ids.index(cell[0]), cell[1]])
 
 
 def _fingerprint(data: ReplayData, space: Space, aim: Aim) -> str:

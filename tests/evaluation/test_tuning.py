@@ -95,14 +95,6 @@ def test_a_file_that_is_no_trial_store_says_so(tmp_path):
         tune(make_data(n=50), SPACE, QR90, trials=3, storage=path)
 
 
-def test_profile_cells_move_within_their_bounds():
-    data = make_data(n=300, seed=6)
-    cells = {("m1", 0): (0.3, 0.6), ("m1", 1): (0.3, 0.6)}
-    found = tune(data, Space(SPACE.bands, cells=cells), QR90, trials=45, seed=0)
-    assert set(found.setting.cells) == set(cells)
-    assert all(0.3 <= value <= 0.6 for value in found.setting.cells.values())
-
-
 def test_an_aim_out_of_reach_is_an_error_that_says_what_can_be_reached():
     data = make_data(n=100)
     data.quality[:, 1:] = 0
