@@ -27,6 +27,7 @@ from hydra_core.ui.comparison_views import (
     selected,
     whole_table,
 )
+from hydra_core.ui.downloads import csv_file
 from hydra_core.ui.views import usd
 from hydra_core.ui.widgets import literal
 
@@ -68,14 +69,15 @@ def queries(both: Paired, sides: Sides) -> None:
         at = selected(both, which, filters, languages, noted)
         st.download_button(
             "CSV",
-            lambda: whole_table(both, evalset, at).to_csv(index=False).encode("utf-8-sig"),
+            lambda: csv_file(whole_table(both, evalset, at)),
             f"{which.value.lower().replace(' ', '_')}.csv",
             "text/csv",
             icon=":material/download:",
             key="compare.csv",
             on_click="ignore",
             disabled=not at.size,
-            help="All rows of this list with whole texts.",
+            help="All rows of this list with whole texts. A text that a spreadsheet would run as a "
+            "formula begins with an apostrophe.",
         )
     st.caption(f"{_TELLS[which]} {at.size:,} found.")
     if not at.size:

@@ -17,6 +17,7 @@ from hydra_core.store.roles import Action
 from hydra_core.types import Catalog
 from hydra_core.ui import cache, drafting, release_facts, ship_publish, who, widgets
 from hydra_core.ui.cache import CatalogEntry
+from hydra_core.ui.downloads import csv_file
 from hydra_core.ui.drafting import Working
 from hydra_core.ui.widgets import literal
 
@@ -100,7 +101,7 @@ def _tables(catalog: Catalog, name: str) -> None:
     frame = release_facts.pool_export(catalog)
     with st.container(horizontal=True):
         st.download_button(
-            "Models as CSV", frame.to_csv(index=False), f"{name}.models.csv", "text/csv",
+            "Models as CSV", csv_file(frame), f"{name}.models.csv", "text/csv",
             icon=":material/download:", on_click="ignore",
         )  # fmt: skip
         st.download_button(
@@ -108,7 +109,10 @@ def _tables(catalog: Catalog, name: str) -> None:
             "application/json", icon=":material/download:", on_click="ignore",
         )  # fmt: skip
     st.dataframe(frame, hide_index=True, height="content" if len(frame) <= 12 else 460)
-    st.caption("Any table of the console can be downloaded as CSV by the arrow above it.")
+    st.caption(
+        "The CSV puts an apostrophe before a text that a spreadsheet would run as a formula. The "
+        "JSON, and the arrow above any table of the console, give every cell just as it is."
+    )
 
 
 def adopt(entry: CatalogEntry, working: Working) -> None:
