@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hydra_core.routing.matcher import choose, preference
-from hydra_core.types import FloatArray, IntArray
+from hydra_core.routing.matcher import preference
+from hydra_core.types import BoolArray, FloatArray, IntArray
 
 __all__ = ["Frontier", "FrontierPoint", "frontier", "shares"]
 
@@ -127,10 +127,31 @@ def frontier(
 
 
 def shares(shortfalls: FloatArray, cost: FloatArray, taus: FloatArray) -> FloatArray:
-    """Traffic share of every model at each of a few taus: (t, m), rows sum to 1."""
-    m = shortfalls.shape[1]
-    counts = [np.bincount(choose(shortfalls, cost, float(tau)), minlength=m) for tau in taus]
-    result: FloatArray = np.asarray(counts, dtype=np.float64) / max(shortfalls.shape[0], 1)
+    """Traffic share of every model at each of a few taus, all in one pass.
+
+    Args:
+        shortfalls: (n, m) with m >= 1.
+        cost: (m,) what orders the models.
+        taus: (t,) in any order.
+
+    Returns:
+        (t, m); rows sum to 1, or to 0 where there is no query.
+
+    Raises:
+        ValueError: A shortfall, cost or tau is NaN, or there is no model.
+    """
+    shortfalls, taus = np.asarray(shortfalls, np.float64), np.asarray(taus, np.float64)
+    if shortfalls.ndim != 2 or shortfalls.shape[1] == 0:
+        raise ValueError(f"shortfalls must be (n, m) with m >= 1, got {shortfalls.shape}")
+    if np.isnan(shortfalls).any() or np.isnan(taus).any():
+        raise ValueError("shortfalls and taus must not be NaN")
+    n, m = shortfalls.shape
+    order = np.argsort(taus)
+    change = np.zeros((taus.size + 1, m), dtype=np.int64)  # last row: beyond every tau asked for
+    for begin in range(0, n, _ROWS_PER_CHUNK):
+        change += _arrivals(shortfalls[begin : begin + _ROWS_PER_CHUNK], cost, taus[order])
+    result = np.empty((taus.size, m))
+    result[order] = np.cumsum(change[:-1], axis=0) / max(n, 1)
     return result
 
 
@@ -180,13 +201,30 @@ def _strictly_cheaper(resolved: np.ndarray, ranked_cost: FloatArray) -> FloatArr
     return result
 
 
-def _breakpoints(
-    ranked: FloatArray, *values: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Start totals (3,), breakpoints (b,) and the change of each value there (b, 3).
+def _arrivals(shortfalls: FloatArray, cost: FloatArray, taus: FloatArray) -> IntArray:
+    """Queries each model gains, less those it loses, on the way to each ascending tau: (t + 1, m).
 
-    A strict prefix minimum of the ranked shortfalls is a record; only records are ever chosen,
-    and record i hands over to the record before it (cheaper) at tau = that record's shortfall.
+    Row 0 starts from no queries at all; the last row holds hand-overs beyond the largest tau.
+    """
+    order = preference(shortfalls, cost)
+    ranked = _ranked(shortfalls, order)
+    at, last = _records(ranked)
+    m, handover = ranked.shape[1], ~last[:-1]
+    models = order[at % m] if order.ndim == 1 else order.reshape(-1)[at]
+    row = m * np.searchsorted(taus, ranked.reshape(-1)[at[:-1][handover]], side="left")
+    size = (taus.size + 1) * m
+    gained = np.bincount(row + models[:-1][handover], minlength=size)
+    lost = np.bincount(row + models[1:][handover], minlength=size)
+    first = np.bincount(models[last], minlength=size)
+    moved: IntArray = (first + gained - lost).reshape(-1, m)
+    return moved
+
+
+def _records(ranked: FloatArray) -> tuple[IntArray, BoolArray]:
+    """Flat positions of the strict prefix minima of every row, and which end their row.
+
+    Only these records are ever chosen, and record i hands over to the record before it (cheaper)
+    at tau = that record's shortfall.
     """
     n, m = ranked.shape
     least = np.minimum.accumulate(ranked, axis=1)
@@ -197,7 +235,14 @@ def _breakpoints(
     last = np.empty(rows.size, dtype=bool)
     last[-1] = True
     np.not_equal(rows[1:], rows[:-1], out=last[:-1])
-    flat = rows * m + columns
+    return rows * m + columns, last
+
+
+def _breakpoints(
+    ranked: FloatArray, *values: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Start totals (3,), breakpoints (b,) and the change of each value there (b, 3)."""
+    flat, last = _records(ranked)
     chosen = [value.reshape(-1)[flat] for value in values]
     base = np.asarray([value[last].sum() for value in chosen])
     handover = ~last[:-1]

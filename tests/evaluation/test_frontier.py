@@ -96,9 +96,31 @@ def test_the_drawn_curve_keeps_both_ends_and_the_best_point():
     assert {0, int(curve.quality.argmax()), curve.tau.size - 1} <= set(rows.tolist())
 
 
-@given(cases(), st.floats(0, 2))
-def test_shares_are_fractions_of_the_choices(case, tau):
+@settings(max_examples=300, deadline=None)
+@given(cases(), st.lists(st.one_of(COARSE, st.floats(-1, 3), st.just(np.inf)), max_size=6))
+def test_shares_are_those_of_one_choice_per_tau(case, taus):
     shortfalls, cost, _, _ = case
-    result = shares(shortfalls, cost, np.array([tau]))
-    counts = np.bincount(choose(shortfalls, cost, tau), minlength=len(cost))
-    assert result[0] == pytest.approx(counts / len(shortfalls))
+    edges = np.unique(shortfalls)
+    asked = np.concatenate([taus, edges, np.nextafter(edges, -1)])
+    counts = [np.bincount(choose(shortfalls, cost, t), minlength=len(cost)) for t in asked]
+    np.testing.assert_array_equal(
+        shares(shortfalls, cost, asked), np.asarray(counts) / len(shortfalls)
+    )
+
+
+def test_shares_of_a_large_set_in_chunks_equal_one_choice_per_tau():
+    rng = np.random.default_rng(6)
+    shortfalls, cost = rng.integers(0, 20, (70_000, 4)) / 10, np.array([1.0, 3.0, 2.0, 2.0])
+    taus = np.array([0.0, 0.7, 0.3, 5.0])
+    counts = [np.bincount(choose(shortfalls, cost, t), minlength=4) for t in taus]
+    np.testing.assert_array_equal(shares(shortfalls, cost, taus), np.asarray(counts) / 70_000)
+
+
+def test_shares_of_nothing_are_zero_and_nan_is_refused():
+    assert not shares(np.empty((0, 2)), np.ones(2), np.array([0.1, 0.2])).any()
+    with pytest.raises(ValueError, match="NaN"):
+        shares(np.array([[np.nan]]), np.ones(1), np.zeros(1))
+    with pytest.raises(ValueError, match="NaN"):
+        shares(np.ones((1, 1)), np.ones(1), np.array([np.nan]))
+    with pytest.raises(ValueError, match="m >= 1"):
+        shares(np.empty((3, 0)), np.empty(0), np.zeros(1))
