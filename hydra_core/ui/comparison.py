@@ -158,13 +158,12 @@ def pair(a: PolicyRun, b: PolicyRun, bench: Bench) -> Paired:
         ValueError: They have none in common.
     """
     whole = _clusters(bench)
-    found = compare(a, b, None if whole is None else whole.tolist())
-    _, at_a, at_b = np.intersect1d(a.rows, b.rows, assume_unique=True, return_indices=True)
+    found = compare(a, b, whole)
     return Paired(
         a=a,
         b=b,
-        at_a=at_a,
-        at_b=at_b,
+        at_a=np.searchsorted(a.rows, found.rows),
+        at_b=np.searchsorted(b.rows, found.rows),
         clusters=None if whole is None else whole[found.rows],
         found=found,
         models=_models(a, b, bench),

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from hydra_core.evaluation.compare import compare, constant_run, policy_run
+from hydra_core.evaluation.compare import FlipCell, PolicyRun, compare, constant_run, policy_run
 from hydra_core.evaluation.metrics import evaluate_choice
 from hydra_core.evaluation.replay import replay
 from tests.evaluation.conftest import make_data
@@ -38,6 +40,45 @@ def test_the_flip_matrix_adds_up_to_the_whole_change(data):
     assert total == pytest.approx(result.n * result.quality.value)
     spent = sum(cell.queries * cell.delta_cost_usd for cell in result.flips)
     assert spent == pytest.approx(result.n * result.cost_usd.value)
+
+
+def cell_by_cell(before, after, quality, cost):
+    """The flip matrix from one mask per cell."""
+    cells = []
+    for x, y in {(x, y) for x, y in zip(before, after, strict=True) if x != y}:
+        at = (before == x) & (after == y)
+        cells.append(FlipCell(str(x), str(y), int(at.sum()), quality[at].mean(), cost[at].mean()))
+    return sorted(cells, key=lambda cell: (-cell.queries, cell.before, cell.after))
+
+
+def run_of(name, models, quality):
+    n = len(models)
+    return PolicyRun(name, np.arange(n), np.array(models), quality, quality + 1, np.ones(n),
+                     np.zeros(n))  # fmt: skip
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_the_flip_matrix_equals_one_mask_per_cell(data):
+    n = data.draw(st.integers(1, 12))
+    names = st.sampled_from(["a", "b", "a-longer-name", "é"])
+    eighths = st.lists(st.integers(0, 8).map(lambda i: i / 8), min_size=n, max_size=n).map(np.array)
+    a, b = (
+        run_of(name, data.draw(st.lists(names, min_size=n, max_size=n)), data.draw(eighths))
+        for name in "ab"
+    )
+    found = compare(a, b)
+    wanted = cell_by_cell(a.models, b.models, found.delta_quality, found.delta_cost)
+    assert list(found.flips) == wanted  # eighths add up without rounding
+    assert found.flipped.tolist() == np.flatnonzero(a.models != b.models).tolist()
+
+
+def test_clusters_as_numbers_and_as_names_give_the_same_intervals(data):
+    a, b = constant_run(data, "m0"), constant_run(data, "m2")
+    numbers = np.arange(200) // 4
+    named = compare(a, b, [f"t{i:03}" for i in numbers])
+    assert compare(a, b, numbers).quality == named.quality
+    assert compare(a, b, numbers.tolist()).savings == named.savings
 
 
 def test_only_common_queries_are_compared(data):
