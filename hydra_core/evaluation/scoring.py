@@ -42,6 +42,7 @@ Progress = Callable[[int, int], None]
 _DIGEST_KEY = b"hydra.texts"
 _FINGERPRINT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _MAX_BYTES = 1 << 30
+_DIGEST_ROWS = 4_096
 
 
 class _Scored(Protocol):
@@ -95,10 +96,15 @@ def score_path(folder: Path, fingerprint: str) -> Path:
 
 def texts_digest(evalset: EvalSet) -> str:
     """SHA-256 (hex) over all that scores depend on: query ids, texts and turns, in order."""
-    digest = hashlib.sha256()
-    columns = [evalset.queries["query_id"], evalset.queries["text"], _turns(evalset)]
-    for row in zip(*columns, strict=True):
-        digest.update(json.dumps(row).encode())
+    digest, spelled = hashlib.sha256(), json.JSONEncoder().encode
+    ids, texts = (evalset.queries[name].to_numpy(dtype=object) for name in ("query_id", "text"))
+    turns = _turns(evalset)
+    for start in range(0, evalset.n, _DIGEST_ROWS):
+        part = slice(start, start + _DIGEST_ROWS)
+        rows = zip(ids[part], texts[part], turns[part], strict=True)
+        # [id, text, turn] of every row as JSON; one encoder for all: json.dumps makes one per call
+        lines = [f"[{spelled(query)}, {spelled(text)}, {turn}]" for query, text, turn in rows]
+        digest.update("".join(lines).encode())
     return digest.hexdigest()
 
 

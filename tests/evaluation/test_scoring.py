@@ -1,13 +1,24 @@
 """Scoring: resumes where it stopped, is never used for other texts, is done once."""
 
-from dataclasses import dataclass
+import hashlib
+import json
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hydra_core.errors import EvalSetError
 from hydra_core.evaluation.evalset import save_evalset
-from hydra_core.evaluation.scoring import load_scores, save_scores, score_evalset, score_path
+from hydra_core.evaluation.scoring import (
+    load_scores,
+    save_scores,
+    score_evalset,
+    score_path,
+    texts_digest,
+)
 from tests.evaluation.sets import queries, saved
 
 
@@ -165,3 +176,27 @@ def test_queries_without_turns_count_as_first_turns(tmp_path):
     )
     frame = score_evalset(evalset, LengthPredictor())
     assert set(frame["debugging"]) == {0.1}
+
+
+@pytest.fixture(scope="module")
+def any_set(tmp_path_factory):
+    return saved(tmp_path_factory.mktemp("digests") / "set")
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data(), with_turns=st.booleans())
+def test_the_digest_is_that_of_one_json_list_a_row(data, with_turns, any_set):
+    """Score files that were written before must stay valid, whatever their texts hold."""
+    rows = data.draw(st.lists(st.tuples(st.text(), st.text(), st.integers(1, 99)), min_size=1))
+    frame = pd.DataFrame(rows, columns=["query_id", "text", "turn"])
+    if not with_turns:
+        frame, rows = frame.drop(columns="turn"), [(query, text, 1) for query, text, _ in rows]
+    wanted = hashlib.sha256("".join(json.dumps(row) for row in rows).encode()).hexdigest()
+    assert texts_digest(replace(any_set, queries=frame)) == wanted
+
+
+def test_the_digest_goes_on_from_one_batch_of_rows_to_the_next(any_set):
+    rows = [(f"q{i}", f"text {i}", 1) for i in range(4_100)]
+    wanted = hashlib.sha256("".join(json.dumps(row) for row in rows).encode()).hexdigest()
+    frame = pd.DataFrame(rows, columns=["query_id", "text", "turn"])
+    assert texts_digest(replace(any_set, queries=frame)) == wanted
