@@ -14,6 +14,8 @@ from hydra_core.training.dataset import Message
 from hydra_core.training.fit import Example, Family
 from hydra_core.training.suffixes import attack
 
+_WIDE = str.maketrans(",?!:;", "，？！：；")
+_NARROW = re.compile(r"(?<=[぀-鿿])[,?!:;] ?")
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s*|\n+")
 FloatPair = tuple[tuple[float, ...], float]
 
@@ -30,6 +32,7 @@ class AugmentConfig:
     typos: float = 0.12
     casing: float = 0.10
     spacing: float = 0.08
+    wide: float = 0.6
     mixed: float = 0.15
     attacked: float = 0.30
     wordings: int = 6
@@ -45,6 +48,8 @@ def noisy(text: str, rng: np.random.Generator, config: AugmentConfig) -> str:
         text = text.lower() if rng.random() < 0.7 else text.upper() if len(text) < 60 else text
     if rng.random() < config.spacing:
         text = text.replace("\n", " ") if rng.random() < 0.5 else "\n" + text + "\n\n"
+    if rng.random() < config.wide:
+        text = _NARROW.sub(lambda sign: sign[0].strip().translate(_WIDE), text)
     return text
 
 

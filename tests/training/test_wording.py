@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("torch", reason="training needs requirements-train.txt")
 
-from hydra_core.training.augment import AugmentConfig, Drawer, mixed
+from hydra_core.training.augment import AugmentConfig, Drawer, mixed, noisy
 from hydra_core.training.dataset import Message
 from hydra_core.training.suffixes import FAMILIES, UNSEEN, attack, claim, languages
 
@@ -35,6 +35,12 @@ def test_mixing_takes_a_head_and_a_tail() -> None:
     text = mixed("One. Two. Three. Four.", "Eins. Zwei. Drei. Vier.", rng)
     assert text.startswith("One.")
     assert text.endswith("Vier.")
+
+
+def test_wide_signs_follow_wide_letters_only() -> None:
+    config = AugmentConfig(typos=0, casing=0, spacing=0, wide=1)
+    text = noisy("好的, 谢谢! f(a, b)", np.random.default_rng(0), config)
+    assert text == "好的，谢谢！f(a, b)"
 
 
 def test_an_epoch_is_reproducible_and_epochs_differ(messages: Sequence[Message]) -> None:
