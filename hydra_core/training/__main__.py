@@ -1,4 +1,4 @@
-"""`python -m hydra_core.training`: fit, export, ablations."""
+"""`python -m hydra_core.training`: teach, fit, export, ablations."""
 
 # ruff: noqa: ANN401 - fields of any configuration
 from __future__ import annotations
@@ -19,7 +19,8 @@ from hydra_core.errors import HydraError
 
 _DATA = Path(__file__).parent / "data"
 _EXAMPLES = """examples:
-  python -m hydra_core.training fit --data ../shared/data --pack e5-small-q4.bin --out runs/e5
+  python -m hydra_core.training teach --data ../shared/data --pack e5-small-q4.bin --out runs/teacher.jsonl
+  python -m hydra_core.training fit --data ../shared/data --pack e5-small-q4.bin --out runs/e5 --teacher runs/teacher.jsonl --config hydra_core/training/recipes/default.yaml --workers 2
   python -m hydra_core.training fit ... --config hydra_core/training/recipes/modernbert.yaml
   python -m hydra_core.training fit ... --start runs/e5/best.pt --set fit.epochs=3 --set fit.learning_rate=3e-5
   python -m hydra_core.training export --run runs/e5 --data ../shared/data --pack e5-small-q4.bin --out hydra_core/predictor/default
@@ -48,6 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     verbs = parser.add_subparsers(required=True, metavar="VERB")
     for name, verb, text in (
+        ("teach", _teach, "soft scores for fit --teacher, out of fold"),
         ("fit", _fit, "train one predictor; run again to resume"),
         ("export", _export, "make a bundle of a finished run"),
         ("ablations", _ablations, "K, token cap and encoder size, in the paper's table form"),
@@ -126,6 +128,22 @@ def with_field(config: Any, dotted: str, value: Any) -> Any:
     if is_dataclass(old):
         raise HydraError(f"{dotted}: is a group of fields; name one of them")
     return replace(config, **{name: value})
+
+
+def _teach(args: argparse.Namespace) -> int:
+    from hydra_core.training.dataset import read_messages, split
+    from hydra_core.training.pretrained import read_pack
+    from hydra_core.training.recipe import vocabulary
+    from hydra_core.training.teacher import frozen_vectors, out_of_fold, write_teacher
+
+    recipe = _recipe(args)
+    messages = read_messages(_paths(args), recipe.encoder.dimensions)
+    pack = read_pack(args.pack)
+    trimmed = vocabulary(pack, messages, recipe.vocab)
+    known = [m for m in split(messages, recipe.plan).train if m.origin in ("corpus", "parallel")]
+    vectors = frozen_vectors(pack, trimmed.rows, trimmed.tokenizer, [m.text for m in known])
+    write_teacher(args.out, known, out_of_fold(known, vectors), recipe.encoder.dimensions)
+    return 0
 
 
 def _fit(args: argparse.Namespace) -> int:

@@ -16,10 +16,10 @@ from hydra_core.training.augment import AugmentConfig, Drawer, FloatPair
 from hydra_core.training.dataset import DataPaths, Message, SplitPlan, Splits, read_messages, split
 from hydra_core.training.fit import FitConfig, FitResult, Fitter, load_weights, predict
 from hydra_core.training.model import EncoderConfig, Predictor, from_pack, init_table
-from hydra_core.training.pretrained import read_pack
+from hydra_core.training.pretrained import PretrainedPack, read_pack
 from hydra_core.training.release import quality_of
 from hydra_core.training.team import Team
-from hydra_core.training.vocabulary import trim
+from hydra_core.training.vocabulary import TrimmedVocab, trim
 
 log = logging.getLogger(__name__)
 
@@ -70,17 +70,24 @@ def prepare(paths: DataPaths, pack_file: Path, recipe: Recipe) -> Material:
     messages = read_messages(paths, recipe.encoder.dimensions)
     splits = split(messages, recipe.plan)
     pack = read_pack(pack_file)
-    # Parallel tasks weigh more: they alone hold every language evenly. Tasks that are
-    # added later stay out, so that the vocabulary of a run under way does not change.
-    texts = [m.text for m in messages if m.origin != "extra"]
-    texts += [m.text for m in messages if m.origin == "parallel"] * 3
-    trimmed = trim(pack.vocab, texts, size=recipe.vocab)
+    trimmed = vocabulary(pack, messages, recipe.vocab)
     if recipe.encoder.kind == "bert":
         model = from_pack(pack, recipe.encoder, trimmed.rows, recipe.layers)
     else:
         model = Predictor(replace(recipe.encoder, vocab=len(trimmed.rows)))
         init_table(model, pack.tensors["emb.word"][trimmed.rows])
     return Material(splits, trimmed.tokenizer, model, paths.digests())
+
+
+def vocabulary(pack: PretrainedPack, messages: Sequence[Message], size: int) -> TrimmedVocab:
+    """The word rows to keep, by how often the messages use them.
+
+    Parallel tasks weigh more: they alone hold every language evenly. Tasks that are added later
+    stay out, so that the vocabulary of a run under way does not change.
+    """
+    texts = [m.text for m in messages if m.origin != "extra"]
+    texts += [m.text for m in messages if m.origin == "parallel"] * 3
+    return trim(pack.vocab, texts, size=size)
 
 
 def targets_of(
