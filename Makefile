@@ -27,6 +27,7 @@ check: $(VENV)/.dev  ## ruff, mypy --strict, import layers
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.dev  ## every figure the README quotes
+	$(BIN)/python -m benchmarks.bootstrap
 	$(BIN)/python -m benchmarks.frontier
 	$(BIN)/python -m benchmarks.predictor
 	$(BIN)/python -m benchmarks.robustness
