@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from ruamel.yaml import YAML
+from scipy.stats import binomtest
 
 from hydra_core.predictor.evaluate import evaluate
 from hydra_core.predictor.languages import GROUPS, group_of
@@ -179,11 +179,8 @@ def _wilson(successes: int, n: int) -> tuple[float, float]:
     """Wilson's 95 % interval of a share; (0, 1) when n is 0."""
     if n == 0:
         return (0.0, 1.0)
-    z = 1.959963984540054
-    share, scale = successes / n, 1 + z * z / n
-    middle = (share + z * z / (2 * n)) / scale
-    half = z * sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / scale
-    return (max(0.0, middle - half), min(1.0, middle + half))
+    interval = binomtest(successes, n).proportion_ci(method="wilson")
+    return (float(interval.low), float(interval.high))
 
 
 def parallel_consistency(
