@@ -6,7 +6,7 @@ how many queries the models differ, and how well the text tells which model will
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,19 +72,27 @@ class Routability:
     text: str
 
 
-def routability(data: ReplayData, texts: Sequence[str], *, seed: int = 0) -> Routability:
+def routability(
+    data: ReplayData,
+    texts: Sequence[str],
+    *,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> Routability:
     """Bound what routing can win, with cross-validated AUCs.
 
     Args:
         data: Replayed set.
         texts: (n,) message of each query of `data`.
         seed: Draws the parts and the sample.
+        progress: Called with (done, total) at the start and after each part's features and each
+            model; what it raises stops.
     """
     oracle = oracle_choice(data)
     best = max(single_models(data), key=lambda one: (one.quality, -one.mean_cost_usd))
     gain = picked(data.quality, oracle) - data.quality[:, best.index]
     spent = float(picked(data.cost_usd, oracle).mean())
-    aucs, advantage, sampled = _aucs(data, texts, best.index, seed)
+    aucs, advantage, sampled = _aucs(data, texts, best.index, seed, progress)
     middle = float(np.median([auc.text.value for auc in aucs])) if aucs else float("nan")
     predictive = middle >= PREDICTIVE_AUC
     decidable = float((data.quality.max(axis=1) > data.quality.min(axis=1)).mean())
@@ -105,7 +113,11 @@ def routability(data: ReplayData, texts: Sequence[str], *, seed: int = 0) -> Rou
 
 
 def _aucs(
-    data: ReplayData, texts: Sequence[str], best: int, seed: int
+    data: ReplayData,
+    texts: Sequence[str],
+    best: int,
+    seed: int,
+    progress: Callable[[int, int], None] | None,
 ) -> tuple[tuple[ModelAuc, ...], ModelAuc | None, int]:
     rng = np.random.default_rng(seed)
     n = len(texts)
@@ -114,8 +126,15 @@ def _aucs(
     units = n if part.clusters is None else np.unique(part.clusters).size
     if units < 2 * _PARTS:
         return (), None, len(rows)
-    hashed = hashed_texts([texts[i] for i in rows])
     cut = folds(part, _PARTS, rng)
+    targets = _targets(part, best)
+
+    def step(done: int) -> None:
+        if progress is not None:
+            progress(done, len(cut) + len(targets))
+
+    step(0)
+    hashed = hashed_texts([texts[i] for i in rows])
     inputs = []
     for fold in cut:
         features = TextFeatures(hashed[fold.train], seed=seed)
@@ -123,17 +142,25 @@ def _aucs(
             features(hashed, side, part.requirements) for side in (fold.train, fold.test)
         )
         inputs.append((train, test))
-    everything = np.ones(len(rows), dtype=np.bool_)
-    found = [
-        _auc(model, part.quality[:, j] >= 0.5, everything, cut, inputs)
-        for j, model in enumerate(part.pool.ids)
+        step(len(inputs))
+    found = []
+    for target in targets:
+        found.append(_auc(*target, cut, inputs))
+        step(len(inputs) + len(found))
+    *models, advantage = found
+    return tuple(auc for auc in models if auc is not None), advantage, len(rows)
+
+
+def _targets(data: ReplayData, best: int) -> list[tuple[str, BoolArray, BoolArray]]:
+    """What is foretold, and among which queries: each model's success, then which of two wins."""
+    everything = np.ones(len(data.rows), dtype=np.bool_)
+    models = [
+        (model, data.quality[:, j] >= 0.5, everything) for j, model in enumerate(data.pool.ids)
     ]
-    cheap = int(part.pool.cost.argmin())
-    wins = part.quality[:, best] > part.quality[:, cheap]
-    differ = part.quality[:, best] != part.quality[:, cheap]
-    name = f"{part.pool.ids[best]} over {part.pool.ids[cheap]}"
-    advantage = _auc(name, wins, differ, cut, inputs)
-    return tuple(auc for auc in found if auc is not None), advantage, len(rows)
+    cheap = int(data.pool.cost.argmin())
+    ours, theirs = data.quality[:, best], data.quality[:, cheap]
+    name = f"{data.pool.ids[best]} over {data.pool.ids[cheap]}"
+    return [*models, (name, ours > theirs, ours != theirs)]
 
 
 def _auc(

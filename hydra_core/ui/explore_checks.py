@@ -32,10 +32,14 @@ Found = tuple[tuple[DuplicateGroup, ...], tuple[Overlap, ...]]
 
 @st.fragment(run_every=1.0)
 def waiting(task: Task, text: str) -> None:
-    """Show that a computation runs; the page runs once more when it ends."""
+    """Show that a computation runs and how far it is; the page runs once more when it ends."""
     if not task.running:
         st.rerun()
-    st.caption(f":material/hourglass_top: {text}: {task.seconds:.0f} s so far")
+    told = f"{text}: {task.seconds:.0f} s so far"
+    if task.total:
+        st.progress(task.done / task.total, text=told)
+    else:
+        st.caption(f":material/hourglass_top: {told}")
 
 
 def checks(entry: SetEntry, evalset: EvalSet) -> None:

@@ -43,7 +43,8 @@ def _measure(key: Hashable, bench: Bench) -> Task:
     texts = bench.evalset.queries["text"].astype(str)
 
     def work(task: Task) -> Routability:
-        return routability(bench.data, texts.iloc[bench.data.rows].tolist())
+        said = texts.iloc[bench.data.rows].tolist()
+        return routability(bench.data, said, progress=task.progress)
 
     return cache_evaluate.tasks().start(key, work)
 

@@ -60,6 +60,22 @@ def test_a_handful_of_queries_gives_bounds_but_no_auc():
     assert "too few" in found.text
 
 
+def test_progress_rises_by_ones_to_its_end():
+    seen = []
+    found = routability(*told(100), progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(done, 8) for done in range(9)]  # 5 parts, 2 models, one against the other
+    assert found == routability(*told(100))
+
+
+def test_what_progress_raises_stops_the_measurement():
+    def stop(done, total):
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        routability(*told(100), progress=stop)
+
+
 def test_auc_by_hand_and_its_extremes():
     target = np.array([False, False, True, True])
     assert auc_interval(np.array([1.0, 2.0, 3.0, 4.0]), target).value == 1.0
