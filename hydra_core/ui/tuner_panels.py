@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
@@ -11,13 +11,14 @@ from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.evaluation.aims import Aim, AimKind
 from hydra_core.evaluation.tuning import Space, Tuning, tune
+from hydra_core.evaluation.tuning_space import Cell, cells_around
 from hydra_core.ui import cache, cache_evaluate, widgets
 from hydra_core.ui.bench import Bench
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.tasks import Task
 from hydra_core.ui.widgets import literal
 
-__all__ = ["Wanted", "nothing_yet", "running", "search", "stopped", "wanted"]
+__all__ = ["Wanted", "nothing_yet", "running", "search", "stopped", "wanted", "without_cells"]
 
 _AIMS = {
     AimKind.CHEAPEST_WITH_QR: "QR ≥",
@@ -29,11 +30,17 @@ _BUDGETS = {300: "300", 1_000: "1,000", 2_000: "2,000"}
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to search for and how long."""
+    """What to search for and how long.
+
+    Attributes:
+        cells: Profile cells that may move, each by at most `reach`.
+    """
 
     aim: Aim
     trials: int
     seed: int
+    cells: tuple[Cell, ...] = ()
+    reach: float = 0.0
 
 
 def wanted(bench: Bench, places: Sequence[DeltaGenerator]) -> Wanted:
@@ -50,7 +57,7 @@ def wanted(bench: Bench, places: Sequence[DeltaGenerator]) -> Wanted:
     trials = places[2].segmented_control(
         "Settings to try", list(_BUDGETS), format_func=_BUDGETS.__getitem__, key="tuner.trials",
         required=True, persist_state="session", width="stretch",
-        help="Of weights and τ: a third on each half of the queries, a third on all.",
+        help="Of weights, τ and any cells: a third on each half of the queries, a third on all.",
     ) or 1_000  # fmt: skip
     return Wanted(aim, int(trials), 0)
 
@@ -77,7 +84,7 @@ def _goal(bench: Bench, kind: AimKind, place: DeltaGenerator) -> float:
 
 def search(entry: SetEntry, bench: Bench, want: Wanted) -> Task | None:
     """Start, stop and resume; the search with exactly these wishes, if there is one."""
-    key: Hashable = ("tuner", cache_evaluate.bench_key(entry, bench), want)
+    key = _key(entry, bench, want)
     task = cache_evaluate.tasks().get(key)
     if task is not None and task.running:
         st.button(
@@ -91,22 +98,34 @@ def search(entry: SetEntry, bench: Bench, want: Wanted) -> Task | None:
     done = task is not None and task.result is not None
     if st.button(
         label, type="primary", icon=":material/play_arrow:", key="tuner.start", width="stretch",
-        disabled=done, help="This search is done; change the aim or the budget for another."
-        if done else None,
+        disabled=done, help="This search is done; change the aim, the budget or the cells for "
+        "another." if done else None,
     ):  # fmt: skip
         _start(key, bench, want)
         st.rerun()
     return task
 
 
+def _key(entry: SetEntry, bench: Bench, want: Wanted) -> Hashable:
+    return ("tuner", cache_evaluate.bench_key(entry, bench), want)
+
+
+def without_cells(entry: SetEntry, bench: Bench, want: Wanted) -> Tuning | None:
+    """What the same search found with the profiles as they are; None if it was not run."""
+    task = cache_evaluate.tasks().get(_key(entry, bench, replace(want, cells=(), reach=0.0)))
+    return task.result if task is not None and isinstance(task.result, Tuning) else None
+
+
 def _start(key: Hashable, bench: Bench, want: Wanted) -> Task:
     storage = cache.workspace() / "tuner.sqlite"
     storage.parent.mkdir(parents=True, exist_ok=True)
 
+    cells = cells_around(bench.data.pool, want.cells, want.reach) if want.cells else {}
+
     def work(task: Task) -> Tuning:
         return tune(
             bench.data,
-            Space(bench.catalog.bands),
+            Space(bench.catalog.bands, cells=cells),
             want.aim,
             trials=want.trials,
             seed=want.seed,
@@ -146,11 +165,12 @@ def stopped(task: Task, bench: Bench, want: Wanted) -> None:
         st.caption(f"With the weights as they are QR reaches {best:.1f} % at most. Ask for less.")
 
 
-def nothing_yet(bench: Bench) -> None:
+def nothing_yet(bench: Bench, want: Wanted) -> None:
     """What the tuner will do, before it did."""
     n = len(bench.data.rows)
     widgets.empty(
-        "Let the tuner look for weights and τ",
+        f"Let the tuner look for weights{',' if want.cells else ' and'} τ"
+        + (" and profile cells" if want.cells else ""),
         f"The {n:,} queries are cut in two, translations and conversations kept whole. A setting "
         "is chosen on each half and **measured on the other one**, so that what is reported here "
         "is what to expect on queries it was not tuned on.",

@@ -6,14 +6,11 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from hydra_core.catalog.document import CatalogDocument
-from hydra_core.errors import HydraError
-from hydra_core.evaluation.tuning import Setting, Tuning
-from hydra_core.store.roles import Action
-from hydra_core.ui import cache, drafting, selectors, state, who, widgets
+from hydra_core.evaluation.tuning import Tuning
+from hydra_core.ui import tuner_cells, tuner_panels, tuner_take, widgets
 from hydra_core.ui.bench import Bench
 from hydra_core.ui.cache import SetEntry
-from hydra_core.ui.state import Pin
+from hydra_core.ui.tuner_panels import Wanted
 from hydra_core.ui.views import usd
 from hydra_core.ui.widgets import literal
 
@@ -23,23 +20,28 @@ __all__ = ["found"]
 _ALIKE = 2.0
 
 
-def found(result: Tuning, entry: SetEntry, bench: Bench) -> None:
+def found(result: Tuning, entry: SetEntry, bench: Bench, want: Wanted) -> None:
     """What was found: the verdict, promised against kept, the setting, where to take it."""
     widgets.verdict_box(result.verdict)
     _figures(result)
-    _take(result, entry, bench)
+    tuner_take.take(result, entry, bench)
+    plain = tuner_panels.without_cells(entry, bench, want) if want.cells else None
     left, right = st.columns([12, 8], gap="medium")
     with left:
         st.markdown("**Chosen on, reported on**")
-        _halves(result)
+        _halves(result, plain)
         st.caption(
             "Optimism is what a setting promised where it was chosen minus what it kept on the "
             "other half. Expect the kept figures, not the promised ones."
         )
+        if want.cells and plain is None:
+            st.caption("Search once without cells to see here what the cells add.")
     with right:
         st.markdown(f"**The setting to use** :gray[·] τ {result.setting.tau:.4g}")
         _weights(result, bench)
         st.caption(_agreement(result))
+    if want.cells:
+        tuner_cells.moved(result, bench, want.cells)
 
 
 def _agreement(result: Tuning) -> str:
@@ -80,7 +82,7 @@ def _figures(result: Tuning) -> None:
         )  # fmt: skip
 
 
-def _halves(result: Tuning) -> None:
+def _halves(result: Tuning, without_cells: Tuning | None) -> None:
     rows = [
         {
             "part": f"Chosen on {'AB'[i]}, kept on {'BA'[i]}",
@@ -103,15 +105,18 @@ def _halves(result: Tuning) -> None:
             "kept_cost": cost,
         }
     )
-    plain = result.tau_only
-    rows.append(
+    others = [("τ alone, together", result.tau_only)]
+    if without_cells is not None:
+        others.insert(0, ("Without cells, together", without_cells.metrics))
+    rows += [
         {
-            "part": "τ alone, together",
+            "part": part,
             "n": plain.n,
             "kept": 100 * plain.qr.value,
             "kept_cost": plain.mean_cost_usd.value,
         }
-    )
+        for part, plain in others
+    ]
     column = st.column_config
     st.dataframe(
         pd.DataFrame(rows),
@@ -147,82 +152,3 @@ def _weights(result: Tuning, bench: Bench) -> None:
             **{name: number for name in columns if name != "Dimension"},
         },
     )
-
-
-def _take(result: Tuning, entry: SetEntry, bench: Bench) -> None:
-    """One click to Tune, to the pin, to the store, or to the catalog draft."""
-    setting = result.setting
-    told = st.session_state.pop("tuner.told", "")
-    with st.container(horizontal=True, gap="small"):
-        if st.button("Open in Tune", type="primary", icon=":material/tune:", key="tuner.open"):
-            state.put(tau=setting.tau, weights=setting.weights)
-            st.switch_page("pages/evaluate/tune.py")
-        st.button(
-            "Pin to compare", icon=":material/keep:", key="tuner.pin", on_click=_pin,
-            args=(setting,), help="Keeps it on the plot of Tune and offers it on Compare.",
-        )  # fmt: skip
-        _keep(result, entry)
-        if drafting.may_edit():
-            st.button(
-                "To the catalog draft", icon=":material/edit_note:", key="tuner.draft",
-                on_click=_draft, args=(setting, bench.catalog.dimensions),
-                help="Sets τ and weights in your draft of the catalog; nothing is published.",
-            )  # fmt: skip
-    if told:
-        st.caption(f":material/check: {literal(told)}")
-    problem = drafting.told()
-    if problem is not None:
-        widgets.problem(problem)
-
-
-def _pin(setting: Setting) -> None:
-    state.put(pin=Pin(setting.tau, setting.weights))
-    st.session_state["tuner.told"] = f"Pinned: τ {setting.tau:.4g} with the tuned weights."
-
-
-def _keep(result: Tuning, entry: SetEntry) -> None:
-    """Keep it under a name in the store, where the catalog has a published revision."""
-    pair = selectors.current()
-    if pair is None or not pair[1].revision or not who.may(Action.PIN):
-        return
-    with st.popover("Keep under a name", icon=":material/bookmark:"):
-        st.text_input("Name", key="tuner.name", placeholder="nightly batch, cheap")
-        st.button(
-            "Keep", key="tuner.keep", width="stretch", on_click=_store,
-            args=(result, entry.info.digest, pair[1].key, pair[1].revision),
-        )  # fmt: skip
-
-
-def _store(result: Tuning, digest: str, catalog: str, revision: int) -> None:
-    metrics = {
-        "qr": result.metrics.qr.value,
-        "mean_cost_usd": result.metrics.mean_cost_usd.value,
-        "optimism_qr": result.optimism_qr,
-        "aim": str(result.aim),
-    }
-    name = str(st.session_state.get("tuner.name") or "")
-    try:
-        point = cache.store().points.pin(
-            catalog, name, actor=who.actor(), revision=revision, evalset_digest=digest,
-            tau=result.setting.tau, weights=result.setting.weights, metrics=metrics,
-        )  # fmt: skip
-    except HydraError as error:
-        drafting.tell(error)
-        return
-    st.session_state["tuner.told"] = f"Kept as “{point.name}”; Compare offers it."
-
-
-def _draft(setting: Setting, dimensions: tuple[str, ...]) -> None:
-    pair = selectors.current()
-    if pair is None:
-        return
-
-    def change(text: str) -> str:
-        document = CatalogDocument.parse(text, pair[1].key)
-        document.set("policy", "tau", float(f"{setting.tau:.6g}"))
-        for name, weight in zip(dimensions, setting.weights, strict=True):
-            document.set("policy", "weights", name, round(weight, 4))
-        return document.text()
-
-    if drafting.edit(pair[1], change):
-        st.session_state["tuner.told"] = "Your draft of the catalog has this τ and these weights."

@@ -1,13 +1,15 @@
-"""Tuner: weights and tau searched for an aim, chosen on one part and reported on the other."""
+"""Tuner: weights, tau and, if asked for, profile cells; chosen on one part, kept on the other."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import streamlit as st
 
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.tuning import Tuning
 from hydra_core.types import Catalog
-from hydra_core.ui import cache, selectors, tuner_panels, tuner_result, widgets
+from hydra_core.ui import cache, selectors, tuner_cells, tuner_panels, tuner_result, widgets
 from hydra_core.ui.bench import Bench
 from hydra_core.ui.cache import SetEntry
 
@@ -35,15 +37,17 @@ def search(entry: SetEntry, bench: Bench) -> None:
     with st.container(border=True):
         places = st.columns([4, 2, 4, 2], vertical_alignment="bottom", gap="small")
         want = tuner_panels.wanted(bench, places)
+        cells, reach = tuner_cells.wanted(bench)
+        want = replace(want, cells=cells, reach=reach)
         with places[3]:
             task = tuner_panels.search(entry, bench, want)
     widgets.notes(bench)
     if task is None:
-        tuner_panels.nothing_yet(bench)
+        tuner_panels.nothing_yet(bench, want)
     elif task.running:
         tuner_panels.running(task)
     elif isinstance(task.result, Tuning):
-        tuner_result.found(task.result, entry, bench)
+        tuner_result.found(task.result, entry, bench, want)
     else:
         tuner_panels.stopped(task, bench, want)
 

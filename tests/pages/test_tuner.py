@@ -6,8 +6,9 @@ import time
 
 import pytest
 
+from hydra_core.catalog.schema import parse_catalog
 from hydra_core.evaluation.tuning import Tuning
-from hydra_core.ui import cache_evaluate
+from hydra_core.ui import cache, cache_evaluate
 
 PAGE = "pages/evaluate/tuner.py"
 PAPER = {"set": "paper_swebench", "catalog": "paper_five_published"}
@@ -90,6 +91,88 @@ def test_a_stopped_search_goes_on_to_the_same_result(page, done):
         wait()
     assert next(iter(cache_evaluate.tasks()._tasks)) == key
     assert only_task().result.setting == whole.setting
+
+
+CELLS = "tuner.cells.models", "tuner.cells.dimensions"
+
+
+@pytest.fixture
+def with_cells(page):
+    page.multiselect(key=CELLS[0]).set_value(["gpt-5.4-mini", "claude-haiku-4.5"]).run()
+    assert any("until then no cell moves" in caption.value for caption in page.caption)
+    page.multiselect(key=CELLS[1]).set_value(["tool_use", "debugging"]).run()
+    assert any(
+        "4 cells, 4 weights and τ: 9 numbers" in told.value
+        for told in [*page.caption, *page.warning]
+    )
+    page.number_input(key="tuner.cells.reach").set_value(0.2).run()
+    page.button(key="tuner.start").click().run()
+    assert not page.exception
+    wait()
+    return page.run()
+
+
+def test_cells_are_off_until_models_and_dimensions_are_picked(page):
+    page.multiselect(key=CELLS[0]).set_value(["gpt-5.4-mini"]).run()
+    page.button(key="tuner.start").click().run()
+    wait()
+    page.run()
+    ((*_, want),) = cache_evaluate.tasks()._tasks
+    assert (want.cells, want.reach) == ((), 0.0)
+    assert not any("Profile cells" in text.value for text in page.markdown)
+
+
+def test_cells_are_shown_before_and_after_and_sent_to_the_draft(with_cells):
+    assert not with_cells.exception
+    result = only_task().result
+    assert result.setting.cells
+    table = with_cells.dataframe[2].value
+    assert len(table) == 4
+    moved = table.dropna(subset="Tuned")
+    assert sorted(moved["Tuned"]) == sorted(result.setting.cells.values())
+    assert ((moved["Tuned"] - moved["Catalog"]).abs() <= 0.2 + 1e-9).all()
+    assert any(f"{len(moved)} of 4 cells moved" in caption.value for caption in with_cells.caption)
+    keys = {button.key for button in with_cells.button}
+    assert "tuner.draft" in keys
+    assert not keys & {"tuner.open", "tuner.pin"}, "they would lose the cells"
+    with_cells.button(key="tuner.draft").click().run()
+    assert not with_cells.error
+    told = f"the tuned τ, weights and {len(moved)} profile"
+    assert any(told in caption.value for caption in with_cells.caption)
+    assert drafted(result) == pytest.approx(result.promised.qr)
+
+
+def drafted(result):
+    """QR that the drafted catalog itself reaches, read and replayed like any other."""
+    (entry,) = (one for one in cache.evalsets() if one.key.endswith(PAPER["set"]))
+    (text,) = (draft.text for draft in cache.store().drafts.all())
+    catalog = parse_catalog(text)
+    for (model, k), value in result.setting.cells.items():
+        assert catalog.model(model).overrides[catalog.dimensions[k]] == value
+    bench = cache.bench(entry, catalog, catalog.policy.weights)
+    return bench.curve.at(catalog.policy.tau).quality / bench.oracle.quality.value
+
+
+def test_a_search_without_cells_stands_beside_the_one_with_them(with_cells):
+    assert any("Search once without cells" in caption.value for caption in with_cells.caption)
+    for key in CELLS:
+        with_cells.multiselect(key=key).set_value([])
+    with_cells.run()
+    with_cells.button(key="tuner.start").click().run()
+    began = time.monotonic()
+    while any(task.running for task in cache_evaluate.tasks()._tasks.values()):
+        assert time.monotonic() - began < PATIENCE_S
+        time.sleep(0.1)
+    with_cells.multiselect(key=CELLS[0]).set_value(["gpt-5.4-mini", "claude-haiku-4.5"])
+    with_cells.multiselect(key=CELLS[1]).set_value(["tool_use", "debugging"]).run()
+    assert "Without cells, together" in with_cells.dataframe[0].value["part"].tolist()
+
+
+def test_another_catalog_forgets_models_it_does_not_have(with_cells):
+    with_cells.session_state[CELLS[0]] = ["gpt-5.4-mini", "nobody"]
+    with_cells.run()
+    assert not with_cells.exception
+    assert with_cells.multiselect(key=CELLS[0]).value == ["gpt-5.4-mini"]
 
 
 def test_an_aim_out_of_reach_says_what_can_be_reached(page):
