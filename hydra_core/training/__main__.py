@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
             sub.add_argument("--version", default="1")
             sub.add_argument("--name", default="hydra-default")
             sub.add_argument(
-                "--kernel", action=argparse.BooleanOptionalAction, default=True,
+                "--heads", action=argparse.BooleanOptionalAction, default=True,
                 help="fit the second heads in closed form",
             )  # fmt: skip
             sub.add_argument("--prose", type=Path, default=_DATA / "card.yaml")
@@ -178,19 +178,20 @@ def _export(args: argparse.Namespace) -> int:
     from hydra_core.training.kernel_head import KernelConfig
     from hydra_core.training.recipe import prepare
     from hydra_core.training.release import E5, SCRATCH, Job, release
-    from hydra_core.training.second_stage import add_kernel
+    from hydra_core.training.second_stage import add_heads
+    from hydra_core.training.word_head import WordConfig
 
     recipe = _recipe(args)
     material = prepare(_paths(args), args.pack, recipe)
     material.model.load_state_dict(load_weights(args.run / "best.pt"))
     facts = json.loads((args.run / "recipe.json").read_text("utf-8"))
-    if args.kernel:
-        config = KernelConfig(ridge=0.3)
-        facts["kernel_head"] = asdict(config) | {
-            "validation_pearson_by_share": add_kernel(
-                material.model, material.tokenizer, material.splits, config
-            ),
-            "share": material.model.blend,
+    if args.heads:
+        model, kernel, words = material.model, KernelConfig(ridge=0.3), WordConfig()
+        worth = add_heads(model, material.tokenizer, material.splits, kernel, words)
+        facts["second_heads"] = {
+            "kernel": asdict(kernel) | {"share": model.kernel_share},
+            "words": asdict(words) | {"share": model.word_share},
+            "validation_worth_by_shares": worth,
         }
     job = Job(
         args.out, args.run, material.splits,

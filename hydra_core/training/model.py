@@ -15,6 +15,7 @@ from transformers import BertConfig, BertModel, ModernBertConfig, ModernBertMode
 
 from hydra_core.training.kernel_head import LayeredHead
 from hydra_core.training.pretrained import PretrainedPack
+from hydra_core.training.word_head import WordHead
 
 Kind = Literal["bert", "modernbert"]
 Pooling = Literal["cls", "mean"]
@@ -90,7 +91,8 @@ class Predictor(nn.Module):
         nn.init.normal_(self.heads.weight, std=0.02)
         nn.init.constant_(self.heads.bias, -2.0)
         self.kernel: LayeredHead | None = None
-        self.blend = 0.0
+        self.words: WordHead | None = None
+        self.kernel_share = self.word_share = 0.0
         self.layers_seen = (config.layers * 2 // 3, config.layers)
 
     def logits(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
@@ -120,13 +122,17 @@ class Predictor(nn.Module):
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """(b, t), (b, t) -> (b, K) scores. Eq. 1 of the paper's predictor.
 
-        With a second head, its scores are blended in by the share `blend`.
+        The scores of the second heads, where there are any, are blended in by their shares.
         """
         if self.kernel is None:
-            return torch.sigmoid(self.logits(input_ids, attention_mask))
-        seen = self.layered(input_ids, attention_mask)
-        scores = torch.sigmoid(self.heads(seen[:, -self.config.width :]))
-        return (1 - self.blend) * scores + self.blend * self.kernel(seen)
+            scores = torch.sigmoid(self.logits(input_ids, attention_mask))
+        else:
+            seen = self.layered(input_ids, attention_mask)
+            scores = torch.sigmoid(self.heads(seen[:, -self.config.width :]))
+            scores = scores + self.kernel_share * (self.kernel(seen) - scores)
+        if self.words is not None:
+            scores = scores + self.word_share * (self.words(input_ids, attention_mask) - scores)
+        return scores
 
 
 def from_pack(

@@ -36,8 +36,9 @@ def variant_of(source: Path, variant: Variant, target: Path) -> Path:
         graph = onnx.load(source)
         onnx.save(convert_float_to_float16(graph, keep_io_types=True), target)
     else:
-        # The kernel head compares distances; rounding its landmarks would undo it.
-        excluded = nodes_within(source, ".kernel")
+        # The kernel head compares distances, and the word head adds up small weights: rounding
+        # would undo both.
+        excluded = nodes_within(source, ".kernel") + nodes_within(source, ".words")
         excluded += nodes_within(source, ".att") if variant == "int8" else []
         quantize_dynamic(
             source, target, per_channel=True, weight_type=QuantType.QInt8,

@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from hydra_core.training.augment import AugmentConfig, Drawer, FloatPair
@@ -17,7 +15,7 @@ from hydra_core.training.dataset import DataPaths, Message, SplitPlan, Splits, r
 from hydra_core.training.fit import FitConfig, FitResult, Fitter, load_weights, predict
 from hydra_core.training.model import EncoderConfig, Predictor, from_pack, init_table
 from hydra_core.training.pretrained import PretrainedPack, read_pack
-from hydra_core.training.release import quality_of
+from hydra_core.training.release import quality_of, spread
 from hydra_core.training.team import Team
 from hydra_core.training.vocabulary import TrimmedVocab, trim
 
@@ -129,15 +127,6 @@ def _number(found: dict[str, object], part: str, key: str) -> float:
     block = found[part]
     assert isinstance(block, dict)
     return float(block[key])
-
-
-def spread(messages: Sequence[Message], scores: NDArray[np.float32]) -> float:
-    """Mean over tasks of the standard deviation of a score across languages."""
-    rows: dict[str, list[int]] = {}
-    for i, message in enumerate(messages):
-        if message.task:
-            rows.setdefault(message.task, []).append(i)
-    return float(np.mean([scores[ids].std(0) for ids in rows.values()])) if rows else 0.0
 
 
 def run(

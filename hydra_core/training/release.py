@@ -178,6 +178,15 @@ def summary(found: Findings, drift: Parity) -> dict[str, object]:
     }  # fmt: skip
 
 
+def spread(messages: Sequence[Message], scores: FloatArray) -> float:
+    """Mean over tasks of the standard deviation of a score across languages."""
+    rows: dict[str, list[int]] = {}
+    for i, message in enumerate(messages):
+        if message.task:
+            rows.setdefault(message.task, []).append(i)
+    return float(np.mean([scores[ids].std(0) for ids in rows.values()])) if rows else 0.0
+
+
 def validation_weights(messages: Sequence[Message]) -> FloatArray:
     """(n,) parallel tasks count a third: they are harder than real traffic."""
     return np.array([1.0 if m.origin == "corpus" else 1 / 3 for m in messages], np.float32)

@@ -1,27 +1,32 @@
-"""Fits the kernel head on what the quantised encoder gives, and its share."""
+"""Fits the second heads on what the quantised encoder gives and reads, and their shares."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from hydra_core.training.dataset import Message, Splits
-from hydra_core.training.encode import token_ids
+from hydra_core.training.encode import collate, token_ids
 from hydra_core.training.export import export_module, session
 from hydra_core.training.kernel_head import KernelConfig, fit_layered
 from hydra_core.training.model import Predictor
 from hydra_core.training.quantize import variant_of
+from hydra_core.training.release import spread
 from hydra_core.training.suffixes import attack
+from hydra_core.training.word_head import WordConfig, fit_words
 
 FloatArray = NDArray[np.float32]
-SHARES = (0.0, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0)
+KERNEL_SHARES = (0.0, 0.2, 0.35, 0.5, 0.65, 0.8)
+WORD_SHARES = (0.0, 0.1, 0.2, 0.3, 0.4)
 
 # A kernel has only so many landmarks: what there is much of, in few languages, is thinned out.
 _KEPT = {"corpus": 1.0, "parallel": 1.0, "extra": 0.4, "ours": 0.35}
@@ -70,29 +75,43 @@ def wordings(
     return texts, np.array(labels, np.float32), np.array(weight, np.float32)
 
 
-def add_kernel(
-    model: Predictor, tokenizer: object, splits: Splits, config: KernelConfig,
-    *, attacked: float = 0.4, max_tokens: int = 256,
+def add_heads(
+    model: Predictor, tokenizer: Tokenizer, splits: Splits, kernel: KernelConfig,
+    words: WordConfig, *, attacked: float = 0.4, max_tokens: int = 256,
 ) -> dict[str, float]:  # fmt: skip
-    """Fit the kernel head on the training split, its share on validation.
+    """Fit the second heads on the training split, their shares on validation.
 
-    The model is changed in place. Returns mean Pearson by share.
+    The model is changed in place. Returns "score" (see `worth`) by "kernel share, word share".
     """
-    texts, labels, weight = wordings(splits.train, attacked=attacked, seed=config.seed)
-    seen = vectors(model, token_ids(tokenizer, texts, max_tokens))
-    head = fit_layered(seen, labels, weight, config, len(model.layers_seen))
-    held = [m for m in splits.validation if m.origin == "corpus"]
-    new = torch.tensor(vectors(model, token_ids(tokenizer, [m.text for m in held], 512)))
-    truth = np.array([m.labels for m in held])
+    texts, labels, weight = wordings(splits.train, attacked=attacked, seed=kernel.seed)
+    rows = token_ids(tokenizer, texts, max_tokens)
+    seen = vectors(model, rows)
+    second = fit_layered(seen, labels, weight, kernel, len(model.layers_seen))
+    third = fit_words(rows, labels, weight, model.config.vocab, words)
+    ids = token_ids(tokenizer, [m.text for m in splits.validation], model.config.max_tokens)
+    new = torch.tensor(vectors(model, ids))
     with torch.inference_mode():
-        plain = torch.sigmoid(model.heads(new[:, -model.config.width :])).numpy()
-        kernel = head(new).numpy()
-    found = {
-        share: float(np.mean([
-            np.corrcoef((1 - share) * plain[:, k] + share * kernel[:, k], truth[:, k])[0, 1]
-            for k in range(truth.shape[1])
-        ]))
-        for share in SHARES
-    }  # fmt: skip
-    model.kernel, model.blend = head, max(found, key=lambda share: found[share])
-    return {str(share): round(value, 4) for share, value in found.items()}
+        said = torch.sigmoid(model.heads(new[:, -model.config.width :])).numpy()
+        near = second(new).numpy()
+        batch = [collate([row]) for row in ids]
+        read = np.concatenate([third(b.input_ids, b.attention_mask).numpy() for b in batch])
+    found: dict[tuple[float, float], float] = {}
+    for k, w in product(KERNEL_SHARES, WORD_SHARES):
+        scores = (1 - w) * ((1 - k) * said + k * near) + w * read
+        found[k, w] = worth(splits.validation, scores)
+    model.kernel_share, model.word_share = max(found, key=lambda shares: found[shares])
+    model.kernel = second if model.kernel_share else None
+    model.words = third if model.word_share else None
+    return {f"{k}, {w}": round(value, 4) for (k, w), value in found.items()}
+
+
+def worth(messages: Sequence[Message], scores: FloatArray) -> float:
+    """What a choice of shares is judged by: Pearson on messages, less so on tasks, and spread."""
+    truth = np.array([m.labels for m in messages])
+    task = np.array([m.task is not None for m in messages])
+    tasks = [m for m in messages if m.task is not None]
+    each = [
+        np.mean([np.corrcoef(scores[part, k], truth[part, k])[0, 1] for k in range(truth.shape[1])])
+        for part in (~task, task)
+    ]
+    return float(each[0] + 0.3 * each[1] - spread(tasks, scores[task]))

@@ -47,5 +47,5 @@ def test_blending_moves_between_the_two_heads(tiny: Predictor) -> None:
         seen = tiny.layered(ids, mask).numpy()
         half = np.full((3, 4), 0.5, np.float32)
         head = fit_layered(seen, half, np.ones(3, np.float32), KernelConfig(landmarks=3), 2)
-        tiny.kernel, tiny.blend = head, 0.25
+        tiny.kernel, tiny.kernel_share = head, 0.25
         assert torch.allclose(tiny(ids, mask), 0.75 * plain + 0.25 * 0.5, atol=1e-2)
