@@ -58,7 +58,7 @@ def export_module(module: nn.Module, model: Predictor, path: Path, output: str) 
         path: file to write.
         output: name of the output.
     """
-    module, model = module.eval(), model.eval().float()
+    module, model = module.eval(), model.eval()
     model.encoder.set_attn_implementation("eager")
     ids = torch.randint(4, model.config.vocab, (2, 24))
     count = torch.export.Dim("n", min=1)

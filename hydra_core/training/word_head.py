@@ -1,8 +1,8 @@
 """A head that reads words, not meaning: a ridge regression on tokens and pairs of tokens.
 
 It errs on other messages than the encoder does, costs two table look-ups a token, and stays inside
-the graph: every token, and every hashed pair of neighbours, has one weight for each dimension; the
-score is their sum over the square root of the number of tokens.
+the graph: every token, and every hashed pair of neighbours, has one weight for each dimension (in
+half precision); the score is their sum over the square root of the number of tokens.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _STEP = 9973
 class WordConfig:
     """Hash buckets for pairs (a prime), ridge of the fit, and how often a feature must occur."""
 
-    buckets: int = 65_521
-    ridge: float = 30.0
+    buckets: int = 262_139
+    ridge: float = 20.0
     least: int = 2
 
 
@@ -39,16 +39,16 @@ class WordHead(nn.Module):
     def __init__(self, vocab: int, buckets: int, outputs: int) -> None:
         super().__init__()
         self.vocab, self.buckets = vocab, buckets
-        self.register_buffer("table", torch.zeros(vocab + buckets, outputs))
+        self.register_buffer("table", torch.zeros(vocab + buckets, outputs, dtype=torch.float16))
         self.register_buffer("offset", torch.zeros(outputs))
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """(b, t), (b, t) -> (b, K)."""
-        mask = attention_mask.to(self.table.dtype)
+        mask = attention_mask.to(self.offset.dtype)
         hashed = torch.remainder(input_ids[:, :-1] * _STEP + input_ids[:, 1:], self.buckets)
-        single = nn.functional.embedding(input_ids, self.table) * mask.unsqueeze(-1)
-        double = nn.functional.embedding(hashed + self.vocab, self.table)
-        total = single.sum(1) + (double * mask[:, 1:].unsqueeze(-1)).sum(1)
+        single = nn.functional.embedding(input_ids, self.table).float()
+        double = nn.functional.embedding(hashed + self.vocab, self.table).float()
+        total = (single * mask.unsqueeze(-1)).sum(1) + (double * mask[:, 1:].unsqueeze(-1)).sum(1)
         return (total / mask.sum(1, keepdim=True).sqrt() + self.offset).clamp(0, 1)
 
 

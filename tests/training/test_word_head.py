@@ -58,7 +58,7 @@ def test_padding_does_not_change_a_score() -> None:
 def test_the_head_says_what_the_regression_says() -> None:
     rows, truth = sentences()
     head = head_of(rows, truth)
-    table, offset = head.table.numpy(), head.offset.numpy()
+    table, offset = head.table.float().numpy(), head.offset.numpy()
     expected = np.clip(counts(rows, 60, CONFIG.buckets) @ table + offset, 0, 1)
     assert np.allclose(said_by(head, rows), expected, atol=1e-5)
 
@@ -79,3 +79,7 @@ def test_a_quantised_graph_keeps_the_head_whole(tmp_path: Path) -> None:
         graph = variant_of(source, "int8_full", tmp_path / "b.onnx")
     said = run_graph(session(graph), rows[:20])
     assert np.allclose(said, said_by(model.words, rows[:20]), atol=1e-4)
+    halves = [
+        t for t in onnx.load(graph).graph.initializer if t.data_type == onnx.TensorProto.FLOAT16
+    ]
+    assert [list(t.dims) for t in halves] == [[60 + CONFIG.buckets, 2]]
