@@ -11,7 +11,7 @@ from pandas.api import types as dtypes
 
 from hydra_core.catalog.identifiers import id_problem
 from hydra_core.errors import Problem
-from hydra_core.types import FloatArray
+from hydra_core.types import FloatArray, IntArray
 
 __all__ = [
     "EXTRA_OUTCOMES",
@@ -51,16 +51,27 @@ def check_queries(queries: pd.DataFrame) -> list[Problem]:
     problems = []
     for name in REQUIRED_QUERY_COLUMNS:
         column = queries[name]
-        bad = ~column.map(lambda value: isinstance(value, str) and value != "")
+        if isinstance(column.dtype, pd.StringDtype):  # as read from a file: text or nothing
+            bad = column.isna() | (column == "").fillna(True).astype(bool)
+        else:
+            bad = ~column.astype(object).map(lambda v: isinstance(v, str) and v != "")
         problems += _rows(f"queries: {name}", "is empty or not text", column, bad)
     if problems:
         return problems
     ids = queries["query_id"]
     problems += _rows("queries: query_id", "occurs more than once", ids, ids.duplicated())
     codes = queries["language"]
-    bad = ~codes.map(lambda code: bool(_LANGUAGE.fullmatch(code)))
+    known = {code for code in codes.unique() if _LANGUAGE.fullmatch(code)}
+    bad = ~codes.isin(known)
     problems += _rows("queries: language", "is not an ISO 639 code such as en", codes, bad)
     return problems + _optional_columns(queries)
+
+
+def _places(column: pd.Series, known: pd.Index) -> IntArray:
+    """(rows,) place of every cell among `known`, -1 where it is not there."""
+    codes, values = pd.factorize(column, use_na_sentinel=False)
+    places: IntArray = known.get_indexer(pd.Index(values))[codes]
+    return places
 
 
 def _optional_columns(queries: pd.DataFrame) -> list[Problem]:
@@ -75,7 +86,8 @@ def _optional_columns(queries: pd.DataFrame) -> list[Problem]:
             if not dtypes.is_bool_dtype(column):
                 problems.append(Problem(f"queries: {name}", "must hold true and false only"))
         elif name in ("group", "cluster", "conversation_id"):
-            bad = column.notna() & ~column.map(lambda value: isinstance(value, str))
+            text = column.astype(object).map(lambda value: isinstance(value, str))
+            bad = column.notna() & ~text
             problems += _rows(f"queries: {name}", "is not text", column, bad)
         elif name not in REQUIRED_QUERY_COLUMNS:
             problems.append(Problem(f"queries: {name}", "is not a column of an eval set"))
@@ -122,8 +134,12 @@ def check_outcomes(
             problems.append(Problem(f"outcomes: {column.name}", f"must be text, is {column.dtype}"))
     if problems:
         return problems
-    problems += _rows("outcomes: query_id", "is not among the queries", ids, ~ids.isin(query_ids))
-    problems += _rows("outcomes: model", "is not in evalset.yaml", names, ~names.isin(models))
+    for column, among, told in (
+        (ids, query_ids, "is not among the queries"),
+        (names, pd.Index(models), "is not in evalset.yaml"),
+    ):
+        absent = pd.Series(_places(column, among.unique()) < 0, index=column.index)
+        problems += _rows(f"outcomes: {column.name}", told, column, absent)
     twice = outcomes.duplicated(["query_id", "model"])
     problems += _rows("outcomes", "query and model occur more than once", ids, twice)
     problems += _range("outcomes: quality", outcomes["quality"], 0.0, 1.0)
@@ -158,8 +174,8 @@ def outcome_matrices(
     outcomes: pd.DataFrame, query_ids: pd.Index, models: Sequence[str]
 ) -> dict[str, FloatArray]:
     """(n, m) read-only values of every outcome column, NaN where there is no row."""
-    rows = query_ids.get_indexer(pd.Index(outcomes["query_id"]))
-    columns = pd.Index(models).get_indexer(pd.Index(outcomes["model"]))
+    rows = _places(outcomes["query_id"], query_ids)
+    columns = _places(outcomes["model"], pd.Index(models))
     matrices = {}
     for name in ("quality", "cost_usd", *EXTRA_OUTCOMES):
         if name in outcomes.columns:
