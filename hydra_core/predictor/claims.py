@@ -48,6 +48,8 @@ def claim_start(text: str, offsets: Sequence[tuple[int, int]], logits: FloatArra
     ends = np.array([end if end > max(start, 0) else -1 for start, end in offsets])
     inside = ends > 0
     bounded = np.where(inside, np.clip(logits, -_BOUND, _BOUND), 0.0)
+    if bounded.max(initial=0.0) <= _THRESHOLD:
+        return None
     sums = np.cumsum(bounded[::-1])[::-1]
     counts = np.cumsum(inside[::-1], dtype=np.intp)[::-1]
     furthest = np.maximum.accumulate(ends)

@@ -29,11 +29,11 @@ from hydra_core.training.suffixes import FAMILIES, JOINS, claim, languages
 FloatArray = NDArray[np.float32]
 
 _ENGLISH = Path(__file__).parent / "data" / "claims_en.yaml"
-_HIDDEN = 48
+_HIDDEN = 64
 _LONGEST = 700
 _CAP = 300
 _SHORT = 900
-_TEXTS = 8_000
+_TEXTS = 14_000
 
 
 def wordings(messages: Sequence[Message], n: int, seed: int) -> Iterator[tuple[str, int]]:

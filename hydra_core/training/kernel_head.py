@@ -23,7 +23,7 @@ FloatArray = NDArray[np.float32]
 class KernelConfig:
     """Landmarks, width of the kernel and ridge of the fit."""
 
-    landmarks: int = 2000
+    landmarks: int = 1000
     gamma: float = 1.0
     ridge: float = 0.1
     seed: int = 42

@@ -23,6 +23,8 @@ from onnxruntime.transformers.float16 import convert_float_to_float16
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
+from hydra_core.training.fuse import fuse_attention
+
 Variant = Literal["fp32", "fp16", "int8", "int8_full"]
 VARIANTS: tuple[Variant, ...] = ("fp32", "fp16", "int8", "int8_full")
 _SCOPES = "pkg.torch.onnx.name_scopes"
@@ -45,6 +47,10 @@ def variant_of(source: Path, variant: Variant, target: Path) -> Path:
             nodes_to_exclude=excluded, op_types_to_quantize=["MatMul", "Gemm", "Gather"],
             extra_options={"MatMulConstBOnly": True},
         )  # fmt: skip
+    if variant != "fp16":  # the fused operator wants float32 around it
+        graph = onnx.load(target)
+        fuse_attention(graph)
+        onnx.save(graph, target)
     return target
 
 

@@ -26,7 +26,7 @@ from hydra_core.training.word_head import WordConfig, fit_words
 
 FloatArray = NDArray[np.float32]
 KERNEL_SHARES = (0.0, 0.2, 0.35, 0.5, 0.65, 0.8)
-WORD_SHARES = (0.0, 0.1, 0.2, 0.3, 0.4)
+WORD_SHARES = (0.0, 0.1, 0.2, 0.3)  # more would be a bag of words with an encoder beside it
 
 # A kernel has only so many landmarks: what there is much of, in few languages, is thinned out.
 _KEPT = {"corpus": 1.0, "parallel": 1.0, "extra": 0.4, "ours": 0.35}

@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch", reason="training needs requirements-train.t
 
 from hydra_core.training.calibrate import apply_all, bands_of, fit_all, reliability
 from hydra_core.training.export import Parity, export_onnx, parity, run_graph, session
+from hydra_core.training.fuse import fuse_attention
 from hydra_core.training.model import EncoderConfig, Predictor
 from hydra_core.training.quantize import nodes_within, observe, variant_of
 
@@ -57,6 +58,24 @@ def test_attention_is_found_in_the_graph(exported) -> None:
     outside = [n for n in graph.node if n.op_type in {"MatMul", "Gemm"} and n.name not in names]
     assert len(inside) >= 8
     assert len(outside) >= 5
+
+
+def test_fused_attention_says_the_same(exported, request, tmp_path: Path) -> None:
+    path, rows, truth = exported
+    graph = onnx.load(path)
+    before = len(graph.graph.node)
+    count = fuse_attention(graph)
+    bert = "[bert" in request.node.name
+    assert count == (2 if bert else 0)
+    onnx.save(graph, tmp_path / "fused.onnx")
+    fused = session(tmp_path / "fused.onnx")
+    assert np.abs(run_graph(fused, rows) - truth).max() < 1e-4
+    if bert:
+        assert len(graph.graph.node) < before
+        ids = np.pad(np.array([rows[2]], np.int64), ((0, 0), (0, 9)), constant_values=1)
+        mask = (np.arange(ids.shape[1]) < len(rows[2])).astype(np.int64)[None]
+        padded = fused.run(None, {"input_ids": ids, "attention_mask": mask})[0]
+        assert np.abs(padded - truth[2]).max() < 1e-4
 
 
 def test_quantisation_aware_weights_round_and_can_be_taken_off() -> None:
