@@ -137,7 +137,7 @@ class Predictor:
             scores, tokens, truncated, start = self._run(shown, turn)
             if start is None:
                 break
-            shown = shown[:start]
+            shown = shown[:start].rstrip()
         else:
             scores, tokens, truncated, _ = self._run(shown, turn)
         return self._calibrated(scores), tokens, truncated, len(text) - len(shown)

@@ -21,12 +21,15 @@ from hydra_core.training.dataset import Message, Splits
 from hydra_core.training.encode import token_ids
 from hydra_core.training.export import Parity, export_onnx, parity, run_graph, session
 from hydra_core.training.fit import predict
-from hydra_core.training.model import Predictor
+from hydra_core.training.model import EncoderConfig, Predictor
 from hydra_core.training.probe import attack_report, parallel_report, pool_on
 from hydra_core.training.quantize import Variant, variant_of
 from hydra_core.types import Band
 
 FloatArray = NDArray[np.float32]
+
+
+GRAPH, TOKENIZER = "model.int8.onnx", "tokenizer.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,21 +124,33 @@ def release(model: Predictor, tokenizer: Tokenizer, job: Job) -> Release:
     """
     job.folder.mkdir(parents=True, exist_ok=True)
     source = export_onnx(model, job.run / "model.fp32.onnx")
-    graph = variant_of(source, job.variant, job.folder / "model.int8.onnx")
+    graph = variant_of(source, job.variant, job.folder / GRAPH)
     add_claims(graph, tokenizer, job.splits.train)
-    tokenizer.save(str(job.folder / "tokenizer.json"))
-    cap = model.config.max_tokens
-    held = job.splits.validation
-    texts = [m.text for m in held]
-    raw = run_graph(session(graph), token_ids(tokenizer, texts, cap))
-    drift = parity(predict(model, tokenizer, texts, max_tokens=cap), raw)
+    tokenizer.save(str(job.folder / TOKENIZER))
+    texts = [m.text for m in job.splits.validation]
+    said = predict(model, tokenizer, texts, max_tokens=model.config.max_tokens)
+    return conclude(job, model.config, tokenizer, said)
+
+
+def conclude(job: Job, config: EncoderConfig, tokenizer: Tokenizer, said: FloatArray) -> Release:
+    """Recalibrate the graph in the job's folder, measure it, write manifest and card.
+
+    Args:
+        job: the job whose folder holds graph and tokenizer.
+        config: of the encoder.
+        tokenizer: the bundle's.
+        said: (n, K) float32 scores of the validation messages, before rounding.
+    """
+    held, cap = job.splits.validation, config.max_tokens
+    raw = run_graph(session(job.folder / GRAPH), token_ids(tokenizer, [m.text for m in held], cap))
+    drift = parity(said, raw)
     curves = fit_all(raw, labels_of(held), validation_weights(held))
     bands = bands_of(apply_all(curves, raw))
 
     def write(quality: Mapping[str, object], files: Sequence[str]) -> Bundle:
         return write_manifest(
             job.folder, name=job.name, version=job.version, encoder=asdict(job.origin),
-            dimensions=model.config.dimensions, bands=[Band(*b) for b in bands],
+            dimensions=config.dimensions, bands=[Band(*b) for b in bands],
             training=job.facts, quality=quality, max_tokens=cap,
             calibration=[Curve(c.x, c.y) for c in curves], other_files=files,
         )  # fmt: skip
