@@ -26,7 +26,7 @@ check: $(VENV)/.dev  ## ruff, mypy --strict, import layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.dev  ## every figure the README quotes
+bench: $(VENV)/.dev  ## the figures of the README's table
 	$(BIN)/python -m benchmarks.bootstrap
 	$(BIN)/python -m benchmarks.frontier
 	$(BIN)/python -m benchmarks.predictor
@@ -35,7 +35,8 @@ bench: $(VENV)/.dev  ## every figure the README quotes
 	$(BIN)/python -m benchmarks.slider
 	$(BIN)/python -m benchmarks.store
 	$(BIN)/python -m benchmarks.tuner
-	$(BIN)/python -m benchmarks.verdict_calibration
+	$(BIN)/python -m benchmarks.verdict_calibration --sets 2000 --queries 500
+	$(BIN)/python -m benchmarks.depth_pages
 
 sample-data: $(VENV)/.dev  ## rebuild sample_data/ from scratch
 	$(BIN)/python -m sample_data.build all

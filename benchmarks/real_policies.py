@@ -18,6 +18,7 @@ from hydra_core.evaluation.operating_point import data_frontier
 from hydra_core.evaluation.pool_choice import choose_pool, with_models
 from hydra_core.evaluation.replay import ReplayData, align, replay
 from hydra_core.evaluation.tuning import Space, tune
+from hydra_core.evaluation.tuning_space import with_cells
 from hydra_core.types import Band, Pool
 
 KNOBS = np.linspace(0.0, 1.0, 81)
@@ -130,10 +131,7 @@ def tuned(train: ReplayData, test: ReplayData, bands, trials, seed, cells=None):
     """(knobs, n): weights (and cells) searched on one half for the area, used on the other."""
     space = Space(bands, cells=cells or {})
     found = tune(train, space, Aim(AimKind.HYPERVOLUME), trials=trials, seed=seed).setting
-    capabilities = test.pool.capabilities.copy()
-    for (model, k), value in found.cells.items():
-        capabilities[test.pool.ids.index(model), k] = value
-    moved = replace(test, pool=replace(test.pool, capabilities=capabilities))
+    moved = with_cells(test, found.cells)
     return at_every_cost(moved, compensated_weights(found.weights, bands))
 
 

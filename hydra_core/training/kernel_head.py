@@ -73,13 +73,13 @@ def fit_kernel(
     x = (vectors - centre) / scale
     chosen = np.random.default_rng(config.seed).choice(len(x), count, replace=False)
     points = x[chosen]
-    kernel = _rbf(points, points, config.gamma)
+    kernel = rbf(points, points, config.gamma)
     mean = np.average(targets, axis=0, weights=weight)
     normal = config.ridge * kernel.astype(np.float64)
     right = np.zeros((count, targets.shape[1]))
     for start in range(0, len(x), 4096):
         block = slice(start, start + 4096)
-        phi = _rbf(x[block], points, config.gamma).astype(np.float64)
+        phi = rbf(x[block], points, config.gamma).astype(np.float64)
         weighted = phi * weight[block, None]
         normal += weighted.T @ phi
         right += weighted.T @ (targets[block] - mean)
@@ -118,6 +118,7 @@ def fit_layered(
     return LayeredHead([fit_kernel(block, targets, weight, config) for block in blocks])
 
 
-def _rbf(a: FloatArray, b: FloatArray, gamma: float) -> FloatArray:
+def rbf(a: FloatArray, b: FloatArray, gamma: float = 1.0) -> FloatArray:
+    """(n, d), (m, d) -> (n, m): exp(-gamma * squared distance)."""
     near = np.square(a).sum(1)[:, None] + np.square(b).sum(1)[None] - 2 * a @ b.T
     return np.exp(-gamma * np.maximum(near, 0)).astype(np.float32)

@@ -50,6 +50,15 @@ class ParallelReport:
     same_route: dict[float, float]
 
 
+def spread(messages: Sequence[Message], scores: NDArray[np.float32]) -> float:
+    """Mean over tasks of the standard deviation of a score across languages."""
+    rows: dict[str, list[int]] = {}
+    for i, message in enumerate(messages):
+        if message.task:
+            rows.setdefault(message.task, []).append(i)
+    return float(np.mean([scores[ids].std(0) for ids in rows.values()])) if rows else 0.0
+
+
 def parallel_report(
     messages: Sequence[Message], scores: NDArray[np.float32], models: Pool
 ) -> ParallelReport:
@@ -58,7 +67,6 @@ def parallel_report(
     rows: dict[str, list[int]] = defaultdict(list)
     for i, message in enumerate(messages):
         rows[message.task or message.id].append(i)
-    spread = np.mean([scores[ids].std(0) for ids in rows.values()])
     pearson = np.mean(
         [np.corrcoef(scores[:, k], truth[:, k])[0, 1] for k in range(scores.shape[1])]
     )
@@ -70,7 +78,7 @@ def parallel_report(
             english = next(i for i in ids if messages[i].lang == "en")
             agree += [bool(chosen[i] == chosen[english]) for i in ids if i != english]
         same[tau] = round(float(np.mean(agree)), 4)
-    return ParallelReport(round(float(spread), 4), round(float(pearson), 4), same)
+    return ParallelReport(round(spread(messages, scores), 4), round(float(pearson), 4), same)
 
 
 @dataclass(frozen=True, slots=True)

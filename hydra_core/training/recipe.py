@@ -15,7 +15,8 @@ from hydra_core.training.dataset import DataPaths, Message, SplitPlan, Splits, r
 from hydra_core.training.fit import FitConfig, FitResult, Fitter, load_weights, predict
 from hydra_core.training.model import EncoderConfig, Predictor, from_pack, init_table
 from hydra_core.training.pretrained import PretrainedPack, read_pack
-from hydra_core.training.release import quality_of, spread
+from hydra_core.training.probe import spread
+from hydra_core.training.release import quality_of
 from hydra_core.training.team import Team
 from hydra_core.training.vocabulary import TrimmedVocab, trim
 

@@ -58,22 +58,23 @@ def metrics(messages: Sequence[Message], scores: FloatArray) -> dict[str, object
     groups = np.array([group_of(m.lang) for m in messages])
     return {
         "n": len(messages),
-        "pearson": _mean(_pearson(scores, truth)),
-        "pearson_by_dimension": [round(v, 4) for v in _pearson(scores, truth)],
+        "pearson": _mean(pearsons(scores, truth)),
+        "pearson_by_dimension": [round(v, 4) for v in pearsons(scores, truth)],
         "spearman": _mean([
             float(spearmanr(scores[:, k], truth[:, k]).statistic) for k in range(truth.shape[1])
         ]),
         "mae": round(float(np.abs(scores - truth).mean()), 4),
         "mae_by_dimension": [round(float(v), 4) for v in np.abs(scores - truth).mean(0)],
         "pearson_by_group": {
-            str(g): _mean(_pearson(scores[groups == g], truth[groups == g]))
+            str(g): _mean(pearsons(scores[groups == g], truth[groups == g]))
             for g in sorted(set(groups.tolist()))
         },
         "bias_by_group": bias_by_group(scores, truth, groups.tolist()),
     }  # fmt: skip
 
 
-def _pearson(scores: FloatArray, truth: FloatArray) -> list[float]:
+def pearsons(scores: FloatArray, truth: FloatArray) -> list[float]:
+    """(n, K), (n, K) -> the correlation of every dimension that varies."""
     return [
         float(np.corrcoef(scores[:, k], truth[:, k])[0, 1])
         for k in range(truth.shape[1])
@@ -191,15 +192,6 @@ def summary(found: Findings, drift: Parity) -> dict[str, object]:
         "suffix_attacks": {"worst_success": worst, "worst_cost_ratio": dearest},
         "int8_against_fp32": asdict(drift),
     }  # fmt: skip
-
-
-def spread(messages: Sequence[Message], scores: FloatArray) -> float:
-    """Mean over tasks of the standard deviation of a score across languages."""
-    rows: dict[str, list[int]] = {}
-    for i, message in enumerate(messages):
-        if message.task:
-            rows.setdefault(message.task, []).append(i)
-    return float(np.mean([scores[ids].std(0) for ids in rows.values()])) if rows else 0.0
 
 
 def validation_weights(messages: Sequence[Message]) -> FloatArray:

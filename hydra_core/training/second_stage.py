@@ -19,8 +19,9 @@ from hydra_core.training.encode import collate, token_ids
 from hydra_core.training.export import export_module, session
 from hydra_core.training.kernel_head import KernelConfig, fit_layered
 from hydra_core.training.model import Predictor
+from hydra_core.training.probe import spread
 from hydra_core.training.quantize import variant_of
-from hydra_core.training.release import spread
+from hydra_core.training.release import pearsons
 from hydra_core.training.suffixes import attack
 from hydra_core.training.word_head import WordConfig, fit_words
 
@@ -110,8 +111,5 @@ def worth(messages: Sequence[Message], scores: FloatArray) -> float:
     truth = np.array([m.labels for m in messages])
     task = np.array([m.task is not None for m in messages])
     tasks = [m for m in messages if m.task is not None]
-    each = [
-        np.mean([np.corrcoef(scores[part, k], truth[part, k])[0, 1] for k in range(truth.shape[1])])
-        for part in (~task, task)
-    ]
-    return float(each[0] + 0.3 * each[1] - spread(tasks, scores[task]))
+    plain, hard = (np.mean(pearsons(scores[part], truth[part])) for part in (~task, task))
+    return float(plain + 0.3 * hard - spread(tasks, scores[task]))

@@ -20,8 +20,10 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import Ridge
 from tokenizers import Tokenizer
 
+from hydra_core.predictor.inputs import shorten
 from hydra_core.training.dataset import Message, group_of
 from hydra_core.training.encode import buckets, collate
+from hydra_core.training.kernel_head import rbf
 from hydra_core.training.model import EncoderConfig, Predictor, from_pack
 from hydra_core.training.pretrained import PretrainedPack
 
@@ -52,17 +54,15 @@ def frozen_vectors(
     model: Predictor = from_pack(pack, EncoderConfig(), rows, range(12)).eval()
     model.layers_seen = LAYERS
     model.encoder.set_attn_implementation("sdpa")
-    ids = [_shortened(e.ids) for e in tokenizer.encode_batch([f"query: {t[:6000]}" for t in texts])]
+    ids = [
+        shorten(e.ids, _CAP) for e in tokenizer.encode_batch([f"query: {t[:6000]}" for t in texts])
+    ]
     out = np.zeros((len(ids), len(LAYERS) * pack.width), np.float32)
     with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
         for block in buckets([len(row) for row in ids], 64, tokens=4096):
             batch = collate([ids[i] for i in block])
             out[block] = model.layered(batch.input_ids, batch.attention_mask).float().numpy()
     return out
-
-
-def _shortened(ids: list[int]) -> list[int]:
-    return ids if len(ids) <= _CAP else ids[: _CAP * 3 // 4] + ids[-_CAP // 4 :]
 
 
 def kernel_ridge(
@@ -75,21 +75,16 @@ def kernel_ridge(
     side = 0.25 * (glance - middle) / spread / np.sqrt(glance.shape[1])
     points = np.hstack([(vectors - centre) / scale, side]).astype(np.float32)
     known = points[train]
-    kernel = _rbf(known, known)
+    kernel = rbf(known, known)
     kernel[np.diag_indices_from(kernel)] += 0.1
     mean = labels[train].mean(0)
     solved = cho_solve(cho_factor(kernel, overwrite_a=True), labels[train] - mean)
 
     def score(rows: Sequence[int]) -> FloatArray:
         blocks = [rows[i : i + _BLOCK] for i in range(0, len(rows), _BLOCK)]
-        return np.vstack([_rbf(points[block], known) @ solved for block in blocks]) + mean
+        return np.vstack([rbf(points[block], known) @ solved for block in blocks]) + mean
 
     return score
-
-
-def _rbf(a: FloatArray, b: FloatArray) -> FloatArray:
-    near = np.square(a).sum(1)[:, None] + np.square(b).sum(1)[None] - 2 * a @ b.T
-    return np.exp(-np.maximum(near, 0))
 
 
 def out_of_fold(messages: Sequence[Message], vectors: FloatArray, seed: int = 42) -> FloatArray:
