@@ -84,7 +84,9 @@ def _parser() -> argparse.ArgumentParser:
 def _paths(args: argparse.Namespace) -> Any:
     from hydra_core.training.dataset import DataPaths
 
-    return DataPaths.under(args.data, _DATA.glob("tasks_*.jsonl"), _DATA / "judged.jsonl.gz")
+    return DataPaths.under(
+        args.data, _DATA.glob("tasks_*"), _DATA / "judged.jsonl.gz", _DATA / "held_tasks.jsonl.gz"
+    )
 
 
 def _recipe(args: argparse.Namespace) -> Any:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from hydra_core.errors import HydraError
 from hydra_core.training.duplicates import Components, near_duplicates
 
-Origin = Literal["corpus", "parallel", "extra", "ours", "unlabelled"]
+Origin = Literal["corpus", "parallel", "extra", "held", "ours", "unlabelled"]
 Part = Literal["train", "validation", "test"]
 _SIGNATURE = re.compile(r"(?:\bdef|\bfunction|\bfunc|\bfn|\bfun|\bsub)\s+(\w{5,})\s*\(")
 
@@ -49,8 +49,9 @@ class Message:
 class DataPaths:
     """Where the data lie.
 
-    Files named in `extra` are parallel tasks of our own; `judged` has labels
-    of our own for messages of `unlabelled`.
+    Files named in `extra` are parallel tasks of our own, `held` are more of
+    them that are never trained on; `judged` has labels of our own for messages
+    of `unlabelled`.
     """
 
     corpus: Path
@@ -59,32 +60,39 @@ class DataPaths:
     unlabelled: Path | None = None
     extra: tuple[Path, ...] = ()
     judged: Path | None = None
+    held: Path | None = None
 
     @staticmethod
-    def under(root: Path, extra: Iterable[Path] = (), judged: Path | None = None) -> DataPaths:
+    def under(
+        root: Path,
+        extra: Iterable[Path] = (),
+        judged: Path | None = None,
+        held: Path | None = None,
+    ) -> DataPaths:
         """The usual layout: `corpus/` and `parallel/` under one folder."""
         corpus = root / "corpus"
         return DataPaths(
             corpus / "queries.jsonl.gz", corpus / "labels.jsonl.gz",
             root / "parallel" / "train.jsonl", corpus / "unlabelled.jsonl.gz",
-            tuple(sorted(extra)), judged,
+            tuple(sorted(extra)), judged, held,
         )  # fmt: skip
 
     def digests(self) -> dict[str, str]:
         """SHA-256 of every file by name, for the record of a run."""
         paths = [self.corpus, self.labels, self.parallel, *self.extra]
-        paths += [path for path in (self.unlabelled, self.judged) if path is not None]
+        paths += [p for p in (self.unlabelled, self.judged, self.held) if p is not None]
         return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in paths}
 
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """Labelled messages by part, and messages without labels."""
+    """Labelled messages by part, messages without labels, and our own held-out tasks."""
 
     train: tuple[Message, ...]
     validation: tuple[Message, ...]
     test: tuple[Message, ...]
     unlabelled: tuple[Message, ...] = field(default=())
+    tasks: tuple[Message, ...] = field(default=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +139,10 @@ def read_messages(paths: DataPaths, dimensions: Sequence[str]) -> list[Message]:
         for r in read_lines(paths.corpus)
         if str(r["id"]) in judged
     ]
-    for path in (paths.parallel, *paths.extra):
-        origin: Origin = "parallel" if path == paths.parallel else "extra"
+    tasks: list[tuple[Path, Origin]] = [(paths.parallel, "parallel")]
+    tasks += [(path, "extra") for path in paths.extra]
+    tasks += [(paths.held, "held")] if paths.held is not None else []
+    for path, origin in tasks:
         out += [_message(r, origin, labels=_labels(r, dimensions, path)) for r in read_lines(path)]
     if paths.unlabelled is not None:
         out += _free(paths.unlabelled, paths.judged, dimensions)
@@ -195,11 +205,13 @@ def _keys(message: Message) -> list[str]:
 def split(messages: Sequence[Message], plan: SplitPlan = SplitPlan()) -> Splits:  # noqa: B008
     """Grouped splits, stratified by language, the same for the same seed.
 
-    What is held out comes from the corpus and its parallel tasks alone; any
-    other message that touches a held-out one is dropped.
+    Validation and test come from the corpus and its parallel tasks alone; any
+    other message that touches one of them, or a task held out by its file, is
+    dropped.
     """
     labelled = [m for m in messages if m.origin in ("corpus", "parallel")]
-    free = [m for m in messages if m.origin not in ("corpus", "parallel")]
+    held = tuple(m for m in messages if m.origin == "held")
+    free = [m for m in messages if m.origin not in ("corpus", "parallel", "held")]
     members: dict[int, list[int]] = defaultdict(list)
     for i, group in enumerate(group_of(labelled)):
         members[int(group)].append(i)
@@ -210,11 +222,12 @@ def split(messages: Sequence[Message], plan: SplitPlan = SplitPlan()) -> Splits:
     for group in order:
         texts = [labelled[i] for i in members[group]]
         parts[_place(texts, room)] += texts
-    clear = _clear_of(free, parts["validation"] + parts["test"])
+    clear = _clear_of(free, [*parts["validation"], *parts["test"], *held])
     return Splits(
         (*parts["train"], *(m for m in clear if m.labels is not None)),
         tuple(parts["validation"]), tuple(parts["test"]),
         tuple(m for m in clear if m.labels is None),
+        held,
     )  # fmt: skip
 
 

@@ -172,7 +172,7 @@ def measure(bundle: Bundle, job: Job) -> Findings:
 
     test = job.splits.test
     messages = [m for m in test if m.origin == "corpus"]
-    tasks = [m for m in test if m.task]
+    tasks = [*(m for m in test if m.task), *job.splits.tasks]
     models = pool_on(job.catalog, [(b.lo, b.hi) for b in bundle.bands])
     task_scores = score([m.text for m in tasks])
     return Findings(

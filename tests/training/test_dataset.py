@@ -75,6 +75,19 @@ def test_tasks_added_later_do_not_move_what_is_held_out(messages: Sequence[Messa
     assert before.validation == after.validation
 
 
+def test_tasks_held_out_by_their_file_are_never_trained_on(messages: Sequence[Message]) -> None:
+    held = [
+        replace(messages[0], id=f"h{i}", task=f"h{i}", origin="held", text=f"held out {i} " * 9)
+        for i in range(4)
+    ]
+    copy = replace(held[0], id="copy", task="other", origin="extra")
+    before, after = split(messages, PLAN), split([*messages, *held, copy], PLAN)
+    assert after.tasks == tuple(held)
+    assert (before.train, before.validation, before.test) == (
+        after.train, after.validation, after.test,
+    )  # fmt: skip
+
+
 def test_messages_judged_by_ourselves_are_trained_on_and_never_held_out(
     messages: Sequence[Message],
 ) -> None:

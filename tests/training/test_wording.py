@@ -1,6 +1,7 @@
 # ruff: noqa: E402 - torch is looked for before what needs it is imported
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +11,14 @@ pytest.importorskip("torch", reason="training needs requirements-train.txt")
 
 from hydra_core.training.augment import AugmentConfig, Drawer, mixed, noisy
 from hydra_core.training.dataset import Message
-from hydra_core.training.suffixes import FAMILIES, UNSEEN, attack, claim, languages
+from hydra_core.training.suffixes import (
+    FAMILIES,
+    UNSEEN,
+    attack,
+    claim,
+    honest_endings,
+    languages,
+)
 
 
 def test_every_family_speaks_every_language_and_fills_its_blanks() -> None:
@@ -20,7 +28,15 @@ def test_every_family_speaks_every_language_and_fills_its_blanks() -> None:
         for family in (*FAMILIES, *UNSEEN):
             said = {claim(lang, family, rng) for _ in range(12)}
             assert len(said) >= 2
-            assert not any("{" in text for text in said)
+            assert not any(re.search(r"\{[abcn]\}", text) for text in said)
+
+
+def test_honest_endings_are_there_in_every_language_and_are_no_claims() -> None:
+    endings = honest_endings()
+    assert set(endings) == set(languages())
+    rng = np.random.default_rng(0)
+    said = {claim(lang, family, rng) for lang in endings for family in FAMILIES for _ in range(99)}
+    assert not any(text in said for texts in endings.values() for text in texts)
 
 
 def test_an_attack_keeps_the_message() -> None:
