@@ -26,7 +26,7 @@ class AugmentConfig:
 
     A language with more than `balance` messages is drawn less often: by the
     square root of its excess. Of a parallel task, `wordings` languages are
-    drawn at a time, `times` times an epoch.
+    drawn at a time, `times` times an epoch (0.5: every other epoch, by chance).
     """
 
     typos: float = 0.12
@@ -36,7 +36,7 @@ class AugmentConfig:
     mixed: float = 0.15
     attacked: float = 0.30
     wordings: int = 6
-    times: int = 1
+    times: float = 1.0
     balance: int = 1500
 
 
@@ -109,8 +109,12 @@ class Drawer:
         chosen = [m for m in self._single if rng.random() < self._chance(m)]
         drawn = [self._alone(m, rng) for m in chosen]
         for wordings in self._tasks.values():
-            drawn += [self._together(wordings, rng) for _ in range(self._config.times)]
+            drawn += [self._together(wordings, rng) for _ in range(self._often(rng))]
         return drawn
+
+    def _often(self, rng: np.random.Generator) -> int:
+        whole, rest = divmod(self._config.times, 1)
+        return int(whole) + int(rest > 0 and rng.random() < rest)
 
     def _chance(self, message: Message) -> float:
         return self._keep[message.lang] if message.labels is not None else self._share

@@ -84,7 +84,7 @@ def vocabulary(pack: PretrainedPack, messages: Sequence[Message], size: int) -> 
     Parallel tasks weigh more: they alone hold every language evenly. Tasks that are added later
     stay out, so that the vocabulary of a run under way does not change.
     """
-    texts = [m.text for m in messages if m.origin != "extra"]
+    texts = [m.text for m in messages if m.origin not in ("extra", "held")]
     texts += [m.text for m in messages if m.origin == "parallel"] * 3
     return trim(pack.vocab, texts, size=size)
 

@@ -72,6 +72,20 @@ def test_a_large_language_is_drawn_less_often(messages: Sequence[Message]) -> No
     assert sum(len(family) for family in few) < len(messages)
 
 
+def test_half_of_the_tasks_come_in_an_epoch_where_that_is_asked_for(
+    messages: Sequence[Message],
+) -> None:
+    targets = {m.id: (m.labels or (), 1.0) for m in messages}
+    tasks = [m for m in messages if m.task]
+
+    def drawn(times: float) -> list[int]:
+        draw = Drawer(tasks, targets, AugmentConfig(times=times))
+        return [len(draw(epoch)) for epoch in range(40)]
+
+    assert set(drawn(2)) == {12}
+    assert 2 < np.mean(drawn(0.5)) < 4
+
+
 def test_wordings_of_a_task_come_together_and_an_attack_beside_its_clean_text(
     messages: Sequence[Message],
 ) -> None:
