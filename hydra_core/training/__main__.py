@@ -189,7 +189,7 @@ def _export(args: argparse.Namespace) -> int:
     facts = json.loads((args.run / "recipe.json").read_text("utf-8"))
     if args.heads:
         model, kernel, words = material.model, KernelConfig(ridge=0.3), WordConfig()
-        worth = add_heads(model, material.tokenizer, material.splits, kernel, words)
+        worth = add_heads(model, material.tokenizer, material.splits, kernel, words, args.catalog)
         facts["second_heads"] = {
             "kernel": asdict(kernel) | {"share": model.kernel_share},
             "words": asdict(words) | {"share": model.word_share},
