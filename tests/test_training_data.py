@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ import pandas as pd
 import pytest
 
 from hydra_core.predictor.languages import LANGUAGES
+from hydra_core.training.dataset import read_lines
 from hydra_core.types import DIMENSIONS
 
 ROOT = Path(__file__).parents[1]
@@ -19,20 +18,14 @@ DATA = ROOT / "hydra_core" / "training" / "data"
 FILES = sorted([*DATA.glob("tasks_*"), DATA / "held_tasks.jsonl.gz"])
 
 
-def rows(path: Path) -> list[dict[str, Any]]:
-    raw = path.read_bytes()
-    text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode()
-    return [json.loads(line) for line in text.splitlines()]
-
-
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_every_task_has_one_label_in_english_and_at_least_seven_other_languages(
     path: Path,
 ) -> None:
     tasks: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in rows(path):
-        assert row["text"].strip()
-        tasks[row["task"]].append(row)
+    for row in read_lines(path):
+        assert str(row["text"]).strip()
+        tasks[str(row["task"])].append(row)
     for wordings in tasks.values():
         languages = [row["lang"] for row in wordings]
         assert len(set(languages)) == len(languages) >= 8
@@ -44,10 +37,10 @@ def test_every_task_has_one_label_in_english_and_at_least_seven_other_languages(
 
 
 def test_no_task_stands_in_two_files_and_no_held_out_or_demo_text_is_trained_on() -> None:
-    ids = [{row["task"] for row in rows(path)} for path in FILES]
+    ids = [{row["task"] for row in read_lines(path)} for path in FILES]
     assert sum(map(len, ids)) == len(set().union(*ids))
-    held = {row["text"] for row in rows(DATA / "held_tasks.jsonl.gz")}
+    held = {row["text"] for row in read_lines(DATA / "held_tasks.jsonl.gz")}
     demo = pd.read_parquet(ROOT / "sample_data" / "console_demo" / "queries.parquet")
-    trained = {row["text"] for path in FILES if "held" not in path.name for row in rows(path)}
+    trained = {row["text"] for path in FILES if "held" not in path.name for row in read_lines(path)}
     assert trained.isdisjoint(held)
     assert trained.isdisjoint({text for text in demo["text"] if len(text) > 12})

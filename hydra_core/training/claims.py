@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 import torch
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
@@ -24,6 +23,7 @@ from torch import nn
 
 from hydra_core.predictor.signals import signal_prefix
 from hydra_core.training.dataset import Message
+from hydra_core.training.export import session
 from hydra_core.training.suffixes import FAMILIES, JOINS, claim, honest_endings, languages
 
 FloatArray = NDArray[np.float32]
@@ -73,9 +73,7 @@ def token_vectors(
     probed.CopyFrom(graph)
     for name in names:
         probed.graph.output.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, None))
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = 1
-    session = ort.InferenceSession(probed.SerializeToString(), options)
+    opened = session(probed.SerializeToString())
 
     def one(example: tuple[str, int]) -> tuple[FloatArray, FloatArray]:
         text, start = example
@@ -83,7 +81,7 @@ def token_vectors(
         encoding = tokenizer.encode(prefix + text)
         ids = np.array([encoding.ids[:_CAP]])
         feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
-        last, earlier = session.run(list(names), feeds)
+        last, earlier = opened.run(list(names), feeds)
         offsets = np.array(encoding.offsets[:_CAP])
         inside = offsets[:, 1] > offsets[:, 0]
         marks = offsets[inside, 0] - len(prefix) >= start

@@ -78,14 +78,15 @@ def export_module(module: nn.Module, model: Predictor, path: Path, output: str) 
     return path
 
 
-def session(path: Path, threads: int = 1) -> onnxruntime.InferenceSession:
-    """A session as the console opens it: few threads, no spinning."""
+def session(graph: Path | bytes, threads: int = 1) -> onnxruntime.InferenceSession:
+    """A session as the console opens it, of a file or of bytes: few threads, no spinning."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    source = graph if isinstance(graph, bytes) else str(graph)
+    return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 
 def run_graph(graph: onnxruntime.InferenceSession, rows: Sequence[Sequence[int]]) -> FloatArray:

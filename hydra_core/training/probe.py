@@ -50,13 +50,19 @@ class ParallelReport:
     same_route: dict[float, float]
 
 
-def spread(messages: Sequence[Message], scores: NDArray[np.float32]) -> float:
-    """Mean over tasks of the standard deviation of a score across languages."""
-    rows: dict[str, list[int]] = {}
+def _tasks(messages: Sequence[Message]) -> list[list[int]]:
+    """Positions of the wordings of every task."""
+    rows: dict[str, list[int]] = defaultdict(list)
     for i, message in enumerate(messages):
         if message.task:
-            rows.setdefault(message.task, []).append(i)
-    return float(np.mean([scores[ids].std(0) for ids in rows.values()])) if rows else 0.0
+            rows[message.task].append(i)
+    return list(rows.values())
+
+
+def spread(messages: Sequence[Message], scores: NDArray[np.float32]) -> float:
+    """Mean over tasks of the standard deviation of a score across languages."""
+    tasks = _tasks(messages)
+    return float(np.mean([scores[ids].std(0) for ids in tasks])) if tasks else 0.0
 
 
 def parallel_report(
@@ -64,9 +70,7 @@ def parallel_report(
 ) -> ParallelReport:
     """(n,) messages with `task`, (n, K) -> spread, Pearson, routes as in English."""
     truth = np.array([m.labels for m in messages])
-    rows: dict[str, list[int]] = defaultdict(list)
-    for i, message in enumerate(messages):
-        rows[message.task or message.id].append(i)
+    tasks = _tasks(messages)
     pearson = np.mean(
         [np.corrcoef(scores[:, k], truth[:, k])[0, 1] for k in range(scores.shape[1])]
     )
@@ -74,7 +78,7 @@ def parallel_report(
     for tau in TAUS:
         chosen = routes(models, scores, tau)
         agree: list[bool] = []
-        for ids in rows.values():
+        for ids in tasks:
             english = next(i for i in ids if messages[i].lang == "en")
             agree += [bool(chosen[i] == chosen[english]) for i in ids if i != english]
         same[tau] = round(float(np.mean(agree)), 4)

@@ -90,12 +90,12 @@ def add_heads(
     """
     texts, labels, weight = wordings(splits.train, attacked=attacked, seed=kernel.seed)
     rows = token_ids(tokenizer, texts, max_tokens)
-    seen = vectors(model, rows)
-    second = fit_layered(seen, labels, weight, kernel, len(model.layers_seen))
-    third = fit_words(rows, labels, weight, model.config.vocab, words)
     judges = [*splits.validation, *splits.tasks]
     ids = token_ids(tokenizer, [m.text for m in judges], model.config.max_tokens)
-    new = torch.tensor(vectors(model, ids))
+    both = vectors(model, [*rows, *ids])
+    seen, new = both[: len(rows)], torch.tensor(both[len(rows) :])
+    second = fit_layered(seen, labels, weight, kernel, len(model.layers_seen))
+    third = fit_words(rows, labels, weight, model.config.vocab, words)
     with torch.inference_mode():
         said = torch.sigmoid(model.heads(new[:, -model.config.width :])).numpy()
         near = second(new).numpy()

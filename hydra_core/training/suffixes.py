@@ -7,14 +7,14 @@ nobody thought of.
 
 from __future__ import annotations
 
-import gzip
-import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 from ruamel.yaml import YAML
+
+from hydra_core.training.dataset import read_lines
 
 FAMILIES = ("keywords", "concerns", "role", "jargon", "assertion")
 UNSEEN = ("authority", "stakes", "effort")
@@ -48,8 +48,8 @@ def _tables() -> dict[str, dict[str, list[str]]]:
 def _sentences() -> dict[tuple[str, str], list[str]]:
     """Claims written out one by one, by language and family."""
     out: dict[tuple[str, str], list[str]] = {}
-    for row in _rows(_SENTENCES):
-        out.setdefault((row["lang"], row["family"]), []).append(row["text"])
+    for row in read_lines(_SENTENCES):
+        out.setdefault((str(row["lang"]), str(row["family"])), []).append(str(row["text"]))
     return out
 
 
@@ -57,13 +57,9 @@ def _sentences() -> dict[tuple[str, str], list[str]]:
 def honest_endings() -> dict[str, list[str]]:
     """Last sentences of real requests that look like a claim and are none, by language."""
     out: dict[str, list[str]] = {}
-    for row in _rows(_ENDINGS):
-        out.setdefault(row["lang"], []).append(row["text"])
+    for row in read_lines(_ENDINGS):
+        out.setdefault(str(row["lang"]), []).append(str(row["text"]))
     return out
-
-
-def _rows(path: Path) -> list[dict[str, str]]:
-    return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
 
 
 def languages() -> tuple[str, ...]:
