@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from hydra_core.errors import EvalSetError
 from hydra_core.evaluation.evalset.evalset import save_evalset
-from hydra_core.evaluation.evalset.scoring import (
+from hydra_core.evaluation.evalset.score_files import (
     load_scores,
     save_scores,
-    score_evalset,
     score_path,
     texts_digest,
 )
+from hydra_core.evaluation.evalset.scoring import score_evalset
 from tests.evaluation.sets import queries, saved
 
 
@@ -26,11 +26,13 @@ from tests.evaluation.sets import queries, saved
 class Facts:
     fingerprint: str = "f" * 64
     dimensions: tuple[str, ...] = ("reasoning", "debugging")
+    vectors: int = 0
 
 
 @dataclass(frozen=True)
 class Found:
     requirements: np.ndarray
+    vectors: np.ndarray | None = None
 
 
 class LengthPredictor:
