@@ -10,12 +10,12 @@ import hashlib
 from pathlib import Path
 from typing import Final
 
-from hydra_core.catalog.evidence_reader import read_benchmarks
-from hydra_core.catalog.fields import Interval, Problems, Section
 from hydra_core.catalog.identifiers import id_problem, skeleton
-from hydra_core.catalog.model_reader import read_models
-from hydra_core.catalog.nodes import ListNode, MapNode, ScalarNode, shown
-from hydra_core.catalog.yaml_reader import MAX_BYTES, read_yaml
+from hydra_core.catalog.reading.evidence import read_benchmarks
+from hydra_core.catalog.reading.fields import Interval, Problems, Section
+from hydra_core.catalog.reading.models import read_models
+from hydra_core.catalog.reading.nodes import ListNode, MapNode, ScalarNode, shown
+from hydra_core.catalog.reading.yaml_reader import MAX_BYTES, read_yaml
 from hydra_core.errors import CatalogError, Problem
 from hydra_core.types import Band, Catalog, CostBasis, Policy, StickyMode, StickyPolicy
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hydra_core.errors import EvalSetError, Problem
-from hydra_core.evaluation.evalset_rules import (
+from hydra_core.evaluation.evalset.rules import (
     EXTRA_OUTCOMES,
     OPTIONAL_QUERY_COLUMNS,
     REQUIRED_QUERY_COLUMNS,
