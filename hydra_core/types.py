@@ -50,6 +50,11 @@ class CostBasis(StrEnum):
     LIST_PRICE = "list_price"
     REALISED = "realised"
 
+    @property
+    def unit(self) -> str:
+        """Unit of the cost that orders the models."""
+        return "USD / Mtok" if self is CostBasis.LIST_PRICE else "USD / query"
+
 
 class StickyMode(StrEnum):
     """How a conversation keeps its model (paper section "Prompt-cache-preserving routing")."""

@@ -151,8 +151,11 @@ def _answer(
         answer |= {
             "requirements": dict(needs),
             "shortfall": float(decision.shortfalls[decision.index]),
-            "tokens": decision.facts["tokens"],
-            "truncated": decision.facts["truncated"],
+        }
+    if decision.reading is not None:
+        answer |= {
+            "tokens": decision.reading.tokens,
+            "truncated": decision.reading.truncated,
         }
     return {**answer, "receipt": decision.receipt()} if receipts else answer
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from hydra_core.types import FloatArray, IntArray
+from hydra_core.types import BoolArray, FloatArray, IntArray
 
-__all__ = ["choose", "preference", "shortfall"]
+__all__ = ["choose", "contenders", "preference", "shortfall"]
 
 
 def shortfall(
@@ -76,6 +76,24 @@ def preference(shortfalls: FloatArray, cost: FloatArray) -> IntArray:
         return order
     index = np.broadcast_to(np.arange(cost.size), shortfalls.shape)
     return np.lexsort((index, shortfalls, np.broadcast_to(cost, shortfalls.shape)), axis=1)
+
+
+def contenders(open_: BoolArray, health: FloatArray, floor: float) -> tuple[IntArray, bool]:
+    """The models that may be chosen: past the hard gates and not vetoed by health (Algorithm 4).
+
+    Args:
+        open_: (m,) True where no hard gate took the model out; at least one.
+        health: (m,) in [0, 1].
+        floor: Models below it are vetoed.
+
+    Returns:
+        Their rows, ascending, and whether this is the gateway's fallback: nobody is healthy, so
+        the healthiest of those past the gates are left.
+    """
+    alive = np.flatnonzero(open_ & (health >= floor))
+    if alive.size:
+        return alive, False
+    return np.flatnonzero(open_ & (health >= health[open_].max())), True
 
 
 def choose(shortfalls: FloatArray, cost: FloatArray, tau: float) -> IntArray:
