@@ -51,7 +51,7 @@ def add_label(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
     parser.add_argument("--config", type=Path, metavar="LABEL.yaml")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the run")
     parser.add_argument("--example", action="store_true", help="print a commented configuration")
-    parser.add_argument("--dry-run", action="store_true", help="say what it would cost, ask nothing")
+    parser.add_argument("--dry-run", action="store_true", help="say the cost, ask nothing")
     parser.add_argument("--again", action="store_true", help="retry messages that were set aside")
     parser.add_argument("--answers", type=Path, metavar="F.jsonl", help="answers you have")
     parser.add_argument("--judgements", type=Path, metavar="F.jsonl", help="verdicts you have")
@@ -139,7 +139,7 @@ def _say_cost(config: LabelConfig, messages: Sequence[Message], ledger: Ledger) 
 
     found = estimate(config, messages, ledger.record)
     calls = ", ".join(f"{count} {stage}" for stage, count in found.calls.items()) or "none"
-    about = "" if found.about_usd is None else f", about ${found.about_usd:.2f} as calls went so far"
+    about = "" if found.about_usd is None else f", about ${found.about_usd:.2f} going by so far"
     say(f"calls still to make: {calls}; at most ${found.most_usd:.2f}{about}; "
         f"committed ${ledger.record.committed_usd:.2f} of ${config.budget_usd:g}")  # fmt: skip
 

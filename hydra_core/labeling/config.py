@@ -10,9 +10,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from hydra_core.catalog.fields import Interval, Problems, Section
-from hydra_core.catalog.nodes import MapNode, ScalarNode
-from hydra_core.catalog.yaml_reader import read_yaml
+from hydra_core.catalog.reading.fields import Interval, Problems, Section
+from hydra_core.catalog.reading.nodes import MapNode, ScalarNode
+from hydra_core.catalog.reading.yaml_reader import read_yaml
 from hydra_core.errors import LabelError, Problem
 
 __all__ = ["EXAMPLE", "ROLES", "JsonMode", "LabelConfig", "Server", "load_config"]

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from hydra_core.errors import EvalSetError, LabelError
-from hydra_core.evaluation.importers.bounded import Budget
-from hydra_core.evaluation.importers.issues import Issues
-from hydra_core.evaluation.importers.reading import json_objects
+from hydra_core.evaluation.importers.reading.bounded import Budget
+from hydra_core.evaluation.importers.reading.issues import Issues
+from hydra_core.evaluation.importers.reading.tables import json_objects
 from hydra_core.labeling.config import LabelConfig
 from hydra_core.labeling.ledger import Call, Ledger
 from hydra_core.labeling.messages import Message

@@ -107,9 +107,7 @@ class Ledger:
             self._load(recipe)
         except BlockingIOError:
             self._file.close()
-            problem = Problem(
-                "", "another run is writing here", "wait for it to end"
-            )
+            problem = Problem("", "another run is writing here", "wait for it to end")
             raise LabelError(str(path), [problem]) from None
         except BaseException:
             self._file.close()

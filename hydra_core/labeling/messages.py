@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from hydra_core.errors import EvalSetError, LabelError, Problem
-from hydra_core.evaluation.importers.bounded import Budget
-from hydra_core.evaluation.importers.issues import Issues
-from hydra_core.evaluation.importers.reading import json_objects
+from hydra_core.evaluation.importers.reading.bounded import Budget
+from hydra_core.evaluation.importers.reading.issues import Issues
+from hydra_core.evaluation.importers.reading.tables import json_objects
 from hydra_core.labeling.tiers import tier_of
 
 __all__ = ["Message", "read_messages"]

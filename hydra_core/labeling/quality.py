@@ -23,9 +23,7 @@ _SEED = 17
 _LEVELS = (0.0, 0.2, 0.4, 0.6, 0.8)
 
 
-def quality(
-    config: LabelConfig, messages: Sequence[Message], record: Record
-) -> dict[str, Any]:
+def quality(config: LabelConfig, messages: Sequence[Message], record: Record) -> dict[str, Any]:
     """Figures of a run, plain values with 95 % intervals where there are any.
 
     Keys: messages, labelled, synthetic, waiting, set_aside (reason -> count), tiers, dimensions
@@ -42,7 +40,7 @@ def quality(
         "waiting": len(judged) - len(known) - sum(aside.values()),
         "set_aside": dict(aside.most_common()),
         "tiers": {str(t): sum(m.tier == t for m in messages) for t in (1, 2, 3)},
-        "dimensions": _distribution(config, np.array(known).reshape(len(known), -1)),
+        "dimensions": _distribution(config, np.array(known).reshape(-1, len(config.dimensions))),
         "position": _position(config, judged, record),
         "stability": _agreement(config, judged, record, "judge", 1),
         "judges": _agreement(config, judged, record, "second_judge", 0),
@@ -67,7 +65,7 @@ def _distribution(config: LabelConfig, labels: FloatArray) -> dict[str, Any]:
 
 
 def _position(config: LabelConfig, messages: Sequence[Message], record: Record) -> dict[str, Any]:
-    """How much standing first is worth, in points of the 1 to 5 scale, and changes of the winner."""
+    """What standing first is worth, in points of the 1 to 5 scale, and changes of the winner."""
     first, turned = [], []
     for message in messages:
         found = [record.answered.get(Call(message.id, "judge", order)) for order in ORDERS]

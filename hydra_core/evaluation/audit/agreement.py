@@ -69,7 +69,8 @@ def _sums(ratings: FloatArray) -> FloatArray:
     within = np.where(
         paired, 2.0 * (count * squares - total**2) / np.maximum(count - 1.0, 1.0), 0.0
     )
-    return np.column_stack([within, *(np.where(paired, part, 0.0) for part in (count, total, squares))])
+    rest = (np.where(paired, part, 0.0) for part in (count, total, squares))
+    return np.column_stack([within, *rest])
 
 
 def _alpha(sums: FloatArray) -> FloatArray:
