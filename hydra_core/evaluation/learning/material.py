@@ -1,0 +1,165 @@
+"""What an outcome model is learned from: messages, outcomes, costs; checked, nothing filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hydra_core.errors import OutcomeModelError, Problem
+from hydra_core.evaluation.evalset.evalset import EvalSet
+from hydra_core.evaluation.evalset.score_files import load_scores, load_text_facts
+from hydra_core.evaluation.replay.replay import clusters_of
+from hydra_core.outcome_model.features import Messages
+from hydra_core.outcome_model.model import LEAST_OUTCOMES
+from hydra_core.types import FloatArray, IntArray
+
+__all__ = ["Material", "gather", "messages_of"]
+
+#: A model with outcomes on this share of the queries that the best known model has is learned
+#: together with the others; one with fewer is a newcomer.
+_TOGETHER = 0.5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Material:
+    """One row a query with outcomes of all models that are learned together.
+
+    Attributes:
+        models: (m,) ids; the `together` first ones have an outcome on every row.
+        together: b, how many of them.
+        messages: What is known of each query.
+        quality: (n, m) in [0, 1], NaN where a newcomer has no outcome.
+        cost_usd: (n, m) USD, NaN where it is missing.
+        input_tokens: (n, m), None where the set has none; NaN where it is missing.
+        output_tokens: Likewise.
+        rows: (n,) rows in the eval set.
+        clusters: (n,) cluster numbers, every query its own where the set names none.
+    """
+
+    evalset: EvalSet
+    models: tuple[str, ...]
+    together: int
+    messages: Messages
+    quality: FloatArray
+    cost_usd: FloatArray
+    input_tokens: FloatArray | None
+    output_tokens: FloatArray | None
+    rows: IntArray
+    clusters: IntArray
+
+    @property
+    def n(self) -> int:
+        """Queries."""
+        return len(self.rows)
+
+    @property
+    def counted(self) -> tuple[int, ...]:
+        """(m,) queries with an outcome."""
+        return tuple(int(count) for count in np.isfinite(self.quality).sum(axis=0))
+
+
+def messages_of(evalset: EvalSet, fingerprint: str, width: int) -> Messages:
+    """What is known of every query of a set, as one bundle has scored it.
+
+    Args:
+        fingerprint: Of the bundle.
+        width: Of the bundle's text vectors.
+
+    Raises:
+        OutcomeModelError: The set has no vectors of this bundle.
+        EvalSetError: The score file is damaged.
+    """
+    scores, facts = load_scores(evalset, fingerprint), load_text_facts(evalset, fingerprint)
+    if scores is None or facts is None or facts.vectors.shape[1] != width:
+        remedy = f"run: python -m hydra_core score {evalset.path}"
+        if evalset.texts is None:
+            remedy = "this set has no texts: use the bundle that its vectors came from"
+        message = f"has no text vectors of the bundle {fingerprint[:12]}"
+        raise OutcomeModelError(evalset.name, [Problem("scores", message, remedy)])
+    return Messages(scores, facts.vectors, facts.counts)
+
+
+def gather(evalset: EvalSet, messages: Messages, models: Sequence[str]) -> Material:
+    """The part of an eval set that the named models can be learned from.
+
+    Args:
+        messages: Of every query of the set.
+        models: At least two, in the order in which they are to be shown.
+
+    Raises:
+        OutcomeModelError: One model only, unknown models, too few or constant outcomes; every
+            problem found is listed.
+    """
+    columns = _columns(evalset, models)
+    quality = evalset.quality[:, columns]
+    problems = _outcome_problems(models, quality)
+    if problems:
+        raise OutcomeModelError(evalset.name, problems)
+    counts = np.isfinite(quality).sum(axis=0)
+    often = counts >= _TOGETHER * counts.max()
+    order = np.concatenate([np.flatnonzero(often), np.flatnonzero(~often)])
+    together = int(often.sum())
+    if together < 2:
+        order = np.argsort(-counts, kind="stable")
+        together = 2
+    rows = np.flatnonzero(np.isfinite(quality[:, order[:together]]).all(axis=1))
+    names = tuple(models[i] for i in order)
+    if rows.size < LEAST_OUTCOMES:
+        message = f"only {rows.size} queries have outcomes of all of {', '.join(names[:together])}"
+        remedy = f"at least {LEAST_OUTCOMES} are needed; leave a model out"
+        raise OutcomeModelError(evalset.name, [Problem("outcomes", message, remedy)])
+    at = np.ix_(rows, [columns[i] for i in order])
+    quality = evalset.quality[at]
+    problems = _outcome_problems(names, quality)
+    if problems:
+        raise OutcomeModelError(evalset.name, problems)
+    tokens = [evalset.extras.get(name) for name in ("input_tokens", "output_tokens")]
+    complete = all(
+        found is not None and np.isfinite(found[at]).any(axis=0).all() for found in tokens
+    )
+    read, written = (found[at] if complete and found is not None else None for found in tokens)
+    clusters = clusters_of(evalset.queries, rows)
+    return Material(
+        evalset=evalset,
+        models=names,
+        together=together,
+        messages=messages.take(rows),
+        quality=quality,
+        cost_usd=evalset.cost_usd[at],
+        input_tokens=read,
+        output_tokens=written,
+        rows=rows,
+        clusters=np.arange(rows.size) if clusters is None else clusters,
+    )
+
+
+def _columns(evalset: EvalSet, models: Sequence[str]) -> list[int]:
+    problems = [
+        Problem("models", f"{name!r} has no outcomes here", f"it has {', '.join(evalset.models)}")
+        for name in models
+        if name not in evalset.models
+    ]
+    if len(set(models)) < len(models):
+        problems.append(Problem("models", "names a model twice", "name each once"))
+    if len(models) < 2:
+        remedy = "choose at least two: routing is a choice between models"
+        problems.append(Problem("models", f"are {len(models)}", remedy))
+    if problems:
+        raise OutcomeModelError(evalset.name, problems)
+    return [evalset.models.index(name) for name in models]
+
+
+def _outcome_problems(models: Sequence[str], quality: FloatArray) -> list[Problem]:
+    problems = []
+    for name, values in zip(models, quality.T, strict=True):
+        known = values[np.isfinite(values)]
+        if known.size < LEAST_OUTCOMES:
+            remedy = f"at least {LEAST_OUTCOMES} are needed: leave the model out, or collect more"
+            problems.append(Problem(f"model {name!r}", f"has {known.size} outcomes", remedy))
+        elif known.min() == known.max():
+            message = f"has the same outcome ({known[0]:g}) on all of its {known.size} queries"
+            remedy = "there is nothing to learn about it: leave it out"
+            problems.append(Problem(f"model {name!r}", message, remedy))
+    return problems
