@@ -17,6 +17,7 @@ __all__ = [
     "BoolArray",
     "Catalog",
     "CostBasis",
+    "Float32Array",
     "FloatArray",
     "IntArray",
     "ModelSpec",
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 FloatArray = npt.NDArray[np.float64]
+Float32Array = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 
@@ -49,6 +51,11 @@ class CostBasis(StrEnum):
 
     LIST_PRICE = "list_price"
     REALISED = "realised"
+
+    @property
+    def unit(self) -> str:
+        """Unit of the cost that orders the models."""
+        return "USD / Mtok" if self is CostBasis.LIST_PRICE else "USD / query"
 
 
 class StickyMode(StrEnum):
