@@ -17,6 +17,7 @@ __all__ = [
     "BoolArray",
     "Catalog",
     "CostBasis",
+    "Float32Array",
     "FloatArray",
     "IntArray",
     "ModelSpec",
@@ -29,6 +30,7 @@ __all__ = [
 ]
 
 FloatArray = npt.NDArray[np.float64]
+Float32Array = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 
