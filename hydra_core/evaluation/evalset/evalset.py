@@ -5,7 +5,8 @@ On disk an eval set is a folder (schema `hydra.evalset/v1`):
     evalset.yaml        name, origin, licence, synthetic, models, SHA-256 of the parts
     queries.parquet     query_id, language [, text, has_image, conversation_id, turn, group,
                         label_<dimension>]
-    outcomes.parquet    query_id, model, quality in [0, 1], cost_usd [, latency_s, tokens]
+    outcomes.parquet    query_id, model, quality in [0, 1], cost_usd
+                        [, latency_s, tokens, input_tokens, output_tokens, ...]
     scores/<fp>.parquet requirements by the predictor bundle with that fingerprint, text vectors
 
 An outcome that is not known has no row; in memory it is NaN. It is counted and shown, never
@@ -73,7 +74,8 @@ class EvalSet:
         quality: (n, m) in [0, 1]; NaN where the outcome is missing.
         cost_usd: (n, m) USD per query, >= 0; NaN where it is missing.
         digest: SHA-256 (hex) of evalset.yaml, which holds the digests of the parts.
-        extras: Optional (n, m) matrices by name: latency_s, tokens.
+        extras: Optional (n, m) matrices by name: latency_s, tokens (their sum where that is all
+            that is known), input_tokens, output_tokens, cached_input_tokens (part of the input).
     """
 
     path: Path
@@ -224,7 +226,7 @@ def save_evalset(
         queries: query_id, language and optional columns, text among them; one row per query.
         quality: (n, m) in [0, 1], NaN where missing.
         cost_usd: (n, m) USD >= 0, NaN where missing.
-        extras: Further (n, m) matrices: latency_s, tokens.
+        extras: Further (n, m) matrices, names as in `EXTRA_OUTCOMES`.
         force: Replace an eval set that is already there.
 
     Raises:

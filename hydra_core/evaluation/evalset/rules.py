@@ -27,7 +27,10 @@ __all__ = [
 
 REQUIRED_QUERY_COLUMNS = ("query_id", "language")
 OPTIONAL_QUERY_COLUMNS = ("text", "has_image", "conversation_id", "turn", "group", "cluster")
-EXTRA_OUTCOMES = ("latency_s", "tokens", "input_tokens", "output_tokens")
+EXTRA_OUTCOMES = (
+    *("latency_s", "tokens"),
+    *("input_tokens", "output_tokens", "cached_input_tokens"),
+)
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
 _SHOWN = 3
