@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -58,6 +58,25 @@ class Material:
     def counted(self) -> tuple[int, ...]:
         """(m,) queries with an outcome."""
         return tuple(int(count) for count in np.isfinite(self.quality).sum(axis=0))
+
+    @property
+    def complete(self) -> IntArray:
+        """Rows with an outcome and a cost of every model: what a policy can be replayed on."""
+        known = np.isfinite(self.quality) & np.isfinite(self.cost_usd)
+        return np.flatnonzero(known.all(axis=1))
+
+    def take(self, rows: IntArray) -> Material:
+        """The same material for some rows only."""
+        return replace(
+            self,
+            messages=self.messages.take(rows),
+            quality=self.quality[rows],
+            cost_usd=self.cost_usd[rows],
+            input_tokens=None if self.input_tokens is None else self.input_tokens[rows],
+            output_tokens=None if self.output_tokens is None else self.output_tokens[rows],
+            rows=self.rows[rows],
+            clusters=self.clusters[rows],
+        )
 
 
 def messages_of(evalset: EvalSet, fingerprint: str, width: int) -> Messages:
