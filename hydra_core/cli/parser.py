@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
-from hydra_core.cli import data, evaluate, maintain, predictor, records, report, route
+from hydra_core.cli import console, data, evaluate, maintain, predictor, records, report, route
 from hydra_core.cli.grammar import EXIT_CODES, import_options, verb
 
 __all__ = ["build_parser"]
@@ -106,7 +107,7 @@ examples:
 def build_parser() -> argparse.ArgumentParser:
     """The parser of all verbs; `options.run(options)` runs the one that was given."""
     parser = argparse.ArgumentParser(
-        prog="python -m hydra_core",
+        prog="hydra-router" if Path(sys.argv[0]).name == "hydra-router" else "python -m hydra_core",
         description="HyDRA on the command line: import, score, evaluate, route, validate.",
         epilog=f"{EXIT_CODES}\nevery verb has --help with examples",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -125,6 +126,7 @@ def build_parser() -> argparse.ArgumentParser:
     _evaluate_predictor(verbs)
     _rebind(verbs)
     report.add_report(verbs)
+    console.add_console(verbs)
     return parser
 
 

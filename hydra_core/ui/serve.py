@@ -1,4 +1,4 @@
-"""Start the console: `python -m hydra_core.ui.serve [streamlit options]`.
+"""Start the console.
 
 `streamlit run app.py` works too, but the first visit after a start must then be the front page:
 Streamlit takes a folder named `pages` for its own older layout until `st.navigation` has run once,
@@ -7,22 +7,21 @@ and answers a deep link that comes before with "Page not found".
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
+from collections.abc import Sequence
 
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.web import cli
 
-__all__ = ["main"]
+from hydra_core.shipped import APP
 
-_APP = Path(__file__).resolve().parents[2] / "app.py"
+__all__ = ["serve"]
 
 
-def main() -> None:
-    """Run the console until it is stopped; options are those of `streamlit run`."""
+def serve(options: Sequence[str] = ()) -> None:
+    """Run the console until it is stopped.
+
+    Args:
+        options: Those of `streamlit run`, e.g. `["--server.port", "8600"]`.
+    """
     PagesManager.uses_pages_directory = False
-    cli.main(["run", str(_APP), *sys.argv[1:]], prog_name="streamlit")
-
-
-if __name__ == "__main__":
-    main()
+    cli.main(["run", str(APP), *options], prog_name="streamlit")

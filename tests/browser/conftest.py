@@ -34,7 +34,7 @@ def console(tmp_path_factory):
         port = free.getsockname()[1]
     folder = tmp_path_factory.mktemp("workspace")
     server = subprocess.Popen(
-        [sys.executable, "-m", "hydra_core.ui.serve"]
+        [sys.executable, "-m", "hydra_core", "console"]
         + ["--server.port", str(port), "--server.headless", "true"],
         cwd=ROOT,
         env={**os.environ, "HYDRA_WORKSPACE": str(folder)},
