@@ -13,7 +13,7 @@ import pytest
 
 from hydra_core.cli.main import main
 from hydra_core.evaluation.evalset.evalset import load_evalset
-from hydra_core.evaluation.evalset.scoring import save_scores
+from hydra_core.evaluation.evalset.score_files import save_scores
 from tests.evaluation.importers.test_swebench import BOARD, PROBLEMS, SHARED
 from tests.evaluation.sets import saved
 from tests.predictor.tiny_bundle import make_bundle
@@ -366,7 +366,7 @@ def test_an_option_that_a_verb_does_not_know_is_refused(capsys):
 
 def test_the_console_passes_options_on_to_streamlit(monkeypatch):
     given = []
-    monkeypatch.setattr("hydra_core.ui.serve.serve", given.append)
+    monkeypatch.setattr("hydra_core.ui.serve.main", given.append)
     assert main(["console", "--server.port", "8600", "--server.headless=true"]) == 0
     assert given == [["--server.port", "8600", "--server.headless=true"]]
 

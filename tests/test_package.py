@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import subprocess
 import sys
 import sysconfig
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.conftest import wait_for
+from tests.ui.consoles import free_port, wait_for
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -108,11 +107,9 @@ def test_an_installed_wheel_routes_and_validates(scripts, elsewhere):
 
 @pytest.mark.package
 def test_an_installed_console_answers(scripts, elsewhere):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [scripts / "hydra-router", "console", "--server.port", str(port)]
-    command += ["--server.headless", "true", "--server.address", "127.0.0.1"]
+    command += ["--server.headless", "true"]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     server = subprocess.Popen(command, cwd=elsewhere, env=dict(os.environ), **quiet)
     try:

@@ -28,7 +28,7 @@ def add_console(verbs: Any) -> None:  # noqa: ANN401
 
 
 def _console(options: argparse.Namespace) -> int:
-    from hydra_core.ui.serve import serve
+    from hydra_core.ui.serve import main
 
-    serve(options.passed_on)
+    main(options.passed_on)
     return 0

@@ -7,7 +7,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from hydra_core.cli import console, data, evaluate, maintain, predictor, records, report, route
+from hydra_core.cli import (
+    console,
+    data,
+    evaluate,
+    label,
+    maintain,
+    predictor,
+    records,
+    report,
+    route,
+    serve,
+)
 from hydra_core.cli.grammar import EXIT_CODES, import_options, verb
 
 __all__ = ["build_parser"]
@@ -127,6 +138,8 @@ def build_parser() -> argparse.ArgumentParser:
     _rebind(verbs)
     report.add_report(verbs)
     console.add_console(verbs)
+    label.add_label(verbs)
+    serve.add_serve(verbs)
     return parser
 
 
