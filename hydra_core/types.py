@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,19 +17,25 @@ __all__ = [
     "Benchmark",
     "BoolArray",
     "Catalog",
+    "ChoiceArray",
     "CostBasis",
+    "Float32Array",
     "FloatArray",
     "IntArray",
     "ModelSpec",
     "ModelStatus",
     "Policy",
     "Pool",
+    "RealisedCosts",
     "StickyMode",
     "StickyPolicy",
 ]
 
 FloatArray = npt.NDArray[np.float64]
+Float32Array = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.intp]
+#: Pool indices of many routes: intp, or unsigned bytes where there are many.
+ChoiceArray = npt.NDArray[np.integer[Any]]
 BoolArray = npt.NDArray[np.bool_]
 
 #: The paper's four dimensions. K is data, not code: a catalog may have others.
@@ -150,6 +157,21 @@ class ModelSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class RealisedCosts:
+    """What the models really cost, for the cost basis `realised`.
+
+    Attributes:
+        evalset: Name of the eval set that they were measured on.
+        digest: That set's digest (SHA-256, hex).
+        usd_per_query: Model id -> mean realised cost, USD per query, >= 0.
+    """
+
+    evalset: str
+    digest: str
+    usd_per_query: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Catalog:
     """A validated catalog: evidence, models and policy, bound to one predictor bundle's bands.
 
@@ -158,6 +180,8 @@ class Catalog:
         bands: One per dimension, catalog dimension order.
         digest: SHA-256 (hex) of the YAML text it came from.
         source: File name or label for messages.
+        realised_costs: Measured costs that order the models under the basis `realised`; None
+            where they must come from an eval set.
     """
 
     name: str
@@ -171,6 +195,7 @@ class Catalog:
     digest: str = ""
     source: str = ""
     notes: str = ""
+    realised_costs: RealisedCosts | None = None
 
     def model(self, model_id: str) -> ModelSpec:
         """The model with this id.

@@ -100,7 +100,7 @@ def pool_of(catalog: Catalog, evalset: EvalSet, weights: tuple[float, ...] | Non
 def scores_of(evalset: EvalSet, catalog: Catalog) -> FloatArray:
     """The requirements by the bundle the catalog is bound to; another bundle's are never used."""
     from hydra_core.catalog.binding import require_bundle
-    from hydra_core.evaluation.evalset.scoring import load_scores
+    from hydra_core.evaluation.evalset.score_files import load_scores
     from hydra_core.predictor.bundle import load_bundle
 
     scores = load_scores(evalset, catalog.predictor_fingerprint)

@@ -13,7 +13,7 @@ import streamlit as st
 from hydra_core.catalog.schema import load_catalog, parse_catalog
 from hydra_core.errors import CatalogError, HydraError, MismatchError, Problem, StoreError
 from hydra_core.evaluation.evalset.evalset import EvalSet, EvalSetInfo, list_evalsets, load_evalset
-from hydra_core.evaluation.evalset.scoring import load_scores
+from hydra_core.evaluation.evalset.score_files import load_scores
 from hydra_core.evaluation.replay import sweep as benches
 from hydra_core.evaluation.replay.sweep import Bench
 from hydra_core.evaluation.study.sensitivity import Effect

@@ -31,6 +31,9 @@ _FLAGS = {
 }
 
 
+_COSTS = {basis.unit: "${:,.4g}" for basis in CostBasis}
+
+
 def decision(one: Inspection, *, label: str = "Chosen model") -> None:
     """The chosen model, why, and what the predictor read."""
     chosen = one.chosen
@@ -144,8 +147,7 @@ def _heat(frame: pd.DataFrame, deficits: list[str], chosen: str) -> pd.io.format
         css[name] += [f"background-color: {shade}" for shade in shades]
     numbers = {name: "{:.3f}" for name in [*deficits, "Shortfall"]}
     styled = frame.style.apply(lambda _: css, axis=None).hide(axis="index")
-    costs = {basis.unit: usd for basis in CostBasis}
-    return styled.format({**numbers, **costs}, na_rep="–")
+    return styled.format({**numbers, **_COSTS}, na_rep="–")
 
 
 def comparison(shown: Mapping[str, Inspection]) -> None:
@@ -154,7 +156,7 @@ def comparison(shown: Mapping[str, Inspection]) -> None:
     frame = inspection.compare_table(dict(shown))
     numbers = {name: "{:.3f}" for name in frame.columns if name.startswith("Shortfall")}
     st.dataframe(
-        frame.style.format({**numbers, **{basis.unit: usd for basis in CostBasis}}, na_rep="–"),
+        frame.style.format({**numbers, **_COSTS}, na_rep="–"),
         hide_index=True,
         height="content",
     )
