@@ -11,6 +11,7 @@ from hydra_core.cli import (
     console,
     data,
     evaluate,
+    flight,
     label,
     maintain,
     predictor,
@@ -139,6 +140,7 @@ def build_parser() -> argparse.ArgumentParser:
     report.add_report(verbs)
     console.add_console(verbs)
     label.add_label(verbs)
+    flight.add_flight(verbs)
     serve.add_serve(verbs)
     return parser
 
