@@ -84,7 +84,7 @@ def test_the_wheel_holds_the_console_and_no_texts_to_train_on(wheel):
         names = set(archive.namelist())
     beside = [*ROOT.glob("pages/*/*.py"), *ROOT.glob("catalog/*.yaml"), ROOT / "app.py"]
     beside += [ROOT / ".streamlit" / "config.toml", *ROOT.glob("sample_data/*.yaml")]
-    beside += [path for path in ROOT.glob("sample_data/*/**/*.parquet")]
+    beside += [*ROOT.glob("sample_data/*/**/*.parquet"), *ROOT.glob("sample_data/*/*.yaml")]
     assert {f"hydra_core/console/{path.relative_to(ROOT).as_posix()}" for path in beside} <= names
     bundle = ROOT / "hydra_core" / "predictor" / "default"
     assert {f"hydra_core/predictor/default/{path.name}" for path in bundle.iterdir()} <= names
