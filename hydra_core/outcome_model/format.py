@@ -30,6 +30,7 @@ from hydra_core.outcome_model.features import BLOCKS, Features
 from hydra_core.outcome_model.heads import Forest, Linear
 from hydra_core.outcome_model.learned import Learned
 from hydra_core.outcome_model.model import Costs, OutcomeHeads, OutcomeModel, Part
+from hydra_core.outcome_model.raw import Raw
 
 __all__ = ["FIGURES", "HEADS", "LEARNED", "MANIFEST", "SCHEMA", "load_outcome_model"]
 
@@ -166,7 +167,9 @@ def _linear(arrays: Mapping[str, np.ndarray], name: str) -> Linear:
 def _learned(path: Path, files: Yaml) -> Learned:
     arrays = _arrays(path, LEARNED, files)
     try:
-        return Learned(**{name: arrays[name] for name in Learned.__slots__})
+        plain = {name: arrays[name] for name in Learned.__slots__ if name != "raw"}
+        raw = Raw(*(arrays[f"raw.{name}"] for name in Raw.__slots__))
+        return Learned(**plain, raw=raw)
     except KeyError as error:
         problem = Problem(LEARNED, f"has no array {error}", _REMEDY)
         raise OutcomeModelError(str(path), [problem]) from error

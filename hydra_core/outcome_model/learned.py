@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hydra_core.outcome_model.raw import Raw
 from hydra_core.types import Float32Array, FloatArray, IntArray
 
 __all__ = ["Learned", "text_digests"]
@@ -23,16 +25,14 @@ class Learned:
         texts: (n,) digests of the texts; empty where the set had none.
         columns: (n, p) standardised features, half precision.
         quality: (n, m) outcomes, NaN where there is none.
-        success: (n, m) cross-fitted predicted success, NaN where a query was left out.
-        cost_usd: (n, m) cross-fitted predicted cost, USD.
+        raw: What heads said of each query that had not seen it (cross-fitted).
     """
 
     query_ids: npt.NDArray[np.str_]
     texts: npt.NDArray[np.uint64]
     columns: npt.NDArray[np.float16]
     quality: FloatArray
-    success: FloatArray
-    cost_usd: FloatArray
+    raw: Raw
 
     def nearest(self, columns: Float32Array, count: int = 5) -> tuple[IntArray, FloatArray]:
         """Rows and similarities (cosine, at most 1) of the learned queries most like one message.
@@ -46,11 +46,22 @@ class Learned:
         best = np.argsort(-likeness, kind="stable")[:count]
         return best, likeness[best].astype(np.float64)
 
+    def rows_of(self, query_ids: Sequence[str], texts: npt.NDArray[np.uint64]) -> IntArray:
+        """(k,) the learned row of each query of another table, -1 where it was not learned on."""
+        if self.texts.size and texts.size:
+            return _places(self.texts, texts)
+        return _places(self.query_ids, np.array(query_ids, dtype=np.str_))
+
     def shares(self, query_ids: Sequence[str], texts: npt.NDArray[np.uint64]) -> int:
         """How many of these queries were learned on: by text, where both sides have texts."""
-        if self.texts.size and texts.size:
-            return int(np.isin(texts, self.texts).sum())
-        return len(set(query_ids) & set(self.query_ids.tolist()))
+        return int((self.rows_of(query_ids, texts) >= 0).sum())
+
+
+def _places(known: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> IntArray:
+    order = np.argsort(known, kind="stable")
+    at = np.minimum(np.searchsorted(known, wanted, sorter=order), known.size - 1)
+    found: IntArray = np.where(known[order[at]] == wanted, order[at], -1)
+    return found
 
 
 def text_digests(texts: Sequence[str]) -> npt.NDArray[np.uint64]:

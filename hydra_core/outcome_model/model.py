@@ -17,7 +17,8 @@ import numpy as np
 from hydra_core.outcome_model.features import Features, Messages
 from hydra_core.outcome_model.heads import Forest, Linear
 from hydra_core.outcome_model.learned import Learned
-from hydra_core.types import Float32Array, FloatArray, IntArray
+from hydra_core.outcome_model.raw import Predicted, Raw
+from hydra_core.types import Float32Array, FloatArray
 
 __all__ = [
     "LEAST_OUTCOMES",
@@ -26,7 +27,6 @@ __all__ = [
     "OutcomeModel",
     "Part",
     "PoolHeads",
-    "Predicted",
 ]
 
 #: With fewer outcomes than this a model has no head of its own.
@@ -60,23 +60,6 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Predicted:
-    """Predictions for n messages and the m models of a pool.
-
-    Attributes:
-        success: (n, m) in [0, 1].
-        cost_usd: (n, m) USD of the query.
-    """
-
-    success: FloatArray
-    cost_usd: FloatArray
-
-    def take(self, rows: IntArray) -> Predicted:
-        """Some of the messages."""
-        return Predicted(self.success[rows], self.cost_usd[rows])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class OutcomeHeads:
     """Everything that predicts; models in the order in which they were learned.
 
@@ -96,8 +79,8 @@ class OutcomeHeads:
     costs: Costs
     mean_difference: FloatArray
 
-    def read(self, messages: Messages) -> tuple[Float32Array, Float32Array, Float32Array]:
-        """(n, 1) f0, (n, m) differences from it, and the columns that linear heads read."""
+    def read(self, messages: Messages) -> Raw:
+        """What the heads say of n messages."""
         columns = self.features.columns(messages)
         wide = self.features.with_products(columns)
         shared = np.zeros((len(columns), 1), dtype=np.float32)
@@ -107,7 +90,15 @@ class OutcomeHeads:
         difference = shared[:, 1:]
         if self.newcomers is not None:
             difference = np.concatenate([difference, self.newcomers(shared)], axis=1)
-        return shared[:, :1], difference, wide
+        none = np.empty((len(columns), 0), dtype=np.float32)
+        costs = self.costs
+        return Raw(
+            shared[:, :1],
+            difference,
+            costs.cost_usd(wide),
+            none if costs.input_tokens is None else costs.input_tokens(wide),
+            none if costs.output_tokens is None else costs.output_tokens(wide),
+        )
 
     def for_pool(
         self, ids: Sequence[str], strength: FloatArray, prices: FloatArray | None
@@ -152,21 +143,24 @@ class PoolHeads:
 
     def predict(self, messages: Messages) -> Predicted:
         """Success and cost of every model of the pool for n messages."""
-        shared, difference, wide = self.heads.read(messages)
-        success = shared + difference @ self.mixture + self.offset
-        return Predicted(np.clip(success, 0.0, 1.0).astype(np.float64), self._cost_usd(wide))
+        return self.combine(self.heads.read(messages))
+
+    def combine(self, raw: Raw) -> Predicted:
+        """The same from what the heads said, cross-fitted say."""
+        success = raw.shared + raw.difference @ self.mixture + self.offset
+        return Predicted(np.clip(success, 0.0, 1.0).astype(np.float64), self._cost_usd(raw))
 
     @property
     def priced(self) -> bool:
         """Whether cost is predicted tokens times the pool's prices, else as it was learned."""
         return self.prices is not None and self.heads.costs.input_tokens is not None
 
-    def _cost_usd(self, wide: Float32Array) -> FloatArray:
-        costs, prices = self.heads.costs, self.prices
-        if prices is None or costs.input_tokens is None or costs.output_tokens is None:
-            return np.exp(self._spread(costs.cost_usd(wide)) + self._dearer())
+    def _cost_usd(self, raw: Raw) -> FloatArray:
+        prices = self.prices
+        if prices is None or not raw.input_tokens.shape[1]:
+            return np.exp(self._spread(raw.cost_usd) + self._dearer())
         read, written = (
-            np.exp(self._spread(head(wide))) for head in (costs.input_tokens, costs.output_tokens)
+            np.exp(self._spread(logs)) for logs in (raw.input_tokens, raw.output_tokens)
         )
         return _PER_MTOK * (read * prices[:, 0] + written * prices[:, 1])
 

@@ -16,7 +16,8 @@ from hydra_core.evaluation.learning.fitting import Choice, choose, fit, grouped_
 from hydra_core.evaluation.learning.lift import Lift, lift_of, recommendation
 from hydra_core.evaluation.learning.material import Material
 from hydra_core.evaluation.significance import Interval, mean_interval
-from hydra_core.outcome_model.model import OutcomeHeads, Predicted
+from hydra_core.outcome_model.model import OutcomeHeads
+from hydra_core.outcome_model.raw import Predicted, Raw
 from hydra_core.types import FloatArray, IntArray
 
 __all__ = ["CurveStep", "Learning", "Slice", "learn"]
@@ -54,7 +55,8 @@ class Learning:
     Attributes:
         heads: Fitted on all queries.
         choice: What the inner folds of all queries chose.
-        predicted: (n, m) cross-fitted, for every row of the material.
+        raw: What heads said of every row that had not seen it.
+        predicted: (n, m) the same as success and cost.
         lift: Cross-fitted; None where no cost range is left to route in.
         recommend: Whether to use it.
         reason: One sentence.
@@ -66,6 +68,7 @@ class Learning:
     material: Material
     heads: OutcomeHeads
     choice: Choice
+    raw: Raw
     predicted: Predicted
     lift: Lift | None
     recommend: bool
@@ -120,16 +123,18 @@ def learn(
             progress(done, total)
 
     part = grouped_parts(material.clusters, folds, np.random.default_rng(seed))
-    predicted = _empty(material)
+    raw: Raw | None = None
     for number in range(folds):
         train = material.take(np.flatnonzero(part != number))
         choice = choose(train, np.random.default_rng([seed, number]))
         heads = fit(train, choice, seed=seed + number)
-        _fill(predicted, material, np.flatnonzero(part == number), heads, prices)
+        raw = _said(material, np.flatnonzero(part == number), heads, raw)
         step()
+    assert raw is not None
     chosen = choose(material, np.random.default_rng([seed, folds]))
     heads = fit(material, chosen, seed=seed)
     step()
+    predicted = _combined(heads, material, raw, prices)
     lift = _lift(material, predicted, seed)
     steps = _curve(material, chosen, part, prices, lift, seed, step) if curve else ()
     recommend, reason = recommendation(lift)
@@ -137,6 +142,7 @@ def learn(
         material=material,
         heads=heads,
         choice=chosen,
+        raw=raw,
         predicted=predicted,
         lift=lift,
         recommend=recommend,
@@ -149,21 +155,27 @@ def learn(
     )
 
 
-def _empty(material: Material) -> Predicted:
-    shape = material.quality.shape
-    return Predicted(np.full(shape, np.nan), np.full(shape, np.nan))
+def _said(material: Material, rows: IntArray, heads: OutcomeHeads, into: Raw | None) -> Raw:
+    """What heads say of some rows, put into the whole; the other rows are NaN until filled."""
+    found = heads.read(material.messages.take(rows))
+    parts = []
+    for name in Raw.__slots__:
+        values = getattr(found, name)
+        whole = (
+            np.full((material.n, values.shape[1]), np.nan, dtype=np.float32)
+            if into is None
+            else getattr(into, name)
+        )
+        whole[rows] = values
+        parts.append(whole)
+    return Raw(*parts)
 
 
-def _fill(
-    into: Predicted,
-    material: Material,
-    rows: IntArray,
-    heads: OutcomeHeads,
-    prices: FloatArray | None,
-) -> None:
-    pool = heads.for_pool(material.models, np.zeros(len(material.models)), prices)
-    found = pool.predict(material.messages.take(rows))
-    into.success[rows], into.cost_usd[rows] = found.success, found.cost_usd
+def _combined(
+    heads: OutcomeHeads, material: Material, raw: Raw, prices: FloatArray | None
+) -> Predicted:
+    strength = np.zeros(len(material.models))
+    return heads.for_pool(material.models, strength, prices).combine(raw)
 
 
 def _lift(material: Material, predicted: Predicted, seed: int) -> Lift | None:
@@ -193,15 +205,17 @@ def _curve(
     steps = []
     for share in _SHARES:
         rng = np.random.default_rng([seed, int(1000 * share)])
-        predicted, size = _empty(material), 0
+        raw: Raw | None = None
+        size = 0
         for number in range(folds):
             train = np.flatnonzero(part != number)
             kept = np.sort(rng.choice(train, max(int(share * train.size), 1), replace=False))
             known = Choice(chosen.candidate, chosen.errors, chosen.penalties, chosen.held_out[kept])
             heads = fit(material.take(kept), known, seed=seed + number, trees=_CURVE_TREES)
-            _fill(predicted, material, np.flatnonzero(part == number), heads, prices)
+            raw = _said(material, np.flatnonzero(part == number), heads, raw)
             size += kept.size
-        found = _lift(material, predicted, seed)
+        assert raw is not None
+        found = _lift(material, _combined(heads, material, raw, prices), seed)
         if found is not None:
             steps.append(CurveStep(size // folds, found.mean))
         step()

@@ -12,7 +12,7 @@ from hydra_core.evaluation.replay.matched_cost import MatchedCost, matched_cost_
 from hydra_core.evaluation.replay.metrics import ConstantPolicy, upper_hull
 from hydra_core.evaluation.replay.value_curve import value_curve
 from hydra_core.evaluation.significance import Interval, mean_interval
-from hydra_core.outcome_model.model import Predicted
+from hydra_core.outcome_model.raw import Predicted
 from hydra_core.routing.matcher import choose_by_value
 from hydra_core.types import FloatArray, IntArray
 

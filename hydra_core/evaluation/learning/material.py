@@ -9,13 +9,12 @@ import numpy as np
 
 from hydra_core.errors import OutcomeModelError, Problem
 from hydra_core.evaluation.evalset.evalset import EvalSet
-from hydra_core.evaluation.evalset.score_files import load_scores, load_text_facts
 from hydra_core.evaluation.replay.replay import clusters_of
 from hydra_core.outcome_model.features import Messages
 from hydra_core.outcome_model.model import LEAST_OUTCOMES
 from hydra_core.types import FloatArray, IntArray
 
-__all__ = ["Material", "gather", "messages_of"]
+__all__ = ["Material", "gather"]
 
 #: A model with outcomes on this share of the queries that the best known model has is learned
 #: together with the others; one with fewer is a newcomer.
@@ -77,27 +76,6 @@ class Material:
             rows=self.rows[rows],
             clusters=self.clusters[rows],
         )
-
-
-def messages_of(evalset: EvalSet, fingerprint: str, width: int) -> Messages:
-    """What is known of every query of a set, as one bundle has scored it.
-
-    Args:
-        fingerprint: Of the bundle.
-        width: Of the bundle's text vectors.
-
-    Raises:
-        OutcomeModelError: The set has no vectors of this bundle.
-        EvalSetError: The score file is damaged.
-    """
-    scores, facts = load_scores(evalset, fingerprint), load_text_facts(evalset, fingerprint)
-    if scores is None or facts is None or facts.vectors.shape[1] != width:
-        remedy = f"run: python -m hydra_core score {evalset.path}"
-        if evalset.texts is None:
-            remedy = "this set has no texts: use the bundle that its vectors came from"
-        message = f"has no text vectors of the bundle {fingerprint[:12]}"
-        raise OutcomeModelError(evalset.name, [Problem("scores", message, remedy)])
-    return Messages(scores, facts.vectors, facts.counts)
 
 
 def gather(evalset: EvalSet, messages: Messages, models: Sequence[str]) -> Material:

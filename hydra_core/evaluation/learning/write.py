@@ -28,6 +28,7 @@ from hydra_core.outcome_model.format import (
 from hydra_core.outcome_model.heads import Forest
 from hydra_core.outcome_model.learned import text_digests
 from hydra_core.outcome_model.model import OutcomeHeads, OutcomeModel
+from hydra_core.outcome_model.raw import Raw
 
 __all__ = ["figures_of", "require_free_folder", "write_outcome_model"]
 
@@ -214,6 +215,5 @@ def _learned_arrays(learning: Learning) -> dict[str, Any]:
         "texts": text_digests([] if texts is None else texts.iloc[material.rows].tolist()),
         "columns": columns.astype(np.float16),
         "quality": material.quality,
-        "success": learning.predicted.success,
-        "cost_usd": learning.predicted.cost_usd,
+        **{f"raw.{name}": getattr(learning.raw, name) for name in Raw.__slots__},
     }

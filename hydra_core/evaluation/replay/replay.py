@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.errors import MismatchError
-from hydra_core.routing.matcher import choose, shortfall
+from hydra_core.outcome_model.raw import Predicted
+from hydra_core.routing.matcher import choose, choose_by_value, shortfall
 from hydra_core.types import FloatArray, IntArray, Pool
 
 if TYPE_CHECKING:
     from hydra_core.evaluation.evalset.evalset import EvalSet
 
-__all__ = ["ReplayData", "align", "clusters_of", "replay"]
+__all__ = ["ReplayData", "align", "clusters_of", "replay", "replay_by_value"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ class ReplayData:
         rows: (n,) row numbers in the eval set.
         clusters: (n,) cluster numbers, or None when queries are independent.
         notes: What was left out and why, in plain words.
+        predicted: (n, m) predicted success and cost, None where there is no outcome model.
     """
 
     query_ids: tuple[str, ...]
@@ -43,6 +45,7 @@ class ReplayData:
     rows: IntArray
     clusters: IntArray | None = None
     notes: tuple[str, ...] = ()
+    predicted: Predicted | None = None
 
     def shortfalls(self, weights: FloatArray | None = None) -> FloatArray:
         """(n, m) weighted shortfalls; `weights` (K,) are compensated, default the pool's."""
@@ -63,16 +66,20 @@ class ReplayData:
             if self.clusters is None
             else np.unique(self.clusters[rows], return_inverse=True)[1],
             notes=self.notes,
+            predicted=None if self.predicted is None else self.predicted.take(rows),
         )
 
 
-def align(evalset: EvalSet, requirements: FloatArray, pool: Pool) -> ReplayData:
+def align(
+    evalset: EvalSet, requirements: FloatArray, pool: Pool, predicted: Predicted | None = None
+) -> ReplayData:
     """Line up an eval set with a pool; nothing is imputed, what is left out is noted.
 
     Args:
         evalset: Loaded eval set.
         requirements: (rows of the eval set, K) predicted requirements.
         pool: Routable models of the catalog.
+        predicted: (rows of the eval set, models of the pool) by an outcome model.
 
     Raises:
         MismatchError: No model of the pool has outcomes, or no query has all of them.
@@ -111,12 +118,24 @@ def align(evalset: EvalSet, requirements: FloatArray, pool: Pool) -> ReplayData:
         rows=rows,
         clusters=clusters_of(evalset.queries, rows),
         notes=_notes(absent, int((~complete).sum()), int((complete & ~scored).sum())),
+        predicted=None if predicted is None else predicted.take(rows).of_models(kept),
     )
 
 
 def replay(data: ReplayData, tau: float, weights: FloatArray | None = None) -> IntArray:
     """(n,) index of the model each query is routed to at tau, by the router's own rule."""
     return choose(data.shortfalls(weights), data.pool.cost, tau)
+
+
+def replay_by_value(data: ReplayData, value_usd: float) -> IntArray:
+    """(n,) index of the model each query is routed to at V, by the router's own value rule.
+
+    Raises:
+        ValueError: There are no predictions.
+    """
+    if data.predicted is None:
+        raise ValueError("the value rule needs the predictions of an outcome model")
+    return choose_by_value(data.predicted.success, data.predicted.cost_usd, value_usd)
 
 
 def clusters_of(queries: pd.DataFrame, rows: IntArray) -> IntArray | None:
