@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from hydra_core.cli.output import existing, print_json, say, table
+from hydra_core.cli.rules import Replayed, by_shortfall, by_value, predictions_of
 from hydra_core.errors import BundleError, CatalogError, EvalSetError, MismatchError, Problem
 
 if TYPE_CHECKING:
@@ -31,12 +32,14 @@ def evaluate(options: argparse.Namespace) -> int:
     evalset = load_evalset(existing(options.evalset))
     tau = checked_tau(options.tau, catalog)
     weights = _weights(options.weights, catalog)
-    scores = scores_of(evalset, catalog)
-    data = align(evalset, scores, pool_of(catalog, evalset, weights))
+    pool = pool_of(catalog, evalset, weights)
+    predicted = predictions_of(options, catalog, evalset, pool)
+    data = align(evalset, scores_of(evalset, catalog), pool, predicted)
     baseline = _baseline(options.baseline, data)
     for note in data.notes:
         say(f"note: {note}")
-    report = _report(data, tau, baseline)
+    replayed = by_value(data, options.value, catalog) if predicted else by_shortfall(data, tau)
+    report = _report(data, replayed, baseline)
     if options.json:
         about = {"evalset": evalset.name, "synthetic": evalset.synthetic}
         print_json({**about, **report}, indent=None)
@@ -115,16 +118,12 @@ def scores_of(evalset: EvalSet, catalog: Catalog) -> FloatArray:
     )
 
 
-def _report(data: ReplayData, tau: float, baseline: str | None) -> dict[str, Any]:
-    from hydra_core.evaluation.choose.operating_point import data_frontier
+def _report(data: ReplayData, replayed: Replayed, baseline: str | None) -> dict[str, Any]:
     from hydra_core.evaluation.replay.metrics import evaluate_choice, oracle_choice, single_models
-    from hydra_core.evaluation.replay.replay import replay
     from hydra_core.evaluation.replay.verdict import verdict
 
-    choice = replay(data, tau)
-    router = evaluate_choice(data, choice, baseline=baseline)
+    router = evaluate_choice(data, replayed.choice, baseline=baseline)
     oracle = evaluate_choice(data, oracle_choice(data), baseline=baseline)
-    curve = data_frontier(data)
     singles = single_models(data)
     base = next(one.mean_cost_usd for one in singles if one.model == router.baseline)
     models = {
@@ -136,11 +135,9 @@ def _report(data: ReplayData, tau: float, baseline: str | None) -> dict[str, Any
         }
         for one in singles
     }
-    points = zip(
-        curve.tau.tolist(), curve.quality.tolist(), curve.mean_cost_usd.tolist(), strict=True
-    )
     return {
         "n": len(data.query_ids),
+        "rule": replayed.rule.value,
         "baseline": router.baseline,
         "models": models,
         "oracle": {
@@ -149,18 +146,17 @@ def _report(data: ReplayData, tau: float, baseline: str | None) -> dict[str, Any
             "mean_cost_usd": oracle.mean_cost_usd.value,
             "cs": oracle.cs.value,
         },
-        "router": _router(router, tau),
-        "verdict": _verdict(verdict(data, choice)),
+        "router": {replayed.knob_name: replayed.knob, **_router(router)},
+        "verdict": _verdict(verdict(data, replayed.choice)),
         "notes": list(data.notes),
-        "frontier": [list(point) for point in points],
+        "frontier": replayed.frontier,
     }
 
 
-def _router(metrics: PolicyMetrics, tau: float) -> dict[str, Any]:
+def _router(metrics: PolicyMetrics) -> dict[str, Any]:
     names = ("quality", "qr", "cs", "misroute", "mean_cost_usd")
     intervals = {name: getattr(metrics, name) for name in names}
     return {
-        "tau": tau,
         "resolved": metrics.resolved,
         **{name: interval.value for name, interval in intervals.items()},
         "shares": metrics.shares,
@@ -187,7 +183,12 @@ def _percent(value: float) -> str:
 
 def _text(evalset: EvalSet, catalog: Catalog, report: Mapping[str, Any]) -> str:
     n, router = report["n"], report["router"]
-    title = f"{evalset.name}: {n} queries, catalog {catalog.name}, tau {router['tau']:g}"
+    setting = (
+        f"tau {router['tau']:g}"
+        if "tau" in router
+        else f"one more resolved query worth ${router['value_usd']:g}"
+    )
+    title = f"{evalset.name}: {n} queries, catalog {catalog.name}, {setting}"
     flags = [
         text
         for flag, text in (

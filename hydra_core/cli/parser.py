@@ -13,6 +13,7 @@ from hydra_core.cli import (
     evaluate,
     flight,
     label,
+    learn,
     maintain,
     predictor,
     records,
@@ -66,6 +67,7 @@ examples:
       --catalog catalog/paper_five_published.yaml
   python -m hydra_core evaluate evalsets/mine --catalog pool.yaml --tau 0.1 --baseline gpt-5 --json
   python -m hydra_core evaluate evalsets/mine --catalog pool.yaml --weights 1,2,1,0.5
+  python -m hydra_core evaluate evalsets/other --catalog pool.yaml --outcome-model om --json
 """
 _ROUTE = """\
 Routes the message on standard input and prints the model's id.
@@ -137,6 +139,7 @@ def build_parser() -> argparse.ArgumentParser:
     _score_texts(verbs)
     _evaluate_predictor(verbs)
     _rebind(verbs)
+    learn.add_learn(verbs)
     report.add_report(verbs)
     console.add_console(verbs)
     label.add_label(verbs)
@@ -201,6 +204,20 @@ def _evaluate(verbs: Any) -> None:  # noqa: ANN401
         "--weights", metavar="r,c,d,t", help="one stored weight per dimension, catalog order"
     )
     parser.add_argument("--baseline", metavar="MODEL", help="savings against it (default: dearest)")
+    parser.add_argument(
+        "--outcome-model",
+        type=Path,
+        metavar="DIR",
+        help="replay the value rule by its predictions",
+    )
+    parser.add_argument(
+        "--value", type=float, metavar="V", help="USD that one more resolved query is worth"
+    )
+    parser.add_argument(
+        "--cross-fitted",
+        action="store_true",
+        help="the set was learned on: use predictions by heads that had not seen its queries",
+    )
 
 
 def _route(verbs: Any) -> None:  # noqa: ANN401

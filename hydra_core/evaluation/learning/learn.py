@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from hydra_core.evaluation.learning.fitting import Choice, choose, fit, grouped_parts
 from hydra_core.evaluation.learning.lift import Lift, lift_of, recommendation
@@ -113,6 +114,19 @@ def learn(
         curve: Whether to draw the learning curve (about a third of the time).
         progress: Called with (done, total) steps; what it raises stops the work.
     """
+    with threadpool_limits(1):  # the trees use every core; small matrices gain nothing by two
+        return _learn(material, prices, folds, seed, curve=curve, progress=progress)
+
+
+def _learn(
+    material: Material,
+    prices: FloatArray | None,
+    folds: int,
+    seed: int,
+    *,
+    curve: bool,
+    progress: Progress | None,
+) -> Learning:
     total = folds + 1 + (len(_SHARES) if curve else 0)
     done = 0
 

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from hydra_core.errors import OutcomeModelError, Problem
 from hydra_core.evaluation.evalset.evalset import EvalSet
@@ -34,7 +37,7 @@ class Material:
         input_tokens: (n, m), None where the set has none; NaN where it is missing.
         output_tokens: Likewise.
         rows: (n,) rows in the eval set.
-        clusters: (n,) cluster numbers, every query its own where the set names none.
+        clusters: (n,) cluster numbers; queries with the same text are in one.
     """
 
     evalset: EvalSet
@@ -117,7 +120,6 @@ def gather(evalset: EvalSet, messages: Messages, models: Sequence[str]) -> Mater
         found is not None and np.isfinite(found[at]).any(axis=0).all() for found in tokens
     )
     read, written = (found[at] if complete and found is not None else None for found in tokens)
-    clusters = clusters_of(evalset.queries, rows)
     return Material(
         evalset=evalset,
         models=names,
@@ -128,8 +130,24 @@ def gather(evalset: EvalSet, messages: Messages, models: Sequence[str]) -> Mater
         input_tokens=read,
         output_tokens=written,
         rows=rows,
-        clusters=np.arange(rows.size) if clusters is None else clusters,
+        clusters=_dependent(messages.vectors[rows], clusters_of(evalset.queries, rows)),
     )
+
+
+def _dependent(vectors: npt.NDArray[np.float16], clusters: IntArray | None) -> IntArray:
+    """(n,) cluster numbers: those of the set, joined where two queries have the same text.
+
+    Equal texts have equal vectors, and a set without texts has those.
+    """
+    width = vectors.dtype.itemsize * vectors.shape[1]
+    whole = np.ascontiguousarray(vectors).view(f"V{width}").ravel()
+    same = np.unique(whole, return_inverse=True)[1]
+    if clusters is None:
+        return np.asarray(same, dtype=np.intp)
+    texts, n = int(same.max()) + 1, len(same)
+    links = coo_array((np.ones(n), (same, texts + clusters)), shape=(2 * n + texts,) * 2)
+    joined: IntArray = connected_components(links, directed=False)[1][same].astype(np.intp)
+    return joined
 
 
 def _columns(evalset: EvalSet, models: Sequence[str]) -> list[int]:

@@ -13,26 +13,13 @@ import numpy as np
 from hydra_core.errors import MismatchError
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.evalset.score_files import messages_of
+from hydra_core.outcome_model.find import require_same_bundle
 from hydra_core.outcome_model.learned import text_digests
 from hydra_core.outcome_model.model import OutcomeModel, PoolHeads
 from hydra_core.outcome_model.raw import Predicted, Raw
 from hydra_core.types import BoolArray, Catalog, Pool
 
-__all__ = ["pool_heads", "predict_evalset", "require_same_bundle"]
-
-
-def require_same_bundle(catalog: Catalog, model: OutcomeModel) -> None:
-    """An outcome model reads the vectors of one bundle, and works with no other.
-
-    Raises:
-        MismatchError: The catalog is bound to another bundle.
-    """
-    if model.fingerprint != catalog.predictor_fingerprint:
-        raise MismatchError(
-            f"outcome model {model.path.name!r} was learned with the predictor bundle "
-            f"{model.fingerprint[:12]}, catalog {catalog.name!r} is bound to "
-            f"{catalog.predictor_fingerprint[:12]}: learn it again with this bundle"
-        )
+__all__ = ["pool_heads", "predict_evalset"]
 
 
 def pool_heads(model: OutcomeModel, catalog: Catalog, pool: Pool) -> PoolHeads:
