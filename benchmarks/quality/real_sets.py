@@ -23,7 +23,6 @@ from scipy import stats
 from benchmarks.quality.real_policies import hydra_runs, real_data
 from benchmarks.quality.real_pools import SETS, evalset_of
 from benchmarks.quality.real_table import document
-from hydra_core.evaluation.choose.operating_point import oracle_quality
 from hydra_core.evaluation.evalset.evalset import list_evalsets, load_evalset
 from hydra_core.evaluation.evalset.scoring import (
     load_scores,
@@ -34,6 +33,7 @@ from hydra_core.evaluation.evalset.scoring import (
 from hydra_core.evaluation.replay.metrics import (
     evaluate_choice,
     oracle_choice,
+    oracle_quality,
     picked,
     single_models,
     upper_hull,
