@@ -27,7 +27,7 @@ import pandas as pd
 
 from hydra_core.catalog.schema import load_catalog
 from hydra_core.evaluation.evalset.evalset import save_evalset
-from hydra_core.evaluation.evalset.scoring import save_scores
+from hydra_core.evaluation.evalset.score_files import save_scores
 
 ROOT = Path(__file__).resolve().parents[2]
 CATALOG = "paper_five_published"

@@ -24,12 +24,8 @@ from benchmarks.quality.real_policies import hydra_runs, real_data
 from benchmarks.quality.real_pools import SETS, evalset_of
 from benchmarks.quality.real_table import document
 from hydra_core.evaluation.evalset.evalset import list_evalsets, load_evalset
-from hydra_core.evaluation.evalset.scoring import (
-    load_scores,
-    save_scores,
-    score_evalset,
-    texts_digest,
-)
+from hydra_core.evaluation.evalset.score_files import load_scores, save_scores, texts_digest
+from hydra_core.evaluation.evalset.scoring import score_evalset
 from hydra_core.evaluation.replay.metrics import (
     evaluate_choice,
     oracle_choice,

@@ -80,7 +80,7 @@ def _check(kind: str, path: Path) -> str:
 def _check_evalset(folder: Path) -> str:
     from hydra_core.evaluation.evalset.evalset import load_evalset
     from hydra_core.evaluation.evalset.format import scored_by
-    from hydra_core.evaluation.evalset.scoring import load_scores
+    from hydra_core.evaluation.evalset.score_files import load_scores
 
     evalset = load_evalset(folder)
     fingerprints = scored_by(folder)

@@ -13,7 +13,7 @@ import streamlit as st
 from hydra_core.catalog.schema import load_catalog, parse_catalog
 from hydra_core.errors import CatalogError, HydraError, Problem, StoreError
 from hydra_core.evaluation.evalset.evalset import EvalSet, EvalSetInfo, list_evalsets, load_evalset
-from hydra_core.evaluation.evalset.scoring import score_path
+from hydra_core.evaluation.evalset.score_files import score_path
 from hydra_core.evaluation.replay.replay import catalog_scores
 from hydra_core.evaluation.replay.sweep import Sweep, sweep_catalog
 from hydra_core.evaluation.study.sensitivity import Effect

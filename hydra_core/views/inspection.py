@@ -86,14 +86,14 @@ def inspect(catalog: Catalog, predictor: Predictor, counter: TokenCounter, query
         MismatchError: The catalog needs realised costs.
     """
     decision = Router(catalog, predictor).route(query)
-    truncated = bool(decision.facts["truncated"])
+    reading = decision.reading
     return Inspection(
         decision=decision,
         catalog=catalog,
         flips=explain.flips(decision, catalog),
         signals=signals(query.text, query.turn),
-        tokens=int(decision.facts["tokens"]),
-        gap=counter.gap(query.text, query.turn) if truncated else None,
+        tokens=reading.tokens if reading else None,
+        gap=counter.gap(query.text, query.turn) if reading and reading.truncated else None,
     )
 
 
@@ -147,7 +147,7 @@ def candidate_table(one: Inspection) -> pd.DataFrame:
         {
             "Model": [row.model for row in rows],
             "": [FATES[row.fate] for row in rows],
-            "USD / Mtok": [row.list_price for row in rows],
+            one.decision.cost_basis.unit: [row.cost for row in rows],
         }
     )
     for k, dimension in enumerate(one.decision.dimensions):
@@ -163,7 +163,7 @@ def compare_table(shown: dict[str, Inspection]) -> pd.DataFrame:
     frame = pd.DataFrame(
         {
             "Model": [row.model for row in first.candidates],
-            "USD / Mtok": [row.list_price for row in first.candidates],
+            first.decision.cost_basis.unit: [row.cost for row in first.candidates],
         }
     )
     for name, one in shown.items():

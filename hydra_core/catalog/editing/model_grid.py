@@ -172,6 +172,20 @@ def _write(
     new = field.read(value)
     if key not in before or _plain(new) != before[key]:
         document.set("models", row, key, new)
+        if key == "id":
+            _move_cost(document, before.get("id"), str(new))
+
+
+def _move_cost(document: CatalogDocument, model: Data, renamed: str | None) -> None:
+    """A model's measured cost goes with it: to its new id, or away."""
+    data = document.data()
+    section = data.get("realised_costs") if isinstance(data, dict) else None
+    costs = section.get("usd_per_query") if isinstance(section, dict) else None
+    if not (isinstance(costs, dict) and isinstance(model, str) and model in costs):
+        return
+    if renamed is not None:
+        document.set("realised_costs", "usd_per_query", renamed, _as_value(costs[model]))
+    document.remove("realised_costs", "usd_per_query", model)
 
 
 def _plain(value: Value) -> Data:
@@ -217,8 +231,11 @@ def remove_models(text: str, rows: Sequence[int]) -> str:
         CatalogError: There is no such row.
     """
     document = CatalogDocument.parse(text)
+    models = _models(document)
     for row in sorted(set(rows), reverse=True):
         document.remove("models", row)
+        if row < len(models):
+            _move_cost(document, models[row].get("id"), None)
     return document.text()
 
 

@@ -3,10 +3,11 @@
 On disk an eval set is a folder (schema `hydra.evalset/v1`):
 
     evalset.yaml        name, origin, licence, synthetic, models, SHA-256 of the parts
-    queries.parquet     query_id, text, language [, has_image, conversation_id, turn, group,
+    queries.parquet     query_id, language [, text, has_image, conversation_id, turn, group,
                         label_<dimension>]
-    outcomes.parquet    query_id, model, quality in [0, 1], cost_usd [, latency_s, tokens]
-    scores/<fp>.parquet requirements by the predictor bundle with that fingerprint
+    outcomes.parquet    query_id, model, quality in [0, 1], cost_usd
+                        [, latency_s, tokens, input_tokens, output_tokens, ...]
+    scores/<fp>.parquet requirements by the predictor bundle with that fingerprint, text vectors
 
 An outcome that is not known has no row; in memory it is NaN. It is counted and shown, never
 imputed. A query counts as resolved by a model when its quality is at least `RESOLVED_AT`.
@@ -71,11 +72,12 @@ class EvalSet:
         synthetic: Outcomes were simulated; must be said wherever they are shown.
         cost_estimated: Costs were computed from prices, not billed.
         models: (m,) model ids in the order of the matrices' columns.
-        queries: (n) rows: query_id, text, language and the optional columns.
+        queries: (n) rows: query_id, language and the optional columns, text among them.
         quality: (n, m) in [0, 1]; NaN where the outcome is missing.
         cost_usd: (n, m) USD per query, >= 0; NaN where it is missing.
         digest: SHA-256 (hex) of evalset.yaml, which holds the digests of the parts.
-        extras: Optional (n, m) matrices by name: latency_s, tokens.
+        extras: Optional (n, m) matrices by name: latency_s, tokens (their sum where that is all
+            that is known), input_tokens, output_tokens, cached_input_tokens (part of the input).
     """
 
     path: Path
@@ -101,6 +103,11 @@ class EvalSet:
     def query_ids(self) -> tuple[str, ...]:
         """(n,) query ids."""
         return tuple(self.queries["query_id"])
+
+    @property
+    def texts(self) -> pd.Series | None:
+        """(n,) messages; None for a set that came without."""
+        return self.queries.get("text")
 
     @property
     def resolved(self) -> Mapping[str, int]:
@@ -226,10 +233,10 @@ def save_evalset(
 
     Args:
         path: The folder to create.
-        queries: query_id, text, language and optional columns; one row per query.
+        queries: query_id, language and optional columns, text among them; one row per query.
         quality: (n, m) in [0, 1], NaN where missing.
         cost_usd: (n, m) USD >= 0, NaN where missing.
-        extras: Further (n, m) matrices: latency_s, tokens.
+        extras: Further (n, m) matrices, names as in `EXTRA_OUTCOMES`.
         force: Replace an eval set that is already there.
 
     Raises:

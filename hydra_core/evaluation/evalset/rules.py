@@ -25,9 +25,12 @@ __all__ = [
     "outcome_rows",
 ]
 
-REQUIRED_QUERY_COLUMNS = ("query_id", "text", "language")
-OPTIONAL_QUERY_COLUMNS = ("has_image", "conversation_id", "turn", "group", "cluster")
-EXTRA_OUTCOMES = ("latency_s", "tokens")
+REQUIRED_QUERY_COLUMNS = ("query_id", "language")
+OPTIONAL_QUERY_COLUMNS = ("text", "has_image", "conversation_id", "turn", "group", "cluster")
+EXTRA_OUTCOMES = (
+    *("latency_s", "tokens"),
+    *("input_tokens", "output_tokens", "cached_input_tokens"),
+)
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
 _SHOWN = 3
@@ -49,7 +52,7 @@ def check_queries(queries: pd.DataFrame) -> list[Problem]:
     if queries.empty:
         return [Problem("queries", "there are no queries")]
     problems = []
-    for name in REQUIRED_QUERY_COLUMNS:
+    for name in (*REQUIRED_QUERY_COLUMNS, *({"text"} & set(queries.columns))):
         column = queries[name]
         if isinstance(column.dtype, pd.StringDtype):  # as read from a file: text or nothing
             bad = column.isna() | (column == "").fillna(True).astype(bool)
@@ -89,7 +92,7 @@ def _optional_columns(queries: pd.DataFrame) -> list[Problem]:
             text = column.astype(object).map(lambda value: isinstance(value, str))
             bad = column.notna() & ~text
             problems += _rows(f"queries: {name}", "is not text", column, bad)
-        elif name not in REQUIRED_QUERY_COLUMNS:
+        elif name not in (*REQUIRED_QUERY_COLUMNS, "text"):
             problems.append(Problem(f"queries: {name}", "is not a column of an eval set"))
     return problems
 

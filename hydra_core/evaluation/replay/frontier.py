@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hydra_core.evaluation.replay.step_curve import CurvePoint, StepCurve, accumulate
 from hydra_core.routing.matcher import preference
 from hydra_core.types import BoolArray, FloatArray, IntArray
 
@@ -21,62 +22,31 @@ _ROWS_PER_CHUNK = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class FrontierPoint:
-    """The router's totals at one tau: means per query; misroute is a fraction of all queries."""
+class FrontierPoint(CurvePoint):
+    """The router's totals at one tau."""
 
-    tau: float
-    quality: float
-    mean_cost_usd: float
-    misroute: float
+    @property
+    def tau(self) -> float:
+        """The threshold."""
+        return self.knob
 
 
 @dataclass(frozen=True, slots=True)
-class Frontier:
-    """The exact step curve over tau.
+class Frontier(StepCurve):
+    """The exact step curve over tau: row i holds for tau in [tau[i], tau[i+1]), tau[0] = 0."""
 
-    Attributes:
-        tau: (b,) ascending, tau[0] = 0; the values of row i hold for tau in [tau[i], tau[i+1]).
-        quality: (b,) mean quality in [0, 1].
-        mean_cost_usd: (b,) mean cost per query in USD.
-        misroute: (b,) fraction of queries a cheaper-ranked model resolved as well.
-    """
-
-    tau: FloatArray
-    quality: FloatArray
-    mean_cost_usd: FloatArray
-    misroute: FloatArray
-
-    def row(self, tau: float) -> int:
-        """The row that holds at this tau (>= 0)."""
-        return max(int(np.searchsorted(self.tau, tau, side="right")) - 1, 0)
+    @property
+    def tau(self) -> FloatArray:
+        """(b,) ascending thresholds."""
+        return self.knob
 
     def at(self, tau: float) -> FrontierPoint:
-        """The router's totals at this tau."""
-        i = self.row(tau)
-        return FrontierPoint(
-            tau=tau,
-            quality=float(self.quality[i]),
-            mean_cost_usd=float(self.mean_cost_usd[i]),
-            misroute=float(self.misroute[i]),
-        )
+        """The router's totals at this tau (>= 0)."""
+        return self._at(FrontierPoint, self.row(tau), tau)
 
-    def simplified(self, points: int) -> IntArray:
-        """Rows to draw: at most about `points`, evenly along the curve, both ends and the best.
-
-        Along the curve means by arc length in (cost, quality) scaled to their ranges, so that no
-        visible stretch is skipped. For drawing only; every figure uses the full curve.
-        """
-        if self.tau.size <= points:
-            return np.arange(self.tau.size)
-        scaled = [
-            np.diff(values) / (np.ptp(values) or 1.0)
-            for values in (self.mean_cost_usd, self.quality)
-        ]
-        length = np.concatenate([[0.0], np.cumsum(np.abs(scaled[0]) + np.abs(scaled[1]))])
-        wanted = np.linspace(0.0, length[-1], points)
-        rows = np.searchsorted(length, wanted).clip(max=self.tau.size - 1)
-        best = int(self.quality.argmax())
-        return np.unique(np.concatenate([rows, [0, best, self.tau.size - 1]]))
+    def point(self, row: int) -> FrontierPoint:
+        """The totals of one row."""
+        return self._at(FrontierPoint, row, float(self.tau[row]))
 
 
 def frontier(
@@ -123,7 +93,8 @@ def frontier(
         start += base
         taus.append(tau)
         steps.append(step)
-    return _accumulate(start, np.concatenate(taus), np.concatenate(steps), n)
+    knob, columns = accumulate(start, np.concatenate(taus), np.concatenate(steps), n)
+    return Frontier(knob, *columns)
 
 
 def shares(shortfalls: FloatArray, cost: FloatArray, taus: FloatArray) -> FloatArray:
@@ -251,20 +222,3 @@ def _breakpoints(
     for column, value in enumerate(chosen):
         step[:, column] = (value[:-1] - value[1:])[handover]
     return base, tau, step
-
-
-def _accumulate(start: FloatArray, tau: FloatArray, step: FloatArray, n: int) -> Frontier:
-    """Sort the breakpoints, sum the changes, keep the last row of each distinct tau."""
-    order = np.argsort(tau)
-    tau = np.concatenate([[0.0], np.maximum(tau[order], 0.0)])
-    total = np.empty((tau.size, start.size))
-    total[0] = start
-    np.take(step, order, axis=0, out=total[1:])
-    keep = np.append(tau[1:] != tau[:-1], True)
-    columns = (_frozen(np.cumsum(total[:, i])[keep] / n) for i in range(start.size))
-    return Frontier(_frozen(tau[keep]), *columns)
-
-
-def _frozen(values: FloatArray) -> FloatArray:
-    values.setflags(write=False)
-    return values

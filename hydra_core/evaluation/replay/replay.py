@@ -12,7 +12,7 @@ from hydra_core.catalog.profiles import pool as routable_pool
 from hydra_core.errors import MismatchError
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.evalset.format import scored_by
-from hydra_core.evaluation.evalset.scoring import load_scores
+from hydra_core.evaluation.evalset.score_files import load_scores
 from hydra_core.evaluation.replay.frontier import Frontier, frontier
 from hydra_core.routing.matcher import choose, shortfall
 from hydra_core.types import Catalog, CostBasis, FloatArray, IntArray, Pool

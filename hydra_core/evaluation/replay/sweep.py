@@ -110,7 +110,7 @@ class Sweep:
     @cached_property
     def shares(self) -> tuple[FloatArray, FloatArray]:
         """(t,) values of the knob, and (t, m) traffic there with columns in `order`."""
-        grid = np.linspace(0.0, max(float(self.curve.tau[-1]) * 1.02, 0.01), _SHARE_STEPS)
+        grid = np.linspace(0.0, max(float(self.curve.knob[-1]) * 1.02, 0.01), _SHARE_STEPS)
         traffic = shares(self.shortfalls, self.data.pool.cost, grid)[:, self.order]
         return _read_only(grid), _read_only(traffic)
 
@@ -150,8 +150,8 @@ def sweep_catalog(
 def tidy_tau(curve: Frontier, tau: float) -> float:
     """The shortest decimal that routes exactly as `tau` does on this set."""
     row = curve.row(tau)
-    low = float(curve.tau[row])
-    high = float(curve.tau[row + 1]) if row + 1 < curve.tau.size else np.inf
+    low = float(curve.knob[row])
+    high = float(curve.knob[row + 1]) if row + 1 < curve.knob.size else np.inf
     for digits in range(2, 15):
         scale = 10.0**digits
         candidate = float(np.ceil(low * scale - 1e-9) / scale)
@@ -163,7 +163,7 @@ def tidy_tau(curve: Frontier, tau: float) -> float:
 def turning_points(curve: Frontier, steps: int) -> tuple[float, ...]:
     """Tidy taus that lie evenly along the curve, so that each step moves the plot alike."""
     rows = curve.simplified(steps)
-    return tuple(sorted({tidy_tau(curve, float(curve.tau[row])) for row in rows}))
+    return tuple(sorted({tidy_tau(curve, float(curve.knob[row])) for row in rows}))
 
 
 def _read_only(values: _Array) -> _Array:

@@ -159,5 +159,5 @@ def _slice(one: object, *about: str) -> dict[str, Any]:
 def _frontier(sweep: Sweep, rows: int | None) -> list[list[float]]:
     curve = sweep.curve
     kept = slice(None) if rows is None else curve.simplified(rows)
-    columns = (curve.tau, curve.quality, curve.mean_cost_usd)
+    columns = (curve.knob, curve.quality, curve.mean_cost_usd)
     return [list(row) for row in zip(*(column[kept].tolist() for column in columns), strict=True)]

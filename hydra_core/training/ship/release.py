@@ -22,6 +22,7 @@ from hydra_core.training.ship.card import Findings, card
 from hydra_core.training.ship.export import Parity, export_onnx, parity, run_graph, session
 from hydra_core.training.ship.probe import attack_report, parallel_report, pool_on
 from hydra_core.training.ship.quantize import Variant, variant_of
+from hydra_core.training.ship.vectors import add_vectors
 from hydra_core.training.texts.dataset import Message, Splits
 from hydra_core.training.texts.encode import token_ids
 from hydra_core.types import Band
@@ -127,13 +128,16 @@ def release(model: Predictor, tokenizer: Tokenizer, job: Job) -> Release:
     source = export_onnx(model, job.run / "model.fp32.onnx")
     graph = variant_of(source, job.variant, job.folder / GRAPH)
     add_claims(graph, tokenizer, job.splits.train)
+    width = add_vectors(graph)
     tokenizer.save(str(job.folder / TOKENIZER))
     texts = [m.text for m in job.splits.validation]
     said = predict(model, tokenizer, texts, max_tokens=model.config.max_tokens)
-    return conclude(job, model.config, tokenizer, said)
+    return conclude(job, model.config, tokenizer, said, width)
 
 
-def conclude(job: Job, config: EncoderConfig, tokenizer: Tokenizer, said: FloatArray) -> Release:
+def conclude(
+    job: Job, config: EncoderConfig, tokenizer: Tokenizer, said: FloatArray, vectors: int
+) -> Release:
     """Recalibrate the graph in the job's folder, measure it, write manifest and card.
 
     Args:
@@ -141,6 +145,7 @@ def conclude(job: Job, config: EncoderConfig, tokenizer: Tokenizer, said: FloatA
         config: of the encoder.
         tokenizer: the bundle's.
         said: (n, K) float32 scores of the validation messages, before rounding.
+        vectors: Width of the graph's output `vectors`, 0 where it has none.
     """
     held, cap = job.splits.validation, config.max_tokens
     raw = run_graph(session(job.folder / GRAPH), token_ids(tokenizer, [m.text for m in held], cap))
@@ -153,7 +158,7 @@ def conclude(job: Job, config: EncoderConfig, tokenizer: Tokenizer, said: FloatA
             job.folder, name=job.name, version=job.version, encoder=asdict(job.origin),
             dimensions=config.dimensions, bands=[Band(*b) for b in bands],
             training=job.facts, quality=quality, max_tokens=cap,
-            calibration=[Curve(c.x, c.y) for c in curves], other_files=files,
+            calibration=[Curve(c.x, c.y) for c in curves], vectors=vectors, other_files=files,
         )  # fmt: skip
 
     found = measure(write({}, []), job)

@@ -31,6 +31,9 @@ _FLAGS = {
 }
 
 
+_COSTS = {basis.unit: "${:,.4g}" for basis in CostBasis}
+
+
 def decision(one: Inspection, *, label: str = "Chosen model") -> None:
     """The chosen model, why, and what the predictor read."""
     chosen = one.chosen
@@ -41,7 +44,7 @@ def decision(one: Inspection, *, label: str = "Chosen model") -> None:
     per = "Mtok, blended" if one.catalog.policy.cost_basis is CostBasis.LIST_PRICE else "query"
     fits = "≤" if one.decision.cause is Cause.CHEAPEST_ELIGIBLE else "against"
     shortfall = f"Shortfall **{chosen.shortfall:.3f}** {fits} τ {one.decision.tau:.4g}"
-    st.markdown(f"{shortfall}  ·  **{literal(usd(chosen.list_price))}** per {per}")
+    st.markdown(f"{shortfall}  ·  **{literal(usd(chosen.cost))}** per {per}")
     _read(one)
 
 
@@ -56,7 +59,8 @@ def _read(one: Inspection) -> None:
                 st.badge(name, color="blue", help=text)
         turn = one.signals.turn_bin
         st.badge(f"Turn {turn}" if turn == 1 else f"Turn {turn}+", color="gray")
-    ignored = int(one.decision.facts.get("ignored_chars", 0))
+    reading = one.decision.reading
+    ignored = reading.ignored_chars if reading else 0
     if ignored:
         st.caption(
             f":material/filter_alt: The last {ignored:,} characters only claim that the request is "
@@ -143,7 +147,7 @@ def _heat(frame: pd.DataFrame, deficits: list[str], chosen: str) -> pd.io.format
         css[name] += [f"background-color: {shade}" for shade in shades]
     numbers = {name: "{:.3f}" for name in [*deficits, "Shortfall"]}
     styled = frame.style.apply(lambda _: css, axis=None).hide(axis="index")
-    return styled.format({**numbers, "USD / Mtok": "{:.2f}"}, na_rep="–")
+    return styled.format({**numbers, **_COSTS}, na_rep="–")
 
 
 def comparison(shown: Mapping[str, Inspection]) -> None:
@@ -152,7 +156,7 @@ def comparison(shown: Mapping[str, Inspection]) -> None:
     frame = inspection.compare_table(dict(shown))
     numbers = {name: "{:.3f}" for name in frame.columns if name.startswith("Shortfall")}
     st.dataframe(
-        frame.style.format({**numbers, "USD / Mtok": "${:.2f}"}, na_rep="–"),
+        frame.style.format({**numbers, **_COSTS}, na_rep="–"),
         hide_index=True,
         height="content",
     )
@@ -166,7 +170,7 @@ def differences(shown: Mapping[str, Inspection]) -> None:
     if same:
         st.success(f"Both go to {literal(a.decision.model)}.", icon=":material/check:")
     else:
-        before, after = a.chosen.list_price, b.chosen.list_price
+        before, after = a.chosen.cost, b.chosen.cost
         st.warning(
             f"A goes to **{literal(a.decision.model)}**, B to **{literal(b.decision.model)}**: "
             f"{after / before:.1f} times the price.",

@@ -37,7 +37,8 @@ def words_panel(text: str, one: Inspection, turn: int) -> None:
             "Requirement", names, key="inspect.words.dimension", required=True,
             persist_state="session", label_visibility="collapsed",
         )  # fmt: skip
-    found = _occlusion(text, turn, float(one.decision.facts["predict_ms"]))
+    reading = one.decision.reading
+    found = _occlusion(text, turn, reading.predict_ms if reading else 0.0)
     if found is None:
         return
     k = names.index(chosen or names[0])

@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 
 from hydra_core.errors import EvalSetError
 from hydra_core.evaluation.evalset.evalset import save_evalset
-from hydra_core.evaluation.evalset.scoring import (
+from hydra_core.evaluation.evalset.score_files import (
+    TextFacts,
     load_scores,
+    load_text_facts,
     save_scores,
-    score_evalset,
     score_path,
     texts_digest,
 )
+from hydra_core.evaluation.evalset.scoring import score_evalset
 from tests.evaluation.sets import queries, saved
 
 
@@ -26,11 +28,13 @@ from tests.evaluation.sets import queries, saved
 class Facts:
     fingerprint: str = "f" * 64
     dimensions: tuple[str, ...] = ("reasoning", "debugging")
+    vectors: int = 0
 
 
 @dataclass(frozen=True)
 class Found:
     requirements: np.ndarray
+    vectors: np.ndarray | None = None
 
 
 class LengthPredictor:
@@ -200,3 +204,65 @@ def test_the_digest_goes_on_from_one_batch_of_rows_to_the_next(any_set):
     wanted = hashlib.sha256("".join(json.dumps(row) for row in rows).encode()).hexdigest()
     frame = pd.DataFrame(rows, columns=["query_id", "text", "turn"])
     assert texts_digest(replace(any_set, queries=frame)) == wanted
+
+
+class VectorPredictor(LengthPredictor):
+    """Also gives a text vector: the length, in thirds."""
+
+    def __init__(self):
+        super().__init__(Facts(vectors=3))
+
+    def predict_batches(self, texts, batch_size=64, progress=None, turns=None):
+        found = super().predict_batches(texts, batch_size, progress, turns)
+        lengths = np.array([[len(t) / 3] * 3 for t in texts], dtype=np.float32)
+        return replace(found, vectors=lengths)
+
+
+def test_vectors_and_counts_are_kept_beside_the_scores_and_the_job_resumes(tmp_path):
+    evalset, first = saved(tmp_path / "set"), VectorPredictor()
+    lengths = evalset.queries["text"].str.len().to_numpy()
+    with pytest.raises(ZeroDivisionError):
+        score_evalset(evalset, first, lambda done, _: 1 / (2 - done), chunk=1)
+    score_evalset(evalset, VectorPredictor(), chunk=1)
+    facts = load_text_facts(evalset, "f" * 64)
+    np.testing.assert_array_equal(load_scores(evalset, "f" * 64), expected(evalset))
+    np.testing.assert_allclose(facts.vectors[:, 0], lengths / 3, rtol=1e-3)
+    assert facts.vectors.dtype == np.float16
+    np.testing.assert_array_equal(facts.counts[:, 0], lengths)
+
+
+def test_scores_without_vectors_are_made_again_where_the_bundle_gives_some(tmp_path):
+    evalset = saved(tmp_path / "set")
+    score_evalset(evalset, LengthPredictor())
+    assert load_text_facts(evalset, "f" * 64) is None
+    predictor = VectorPredictor()
+    score_evalset(evalset, predictor)
+    assert predictor.asked
+    assert load_text_facts(evalset, "f" * 64).vectors.shape == (evalset.n, 3)
+
+
+def without_texts(folder):
+    """A set whose scores and vectors came with it."""
+    plain = saved(folder / "whole")
+    frame = queries().drop(columns="text")
+    made = save_evalset(
+        folder / "bare", name="bare", queries=frame, models=plain.models,
+        quality=plain.quality, cost_usd=plain.cost_usd,
+    )  # fmt: skip
+    facts = TextFacts(np.ones((made.n, 3), np.float16), np.ones((made.n, 6), np.int32))
+    save_scores(made, "f" * 64, ("reasoning", "debugging"), np.full((made.n, 2), 0.5), facts)
+    return made
+
+
+def test_a_set_without_texts_is_used_by_the_scores_it_came_with(tmp_path):
+    evalset, predictor = without_texts(tmp_path), VectorPredictor()
+    assert evalset.texts is None
+    frame = score_evalset(evalset, predictor)
+    assert frame["reasoning"].eq(0.5).all()
+    assert not predictor.asked
+
+
+def test_a_set_without_texts_cannot_be_scored_by_another_bundle(tmp_path):
+    predictor = LengthPredictor(Facts(fingerprint="0" * 64))
+    with pytest.raises(EvalSetError, match="has no texts to score"):
+        score_evalset(without_texts(tmp_path), predictor)

@@ -101,7 +101,7 @@ def test_a_tiny_set_has_a_report_without_a_cross_fit(tmp_path):
 
     from hydra_core.catalog import load_catalog, pool
     from hydra_core.evaluation.evalset.evalset import load_evalset
-    from hydra_core.evaluation.evalset.scoring import load_scores
+    from hydra_core.evaluation.evalset.score_files import load_scores
     from hydra_core.evaluation.replay.replay import align
 
     catalog, evalset = load_catalog(CATALOG), load_evalset(SET)

@@ -11,7 +11,7 @@ import pytest
 from hydra_core.catalog import load_catalog
 from hydra_core.errors import MismatchError
 from hydra_core.evaluation.evalset.evalset import load_evalset
-from hydra_core.evaluation.evalset.scoring import load_scores
+from hydra_core.evaluation.evalset.score_files import load_scores
 from hydra_core.evaluation.study.what_if import replay_catalog, what_if
 
 ROOT = Path(__file__).resolve().parents[3]
