@@ -9,6 +9,7 @@ from typing import Any
 from hydra_core.cli import (
     data,
     evaluate,
+    flight,
     label,
     maintain,
     predictor,
@@ -136,6 +137,7 @@ def build_parser() -> argparse.ArgumentParser:
     _rebind(verbs)
     report.add_report(verbs)
     label.add_label(verbs)
+    flight.add_flight(verbs)
     serve.add_serve(verbs)
     return parser
 

@@ -10,9 +10,9 @@ import pandas as pd
 
 from hydra_core.evaluation.replay.evaluation import Evaluation
 from hydra_core.evaluation.replay.languages import SMALL
+from hydra_core.evaluation.replay.matched_cost import Mix
 from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice
 from hydra_core.evaluation.replay.sweep import Sweep
-from hydra_core.evaluation.replay.verdict import Mix
 from hydra_core.evaluation.significance import Interval
 from hydra_core.figures.frontier import AxisSpec, CurveLine, FrontierView, Spot
 from hydra_core.figures.languages import LanguagesView

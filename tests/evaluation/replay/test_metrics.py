@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from hydra_core.evaluation.replay.matched_cost import matched_cost_mix
 from hydra_core.evaluation.replay.metrics import (
     ConstantPolicy,
     costliest,
@@ -19,7 +20,7 @@ from hydra_core.evaluation.replay.operating_point import (
     knee,
 )
 from hydra_core.evaluation.replay.replay import ReplayData, data_frontier, replay
-from hydra_core.evaluation.replay.verdict import VerdictLabel, matched_cost_mix, verdict
+from hydra_core.evaluation.replay.verdict import VerdictLabel, verdict
 from hydra_core.types import Pool
 from tests.evaluation.conftest import make_data
 
