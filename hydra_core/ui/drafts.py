@@ -101,6 +101,19 @@ def load(entry: CatalogEntry) -> Working:
     return Working(entry.key, published, before, newest, draft, text, after, problems, changes)
 
 
+def _changed_elsewhere(entry: CatalogEntry) -> ConflictError:
+    return ConflictError(
+        f"{entry.key}: your draft was changed in another window; nothing was changed here. This "
+        "page shows it as it is now"
+    )
+
+
+def refuse_changed_elsewhere(entry: CatalogEntry) -> None:
+    """Say on the next run that an edit was not taken, and draw the tables anew."""
+    tell(_changed_elsewhere(entry))
+    renew()
+
+
 def edit(
     entry: CatalogEntry,
     change: Callable[[str], str],
@@ -123,10 +136,7 @@ def edit(
     try:
         working = load(entry)
         if seen is not None and seen != working.text:
-            raise ConflictError(
-                f"{entry.key}: your draft was changed in another window; nothing was changed "
-                "here. This page shows it as it is now"
-            )
+            raise _changed_elsewhere(entry)
         text = change(working.text)
         if text != working.text:
             _save(working, text)
