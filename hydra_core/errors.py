@@ -1,34 +1,17 @@
 """Every error HyDRA raises on purpose.
 
 HydraError
-├── ProblemsError           input that was read but is not valid; carries every Problem found
-│   ├── CatalogError        a catalog YAML (catalog/schema.py)
-│   ├── EvalSetError        an eval set folder or an import (evaluation/)
-│   ├── FlightError         a flight's settings or table (evaluation/flight/)
-│   ├── LabelError          a labelling run: its settings, messages or ledger (labeling/)
-│   ├── BundleError         a predictor bundle: missing, damaged or foreign files
-│   ├── RequestError        a client's request that cannot be read (server/)
-│   ├── TokenFileError      a token file of the server: nobody is let in
-│   └── UpstreamsError      an upstreams file of the server
-├── MismatchError           catalog and predictor bundle (or eval set) do not belong together
-├── RoutingError            no route is possible; `http_status` says how a gateway answers
-│   └── UnknownModelError   a model was asked for by name that is not routed to (server/)
-├── StoreError              a read or write of the workspace store failed; nothing was changed
-│   └── ConflictError       somebody else saved first; nothing was changed
-│       └── NewerRevisionError  somebody published after the edited revision (store/)
-├── AccessError             the acting role may not do this
-│   ├── StrangerError       nobody knows who is asking (server/)
-│   └── TooOftenError       a caller is over its rate (server/)
-├── InfeasibleError         no tau meets the constraint (evaluation/replay/)
-├── CancelledError          a search was stopped (evaluation/choose/)
-├── LogError                the decision log cannot be written or read (decision_log/)
-├── BodyTooLargeError       a request's body is over the limit (server/)
-├── BudgetError             the next labelling call could cost more than is left (labeling/)
-├── GivenUpError            a labelling server refused again and again; nothing was paid
-├── LostError               a labelling call's answer was lost; it may have been paid
-├── DatasetError            a file of training data (training/texts/)
-├── PretrainedError         a file of pretrained weights (training/network/)
-└── CannotRunError          a verb cannot be run at all (cli/)
+├── ProblemsError      input that was read but is not valid; carries every Problem found
+│   ├── CatalogError   a catalog YAML (catalog/schema.py)
+│   ├── EvalSetError   an eval set folder or an import (evaluation/)
+│   ├── FlightError    a flight's settings or table (evaluation/flight/)
+│   ├── LabelError     a labelling run: its settings, messages or ledger (labeling/)
+│   └── BundleError    a predictor bundle: missing, damaged or foreign files
+├── MismatchError      catalog and predictor bundle (or eval set) do not belong together
+├── RoutingError       no route is possible; `http_status` says how a gateway answers
+├── StoreError         a read or write of the workspace store failed; nothing was changed
+│   └── ConflictError  somebody else saved first; nothing was changed
+└── AccessError        the acting role may not do this
 
 Each message names the place, the value found and the way out.
 """

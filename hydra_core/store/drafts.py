@@ -7,11 +7,10 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from hydra_core.catalog.schema import parse_catalog
 from hydra_core.errors import AccessError, ConflictError, StoreError
 from hydra_core.store import tables
 from hydra_core.store.base import Desk
-from hydra_core.store.checks import checked_line, checked_unfinished
+from hydra_core.store.checks import checked_catalog, checked_line, checked_unfinished
 from hydra_core.store.records import Draft
 from hydra_core.store.roles import Action, Actor, require
 
@@ -52,7 +51,7 @@ class Drafts:
         """
         require(actor, Action.DRAFT)
         name = checked_line(catalog, "the catalog's name")
-        parse_catalog(text, source=name)
+        checked_catalog(text, name)
         if base_revision < 0:
             raise StoreError(f"{name}: there is no revision {base_revision}")
         draft = Draft(name, actor.name, base_revision, (text,), 0, 1, self._desk.clock())
@@ -80,7 +79,7 @@ class Drafts:
         if unfinished:
             checked_unfinished(text, draft.catalog)
         else:
-            parse_catalog(text, source=draft.catalog)
+            checked_catalog(text, draft.catalog)
         if text == draft.text:
             return draft
         texts = _bounded((*draft.texts[: draft.position + 1], text))
@@ -103,7 +102,7 @@ class Drafts:
         back to them and publishing would take it away again without a word.
         """
         _require_own(draft, actor)
-        parse_catalog(text, source=draft.catalog)
+        checked_catalog(text, draft.catalog)
         if base_revision < draft.base_revision:
             raise StoreError(
                 f"{draft.catalog}: the draft started from revision {draft.base_revision} already"

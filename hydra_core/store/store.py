@@ -11,11 +11,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from hydra_core.catalog.schema import parse_catalog
 from hydra_core.errors import StoreError
 from hydra_core.store import tables
 from hydra_core.store.base import Desk, utc_now
-from hydra_core.store.checks import checked_line, checked_metrics, checked_text
+from hydra_core.store.checks import checked_catalog, checked_line, checked_metrics, checked_text
 from hydra_core.store.database import Database, database_url, open_database, workspace_folder
 from hydra_core.store.drafts import Drafts, close_draft
 from hydra_core.store.pins import Notes, OperatingPoints
@@ -162,7 +161,7 @@ class Store:
         restores: int | None,
     ) -> Revision:
         name = checked_line(catalog, "the catalog's name")
-        parsed = parse_catalog(text, source=name)
+        parsed = checked_catalog(text, name)
         reason, measured = checked_text(note, "the note"), checked_metrics(metrics)
         with self._desk.database.writing() as connection:
             _lock(connection, name)

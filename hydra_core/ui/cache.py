@@ -13,6 +13,7 @@ import streamlit as st
 from hydra_core.catalog.schema import load_catalog, parse_catalog
 from hydra_core.errors import CatalogError, HydraError, Problem, StoreError
 from hydra_core.evaluation.evalset.evalset import EvalSet, EvalSetInfo, list_evalsets, load_evalset
+from hydra_core.evaluation.evalset.score_files import score_path
 from hydra_core.evaluation.replay.replay import catalog_scores
 from hydra_core.evaluation.replay.sweep import Sweep, sweep_catalog
 from hydra_core.evaluation.study.sensitivity import Effect
@@ -25,18 +26,21 @@ from hydra_core.shipped import CATALOGS, SAMPLE_DATA
 from hydra_core.store.database import workspace_folder
 from hydra_core.store.store import Store, open_store
 from hydra_core.types import Catalog, FloatArray
-from hydra_core.ui.replay_key import ReplayKey, replay_key
+from hydra_core.ui.jobs import Jobs
 
 __all__ = [
     "CatalogEntry",
+    "ReplayKey",
     "SetEntry",
     "sweep",
     "bundle",
     "catalogs",
     "evalset",
     "evalsets",
+    "jobs",
     "parsed",
     "predictor",
+    "replay_key",
     "replayed",
     "sensitivity",
     "store",
@@ -187,13 +191,43 @@ def evalset(path: Path, digest: str) -> EvalSet:
     return load_evalset(path)
 
 
+@dataclass(frozen=True, slots=True)
+class ReplayKey:
+    """What a replay was made of.
+
+    Attributes:
+        evalset: Digest of the eval set.
+        catalog: Digest of the catalog.
+        weights: (K,) stored weights in force.
+        tau: None where it is replayed for every tau.
+        scores_mtime_ns: When the predictor's scores were written, 0 if there are none.
+        day: Decides about retiring models.
+    """
+
+    evalset: str
+    catalog: str
+    weights: tuple[float, ...]
+    tau: float | None
+    scores_mtime_ns: int
+    day: date
+
+
+def replay_key(
+    entry: SetEntry, catalog: Catalog, weights: tuple[float, ...], tau: float | None = None
+) -> ReplayKey:
+    """The key of an eval set replayed under a catalog and weights today."""
+    scores = score_path(entry.info.path, catalog.predictor_fingerprint)
+    stamp = scores.stat().st_mtime_ns if scores.is_file() else 0
+    return ReplayKey(entry.info.digest, catalog.digest, weights, tau, stamp, date.today())
+
+
 def sweep(entry: SetEntry, catalog: Catalog, weights: tuple[float, ...]) -> Sweep:
     """The eval set replayed under a catalog and weights, for every tau.
 
     Raises:
         HydraError: They do not fit together; the message says what to do.
     """
-    return _sweep(replay_key(entry.info, catalog, weights), entry.info.path, catalog)
+    return _sweep(replay_key(entry, catalog, weights), entry.info.path, catalog)
 
 
 @st.cache_resource(max_entries=24, show_spinner="Replaying")
@@ -210,7 +244,7 @@ def replayed(entry: SetEntry, catalog: Catalog) -> Replayed:
         HydraError: They do not fit together; the message says what to do.
     """
     policy = catalog.policy
-    key = replay_key(entry.info, catalog, policy.weights, policy.tau)
+    key = replay_key(entry, catalog, policy.weights, policy.tau)
     return _replayed(key, entry.info.path, catalog)
 
 
@@ -263,3 +297,9 @@ def token_counter() -> TokenCounter:
         BundleError: The bundle is missing or damaged.
     """
     return TokenCounter(bundle())
+
+
+@st.cache_resource(show_spinner=False)
+def jobs() -> Jobs:
+    """The scoring jobs of this console, shared by all sessions."""
+    return Jobs()

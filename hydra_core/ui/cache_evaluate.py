@@ -12,8 +12,7 @@ from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.study.baselines.run import BaselineRun
 from hydra_core.evaluation.study.contents import Difficulty, difficulty
 from hydra_core.figures.upset import SpreadView, UpsetView
-from hydra_core.ui.cache import SetEntry, workspace
-from hydra_core.ui.replay_key import ReplayKey, replay_key
+from hydra_core.ui.cache import ReplayKey, SetEntry, replay_key, workspace
 from hydra_core.ui.tasks import Tasks
 from hydra_core.views.comparison import Kind, Paired, Side, pair, side_run
 from hydra_core.views.explore import Bounds, bounds, spread_view, upset_view
@@ -31,7 +30,7 @@ __all__ = [
 
 def sweep_key(entry: SetEntry, sweep: Sweep) -> ReplayKey:
     """What a sweep was made of."""
-    return replay_key(entry.info, sweep.catalog, sweep.weights)
+    return replay_key(entry, sweep.catalog, sweep.weights)
 
 
 def paired(

@@ -101,19 +101,6 @@ def load(entry: CatalogEntry) -> Working:
     return Working(entry.key, published, before, newest, draft, text, after, problems, changes)
 
 
-def _changed_elsewhere(entry: CatalogEntry) -> ConflictError:
-    return ConflictError(
-        f"{entry.key}: your draft was changed in another window; nothing was changed here. This "
-        "page shows it as it is now"
-    )
-
-
-def refuse_changed_elsewhere(entry: CatalogEntry) -> None:
-    """Say on the next run that an edit was not taken, and draw the tables anew."""
-    tell(_changed_elsewhere(entry))
-    renew()
-
-
 def edit(
     entry: CatalogEntry,
     change: Callable[[str], str],
@@ -136,7 +123,10 @@ def edit(
     try:
         working = load(entry)
         if seen is not None and seen != working.text:
-            raise _changed_elsewhere(entry)
+            raise ConflictError(
+                f"{entry.key}: your draft was changed in another window; nothing was changed "
+                "here. This page shows it as it is now"
+            )
         text = change(working.text)
         if text != working.text:
             _save(working, text)

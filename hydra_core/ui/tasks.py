@@ -9,7 +9,6 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 from hydra_core.errors import HydraError
-from hydra_core.evaluation.choose.search import CancelledError
 
 __all__ = ["Task", "Tasks"]
 
@@ -38,16 +37,6 @@ class Task:
     def progress(self, done: int, total: int) -> None:
         """Take note of how far it is."""
         self.done, self.total = done, total
-
-    def progress_or_stop(self, done: int, total: int) -> None:
-        """The same for work that has no other way to stop.
-
-        Raises:
-            CancelledError: The operator stopped it.
-        """
-        self.progress(done, total)
-        if self.cancel.is_set():
-            raise CancelledError("stopped")
 
     @property
     def seconds(self) -> float:

@@ -20,11 +20,22 @@ from tqdm import tqdm
 from hydra_core.training.network.model import Predictor
 from hydra_core.training.network.workers import Team
 from hydra_core.training.texts.encode import buckets, collate, token_ids
-from hydra_core.training.texts.examples import Family
 
 log = logging.getLogger(__name__)
 FloatArray = NDArray[np.float32]
 
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One training text: (K,) targets in [0, 1] and its weight in the loss."""
+
+    text: str
+    target: tuple[float, ...]
+    weight: float = 1.0
+
+
+#: Wordings of one request, mostly one: translations, or with and without a claim of difficulty.
+Family = list[Example]
 
 Draw = Callable[[int], list[Family]]
 """Epoch number -> the families of that epoch, freshly augmented."""

@@ -20,7 +20,7 @@ from torch.multiprocessing.spawn import spawn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 if TYPE_CHECKING:
-    from hydra_core.training.texts.examples import Family
+    from hydra_core.training.network.fit import Family
 
 T = TypeVar("T")
 

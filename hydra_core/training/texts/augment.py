@@ -10,8 +10,8 @@ from math import sqrt
 
 import numpy as np
 
+from hydra_core.training.network.fit import Example, Family
 from hydra_core.training.texts.dataset import Message
-from hydra_core.training.texts.examples import Example, Family
 from hydra_core.training.texts.suffixes import attack
 
 _WIDE = str.maketrans(",?!:;", "，？！：；")

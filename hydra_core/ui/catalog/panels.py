@@ -204,7 +204,7 @@ def _edited(entry: CatalogEntry, key: str, ids: list[str]) -> None:
     if _model_count(drafting.load(entry)) == len(ids):
         drafting.edit(entry, change, restart=False)
     else:
-        drafting.refuse_changed_elsewhere(entry)  # rows moved, so the edits name other models
+        drafting.edit(entry, change, seen="")  # rows moved in another window: refuse and say so
 
 
 def _model_count(working: Working) -> int:

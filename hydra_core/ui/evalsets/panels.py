@@ -8,11 +8,10 @@ import streamlit as st
 
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.evalset.evalset import EvalSet
-from hydra_core.evaluation.evalset.scoring import score_evalset
 from hydra_core.figures.outcomes import outcomes_figure
-from hydra_core.ui import cache, cache_evaluate, selectors, state, tables, widgets
+from hydra_core.ui import cache, selectors, state, tables, widgets
 from hydra_core.ui.cache import SetEntry
-from hydra_core.ui.tasks import Task
+from hydra_core.ui.jobs import ScoreJob
 from hydra_core.ui.widgets import literal
 from hydra_core.views.evalsets import model_table, outcomes_view, query_table
 
@@ -130,30 +129,17 @@ def _scores(entry: SetEntry, loaded: EvalSet) -> None:
             icon=":material/neurology:",
         )
         return
-    task = cache_evaluate.tasks().get(_key(loaded, bundle.fingerprint))
+    job = cache.jobs().get(loaded.path, bundle.fingerprint)
     if bundle.fingerprint in entry.info.scored:
         st.badge(
             literal(f"Scored by {bundle.name} {bundle.version} ({bundle.fingerprint[:12]})"),
             icon=":material/check_circle:",
             color="green",
         )
-    elif task is not None and task.running:
-        _progress(task)
+    elif job is not None and job.running:
+        _progress(job)
     else:
-        _offer(loaded, bundle.name, task, bool(entry.info.scored))
-
-
-def _key(loaded: EvalSet, fingerprint: str) -> tuple[str, str, str]:
-    return ("score", str(loaded.path), fingerprint)
-
-
-def _score(loaded: EvalSet) -> None:
-    predictor = cache.predictor()
-
-    def work(task: Task) -> None:
-        score_evalset(loaded, predictor, task.progress_or_stop, chunk=64)
-
-    cache_evaluate.tasks().start(_key(loaded, predictor.bundle.fingerprint), work)
+        _offer(loaded, bundle.name, job, bool(entry.info.scored))
 
 
 def _use(entry: SetEntry) -> None:
@@ -164,9 +150,9 @@ def _use(entry: SetEntry) -> None:
         st.switch_page("pages/evaluate/tune.py")
 
 
-def _offer(loaded: EvalSet, name: str, task: Task | None, elsewhere: bool) -> None:
-    if task is not None and task.error:
-        st.error(literal(task.error), icon=":material/error:")
+def _offer(loaded: EvalSet, name: str, job: ScoreJob | None, elsewhere: bool) -> None:
+    if job is not None and job.error:
+        st.error(literal(job.error), icon=":material/error:")
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         other = " It is scored by another predictor only." if elsewhere else ""
         st.markdown(
@@ -175,16 +161,16 @@ def _offer(loaded: EvalSet, name: str, task: Task | None, elsewhere: bool) -> No
             width="stretch",
         )
         if st.button(f"Score {loaded.n:,} queries", type="primary", key="eval_sets.score"):
-            _score(loaded)
+            cache.jobs().start(loaded, cache.predictor())
             st.rerun()
 
 
 @st.fragment(run_every=0.5)
-def _progress(task: Task) -> None:
-    """Show a running task; the page runs once more when it ends."""
-    if not task.running:
+def _progress(job: ScoreJob) -> None:
+    """Show a running job; the page runs once more when it ends."""
+    if not job.running:
         st.rerun()
-    share = task.done / max(task.total, 1)
-    st.progress(share, text=f"Scoring: {task.done:,} of {task.total:,} queries")
+    share = job.done / max(job.total, 1)
+    st.progress(share, text=f"Scoring: {job.done:,} of {job.total:,} queries")
     if st.button("Stop", key="eval_sets.stop", help="What is done is kept; scoring can resume."):
-        task.cancel.set()
+        job.cancelled = True
