@@ -1,51 +1,39 @@
-"""A set replayed under one of the two rules, as the verb evaluate prints it."""
+"""Which rule a set is replayed by, as the verb evaluate is told."""
 
 from __future__ import annotations
 
 import argparse
 import math
-from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING
 
-from hydra_core.cli.output import existing
+from hydra_core.cli.output import existing, say
 from hydra_core.errors import CatalogError, Problem
 from hydra_core.types import Rule
 
 if TYPE_CHECKING:
     from hydra_core.evaluation.evalset.evalset import EvalSet
-    from hydra_core.evaluation.replay.replay import ReplayData
-    from hydra_core.outcome_model.raw import Predicted
-    from hydra_core.types import Catalog, IntArray, Pool
+    from hydra_core.evaluation.replay.value_sweep import ValueSweep
+    from hydra_core.types import Catalog
 
-__all__ = ["Replayed", "by_shortfall", "by_value", "predictions_of"]
-
-_MOST_ROWS = 4_990
+__all__ = ["value_sweep"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Replayed:
-    """Where each query went, and the rule's whole curve.
+def value_sweep(
+    options: argparse.Namespace, catalog: Catalog, evalset: EvalSet
+) -> tuple[ValueSweep, float] | None:
+    """The set under the value rule, and V; None where the shortfall rule is asked for.
 
-    Attributes:
-        knob_name: tau or value_usd.
-        frontier: Rows of knob, quality, mean cost in USD; ascending in the knob.
+    The value rule is taken where an outcome model is given, or the catalog routes by it and no
+    tau is given.
+
+    Raises:
+        CatalogError: V is not a number > 0.
     """
-
-    rule: Rule
-    knob_name: str
-    knob: float
-    choice: IntArray
-    frontier: list[list[float]]
-
-
-def predictions_of(
-    options: argparse.Namespace, catalog: Catalog, evalset: EvalSet, pool: Pool
-) -> Predicted | None:
-    """Predictions where the value rule is asked for, by option or by the catalog; else None."""
     by_catalog = catalog.policy.rule is Rule.VALUE and options.tau is None
     if options.outcome_model is None and not by_catalog:
         return None
-    from hydra_core.evaluation.replay.predictions import pool_heads, predict_evalset
+    from hydra_core.evaluation.replay.value_sweep import middle_value, sweep_by_value
     from hydra_core.outcome_model.find import catalog_outcome_model
     from hydra_core.outcome_model.format import load_outcome_model
 
@@ -53,39 +41,15 @@ def predictions_of(
         model = catalog_outcome_model(catalog)
     else:
         model = load_outcome_model(existing(options.outcome_model))
-    heads = pool_heads(model, catalog, pool)
-    return predict_evalset(evalset, model, heads, cross_fitted=options.cross_fitted)
-
-
-def by_shortfall(data: ReplayData, tau: float) -> Replayed:
-    """The paper's rule at one tau."""
-    from hydra_core.evaluation.choose.operating_point import data_frontier
-    from hydra_core.evaluation.replay.replay import replay
-
-    curve = data_frontier(data)
-    columns = (curve.tau.tolist(), curve.quality.tolist(), curve.mean_cost_usd.tolist())
-    rows = [list(row) for row in zip(*columns, strict=True)]
-    return Replayed(Rule.SHORTFALL, "tau", tau, replay(data, tau), rows)
-
-
-def by_value(data: ReplayData, given: float | None, catalog: Catalog) -> Replayed:
-    """The value rule at the V given, the catalog's, or the one in the middle of the cost range.
-
-    Raises:
-        CatalogError: V is not a number > 0.
-    """
-    from hydra_core.evaluation.replay.replay import replay_by_value
-    from hydra_core.evaluation.replay.value_curve import data_value_curve
-
-    curve = data_value_curve(data)
-    value = catalog.policy.value_usd if given is None else given
+    sweep = sweep_by_value(
+        evalset, catalog, model, cross_fitted=options.cross_fitted, today=date.today()
+    )
+    for note in sweep.data.notes:
+        say(f"note: {note}")
+    value = catalog.policy.value_usd if options.value is None else options.value
     if value is None:
-        cost = curve.mean_cost_usd
-        middle = (cost[0] + cost[-1]) / 2
-        value = curve.point(int(abs(cost - middle).argmin())).value_usd
+        value = middle_value(sweep.curve)
     if not (math.isfinite(value) and value > 0):
         problem = Problem("", f"must be a number > 0, got {value:g}", "in USD, such as 0.02")
         raise CatalogError("--value", [problem])
-    points = [curve.point(int(row)) for row in curve.simplified(_MOST_ROWS)]
-    rows = [[point.value_usd, point.quality, point.mean_cost_usd] for point in points]
-    return Replayed(Rule.VALUE, "value_usd", value, replay_by_value(data, value), rows)
+    return sweep, value
