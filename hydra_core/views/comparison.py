@@ -11,9 +11,9 @@ from enum import StrEnum
 
 import numpy as np
 
+from hydra_core.evaluation.replay.matched_cost import matched_cost_mix
 from hydra_core.evaluation.replay.metrics import oracle_choice
 from hydra_core.evaluation.replay.sweep import Bench
-from hydra_core.evaluation.replay.verdict import matched_cost_mix
 from hydra_core.evaluation.significance import (
     Interval,
     mean_interval,

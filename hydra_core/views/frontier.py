@@ -8,9 +8,9 @@ from enum import StrEnum
 import numpy as np
 import pandas as pd
 
+from hydra_core.evaluation.replay.matched_cost import Mix
 from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice, oracle_choice
 from hydra_core.evaluation.replay.sweep import Bench, Point
-from hydra_core.evaluation.replay.verdict import Mix
 from hydra_core.evaluation.significance import Interval
 from hydra_core.figures.frontier import AxisSpec, CurveLine, FrontierView, Spot
 from hydra_core.figures.languages import LanguagesView

@@ -15,7 +15,7 @@ from hydra_core.evaluation.significance import (
     ratio_interval,
     wilson,
 )
-from hydra_core.types import BoolArray, FloatArray, IntArray
+from hydra_core.types import BoolArray, ChoiceArray, FloatArray, IntArray
 
 __all__ = [
     "RESOLVED_AT",
@@ -69,9 +69,10 @@ class ConstantPolicy:
     mean_cost_usd: float
 
 
-def picked(values: FloatArray, choice: IntArray) -> FloatArray:
-    """(n,) the value of each query's chosen model."""
-    return values[np.arange(values.shape[0]), choice]
+def picked(values: FloatArray, choice: ChoiceArray) -> FloatArray:
+    """The value of each query's chosen model: (n, m) and (n,) -> (n,), or (n, p) -> (n, p)."""
+    rows = np.arange(values.shape[0])
+    return values[rows if choice.ndim == 1 else rows[:, None], choice]
 
 
 def oracle_choice(data: ReplayData) -> IntArray:

@@ -11,6 +11,7 @@ from hydra_core.evaluation.choose.operating_point import (
     data_frontier,
     knee,
 )
+from hydra_core.evaluation.replay.matched_cost import matched_cost_mix
 from hydra_core.evaluation.replay.metrics import (
     ConstantPolicy,
     costliest,
@@ -20,7 +21,7 @@ from hydra_core.evaluation.replay.metrics import (
     upper_hull,
 )
 from hydra_core.evaluation.replay.replay import ReplayData, replay
-from hydra_core.evaluation.replay.verdict import VerdictLabel, matched_cost_mix, verdict
+from hydra_core.evaluation.replay.verdict import VerdictLabel, verdict
 from hydra_core.types import Pool
 from tests.evaluation.conftest import make_data
 
