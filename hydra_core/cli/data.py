@@ -34,8 +34,9 @@ def import_swebench(options: argparse.Namespace) -> int:
 
 def import_table(options: argparse.Namespace) -> int:
     """Import tables."""
+    from hydra_core.catalog.identifiers import proposed_ids
     from hydra_core.evaluation.importers.mapping import parse_map
-    from hydra_core.evaluation.importers.table import read_table
+    from hydra_core.evaluation.importers.table import model_names, read_table
 
     files = [existing(path) for path in options.files]
     mapping = parse_map(options.map)
@@ -44,8 +45,19 @@ def import_table(options: argparse.Namespace) -> int:
             "--quality-scale", [Problem("", f"must be > 0, got {options.quality_scale:g}")]
         )
     need_out(options)
+    ids = pairs(options.rename, "ID=NAME", place="--rename")
+    ids = {name: model for model, name in ids.items()}
+    if options.accept_ids:
+        ids = proposed_ids([n for n in model_names(files, mapping) if n not in ids]) | ids
+        for name, model in ids.items():
+            if name != model:
+                say(f"note: {name!r} is now {model}")
     draft = read_table(
-        files, mapping, need_cost=not options.no_cost, quality_scale=options.quality_scale
+        files,
+        mapping,
+        need_cost=not options.no_cost,
+        quality_scale=options.quality_scale,
+        ids=ids,
     )
     return write(draft, options, ", ".join(path.name for path in files))
 
@@ -71,7 +83,7 @@ def score(options: argparse.Namespace) -> int:
     return 0
 
 
-def pairs(texts: list[str], form: str = "ID=NAME") -> dict[str, str]:
+def pairs(texts: list[str], form: str = "ID=NAME", *, place: str = "--model") -> dict[str, str]:
     """Model id -> upstream name from `ID=NAME` texts."""
     problems, found = [], {}
     for text in texts:
@@ -82,7 +94,7 @@ def pairs(texts: list[str], form: str = "ID=NAME") -> dict[str, str]:
             problems.append(Problem(repr(text), f"names {model} twice"))
         found[model] = folder
     if problems:
-        raise EvalSetError("--model", problems)
+        raise EvalSetError(place, problems)
     return found
 
 

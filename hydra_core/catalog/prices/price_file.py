@@ -1,8 +1,8 @@
 """An operator's own price file: model -> list price in USD per million tokens, read strictly.
 
-    unit: usd_per_1m_tokens
-    models:
-      gpt-4o: {input: 2.5, output: 10, cached: 1.25, date: 2024-08-06, note: public list price}
+unit: usd_per_1m_tokens
+models:
+  gpt-4o: {input: 2.5, output: 10, cached: 1.25, date: 2024-08-06, note: public list price}
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["GivenPrice", "parse_price_file", "read_price_file"]
 _UNITS: Final = ("usd_per_1m_tokens", "usd_per_mtok")
 _POSITIVE: Final = Interval(0.0, above=True)
 _REMEDY: Final = "give the price in USD per million tokens, above 0"
-_MONTH: Final = re.compile(r"\d{4}-\d{2}")
+_MONTH: Final = re.compile(r"(\d{4})-(0[1-9]|1[0-2])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +104,8 @@ def _given(section: Section) -> GivenPrice | None:
 
 def _day(section: Section) -> date | None:
     node = section.node.get("date")
-    if isinstance(node, ScalarNode) and isinstance(node.value, str) and _MONTH.fullmatch(node.value):
-        try:
-            return date.fromisoformat(f"{node.value}-01")
-        except ValueError:
-            pass  # told below
+    if isinstance(node, ScalarNode) and isinstance(node.value, str):
+        month = _MONTH.fullmatch(node.value)
+        if month is not None:
+            return date(int(month[1]), int(month[2]), 1)
     return section.day("date", "the day the price was read, as YYYY-MM-DD", required=False)
