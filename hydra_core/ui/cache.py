@@ -22,12 +22,13 @@ from hydra_core.evaluation.study.what_if import Replayed, replay_catalog
 from hydra_core.predictor.bundle import Bundle, load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.predictor.tokens import TokenCounter
+from hydra_core.shipped import CATALOGS, SAMPLE_DATA
+from hydra_core.store.database import workspace_folder
 from hydra_core.store.store import Store, open_store
 from hydra_core.types import Catalog, FloatArray
 from hydra_core.ui.jobs import Jobs
 
 __all__ = [
-    "PROJECT",
     "CatalogEntry",
     "SetEntry",
     "bench",
@@ -44,8 +45,6 @@ __all__ = [
     "token_counter",
     "workspace",
 ]
-
-PROJECT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +74,13 @@ class SetEntry:
 
 
 def workspace() -> Path:
-    """The operator's own folder: HYDRA_WORKSPACE, or `workspace/` beside the console."""
-    return Path(os.environ.get("HYDRA_WORKSPACE") or PROJECT / "workspace")
+    """The operator's own folder: HYDRA_WORKSPACE, or `workspace` in the current folder."""
+    return workspace_folder()
 
 
 def evalsets() -> tuple[SetEntry, ...]:
     """Shipped eval sets, then the operator's; keys are folder names, `my/` for the operator's."""
-    shipped = [SetEntry(i.path.name, i, True) for i in _listed(PROJECT / "sample_data")]
+    shipped = [SetEntry(i.path.name, i, True) for i in _listed(SAMPLE_DATA)]
     own = _listed(workspace() / "evalsets")
     return (*shipped, *(SetEntry(f"my/{i.path.name}", i, False) for i in own))
 
@@ -113,7 +112,7 @@ def catalogs() -> tuple[CatalogEntry, ...]:
     except StoreError as error:
         published, fault = {}, str(error)
     entries = []
-    for folder, prefix in ((PROJECT / "catalog", ""), (workspace() / "catalogs", "my/")):
+    for folder, prefix in ((CATALOGS, ""), (workspace() / "catalogs", "my/")):
         for path in sorted(folder.glob("*.yaml")):
             stat, key = path.stat(), prefix + path.stem
             number = published.pop(key, 0)
