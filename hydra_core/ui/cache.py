@@ -11,11 +11,11 @@ from pathlib import Path
 import streamlit as st
 
 from hydra_core.catalog.schema import load_catalog, parse_catalog
-from hydra_core.errors import CatalogError, HydraError, MismatchError, Problem, StoreError
+from hydra_core.errors import CatalogError, HydraError, Problem, StoreError
 from hydra_core.evaluation.evalset.evalset import EvalSet, EvalSetInfo, list_evalsets, load_evalset
-from hydra_core.evaluation.evalset.score_files import load_scores
-from hydra_core.evaluation.replay import sweep as benches
-from hydra_core.evaluation.replay.sweep import Bench
+from hydra_core.evaluation.evalset.score_files import score_path
+from hydra_core.evaluation.replay.replay import catalog_scores
+from hydra_core.evaluation.replay.sweep import Sweep, sweep_catalog
 from hydra_core.evaluation.study.sensitivity import Effect
 from hydra_core.evaluation.study.sensitivity import sensitivity as find_sensitivity
 from hydra_core.evaluation.study.what_if import Replayed, replay_catalog
@@ -30,8 +30,9 @@ from hydra_core.ui.jobs import Jobs
 
 __all__ = [
     "CatalogEntry",
+    "ReplayKey",
     "SetEntry",
-    "bench",
+    "sweep",
     "bundle",
     "catalogs",
     "evalset",
@@ -39,6 +40,7 @@ __all__ = [
     "jobs",
     "parsed",
     "predictor",
+    "replay_key",
     "replayed",
     "sensitivity",
     "store",
@@ -189,28 +191,50 @@ def evalset(path: Path, digest: str) -> EvalSet:
     return load_evalset(path)
 
 
-def bench(entry: SetEntry, catalog: Catalog, weights: tuple[float, ...]) -> Bench:
+@dataclass(frozen=True, slots=True)
+class ReplayKey:
+    """What a replay was made of.
+
+    Attributes:
+        evalset: Digest of the eval set.
+        catalog: Digest of the catalog.
+        weights: (K,) stored weights in force.
+        tau: None where it is replayed for every tau.
+        scores_mtime_ns: When the predictor's scores were written, 0 if there are none.
+        day: Decides about retiring models.
+    """
+
+    evalset: str
+    catalog: str
+    weights: tuple[float, ...]
+    tau: float | None
+    scores_mtime_ns: int
+    day: date
+
+
+def replay_key(
+    entry: SetEntry, catalog: Catalog, weights: tuple[float, ...], tau: float | None = None
+) -> ReplayKey:
+    """The key of an eval set replayed under a catalog and weights today."""
+    scores = score_path(entry.info.path, catalog.predictor_fingerprint)
+    stamp = scores.stat().st_mtime_ns if scores.is_file() else 0
+    return ReplayKey(entry.info.digest, catalog.digest, weights, tau, stamp, date.today())
+
+
+def sweep(entry: SetEntry, catalog: Catalog, weights: tuple[float, ...]) -> Sweep:
     """The eval set replayed under a catalog and weights, for every tau.
 
     Raises:
         HydraError: They do not fit together; the message says what to do.
     """
-    fingerprint = catalog.predictor_fingerprint
-    scores = entry.info.path / "scores" / f"{fingerprint}.parquet"
-    stamp = scores.stat().st_mtime_ns if scores.is_file() else 0
-    key = (entry.info.digest, catalog.digest, weights, stamp, date.today())
-    return _bench(key, entry.info.path, catalog)
-
-
-_Key = tuple[str, str, tuple[float, ...], int, date]
+    return _sweep(replay_key(entry, catalog, weights), entry.info.path, catalog)
 
 
 @st.cache_resource(max_entries=24, show_spinner="Replaying")
-def _bench(key: _Key, _path: Path, _catalog: Catalog) -> Bench:
-    digest, _, weights, _, today = key
-    loaded = evalset(_path, digest)
-    scores = load_scores(loaded, _catalog.predictor_fingerprint)
-    return benches.build(loaded, _catalog, scores, weights, today=today)
+def _sweep(key: ReplayKey, _path: Path, _catalog: Catalog) -> Sweep:
+    loaded = evalset(_path, key.evalset)
+    scores = catalog_scores(loaded, _catalog)
+    return sweep_catalog(loaded, _catalog, scores, key.weights, today=key.day)
 
 
 def replayed(entry: SetEntry, catalog: Catalog) -> Replayed:
@@ -219,24 +243,17 @@ def replayed(entry: SetEntry, catalog: Catalog) -> Replayed:
     Raises:
         HydraError: They do not fit together; the message says what to do.
     """
-    scores = entry.info.path / "scores" / f"{catalog.predictor_fingerprint}.parquet"
-    stamp = scores.stat().st_mtime_ns if scores.is_file() else 0
-    key = (entry.info.digest, catalog.digest, (catalog.policy.tau,), stamp, date.today())
+    policy = catalog.policy
+    key = replay_key(entry, catalog, policy.weights, policy.tau)
     return _replayed(key, entry.info.path, catalog)
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)
-def _replayed(key: _Key, _path: Path, _catalog: Catalog) -> Replayed:
-    digest, _, _, stamp, today = key
-    loaded = evalset(_path, digest)
+def _replayed(key: ReplayKey, _path: Path, _catalog: Catalog) -> Replayed:
+    loaded = evalset(_path, key.evalset)
     fingerprint = _catalog.predictor_fingerprint
-    scores = _scores(_path, digest, fingerprint, stamp)
-    if scores is None:
-        raise MismatchError(
-            f"Eval set '{loaded.name}' is not scored by '{_catalog.predictor}', the predictor of "
-            f"catalog '{_catalog.name}'. Score it on the Eval sets page, or choose another set"
-        )
-    return replay_catalog(loaded, _catalog, scores, fingerprint, today=today)
+    scores = _scores(_path, key.evalset, fingerprint, key.scores_mtime_ns, _catalog)
+    return replay_catalog(loaded, _catalog, scores, fingerprint, today=key.day)
 
 
 def sensitivity(entry: SetEntry, catalog: Catalog) -> tuple[Effect, ...]:
@@ -257,9 +274,9 @@ def _sensitivity(
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _scores(path: Path, digest: str, fingerprint: str, stamp: int) -> FloatArray | None:
-    del stamp
-    return load_scores(evalset(path, digest), fingerprint)
+def _scores(path: Path, digest: str, fingerprint: str, stamp: int, _catalog: Catalog) -> FloatArray:
+    del fingerprint, stamp
+    return catalog_scores(evalset(path, digest), _catalog)
 
 
 @st.cache_resource(show_spinner="Loading the predictor")
