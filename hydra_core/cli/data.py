@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from hydra_core.cli.output import existing, open_predictor, print_json, progress_bar, say, table
+from hydra_core.cli.output import existing, open_predictor, print_json, say, table
+from hydra_core.cli.scoring import scored
 from hydra_core.errors import EvalSetError, Problem
 
 if TYPE_CHECKING:
@@ -65,20 +66,18 @@ def import_table(options: argparse.Namespace) -> int:
 def score(options: argparse.Namespace) -> int:
     """Score an eval set."""
     from hydra_core.evaluation.evalset.evalset import load_evalset
-    from hydra_core.evaluation.evalset.scoring import score_evalset
 
     evalset = load_evalset(existing(options.evalset))
     predictor = open_predictor(options.bundle)
-    with progress_bar(evalset.name) as step:
-        frame = score_evalset(evalset, predictor, step)
+    scores = scored(evalset, predictor)
     fingerprint = predictor.bundle.fingerprint
-    means = frame.drop(columns="query_id").mean()
+    means = dict(zip(predictor.bundle.dimensions, scores.mean(axis=0).tolist(), strict=True))
     if options.json:
-        print_json({"n": len(frame), "fingerprint": fingerprint, "mean": means.to_dict()})
+        print_json({"n": len(scores), "fingerprint": fingerprint, "mean": means})
     else:
         shown = ", ".join(f"{name} {value:.3f}" for name, value in means.items())
         print(
-            f"{len(frame)} queries scored by {predictor.bundle.name} ({fingerprint[:12]}): {shown}"
+            f"{len(scores)} queries scored by {predictor.bundle.name} ({fingerprint[:12]}): {shown}"
         )
     return 0
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from hydra_core.cli.grammar import verb
 from hydra_core.cli.output import existing, open_predictor, print_json, say
-from hydra_core.cli.scores import scored
+from hydra_core.cli.scoring import scored
+from hydra_core.errors import CatalogError, Problem
 
 if TYPE_CHECKING:
     from hydra_core.catalog.prices.price_file import GivenPrice
@@ -58,10 +59,13 @@ def init(options: argparse.Namespace) -> int:
     """Make a catalog and write it."""
     from datetime import date
 
-    from hydra_core.catalog.write_file import write_new
     from hydra_core.evaluation.choose.initial_catalog import initial_catalog
     from hydra_core.evaluation.evalset.evalset import load_evalset
+    from hydra_core.export.release import write_release
 
+    if options.out.exists() and not options.force:
+        message = "exists already; nothing was written"
+        raise CatalogError(str(options.out), [Problem("--out", message, "add --force")])
     evalset = load_evalset(existing(options.evalset))
     models = [name.strip() for name in options.models.split(",") if name.strip()]
     prices = gathered_prices(options, models or evalset.models, evalset.prices)
@@ -79,7 +83,7 @@ def init(options: argparse.Namespace) -> int:
         today=date.today(),
         seed=options.seed,
     )
-    write_new(options.out, made.text, force=options.force)
+    write_release(options.out, made.text)
     if options.json:
         print_json(_summary(made, options.out))
     else:
@@ -94,8 +98,7 @@ def gathered_prices(
     recorded: Any,  # noqa: ANN401
 ) -> dict[str, GivenPrice]:
     """Prices by model: --price goes before --prices, that before what the eval set recorded."""
-    from hydra_core.catalog.prices.price_file import GivenPrice, read_price_file
-    from hydra_core.catalog.prices.price_lists import listed_prices
+    from hydra_core.catalog.prices.price_file import GivenPrice, listed_prices, read_price_file
     from hydra_core.evaluation.importers.price_card import parse_prices
 
     found = {

@@ -12,6 +12,7 @@ from hydra_core.cli import (
     data,
     evaluate,
     flight,
+    init,
     label,
     maintain,
     predictor,
@@ -139,6 +140,7 @@ def build_parser() -> argparse.ArgumentParser:
     _evaluate_predictor(verbs)
     _rebind(verbs)
     report.add_report(verbs)
+    init.add_init(verbs)
     console.add_console(verbs)
     label.add_label(verbs)
     flight.add_flight(verbs)

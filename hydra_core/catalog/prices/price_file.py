@@ -8,20 +8,22 @@ models:
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Final
 
 from hydra_core.catalog.identifiers import id_problem
+from hydra_core.catalog.prices.lists import read_prices
 from hydra_core.catalog.reading.fields import Interval, Problems, Section
 from hydra_core.catalog.reading.nodes import MapNode, ScalarNode, shown
 from hydra_core.catalog.reading.yaml_reader import read_yaml
 from hydra_core.catalog.schema import read_catalog_text
-from hydra_core.errors import CatalogError
+from hydra_core.errors import CatalogError, Problem
 from hydra_core.types import ListPrice
 
-__all__ = ["GivenPrice", "parse_price_file", "read_price_file"]
+__all__ = ["GivenPrice", "listed_prices", "parse_price_file", "read_price_file"]
 
 _UNITS: Final = ("usd_per_1m_tokens", "usd_per_mtok")
 _POSITIVE: Final = Interval(0.0, above=True)
@@ -66,6 +68,38 @@ def parse_price_file(text: str, source: str = "prices") -> dict[str, GivenPrice]
     if problems.found:
         raise CatalogError(source, problems.listed())
     return prices
+
+
+def listed_prices(path: Path, models: Sequence[str]) -> dict[str, GivenPrice]:
+    """Prices of these models from a public list (LiteLLM, OpenRouter, models.dev).
+
+    A model counts as listed under its own id, or under it behind a provider ("openai/gpt-4o").
+
+    Raises:
+        CatalogError: The list cannot be read, or lists a model at more than one price.
+    """
+    day = date.fromtimestamp(path.stat().st_mtime)
+    quotes = read_prices(read_catalog_text(path), path.name, as_of=day).quotes
+    problems, found = [], {}
+    for model in models:
+        own = [quote for quote in quotes if quote.id == model]
+        hits = own or [quote for quote in quotes if quote.id.rsplit("/", 1)[-1] == model]
+        different = {(hit.input_usd_per_mtok, hit.output_usd_per_mtok) for hit in hits}
+        if len(different) > 1:
+            listed = ", ".join(hit.id for hit in hits[:4])
+            remedy = f"say which with --price {model}=INPUT,OUTPUT"
+            problems.append(Problem(model, f"is listed at several prices ({listed})", remedy))
+        elif hits:
+            cached = hits[0].cached_input_usd_per_mtok
+            price = ListPrice(
+                float(hits[0].input_usd_per_mtok),
+                float(hits[0].output_usd_per_mtok),
+                None if cached is None else float(cached),
+            )
+            found[model] = GivenPrice(price, day, f"{hits[0].source.value}: {hits[0].id}")
+    if problems:
+        raise CatalogError(path.name, problems)
+    return found
 
 
 def _prices(root: Section) -> dict[str, GivenPrice]:

@@ -22,8 +22,13 @@ from hydra_core.errors import CatalogError, EvalSetError, Problem
 from hydra_core.evaluation.choose.under_hull import UnderHull, under_hull
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.replay.folds import folds
-from hydra_core.evaluation.replay.operating_point import data_frontier, knee
-from hydra_core.evaluation.replay.replay import ReplayData, align, align_catalog
+from hydra_core.evaluation.replay.operating_point import knee
+from hydra_core.evaluation.replay.replay import (
+    ReplayData,
+    align,
+    align_catalog,
+    data_frontier,
+)
 from hydra_core.evaluation.replay.sweep import tidy_tau
 from hydra_core.types import Band, Catalog, FloatArray, Pool
 

@@ -8,7 +8,7 @@ so wherever they are shown.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -31,6 +31,7 @@ class CostSource(StrEnum):
     """Where one model's costs come from."""
 
     TOKENS = "tokens"
+    SAME_PRICE = "same_price"
     SCALED = "scaled"
     RECORDED = "recorded"
 
@@ -47,16 +48,14 @@ class PricedCosts:
     usd: FloatArray
     sources: Mapping[str, CostSource]
 
-    @property
-    def note(self) -> str:
-        """What these costs stand on, as one or two sentences."""
-        by = {kind: [m for m, s in self.sources.items() if s is kind] for kind in CostSource}
-        every = len(self.sources)
+    def note(self, models: Sequence[str]) -> str:
+        """What the costs of these models stand on where that has to be known; else empty."""
         told = []
         for kind, text in _TOLD.items():
-            if by[kind]:
-                who = "" if len(by[kind]) == every else f" ({', '.join(by[kind])})"
-                told.append(f"{text}{who}.")
+            named = [model for model in models if self.sources.get(model) is kind]
+            if named:
+                which = "" if len(named) == len(models) else f" ({', '.join(named)})"
+                told.append(f"{text}{which}.")
         return " ".join(told)
 
     @property
@@ -68,7 +67,8 @@ class PricedCosts:
 _TOLD = {
     CostSource.TOKENS: "Costs: recorded tokens times the catalog's prices",
     CostSource.SCALED: "Costs: as recorded, scaled to the catalog's prices",
-    CostSource.RECORDED: "Recorded costs, not your new price",
+    CostSource.RECORDED: "Recorded costs, not your new price: neither tokens nor the price at "
+    "recording are known",
 }
 
 
@@ -81,6 +81,8 @@ def priced_costs(evalset: EvalSet, catalog: Catalog, prices: Prices = Prices.TOD
     Args:
         prices: RECORDED leaves every cost as it is.
     """
+    if prices is Prices.RECORDED:
+        return PricedCosts(evalset.cost_usd, {})
     known = {model.id: model.price for model in catalog.models}
     ratio = catalog.policy.price_ratio
     usd = np.array(evalset.cost_usd)
@@ -89,12 +91,12 @@ def priced_costs(evalset: EvalSet, catalog: Catalog, prices: Prices = Prices.TOD
         if model not in known:
             continue
         sources[model] = CostSource.RECORDED
-        if prices is Prices.RECORDED:
-            continue
         by_tokens = _token_costs(evalset, column, known[model])
         then = evalset.prices.get(model)
         if by_tokens is not None:
             usd[:, column], sources[model] = by_tokens, CostSource.TOKENS
+        elif then == known[model]:
+            sources[model] = CostSource.SAME_PRICE
         elif then is not None:
             usd[:, column] *= known[model].blended(ratio) / then.blended(ratio)
             sources[model] = CostSource.SCALED

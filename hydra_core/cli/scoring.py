@@ -1,0 +1,31 @@
+"""Scores where a verb needs them: those there are, else made now, with progress."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hydra_core.cli.output import progress_bar, say
+
+if TYPE_CHECKING:
+    from hydra_core.evaluation.evalset.evalset import EvalSet
+    from hydra_core.predictor.onnx_predictor import Predictor
+    from hydra_core.types import FloatArray
+
+__all__ = ["scored"]
+
+
+def scored(evalset: EvalSet, predictor: Predictor) -> FloatArray:
+    """(n, K) requirements of an eval set's queries; scores and keeps them where they are missing.
+
+    Raises:
+        EvalSetError: The set has no texts, or its folder cannot be written.
+    """
+    from hydra_core.evaluation.evalset.scoring import is_scored, score_evalset
+
+    found = is_scored(evalset, predictor.bundle)
+    if found is not None:
+        return found
+    say(f"scoring the {evalset.n:,} queries of {evalset.name}")
+    with progress_bar(evalset.name) as step:
+        frame = score_evalset(evalset, predictor, step)
+    return frame.drop(columns="query_id").to_numpy()
