@@ -23,6 +23,7 @@ from hydra_core.evaluation.choose.under_hull import UnderHull, under_hull
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.replay.folds import folds
 from hydra_core.evaluation.replay.operating_point import knee
+from hydra_core.evaluation.replay.pricing import costs_at
 from hydra_core.evaluation.replay.replay import (
     ReplayData,
     align,
@@ -30,7 +31,7 @@ from hydra_core.evaluation.replay.replay import (
     data_frontier,
 )
 from hydra_core.evaluation.replay.sweep import tidy_tau
-from hydra_core.types import Band, Catalog, FloatArray, Pool
+from hydra_core.types import Band, Catalog, FloatArray, ListPrice, Pool
 
 __all__ = ["InitialCatalog", "bands_of", "initial_catalog", "price_order_warnings"]
 
@@ -38,6 +39,7 @@ __all__ = ["InitialCatalog", "bands_of", "initial_catalog", "price_order_warning
 ASSUMED_WINDOW: Final = 128_000
 _PERCENTILES: Final = (5.0, 95.0)
 _LEAST_WIDTH: Final = 0.01
+_PRICE_RATIO: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,7 @@ def initial_catalog(
     """
     wanted = _chosen(evalset, models)
     _require_prices(wanted, prices, evalset)
+    evalset = _with_costs(evalset, {model: prices[model].price for model in wanted})
     data = _aligned(evalset, requirements, wanted)
     train = folds(data, 2, np.random.default_rng(seed))[0].train
     below = under_hull(data.take(train)) if len(wanted) > 1 else ()
@@ -179,10 +182,7 @@ def _aligned(evalset: EvalSet, requirements: FloatArray, models: Sequence[str]) 
     """Queries with an outcome and a score; costs may be missing, the prices order the pool then."""
     k, m = requirements.shape[1], len(models)
     pool = Pool(tuple(models), np.zeros((m, k)), np.arange(m, dtype=np.float64), np.ones(k))
-    columns = [evalset.models.index(model) for model in models]
-    if not np.isfinite(evalset.cost_usd[:, columns]).any():
-        evalset = replace(evalset, cost_usd=np.zeros_like(evalset.cost_usd))
-    data = align(evalset, requirements, pool)
+    data = align(_costed(evalset), requirements, pool)
     if len(data.query_ids) < 4:
         remedy = "import more, or leave out the models that lack outcomes"
         message = f"only {len(data.query_ids)} queries have outcomes of every model"
@@ -190,11 +190,23 @@ def _aligned(evalset: EvalSet, requirements: FloatArray, models: Sequence[str]) 
     return data
 
 
+def _with_costs(evalset: EvalSet, prices: Mapping[str, ListPrice]) -> EvalSet:
+    """The set with what it would cost at these prices, where tokens or old prices are known."""
+    return replace(evalset, cost_usd=costs_at(evalset, prices, _PRICE_RATIO).usd)
+
+
+def _costed(evalset: EvalSet) -> EvalSet:
+    """The set itself; one without any cost with zeros, so that it can be replayed by quality."""
+    if np.isfinite(evalset.cost_usd).any():
+        return evalset
+    return replace(evalset, cost_usd=np.zeros_like(evalset.cost_usd))
+
+
 def _knee(
     text: str, evalset: EvalSet, requirements: FloatArray, rows: np.ndarray, today: date
 ) -> float:
     catalog = parse_catalog(text)
-    half = align_catalog(evalset, catalog, requirements, today=today).take(rows)
+    half = align_catalog(_costed(evalset), catalog, requirements, today=today).take(rows)
     curve = data_frontier(half)
     return tidy_tau(curve, knee(curve).tau)
 
@@ -247,7 +259,7 @@ class _Writer:
             f"  tau: {flow(tau)}  # the knee on the same queries; tune it",
             f"  weights: {flow(dict.fromkeys(self._dimensions, 1))}",
             f"  cost_basis: {basis}",
-            "  price_ratio: 3",
+            f"  price_ratio: {_PRICE_RATIO:g}",
         ]
         if self._costs:
             lines += ["realised_costs:", f"  evalset: {flow(self._set.name)}"]

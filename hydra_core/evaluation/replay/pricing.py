@@ -17,7 +17,7 @@ import numpy as np
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.types import Catalog, FloatArray, ListPrice
 
-__all__ = ["CostSource", "PricedCosts", "Prices", "priced_costs"]
+__all__ = ["CostSource", "PricedCosts", "Prices", "costs_at", "priced_costs"]
 
 
 class Prices(StrEnum):
@@ -84,7 +84,16 @@ def priced_costs(evalset: EvalSet, catalog: Catalog, prices: Prices = Prices.TOD
     if prices is Prices.RECORDED:
         return PricedCosts(evalset.cost_usd, {})
     known = {model.id: model.price for model in catalog.models}
-    ratio = catalog.policy.price_ratio
+    return costs_at(evalset, known, catalog.policy.price_ratio)
+
+
+def costs_at(evalset: EvalSet, known: Mapping[str, ListPrice], price_ratio: float) -> PricedCosts:
+    """The eval set's costs at these prices; see `priced_costs`.
+
+    Args:
+        known: Model id -> list price.
+        price_ratio: Input tokens per output token, for sets without tokens.
+    """
     usd = np.array(evalset.cost_usd)
     sources = {}
     for column, model in enumerate(evalset.models):
@@ -98,7 +107,7 @@ def priced_costs(evalset: EvalSet, catalog: Catalog, prices: Prices = Prices.TOD
         elif then == known[model]:
             sources[model] = CostSource.SAME_PRICE
         elif then is not None:
-            usd[:, column] *= known[model].blended(ratio) / then.blended(ratio)
+            usd[:, column] *= known[model].blended(price_ratio) / then.blended(price_ratio)
             sources[model] = CostSource.SCALED
     usd.setflags(write=False)
     return PricedCosts(usd, sources)
