@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from hydra_core.cli.output import existing, open_predictor, print_json, say, table
-from hydra_core.cli.scoring import scored
+from hydra_core.cli.scoring import score_now
 from hydra_core.errors import EvalSetError, Problem
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def score(options: argparse.Namespace) -> int:
 
     evalset = load_evalset(existing(options.evalset))
     predictor = open_predictor(options.bundle)
-    scores = scored(evalset, predictor)
+    scores = score_now(evalset, predictor)
     fingerprint = predictor.bundle.fingerprint
     means = dict(zip(predictor.bundle.dimensions, scores.mean(axis=0).tolist(), strict=True))
     if options.json:
