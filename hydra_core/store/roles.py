@@ -51,6 +51,7 @@ class Action(StrEnum):
     DRAFT = "edit a draft"
     NOTE = "write a note"
     PIN = "pin an operating point"
+    LEARN = "learn an outcome model"
     PUBLISH = "publish a revision"
     ROLL_BACK = "roll back to an earlier revision"
     MODERATE = "change what another person wrote"
@@ -61,6 +62,7 @@ _LEAST: Final[Mapping[Action, Role]] = {
     Action.DRAFT: Role.EDITOR,
     Action.NOTE: Role.EDITOR,
     Action.PIN: Role.EDITOR,
+    Action.LEARN: Role.EDITOR,
     Action.PUBLISH: Role.PUBLISHER,
     Action.ROLL_BACK: Role.PUBLISHER,
     Action.MODERATE: Role.PUBLISHER,
