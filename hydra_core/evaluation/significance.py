@@ -31,6 +31,7 @@ __all__ = [
     "paired_bootstrap",
     "ratio_interval",
     "sample_size",
+    "student_quantile",
     "wilson",
 ]
 
@@ -58,6 +59,11 @@ class Interval:
         ends = sorted((offset + factor * self.lo, offset + factor * self.hi))
         return Interval(offset + factor * self.value, ends[0], ends[1])
 
+    def widened(self, factor: float) -> Interval:
+        """The same estimate with both bounds this many times as far from it."""
+        down, up = self.value - self.lo, self.hi - self.value
+        return Interval(self.value, self.value - factor * down, self.value + factor * up)
+
     def clipped(self, lo: float, hi: float) -> Interval:
         """The same with bounds no wider than what is possible at all."""
         return Interval(self.value, max(self.lo, lo), min(self.hi, hi))
@@ -76,6 +82,11 @@ class McNemar:
 def normal_quantile(level: float = LEVEL) -> float:
     """Half width of a two-sided normal interval in standard errors: 1.96 at 95 %."""
     return float(stats.norm.ppf(0.5 + level / 2))
+
+
+def student_quantile(units: int, level: float = LEVEL) -> float:
+    """Half width in standard errors of an interval from so many independent units (>= 2)."""
+    return float(stats.t.ppf(0.5 + level / 2, units - 1))
 
 
 def wilson(successes: float, n: int, level: float = LEVEL) -> Interval:
@@ -130,7 +141,7 @@ def influence_interval(
     if count < 2:
         return Interval(value, float("-inf"), float("inf"))
     variance = count / (count - 1) * float(sums @ sums) / influence.size**2
-    half = float(stats.t.ppf(0.5 + level / 2, count - 1)) * np.sqrt(variance)
+    half = student_quantile(count, level) * np.sqrt(variance)
     return Interval(value, value - half, value + half)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,6 +17,7 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.events import AliasEvent
 
 from hydra_core.errors import EvalSetError, Problem
+from hydra_core.evaluation.evalset.dependence import DependenceAnswer, dependence_problems
 from hydra_core.evaluation.evalset.rules import model_id_problem
 
 __all__ = [
@@ -46,7 +47,7 @@ _PART_BYTES = 2 << 30
 _BATCH_ROWS = 256
 _TEXTS = ("name", "origin", "licence", "price_notes")
 _FLAGS = ("synthetic", "cost_estimated")
-_KEYS = ("schema", *_TEXTS, *_FLAGS, "models", "parts")
+_KEYS = ("schema", *_TEXTS, *_FLAGS, "models", "parts", "dependence")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class Manifest:
     price_notes: str
     models: tuple[str, ...]
     parts: Mapping[str, str]
+    dependence: DependenceAnswer | None = None
 
 
 def dump_manifest(manifest: Manifest) -> str:
@@ -76,6 +78,8 @@ def dump_manifest(manifest: Manifest) -> str:
         "models": list(manifest.models),
         "parts": dict(manifest.parts),
     }
+    if manifest.dependence is not None:
+        content["dependence"] = asdict(manifest.dependence)
     yaml = YAML()
     yaml.width = 100
     out = io.StringIO()
@@ -118,6 +122,7 @@ def parse_manifest(raw: bytes, source: str) -> Manifest:
         **{key: content.get(key, False) for key in _FLAGS},
         models=tuple(content["models"]),
         parts={part: content["parts"][part] for part in PARTS},
+        dependence=DependenceAnswer(**content["dependence"]) if "dependence" in content else None,
     )
 
 
@@ -156,7 +161,10 @@ def _manifest_problems(content: Mapping[str, Any]) -> list[Problem]:
             problems.append(Problem(key, f"must be true or false, got {content[key]!r}"))
     if "synthetic" not in content:
         problems.append(Problem("synthetic", "is missing", "say true for simulated outcomes"))
-    return problems + _model_problems(content.get("models")) + _part_problems(content.get("parts"))
+    problems += _model_problems(content.get("models")) + _part_problems(content.get("parts"))
+    if "dependence" in content:
+        problems += dependence_problems(content["dependence"])
+    return problems
 
 
 def _model_problems(models: object) -> list[Problem]:

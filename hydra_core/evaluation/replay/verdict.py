@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -11,7 +11,12 @@ from hydra_core.evaluation.replay.band import MIN_MOVED
 from hydra_core.evaluation.replay.matched_cost import MatchedCost, Mix, matched_cost_mix
 from hydra_core.evaluation.replay.metrics import picked, single_models, upper_hull
 from hydra_core.evaluation.replay.replay import ReplayData
-from hydra_core.evaluation.significance import Interval, influence_interval, sample_size
+from hydra_core.evaluation.significance import (
+    Interval,
+    influence_interval,
+    sample_size,
+    student_quantile,
+)
 from hydra_core.types import IntArray
 
 __all__ = ["Selection", "Verdict", "VerdictLabel", "verdict"]
@@ -42,7 +47,6 @@ class Verdict:
     """The answer in one word, one number and a few sentences.
 
     Attributes:
-        label: beats, ties or loses.
         delta: Mean quality of the router minus that of the constant at the same cost.
         interval: 95 % interval of delta for this point alone, paired by query.
         simultaneous: 95 % interval that holds along the whole curve; None where it was not asked.
@@ -55,7 +59,6 @@ class Verdict:
         dependence: What is known about undeclared dependence; empty where nothing is suspected.
     """
 
-    label: VerdictLabel
     delta: float
     interval: Interval
     simultaneous: Interval | None
@@ -68,10 +71,24 @@ class Verdict:
     dependence: str = ""
 
     @property
+    def label(self) -> VerdictLabel:
+        """Beats, ties or loses; neither of the sharp words where too few queries move."""
+        if self._thin:
+            return VerdictLabel.TIES
+        if self.judged_by.lo > 0:
+            return VerdictLabel.BEATS
+        return VerdictLabel.LOSES if self.judged_by.hi < 0 else VerdictLabel.TIES
+
+    @property
     def judged_by(self) -> Interval:
         """The interval that the label stands on."""
-        looked = self.selection is Selection.LOOKED and self.simultaneous is not None
-        return self.simultaneous if looked and self.simultaneous else self.interval
+        if self.selection is Selection.LOOKED and self.simultaneous is not None:
+            return self.simultaneous
+        return self.interval
+
+    def over_the_curve(self, critical: float) -> Interval:
+        """The interval with so many standard errors to each side instead of Student's."""
+        return self.interval.widened(critical / student_quantile(max(self.independent, 2)))
 
     @property
     def text(self) -> str:
@@ -177,34 +194,25 @@ def verdict(
     quality, cost = picked(data.quality, choice), picked(data.cost_usd, choice)
     mix = matched_cost_mix(upper_hull(single_models(data)), float(cost.mean()))
     against = MatchedCost.of([mix], len(data.pool.ids))
-    moved, independent = against.moved(choice[:, None], data.clusters)
+    moved, independent = against.moved(choice, data.clusters), data.independent
     delta = float(quality.mean()) - mix.quality
     differences = against.differences(data.quality, data.cost_usd, choice[:, None])[:, 0]
     influence = differences - differences.mean()
     interval = influence_interval(delta, influence, data.clusters)
-    band = None if critical is None else interval.widened(critical / quantile(independent))
-    if moved[0] == 0:  # the router is this constant
+    if moved == 0:  # the router is this constant
         delta, interval = 0.0, Interval(0.0, 0.0, 0.0)
-        band = None if critical is None else interval
-    judged = band if selection is Selection.LOOKED and band is not None else interval
-    return Verdict(
-        label=_label(delta, judged, int(moved[0])),
+    found = Verdict(
         delta=delta,
         interval=interval,
-        simultaneous=band,
+        simultaneous=None,
         selection=selection,
-        moved=int(moved[0]),
+        moved=moved,
         independent=independent,
         constant=mix,
         quality=float(quality.mean()),
         mean_cost_usd=float(cost.mean()),
         dependence=data.dependence,
     )
-
-
-def _label(delta: float, judged: Interval, moved: int) -> VerdictLabel:
-    if moved < MIN_MOVED or abs(delta) < _SMALLEST_SHOWN:
-        return VerdictLabel.TIES
-    if judged.lo > 0:
-        return VerdictLabel.BEATS
-    return VerdictLabel.LOSES if judged.hi < 0 else VerdictLabel.TIES
+    if critical is None:
+        return found
+    return replace(found, simultaneous=found.over_the_curve(critical))

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hydra_core.evaluation.evalset.dependence import Sign, suspects, with_clusters
+from hydra_core.evaluation.evalset.suspects import Sign, suspects, with_clusters
 
 
 def table(ids, languages="en", texts=None, **columns):
