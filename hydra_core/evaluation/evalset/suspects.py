@@ -6,9 +6,7 @@ set without an accepted answer says so. Three signs are looked at:
 
 - the same text up to case, spaces and punctuation;
 - ids that differ by a language or an attempt only (`task12-de`, `task12_try2`);
-- text vectors of a predictor bundle: within a language nearly the same direction, across two
-  languages each other's nearest. Each language's mean is taken out first, or all texts of a
-  language resemble each other.
+- text vectors of a predictor bundle (`near_texts`).
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ import re
 import shutil
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -37,22 +35,23 @@ from hydra_core.evaluation.evalset.dependence import (
 )
 from hydra_core.evaluation.evalset.evalset import EvalSet, load_evalset
 from hydra_core.evaluation.evalset.folders import replace_folder, sha256_file
-from hydra_core.evaluation.evalset.format import MANIFEST, QUERIES, dump_manifest, read_manifest
+from hydra_core.evaluation.evalset.format import (
+    MANIFEST,
+    QUERIES,
+    dump_manifest,
+    read_manifest,
+    scored_by,
+)
+from hydra_core.evaluation.evalset.near_texts import Pairs, Progress, near_texts
+from hydra_core.evaluation.evalset.score_files import load_text_facts
 from hydra_core.types import Float32Array, IntArray
 
-__all__ = ["Sign", "Suspects", "answer", "normalised", "suspects", "with_clusters"]
+__all__ = ["Sign", "Suspects", "answer", "look", "normalised", "suspects", "with_clusters"]
 
-#: Cosine from which two texts of one language are near-duplicates, and two of different languages
-#: that are each other's nearest are translations (language means taken out).
-SAME_LANGUAGE, OTHER_LANGUAGE = 0.95, 0.5
-#: With fewer texts of a language their mean is not the language's own part.
-_FEWEST_FOR_A_MEAN = 10
-_ROWS_PER_BLOCK = 1_024
 _ATTEMPT = re.compile(
     r"(?P<base>.+?)(?P<rest>)[-_.:/#@ ]*"
     r"(?:attempt|try|trial|run|sample|rep|repeat|seed|variant)[-_.:# ]?\d{1,3}"
 )
-Pairs = tuple[IntArray, IntArray]
 
 
 class Sign(StrEnum):
@@ -89,10 +88,25 @@ class Suspects:
         return f"{self.queries} queries look like {len(self.groups)} groups: {why}"
 
 
+def look(evalset: EvalSet, progress: Progress | None = None) -> Suspects:
+    """Find what looks dependent in a set, with the vectors of a bundle that has scored it.
+
+    Args:
+        progress: Called with (done, n) rows while vectors are compared.
+
+    Raises:
+        EvalSetError: A file of scores is damaged.
+    """
+    kept = (load_text_facts(evalset, name) for name in scored_by(evalset.path))
+    facts = next((found for found in kept if found is not None), None)
+    vectors = None if facts is None else facts.vectors.astype(np.float32)
+    return suspects(evalset.queries, vectors, progress)
+
+
 def suspects(
     queries: pd.DataFrame,
     vectors: Float32Array | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Suspects:
     """Find what looks dependent.
 
@@ -104,7 +118,7 @@ def suspects(
     n = len(queries)
     found = {Sign.TEXT: _same_text(queries), Sign.IDS: _by_id(queries)}
     if vectors is not None:
-        found[Sign.VECTORS] = _near(vectors, queries["language"].to_numpy(), progress)
+        found[Sign.VECTORS] = near_texts(vectors, queries["language"].to_numpy(), progress)
     declared = _joined([_same_key(_declared(queries))], n)
     merged = _joined([_same_key(pd.Series(declared)), *found.values()], n)
     units = pd.Series(declared).groupby(merged).nunique()
@@ -227,57 +241,3 @@ def _language_at_an_end(language: str) -> re.Pattern[str]:
     """`task12-pt`, `task12_pt-BR`, `pt/task12`."""
     code, cut = rf"{re.escape(language)}(?:[-_][A-Za-z]{{2,4}})?", "[-_.:/#@ ]"
     return re.compile(rf"(?P<base>.+?){cut}{code}|{code}{cut}(?P<rest>.+)", re.IGNORECASE)
-
-
-def _near(
-    vectors: Float32Array,
-    languages: np.typing.NDArray[np.object_],
-    progress: Callable[[int, int], None] | None,
-) -> Pairs:
-    """Near-duplicates within a language, mutual nearest neighbours across two."""
-    unit = _directions(vectors, languages)
-    rows_of = {name: np.flatnonzero(languages == name) for name in np.unique(languages)}
-    nearest = np.full((len(unit), len(rows_of)), -1)
-    left: list[IntArray] = []
-    right: list[IntArray] = []
-    done = 0
-    for own, mine in enumerate(rows_of.values()):
-        for begin in range(0, mine.size, _ROWS_PER_BLOCK):
-            block = mine[begin : begin + _ROWS_PER_BLOCK]
-            for other, theirs in enumerate(rows_of.values()):
-                cosine = unit[block] @ unit[theirs].T
-                if own == other:
-                    at, to = np.nonzero(cosine >= SAME_LANGUAGE)
-                    left.append(block[at])
-                    right.append(theirs[to])
-                else:
-                    best = cosine.argmax(axis=1)
-                    close = cosine[np.arange(block.size), best] >= OTHER_LANGUAGE
-                    nearest[block[close], other] = theirs[best[close]]
-            done += block.size
-            if progress is not None:
-                progress(done, len(unit))
-    own_column = np.searchsorted(list(rows_of), languages)
-    for column in range(len(rows_of)):
-        rows = np.flatnonzero(nearest[:, column] >= 0)
-        theirs = nearest[rows, column]
-        mutual = nearest[theirs, own_column[rows]] == rows
-        left.append(rows[mutual])
-        right.append(theirs[mutual])
-    return np.concatenate(left), np.concatenate(right)
-
-
-def _directions(vectors: Float32Array, languages: np.typing.NDArray[np.object_]) -> Float32Array:
-    """(n, d) unit vectors with each language's mean taken out, to unit length again."""
-    unit = _to_unit(np.asarray(vectors, dtype=np.float32))
-    for name in np.unique(languages):
-        rows = languages == name
-        if rows.sum() >= _FEWEST_FOR_A_MEAN:
-            unit[rows] -= unit[rows].mean(axis=0)
-    return _to_unit(unit)
-
-
-def _to_unit(vectors: Float32Array) -> Float32Array:
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    result: Float32Array = vectors / np.maximum(length, 1e-12)
-    return result

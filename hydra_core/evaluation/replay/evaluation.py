@@ -110,6 +110,16 @@ class Evaluation:
         """Whether the weights are not the catalog's: the band covers the knob, not their choice."""
         return self.sweep.weights != self.sweep.catalog.policy.weights
 
+    @property
+    def caution(self) -> str:
+        """What the verdict's interval does not cover; empty where it covers everything."""
+        if not (self.weights_edited and self.verdict.selection is Selection.LOOKED):
+            return ""
+        return (
+            "The band covers tau alone: weights edited while looking at this set are a choice of "
+            "their own. Check them cross-fitted with the Tuner."
+        )
+
     def _metrics(self, choice: IntArray) -> PolicyMetrics:
         return evaluate_choice(self.sweep.data, choice, baseline=self.baseline)
 
