@@ -53,6 +53,8 @@ def dependence_note(given: DependenceAnswer | None) -> str:
 
 def dependence_problems(given: object) -> list[Problem]:
     """Every problem with the `dependence` of a manifest."""
+    if given is None:
+        return []
     remedy = "look for dependent queries again"
     if not isinstance(given, dict) or given.get("answer") not in _ANSWERS:
         return [Problem("dependence", f"must have an answer of {', '.join(_ANSWERS)}", remedy)]

@@ -48,7 +48,7 @@ from hydra_core.evaluation.evalset.rules import (
     outcome_matrices,
     outcome_rows,
 )
-from hydra_core.types import FloatArray, IntArray
+from hydra_core.types import FloatArray, IntArray, ListPrice
 
 __all__ = [
     "RESOLVED_AT",
@@ -80,6 +80,7 @@ class EvalSet:
         extras: Optional (n, m) matrices by name: latency_s, tokens (their sum where that is all
             that is known), input_tokens, output_tokens, cached_input_tokens (part of the input).
         dependence: What was said about dependent queries; None if nobody has looked.
+        prices: Model id -> list price when the costs were recorded, where it is known.
     """
 
     path: Path
@@ -96,6 +97,7 @@ class EvalSet:
     price_notes: str = ""
     extras: Mapping[str, FloatArray] = field(default_factory=dict)
     dependence: DependenceAnswer | None = None
+    prices: Mapping[str, ListPrice] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -193,6 +195,7 @@ def load_evalset(path: Path) -> EvalSet:
         price_notes=manifest.price_notes,
         extras=matrices,
         dependence=manifest.dependence,
+        prices=manifest.prices,
     )
 
 
@@ -232,6 +235,7 @@ def save_evalset(
     price_notes: str = "",
     extras: Mapping[str, FloatArray] | None = None,
     dependence: DependenceAnswer | None = None,
+    prices: Mapping[str, ListPrice] | None = None,
     force: bool = False,
 ) -> EvalSet:
     """Write an eval set as a whole folder and load it back.
@@ -243,6 +247,7 @@ def save_evalset(
         cost_usd: (n, m) USD >= 0, NaN where missing.
         extras: Further (n, m) matrices, names as in `EXTRA_OUTCOMES`.
         dependence: The answer about dependent queries; None leaves the question open.
+        prices: Model id -> list price when the costs were recorded, where it is known.
         force: Replace an eval set that is already there.
 
     Raises:
@@ -270,6 +275,7 @@ def save_evalset(
             models=tuple(models),
             parts={part: sha256_file(folder / part) for part in PARTS},
             dependence=dependence,
+            prices=dict(prices or {}),
         )
         (folder / MANIFEST).write_text(dump_manifest(manifest), encoding="utf-8")
         written.append(load_evalset(folder))  # what we write must pass what we check
