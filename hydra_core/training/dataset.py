@@ -23,7 +23,9 @@ from numpy.typing import NDArray
 from hydra_core.errors import HydraError
 from hydra_core.training.duplicates import Components, near_duplicates
 
-Origin = Literal["corpus", "parallel", "extra", "held", "ours", "unlabelled"]
+Origin = Literal[
+    "corpus", "parallel", "extra", "held", "ours", "written", "outcomes", "fresh", "unlabelled"
+]
 Part = Literal["train", "validation", "test"]
 _SIGNATURE = re.compile(r"(?:\bdef|\bfunction|\bfunc|\bfn|\bfun|\bsub)\s+(\w{5,})\s*\(")
 
@@ -51,7 +53,9 @@ class DataPaths:
 
     Files named in `extra` are parallel tasks of our own, `held` are more of
     them that are never trained on; `judged` has labels of our own for messages
-    of `unlabelled`.
+    of `unlabelled`. `written` are messages that we wrote and labelled, `fresh`
+    those of them that are never trained on. `outcomes` is a folder of replayed
+    queries whose labels are what models achieved on them.
     """
 
     corpus: Path
@@ -61,20 +65,27 @@ class DataPaths:
     extra: tuple[Path, ...] = ()
     judged: Path | None = None
     held: Path | None = None
+    written: tuple[Path, ...] = ()
+    fresh: Path | None = None
+    outcomes: Path | None = None
 
     @staticmethod
-    def under(
-        root: Path,
-        extra: Iterable[Path] = (),
-        judged: Path | None = None,
-        held: Path | None = None,
-    ) -> DataPaths:
-        """The usual layout: `corpus/` and `parallel/` under one folder."""
-        corpus = root / "corpus"
-        return DataPaths(
+    def under(root: Path, own: Path | None = None) -> DataPaths:
+        """The usual layout: `corpus/`, `parallel/` and `replay/` under `root`, our files in `own`.
+
+        Without `own` only what lies under `root` and its labels are read.
+        """
+        corpus, replay = root / "corpus", root / "replay" / "mixed-2024"
+        shared = (
             corpus / "queries.jsonl.gz", corpus / "labels.jsonl.gz",
             root / "parallel" / "train.jsonl", corpus / "unlabelled.jsonl.gz",
-            tuple(sorted(extra)), judged, held,
+        )  # fmt: skip
+        if own is None:
+            return DataPaths(*shared)
+        return DataPaths(
+            *shared, tuple(sorted(own.glob("tasks_*"))), own / "judged.jsonl.gz",
+            own / "held_tasks.jsonl.gz", tuple(sorted(own.glob("written_*"))),
+            own / "fresh.jsonl.gz", replay if replay.is_dir() else None,
         )  # fmt: skip
 
     def digests(self) -> dict[str, str]:
