@@ -27,16 +27,16 @@ check: $(VENV)/.dev  ## ruff, mypy --strict, import layers
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.dev  ## the figures of the README's table
-	$(BIN)/python -m benchmarks.bootstrap
-	$(BIN)/python -m benchmarks.frontier
-	$(BIN)/python -m benchmarks.predictor
-	$(BIN)/python -m benchmarks.robustness
-	$(BIN)/python -m benchmarks.router --soak 1000000
-	$(BIN)/python -m benchmarks.slider
-	$(BIN)/python -m benchmarks.store
-	$(BIN)/python -m benchmarks.tuner
-	$(BIN)/python -m benchmarks.verdict_calibration --sets 2000 --queries 500
-	$(BIN)/python -m benchmarks.depth_pages
+	$(BIN)/python -m benchmarks.speed.bootstrap
+	$(BIN)/python -m benchmarks.speed.frontier
+	$(BIN)/python -m benchmarks.speed.predictor
+	$(BIN)/python -m benchmarks.quality.robustness
+	$(BIN)/python -m benchmarks.speed.router --soak 1000000
+	$(BIN)/python -m benchmarks.console.slider
+	$(BIN)/python -m benchmarks.speed.store
+	$(BIN)/python -m benchmarks.speed.tuner
+	$(BIN)/python -m benchmarks.quality.verdict_calibration --sets 2000 --queries 500
+	$(BIN)/python -m benchmarks.console.depth_pages
 
 sample-data: $(VENV)/.dev  ## rebuild sample_data/ from scratch
 	$(BIN)/python -m sample_data.build all

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from hydra_core.ui import who
+from hydra_core.ui import identity as who
 
 st.set_page_config(
     page_title="HyDRA console",

@@ -4,6 +4,7 @@ HydraError
 ├── ProblemsError      input that was read but is not valid; carries every Problem found
 │   ├── CatalogError   a catalog YAML (catalog/schema.py)
 │   ├── EvalSetError   an eval set folder or an import (evaluation/)
+│   ├── LabelError     a labelling run: its settings, messages or ledger (labeling/)
 │   └── BundleError    a predictor bundle: missing, damaged or foreign files
 ├── MismatchError      catalog and predictor bundle (or eval set) do not belong together
 ├── RoutingError       no route is possible; `http_status` says how a gateway answers
@@ -26,6 +27,7 @@ __all__ = [
     "ConflictError",
     "EvalSetError",
     "HydraError",
+    "LabelError",
     "MismatchError",
     "Problem",
     "ProblemsError",
@@ -83,6 +85,10 @@ class CatalogError(ProblemsError):
 
 class EvalSetError(ProblemsError):
     """An eval set or an import that is not valid."""
+
+
+class LabelError(ProblemsError):
+    """A labelling run whose settings, messages or ledger are not valid."""
 
 
 class BundleError(ProblemsError):

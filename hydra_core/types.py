@@ -17,17 +17,20 @@ __all__ = [
     "BoolArray",
     "Catalog",
     "CostBasis",
+    "Float32Array",
     "FloatArray",
     "IntArray",
     "ModelSpec",
     "ModelStatus",
     "Policy",
     "Pool",
+    "RealisedCosts",
     "StickyMode",
     "StickyPolicy",
 ]
 
 FloatArray = npt.NDArray[np.float64]
+Float32Array = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 
@@ -49,6 +52,11 @@ class CostBasis(StrEnum):
 
     LIST_PRICE = "list_price"
     REALISED = "realised"
+
+    @property
+    def unit(self) -> str:
+        """Unit of the cost that orders the models."""
+        return "USD / Mtok" if self is CostBasis.LIST_PRICE else "USD / query"
 
 
 class StickyMode(StrEnum):
@@ -145,6 +153,21 @@ class ModelSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class RealisedCosts:
+    """What the models really cost, for the cost basis `realised`.
+
+    Attributes:
+        evalset: Name of the eval set that they were measured on.
+        digest: That set's digest (SHA-256, hex).
+        usd_per_query: Model id -> mean realised cost, USD per query, >= 0.
+    """
+
+    evalset: str
+    digest: str
+    usd_per_query: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Catalog:
     """A validated catalog: evidence, models and policy, bound to one predictor bundle's bands.
 
@@ -153,6 +176,8 @@ class Catalog:
         bands: One per dimension, catalog dimension order.
         digest: SHA-256 (hex) of the YAML text it came from.
         source: File name or label for messages.
+        realised_costs: Measured costs that order the models under the basis `realised`; None
+            where they must come from an eval set.
     """
 
     name: str
@@ -166,6 +191,7 @@ class Catalog:
     digest: str = ""
     source: str = ""
     notes: str = ""
+    realised_costs: RealisedCosts | None = None
 
     def model(self, model_id: str) -> ModelSpec:
         """The model with this id.

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from hydra_core.errors import HydraError
-from hydra_core.evaluation.evalset import EvalSet
+from hydra_core.evaluation.evalset.evalset import EvalSet
 from sample_data import console_demo, paper_reconstruction
 
 HERE = Path(__file__).parent

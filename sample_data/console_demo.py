@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.catalog.schema import load_catalog
-from hydra_core.evaluation.evalset import EvalSet, load_evalset, save_evalset
-from hydra_core.evaluation.scoring import score_evalset
+from hydra_core.evaluation.evalset.evalset import EvalSet, load_evalset, save_evalset
+from hydra_core.evaluation.evalset.scoring import score_evalset
 from hydra_core.predictor.languages import group_of
 from hydra_core.predictor.onnx_predictor import default_predictor
 from hydra_core.types import DIMENSIONS, FloatArray

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from hydra_core.evaluation.evalset import EvalSet, save_evalset
-from hydra_core.evaluation.scoring import save_scores
+from hydra_core.evaluation.evalset.evalset import EvalSet, save_evalset
+from hydra_core.evaluation.evalset.score_files import save_scores
 from hydra_core.types import DIMENSIONS, FloatArray
 from sample_data.paper_costs import MEAN_STRONG_COST_USD, costs
 from sample_data.paper_outcomes import outcomes

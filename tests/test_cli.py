@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from hydra_core.cli.main import main
-from hydra_core.evaluation.evalset import load_evalset
-from hydra_core.evaluation.scoring import save_scores
+from hydra_core.evaluation.evalset.evalset import load_evalset
+from hydra_core.evaluation.evalset.score_files import save_scores
+from tests.evaluation.importers.test_swebench import BOARD, PROBLEMS, SHARED
 from tests.evaluation.sets import saved
-from tests.evaluation.test_importers_swebench import BOARD, PROBLEMS, SHARED
 from tests.predictor.tiny_bundle import make_bundle
 
 ROOT = Path(__file__).parents[1]

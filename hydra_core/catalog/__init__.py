@@ -2,7 +2,7 @@
 
 from hydra_core.catalog.binding import rebind, require_bundle
 from hydra_core.catalog.diff import Change, ChangeKind, semantic_diff
-from hydra_core.catalog.document import CatalogDocument
+from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.profiles import (
     blended_price,
     capabilities,

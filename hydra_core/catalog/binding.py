@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hydra_core.catalog.document import CatalogDocument
+from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.schema import parse_catalog
 from hydra_core.errors import MismatchError
 from hydra_core.types import Band, Catalog

@@ -64,6 +64,9 @@ def _settings(old: Catalog, new: Catalog) -> Iterator[Change]:
     before = dict(zip(old.dimensions, old.policy.weights, strict=True))
     after = dict(zip(new.dimensions, new.policy.weights, strict=True))
     yield from _values("weight of", ("policy", "weights"), before, after)
+    yield from _values("realised costs", ("realised_costs",), _measured(old), _measured(new))
+    costs = (_realised(old), _realised(new))
+    yield from _values("realised cost of", ("realised_costs", "usd_per_query"), *costs)
 
 
 def _general(catalog: Catalog) -> dict[str, _Leaf]:
@@ -92,6 +95,15 @@ def _policy(catalog: Catalog) -> dict[str, _Leaf]:
         "sticky threshold": policy.sticky.threshold,
         "ttl_s": policy.sticky.ttl_s,
     }
+
+
+def _measured(catalog: Catalog) -> dict[str, _Leaf]:
+    found = catalog.realised_costs
+    return {} if found is None else {"evalset": found.evalset, "digest": found.digest}
+
+
+def _realised(catalog: Catalog) -> dict[str, _Leaf]:
+    return {} if catalog.realised_costs is None else dict(catalog.realised_costs.usd_per_query)
 
 
 def _benchmarks(old: Catalog, new: Catalog) -> Iterator[Change]:

@@ -170,8 +170,9 @@ def pool(
     Args:
         today: Decides whether a retiring model is still routed to.
         weights: (K,) stored weights to use instead of the policy's.
-        realised_cost: Mean realised cost by model id, USD per query. Where it is given it orders
-            the models; otherwise the blended list price does.
+        realised_cost: Mean realised cost by model id, USD per query, for the cost basis
+            `realised`; the catalog's own, where it has them, go before. Under `list_price` the
+            blended list price orders the models.
 
     Raises:
         MismatchError: The policy's cost basis is realised and no cost is given, or a routable
@@ -213,13 +214,15 @@ def _stored_weights(catalog: Catalog, weights: Sequence[float] | None) -> FloatA
 def _costs(
     catalog: Catalog, models: Sequence[ModelSpec], realised_cost: Mapping[str, float] | None
 ) -> FloatArray:
-    if realised_cost is None and catalog.policy.cost_basis is CostBasis.REALISED:
+    if catalog.policy.cost_basis is CostBasis.LIST_PRICE:
+        return np.array([blended_price(model, catalog.policy.price_ratio) for model in models])
+    if catalog.realised_costs is not None:
+        realised_cost = catalog.realised_costs.usd_per_query
+    if realised_cost is None:
         raise MismatchError(
             f"{catalog.source or catalog.name}: the cost basis is 'realised', which needs an eval "
             "set's mean cost per model; choose an eval set, or set cost_basis: list_price"
         )
-    if realised_cost is None:
-        return np.array([blended_price(model, catalog.policy.price_ratio) for model in models])
     missing = [
         model.id for model in models if not 0 <= realised_cost.get(model.id, np.nan) < np.inf
     ]

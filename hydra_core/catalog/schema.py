@@ -10,12 +10,13 @@ import hashlib
 from pathlib import Path
 from typing import Final
 
-from hydra_core.catalog.evidence_reader import read_benchmarks
-from hydra_core.catalog.fields import Interval, Problems, Section
 from hydra_core.catalog.identifiers import id_problem, skeleton
-from hydra_core.catalog.model_reader import read_models
-from hydra_core.catalog.nodes import ListNode, MapNode, ScalarNode, shown
-from hydra_core.catalog.yaml_reader import MAX_BYTES, read_yaml
+from hydra_core.catalog.reading.evidence import read_benchmarks
+from hydra_core.catalog.reading.fields import Interval, Problems, Section
+from hydra_core.catalog.reading.models import read_models
+from hydra_core.catalog.reading.nodes import ListNode, MapNode, ScalarNode, shown
+from hydra_core.catalog.reading.realised_costs import read_realised_costs
+from hydra_core.catalog.reading.yaml_reader import MAX_BYTES, read_yaml
 from hydra_core.errors import CatalogError, Problem
 from hydra_core.types import Band, Catalog, CostBasis, Policy, StickyMode, StickyPolicy
 
@@ -31,6 +32,7 @@ _KEYS: Final = (
     "predictor",
     "bands",
     "policy",
+    "realised_costs",
     "evidence",
     "models",
 )
@@ -110,6 +112,7 @@ def _catalog(root: Section, text: str, source: str) -> Catalog | None:
     policy = _policy(root, dimensions)
     benchmarks = read_benchmarks(root, dimensions)
     models = read_models(root, dimensions, benchmarks)
+    realised = read_realised_costs(root, models, policy)
     name = root.text("name", "a short name for this catalog", limit=200)
     notes = root.text("notes", "write text", required=False)
     predictor, fingerprint = _predictor(root)
@@ -127,6 +130,7 @@ def _catalog(root: Section, text: str, source: str) -> Catalog | None:
         digest=hashlib.sha256(text.encode()).hexdigest(),
         source=source,
         notes=notes,
+        realised_costs=realised,
     )
 
 

@@ -52,8 +52,8 @@ def import_table(options: argparse.Namespace) -> int:
 
 def score(options: argparse.Namespace) -> int:
     """Score an eval set."""
-    from hydra_core.evaluation.evalset import load_evalset
-    from hydra_core.evaluation.scoring import score_evalset
+    from hydra_core.evaluation.evalset.evalset import load_evalset
+    from hydra_core.evaluation.evalset.scoring import score_evalset
 
     evalset = load_evalset(existing(options.evalset))
     predictor = open_predictor(options.bundle)
@@ -92,7 +92,7 @@ def _missing(name: str, what: str) -> EvalSetError:
 
 def need_out(options: argparse.Namespace) -> None:
     """Refuse a taken target before reading a lot."""
-    from hydra_core.evaluation.evalset import require_free
+    from hydra_core.evaluation.evalset.evalset import require_free
 
     if options.dry_run:
         return

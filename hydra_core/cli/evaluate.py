@@ -12,10 +12,10 @@ from hydra_core.cli.output import existing, print_json, say, table
 from hydra_core.errors import BundleError, CatalogError, EvalSetError, MismatchError, Problem
 
 if TYPE_CHECKING:
-    from hydra_core.evaluation.evalset import EvalSet
-    from hydra_core.evaluation.metrics import PolicyMetrics
-    from hydra_core.evaluation.replay import ReplayData
-    from hydra_core.evaluation.verdict import Verdict
+    from hydra_core.evaluation.evalset.evalset import EvalSet
+    from hydra_core.evaluation.replay.metrics import PolicyMetrics
+    from hydra_core.evaluation.replay.replay import ReplayData
+    from hydra_core.evaluation.replay.verdict import Verdict
     from hydra_core.types import Catalog, FloatArray, Pool
 
 __all__ = ["checked_tau", "evaluate", "pool_of", "scores_of"]
@@ -24,8 +24,8 @@ __all__ = ["checked_tau", "evaluate", "pool_of", "scores_of"]
 def evaluate(options: argparse.Namespace) -> int:
     """Replay an eval set under a catalog."""
     from hydra_core.catalog.schema import load_catalog
-    from hydra_core.evaluation.evalset import load_evalset
-    from hydra_core.evaluation.replay import align
+    from hydra_core.evaluation.evalset.evalset import load_evalset
+    from hydra_core.evaluation.replay.replay import align
 
     catalog = load_catalog(existing(options.catalog))
     evalset = load_evalset(existing(options.evalset))
@@ -100,7 +100,7 @@ def pool_of(catalog: Catalog, evalset: EvalSet, weights: tuple[float, ...] | Non
 def scores_of(evalset: EvalSet, catalog: Catalog) -> FloatArray:
     """The requirements by the bundle the catalog is bound to; another bundle's are never used."""
     from hydra_core.catalog.binding import require_bundle
-    from hydra_core.evaluation.scoring import load_scores
+    from hydra_core.evaluation.evalset.score_files import load_scores
     from hydra_core.predictor.bundle import load_bundle
 
     scores = load_scores(evalset, catalog.predictor_fingerprint)
@@ -116,10 +116,10 @@ def scores_of(evalset: EvalSet, catalog: Catalog) -> FloatArray:
 
 
 def _report(data: ReplayData, tau: float, baseline: str | None) -> dict[str, Any]:
-    from hydra_core.evaluation.metrics import evaluate_choice, oracle_choice, single_models
-    from hydra_core.evaluation.operating_point import data_frontier
-    from hydra_core.evaluation.replay import replay
-    from hydra_core.evaluation.verdict import verdict
+    from hydra_core.evaluation.choose.operating_point import data_frontier
+    from hydra_core.evaluation.replay.metrics import evaluate_choice, oracle_choice, single_models
+    from hydra_core.evaluation.replay.replay import replay
+    from hydra_core.evaluation.replay.verdict import verdict
 
     choice = replay(data, tau)
     router = evaluate_choice(data, choice, baseline=baseline)

@@ -78,8 +78,8 @@ def _check(kind: str, path: Path) -> str:
 
 
 def _check_evalset(folder: Path) -> str:
-    from hydra_core.evaluation.evalset import load_evalset
-    from hydra_core.evaluation.scoring import load_scores
+    from hydra_core.evaluation.evalset.evalset import load_evalset
+    from hydra_core.evaluation.evalset.score_files import load_scores
 
     evalset = load_evalset(folder)
     fingerprints = sorted(path.stem for path in folder.glob("scores/[!.]*.parquet"))

@@ -6,7 +6,17 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from hydra_core.cli import data, evaluate, maintain, predictor, records, report, route
+from hydra_core.cli import (
+    data,
+    evaluate,
+    label,
+    maintain,
+    predictor,
+    records,
+    report,
+    route,
+    serve,
+)
 from hydra_core.cli.grammar import EXIT_CODES, import_options, verb
 
 __all__ = ["build_parser"]
@@ -125,6 +135,8 @@ def build_parser() -> argparse.ArgumentParser:
     _evaluate_predictor(verbs)
     _rebind(verbs)
     report.add_report(verbs)
+    label.add_label(verbs)
+    serve.add_serve(verbs)
     return parser
 
 

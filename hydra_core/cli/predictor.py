@@ -86,7 +86,7 @@ def evaluate_predictor(options: argparse.Namespace) -> int:
     """Measure a bundle on labelled messages."""
     import numpy as np
 
-    from hydra_core.predictor.evaluate import report
+    from hydra_core.predictor.checks.evaluate import report
     from hydra_core.predictor.languages import group_of
 
     path = existing(options.labelled)
@@ -113,9 +113,9 @@ def _labelled(path: Path, dimensions: Sequence[str]) -> dict[str, list[Any]]:
     Raises:
         EvalSetError: Every line with a problem is counted, the first ones are named.
     """
-    from hydra_core.evaluation.importers.bounded import Budget
-    from hydra_core.evaluation.importers.issues import Issues
-    from hydra_core.evaluation.importers.reading import json_objects
+    from hydra_core.evaluation.importers.reading.bounded import Budget
+    from hydra_core.evaluation.importers.reading.issues import Issues
+    from hydra_core.evaluation.importers.reading.tables import json_objects
 
     issues = Issues()
     columns: dict[str, list[Any]] = {name: [] for name in ("text", "lang", "turn", *dimensions)}

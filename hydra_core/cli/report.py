@@ -12,8 +12,8 @@ from hydra_core.cli.grammar import verb
 from hydra_core.cli.output import existing, print_json, say, table
 
 if TYPE_CHECKING:
-    from hydra_core.evaluation.evalset import EvalSet
-    from hydra_core.evaluation.replay import ReplayData
+    from hydra_core.evaluation.evalset.evalset import EvalSet
+    from hydra_core.evaluation.replay.replay import ReplayData
     from hydra_core.evaluation.significance import Interval
     from hydra_core.types import Catalog, FloatArray
 
@@ -71,8 +71,8 @@ def _loaded(
     options: argparse.Namespace,
 ) -> tuple[Catalog, EvalSet, FloatArray, ReplayData, float]:
     from hydra_core.catalog.schema import load_catalog
-    from hydra_core.evaluation.evalset import load_evalset
-    from hydra_core.evaluation.replay import align
+    from hydra_core.evaluation.evalset.evalset import load_evalset
+    from hydra_core.evaluation.replay.replay import align
 
     catalog = load_catalog(existing(options.catalog))
     evalset = load_evalset(existing(options.evalset))
@@ -87,8 +87,8 @@ def _evaluation(options: argparse.Namespace) -> int:
     import json
 
     from hydra_core.cli.output import plain
-    from hydra_core.evaluation.report import evaluate_policy, report_dict
-    from hydra_core.evaluation.report_html import report_html
+    from hydra_core.evaluation.report.document import evaluate_policy, report_dict
+    from hydra_core.evaluation.report.html import report_html
 
     catalog, evalset, _, data, tau = _loaded(options)
     made = datetime.now().astimezone()
@@ -115,7 +115,7 @@ def _triple(value: Interval) -> list[float]:
 
 
 def _portability(options: argparse.Namespace) -> int:
-    from hydra_core.evaluation.portability import default_events, parse_event, portability
+    from hydra_core.evaluation.study.portability import default_events, parse_event, portability
 
     catalog, evalset, scores, data, tau = _loaded(options)
     events = tuple(parse_event(text) for text in options.event) or default_events(data)
@@ -159,7 +159,7 @@ def _portability(options: argparse.Namespace) -> int:
 
 
 def _ablation(options: argparse.Namespace) -> int:
-    from hydra_core.evaluation.ablation import ablation
+    from hydra_core.evaluation.study.ablation import ablation
 
     catalog, evalset, _, data, tau = _loaded(options)
     found = ablation(data, catalog.dimensions, catalog.policy.weights, catalog.bands, tau)

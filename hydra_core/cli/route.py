@@ -35,11 +35,12 @@ def route(options: argparse.Namespace) -> int:
         return route_stream(router, receipts=options.receipt)
     text = utf8_stdin().removesuffix("\n")  # the one that echo and editors add
     decision = Router(catalog, predictor).route(Query(text))
-    if decision.facts.get("truncated"):
+    reading = decision.reading
+    if reading and reading.truncated:
         say("note: the message is longer than the predictor reads; its middle was not seen")
-    ignored = decision.facts.get("ignored_chars")
-    if ignored:
-        say(f"note: the last {ignored} characters only claim difficulty and were not scored")
+    if reading and reading.ignored_chars:
+        only = f"the last {reading.ignored_chars} characters only claim difficulty"
+        say(f"note: {only} and were not scored")
     if options.json or options.receipt:
         print_json(decision.receipt())
     elif options.explain:
@@ -57,7 +58,7 @@ def _explanation(decision: Decision, catalog: Catalog) -> str:
     )
     header = [
         "model",
-        "USD/Mtok",
+        decision.cost_basis.unit.replace(" ", ""),
         *(f"-{name}" for name in decision.dimensions),
         "shortfall",
         "fate",
@@ -66,7 +67,7 @@ def _explanation(decision: Decision, catalog: Catalog) -> str:
     rows = [
         [
             one.model,
-            f"{one.list_price:.3f}",
+            f"{one.cost:.3f}",
             *(f"{deficit:.3f}" for deficit in one.deficits),
             f"{one.shortfall:.3f}",
             one.fate.value,
@@ -97,8 +98,9 @@ def _read(decision: Decision) -> str:
 
     query = decision.query
     flags = signal_prefix(query.text, query.turn).strip() if query else ""
-    cut = ", the middle was left out" if decision.facts.get("truncated") else ""
-    return f"read: {decision.facts.get('tokens', 0):,} tokens{cut}; signals {flags}"
+    reading = decision.reading
+    cut = ", the middle was left out" if reading and reading.truncated else ""
+    return f"read: {reading.tokens if reading else 0:,} tokens{cut}; signals {flags}"
 
 
 def _what_if(decision: Decision, catalog: Catalog) -> list[str]:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from hydra_core.errors import Problem, RoutingError
+from hydra_core.routing.query_fields import (
+    FIELDS,
+    BadFieldError,
+    Fields,
+    check_fields,
+    limits_of,
+)
 
 if TYPE_CHECKING:
     from hydra_core.routing.decision import Query
@@ -20,42 +26,16 @@ __all__ = ["route_stream"]
 _LINE_BYTES: Final = 16 << 20
 _CONVERSATIONS: Final = 100_000
 
-_Check = Callable[[object], bool]
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
-
-
-def _is_names(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(name, str) for name in value)
-
-
-def _is_health(value: object) -> bool:
-    return isinstance(value, dict) and all(
-        isinstance(level, int | float) and not isinstance(level, bool) for level in value.values()
-    )
-
 
 def _is_id(value: object) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
 #: Field -> what it must be, in words and as a check.
-_FIELDS: Final[Mapping[str, tuple[str, _Check]]] = {
+_FIELDS: Final[Fields] = {
     "id": ("a text or a whole number", _is_id),
     "text": ("a text", lambda value: isinstance(value, str)),
-    "turn": ("a whole number from 1", lambda value: _is_count(value) and value != 0),
-    "conversation_id": ("a text", lambda value: value is None or isinstance(value, str)),
-    "prefix": ("a list of the earlier user messages", _is_names),
-    "has_image": ("true or false", lambda value: isinstance(value, bool)),
-    "needs_tools": ("true or false", lambda value: isinstance(value, bool)),
-    "compacted": ("true or false", lambda value: isinstance(value, bool)),
-    "context_tokens": ("a whole number from 0", _is_count),
-    "allow": ("a list of model ids", _is_names),
-    "deny": ("a list of model ids", _is_names),
-    "current": ("a model id", lambda value: value is None or isinstance(value, str)),
-    "health": ("model ids with numbers in [0, 1]", _is_health),
+    **FIELDS,
 }
 
 
@@ -131,14 +111,10 @@ def _decoded(raw: bytes, *, first: bool) -> dict[str, Any]:
 def _check_fields(found: Mapping[str, Any]) -> None:
     if "text" not in found:
         raise _BadLineError('has no "text"; give an object such as {"text": "Hello"}')
-    for name, value in found.items():
-        if name not in _FIELDS:
-            close = difflib.get_close_matches(name[:60], _FIELDS, 1)
-            hint = f'did you mean "{close[0]}"?' if close else f"known: {', '.join(_FIELDS)}"
-            raise _BadLineError(f"unknown key {ascii(name[:60])} ({hint})")
-        words, check = _FIELDS[name]
-        if not check(value):
-            raise _BadLineError(f'"{name}" must be {words}, got {ascii(value)[:60]}')
+    try:
+        check_fields(found, _FIELDS)
+    except BadFieldError as error:
+        raise _BadLineError(str(error)) from error
 
 
 def _answer(
@@ -151,8 +127,11 @@ def _answer(
         answer |= {
             "requirements": dict(needs),
             "shortfall": float(decision.shortfalls[decision.index]),
-            "tokens": decision.facts["tokens"],
-            "truncated": decision.facts["truncated"],
+        }
+    if decision.reading is not None:
+        answer |= {
+            "tokens": decision.reading.tokens,
+            "truncated": decision.reading.truncated,
         }
     return {**answer, "receipt": decision.receipt()} if receipts else answer
 
@@ -170,8 +149,5 @@ def _query(found: Mapping[str, Any], turns: _Turns) -> Query:
         has_image=found.get("has_image", False),
         needs_tools=found.get("needs_tools", False),
         context_tokens=found.get("context_tokens", 0),
-        allow=frozenset(found["allow"]) if "allow" in found else None,
-        deny=frozenset(found.get("deny", ())),
-        compacted=found.get("compacted", False),
-        current=found.get("current"),
+        **limits_of(found),
     )

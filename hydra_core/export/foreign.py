@@ -8,8 +8,8 @@ from decimal import Decimal
 from typing import Final
 
 from hydra_core.catalog import capabilities
-from hydra_core.catalog.prices import exact
-from hydra_core.catalog.render import Value, block
+from hydra_core.catalog.editing.render import Value, block
+from hydra_core.catalog.prices.suggestions import exact
 from hydra_core.types import Catalog, ModelSpec, ModelStatus
 
 __all__ = ["Export", "exported_models", "left_out", "per_token", "profiles", "written"]

@@ -6,7 +6,7 @@ HyDRA.
 
 from __future__ import annotations
 
-from hydra_core.catalog.render import Value
+from hydra_core.catalog.editing.render import Value
 from hydra_core.export.foreign import (
     Export,
     exported_models,

@@ -176,7 +176,9 @@ def _policy(catalog: Catalog) -> Iterator[str]:
     yield f"tau: {policy.tau!r}"
     yield f"weights w: {_by_dimension(catalog, policy.weights)}"
     yield f"compensated weights w~: {_by_dimension(catalog, tilde)}"
-    if policy.cost_basis is CostBasis.REALISED:
+    if policy.cost_basis is CostBasis.REALISED and catalog.realised_costs is not None:
+        yield f"cost order: realised cost, measured on {catalog.realised_costs.evalset}"
+    elif policy.cost_basis is CostBasis.REALISED:
         yield "cost order: realised cost; the router needs the mean cost per model of the eval set"
     else:
         yield f"cost order: list price, {policy.price_ratio:g} input tokens to 1 output token"

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Final
 
-from hydra_core.catalog.prices import exact
+from hydra_core.catalog.editing.render import Value
+from hydra_core.catalog.prices.suggestions import exact
 from hydra_core.catalog.profiles import blended_price
-from hydra_core.catalog.render import Value
 from hydra_core.export.foreign import Export, exported_models, left_out, profiles, written
 from hydra_core.types import Catalog, ModelSpec
 

@@ -17,6 +17,8 @@ Format `hydra.predictor/v1`, one folder with `bundle.yaml` beside the files it l
       before: ""                           # fixed text before the prefix, e.g. "query: "
     calibration:                           # optional; per dimension, monotone, knots of raw -> said
       reasoning: {x: [0.0, 0.5, 1.0], y: [0.0, 0.4, 0.9]}
+    vectors: 384                           # optional; width of the graph's output `vectors` (n, d),
+                                           #   what success heads are learned on; at most 400
     fingerprint: <sha256>                  # of all that makes a score: see `fingerprint_of`
     files:                                 # every file, relative, with its sha256
       model.int8.onnx: <sha256>
@@ -75,11 +77,13 @@ class Bundle:
 
     Attributes:
         path: Its folder.
-        fingerprint: Hex SHA-256 of all that makes a score; catalogs and cached scores carry it.
+        fingerprint: Hex SHA-256 of all that makes a score or a vector; catalogs, cached scores and
+            outcome models carry it.
         dimensions: (K,) names.
         bands: (K,) the score band of each dimension.
         max_tokens: The cap on tokens, special tokens and prefix included.
         calibration: (K,) curves applied to the model's output, or None.
+        vectors: Numbers in the text vector that comes with the scores, 0 when there is none.
         encoder: type, origin, licence.
         model: File name of the graph.
         tokenizer: File name of the tokenizer.
@@ -97,6 +101,7 @@ class Bundle:
     bands: tuple[Band, ...]
     max_tokens: int
     calibration: tuple[Curve, ...] | None
+    vectors: int
     encoder: Mapping[str, object]
     model: str
     tokenizer: str
@@ -122,10 +127,11 @@ def digest_of(path: Path) -> str:
 
 
 def fingerprint_of(manifest: Manifest) -> str:
-    """SHA-256 (hex) of all that makes a score, so of nothing that does not.
+    """SHA-256 (hex) of all that makes a score or a text vector, so of nothing that does not.
 
     It covers the sorted lines `name:sha256` of the model and the tokenizer, then those of the
-    calibration (as canonical JSON), the dimensions, the token cap and the form of the input.
+    calibration (as canonical JSON), the dimensions, the token cap, the form of the input and, where
+    there is one, the width of the text vector (its values are fixed by the model file).
     """
     curves = [asdict(curve) for curve in manifest.calibration or ()]
     calibration = hashlib.sha256(json.dumps(curves, sort_keys=True).encode()).hexdigest()
@@ -134,6 +140,8 @@ def fingerprint_of(manifest: Manifest) -> str:
     )
     lines += [f"calibration:{calibration}", f"dimensions:{','.join(manifest.dimensions)}"]
     lines += [f"max_tokens:{manifest.max_tokens}", f"input:{SIGNALS_FORM}:{manifest.before}"]
+    if manifest.vectors:
+        lines.append(f"vectors:{manifest.vectors}")
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
@@ -224,6 +232,7 @@ def write_manifest(
     quality: Mapping[str, object],
     max_tokens: int = 512,
     calibration: Sequence[Curve] | None = None,
+    vectors: int = 0,
     model: str = "model.int8.onnx",
     tokenizer: str = "tokenizer.json",
     before: str = "",
@@ -234,6 +243,7 @@ def write_manifest(
     Args:
         bands: (K,) in the order of `dimensions`.
         calibration: (K,) curves in the same order, or None.
+        vectors: Width of the graph's output `vectors`, 0 for a graph without.
         other_files: Further files to list, such as MODEL_CARD.md; not part of the fingerprint.
 
     Raises:
@@ -260,6 +270,8 @@ def write_manifest(
     if calibration is not None:
         pairs = zip(dimensions, calibration, strict=True)
         data["calibration"] = {d: {"x": curve.x, "y": curve.y} for d, curve in pairs}
+    if vectors:
+        data["vectors"] = vectors
     draft = parse_manifest(_dump(data), str(folder / MANIFEST))
     text = _dump({**data, "fingerprint": fingerprint_of(draft)})
     temporary = folder / f".{MANIFEST}.new"

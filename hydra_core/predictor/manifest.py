@@ -19,7 +19,7 @@ from ruamel.yaml.events import AliasEvent, CollectionStartEvent, NodeEvent, Scal
 from hydra_core.errors import BundleError, Problem
 from hydra_core.types import Band
 
-__all__ = ["MANIFEST", "SCHEMA", "Curve", "Manifest", "parse_manifest"]
+__all__ = ["MANIFEST", "MAX_VECTOR", "SCHEMA", "Curve", "Manifest", "parse_manifest"]
 
 SCHEMA = "hydra.predictor/v1"
 MANIFEST = "bundle.yaml"
@@ -28,13 +28,15 @@ SIGNALS_FORM = 1
 MAX_BYTES = 1_000_000
 _MAX_DEPTH = 12
 _MAX_TOKENS = (8, 8192)
+#: Most numbers a text vector may have: 800 KB in half precision for a thousand queries.
+MAX_VECTOR = 400
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(?:/[A-Za-z0-9][A-Za-z0-9._-]{0,99}){0,4}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _REQUIRED = (
     ("schema", "name", "version", "encoder", "dimensions", "bands", "max_tokens", "model")
     + ("tokenizer", "fingerprint", "files", "training", "quality")
 )  # fmt: skip
-_OPTIONAL = ("input", "calibration")
+_OPTIONAL = ("input", "calibration", "vectors")
 Yaml = Mapping[str, object]
 
 
@@ -66,6 +68,7 @@ class Manifest:
     tokenizer: str
     before: str
     calibration: tuple[Curve, ...] | None
+    vectors: int
     fingerprint: str
     files: Mapping[str, str]
     training: Yaml
@@ -208,6 +211,14 @@ def _max_tokens(data: Yaml, problems: _Problems) -> int:
     return 0
 
 
+def _vectors(data: Yaml, problems: _Problems) -> int:
+    value = data.get("vectors", 0)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_VECTOR:
+        return value
+    problems.say("vectors", f"must be a whole number 0 to {MAX_VECTOR}, got {value!r:.80}")
+    return 0
+
+
 def _before(data: Yaml, problems: _Problems) -> str:
     given = _mapping(data, "input", problems)
     form, before = given.get("signals", SIGNALS_FORM), given.get("before", "")
@@ -252,6 +263,7 @@ def parse_manifest(text: str, source: str = MANIFEST) -> Manifest:
         tokenizer=_text(data, "tokenizer", problems),
         before=_before(data, problems),
         calibration=_calibration(data, dimensions, problems),
+        vectors=_vectors(data, problems),
         fingerprint=_text(data, "fingerprint", problems),
         files=_files(data, problems),
         training=_mapping(data, "training", problems),

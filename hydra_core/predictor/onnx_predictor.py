@@ -5,7 +5,7 @@ Scoring many equals scoring one, to the last bit. A dynamically quantised graph 
 scale per tensor, that is per *batch*, so a message's scores would depend on its neighbours and on
 padding, and a replay would not be a route. So every message is its own run, unpadded, and batches
 are spread over the cores instead: with one intra-op thread a run keeps one core busy by itself
-(`benchmarks/predictor.py` prints what padded batches would gain).
+(`benchmarks/speed/predictor.py` prints what padded batches would gain).
 
 The tokenizer is `tokenizers.Tokenizer`, the backend of `transformers.PreTrainedTokenizerFast`,
 taken directly: importing transformers alone costs 1.1 to 2.4 s of the 2.5 s that a cold start may
@@ -24,27 +24,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from hydra_core.errors import BundleError, Problem
 from hydra_core.predictor.bundle import Bundle, load_bundle
 from hydra_core.predictor.claims import MOST_CLAIMS, claim_start
+from hydra_core.predictor.graph import Graph, GraphRun, first_line, foreign
 from hydra_core.predictor.inputs import CHARS_PER_TOKEN, model_text, shorten
-from hydra_core.types import FloatArray, IntArray
+from hydra_core.types import Float32Array, FloatArray, IntArray
 
 if TYPE_CHECKING:
-    import onnxruntime
     import tokenizers
 
 __all__ = ["Prediction", "Predictor", "default_predictor"]
 
-#: How a protobuf begins to say where a tensor's bytes lie outside the model file.
-_EXTERNAL = b"\x0a\x08location\x12"
-
-#: The graph's optional output, see `claims.py`.
-_CLAIMS = "claims"
-
 Progress = Callable[[int, int], None]
-_Row = tuple[FloatArray, int, bool, int]
-_IntTensor = npt.NDArray[np.int64]
+_Row = tuple[FloatArray, int, bool, int, Float32Array]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +49,14 @@ class Prediction:
         truncated: (n,) whether a part of the message was not seen.
         ignored: (n,) characters at the end that were not scored because they only claim that the
             request is difficult; None where the bundle does not look for such claims.
+        vectors: (n, d) text vectors of the same runs, d as in the bundle; None where it has none.
     """
 
     requirements: FloatArray
     tokens: IntArray
     truncated: npt.NDArray[np.bool_]
     ignored: IntArray | None = None
+    vectors: Float32Array | None = None
 
 
 class Predictor:
@@ -80,11 +74,7 @@ class Predictor:
     def __init__(self, bundle: Bundle, threads: int = 1) -> None:
         self.bundle = bundle
         self._tokenizer = _open_tokenizer(bundle)
-        self._session = _open_session(bundle, threads)
-        self._inputs = frozenset(node.name for node in self._session.get_inputs())
-        names = [node.name for node in self._session.get_outputs()]
-        self._outputs = names[:1] + [name for name in names[1:] if name == _CLAIMS]
-        _check_inputs(bundle, self._inputs)
+        self._graph = Graph(bundle, threads)
         self._score("probe", 1)
 
     def predict(self, texts: Sequence[str], turns: Sequence[int] | None = None) -> Prediction:
@@ -131,41 +121,33 @@ class Predictor:
         return [self._score(*pair) for pair in pairs]
 
     def _score(self, text: str, turn: int) -> _Row:
-        """(K,) requirements, tokens, truncated, characters ignored of one message."""
+        """(K,) requirements, tokens, truncated, characters ignored, (d,) vector of one message."""
         shown = text
         for _ in range(MOST_CLAIMS):
-            scores, tokens, truncated, start = self._run(shown, turn)
+            found, tokens, truncated, start = self._run(shown, turn)
             if start is None:
                 break
             shown = shown[:start].rstrip()
         else:
-            scores, tokens, truncated, _ = self._run(shown, turn)
-        return self._calibrated(scores), tokens, truncated, len(text) - len(shown)
+            found, tokens, truncated, _ = self._run(shown, turn)
+        ignored = len(text) - len(shown)
+        return self._calibrated(found.scores), tokens, truncated, ignored, found.vector
 
-    def _run(self, text: str, turn: int) -> tuple[FloatArray, int, bool, int | None]:
-        """(K,) raw scores, tokens, truncated, and where a trailing claim begins."""
+    def _run(self, text: str, turn: int) -> tuple[GraphRun, int, bool, int | None]:
+        """What the graph says, tokens, truncated, and where a trailing claim begins."""
         cap = self.bundle.max_tokens
         whole = model_text(text, turn, cap, self.bundle.before)
         encoding = self._tokenizer.encode(whole)
         ids = shorten(encoding.ids, cap)
-        try:
-            raw, *claims = self._session.run(self._outputs, _feeds(ids, self._inputs))
-        except _ort_errors() as error:
-            message = f"could not be run: {_first_line(error)}"
-            raise _foreign(self.bundle, self.bundle.model, message) from error
-        expected = (1, len(self.bundle.dimensions))
-        scores = np.asarray(raw, dtype=np.float64)
-        if scores.shape != expected or not np.isfinite(scores).all():
-            message = f"gave shape {scores.shape}, finite scores of shape {expected} were expected"
-            raise _foreign(self.bundle, self.bundle.model, message)
+        found = self._graph.run(ids)
         start = None
         truncated = len(encoding.ids) > cap or len(text) > cap * CHARS_PER_TOKEN
-        if claims and whole.endswith(text):
+        if found.claims is not None and whole.endswith(text):
             ahead = len(whole) - len(text)
             spans = shorten(encoding.offsets, cap)
             offsets = [(first - ahead, last - ahead) for first, last in spans]
-            start = claim_start(text, offsets, np.asarray(claims[0][0], dtype=np.float64))
-        return scores[0], len(ids), truncated, start
+            start = claim_start(text, offsets, found.claims)
+        return found, len(ids), truncated, start
 
     def _calibrated(self, scores: FloatArray) -> FloatArray:
         curves = self.bundle.calibration
@@ -180,10 +162,17 @@ class Predictor:
         tokens = np.array([row[1] for row in rows], dtype=np.intp)
         truncated = np.array([row[2] for row in rows], dtype=np.bool_)
         ignored = np.array([row[3] for row in rows], dtype=np.intp)
-        for array in (requirements, tokens, truncated, ignored):
+        width = self.bundle.vectors
+        vectors = np.array([row[4] for row in rows], dtype=np.float32).reshape(len(rows), width)
+        for array in (requirements, tokens, truncated, ignored, vectors):
             array.setflags(write=False)
-        looked = len(self._outputs) > 1
-        return Prediction(requirements, tokens, truncated, ignored if looked else None)
+        return Prediction(
+            requirements,
+            tokens,
+            truncated,
+            ignored if self._graph.finds_claims else None,
+            vectors if width else None,
+        )
 
 
 @lru_cache(maxsize=1)
@@ -223,81 +212,14 @@ def _collect(
     return rows
 
 
-def _feeds(ids: Sequence[int], inputs: frozenset[str]) -> dict[str, _IntTensor]:
-    """The inputs the graph asks for, each (1, t) int64."""
-    tokens = np.array([ids], dtype=np.int64)
-    feeds = {
-        "input_ids": tokens,
-        "attention_mask": np.ones_like(tokens),
-        "token_type_ids": np.zeros_like(tokens),
-        "position_ids": np.arange(tokens.shape[1], dtype=np.int64)[None, :],
-    }
-    return {name: feeds[name] for name in inputs}
-
-
 def _open_tokenizer(bundle: Bundle) -> tokenizers.Tokenizer:
     from tokenizers import Tokenizer
 
     try:
         tokenizer = Tokenizer.from_file(str(bundle.path / bundle.tokenizer))
     except Exception as error:  # the library raises nothing narrower
-        message = f"is not a tokenizer: {_first_line(error)}"
-        raise _foreign(bundle, bundle.tokenizer, message) from error
+        message = f"is not a tokenizer: {first_line(error)}"
+        raise foreign(bundle, bundle.tokenizer, message) from error
     tokenizer.no_padding()
     tokenizer.no_truncation()  # `shorten` does it, and keeps the end
     return tokenizer
-
-
-def _open_session(bundle: Bundle, threads: int) -> onnxruntime.InferenceSession:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.enable_mem_pattern = False  # one pattern per length would be kept forever
-    options.log_severity_level = 4  # what is wrong is raised, not logged
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    graph = _read_graph(bundle)
-    try:
-        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-    except _ort_errors() as error:
-        message = f"is not a usable ONNX model: {_first_line(error)}"
-        raise _foreign(bundle, bundle.model, message) from error
-
-
-def _read_graph(bundle: Bundle) -> bytes:
-    """The model file; one that takes weights from other files is refused.
-
-    onnxruntime would look for those in the working directory or beside the model, and the
-    fingerprint does not cover them.
-    """
-    graph = (bundle.path / bundle.model).read_bytes()
-    if _EXTERNAL in graph:
-        raise _foreign(bundle, bundle.model, "keeps weights outside its own file")
-    return graph
-
-
-def _check_inputs(bundle: Bundle, inputs: frozenset[str]) -> None:
-    known = {"input_ids", "attention_mask", "token_type_ids", "position_ids"}
-    if "input_ids" not in inputs or inputs - known:
-        message = f"takes the inputs {sorted(inputs)}, only {sorted(known)} can be given"
-        raise _foreign(bundle, bundle.model, message)
-
-
-@lru_cache(maxsize=1)
-def _ort_errors() -> tuple[type[Exception], ...]:
-    """All that onnxruntime raises; its classes have no common base of their own."""
-    from onnxruntime.capi import onnxruntime_pybind11_state as state
-
-    found = (value for value in vars(state).values() if isinstance(value, type))
-    return (*(kind for kind in found if issubclass(kind, Exception)), RuntimeError)
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0][:200]
-
-
-def _foreign(bundle: Bundle, file: str, message: str) -> BundleError:
-    remedy = "install the bundle again, or make it with this version's training"
-    return BundleError(str(bundle.path), [Problem(file, message, remedy)])

@@ -7,17 +7,27 @@ it alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
 
 import numpy as np
 
 from hydra_core.predictor.signals import signals
-from hydra_core.routing.matcher import choose
-from hydra_core.types import FloatArray, Pool
+from hydra_core.routing.matcher import choose, contenders, shortfall
+from hydra_core.types import CostBasis, FloatArray, Pool
 
-__all__ = ["RECEIPT_SCHEMA", "Candidate", "Cause", "Decision", "Fate", "Query", "redecide"]
+__all__ = [
+    "RECEIPT_SCHEMA",
+    "Candidate",
+    "Cause",
+    "Decision",
+    "Fate",
+    "Origin",
+    "Query",
+    "Reading",
+    "redecide",
+]
 
 RECEIPT_SCHEMA: Final = "hydra.receipt/v1"
 
@@ -75,16 +85,41 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One model in a decision; `deficits` are per dimension before weighting."""
+    """One model in a decision.
+
+    Attributes:
+        cost: What orders the models, in the unit of the decision's `cost_basis`.
+        deficits: (K,) before weighting.
+    """
 
     model: str
     fate: Fate
     reason: str
-    list_price: float
+    cost: float
     health: float
     capabilities: tuple[float, ...]
     deficits: tuple[float, ...]
     shortfall: float
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The catalog revision that decided; `weights` are (K,) as stored."""
+
+    catalog: str
+    catalog_digest: str
+    predictor_fingerprint: str
+    weights: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the predictor read of the message, and how long it took."""
+
+    tokens: int
+    truncated: bool
+    ignored_chars: int
+    predict_ms: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,8 +137,12 @@ class Decision:
         health: (m,) in [0, 1].
         health_floor: Models below it are vetoed.
         tau: Threshold used.
+        cost_basis: Whether the pool's cost is list price (USD per Mtok) or realised (per query).
+        origin: The catalog revision.
         query: What was asked, None when only requirements were given.
-        facts: Further facts for the receipt (tokens, fingerprints, timings, notes).
+        reading: What the predictor read, None when it was not asked.
+        kept: The conversation's model where it was kept.
+        session_note: What the session store has to say, such as that Redis does not answer.
     """
 
     model: str
@@ -116,8 +155,12 @@ class Decision:
     health: FloatArray
     health_floor: float
     tau: float
+    cost_basis: CostBasis
+    origin: Origin
     query: Query | None = None
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    reading: Reading | None = None
+    kept: str | None = None
+    session_note: str = ""
 
     @property
     def index(self) -> int:
@@ -140,7 +183,7 @@ class Decision:
                     model=self.pool.ids[i],
                     fate=fate,
                     reason=reason,
-                    list_price=float(self.pool.cost[i]),
+                    cost=float(self.pool.cost[i]),
                     health=float(self.health[i]),
                     capabilities=tuple(self.pool.capabilities[i].tolist()),
                     deficits=tuple(deficits[i].tolist()),
@@ -167,7 +210,7 @@ class Decision:
                     "model": row.model,
                     "fate": row.fate.value,
                     "reason": row.reason,
-                    "cost": row.list_price,
+                    "cost": row.cost,
                     "health": row.health,
                     "gate": self.gates.get(row.model),
                     "capabilities": list(row.capabilities),
@@ -177,7 +220,12 @@ class Decision:
                 for row in rows
             ],
             "signals": None if self.query is None else _signals(self.query),
-            **self.facts,
+            "cost_basis": self.cost_basis.value,
+            **asdict(self.origin),
+            "weights": list(self.origin.weights),
+            **({} if self.reading is None else asdict(self.reading)),
+            **({} if self.kept is None else {"kept": self.kept}),
+            **({"session_store": self.session_note} if self.session_note else {}),
         }
 
     def _fate(self, i: int) -> tuple[Fate, str]:
@@ -227,15 +275,13 @@ def redecide(receipt: Mapping[str, Any]) -> str:
     rows = sorted(receipt["candidates"], key=lambda row: order[row["model"]])
     need = np.asarray(receipt["requirements"])
     weights = np.asarray(receipt["weights_compensated"])
-    open_rows = [row for row in rows if row["gate"] is None]
-    alive = [row for row in open_rows if row["health"] >= receipt["health_floor"]]
-    if not alive:
-        most = max(row["health"] for row in open_rows)
-        alive = [row for row in open_rows if row["health"] >= most]
-    deficits = [np.maximum(need - np.asarray(row["capabilities"]), 0.0) for row in alive]
-    shortfalls = np.asarray([sum(weights * deficit) for deficit in deficits])
-    cost = np.asarray([row["cost"] for row in alive])
-    return str(alive[int(choose(shortfalls[None, :], cost, receipt["tau"])[0])]["model"])
+    health = np.asarray([row["health"] for row in rows])
+    past_gates = np.asarray([row["gate"] is None for row in rows])
+    alive, _ = contenders(past_gates, health, receipt["health_floor"])
+    capabilities = np.asarray([row["capabilities"] for row in rows])[alive]
+    cost = np.asarray([row["cost"] for row in rows])[alive]
+    shortfalls = shortfall(need[None, :], capabilities, weights)
+    return str(rows[alive[choose(shortfalls, cost, receipt["tau"])[0]]]["model"])
 
 
 def _chosen_because(decision: Decision, i: int) -> str:

@@ -12,7 +12,14 @@ from dataclasses import dataclass, replace
 
 from hydra_core.types import Catalog, ModelSpec
 
-__all__ = ["TurnCost", "TurnTokens", "assumed_cache", "conversation_cost", "switch_cost_usd"]
+__all__ = [
+    "TurnCost",
+    "TurnTokens",
+    "assumed_cache",
+    "billed_usd",
+    "conversation_cost",
+    "switch_cost_usd",
+]
 
 _PER_MTOK = 1e-6
 
@@ -73,6 +80,11 @@ def conversation_cost(
 def switch_cost_usd(current: ModelSpec, other: ModelSpec, tokens: TurnTokens) -> float:
     """How much dearer (> 0) or cheaper this turn is on `other`, cold, than on `current`, warm."""
     return _turn_usd(other, tokens, cached=False) - _turn_usd(current, tokens, cached=True)
+
+
+def billed_usd(spec: ModelSpec, tokens: TurnTokens) -> float:
+    """What one answer cost; `tokens.history` is what the provider read from its prompt cache."""
+    return _turn_usd(spec, tokens, cached=True)
 
 
 def assumed_cache(catalog: Catalog, share: float) -> Catalog:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hydra_core.routing import matcher
 from hydra_core.routing.decision import Cause, Decision
 from hydra_core.routing.flips import Flip, StripPart, nearest_flips, tau_strip
 from hydra_core.types import Catalog, CostBasis, Pool
@@ -44,11 +45,8 @@ class FlipText:
 def contenders(decision: Decision) -> Pool:
     """The models that could be chosen: past the gates and healthy (the healthiest if none is)."""
     pool = decision.pool
-    rows = [i for i, name in enumerate(pool.ids) if name not in decision.gates]
-    alive = [i for i in rows if decision.health[i] >= decision.health_floor]
-    if not alive:
-        most = max(decision.health[i] for i in rows)
-        alive = [i for i in rows if decision.health[i] >= most]
+    past_gates = np.asarray([name not in decision.gates for name in pool.ids])
+    alive, _ = matcher.contenders(past_gates, decision.health, decision.health_floor)
     return Pool(
         ids=tuple(pool.ids[i] for i in alive),
         capabilities=pool.capabilities[alive],

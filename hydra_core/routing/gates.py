@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 
 from hydra_core.errors import RoutingError
 from hydra_core.routing.decision import Query
 from hydra_core.types import ModelSpec
 
-__all__ = ["gate_reasons", "require_open"]
+__all__ = ["Gate", "gate_of", "gate_reasons", "require_open"]
+
+
+class Gate(StrEnum):
+    """What a model failed at."""
+
+    DENIED = "denied"
+    NOT_ALLOWED = "not_allowed"
+    VISION = "vision"
+    TOOLS = "tools"
+    WINDOW = "window"
 
 
 def gate_reasons(models: Sequence[ModelSpec], query: Query) -> dict[str, str]:
@@ -42,18 +53,32 @@ def require_open(models: Sequence[ModelSpec], reasons: dict[str, str], query: Qu
     )
 
 
-def _reason(model: ModelSpec, query: Query) -> str:
+def gate_of(model: ModelSpec, query: Query) -> Gate | None:
+    """The first gate that this model does not pass, None when it passes all."""
     if model.id in query.deny:
-        return "Denied by the operator for this request."
+        return Gate.DENIED
     if query.allow is not None and model.id not in query.allow:
-        return "Not on the operator's allow list for this request."
+        return Gate.NOT_ALLOWED
     if query.has_image and not model.vision:
-        return "Has no vision, and an image is attached."
+        return Gate.VISION
     if query.needs_tools and not model.tools:
-        return "Cannot use tools, and the request declares some."
-    if model.context_window < query.context_tokens:
+        return Gate.TOOLS
+    return Gate.WINDOW if model.context_window < query.context_tokens else None
+
+
+def _reason(model: ModelSpec, query: Query) -> str:
+    gate = gate_of(model, query)
+    if gate is Gate.WINDOW:
         return (
             f"Context window {model.context_window:,} is smaller than the "
             f"{query.context_tokens:,} tokens needed."
         )
-    return ""
+    return "" if gate is None else _SENTENCES[gate]
+
+
+_SENTENCES = {
+    Gate.DENIED: "Denied by the operator for this request.",
+    Gate.NOT_ALLOWED: "Not on the operator's allow list for this request.",
+    Gate.VISION: "Has no vision, and an image is attached.",
+    Gate.TOOLS: "Cannot use tools, and the request declares some.",
+}

@@ -1,15 +1,16 @@
-"""The one decision rule: shortfall, eligible set, cheapest (paper section "Shortfall Matching").
+"""The two decision rules: shortfall (paper section "Shortfall Matching") and value.
 
-Router and replay both call these functions; nothing else in the project decides a route.
+The shortfall rule needs profiles, the value rule what a model is predicted to achieve and cost.
+Router, replay and what-if all call these functions; nothing else in the project decides a route.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from hydra_core.types import FloatArray, IntArray
+from hydra_core.types import BoolArray, FloatArray, IntArray
 
-__all__ = ["choose", "preference", "shortfall"]
+__all__ = ["choose", "choose_by_value", "contenders", "preference", "shortfall"]
 
 
 def shortfall(
@@ -78,6 +79,24 @@ def preference(shortfalls: FloatArray, cost: FloatArray) -> IntArray:
     return np.lexsort((index, shortfalls, np.broadcast_to(cost, shortfalls.shape)), axis=1)
 
 
+def contenders(open_: BoolArray, health: FloatArray, floor: float) -> tuple[IntArray, bool]:
+    """The models that may be chosen: past the hard gates and not vetoed by health (Algorithm 4).
+
+    Args:
+        open_: (m,) True where no hard gate took the model out; at least one.
+        health: (m,) in [0, 1].
+        floor: Models below it are vetoed.
+
+    Returns:
+        Their rows, ascending, and whether this is the gateway's fallback: nobody is healthy, so
+        the healthiest of those past the gates are left.
+    """
+    alive = np.flatnonzero(open_ & (health >= floor))
+    if alive.size:
+        return alive, False
+    return np.flatnonzero(open_ & (health >= health[open_].max())), True
+
+
 def choose(shortfalls: FloatArray, cost: FloatArray, tau: float) -> IntArray:
     """The route of every query: the cheapest model with shortfall <= tau (Algorithm 2).
 
@@ -108,4 +127,36 @@ def choose(shortfalls: FloatArray, cost: FloatArray, tau: float) -> IntArray:
         if order.ndim == 1
         else np.take_along_axis(order, position[:, None], 1)[:, 0]
     )
+    return chosen
+
+
+def choose_by_value(success: FloatArray, cost_usd: FloatArray, value_usd: float) -> IntArray:
+    """The route of every query by value: the largest predicted success - predicted cost / V.
+
+    Ties go to the cheaper model, then to catalog order. V towards 0 is the cheapest model of every
+    query, V = infinity the one of highest predicted success.
+
+    Args:
+        success: (n, m) predicted success, m >= 1.
+        cost_usd: (n, m) predicted cost of the query, USD.
+        value_usd: V, what one more resolved query is worth, USD > 0.
+
+    Returns:
+        (n,) index of the chosen model.
+
+    Raises:
+        ValueError: Shapes do not fit, a value is not finite, or V is not > 0.
+    """
+    success, cost_usd = np.asarray(success, np.float64), np.asarray(cost_usd, np.float64)
+    if success.ndim != 2 or success.shape[1] == 0 or success.shape != cost_usd.shape:
+        raise ValueError(
+            f"success {success.shape} and cost_usd {cost_usd.shape} must both be (n, m), m >= 1"
+        )
+    if not (np.isfinite(success).all() and np.isfinite(cost_usd).all()):
+        raise ValueError("success and cost_usd must be finite numbers, found NaN or infinity")
+    if not value_usd > 0:
+        raise ValueError(f"the value of a resolved query must be > 0 USD, got {value_usd}")
+    net = success - cost_usd / value_usd
+    best = net >= net.max(axis=1, keepdims=True)
+    chosen: IntArray = np.where(best, cost_usd, np.inf).argmin(axis=1)
     return chosen

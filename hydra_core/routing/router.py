@@ -10,18 +10,18 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from hydra_core.catalog.profiles import pool as build_pool
 from hydra_core.errors import RoutingError
 from hydra_core.predictor.onnx_predictor import Prediction
-from hydra_core.routing.decision import Cause, Decision, Query
+from hydra_core.routing.decision import Cause, Decision, Origin, Query, Reading
 from hydra_core.routing.gates import gate_reasons, require_open
-from hydra_core.routing.matcher import choose, shortfall
+from hydra_core.routing.matcher import choose, contenders, shortfall
 from hydra_core.routing.sessions import SessionKeys, Sessions, session_keys
-from hydra_core.types import Catalog, FloatArray, IntArray, ModelSpec, Pool
+from hydra_core.types import Catalog, FloatArray, ModelSpec, Pool
 
 __all__ = ["Router", "Scorer"]
 
@@ -91,7 +91,7 @@ class Router:
         kept = self._kept(keys, query)
         able = _able(state, gates, levels)
         if kept in able and not query.compacted:
-            return self._remember(keys, _keep(state, kept, gates, levels))
+            return self._remember(state, keys, _keep(state, kept, gates, levels))
         decision = self._score_and_decide(state, query, gates, levels)
         current = kept or query.current
         below = float(decision.requirements.max()) < policy.sticky.threshold
@@ -100,9 +100,9 @@ class Router:
                 decision,
                 model=str(current),
                 cause=Cause.KEPT_BELOW_THRESHOLD,
-                facts={**decision.facts, "kept": current},
+                kept=current,
             )
-        return self._remember(keys, decision)
+        return self._remember(state, keys, decision)
 
     def decide(
         self,
@@ -116,7 +116,7 @@ class Router:
         asked = query or Query("")
         gates = gate_reasons(state.models, asked)
         require_open(state.models, gates, asked)
-        return _decide(state, requirements, gates, _health(state.pool, health), {})
+        return _decide(state, requirements, gates, _health(state.pool, health))
 
     def _current(self) -> _State:
         state = self._state
@@ -143,25 +143,21 @@ class Router:
             raise RoutingError("this router has no predictor: use decide()", http_status=500)
         start = time.perf_counter()
         prediction = self._predictor.predict([query.text], [query.turn])
-        facts = {
-            "tokens": int(prediction.tokens[0]),
-            "truncated": bool(prediction.truncated[0]),
-            "ignored_chars": 0 if prediction.ignored is None else int(prediction.ignored[0]),
-            "predict_ms": 1e3 * (time.perf_counter() - start),
-        }
-        decision = _decide(state, prediction.requirements[0], gates, levels, facts)
-        return replace(decision, query=query)
+        reading = Reading(
+            tokens=int(prediction.tokens[0]),
+            truncated=bool(prediction.truncated[0]),
+            ignored_chars=0 if prediction.ignored is None else int(prediction.ignored[0]),
+            predict_ms=1e3 * (time.perf_counter() - start),
+        )
+        decision = _decide(state, prediction.requirements[0], gates, levels)
+        return replace(decision, query=query, reading=reading)
 
-    def _remember(self, keys: SessionKeys, decision: Decision) -> Decision:
+    def _remember(self, state: _State, keys: SessionKeys, decision: Decision) -> Decision:
         if self._sessions is None or keys.remember is None:
             return decision
-        ttl_s = self._state.catalog.policy.sticky.ttl_s
-        self._sessions.put(keys.remember, decision.model, ttl_s)
-        if self._sessions.note:
-            decision = replace(
-                decision, facts={**decision.facts, "session_store": self._sessions.note}
-            )
-        return decision
+        self._sessions.put(keys.remember, decision.model, state.catalog.policy.sticky.ttl_s)
+        note = self._sessions.note
+        return replace(decision, session_note=note) if note else decision
 
 
 def _decide(
@@ -169,28 +165,22 @@ def _decide(
     requirements: FloatArray,
     gates: Mapping[str, str],
     levels: FloatArray,
-    facts: Mapping[str, Any],
 ) -> Decision:
     """Algorithms 2 and 4 over the models that passed the gates."""
     pool, policy = state.pool, state.catalog.policy
     need = np.asarray(requirements, dtype=np.float64)
     s = shortfall(need[None, :], pool.capabilities, pool.weights)
-    open_rows = [i for i, name in enumerate(pool.ids) if name not in gates]
-    alive = [i for i in open_rows if levels[i] >= policy.health_floor]
-    fallback = not alive
-    if fallback:  # nobody healthy: the gateway takes the healthiest there is
-        most = max(levels[i] for i in open_rows)
-        alive = [i for i in open_rows if levels[i] >= most]
-    rows: IntArray = np.asarray(alive)
+    past_gates = np.asarray([name not in gates for name in pool.ids])
+    rows, fallback = contenders(past_gates, levels, policy.health_floor)
     chosen = int(rows[choose(s[:, rows], pool.cost[rows], policy.tau)[0]])
     within = s[0] <= policy.tau
     if within[chosen] and not fallback:
         cause = Cause.CHEAPEST_ELIGIBLE
-    elif fallback or any(within[i] for i in open_rows):
+    elif fallback or bool(within[past_gates].any()):
         cause = Cause.GATEWAY_FALLBACK
     else:
         cause = Cause.FAIL_OPEN
-    return _decision(state, pool.ids[chosen], cause, need, s[0], gates, levels, facts)
+    return _decision(state, pool.ids[chosen], cause, need, s[0], gates, levels)
 
 
 def _able(state: _State, gates: Mapping[str, str], levels: FloatArray) -> frozenset[str | None]:
@@ -206,8 +196,9 @@ def _keep(
     assert model is not None
     unknown = np.full(len(state.catalog.dimensions), np.nan)
     shortfalls = np.full(len(state.pool.ids), np.nan)
-    facts = {"kept": model}
-    return _decision(state, model, Cause.KEPT_BY_SESSION, unknown, shortfalls, gates, levels, facts)
+    cause = Cause.KEPT_BY_SESSION
+    decision = _decision(state, model, cause, unknown, shortfalls, gates, levels)
+    return replace(decision, kept=model)
 
 
 def _decision(
@@ -218,15 +209,8 @@ def _decision(
     shortfalls: FloatArray,
     gates: Mapping[str, str],
     levels: FloatArray,
-    facts: Mapping[str, Any],
 ) -> Decision:
     catalog = state.catalog
-    revision = {
-        "catalog": catalog.name,
-        "catalog_digest": catalog.digest,
-        "predictor_fingerprint": catalog.predictor_fingerprint,
-        "weights": list(catalog.policy.weights),
-    }
     return Decision(
         model=model,
         cause=cause,
@@ -238,7 +222,13 @@ def _decision(
         health=levels,
         health_floor=catalog.policy.health_floor,
         tau=catalog.policy.tau,
-        facts={**revision, **facts},
+        cost_basis=catalog.policy.cost_basis,
+        origin=Origin(
+            catalog=catalog.name,
+            catalog_digest=catalog.digest,
+            predictor_fingerprint=catalog.predictor_fingerprint,
+            weights=catalog.policy.weights,
+        ),
     )
 
 

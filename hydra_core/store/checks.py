@@ -7,8 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from hydra_core.catalog.reading.yaml_reader import MAX_BYTES
 from hydra_core.catalog.schema import parse_catalog
-from hydra_core.catalog.yaml_reader import MAX_BYTES
 from hydra_core.errors import CatalogError, Problem, StoreError
 from hydra_core.types import Catalog
 

@@ -9,8 +9,8 @@ import sqlalchemy as sa
 
 from hydra_core.errors import AccessError, ConflictError, StoreError
 from hydra_core.store import tables
+from hydra_core.store.base import Desk
 from hydra_core.store.checks import checked_catalog, checked_line, checked_unfinished
-from hydra_core.store.desk import Desk
 from hydra_core.store.records import Draft
 from hydra_core.store.roles import Action, Actor, require
 

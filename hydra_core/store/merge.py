@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from hydra_core.catalog.diff import Change, semantic_diff
-from hydra_core.catalog.document import CatalogDocument, Data
-from hydra_core.catalog.render import Value
+from hydra_core.catalog.editing.document import CatalogDocument, Data
+from hydra_core.catalog.editing.ordering import reordered
+from hydra_core.catalog.editing.render import Value
+from hydra_core.catalog.editing.spelling import spelled
 from hydra_core.catalog.schema import parse_catalog
 from hydra_core.errors import CatalogError, Problem
-from hydra_core.store.ordering import reordered
-from hydra_core.store.spelling import spelled
 
 __all__ = ["Choice", "Conflict", "MergeResult", "Path", "three_way"]
 

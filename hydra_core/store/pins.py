@@ -9,8 +9,8 @@ import sqlalchemy as sa
 
 from hydra_core.errors import ConflictError, StoreError
 from hydra_core.store import tables
+from hydra_core.store.base import Desk
 from hydra_core.store.checks import checked_line, checked_metrics, checked_text, finite
-from hydra_core.store.desk import Desk
 from hydra_core.store.records import Note, OperatingPoint
 from hydra_core.store.roles import Action, Actor, require
 

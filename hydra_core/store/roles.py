@@ -21,9 +21,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from hydra_core.catalog.fields import Problems, Section, did_you_mean
-from hydra_core.catalog.nodes import MapNode, ScalarNode, shown
-from hydra_core.catalog.yaml_reader import read_yaml
+from hydra_core.catalog.reading.fields import Problems, Section, did_you_mean
+from hydra_core.catalog.reading.nodes import MapNode, ScalarNode, shown
+from hydra_core.catalog.reading.yaml_reader import read_yaml
 from hydra_core.errors import AccessError, ProblemsError
 
 __all__ = ["Action", "Actor", "Role", "Roles", "load_roles", "require", "roles_path"]

@@ -13,9 +13,9 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from hydra_core.errors import StoreError
 from hydra_core.store import tables
+from hydra_core.store.base import Desk, utc_now
 from hydra_core.store.checks import checked_catalog, checked_line, checked_metrics, checked_text
 from hydra_core.store.database import Database, database_url, open_database, workspace_folder
-from hydra_core.store.desk import Desk, utc_now
 from hydra_core.store.drafts import Drafts, close_draft
 from hydra_core.store.pins import Notes, OperatingPoints
 from hydra_core.store.records import AuditEntry, NewerRevisionError, Revision

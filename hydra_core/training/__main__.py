@@ -82,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _paths(args: argparse.Namespace) -> Any:
-    from hydra_core.training.dataset import DataPaths
+    from hydra_core.training.texts.dataset import DataPaths
 
     return DataPaths.under(
         args.data, _DATA.glob("tasks_*"), _DATA / "judged.jsonl.gz", _DATA / "held_tasks.jsonl.gz"
@@ -90,7 +90,7 @@ def _paths(args: argparse.Namespace) -> Any:
 
 
 def _recipe(args: argparse.Namespace) -> Any:
-    from hydra_core.training.recipe import Recipe
+    from hydra_core.training.network.recipe import Recipe
 
     recipe = Recipe()
     if args.config:
@@ -133,10 +133,10 @@ def with_field(config: Any, dotted: str, value: Any) -> Any:
 
 
 def _teach(args: argparse.Namespace) -> int:
-    from hydra_core.training.dataset import read_messages, split
-    from hydra_core.training.pretrained import read_pack
-    from hydra_core.training.recipe import vocabulary
-    from hydra_core.training.teacher import frozen_vectors, out_of_fold, write_teacher
+    from hydra_core.training.network.pretrained import read_pack
+    from hydra_core.training.network.recipe import vocabulary
+    from hydra_core.training.network.teacher import frozen_vectors, out_of_fold, write_teacher
+    from hydra_core.training.texts.dataset import read_messages, split
 
     recipe = _recipe(args)
     messages = read_messages(_paths(args), recipe.encoder.dimensions)
@@ -149,7 +149,7 @@ def _teach(args: argparse.Namespace) -> int:
 
 
 def _fit(args: argparse.Namespace) -> int:
-    from hydra_core.training.team import Team, together
+    from hydra_core.training.network.workers import Team, together
 
     if args.workers > 1:
         together(args.workers, partial(_fit_in, args))
@@ -159,8 +159,8 @@ def _fit(args: argparse.Namespace) -> int:
 
 
 def _fit_in(args: argparse.Namespace, team: Any) -> None:
-    from hydra_core.training.dataset import read_lines
-    from hydra_core.training.recipe import prepare, run
+    from hydra_core.training.network.recipe import prepare, run
+    from hydra_core.training.texts.dataset import read_lines
 
     logging.basicConfig(level=logging.INFO if team.rank == 0 else logging.WARNING)
     recipe = _recipe(args)
@@ -176,12 +176,12 @@ def _fit_in(args: argparse.Namespace, team: Any) -> None:
 
 
 def _export(args: argparse.Namespace) -> int:
-    from hydra_core.training.fit import load_weights
-    from hydra_core.training.kernel_head import KernelConfig
-    from hydra_core.training.recipe import prepare
-    from hydra_core.training.release import E5, SCRATCH, Job, release
-    from hydra_core.training.second_stage import add_heads
-    from hydra_core.training.word_head import WordConfig
+    from hydra_core.training.network.fit import load_weights
+    from hydra_core.training.network.kernel_head import KernelConfig
+    from hydra_core.training.network.recipe import prepare
+    from hydra_core.training.network.second_stage import add_heads
+    from hydra_core.training.network.word_head import WordConfig
+    from hydra_core.training.ship.release import E5, SCRATCH, Job, release
 
     recipe = _recipe(args)
     material = prepare(_paths(args), args.pack, recipe)

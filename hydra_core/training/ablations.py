@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from hydra_core.training.dataset import DataPaths, Splits
-from hydra_core.training.fit import predict
-from hydra_core.training.model import DIMENSIONS
-from hydra_core.training.recipe import Material, Recipe, prepare, run
-from hydra_core.training.release import metrics
+from hydra_core.training.network.fit import predict
+from hydra_core.training.network.model import DIMENSIONS
+from hydra_core.training.network.recipe import Material, Recipe, prepare, run
+from hydra_core.training.ship.release import metrics
+from hydra_core.training.texts.dataset import DataPaths, Splits
 
 
 def settings(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:

@@ -12,18 +12,18 @@ import streamlit as st
 
 from hydra_core.catalog.schema import load_catalog, parse_catalog
 from hydra_core.errors import CatalogError, HydraError, MismatchError, Problem, StoreError
-from hydra_core.evaluation.evalset import EvalSet, EvalSetInfo, list_evalsets, load_evalset
-from hydra_core.evaluation.scoring import load_scores
-from hydra_core.evaluation.sensitivity import Effect
-from hydra_core.evaluation.sensitivity import sensitivity as find_sensitivity
-from hydra_core.evaluation.what_if import Replayed, replay_catalog
+from hydra_core.evaluation.evalset.evalset import EvalSet, EvalSetInfo, list_evalsets, load_evalset
+from hydra_core.evaluation.evalset.score_files import load_scores
+from hydra_core.evaluation.replay import sweep as benches
+from hydra_core.evaluation.replay.sweep import Bench
+from hydra_core.evaluation.study.sensitivity import Effect
+from hydra_core.evaluation.study.sensitivity import sensitivity as find_sensitivity
+from hydra_core.evaluation.study.what_if import Replayed, replay_catalog
 from hydra_core.predictor.bundle import Bundle, load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.predictor.tokens import TokenCounter
 from hydra_core.store.store import Store, open_store
 from hydra_core.types import Catalog, FloatArray
-from hydra_core.ui import bench as benches
-from hydra_core.ui.bench import Bench
 from hydra_core.ui.jobs import Jobs
 
 __all__ = [

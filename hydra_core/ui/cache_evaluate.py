@@ -8,15 +8,15 @@ from pathlib import Path
 
 import streamlit as st
 
-from hydra_core.evaluation.baselines.run import BaselineRun
-from hydra_core.evaluation.evalset import EvalSet
-from hydra_core.evaluation.explorer import Difficulty, difficulty
+from hydra_core.evaluation.evalset.evalset import EvalSet
+from hydra_core.evaluation.replay.sweep import Bench
+from hydra_core.evaluation.study.baselines.run import BaselineRun
+from hydra_core.evaluation.study.contents import Difficulty, difficulty
 from hydra_core.figures.upset import SpreadView, UpsetView
-from hydra_core.ui.bench import Bench
 from hydra_core.ui.cache import SetEntry, workspace
-from hydra_core.ui.comparison import Kind, Paired, Side, pair, side_run
-from hydra_core.ui.exploring import Bounds, bounds, spread_view, upset_view
 from hydra_core.ui.tasks import Tasks
+from hydra_core.views.comparison import Kind, Paired, Side, pair, side_run
+from hydra_core.views.explore import Bounds, bounds, spread_view, upset_view
 
 __all__ = [
     "BenchKey",

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hydra_core.errors import HydraError
-from hydra_core.evaluation.evalset import EvalSet
-from hydra_core.evaluation.scoring import ScoringPredictor, score_evalset
+from hydra_core.evaluation.evalset.evalset import EvalSet
+from hydra_core.evaluation.evalset.scoring import ScoringPredictor, score_evalset
 
 __all__ = ["Jobs", "ScoreJob"]
 

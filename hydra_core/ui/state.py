@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from hydra_core.types import Catalog
-from hydra_core.ui.views import XAxis, YAxis
+from hydra_core.views.frontier import XAxis, YAxis
 
 __all__ = [
     "Pin",

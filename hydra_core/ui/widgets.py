@@ -9,12 +9,12 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from hydra_core.errors import HydraError, ProblemsError
-from hydra_core.evaluation.evalset import EvalSetInfo
+from hydra_core.evaluation.evalset.evalset import EvalSetInfo
+from hydra_core.evaluation.replay.sweep import Bench, Point
+from hydra_core.evaluation.replay.verdict import Verdict, VerdictLabel
 from hydra_core.evaluation.significance import Interval
-from hydra_core.evaluation.verdict import Verdict, VerdictLabel
 from hydra_core.figures.theme import Palette, palette
-from hydra_core.ui.bench import Bench, Point
-from hydra_core.ui.views import usd
+from hydra_core.views.frontier import usd
 
 __all__ = [
     "colors",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from hydra_core.ui import catalog_page, selectors
+from hydra_core.ui import selectors
+from hydra_core.ui.catalog import page as catalog_page
 
 left, middle, right = st.columns([2.4, 3.6, 6], vertical_alignment="bottom")
 left.title("Catalog", anchor=False)

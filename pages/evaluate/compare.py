@@ -6,23 +6,17 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.errors import HydraError
+from hydra_core.evaluation.replay.sweep import Bench
 from hydra_core.types import Catalog
-from hydra_core.ui import (
-    cache,
-    cache_evaluate,
-    compare_learned,
-    compare_panels,
-    compare_queries,
-    compare_state,
-    reporting,
-    selectors,
-    state,
-    widgets,
-)
-from hydra_core.ui.bench import Bench
+from hydra_core.ui import cache, cache_evaluate, selectors, state, widgets
+from hydra_core.ui import reports as reporting
 from hydra_core.ui.cache import SetEntry
-from hydra_core.ui.compare_queries import Sides
-from hydra_core.ui.comparison import Paired, Side, totals
+from hydra_core.ui.compare import learned as compare_learned
+from hydra_core.ui.compare import panels as compare_panels
+from hydra_core.ui.compare import queries as compare_queries
+from hydra_core.ui.compare import state as compare_state
+from hydra_core.ui.compare.queries import Sides
+from hydra_core.views.comparison import Paired, Side, totals
 
 _PARTS = ("Who moved", "Languages and groups", "Queries")
 

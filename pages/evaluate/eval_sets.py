@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from hydra_core.ui import cache, evalset_panels, import_panels, state
+from hydra_core.ui import cache, state
+from hydra_core.ui.evalsets import import_wizard as import_panels
+from hydra_core.ui.evalsets import panels as evalset_panels
 
 _VIEWS = ("Browse", "Import")
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import streamlit as st
 
 from hydra_core.errors import HydraError
-from hydra_core.evaluation.evalset import EvalSet
+from hydra_core.evaluation.evalset.evalset import EvalSet
+from hydra_core.evaluation.replay.sweep import Bench
 from hydra_core.types import Catalog
-from hydra_core.ui import cache, cache_evaluate, explore_checks, explore_panels, selectors, widgets
-from hydra_core.ui.bench import Bench
+from hydra_core.ui import cache, cache_evaluate, selectors, widgets
 from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.explore import checks as explore_checks
+from hydra_core.ui.explore import panels as explore_panels
 from hydra_core.ui.tasks import Task
 
 _PARTS = ("Who solves what", "Costs", "Difficulty", "Predictability", "Checks")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from hydra_core.errors import HydraError, MismatchError
+from hydra_core.evaluation.replay.sweep import Bench, Point, measure
 from hydra_core.types import Catalog
-from hydra_core.ui import cache, selectors, state, tune_panels, widgets
-from hydra_core.ui.bench import Bench, Point, measure
+from hydra_core.ui import cache, selectors, state, widgets
 from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.tune import panels as tune_panels
 
 
 @st.fragment

@@ -7,11 +7,14 @@ from dataclasses import replace
 import streamlit as st
 
 from hydra_core.errors import HydraError
-from hydra_core.evaluation.tuning import Tuning
+from hydra_core.evaluation.choose.tuning import Tuning
+from hydra_core.evaluation.replay.sweep import Bench
 from hydra_core.types import Catalog
-from hydra_core.ui import cache, selectors, tuner_cells, tuner_panels, tuner_result, widgets
-from hydra_core.ui.bench import Bench
+from hydra_core.ui import cache, selectors, widgets
 from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.tuner import cells as tuner_cells
+from hydra_core.ui.tuner import panels as tuner_panels
+from hydra_core.ui.tuner import result as tuner_result
 
 _FEWEST = 20
 

@@ -13,15 +13,12 @@ from hydra_core.routing.conversation import Memo, Simulation, play
 from hydra_core.routing.economics import assumed_cache
 from hydra_core.routing.messages import Conversation
 from hydra_core.types import Catalog, StickyMode
-from hydra_core.ui import (
-    cache,
-    conversation_input,
-    conversation_panels,
-    inspect_input,
-    widgets,
-)
-from hydra_core.ui.conversation_state import get, put
-from hydra_core.ui.conversation_views import MODES
+from hydra_core.ui import cache, widgets
+from hydra_core.ui.conversation import input as conversation_input
+from hydra_core.ui.conversation import panels as conversation_panels
+from hydra_core.ui.conversation.state import get, put
+from hydra_core.ui.inspect import input as inspect_input
+from hydra_core.views.conversation import MODES
 
 
 def simulated(catalog: Catalog, conversation: Conversation) -> dict[StickyMode, Simulation]:

@@ -6,16 +6,13 @@ import streamlit as st
 
 from hydra_core.errors import HydraError
 from hydra_core.types import Catalog
-from hydra_core.ui import (
-    cache,
-    inspect_input,
-    inspect_panels,
-    inspect_state,
-    inspect_words,
-    inspection,
-    widgets,
-)
-from hydra_core.ui.inspection import Inspection
+from hydra_core.ui import cache, widgets
+from hydra_core.ui.inspect import input as inspect_input
+from hydra_core.ui.inspect import panels as inspect_panels
+from hydra_core.ui.inspect import state as inspect_state
+from hydra_core.ui.inspect import words as inspect_words
+from hydra_core.views import inspection
+from hydra_core.views.inspection import Inspection
 
 
 def explained(catalog: Catalog, text: str) -> Inspection | None:

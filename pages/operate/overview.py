@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from hydra_core.ui import overview_panels
+from hydra_core.ui.overview import panels as overview_panels
 
 st.title("Overview", anchor=False)
 overview_panels.operating_point()

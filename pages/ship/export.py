@@ -5,15 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from hydra_core.errors import HydraError
-from hydra_core.ui import (
-    catalog_panels,
-    drafting,
-    selectors,
-    ship_exports,
-    ship_history,
-    ship_publish,
-    widgets,
-)
+from hydra_core.ui import drafts as drafting
+from hydra_core.ui import selectors, widgets
+from hydra_core.ui.catalog import panels as catalog_panels
+from hydra_core.ui.ship import exports as ship_exports
+from hydra_core.ui.ship import history as ship_history
+from hydra_core.ui.ship import publish as ship_publish
 
 VIEWS = {
     "Publish": ship_publish.publish,

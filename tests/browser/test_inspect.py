@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from benchmarks.hostile_messages import MARKUP
+from benchmarks.quality.hostile_messages import MARKUP
 
 pytestmark = pytest.mark.browser
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hydra_core.evaluation.replay import ReplayData
+from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.types import Pool
 
 

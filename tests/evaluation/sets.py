@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from hydra_core.evaluation.evalset import EvalSet, save_evalset
+from hydra_core.evaluation.evalset.evalset import EvalSet, save_evalset
 
 MODELS = ("cheap", "strong")
 QUALITY = np.array([[1.0, 1.0], [0.0, 1.0], [0.5, np.nan]])

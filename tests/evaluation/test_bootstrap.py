@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.bootstrap import compared, difference
+from benchmarks.speed.bootstrap import compared, difference
 
 
 @pytest.mark.parametrize(("queries", "resamples"), [(1, 3), (2, 50), (37, 200), (120, 101)])

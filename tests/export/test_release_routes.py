@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from hydra_core.catalog import parse_catalog
-from hydra_core.evaluation.evalset import load_evalset, save_evalset
-from hydra_core.evaluation.what_if import replay_catalog
+from hydra_core.evaluation.evalset.evalset import load_evalset, save_evalset
+from hydra_core.evaluation.study.what_if import replay_catalog
 from hydra_core.export.release import Provenance, release_text
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from hydra_core.evaluation.compare import constant_run
-from hydra_core.evaluation.evalset import EvalSet
+from hydra_core.evaluation.evalset.evalset import EvalSet
+from hydra_core.evaluation.replay.sweep import Bench
+from hydra_core.evaluation.study.compare import constant_run
 from hydra_core.ui import cache
-from hydra_core.ui.bench import Bench
-from hydra_core.ui.comparison import Paired, pair, routed_run
+from hydra_core.views.comparison import Paired, pair, routed_run
 
 
 def paper_bench() -> Bench:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hydra_core.catalog.document import CatalogDocument
+from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.store import Actor, Role, Store, open_store
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from hydra_core.ui import cache, cache_evaluate
-from hydra_core.ui.comparison_views import Which
 from hydra_core.ui.widgets import literal
+from hydra_core.views.comparison_tables import Which
 
 PAGE = "pages/evaluate/compare.py"
 PAPER = {"set": "paper_swebench", "catalog": "paper_five_published"}
@@ -110,7 +110,7 @@ def test_a_note_is_kept_and_found_by_the_filter(page, open_page):
 
 
 def test_the_flipped_queries_are_those_that_changed_model(page):
-    from hydra_core.ui.comparison_views import whole_table
+    from hydra_core.views.comparison_tables import whole_table
     from tests.pages.pairs import paper_pair
 
     both, evalset = paper_pair()

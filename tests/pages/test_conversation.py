@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from benchmarks.hostile_messages import MARKUP
-from hydra_core.ui.samples import scenes
+from benchmarks.quality.hostile_messages import MARKUP
+from hydra_core.views.samples import scenes
 
 PAGE = "pages/operate/conversation.py"
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from hydra_core.evaluation.routability import routability
+from hydra_core.evaluation.study.routability import routability
 from hydra_core.ui import cache, cache_evaluate
 from hydra_core.ui.tasks import Task
 from tests.pages.pairs import paper_bench

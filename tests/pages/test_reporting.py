@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from hydra_core.evaluation.report_html import report_html
-from hydra_core.ui import reporting
+from hydra_core.evaluation.report.html import report_html
+from hydra_core.ui import reports as reporting
 from tests.pages.pairs import paper_bench
 
 PAPER = {"set": "paper_swebench", "catalog": "paper_five_published"}

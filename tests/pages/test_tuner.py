@@ -7,7 +7,7 @@ import time
 import pytest
 
 from hydra_core.catalog.schema import parse_catalog
-from hydra_core.evaluation.tuning import Tuning
+from hydra_core.evaluation.choose.tuning import Tuning
 from hydra_core.ui import cache, cache_evaluate
 
 PAGE = "pages/evaluate/tuner.py"

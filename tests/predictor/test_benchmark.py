@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from benchmarks.predictor import measure, message_of, table
+from benchmarks.speed.predictor import measure, message_of, table
 from hydra_core.predictor.bundle import Bundle
 from hydra_core.predictor.onnx_predictor import Predictor
 

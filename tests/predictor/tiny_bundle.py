@@ -18,8 +18,13 @@ WORDS = ("[PAD]", "[CLS]", "[SEP]", "[UNK]", "T1", "SHORT", "CODE", "fix", "bug"
 BANDS = (Band(0.1, 0.9), Band(0.0, 0.8), Band(0.2, 0.7), Band(0.05, 0.5))
 
 
-def graph(vocabulary: int, outputs: int = 4, extra_input: str = "") -> onnx.ModelProto:
-    """input_ids, attention_mask (n, t) -> sigmoid(W masked_mean(E[input_ids])) (n, K)."""
+def graph(
+    vocabulary: int, outputs: int = 4, extra_input: str = "", *, vectors: bool = False
+) -> onnx.ModelProto:
+    """input_ids, attention_mask (n, t) -> sigmoid(W masked_mean(E[input_ids])) (n, K).
+
+    With `vectors` also the mean itself, (n, WIDTH).
+    """
     rng = np.random.default_rng(7)
     weights = {
         "E": rng.normal(size=(vocabulary, WIDTH)).astype(np.float32),
@@ -39,11 +44,15 @@ def graph(vocabulary: int, outputs: int = 4, extra_input: str = "") -> onnx.Mode
         helper.make_node("Sigmoid", ["logits"], ["probabilities"]),
     ]
     names = ["input_ids", "attention_mask", *([extra_input] if extra_input else [])]
+    said = [helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["n", outputs])]
+    if vectors:
+        nodes.append(helper.make_node("Identity", ["mean"], ["vectors"]))
+        said.append(helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["n", WIDTH]))
     body = helper.make_graph(
         nodes,
         "tiny",
         [helper.make_tensor_value_info(name, TensorProto.INT64, ["n", "t"]) for name in names],
-        [helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["n", outputs])],
+        said,
         [numpy_helper.from_array(value, name) for name, value in weights.items()],
     )
     return helper.make_model(body, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)

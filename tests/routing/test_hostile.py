@@ -1,9 +1,9 @@
-"""Hostile messages through the API; `python -m benchmarks.hostile` does it 10,000 times."""
+"""Hostile messages through the API; `python -m benchmarks.quality.hostile` does it 10,000 times."""
 
 import pytest
 
-from benchmarks.hostile import CATALOG, attack
-from benchmarks.hostile_messages import MARKUP, hostile_messages
+from benchmarks.quality.hostile import CATALOG, attack
+from benchmarks.quality.hostile_messages import MARKUP, hostile_messages
 from hydra_core.catalog import load_catalog
 from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.routing.router import Router

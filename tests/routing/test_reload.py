@@ -1,13 +1,16 @@
 """An edited catalog is picked up; a broken edit keeps the last good one and says so."""
 
 import os
+from dataclasses import replace as dc_replace
 from pathlib import Path
 
 import pytest
 
 from hydra_core.errors import MismatchError
+from hydra_core.routing.decision import Query
 from hydra_core.routing.reload import CatalogFile
 from hydra_core.routing.router import Router
+from tests.routing.conftest import Scores, make_catalog, spec
 
 SHIPPED = Path(__file__).parents[2] / "catalog" / "paper_five_published.yaml"
 
@@ -89,3 +92,41 @@ def test_a_catalog_of_another_bundle_is_refused(path):
     clock.now = 1.0
     assert source() is first
     assert "another bundle" in source.problem
+
+
+class TtlSeen:
+    """Sessions that keep what they were given."""
+
+    note = ""
+
+    def __init__(self):
+        self.put_with = []
+
+    def get(self, key):
+        return None
+
+    def put(self, key, model, ttl_s):
+        self.put_with.append((model, ttl_s))
+
+
+def test_a_reload_in_the_middle_of_a_decision_mixes_no_two_revisions():
+    old = make_catalog(spec("old", 1, 0.9))
+    new = dc_replace(
+        make_catalog(spec("new", 1, 0.9), tau=0.5),
+        policy=dc_replace(old.policy, tau=0.5, sticky=dc_replace(old.policy.sticky, ttl_s=7.0)),
+    )
+    source, sessions = [old], TtlSeen()
+
+    class ReloadsWhileScoring(Scores):
+        def predict(self, texts, turns=None):
+            if source[0] is old:  # another request brings the new revision in meanwhile
+                source[0] = new
+                router.decide([0.1] * 4)
+            return super().predict(texts, turns)
+
+    router = Router(lambda: source[0], ReloadsWhileScoring(), sessions=sessions)
+    decision = router.route(Query("hello", conversation_id="c"))
+    assert (decision.model, decision.tau) == ("old", old.policy.tau)
+    assert sessions.put_with == [("old", old.policy.sticky.ttl_s)]
+    assert router.route(Query("hello", conversation_id="c")).model == "new"
+    assert sessions.put_with[-1] == ("new", 7.0)

@@ -10,10 +10,10 @@ import pytest
 
 from hydra_core.catalog.profiles import pool
 from hydra_core.catalog.schema import load_catalog
-from hydra_core.evaluation.evalset import load_evalset
-from hydra_core.evaluation.metrics import evaluate_choice, oracle_choice, single_models
-from hydra_core.evaluation.replay import align, replay
-from hydra_core.evaluation.scoring import load_scores
+from hydra_core.evaluation.evalset.evalset import load_evalset
+from hydra_core.evaluation.evalset.score_files import load_scores
+from hydra_core.evaluation.replay.metrics import evaluate_choice, oracle_choice, single_models
+from hydra_core.evaluation.replay.replay import align, replay
 from hydra_core.evaluation.significance import mcnemar, paired_bootstrap, wilson
 from hydra_core.types import Pool
 from sample_data import paper_reconstruction

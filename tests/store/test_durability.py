@@ -1,10 +1,10 @@
-"""Short runs of what `benchmarks/store.py` does at length."""
+"""Short runs of what `benchmarks/speed/store.py` does at length."""
 
 from __future__ import annotations
 
 import random
 
-from benchmarks.store_load import kill_rounds, soak
+from benchmarks.speed.store_load import kill_rounds, soak
 
 
 def test_killed_at_any_moment_no_acknowledged_revision_is_lost(url):

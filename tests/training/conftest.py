@@ -8,10 +8,10 @@ import pytest
 
 pytest.importorskip("torch", reason="training needs requirements-train.txt")
 
-from hydra_core.training.dataset import Message
-from hydra_core.training.model import EncoderConfig, Predictor
-from hydra_core.training.pretrained import UnigramVocab
-from hydra_core.training.vocabulary import TrimmedVocab, trim
+from hydra_core.training.network.model import EncoderConfig, Predictor
+from hydra_core.training.network.pretrained import UnigramVocab
+from hydra_core.training.texts.dataset import Message
+from hydra_core.training.texts.vocabulary import TrimmedVocab, trim
 
 WORDS = ("fix", "the", "bug", "thanks", "write", "tests", "deploy", "service", "naprawić", "错误")
 

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("torch", reason="training needs requirements-train.txt")
 
-from hydra_core.training.dataset import (
+from hydra_core.training.texts.dataset import (
     DataPaths,
     DatasetError,
     Message,
@@ -18,7 +18,7 @@ from hydra_core.training.dataset import (
     read_messages,
     split,
 )
-from hydra_core.training.duplicates import near_duplicates
+from hydra_core.training.texts.duplicates import near_duplicates
 
 PLAN = SplitPlan(test_per_language=8, validation_per_language=4, test_tasks=1, validation_tasks=1)
 

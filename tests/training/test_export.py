@@ -10,11 +10,11 @@ import pytest
 onnx = pytest.importorskip("onnx", reason="training needs requirements-train.txt")
 torch = pytest.importorskip("torch", reason="training needs requirements-train.txt")
 
-from hydra_core.training.calibrate import apply_all, bands_of, fit_all, reliability
-from hydra_core.training.export import Parity, export_onnx, parity, run_graph, session
-from hydra_core.training.fuse import fuse_attention
-from hydra_core.training.model import EncoderConfig, Predictor
-from hydra_core.training.quantize import nodes_within, observe, variant_of
+from hydra_core.training.network.model import EncoderConfig, Predictor
+from hydra_core.training.ship.calibrate import apply_all, bands_of, fit_all, reliability
+from hydra_core.training.ship.export import Parity, export_onnx, parity, run_graph, session
+from hydra_core.training.ship.fuse import fuse_attention
+from hydra_core.training.ship.quantize import nodes_within, observe, variant_of
 
 
 @pytest.fixture(scope="module", params=["bert", "modernbert"])

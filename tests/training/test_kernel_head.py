@@ -6,8 +6,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="training needs requirements-train.txt")
 
-from hydra_core.training.kernel_head import KernelConfig, fit_kernel, fit_layered
-from hydra_core.training.model import Predictor
+from hydra_core.training.network.kernel_head import KernelConfig, fit_kernel, fit_layered
+from hydra_core.training.network.model import Predictor
 
 
 def data() -> tuple[np.ndarray, np.ndarray]:

@@ -11,9 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="training needs requirements-train.txt")
 
-from hydra_core.training.dataset import Message
-from hydra_core.training.encode import buckets, shorten
-from hydra_core.training.fit import (
+from hydra_core.training.network.fit import (
     Example,
     Family,
     FitConfig,
@@ -24,10 +22,12 @@ from hydra_core.training.fit import (
     squared_spread,
     weighted_bce,
 )
-from hydra_core.training.model import EncoderConfig, Predictor
-from hydra_core.training.pretrained import PretrainedError, dequantise_q4, read_pack
-from hydra_core.training.team import Team, together
-from hydra_core.training.vocabulary import TrimmedVocab
+from hydra_core.training.network.model import EncoderConfig, Predictor
+from hydra_core.training.network.pretrained import PretrainedError, dequantise_q4, read_pack
+from hydra_core.training.network.workers import Team, together
+from hydra_core.training.texts.dataset import Message
+from hydra_core.training.texts.encode import buckets, shorten
+from hydra_core.training.texts.vocabulary import TrimmedVocab
 
 CONFIG = FitConfig(
     epochs=3, batch=16, learning_rate=3e-3, head_learning_rate=3e-2, max_tokens=32,

@@ -10,8 +10,8 @@ pytest.importorskip("torch", reason="training needs requirements-train.txt")
 from hydra_core.errors import HydraError
 from hydra_core.training.__main__ import main, with_field
 from hydra_core.training.ablations import settings
-from hydra_core.training.dataset import Message
-from hydra_core.training.recipe import Recipe, targets_of
+from hydra_core.training.network.recipe import Recipe, targets_of
+from hydra_core.training.texts.dataset import Message
 
 
 def test_a_field_is_set_by_its_dotted_name() -> None:

@@ -9,8 +9,14 @@ import pytest
 
 pytest.importorskip("torch", reason="training needs requirements-train.txt")
 
-from hydra_core.training.dataset import Message
-from hydra_core.training.teacher import LAYERS, kernel_ridge, out_of_fold, surface, write_teacher
+from hydra_core.training.network.teacher import (
+    LAYERS,
+    kernel_ridge,
+    out_of_fold,
+    surface,
+    write_teacher,
+)
+from hydra_core.training.texts.dataset import Message
 
 
 def tasks(count: int, rng: np.random.Generator) -> tuple[list[Message], np.ndarray, np.ndarray]:

@@ -10,11 +10,11 @@ import pytest
 torch = pytest.importorskip("torch", reason="training needs requirements-train.txt")
 onnx = pytest.importorskip("onnx", reason="training needs requirements-train.txt")
 
-from hydra_core.training.encode import collate
-from hydra_core.training.export import export_onnx, run_graph, session
-from hydra_core.training.model import EncoderConfig, Predictor
-from hydra_core.training.quantize import variant_of
-from hydra_core.training.word_head import WordConfig, WordHead, counts, fit_words
+from hydra_core.training.network.model import EncoderConfig, Predictor
+from hydra_core.training.network.word_head import WordConfig, WordHead, counts, fit_words
+from hydra_core.training.ship.export import export_onnx, run_graph, session
+from hydra_core.training.ship.quantize import variant_of
+from hydra_core.training.texts.encode import collate
 
 CONFIG = WordConfig(buckets=97, ridge=0.3)
 

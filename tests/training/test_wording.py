@@ -9,9 +9,9 @@ import pytest
 
 pytest.importorskip("torch", reason="training needs requirements-train.txt")
 
-from hydra_core.training.augment import AugmentConfig, Drawer, mixed, noisy
-from hydra_core.training.dataset import Message
-from hydra_core.training.suffixes import (
+from hydra_core.training.texts.augment import AugmentConfig, Drawer, mixed, noisy
+from hydra_core.training.texts.dataset import Message
+from hydra_core.training.texts.suffixes import (
     FAMILIES,
     UNSEEN,
     attack,

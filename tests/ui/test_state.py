@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hydra_core.ui.state import Pin, Tuning, from_link, to_link
-from hydra_core.ui.views import XAxis, YAxis
+from hydra_core.views.frontier import XAxis, YAxis
 
 NUMBERS = st.floats(0.0, 100.0, allow_nan=False)
 WEIGHTS = st.lists(st.floats(0.001, 100.0), min_size=1, max_size=6).map(tuple)

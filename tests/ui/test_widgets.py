@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hydra_core.ui.evalset_views import folder_name
-from hydra_core.ui.views import usd
 from hydra_core.ui.widgets import literal
+from hydra_core.views.evalsets import folder_name
+from hydra_core.views.frontier import usd
 
 
 @pytest.mark.parametrize("text", ["<b>x</b>", "$1 and $2", ":red[x]", "[a](b)", ":material/home:"])

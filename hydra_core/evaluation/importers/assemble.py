@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.errors import EvalSetError, Problem
-from hydra_core.evaluation.evalset_rules import (
+from hydra_core.evaluation.evalset.rules import (
     EXTRA_OUTCOMES,
     OPTIONAL_QUERY_COLUMNS,
     model_id_problem,
     outcome_matrices,
 )
-from hydra_core.evaluation.importers.cells import (
+from hydra_core.evaluation.importers.draft import Draft, Dropped, language_of, report_on
+from hydra_core.evaluation.importers.reading.cells import (
     FILE,
     first_places,
     flags,
@@ -23,9 +24,8 @@ from hydra_core.evaluation.importers.cells import (
     note,
     numbers,
 )
-from hydra_core.evaluation.importers.draft import Draft, Dropped, language_of, report_on
-from hydra_core.evaluation.importers.issues import Issues
-from hydra_core.evaluation.importers.reading import LINE
+from hydra_core.evaluation.importers.reading.issues import Issues
+from hydra_core.evaluation.importers.reading.tables import LINE
 
 __all__ = ["Rows", "assemble"]
 

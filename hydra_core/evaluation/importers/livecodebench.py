@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from hydra_core.errors import EvalSetError, Problem
-from hydra_core.evaluation.importers.bounded import TableFile
 from hydra_core.evaluation.importers.draft import About, Draft, ImportReport, write_draft
-from hydra_core.evaluation.importers.json_document import read_json
 from hydra_core.evaluation.importers.price_card import PriceCard, text_tokens
+from hydra_core.evaluation.importers.reading.bounded import TableFile
+from hydra_core.evaluation.importers.reading.json_document import read_json
 from hydra_core.evaluation.importers.records import Records, chosen_models
 
 __all__ = ["import_livecodebench", "read_livecodebench"]

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from hydra_core.errors import EvalSetError, Problem
-from hydra_core.evaluation.importers.bounded import Budget, TableFile
 from hydra_core.evaluation.importers.draft import About, Draft, ImportReport, write_draft
-from hydra_core.evaluation.importers.json_document import read_json
 from hydra_core.evaluation.importers.price_card import PriceCard
+from hydra_core.evaluation.importers.reading.bounded import Budget, TableFile
+from hydra_core.evaluation.importers.reading.json_document import read_json
 from hydra_core.evaluation.importers.records import Records, chosen_models, number_or_nan
 
 __all__ = ["import_llmrouterbench", "read_llmrouterbench", "result_files"]

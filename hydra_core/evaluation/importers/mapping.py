@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hydra_core.errors import EvalSetError, Problem
-from hydra_core.evaluation.evalset_rules import (
+from hydra_core.evaluation.evalset.rules import (
     EXTRA_OUTCOMES,
     OPTIONAL_QUERY_COLUMNS,
     REQUIRED_QUERY_COLUMNS,
@@ -43,6 +43,9 @@ _KNOWN_NAMES: Mapping[str, tuple[str, ...]] = {
     "cost_usd": ("cost_usd", "cost", "usd", "total_cost", "inference_cost", "price"),
     "latency_s": ("latency_s", "latency", "seconds", "duration_s"),
     "tokens": ("tokens", "total_tokens", "num_tokens"),
+    "input_tokens": ("input_tokens", "prompt_tokens", "tokens_in", "num_input_tokens"),
+    "output_tokens": ("output_tokens", "completion_tokens", "tokens_out", "num_output_tokens"),
+    "cached_input_tokens": ("cached_input_tokens", "cached_tokens", "cache_read_input_tokens"),
 }
 _WIDE = re.compile(
     r"(?P<what>quality|score|resolved|correct|cost_usd|cost)[:|](?P<model>.+)"
@@ -62,7 +65,7 @@ class TableMapping:
 
     Attributes:
         fields: query_id, text, language, ..., label_<dimension>; in the long form also model,
-            quality, cost_usd, latency_s, tokens.
+            quality, cost_usd, latency_s, tokens, input_tokens, ...
         quality: Wide form: model -> column of its quality.
         cost: Wide form: model -> column of its cost in USD.
     """

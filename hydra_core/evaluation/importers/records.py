@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from hydra_core.errors import Problem
-from hydra_core.evaluation.evalset_rules import model_id_problem
+from hydra_core.evaluation.evalset.rules import model_id_problem
 from hydra_core.evaluation.importers.assemble import Rows, assemble
-from hydra_core.evaluation.importers.cells import FILE
 from hydra_core.evaluation.importers.draft import Draft
 from hydra_core.evaluation.importers.price_card import PriceCard
-from hydra_core.evaluation.importers.reading import LINE
+from hydra_core.evaluation.importers.reading.cells import FILE
+from hydra_core.evaluation.importers.reading.tables import LINE
 
 __all__ = ["Records", "chosen_models", "number_or_nan"]
 

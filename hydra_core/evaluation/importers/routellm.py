@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hydra_core.errors import EvalSetError, Problem
-from hydra_core.evaluation.importers.bounded import Budget, TableFile
 from hydra_core.evaluation.importers.draft import About, Draft, ImportReport, write_draft
 from hydra_core.evaluation.importers.price_card import PriceCard, text_tokens
-from hydra_core.evaluation.importers.reading import LINE, columns_of, read_columns
+from hydra_core.evaluation.importers.reading.bounded import Budget, TableFile
+from hydra_core.evaluation.importers.reading.tables import LINE, columns_of, read_columns
 from hydra_core.evaluation.importers.records import Records, chosen_models
 
 __all__ = ["import_routellm", "read_routellm"]

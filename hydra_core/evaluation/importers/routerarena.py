@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from hydra_core.errors import EvalSetError, Problem
-from hydra_core.evaluation.importers.bounded import Budget, TableFile
 from hydra_core.evaluation.importers.draft import About, Draft, ImportReport, write_draft
-from hydra_core.evaluation.importers.issues import Issues
 from hydra_core.evaluation.importers.price_card import PriceCard
-from hydra_core.evaluation.importers.reading import json_objects
+from hydra_core.evaluation.importers.reading.bounded import Budget, TableFile
+from hydra_core.evaluation.importers.reading.issues import Issues
+from hydra_core.evaluation.importers.reading.tables import json_objects
 from hydra_core.evaluation.importers.records import Records, chosen_models, number_or_nan
 
 __all__ = ["import_routerarena", "read_routerarena"]

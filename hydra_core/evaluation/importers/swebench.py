@@ -18,8 +18,7 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.errors import EvalSetError, Problem
-from hydra_core.evaluation.evalset_rules import model_id_problem
-from hydra_core.evaluation.importers.bounded import Budget, TableFile
+from hydra_core.evaluation.evalset.rules import model_id_problem
 from hydra_core.evaluation.importers.draft import (
     About,
     Draft,
@@ -28,9 +27,10 @@ from hydra_core.evaluation.importers.draft import (
     report_on,
     write_draft,
 )
-from hydra_core.evaluation.importers.issues import Issues
-from hydra_core.evaluation.importers.json_document import read_json
-from hydra_core.evaluation.importers.reading import LINE, columns_of, read_columns
+from hydra_core.evaluation.importers.reading.bounded import Budget, TableFile
+from hydra_core.evaluation.importers.reading.issues import Issues
+from hydra_core.evaluation.importers.reading.json_document import read_json
+from hydra_core.evaluation.importers.reading.tables import LINE, columns_of, read_columns
 from hydra_core.types import FloatArray
 
 __all__ = ["Run", "import_swebench", "list_runs", "read_swebench"]

@@ -16,11 +16,11 @@ import pandas as pd
 
 from hydra_core.errors import EvalSetError, Problem
 from hydra_core.evaluation.importers.assemble import Rows, assemble
-from hydra_core.evaluation.importers.bounded import Budget, TableFile
-from hydra_core.evaluation.importers.cells import FILE
 from hydra_core.evaluation.importers.draft import About, Draft, ImportReport, write_draft
 from hydra_core.evaluation.importers.mapping import TableMapping, suggest_mapping
-from hydra_core.evaluation.importers.reading import LINE, columns_of, head_of, read_columns
+from hydra_core.evaluation.importers.reading.bounded import Budget, TableFile
+from hydra_core.evaluation.importers.reading.cells import FILE
+from hydra_core.evaluation.importers.reading.tables import LINE, columns_of, head_of, read_columns
 
 __all__ = ["Preview", "import_table", "preview", "read_table"]
 

@@ -1,0 +1,1 @@
+"""How good routing, predictor and statistics are."""

@@ -1,0 +1,158 @@
+"""The real outcome sets beside the project, imported into a workspace folder (never committed)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from hydra_core.evaluation.evalset.evalset import EvalSet, load_evalset
+from hydra_core.evaluation.importers.draft import About, Draft, write_draft
+from hydra_core.evaluation.importers.livecodebench import read_livecodebench
+from hydra_core.evaluation.importers.price_card import parse_prices
+from hydra_core.evaluation.importers.routellm import read_routellm
+from hydra_core.evaluation.importers.swebench import list_runs, read_swebench
+
+__all__ = ["SETS", "RealSet", "evalset_of"]
+
+#: MMLU is cut to this many queries, drawn with a fixed seed, so that a run takes minutes.
+MMLU_QUERIES = 3_000
+
+_MATCHED = {
+    "gpt-5": "20250807_mini-v1.7.0_gpt-5",
+    "gpt-5-mini": "20250807_mini-v1.7.0_gpt-5-mini",
+    "gpt-5.2": "20251211_mini-v1.17.2_gpt-5.2-2025-12-11-high",
+}
+#: USD per Mtok in, out (list prices of January 2025), and an assumed mean length of answers.
+_LIVECODEBENCH = {
+    "o1-high": ("O1-2024-12-17 (N=1) (High)", "15,60,9000"),
+    "o1-mini": ("O1-Mini-2024-09-12 (N=1)", "3,12,4000"),
+    "claude-3.5-sonnet": ("Claude-3.5-Sonnet-20241022", "3,15,700"),
+    "deepseek-v3": ("DeepSeek-V3", "0.27,1.10,700"),
+    "gpt-4o-mini": ("GPT-4O-mini-2024-07-18", "0.15,0.60,600"),
+    "claude-3-haiku": ("Claude-3-Haiku", "0.25,1.25,500"),
+    "gemini-1.5-flash": ("Gemini-Flash-1.5-002", "0.075,0.30,500"),
+}
+#: USD per Mtok in, out; MMLU keeps no answers, which are one letter long.
+_ROUTELLM = {
+    "mixtral-8x7b": ("mistralai/Mixtral-8x7B-Instruct-v0.1", "0.24,0.24,2"),
+    "gpt-4-1106-preview": ("gpt-4-1106-preview", "10,30,2"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RealSet:
+    """One set: how it is imported, and the catalog whose profiles are used, if there is one.
+
+    Attributes:
+        read: Takes the folder of the data, returns the import.
+        catalog: Path of a catalog with evidence; None derives profiles from the other half.
+    """
+
+    name: str
+    title: str
+    read: Callable[[Path], Draft]
+    note: str
+    catalog: str | None = None
+
+
+def _swebench(shared: Path, models: dict[str, str]) -> Draft:
+    return read_swebench(
+        shared / "swebench-verified-bash-only" / "data" / "leaderboards.json",
+        shared / "swebench-verified-problems" / "data" / "swebench_verified.jsonl",
+        models,
+        board="bash-only",
+    )
+
+
+def _one_harness(shared: Path) -> Draft:
+    path = shared / "swebench-verified-bash-only" / "data" / "leaderboards.json"
+    runs = [run for run in list_runs(path) if "_mini-v2.0.0_" in run.folder and not run.problem]
+    return _swebench(shared, {run.folder.split("_")[-1]: run.folder for run in runs})
+
+
+def _livecodebench(shared: Path) -> Draft:
+    board = shared / "livecodebench-leaderboard" / "2025-01-15" / "src" / "mocks"
+    problems = shared / "livecodebench-problems" / "O1-Mini-2024-09-12 (N=1)"
+    return read_livecodebench(
+        board / "performances_generation.json.gz",
+        problems / "Scenario.codegeneration_1_0.2_eval_all.json",
+        {model: name for model, (name, _) in _LIVECODEBENCH.items()},
+        parse_prices([f"{model}={price}" for model, (_, price) in _LIVECODEBENCH.items()]),
+    )
+
+
+def _routellm(shared: Path, pattern: str) -> Draft:
+    return read_routellm(
+        sorted((shared / "routellm" / "routellm" / "evals").glob(pattern)),
+        {model: name for model, (name, _) in _ROUTELLM.items()},
+        parse_prices([f"{model}={price}" for model, (_, price) in _ROUTELLM.items()]),
+    )
+
+
+def _mmlu(shared: Path) -> Draft:
+    draft = _routellm(shared, "mmlu/responses/*.csv")
+    rng = np.random.default_rng(0)
+    rows = np.sort(rng.choice(len(draft.queries), MMLU_QUERIES, replace=False))
+    return replace(
+        draft,
+        queries=draft.queries.iloc[rows].reset_index(drop=True).assign(language="en"),
+        quality=draft.quality[rows],
+        cost_usd=draft.cost_usd[rows],
+        extras={},
+    )
+
+
+SETS = (
+    RealSet(
+        "swebench-matched",
+        "SWE-bench Verified, the paper's matched pool",
+        lambda shared: _swebench(shared, _MATCHED),
+        "Billed costs. Profiles from the evidence in catalog/matched_three.yaml, whose benchmarks "
+        "include SWE-bench itself; runs of two harness versions.",
+        "catalog/matched_three.yaml",
+    ),
+    RealSet(
+        "swebench-mini-2.0.0",
+        "SWE-bench Verified, all 12 models on one harness",
+        _one_harness,
+        "Billed costs, one harness version (mini-SWE-agent 2.0.0).",
+    ),
+    RealSet(
+        "livecodebench",
+        "LiveCodeBench (January 2025), o1-high, o1-mini and small models",
+        _livecodebench,
+        "Costs ESTIMATED: January 2025 list prices, question bytes / 4, and assumed mean answer "
+        "lengths ("
+        + ", ".join(f"{m} {p.rpartition(',')[2]}" for m, (_, p) in _LIVECODEBENCH.items())
+        + " tokens). Quality is pass@1.",
+    ),
+    RealSet(
+        "gsm8k",
+        "RouteLLM GSM8K",
+        lambda shared: _routellm(shared, "gsm8k/*.csv"),
+        "Costs ESTIMATED from the bytes of prompt and answer. Upstream's list of contaminated "
+        "prompts was not applied.",
+    ),
+    RealSet(
+        "mmlu",
+        "RouteLLM MMLU",
+        _mmlu,
+        f"Costs ESTIMATED from the bytes of the prompt. {MMLU_QUERIES:,} of 14,042 queries, drawn "
+        "with a fixed seed.",
+    ),
+)
+
+
+def evalset_of(real: RealSet, shared: Path, workspace: Path) -> EvalSet:
+    """The imported set, from the workspace if it is there already."""
+    folder = workspace / real.name
+    if folder.is_dir():
+        return load_evalset(folder)
+    draft = real.read(shared)
+    draft = replace(draft, queries=draft.queries.assign(language="en"))
+    return write_draft(
+        draft, folder, About(name=real.title, origin="see benchmarks/quality/real_pools.py")
+    )

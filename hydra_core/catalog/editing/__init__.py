@@ -1,0 +1,1 @@
+"""Edits of catalog texts in place: only the characters of the edited value change."""

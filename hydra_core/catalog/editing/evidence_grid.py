@@ -1,0 +1,184 @@
+"""Edits of Algorithm 1's inputs in the text: evidence, capabilities by hand, bands, weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hydra_core.catalog.editing.document import CatalogDocument, Data
+from hydra_core.catalog.editing.model_grid import FIELDS
+from hydra_core.catalog.editing.render import Value
+from hydra_core.errors import CatalogError, Problem
+
+__all__ = [
+    "add_benchmark",
+    "add_dimension",
+    "edit_capabilities",
+    "edit_evidence",
+    "edit_scales",
+    "evidence_rows",
+    "remove_benchmarks",
+]
+
+_NUMBER = FIELDS["input_usd_per_mtok"].read
+_BENCHMARKS = ("evidence", "benchmarks")
+
+
+def evidence_rows(document: CatalogDocument) -> list[dict[str, Data]]:
+    """One row per benchmark: `id`, `importance`, `w.<dimension>` and `s.<model>` columns."""
+    data = _mapping(document.data())
+    dimensions = [str(name) for name in _listed(data.get("dimensions"))]
+    models = [_mapping(model) for model in _listed(data.get("models"))]
+    rows = []
+    for entry in _listed(_mapping(data.get("evidence")).get("benchmarks")):
+        benchmark = _mapping(entry)
+        name, omega = str(benchmark.get("id")), _mapping(benchmark.get("weights"))
+        row: dict[str, Data] = {"id": name, "importance": benchmark.get("importance")}
+        row |= {f"w.{dimension}": omega.get(dimension, 0.0) for dimension in dimensions}
+        row |= {f"s.{m.get('id')}": _mapping(m.get("scores")).get(name) for m in models}
+        rows.append(row)
+    return rows
+
+
+def edit_evidence(text: str, edits: Mapping[int, Mapping[str, object]]) -> str:
+    """The text with cells of `evidence_rows` written anew; an emptied cell is removed.
+
+    Raises:
+        CatalogError: A cell cannot be written.
+    """
+    document = CatalogDocument.parse(text)
+    rows = evidence_rows(document)
+    for at, cells in edits.items():
+        for column, value in cells.items():
+            if 0 <= at < len(rows) and not _same(value, rows[at].get(column)):
+                _write(document, at, str(rows[at]["id"]), column, value)
+    return document.text()
+
+
+def _write(document: CatalogDocument, at: int, name: str, column: str, value: object) -> None:
+    kind, _, of = column.partition(".")
+    if column == "importance":
+        document.set(*_BENCHMARKS, at, "importance", None if value is None else _NUMBER(value))
+    elif kind == "w":
+        _put(document, (*_BENCHMARKS, at, "weights"), of, value)
+    elif kind == "s":
+        _put(document, ("models", of, "scores"), name, value)
+
+
+def _put(document: CatalogDocument, path: Sequence[str | int], key: str, value: object) -> None:
+    """Set or remove one key of a mapping that may not be there yet."""
+    parent = _mapping(document.get(*path[:-1])).get(str(path[-1]))
+    if value is None:
+        if isinstance(parent, dict) and key in parent:
+            document.remove(*path, key)
+    elif isinstance(parent, dict):
+        document.set(*path, key, _NUMBER(value))
+    else:
+        document.set(*path, {key: _NUMBER(value)})
+
+
+def add_benchmark(
+    text: str,
+    name: str,
+    importance: float,
+    weights: Mapping[str, float],
+    scores: Mapping[str, float],
+) -> str:
+    """The text with one more benchmark: weights by dimension, rates by model id.
+
+    Raises:
+        CatalogError: It cannot be written.
+    """
+    document = CatalogDocument.parse(text)
+    omega = {key: value for key, value in weights.items() if value > 0}
+    row: dict[str, Value] = {"id": name, "importance": importance, "weights": omega}
+    document.append(*_BENCHMARKS, row)
+    for model, rate in scores.items():
+        _put(document, ("models", model, "scores"), name, rate)
+    return document.text()
+
+
+def remove_benchmarks(text: str, rows: Sequence[int]) -> str:
+    """The text without these benchmarks and every model's rates on them.
+
+    Raises:
+        CatalogError: There is no such row.
+    """
+    document = CatalogDocument.parse(text)
+    listed = evidence_rows(document)
+    for at in sorted(set(rows), reverse=True):
+        if not 0 <= at < len(listed):
+            raise CatalogError("catalog", [Problem("", f"there is no benchmark {at + 1}")])
+        name = str(listed[at]["id"])
+        document.remove(*_BENCHMARKS, at)
+        for i, model in enumerate(_listed(_mapping(document.data()).get("models"))):
+            if name in _mapping(_mapping(model).get("scores")):
+                document.remove("models", i, "scores", name)
+    return document.text()
+
+
+def edit_capabilities(text: str, edits: Mapping[int, Mapping[str, object]]) -> str:
+    """The text with capabilities set by hand: model row -> dimension -> value; None: derived.
+
+    Raises:
+        CatalogError: A value cannot be written.
+    """
+    document = CatalogDocument.parse(text)
+    for row, cells in edits.items():
+        now = _mapping(document.get("models", row)).get("capabilities")
+        for dimension, value in cells.items():
+            held = _mapping(now).get(dimension)
+            if value is None and isinstance(held, int | float):
+                document.set("models", row, "capabilities", dimension, "derived")
+            elif value is not None and not _same(value, held):
+                _put(document, ("models", row, "capabilities"), dimension, value)
+            now = _mapping(document.get("models", row)).get("capabilities")
+        if isinstance(now, dict) and now and set(map(str, now.values())) == {"derived"}:
+            document.set("models", row, "capabilities", "derived")
+    return document.text()
+
+
+def edit_scales(text: str, edits: Mapping[str, Mapping[str, object]]) -> str:
+    """The text with bands and weights: dimension -> `lo`, `hi` or `weight` -> value.
+
+    Raises:
+        CatalogError: A value cannot be written.
+    """
+    document = CatalogDocument.parse(text)
+    for dimension, cells in edits.items():
+        for key, value in cells.items():
+            if key == "weight":
+                document.set("policy", "weights", dimension, _or_none(value))
+            else:
+                document.set("bands", dimension, 0 if key == "lo" else 1, _or_none(value))
+    return document.text()
+
+
+def add_dimension(text: str, name: str, lo: float, hi: float, weight: float) -> str:
+    """The text with one more dimension, its band and its weight; evidence on it comes next.
+
+    Raises:
+        CatalogError: It cannot be written.
+    """
+    document = CatalogDocument.parse(text)
+    document.append("dimensions", name)
+    document.set("bands", name, [lo, hi])
+    document.set("policy", "weights", name, weight)
+    return document.text()
+
+
+def _or_none(value: object) -> Value:
+    return None if value is None else _NUMBER(value)
+
+
+def _same(value: object, held: object) -> bool:
+    if isinstance(value, int | float) and isinstance(held, int | float):
+        return float(value) == float(held)
+    return value == held
+
+
+def _mapping(data: Data) -> dict[str, Data]:
+    return data if isinstance(data, dict) else {}
+
+
+def _listed(data: Data) -> list[Data]:
+    return data if isinstance(data, list) else []

@@ -1,0 +1,295 @@
+"""The models of a catalog as a table: rows to show, and edits of cells back into the text.
+
+Works on texts that are not yet valid, so that a half-finished edit can be shown beside its problem.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Final
+
+from hydra_core.catalog.editing.document import CatalogDocument, Data
+from hydra_core.catalog.editing.render import Value
+from hydra_core.errors import CatalogError, Problem
+from hydra_core.types import ModelStatus
+
+__all__ = [
+    "FIELDS",
+    "CellProblem",
+    "Field",
+    "add_model",
+    "cell_problems",
+    "duplicate_model",
+    "edit_cells",
+    "free_id",
+    "model_rows",
+    "remove_models",
+    "rows_after",
+    "set_status",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One column: what it is called, how a cell is read, and whether it may be empty."""
+
+    label: str
+    read: Callable[[object], Value]
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CellProblem:
+    """A problem and the cell it belongs to.
+
+    Attributes:
+        row: Index of the model; None where it belongs to no model.
+        model: Its id as far as it is known.
+        column: Label of the column, such as "Input price".
+    """
+
+    row: int | None
+    model: str
+    column: str
+    message: str
+    remedy: str
+
+    def __str__(self) -> str:
+        where = " · ".join(part for part in (self.model, self.column) if part)
+        text = f"{where}: {self.message}" if where else self.message
+        return f"{text} ({self.remedy})" if self.remedy else text
+
+
+def _text(value: object) -> Value:
+    return str(value).strip()
+
+
+def _price(value: object) -> Value:
+    """A number as it was typed: through Decimal, 0.31 stays 0.31."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
+        return str(value)
+    try:
+        number = Decimal(str(value).strip())
+    except ArithmeticError:
+        return str(value)
+    return number if number.is_finite() else str(value)
+
+
+def _whole(value: object) -> Value:
+    number = _price(value)
+    return int(number) if isinstance(number, Decimal) and number == int(number) else number
+
+
+def _flag(value: object) -> Value:
+    if isinstance(value, bool):
+        return value
+    word = str(value).strip().lower()
+    known = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+    return known.get(word, str(value))
+
+
+def _day(value: object) -> Value:
+    text = value.isoformat() if isinstance(value, date) else str(value).strip()
+    try:
+        return date.fromisoformat(text[:10])
+    except ValueError:
+        return text
+
+
+#: The columns that can be edited, in their order on the page; keys as in the YAML.
+FIELDS: Final[Mapping[str, Field]] = MappingProxyType(
+    {
+        "id": Field("Model", _text),
+        "provider": Field("Provider", _text),
+        "status": Field("Status", _text),
+        "input_usd_per_mtok": Field("Input price", _price),
+        "output_usd_per_mtok": Field("Output price", _price),
+        "cached_input_usd_per_mtok": Field("Cached input price", _price, optional=True),
+        "context_window": Field("Context window", _whole),
+        "vision": Field("Vision", _flag),
+        "tools": Field("Tools", _flag),
+        "retire_on": Field("Retires on", _day, optional=True),
+        "price_date": Field("Price date", _day),
+        "price_source": Field("Price source", _text),
+        "notes": Field("Notes", _text, optional=True),
+    }
+)
+_PLACE: Final = re.compile(r"models\[(\d+)\](?: '([^']*)')?(?:: ([\w.\-]+))?")
+
+
+def model_rows(document: CatalogDocument) -> list[dict[str, Data]]:
+    """One row per model, every column of `FIELDS`; None where the text has nothing there."""
+    return [{key: model.get(key) for key in FIELDS} for model in _models(document)]
+
+
+def edit_cells(text: str, edits: Mapping[int, Mapping[str, object]]) -> str:
+    """The text with cells written anew: row -> column -> value; None or "" empties a cell.
+
+    A cell that says what the text says already is left alone, down to its spelling.
+
+    Raises:
+        CatalogError: A cell cannot be written there.
+    """
+    document = CatalogDocument.parse(text)
+    rows = _models(document)
+    for row, cells in edits.items():
+        for key, value in cells.items():
+            if key in FIELDS and 0 <= row < len(rows):
+                _write(document, rows[row], row, key, value)
+    return document.text()
+
+
+def rows_after(
+    rows: Sequence[Mapping[str, Data]], edits: Mapping[int, Mapping[str, object]]
+) -> list[dict[str, Data]]:
+    """What `model_rows` gives once these cells are written."""
+    changed = [dict(row) for row in rows]
+    for at, cells in edits.items():
+        for key, value in cells.items():
+            if key in FIELDS and 0 <= at < len(changed):
+                empty = value is None or value == ""
+                changed[at][key] = None if empty else _plain(FIELDS[key].read(value))
+    return changed
+
+
+def _write(
+    document: CatalogDocument, before: Mapping[str, Data], row: int, key: str, value: object
+) -> None:
+    field = FIELDS[key]
+    if value is None or value == "":
+        if key not in before or (before[key] is None and not field.optional):
+            return
+        if field.optional:
+            document.remove("models", row, key)
+        else:
+            document.set("models", row, key, None)
+        return
+    new = field.read(value)
+    if key not in before or _plain(new) != before[key]:
+        document.set("models", row, key, new)
+        if key == "id":
+            _move_cost(document, before.get("id"), str(new))
+
+
+def _move_cost(document: CatalogDocument, model: Data, renamed: str | None) -> None:
+    """A model's measured cost goes with it: to its new id, or away."""
+    data = document.data()
+    section = data.get("realised_costs") if isinstance(data, dict) else None
+    costs = section.get("usd_per_query") if isinstance(section, dict) else None
+    if not (isinstance(costs, dict) and isinstance(model, str) and model in costs):
+        return
+    if renamed is not None:
+        document.set("realised_costs", "usd_per_query", renamed, _as_value(costs[model]))
+    document.remove("realised_costs", "usd_per_query", model)
+
+
+def _plain(value: Value) -> Data:
+    """A cell as the document gives it back."""
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    return value if isinstance(value, str | int | float | bool) else None
+
+
+def add_model(text: str, model: Mapping[str, Value]) -> str:
+    """The text with one more model at the end of the pool.
+
+    Raises:
+        CatalogError: The text has no list of models.
+    """
+    document = CatalogDocument.parse(text)
+    document.append("models", model)
+    return document.text()
+
+
+def duplicate_model(text: str, row: int) -> str:
+    """The text with a copy of one model at the end of the pool, under a free id.
+
+    Raises:
+        CatalogError: There is no such row.
+    """
+    document = CatalogDocument.parse(text)
+    models = _models(document)
+    if not 0 <= row < len(models):
+        raise CatalogError("catalog", [Problem("", f"there is no row {row + 1}")])
+    copy = dict(models[row])
+    copy["id"] = free_id(f"{copy.get('id')}-copy", [str(model.get("id")) for model in models])
+    document.append("models", _as_value(copy))
+    return document.text()
+
+
+def remove_models(text: str, rows: Sequence[int]) -> str:
+    """The text without these models.
+
+    Raises:
+        CatalogError: There is no such row.
+    """
+    document = CatalogDocument.parse(text)
+    models = _models(document)
+    for row in sorted(set(rows), reverse=True):
+        document.remove("models", row)
+        if row < len(models):
+            _move_cost(document, models[row].get("id"), None)
+    return document.text()
+
+
+def set_status(text: str, rows: Sequence[int], status: ModelStatus) -> str:
+    """The text with these models' status changed; a date of retirement goes where it cannot stand.
+
+    Raises:
+        CatalogError: There is no such row.
+    """
+    document = CatalogDocument.parse(text)
+    models = _models(document)
+    for row in rows:
+        document.set("models", row, "status", status.value)
+        if status in (ModelStatus.ACTIVE, ModelStatus.DISABLED) and "retire_on" in models[row]:
+            document.remove("models", row, "retire_on")
+    return document.text()
+
+
+def free_id(wanted: str, taken: Sequence[str]) -> str:
+    """`wanted`, or `wanted-2`, `wanted-3`, ... where it is taken."""
+    used = {name.casefold() for name in taken}
+    number, name = 1, wanted
+    while name.casefold() in used:
+        number += 1
+        name = f"{wanted}-{number}"
+    return name
+
+
+def cell_problems(problems: Sequence[Problem]) -> tuple[CellProblem, ...]:
+    """The problems of a catalog with the row and column each belongs to."""
+    return tuple(_cell_problem(problem) for problem in problems)
+
+
+def _cell_problem(problem: Problem) -> CellProblem:
+    found = _PLACE.match(problem.place)
+    if found is None:
+        return CellProblem(None, "", problem.place, problem.message, problem.remedy)
+    row, key = int(found[1]), found[3] or ""
+    column = FIELDS[key].label if key in FIELDS else key.replace(".", " ").replace("_", " ")
+    return CellProblem(row, found[2] or f"row {row + 1}", column, problem.message, problem.remedy)
+
+
+def _models(document: CatalogDocument) -> list[dict[str, Data]]:
+    data = document.data()
+    models = data.get("models") if isinstance(data, dict) else None
+    return (
+        [model for model in models if isinstance(model, dict)] if isinstance(models, list) else []
+    )
+
+
+def _as_value(data: Data) -> Value:
+    """Plain data as something that can be written; the types are the same, their names differ."""
+    if isinstance(data, dict):
+        return {key: _as_value(item) for key, item in data.items()}
+    if isinstance(data, list):
+        return [_as_value(item) for item in data]
+    return data

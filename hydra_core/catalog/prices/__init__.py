@@ -1,0 +1,1 @@
+"""Public price lists beside a catalog's prices."""

@@ -1,0 +1,244 @@
+"""Reads the field's public price lists: LiteLLM, OpenRouter and models.dev, from text or file.
+
+Their units differ: LiteLLM states USD per token as a number (2.75e-07), OpenRouter USD per token as
+text ("0.000000275"), models.dev USD per million tokens (0.275). All are converted in decimal
+arithmetic, so that 2.75e-07 is 0.275 and nothing else. A missing price, 0 and -1 are no prices:
+such entries are dropped and counted, never read as free.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from functools import partial
+from pathlib import PurePath
+from typing import Any, Final
+
+from hydra_core.catalog.prices.quotes import (
+    Dropped,
+    PriceList,
+    PriceQuote,
+    PriceSource,
+    SkipEntry,
+    count,
+    day,
+    flag,
+    is_map,
+    listed_price,
+    optional_price,
+    word,
+)
+from hydra_core.errors import CatalogError, Problem
+
+__all__ = ["MAX_CHARS", "read_prices"]
+
+#: The largest of these lists has 3 MB.
+MAX_CHARS: Final = 30_000_000
+_MAX_QUOTES: Final = 100_000
+_PER_TOKEN: Final = Decimal(1_000_000)
+_PER_MTOK: Final = Decimal(1)
+_EXAMPLES: Final = 3
+
+
+@dataclass(slots=True)
+class _Sink:
+    """Collects quotes and counts what is dropped."""
+
+    quotes: list[PriceQuote] = field(default_factory=list)
+    dropped: dict[str, list[str]] = field(default_factory=dict)
+
+    def take(self, name: str, read: Callable[[], PriceQuote]) -> None:
+        """Add what `read` gives, or count why it gives nothing."""
+        try:
+            self.quotes.append(read())
+        except SkipEntry as reason:
+            self.dropped.setdefault(str(reason), []).append(name)
+
+    def result(self, source: PriceSource) -> PriceList:
+        """The list as read."""
+        dropped = tuple(
+            Dropped(reason, len(names), tuple(names[:_EXAMPLES]))
+            for reason, names in self.dropped.items()
+        )
+        return PriceList(source, tuple(self.quotes), dropped)
+
+
+def read_prices(text: str, filename: str, *, as_of: date) -> PriceList:
+    """The quotes in a price list; whose it is, is told by its form.
+
+    Args:
+        text: JSON of one of the three lists, or one models.dev TOML file.
+        filename: For messages; of a TOML file also the model's id and, in a path such as
+            ``openai/models/gpt-5.toml``, its provider.
+        as_of: The day the list was taken.
+
+    Raises:
+        CatalogError: It is too large, not readable, or none of the known lists.
+    """
+    if len(text) > MAX_CHARS:
+        raise _refused(filename, f"is larger than {MAX_CHARS / 1e6:g} MB")
+    if filename.lower().endswith(".toml"):
+        return _toml(text, filename, as_of)
+    data = _json(text, filename)
+    sink = _Sink()
+    source, entries = _recognised(data, filename)
+    for number, (name, read) in enumerate(entries(data, as_of)):
+        if number >= _MAX_QUOTES:
+            raise _refused(filename, f"has more than {_MAX_QUOTES:,} models")
+        sink.take(name, read)
+    return sink.result(source)
+
+
+_Entries = Iterator[tuple[str, Callable[[], PriceQuote]]]
+
+
+def _recognised(
+    data: Any,  # noqa: ANN401
+    filename: str,
+) -> tuple[PriceSource, Callable[[Any, date], _Entries]]:
+    if isinstance(data, dict) and isinstance(data.get("data"), list):
+        return PriceSource.OPENROUTER, _openrouter_entries
+    values = [value for value in data.values() if isinstance(value, dict)] if is_map(data) else []
+    if any(isinstance(value.get("models"), dict) for value in values):
+        return PriceSource.MODELS_DEV, _models_dev_entries
+    if any("litellm_provider" in value for value in values):
+        return PriceSource.LITELLM, _litellm_entries
+    raise _refused(
+        filename,
+        "is none of the price lists that are read here",
+        "give LiteLLM's model_prices_and_context_window.json, the answer of OpenRouter's "
+        "/api/v1/models, or models.dev's api.json or a model's TOML file",
+    )
+
+
+def _litellm_entries(data: Mapping[str, Any], as_of: date) -> _Entries:
+    for name, entry in data.items():
+        if name not in ("sample_spec", "fallback_generalizations") and is_map(entry):
+            yield name, partial(_litellm, name, entry, as_of)
+
+
+def _litellm(name: str, entry: Mapping[str, Any], as_of: date) -> PriceQuote:
+    if entry.get("mode") not in ("chat", "completion", "responses", None):
+        raise SkipEntry("not a chat model")
+    tiers = sorted(key for key in entry if key.startswith("input_cost_per_token_above_"))
+    return PriceQuote(
+        source=PriceSource.LITELLM,
+        id=name,
+        provider=word(entry.get("litellm_provider")),
+        input_usd_per_mtok=listed_price(entry.get("input_cost_per_token"), _PER_TOKEN),
+        output_usd_per_mtok=listed_price(entry.get("output_cost_per_token"), _PER_TOKEN),
+        cached_input_usd_per_mtok=optional_price(
+            entry.get("cache_read_input_token_cost"), _PER_TOKEN
+        ),
+        context_window=count(entry.get("max_input_tokens") or entry.get("max_tokens")),
+        vision=flag(entry.get("supports_vision")),
+        tools=flag(entry.get("supports_function_calling")),
+        deprecated=day(entry.get("deprecation_date")) is not None,
+        retired_on=day(entry.get("deprecation_date")),
+        as_of=as_of,
+        remarks=tuple(f"dearer {key[21:].replace('_', ' ')}" for key in tiers[:4]),
+    )
+
+
+def _openrouter_entries(data: Mapping[str, Any], as_of: date) -> _Entries:
+    for entry in data["data"]:
+        if is_map(entry):
+            yield word(entry.get("id")), partial(_openrouter, entry, as_of)
+
+
+def _openrouter(entry: Mapping[str, Any], as_of: date) -> PriceQuote:
+    name, pricing = word(entry.get("id")), entry.get("pricing")
+    if not name or not is_map(pricing):
+        raise SkipEntry("no id or no prices")
+    architecture = entry.get("architecture")
+    inputs = architecture.get("input_modalities") if is_map(architecture) else None
+    accepted = entry.get("supported_parameters")
+    gone = day(entry.get("expiration_date"))
+    return PriceQuote(
+        source=PriceSource.OPENROUTER,
+        id=name,
+        provider=name.split("/", 1)[0] if "/" in name else "",
+        input_usd_per_mtok=listed_price(pricing.get("prompt"), _PER_TOKEN),
+        output_usd_per_mtok=listed_price(pricing.get("completion"), _PER_TOKEN),
+        cached_input_usd_per_mtok=optional_price(pricing.get("input_cache_read"), _PER_TOKEN),
+        context_window=count(entry.get("context_length")),
+        vision="image" in inputs if isinstance(inputs, list) else None,
+        tools="tools" in accepted if isinstance(accepted, list) else None,
+        deprecated=gone is not None,
+        retired_on=gone,
+        as_of=as_of,
+        remarks=_per_request(pricing),
+    )
+
+
+def _per_request(pricing: Mapping[str, Any]) -> tuple[str, ...]:
+    try:
+        extra = listed_price(pricing.get("request"), _PER_MTOK)
+    except SkipEntry:
+        return ()
+    return (f"plus {extra:f} USD per request",)
+
+
+def _models_dev_entries(data: Mapping[str, Any], as_of: date) -> _Entries:
+    for provider, entry in data.items():
+        models = entry.get("models") if is_map(entry) else None
+        for name, model in models.items() if is_map(models) else ():
+            label = f"{provider}/{name}"
+            yield label, partial(_models_dev, provider, name, model, as_of)
+
+
+def _models_dev(provider: str, name: str, entry: Any, as_of: date) -> PriceQuote:  # noqa: ANN401
+    cost = entry.get("cost") if is_map(entry) else None
+    if not is_map(cost):
+        raise SkipEntry("no price")
+    limit, modalities = entry.get("limit"), entry.get("modalities")
+    inputs = modalities.get("input") if is_map(modalities) else None
+    return PriceQuote(
+        source=PriceSource.MODELS_DEV,
+        id=name,
+        provider=provider,
+        input_usd_per_mtok=listed_price(cost.get("input"), _PER_MTOK),
+        output_usd_per_mtok=listed_price(cost.get("output"), _PER_MTOK),
+        cached_input_usd_per_mtok=optional_price(cost.get("cache_read"), _PER_MTOK),
+        context_window=count(limit.get("context")) if is_map(limit) else None,
+        vision="image" in inputs if isinstance(inputs, list) else None,
+        tools=flag(entry.get("tool_call")),
+        deprecated=entry.get("status") == "deprecated",
+        retired_on=None,
+        as_of=as_of,
+        remarks=("dearer above 200k tokens",) if "context_over_200k" in cost else (),
+    )
+
+
+def _toml(text: str, filename: str, as_of: date) -> PriceList:
+    try:
+        data = tomllib.loads(text, parse_float=Decimal)
+    except (tomllib.TOMLDecodeError, ArithmeticError, ValueError, RecursionError) as error:
+        raise _refused(filename, f"is not valid TOML: {error}") from error
+    path = PurePath(filename.replace("\\", "/"))
+    known = "models" in path.parts[1:]
+    provider = path.parts[path.parts.index("models") - 1] if known else ""
+    sink = _Sink()
+    sink.take(path.stem, partial(_models_dev, provider, path.stem, data, as_of))
+    return sink.result(PriceSource.MODELS_DEV)
+
+
+def _json(text: str, filename: str) -> Any:  # noqa: ANN401
+    """Numbers as Decimal: a float would already have rounded them."""
+    try:
+        return json.loads(
+            text.removeprefix("\ufeff"),
+            parse_float=Decimal,
+            parse_int=Decimal,
+            parse_constant=lambda word: None,  # NaN and Infinity are no prices
+        )
+    except (ValueError, ArithmeticError, RecursionError) as error:
+        raise _refused(filename, f"is not valid JSON: {error}") from error
+
+
+def _refused(filename: str, message: str, remedy: str = "") -> CatalogError:
+    return CatalogError(filename, [Problem("", message, remedy)])

@@ -1,0 +1,195 @@
+"""Catalog prices against price lists: suggestions to confirm, retirements, and stale prices.
+
+A suggestion is made only where the ids are equal, as written or after folding case and the marks
+``. _ - :`` (claude-haiku-4.5 and claude-haiku-4-5). Never by a common beginning: gpt-5 is not
+gpt-5-mini. Nothing is applied until somebody confirms it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from enum import IntEnum
+from typing import Final
+
+from hydra_core.catalog.editing.document import CatalogDocument
+from hydra_core.catalog.prices.quotes import PriceQuote
+from hydra_core.types import Catalog, ModelSpec, ModelStatus
+
+__all__ = [
+    "exact",
+    "Closeness",
+    "PriceMatch",
+    "StalePrice",
+    "apply_price",
+    "stale_prices",
+    "suggest_matches",
+]
+
+_MARKS: Final = re.compile(r"[._:\-\s]+")
+
+
+class Closeness(IntEnum):
+    """How a quote's id agrees with the catalog's; a lower one is better."""
+
+    SAME_ID = 0
+    SAME_NAME_AND_PROVIDER = 1
+    FOLDED_NAME_AND_PROVIDER = 2
+    SAME_NAME_ELSEWHERE = 3
+    FOLDED_NAME_ELSEWHERE = 4
+
+    def __str__(self) -> str:
+        return _CLOSENESS[self]
+
+
+_CLOSENESS: Final = {
+    Closeness.SAME_ID: "the same id",
+    Closeness.SAME_NAME_AND_PROVIDER: "the same name at the same provider",
+    Closeness.FOLDED_NAME_AND_PROVIDER: "the same provider, the name spelled differently",
+    Closeness.SAME_NAME_ELSEWHERE: "the same name at another provider",
+    Closeness.FOLDED_NAME_ELSEWHERE: "another provider, and the name spelled differently",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PriceMatch:
+    """A quote that may be the price of a model; somebody has to say so.
+
+    Attributes:
+        old_input, old_output, old_cached: The catalog's prices, USD per million tokens, exact.
+        old_date: When they were read.
+    """
+
+    model_id: str
+    quote: PriceQuote
+    closeness: Closeness
+    old_input: Decimal
+    old_output: Decimal
+    old_cached: Decimal | None
+    old_date: date
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """What confirming changes in the prices, in words; empty where they agree."""
+        quote = self.quote
+        rows: list[tuple[str, Decimal | None, Decimal]] = [
+            ("input", self.old_input, quote.input_usd_per_mtok),
+            ("output", self.old_output, quote.output_usd_per_mtok),
+        ]
+        if quote.cached_input_usd_per_mtok is not None:
+            rows.append(("cached input", self.old_cached, quote.cached_input_usd_per_mtok))
+        return tuple(
+            f"{name} price {'(none)' if old is None else f'{old:f}'} -> {new:f} USD/Mtok"
+            for name, old, new in rows
+            if old != new
+        )
+
+    def warnings(self, today: date) -> tuple[str, ...]:
+        """What to know before confirming, in words."""
+        quote, found = self.quote, list(self.quote.remarks)
+        if quote.retired_on is not None:
+            verb = "was retired" if quote.retired_on <= today else "will be retired"
+            found.insert(0, f"{quote.id} {verb} on {quote.retired_on.isoformat()}")
+        elif quote.deprecated:
+            found.insert(0, f"{quote.id} is deprecated")
+        if quote.as_of < self.old_date:
+            found.append(f"the list is older than the catalog's price of {self.old_date}")
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class StalePrice:
+    """A price read too long ago; a negative age is a date in the future."""
+
+    model_id: str
+    price_date: date
+    age_days: int
+    price_source: str
+
+
+def suggest_matches(catalog: Catalog, quotes: Iterable[PriceQuote]) -> tuple[PriceMatch, ...]:
+    """All quotes that may be a model's price: by model in catalog order, closest first."""
+    by_name: dict[str, list[PriceQuote]] = {}
+    for quote in quotes:
+        by_name.setdefault(_folded(_name(quote.id)), []).append(quote)
+    return tuple(
+        match
+        for model in catalog.models
+        for match in sorted(
+            (_match(model, quote) for quote in by_name.get(_folded(_name(model.id)), ())),
+            key=lambda match: (match.closeness, match.quote.source, match.quote.id),
+        )
+    )
+
+
+def apply_price(document: CatalogDocument, match: PriceMatch) -> None:
+    """Write a confirmed quote into the catalog: prices, their source and their date.
+
+    Raises:
+        CatalogError: The model is not in the document.
+    """
+    quote, path = match.quote, ("models", match.model_id)
+    new: dict[str, tuple[Decimal | None, Decimal | None]] = {
+        "input_usd_per_mtok": (match.old_input, quote.input_usd_per_mtok),
+        "output_usd_per_mtok": (match.old_output, quote.output_usd_per_mtok),
+        "cached_input_usd_per_mtok": (match.old_cached, quote.cached_input_usd_per_mtok),
+    }
+    for key, (old, value) in new.items():
+        if value is not None and value != old:
+            document.set(*path, key, value)
+    document.set(*path, "price_source", f"{quote.source.value}: {quote.id}")
+    document.set(*path, "price_date", quote.as_of)
+
+
+def stale_prices(catalog: Catalog, today: date, max_age_days: int) -> tuple[StalePrice, ...]:
+    """Models not retired whose price is older than that or dated in the future, oldest first."""
+    aged = [
+        StalePrice(model.id, model.price_date, (today - model.price_date).days, model.price_source)
+        for model in catalog.models
+        if model.status is not ModelStatus.RETIRED
+    ]
+    stale = [price for price in aged if not 0 <= price.age_days <= max_age_days]
+    return tuple(sorted(stale, key=lambda price: price.price_date))
+
+
+def _match(model: ModelSpec, quote: PriceQuote) -> PriceMatch:
+    cached = model.cached_input_usd_per_mtok
+    return PriceMatch(
+        model_id=model.id,
+        quote=quote,
+        closeness=_closeness(model, quote),
+        old_input=exact(model.input_usd_per_mtok),
+        old_output=exact(model.output_usd_per_mtok),
+        old_cached=None if cached is None else exact(cached),
+        old_date=model.price_date,
+    )
+
+
+def _closeness(model: ModelSpec, quote: PriceQuote) -> Closeness:
+    same_name = _name(quote.id) == _name(model.id)
+    sellers = [quote.provider] if quote.provider else quote.id.split("/")[:-1]
+    providers = {_folded(seller) for seller in sellers}
+    if _folded(model.provider) in providers:
+        if quote.id == model.id:
+            return Closeness.SAME_ID
+        fits = Closeness.SAME_NAME_AND_PROVIDER, Closeness.FOLDED_NAME_AND_PROVIDER
+    else:
+        fits = Closeness.SAME_NAME_ELSEWHERE, Closeness.FOLDED_NAME_ELSEWHERE
+    return fits[0] if same_name else fits[1]
+
+
+def exact(price: float) -> Decimal:
+    """The decimal number that a price was written as: 0.31, not 0.309999..."""
+    return Decimal(repr(float(price)))
+
+
+def _name(model_id: str) -> str:
+    """The id without the providers and regions in front of it."""
+    return model_id.rsplit("/", 1)[-1]
+
+
+def _folded(name: str) -> str:
+    return _MARKS.sub("-", name.casefold()).strip("-")

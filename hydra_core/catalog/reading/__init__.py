@@ -1,0 +1,1 @@
+"""Untrusted YAML to checked values, every problem with its place."""

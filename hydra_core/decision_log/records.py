@@ -1,0 +1,161 @@
+"""What the decision log holds: one row for each decision, each outcome, each known loss.
+
+Text is in a row only where the operator opted in; its digest always is. A propensity stands only
+where the probability of serving that model was known: after a fallback it is not, and is empty.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Final
+
+import pyarrow as pa
+
+__all__ = ["SCHEMA", "DecisionRecord", "GapRecord", "Kind", "OutcomeRecord", "row", "text_digest"]
+
+
+class Kind(StrEnum):
+    """What a row tells of."""
+
+    DECISION = "decision"
+    OUTCOME = "outcome"
+    GAP = "gap"
+
+
+_NUMBERS: Final = pa.list_(pa.float64())
+
+#: Columns of a Parquet segment; a row leaves what its kind does not have empty.
+SCHEMA: Final = pa.schema(
+    [
+        ("kind", pa.string()),
+        ("at", pa.timestamp("us", tz="UTC")),
+        ("decision_id", pa.string()),
+        ("catalog", pa.string()),
+        ("catalog_digest", pa.string()),
+        ("revision", pa.string()),
+        ("policy_digest", pa.string()),
+        ("rule", pa.string()),
+        ("knob", pa.float64()),
+        ("conversation_id", pa.string()),
+        ("turn", pa.int64()),
+        ("dimensions", pa.list_(pa.string())),
+        ("requirements", _NUMBERS),
+        ("candidates", pa.list_(pa.string())),
+        ("shortfalls", _NUMBERS),
+        ("predicted_success", _NUMBERS),
+        ("predicted_cost_usd", _NUMBERS),
+        ("chosen", pa.string()),
+        ("served", pa.string()),
+        ("cause", pa.string()),
+        ("attempts", pa.list_(pa.string())),
+        ("propensity", pa.float64()),
+        ("propensities", _NUMBERS),
+        ("keep_probability", pa.float64()),
+        ("status", pa.string()),
+        ("input_tokens", pa.int64()),
+        ("output_tokens", pa.int64()),
+        ("cached_tokens", pa.int64()),
+        ("cost_usd", pa.float64()),
+        ("latency_ms", pa.float64()),
+        ("decide_ms", pa.float64()),
+        ("text", pa.string()),
+        ("text_sha256", pa.string()),
+        ("quality", pa.float64()),
+        ("source", pa.string()),
+        ("comment", pa.string()),
+        ("lost", pa.int64()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRecord:
+    """One decision, and what became of it.
+
+    Attributes:
+        revision: The store's number of the catalog's revision, '' for a file.
+        policy_digest: SHA-256 (hex) over the policy that decided.
+        knob: tau (rule shortfall) or the value of one more resolved query in USD (rule value).
+        requirements: (K,) None where the conversation kept its model unscored.
+        candidates: (m,) ids of all routable models, catalog order.
+        predicted_success, predicted_cost_usd: (m,) under the value rule, else None.
+        served: The model that answered, '' where nothing was asked of one or none answered.
+        attempts: `model:why it did not answer`, in order.
+        propensity: Probability with which `served` was chosen, None where it is not known.
+        propensities: (m,) probability of every candidate, None likewise.
+        keep_probability: Probability that this turn kept the conversation's model.
+        status: decided, answered, failed, cancelled.
+        text: Only where the operator opted in.
+    """
+
+    decision_id: str
+    at: datetime
+    catalog: str
+    catalog_digest: str
+    revision: str
+    policy_digest: str
+    rule: str
+    knob: float
+    conversation_id: str | None
+    turn: int
+    dimensions: tuple[str, ...]
+    requirements: tuple[float, ...] | None
+    candidates: tuple[str, ...]
+    shortfalls: tuple[float, ...] | None
+    predicted_success: tuple[float, ...] | None
+    predicted_cost_usd: tuple[float, ...] | None
+    chosen: str
+    cause: str
+    served: str
+    attempts: tuple[str, ...]
+    propensity: float | None
+    propensities: tuple[float, ...] | None
+    keep_probability: float
+    status: str
+    text_sha256: str
+    text: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    cost_usd: float | None = None
+    latency_ms: float | None = None
+    decide_ms: float | None = None
+    kind: Kind = field(default=Kind.DECISION, init=False)
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeRecord:
+    """Feedback on one decision: quality in [0, 1], who or what says so, and a comment."""
+
+    decision_id: str
+    at: datetime
+    quality: float
+    source: str = ""
+    comment: str = ""
+    kind: Kind = field(default=Kind.OUTCOME, init=False)
+
+
+@dataclass(frozen=True, slots=True)
+class GapRecord:
+    """Records that were accepted by a process and lost when it was killed before its flush."""
+
+    at: datetime
+    lost: int
+    source: str
+    kind: Kind = field(default=Kind.GAP, init=False)
+
+
+def row(record: DecisionRecord | OutcomeRecord | GapRecord) -> Mapping[str, Any]:
+    """The record as JSON-ready values; what is empty is left out."""
+    found = {one.name: getattr(record, one.name) for one in fields(record)}
+    found["at"] = record.at.astimezone(UTC).isoformat(timespec="microseconds")
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def text_digest(text: str) -> str:
+    """SHA-256 (hex) of a message, for joining without keeping it."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,194 @@
+"""The files of a decision log: segments that are written, finished as Parquet, and recovered.
+
+A segment is `<name>.jsonl`, held by its writer's lock, with `<name>.count` beside it: how many
+records were accepted for it, in memory that outlives the process. When the writer is done the
+segment becomes `<name>.parquet` in one step. A segment whose lock is free belongs to a process
+that died: what was flushed is finished, what was not is counted, and both are said.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import mmap
+import os
+import struct
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.json as pj
+import pyarrow.parquet as pq
+
+from hydra_core.decision_log.records import SCHEMA, GapRecord
+from hydra_core.errors import HydraError
+
+__all__ = [
+    "LogError",
+    "Segment",
+    "finish",
+    "lines_table",
+    "open_segments",
+    "parquet_segments",
+    "recover",
+]
+
+_LOG = logging.getLogger(__name__)
+_COUNT: Final = struct.Struct("<q")
+
+
+class LogError(HydraError):
+    """The decision log cannot be written or read; the message names the file."""
+
+
+class Segment:
+    """One file being written by this process alone.
+
+    Args:
+        path: Ends in .jsonl; must not exist yet.
+
+    Raises:
+        LogError: It cannot be made.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.bytes = 0
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_WRONLY, 0o640)
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+            with _count_path(path).open("x+b") as stream:
+                stream.write(_COUNT.pack(0))
+                stream.flush()
+                self._count = mmap.mmap(stream.fileno(), _COUNT.size)
+        except OSError as error:
+            raise LogError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+    def accepted(self, count: int) -> None:
+        """Say how many records this segment will hold in all; survives a killed process."""
+        _COUNT.pack_into(self._count, 0, count)
+
+    def append(self, data: bytes) -> None:
+        """Write whole lines and wait until they are on the disk.
+
+        Raises:
+            OSError: The disk refused; nothing of `data` counts as written.
+        """
+        view, start = memoryview(data), self.bytes
+        try:
+            while view:
+                view = view[os.write(self._file, view) :]
+            os.fdatasync(self._file)
+        except OSError:
+            os.ftruncate(self._file, start)
+            raise
+        self.bytes = start + len(data)
+
+    def close(self) -> None:
+        """Let go of the file; `finish` may take it then."""
+        self._count.close()
+        os.close(self._file)
+
+
+def finish(path: Path) -> Path | None:
+    """A closed segment as Parquet, in one step; None where it held nothing.
+
+    Raises:
+        LogError: It cannot be read or written; the segment stays as it is.
+    """
+    target = path.with_suffix(".parquet")
+    try:
+        data = path.read_bytes()
+        whole = data[: data.rfind(b"\n") + 1]
+        if whole and not target.exists():
+            fresh = target.with_name(f".{target.name}.partial")
+            pq.write_table(_table(whole), fresh, compression="zstd")
+            _synced(fresh)
+            os.replace(fresh, target)
+            _synced(target.parent)
+        path.unlink()
+        _count_path(path).unlink(missing_ok=True)
+    except (OSError, pa.ArrowException) as error:
+        raise LogError(f"{path}: cannot be turned into Parquet: {error}") from error
+    return target if whole else None
+
+
+def recover(folder: Path, at: datetime) -> list[GapRecord]:
+    """Finish the segments of processes that died; how many records each of them lost.
+
+    Args:
+        at: The moment that the found losses are recorded with.
+
+    Raises:
+        LogError: A segment cannot be finished.
+    """
+    gaps = []
+    for path in open_segments(folder):
+        with path.open("rb") as stream:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue  # its writer is alive
+            if not path.exists():
+                continue  # another process was faster
+            lost = _accepted(path) - stream.read().count(b"\n")
+            finish(path)
+        if lost > 0:
+            _LOG.warning("%s: %d records had not been flushed and are lost", path.name, lost)
+            gaps.append(GapRecord(at, lost, path.stem))
+        else:
+            _LOG.info("%s: finished after its process died, nothing was lost", path.name)
+    return gaps
+
+
+def open_segments(folder: Path) -> list[Path]:
+    """Segments that are not Parquet yet, oldest first."""
+    return sorted(path for path in folder.glob("*.jsonl") if not path.name.startswith("."))
+
+
+def parquet_segments(folder: Path) -> list[Path]:
+    """Finished segments, oldest first."""
+    return sorted(path for path in folder.glob("*.parquet") if not path.name.startswith("."))
+
+
+def lines_table(path: Path) -> pa.Table:
+    """The whole lines of a segment that is not finished.
+
+    Raises:
+        LogError: It cannot be read.
+    """
+    try:
+        data = path.read_bytes()
+        whole = data[: data.rfind(b"\n") + 1]
+        return _table(whole) if whole else SCHEMA.empty_table()
+    except (OSError, pa.ArrowException) as error:
+        raise LogError(f"{path}: cannot be read: {error}") from error
+
+
+def _table(lines: bytes) -> pa.Table:
+    options = pj.ParseOptions(explicit_schema=SCHEMA, unexpected_field_behavior="error")
+    read = pj.ReadOptions(use_threads=False, block_size=len(lines) + 1)
+    table = pj.read_json(pa.BufferReader(lines), read_options=read, parse_options=options)
+    return table.select(SCHEMA.names).cast(SCHEMA)
+
+
+def _accepted(path: Path) -> int:
+    try:
+        raw = _count_path(path).read_bytes()
+    except FileNotFoundError:
+        return 0
+    return int(_COUNT.unpack(raw)[0]) if len(raw) == _COUNT.size else 0
+
+
+def _count_path(path: Path) -> Path:
+    return path.with_suffix(".count")
+
+
+def _synced(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

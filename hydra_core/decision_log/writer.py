@@ -1,0 +1,149 @@
+"""The one writer of a process: takes records without waiting, writes them a few times a second."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from hydra_core.decision_log.records import DecisionRecord, GapRecord, OutcomeRecord, row
+from hydra_core.decision_log.segments import LogError, Segment, finish, recover
+
+__all__ = ["LogWriter"]
+
+_LOG = logging.getLogger(__name__)
+#: Records that wait at most while the disk refuses; older ones are given up and counted.
+_MOST_WAITING: Final = 100_000
+Record = DecisionRecord | OutcomeRecord | GapRecord
+
+
+class LogWriter:
+    """Appends records to the segments of a folder. Safe to share between threads.
+
+    `add` never waits for the disk. What was added at least `flush_s` ago survives the process.
+
+    Args:
+        folder: Made where it is not there; other processes may write to it as well.
+        flush_s: Time between two writes.
+        rotate_bytes, rotate_s: A segment of this size or age is finished as Parquet.
+        clock: The current moment, with a time zone.
+
+    Raises:
+        LogError: The folder cannot be written.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        flush_s: float = 0.1,
+        rotate_bytes: int = 16 << 20,
+        rotate_s: float = 3600.0,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._folder, self._clock = folder, clock
+        self._flush_s, self._rotate_bytes, self._rotate_s = flush_s, rotate_bytes, rotate_s
+        self._waiting: deque[Record] = deque()
+        self._lock = threading.Lock()  # of the queue and its count
+        self._writing = threading.Lock()  # of the segment: one flush at a time
+        self._stop = threading.Event()
+        self._accepted = 0
+        self._problem = ""
+        self._given_up = 0
+        gaps = recover(folder, clock()) if folder.is_dir() else []
+        self._segment, self._since = self._fresh(), time.monotonic()
+        for gap in gaps:
+            self.add(gap)
+        self._thread = threading.Thread(target=self._run, name="decision-log", daemon=True)
+        self._thread.start()
+
+    @property
+    def problem(self) -> str:
+        """Why the log cannot be written at the moment, '' when it can."""
+        return self._problem
+
+    @property
+    def given_up(self) -> int:
+        """Records that were dropped because the disk refused for too long."""
+        return self._given_up
+
+    def add(self, record: Record) -> None:
+        """Take a record; it is on the disk `flush_s` later."""
+        with self._lock:
+            self._waiting.append(record)
+            self._accepted += 1
+            self._segment.accepted(self._accepted)
+            if len(self._waiting) > _MOST_WAITING:
+                self._waiting.popleft()
+                self._given_up += 1
+
+    def flush(self) -> None:
+        """Write what waits, now.
+
+        Raises:
+            LogError: The disk refused; the records go on waiting.
+        """
+        with self._writing:
+            with self._lock:
+                records = list(self._waiting)
+                self._waiting.clear()
+            try:
+                self._segment.append(b"".join(_line(record) for record in records))
+            except OSError as error:
+                with self._lock:
+                    self._waiting.extendleft(reversed(records))
+                self._problem = f"{self._segment.path}: {error.strerror or error}"
+                raise LogError(f"{self._problem}; {len(records)} records wait") from error
+            self._problem = ""
+            if self._due():
+                self._rotate()
+
+    def close(self) -> None:
+        """Write what waits and finish the segment as Parquet.
+
+        Raises:
+            LogError: The disk refused.
+        """
+        self._stop.set()
+        self._thread.join()
+        self.flush()
+        with self._writing:
+            self._segment.close()
+            finish(self._segment.path)
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._flush_s):
+            try:
+                self.flush()
+            except LogError as error:
+                _LOG.error("%s", error)
+
+    def _due(self) -> bool:
+        segment, age_s = self._segment, time.monotonic() - self._since
+        return segment.bytes >= self._rotate_bytes or (segment.bytes > 0 and age_s > self._rotate_s)
+
+    def _rotate(self) -> None:
+        done = self._segment
+        fresh = self._fresh()
+        with self._lock:  # what waits now belongs to the next segment
+            done.accepted(self._accepted - len(self._waiting))
+            self._segment, self._since = fresh, time.monotonic()
+            self._accepted = len(self._waiting)
+            fresh.accepted(self._accepted)
+        done.close()
+        finish(done.path)
+
+    def _fresh(self) -> Segment:
+        stamp = f"{self._clock().astimezone(UTC):%Y%m%dT%H%M%S.%fZ}"
+        return Segment(self._folder / f"decisions-{stamp}-{os.getpid()}.jsonl")
+
+
+def _line(record: Record) -> bytes:
+    return json.dumps(row(record), allow_nan=False, separators=(",", ":")).encode() + b"\n"

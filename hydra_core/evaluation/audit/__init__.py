@@ -1,0 +1,1 @@
+"""Human ratings beside predictor and labels: samples, agreement, tables (appendix Human Eval)."""

@@ -1,0 +1,1 @@
+"""Operating points, aims, tuning and pools: what to choose."""

@@ -1,0 +1,126 @@
+"""What an operator may aim at, and the tau that serves an aim best on one frontier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from hydra_core.evaluation.choose.operating_point import (
+    InfeasibleError,
+    best_with_cost,
+    cheapest_with_quality,
+    knee,
+)
+from hydra_core.evaluation.replay.frontier import Frontier, FrontierPoint
+from hydra_core.evaluation.replay.metrics import single_models
+from hydra_core.evaluation.replay.replay import ReplayData
+
+__all__ = ["Aim", "AimKind", "Aimed", "aim_at", "hypervolume"]
+
+
+class AimKind(StrEnum):
+    """The cheapest policy of some quality, the best of some cost, or the best curve as a whole."""
+
+    CHEAPEST_WITH_QR = "cheapest_with_qr"
+    BEST_WITH_COST = "best_with_cost"
+    HYPERVOLUME = "hypervolume"
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """An aim and its number: a QR in [0, 1], a mean cost in USD per query, or none."""
+
+    kind: AimKind
+    value: float = 0.0
+
+    def __str__(self) -> str:
+        if self.kind is AimKind.CHEAPEST_WITH_QR:
+            return f"the cheapest policy with QR >= {100 * self.value:.1f} %"
+        if self.kind is AimKind.BEST_WITH_COST:
+            return f"the best quality at no more than ${self.value:.4g} per query"
+        return "the largest area under the frontier; tau at its knee"
+
+
+@dataclass(frozen=True, slots=True)
+class Aimed:
+    """The tau that serves an aim on one frontier.
+
+    Attributes:
+        score: Higher is better; only comparable under one aim on one set of queries.
+        qr: Mean quality over the oracle's.
+        mean_cost_usd: USD per query.
+        met: Whether the aim's limit is kept; if not, tau comes as near to it as it can.
+    """
+
+    tau: float
+    score: float
+    qr: float
+    mean_cost_usd: float
+    met: bool
+
+
+def aim_at(
+    curve: Frontier, aim: Aim, oracle_quality: float, data: ReplayData, *, strict: bool = False
+) -> Aimed:
+    """Solve an aim on one frontier.
+
+    Args:
+        curve: Frontier of `data` under some weighting.
+        oracle_quality: Mean quality of the oracle on `data`.
+        data: For the scale of costs.
+        strict: Raise where the aim cannot be met instead of coming near to it.
+
+    Raises:
+        InfeasibleError: It cannot be met and `strict` is on.
+    """
+    met = True
+    if aim.kind is AimKind.HYPERVOLUME:
+        point, score = knee(curve), hypervolume(curve, data)
+    elif aim.kind is AimKind.CHEAPEST_WITH_QR:
+        point, met = _cheapest(curve, aim.value * oracle_quality, strict)
+        score = -point.mean_cost_usd / _dearest(data) if met else point.quality - 10.0
+    else:
+        point, met = _best(curve, aim.value, strict)
+        score = point.quality if met else -point.mean_cost_usd / _dearest(data) - 10.0
+    base = oracle_quality if oracle_quality > 0 else 1.0
+    return Aimed(point.tau, score, point.quality / base, point.mean_cost_usd, met)
+
+
+def _cheapest(curve: Frontier, quality: float, strict: bool) -> tuple[FrontierPoint, bool]:
+    try:
+        return cheapest_with_quality(curve, quality), True
+    except InfeasibleError:
+        if strict:
+            raise
+        return curve.at(float(curve.tau[curve.quality.argmax()])), False
+
+
+def _best(curve: Frontier, cost: float, strict: bool) -> tuple[FrontierPoint, bool]:
+    try:
+        return best_with_cost(curve, cost), True
+    except InfeasibleError:
+        if strict:
+            raise
+        return curve.at(float(curve.tau[curve.mean_cost_usd.argmin()])), False
+
+
+def _dearest(data: ReplayData) -> float:
+    return max(float(data.cost_usd.mean(axis=0).max()), 1e-300)
+
+
+def hypervolume(curve: Frontier, data: ReplayData) -> float:
+    """Area under the best quality reached at each cost, from the cheapest to the dearest constant.
+
+    Both axes are scaled to those constants' range, so 1 means full quality at the lowest cost.
+    """
+    costs = [one.mean_cost_usd for one in single_models(data)]
+    low, high = min(costs), max(costs)
+    if high <= low:
+        return float(curve.quality.max())
+    order = np.argsort(curve.mean_cost_usd, kind="stable")
+    at = np.clip(curve.mean_cost_usd[order], low, high)
+    best = np.maximum.accumulate(curve.quality[order])
+    width = np.diff(np.append(at, high))
+    return float(width @ best) / (high - low)

@@ -1,0 +1,159 @@
+"""Operating points by constraint, and what they are worth on queries they were not chosen on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from hydra_core.errors import HydraError
+from hydra_core.evaluation.replay.frontier import Frontier, FrontierPoint, frontier
+from hydra_core.evaluation.replay.metrics import (
+    PolicyMetrics,
+    evaluate_choice,
+    oracle_choice,
+    picked,
+)
+from hydra_core.evaluation.replay.replay import ReplayData, replay
+from hydra_core.evaluation.replay.verdict import Verdict, verdict
+from hydra_core.types import FloatArray, IntArray
+
+__all__ = [
+    "CrossFit",
+    "InfeasibleError",
+    "best_with_cost",
+    "cheapest_with_quality",
+    "cross_fit",
+    "data_frontier",
+    "knee",
+    "oracle_quality",
+]
+
+
+class InfeasibleError(HydraError):
+    """No tau meets the constraint; the message says what can be reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class CrossFit:
+    """An aim solved on one half and measured on the other, both ways round.
+
+    Attributes:
+        taus: The tau chosen on each half.
+        metrics: All queries, each routed with the tau its own half did not choose.
+        verdict: Against the best constant, on the same.
+        in_sample_quality: Mean quality the two halves promised where they were chosen.
+        optimism: in_sample_quality minus the quality measured on the other half.
+    """
+
+    taus: tuple[float, ...]
+    metrics: PolicyMetrics
+    verdict: Verdict
+    in_sample_quality: float
+    optimism: float
+
+
+def data_frontier(data: ReplayData, weights: FloatArray | None = None) -> Frontier:
+    """The exact frontier of a replayed set under (K,) compensated weights (default the pool's)."""
+    return frontier(data.shortfalls(weights), data.pool.cost, data.quality, data.cost_usd)
+
+
+def oracle_quality(data: ReplayData) -> float:
+    """Mean quality of the oracle, the denominator of QR."""
+    return float(picked(data.quality, oracle_choice(data)).mean())
+
+
+def cheapest_with_quality(curve: Frontier, quality: float) -> FrontierPoint:
+    """The cheapest point with mean quality >= `quality`; of equals the largest tau.
+
+    Raises:
+        InfeasibleError: No tau reaches it.
+    """
+    feasible = curve.quality >= quality - 1e-12
+    if not feasible.any():
+        raise InfeasibleError(
+            f"no tau reaches {100 * quality:.1f} % quality on this set; the most is "
+            f"{100 * float(curve.quality.max()):.1f} %. Ask for less or change weights or profiles"
+        )
+    cost = np.where(feasible, curve.mean_cost_usd, np.inf)
+    return _point(curve, np.flatnonzero(cost <= cost.min())[-1])
+
+
+def best_with_cost(curve: Frontier, mean_cost_usd: float) -> FrontierPoint:
+    """The best quality at no more than this mean cost; of equals the cheapest.
+
+    Raises:
+        InfeasibleError: Every tau costs more.
+    """
+    feasible = curve.mean_cost_usd <= mean_cost_usd + 1e-15
+    if not feasible.any():
+        raise InfeasibleError(
+            f"no tau stays within ${mean_cost_usd:.4g} per query; the cheapest costs "
+            f"${float(curve.mean_cost_usd.min()):.4g}. Allow more or change the pool"
+        )
+    quality = np.where(feasible, curve.quality, -np.inf)
+    best = np.flatnonzero(quality >= quality.max())
+    return _point(curve, best[curve.mean_cost_usd[best].argmin()])
+
+
+def knee(curve: Frontier) -> FrontierPoint:
+    """The point farthest above the straight line from the cheapest to the best point.
+
+    Cost and quality are scaled to [0, 1] over that stretch, so the unit of cost is irrelevant.
+    """
+    cheap = np.lexsort((-curve.quality, curve.mean_cost_usd))[0]
+    best = np.lexsort((curve.mean_cost_usd, -curve.quality))[0]
+    cost = curve.mean_cost_usd - curve.mean_cost_usd[cheap]
+    quality = curve.quality - curve.quality[cheap]
+    if cost[best] <= 0 or quality[best] <= 0:
+        return _point(curve, best)
+    return _point(curve, int((quality / quality[best] - cost / cost[best]).argmax()))
+
+
+def cross_fit(
+    data: ReplayData,
+    aim: Callable[[ReplayData, Frontier], float],
+    *,
+    rng: np.random.Generator,
+    weights: FloatArray | None = None,
+    baseline: str | None = None,
+) -> CrossFit:
+    """Choose tau on one half, measure it on the other, both ways; clusters stay together.
+
+    Args:
+        data: Replayed set with at least 4 queries (or clusters).
+        aim: Takes the data and the frontier of a half, returns the tau it would choose.
+        rng: Draws the halves.
+        weights: (K,) compensated weights, default the pool's.
+        baseline: Model that savings are measured against.
+    """
+    halves = _halves(data, rng)
+    choice = np.empty(len(data.query_ids), dtype=np.intp)
+    taus, promised = [], 0.0
+    for here, other in (halves, halves[::-1]):
+        half = data.take(other)
+        curve = data_frontier(half, weights)
+        tau = aim(half, curve)
+        taus.append(tau)
+        promised += curve.at(tau).quality * len(here) / len(choice)
+        choice[here] = replay(data.take(here), tau, weights)
+    metrics = evaluate_choice(data, choice, baseline=baseline)
+    return CrossFit(
+        taus=tuple(taus),
+        metrics=metrics,
+        verdict=verdict(data, choice),
+        in_sample_quality=promised,
+        optimism=promised - metrics.quality.value,
+    )
+
+
+def _halves(data: ReplayData, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    units = np.arange(len(data.query_ids)) if data.clusters is None else data.clusters
+    names = rng.permutation(np.unique(units))
+    first = np.isin(units, names[: len(names) // 2])
+    return np.flatnonzero(first), np.flatnonzero(~first)
+
+
+def _point(curve: Frontier, row: int | np.intp) -> FrontierPoint:
+    return curve.at(float(curve.tau[row]))

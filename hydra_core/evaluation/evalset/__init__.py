@@ -1,0 +1,1 @@
+"""Eval sets on disk: format, rules, folders, scoring."""

@@ -1,0 +1,307 @@
+"""Eval sets: queries with what each model really achieved and cost on them.
+
+On disk an eval set is a folder (schema `hydra.evalset/v1`):
+
+    evalset.yaml        name, origin, licence, synthetic, models, SHA-256 of the parts
+    queries.parquet     query_id, language [, text, has_image, conversation_id, turn, group,
+                        label_<dimension>]
+    outcomes.parquet    query_id, model, quality in [0, 1], cost_usd
+                        [, latency_s, tokens, input_tokens, output_tokens, ...]
+    scores/<fp>.parquet requirements by the predictor bundle with that fingerprint, text vectors
+
+An outcome that is not known has no row; in memory it is NaN. It is counted and shown, never
+imputed. A query counts as resolved by a model when its quality is at least `RESOLVED_AT`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+
+from hydra_core.errors import EvalSetError, Problem
+from hydra_core.evaluation.evalset.folders import replace_folder, sha256_file
+from hydra_core.evaluation.evalset.format import (
+    MANIFEST,
+    OUTCOMES,
+    PARTS,
+    QUERIES,
+    SCHEMA,
+    Manifest,
+    dump_manifest,
+    load_part,
+    parse_manifest,
+    read_manifest,
+)
+from hydra_core.evaluation.evalset.rules import (
+    check_outcomes,
+    check_queries,
+    matrix_problems,
+    outcome_matrices,
+    outcome_rows,
+)
+from hydra_core.types import FloatArray, IntArray
+
+__all__ = [
+    "RESOLVED_AT",
+    "SCHEMA",
+    "EvalSet",
+    "EvalSetInfo",
+    "list_evalsets",
+    "load_evalset",
+    "save_evalset",
+]
+
+#: Quality from which on a query counts as resolved (binary sets: exactly the ones).
+RESOLVED_AT = 0.5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EvalSet:
+    """A loaded eval set; arrays are read-only, rows in the order of `queries`.
+
+    Attributes:
+        path: Its folder.
+        synthetic: Outcomes were simulated; must be said wherever they are shown.
+        cost_estimated: Costs were computed from prices, not billed.
+        models: (m,) model ids in the order of the matrices' columns.
+        queries: (n) rows: query_id, language and the optional columns, text among them.
+        quality: (n, m) in [0, 1]; NaN where the outcome is missing.
+        cost_usd: (n, m) USD per query, >= 0; NaN where it is missing.
+        digest: SHA-256 (hex) of evalset.yaml, which holds the digests of the parts.
+        extras: Optional (n, m) matrices by name: latency_s, tokens (their sum where that is all
+            that is known), input_tokens, output_tokens, cached_input_tokens (part of the input).
+    """
+
+    path: Path
+    name: str
+    origin: str
+    licence: str
+    synthetic: bool
+    cost_estimated: bool
+    models: tuple[str, ...]
+    queries: pd.DataFrame
+    quality: FloatArray
+    cost_usd: FloatArray
+    digest: str
+    price_notes: str = ""
+    extras: Mapping[str, FloatArray] = field(default_factory=dict)
+
+    @property
+    def n(self) -> int:
+        """Number of queries."""
+        return len(self.queries)
+
+    @property
+    def query_ids(self) -> tuple[str, ...]:
+        """(n,) query ids."""
+        return tuple(self.queries["query_id"])
+
+    @property
+    def texts(self) -> pd.Series | None:
+        """(n,) messages; None for a set that came without."""
+        return self.queries.get("text")
+
+    @property
+    def resolved(self) -> Mapping[str, int]:
+        """Queries resolved per model (quality >= `RESOLVED_AT`)."""
+        return self._by_model(np.sum(self.quality >= RESOLVED_AT, axis=0))  # NaN compares false
+
+    @property
+    def missing_quality(self) -> Mapping[str, int]:
+        """Queries without an outcome, per model."""
+        return self._by_model(np.isnan(self.quality).sum(axis=0))
+
+    @property
+    def missing_cost(self) -> Mapping[str, int]:
+        """Queries without a cost, per model."""
+        return self._by_model(np.isnan(self.cost_usd).sum(axis=0))
+
+    def _by_model(self, counts: IntArray) -> dict[str, int]:
+        return {model: int(count) for model, count in zip(self.models, counts, strict=True)}
+
+
+@dataclass(frozen=True, slots=True)
+class EvalSetInfo:
+    """What a list shows of an eval set without loading it.
+
+    Attributes:
+        n: Number of queries; 0 when it cannot be read.
+        scored: Fingerprints of the bundles whose scores lie in the folder.
+        problem: Why it cannot be used, empty when it looks fine.
+    """
+
+    path: Path
+    name: str
+    n: int
+    models: tuple[str, ...]
+    synthetic: bool
+    digest: str
+    scored: tuple[str, ...]
+    problem: str = ""
+
+
+def load_evalset(path: Path) -> EvalSet:
+    """Load an eval set and check everything about it.
+
+    Args:
+        path: The folder.
+
+    Raises:
+        EvalSetError: Missing or damaged files, broken rules; every problem found is listed.
+    """
+    manifest, digest = read_manifest(path)
+    _verify_parts(path, manifest)
+    queries = load_part(path / QUERIES)
+    outcomes = load_part(path / OUTCOMES)
+    problems = check_queries(queries)
+    known = pd.Index(queries.get("query_id", default=[]))
+    problems += check_outcomes(outcomes, known, manifest.models)
+    if problems:
+        raise EvalSetError(str(path), problems)
+    matrices = outcome_matrices(outcomes, known, manifest.models)
+    return EvalSet(
+        path=path,
+        name=manifest.name,
+        origin=manifest.origin,
+        licence=manifest.licence,
+        synthetic=manifest.synthetic,
+        cost_estimated=manifest.cost_estimated,
+        models=manifest.models,
+        queries=queries,
+        quality=matrices.pop("quality"),
+        cost_usd=matrices.pop("cost_usd"),
+        digest=digest,
+        price_notes=manifest.price_notes,
+        extras=matrices,
+    )
+
+
+def _verify_parts(path: Path, manifest: Manifest) -> None:
+    problems = []
+    for part in PARTS:
+        try:
+            found = sha256_file(path / part)
+        except OSError as error:
+            problems.append(Problem(part, f"cannot be read: {error.strerror}", "import it again"))
+            continue
+        if found != manifest.parts[part]:
+            problems.append(
+                Problem(
+                    part,
+                    f"does not match {MANIFEST}: sha256 {found[:12]}…, "
+                    f"expected {manifest.parts[part][:12]}…",
+                    "the file was changed or cut off; import it again",
+                )
+            )
+    if problems:
+        raise EvalSetError(str(path), problems)
+
+
+def save_evalset(
+    path: Path,
+    *,
+    name: str,
+    queries: pd.DataFrame,
+    models: Sequence[str],
+    quality: FloatArray,
+    cost_usd: FloatArray,
+    origin: str = "",
+    licence: str = "",
+    synthetic: bool = False,
+    cost_estimated: bool = False,
+    price_notes: str = "",
+    extras: Mapping[str, FloatArray] | None = None,
+    force: bool = False,
+) -> EvalSet:
+    """Write an eval set as a whole folder and load it back.
+
+    Args:
+        path: The folder to create.
+        queries: query_id, language and optional columns, text among them; one row per query.
+        quality: (n, m) in [0, 1], NaN where missing.
+        cost_usd: (n, m) USD >= 0, NaN where missing.
+        extras: Further (n, m) matrices, names as in `EXTRA_OUTCOMES`.
+        force: Replace an eval set that is already there.
+
+    Raises:
+        EvalSetError: The content breaks a rule, or `path` is taken; nothing was changed.
+    """
+    matrices = {"quality": quality, "cost_usd": cost_usd, **(extras or {})}
+    problems = check_queries(queries) + matrix_problems(len(queries), tuple(models), matrices)
+    if problems:
+        raise EvalSetError(name, problems)
+    require_free(path, force=force)
+
+    written: list[EvalSet] = []
+
+    def fill(folder: Path) -> None:
+        queries.reset_index(drop=True).to_parquet(folder / QUERIES, index=False)
+        rows = outcome_rows(queries["query_id"], tuple(models), matrices)
+        rows.to_parquet(folder / OUTCOMES, index=False)
+        manifest = Manifest(
+            name=name,
+            origin=origin,
+            licence=licence,
+            synthetic=synthetic,
+            cost_estimated=cost_estimated,
+            price_notes=price_notes,
+            models=tuple(models),
+            parts={part: sha256_file(folder / part) for part in PARTS},
+        )
+        (folder / MANIFEST).write_text(dump_manifest(manifest), encoding="utf-8")
+        written.append(load_evalset(folder))  # what we write must pass what we check
+
+    try:
+        replace_folder(path, fill, replace=force)
+    except OSError as error:
+        raise EvalSetError(
+            str(path), [Problem("", f"cannot be written: {error}", "nothing was changed")]
+        ) from error
+    return replace(written[0], path=path)
+
+
+def require_free(path: Path, *, force: bool) -> None:
+    """Refuse a target that would overwrite something.
+
+    Raises:
+        EvalSetError: It exists and `force` is off, or it exists and is no eval set.
+    """
+    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+        return
+    if not (path / MANIFEST).is_file():
+        raise EvalSetError(
+            str(path), [Problem("", "exists and is not an eval set", "choose another folder")]
+        )
+    if not force:
+        raise EvalSetError(
+            str(path),
+            [Problem("", "exists already", "choose another folder, or replace it with --force")],
+        )
+
+
+def list_evalsets(root: Path) -> tuple[EvalSetInfo, ...]:
+    """The eval sets directly under `root`, by name; broken ones carry their `problem`."""
+    if not root.is_dir():
+        return ()
+    folders = (p for p in sorted(root.iterdir()) if not p.name.startswith("."))
+    return tuple(_info(folder) for folder in folders if (folder / MANIFEST).is_file())
+
+
+def _info(folder: Path) -> EvalSetInfo:
+    scored = tuple(sorted(p.stem for p in folder.glob("scores/*.parquet") if p.stem[0] != "."))
+    try:
+        text = (folder / MANIFEST).read_bytes()
+        manifest = parse_manifest(text, str(folder))
+        n = pq.ParquetFile(folder / QUERIES).metadata.num_rows
+    except (EvalSetError, OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
+        return EvalSetInfo(folder, folder.name, 0, (), False, "", scored, str(error))
+    digest = hashlib.sha256(text).hexdigest()
+    return EvalSetInfo(
+        folder, manifest.name, n, manifest.models, manifest.synthetic, digest, scored
+    )

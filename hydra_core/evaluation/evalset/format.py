@@ -1,0 +1,229 @@
+"""The files of an eval set folder: the manifest, and Parquet parts read within a memory bound."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.events import AliasEvent
+
+from hydra_core.errors import EvalSetError, Problem
+from hydra_core.evaluation.evalset.rules import model_id_problem
+
+__all__ = [
+    "MANIFEST",
+    "OUTCOMES",
+    "PARTS",
+    "QUERIES",
+    "SCHEMA",
+    "Manifest",
+    "dump_manifest",
+    "load_part",
+    "parse_manifest",
+    "read_arrow",
+    "read_manifest",
+]
+
+SCHEMA = "hydra.evalset/v1"
+MANIFEST = "evalset.yaml"
+QUERIES = "queries.parquet"
+OUTCOMES = "outcomes.parquet"
+PARTS = (QUERIES, OUTCOMES)
+
+_MANIFEST_BYTES = 1 << 20
+_PART_BYTES = 2 << 30
+_BATCH_ROWS = 256
+_TEXTS = ("name", "origin", "licence", "price_notes")
+_FLAGS = ("synthetic", "cost_estimated")
+_KEYS = ("schema", *_TEXTS, *_FLAGS, "models", "parts")
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The content of evalset.yaml; `parts` maps file name to SHA-256 (hex)."""
+
+    name: str
+    origin: str
+    licence: str
+    synthetic: bool
+    cost_estimated: bool
+    price_notes: str
+    models: tuple[str, ...]
+    parts: Mapping[str, str]
+
+
+def dump_manifest(manifest: Manifest) -> str:
+    """YAML text of a manifest, keys in reading order."""
+    content = {
+        "schema": SCHEMA,
+        "name": manifest.name,
+        "origin": manifest.origin,
+        "licence": manifest.licence,
+        "synthetic": manifest.synthetic,
+        "cost_estimated": manifest.cost_estimated,
+        "price_notes": manifest.price_notes,
+        "models": list(manifest.models),
+        "parts": dict(manifest.parts),
+    }
+    yaml = YAML()
+    yaml.width = 100
+    out = io.StringIO()
+    yaml.dump(content, out)
+    return out.getvalue()
+
+
+def read_manifest(folder: Path) -> tuple[Manifest, str]:
+    """The manifest of an eval set folder and its digest (SHA-256, hex).
+
+    Raises:
+        EvalSetError: No such folder, no or a broken evalset.yaml.
+    """
+    file = folder / MANIFEST
+    if not file.is_file():
+        found = "has no evalset.yaml" if folder.is_dir() else "is not a folder"
+        raise EvalSetError(
+            str(folder), [Problem("", found, "give the folder that an import has written")]
+        )
+    try:
+        with file.open("rb") as stream:
+            raw = stream.read(_MANIFEST_BYTES + 1)
+    except OSError as error:
+        raise EvalSetError(str(file), [Problem("", f"cannot be read: {error}")]) from error
+    return parse_manifest(raw, str(file)), hashlib.sha256(raw).hexdigest()
+
+
+def parse_manifest(raw: bytes, source: str) -> Manifest:
+    """Parse and check the bytes of an evalset.yaml.
+
+    Raises:
+        EvalSetError: With every problem found.
+    """
+    content = _yaml(raw, source)
+    problems = _manifest_problems(content)
+    if problems:
+        raise EvalSetError(source, problems)
+    return Manifest(
+        **{key: content.get(key, "") for key in _TEXTS},
+        **{key: content.get(key, False) for key in _FLAGS},
+        models=tuple(content["models"]),
+        parts={part: content["parts"][part] for part in PARTS},
+    )
+
+
+def _yaml(raw: bytes, source: str) -> dict[str, Any]:
+    if len(raw) > _MANIFEST_BYTES:
+        raise EvalSetError(source, [Problem("", "is over 1 MiB, the limit of an evalset.yaml")])
+    try:
+        text = raw.decode("utf-8-sig")
+        yaml = YAML(typ="safe", pure=True)
+        if any(isinstance(event, AliasEvent) for event in yaml.parse(text)):
+            raise EvalSetError(source, [Problem("", "uses YAML aliases", "write values out")])
+        content = YAML(typ="safe", pure=True).load(text)
+    except (UnicodeDecodeError, YAMLError, ValueError, RecursionError) as error:
+        raise EvalSetError(source, [Problem("", f"is not valid YAML: {error}")]) from error
+    if not isinstance(content, dict):
+        raise EvalSetError(source, [Problem("", "is not a mapping", f"begin: schema: {SCHEMA}")])
+    return content
+
+
+def _manifest_problems(content: Mapping[str, Any]) -> list[Problem]:
+    problems = []
+    if content.get("schema") != SCHEMA:
+        problems.append(Problem("schema", f"must be {SCHEMA}, got {content.get('schema')!r}"))
+    problems += [
+        Problem(str(key), "is not a key of an eval set", f"known keys: {', '.join(_KEYS)}")
+        for key in content
+        if key not in _KEYS
+    ]
+    for key in _TEXTS:
+        if not isinstance(content.get(key, ""), str):
+            problems.append(Problem(key, f"must be text, got {content[key]!r}"))
+    if not content.get("name"):
+        problems.append(Problem("name", "is missing"))
+    for key in _FLAGS:
+        if not isinstance(content.get(key, False), bool):
+            problems.append(Problem(key, f"must be true or false, got {content[key]!r}"))
+    if "synthetic" not in content:
+        problems.append(Problem("synthetic", "is missing", "say true for simulated outcomes"))
+    return problems + _model_problems(content.get("models")) + _part_problems(content.get("parts"))
+
+
+def _model_problems(models: object) -> list[Problem]:
+    if not isinstance(models, list) or not models:
+        return [Problem("models", "must be a list of at least one model id")]
+    found = (model_id_problem(model, f"models[{i}]") for i, model in enumerate(models))
+    problems = [problem for problem in found if problem is not None]
+    texts = [str(model) for model in models]
+    if len(set(texts)) < len(texts):
+        problems.append(Problem("models", "names a model twice"))
+    return problems
+
+
+def _part_problems(parts: object) -> list[Problem]:
+    if not isinstance(parts, dict):
+        return [Problem("parts", "must map each file to its SHA-256")]
+    return [
+        Problem(f"parts: {part}", "must be a SHA-256 in hex", "import the set again")
+        for part in PARTS
+        if not (isinstance(parts.get(part), str) and len(parts[part]) == 64)
+    ]
+
+
+def load_part(path: Path) -> pd.DataFrame:
+    """Read one Parquet part of an eval set.
+
+    Raises:
+        EvalSetError: Missing, damaged, or larger in memory than 2 GiB.
+    """
+    try:
+        frame: pd.DataFrame = read_arrow(path, _PART_BYTES).to_pandas()
+    except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
+        raise EvalSetError(
+            str(path), [Problem("", f"cannot be read: {error}", "import the set again")]
+        ) from error
+    return frame
+
+
+def read_arrow(
+    source: Path | BinaryIO,
+    limit: int,
+    columns: Sequence[str] | None = None,
+    *,
+    stop: int | None = None,
+) -> pa.Table:
+    """Read Parquet in small batches, so that a file that inflates stops at `limit` bytes.
+
+    Args:
+        source: A path or a seekable binary stream.
+        limit: Bytes the table may take in memory.
+        columns: Columns to read, which the file has; None reads all.
+        stop: Read at least this many rows, then no more.
+
+    Raises:
+        OverflowError: The table is larger than `limit`.
+        OSError, ValueError, pyarrow.ArrowException: Unreadable or damaged.
+    """
+    with pq.ParquetFile(source) as file:
+        names = file.schema_arrow.names if columns is None else list(columns)
+        whole = file.schema_arrow
+        schema = pa.schema([whole.field(name) for name in names], metadata=whole.metadata)
+        batches, size, rows = [], 0, 0
+        batch_rows = max(_BATCH_ROWS, limit >> 20)  # full of 1 MiB cells, it is as large as allowed
+        for batch in file.iter_batches(batch_size=batch_rows, columns=names):
+            size, rows = size + batch.nbytes, rows + batch.num_rows
+            if size > limit:
+                raise OverflowError(f"holds more than {limit >> 20} MiB of data")
+            batches.append(batch)
+            if stop is not None and rows >= stop:
+                break
+    batches = [batch.replace_schema_metadata(schema.metadata) for batch in batches]
+    return pa.Table.from_batches(batches, schema=schema)[:stop]

@@ -1,0 +1,1 @@
+"""Reading other people's files: bounded, strict, every problem with its line."""

@@ -1,0 +1,95 @@
+"""Text cells to numbers, flags and codes; every cell that is no value is an issue with its line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from hydra_core.evaluation.importers.reading.issues import Issues
+from hydra_core.evaluation.importers.reading.tables import LINE
+from hydra_core.types import FloatArray
+
+__all__ = ["FILE", "blank", "first_places", "flags", "language_codes", "note", "numbers"]
+
+#: Name of the column that holds the file each row came from.
+FILE = "\0file"
+
+_MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})
+_NUMBER = r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*"
+_TRUE, _FALSE = frozenset({"true", "yes"}), frozenset({"false", "no"})
+_SHOWN = 5
+
+
+def blank(cells: pd.Series) -> pd.Series:
+    """Which cells hold no value (empty, NA, NaN, null, None)."""
+    return cells.str.strip().str.lower().isin(_MISSING)
+
+
+def first_places(frame: pd.DataFrame) -> list[tuple[str, int]]:
+    """(file, line) of the first few rows."""
+    head = frame.iloc[:_SHOWN]
+    return list(zip(head[FILE].astype(str), head[LINE].astype(int), strict=True))
+
+
+def note(issues: Issues, frame: pd.DataFrame, bad: pd.Series, message: str, remedy: str) -> None:
+    """Report the bad rows of a frame as one problem."""
+    if bad.any():
+        found = frame.loc[bad]
+        issues.add_rows(message, first_places(found), len(found), remedy)
+
+
+def _shown(cells: pd.Series, bad: pd.Series) -> str:
+    values = list(dict.fromkeys(cells[bad].iloc[:50]))[:3]
+    return ", ".join(repr(str(value)[:60]) for value in values)
+
+
+def numbers(
+    frame: pd.DataFrame,
+    name: str,
+    issues: Issues,
+    *,
+    low: float = 0.0,
+    high: float = np.inf,
+    remedy: str = "",
+    scale: float = 1.0,
+) -> FloatArray:
+    """(rows,) values of a column divided by `scale`; NaN where blank, issues where not a number
+    or outside [low, high]. `true` and `false` count as 1 and 0.
+    """
+    cells = frame[name]
+    plain = cells.str.strip().str.lower()
+    empty = plain.isin(_MISSING)
+    numeric = cells.str.fullmatch(_NUMBER)
+    yes, no = plain.isin(_TRUE), plain.isin(_FALSE)
+    bad = ~(empty | numeric | yes | no)
+    note(issues, frame, bad, f"{name} is not a number ({_shown(cells, bad)})", "use 0.5, not 0,5")
+    values = np.full(len(frame), np.nan)
+    is_number = numeric.to_numpy(dtype=bool)
+    values[is_number] = cells[numeric].to_numpy(dtype=object).astype(np.float64) / scale
+    values[yes.to_numpy(dtype=bool)] = 1.0
+    values[no.to_numpy(dtype=bool)] = 0.0
+    with np.errstate(invalid="ignore"):
+        out = pd.Series((values < low) | (values > high) | np.isinf(values), index=frame.index)
+    bound = f"in [{low:g}, {high:g}]" if np.isfinite(high) else f">= {low:g}"
+    note(issues, frame, out, f"{name} must be {bound}, got {_shown(cells, out)}", remedy)
+    return values
+
+
+def flags(frame: pd.DataFrame, name: str, issues: Issues) -> pd.Series:
+    """(rows,) true or false of a column; blank is false."""
+    plain = frame[name].str.strip().str.lower()
+    yes = plain.isin(_TRUE | {"1"})
+    bad = ~(yes | plain.isin(_FALSE | {"0"} | _MISSING))
+    shown = _shown(frame[name], bad)
+    note(issues, frame, bad, f"{name} is not true or false ({shown})", "use true or false")
+    return yes.astype(bool)
+
+
+def language_codes(frame: pd.DataFrame, issues: Issues) -> pd.Series:
+    """(rows,) ISO 639 codes (`en-US` becomes `en`); empty where blank."""
+    codes = frame["language"].str.strip().str.lower().str.replace(r"[-_].*", "", regex=True)
+    codes = codes.mask(codes.isin(_MISSING), "")
+    bad = ~codes.str.fullmatch(r"(?:[a-z]{2,3})?")
+    shown = _shown(frame["language"], bad)
+    note(issues, frame, bad, f"language is not a code ({shown})", "use ISO 639 codes such as en")
+    return codes

@@ -1,0 +1,1 @@
+"""Replaying an eval set: frontier, metrics, verdict."""

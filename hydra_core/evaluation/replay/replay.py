@@ -1,0 +1,140 @@
+"""An eval set, its scores and a pool, lined up as arrays; and the router replayed over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from hydra_core.errors import MismatchError
+from hydra_core.routing.matcher import choose, shortfall
+from hydra_core.types import FloatArray, IntArray, Pool
+
+if TYPE_CHECKING:
+    from hydra_core.evaluation.evalset.evalset import EvalSet
+
+__all__ = ["ReplayData", "align", "clusters_of", "replay"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayData:
+    """Everything a replay needs, one row per query with complete outcomes.
+
+    Attributes:
+        query_ids: (n,) ids.
+        languages: (n,) language codes.
+        requirements: (n, K) predicted requirements.
+        quality: (n, m) outcomes in [0, 1], pool order.
+        cost_usd: (n, m) realised cost in USD, pool order.
+        pool: The routable models that have outcomes.
+        rows: (n,) row numbers in the eval set.
+        clusters: (n,) cluster numbers, or None when queries are independent.
+        notes: What was left out and why, in plain words.
+    """
+
+    query_ids: tuple[str, ...]
+    languages: tuple[str, ...]
+    requirements: FloatArray
+    quality: FloatArray
+    cost_usd: FloatArray
+    pool: Pool
+    rows: IntArray
+    clusters: IntArray | None = None
+    notes: tuple[str, ...] = ()
+
+    def shortfalls(self, weights: FloatArray | None = None) -> FloatArray:
+        """(n, m) weighted shortfalls; `weights` (K,) are compensated, default the pool's."""
+        used = self.pool.weights if weights is None else weights
+        return shortfall(self.requirements, self.pool.capabilities, used)
+
+    def take(self, rows: IntArray) -> ReplayData:
+        """The same data for some rows only (for halves and language slices)."""
+        return ReplayData(
+            query_ids=tuple(self.query_ids[i] for i in rows),
+            languages=tuple(self.languages[i] for i in rows),
+            requirements=self.requirements[rows],
+            quality=self.quality[rows],
+            cost_usd=self.cost_usd[rows],
+            pool=self.pool,
+            rows=self.rows[rows],
+            clusters=None
+            if self.clusters is None
+            else np.unique(self.clusters[rows], return_inverse=True)[1],
+            notes=self.notes,
+        )
+
+
+def align(evalset: EvalSet, requirements: FloatArray, pool: Pool) -> ReplayData:
+    """Line up an eval set with a pool; nothing is imputed, what is left out is noted.
+
+    Args:
+        evalset: Loaded eval set.
+        requirements: (rows of the eval set, K) predicted requirements.
+        pool: Routable models of the catalog.
+
+    Raises:
+        MismatchError: No model of the pool has outcomes, or no query has all of them.
+    """
+    known = {model: column for column, model in enumerate(evalset.models)}
+    kept = [i for i, model in enumerate(pool.ids) if model in known]
+    absent = [model for model in pool.ids if model not in known]
+    if not kept:
+        raise MismatchError(
+            f"eval set '{evalset.name}' has no outcomes for any model of this catalog: it has "
+            f"{', '.join(evalset.models)}; the catalog has {', '.join(pool.ids)}. Rename the "
+            "models in one of them, or choose another eval set"
+        )
+    columns = [known[pool.ids[i]] for i in kept]
+    quality, cost_usd = evalset.quality[:, columns], evalset.cost_usd[:, columns]
+    complete = np.isfinite(quality).all(axis=1) & np.isfinite(cost_usd).all(axis=1)
+    scored = np.isfinite(requirements).all(axis=1)
+    rows = np.flatnonzero(complete & scored)
+    if not rows.size:
+        raise MismatchError(
+            f"eval set '{evalset.name}' has no query with outcomes, costs and scores for all of "
+            f"{', '.join(pool.ids[i] for i in kept)}. Disable the models that lack outcomes"
+        )
+    return ReplayData(
+        query_ids=tuple(evalset.queries["query_id"].iloc[rows].astype(str)),
+        languages=tuple(evalset.queries["language"].iloc[rows].astype(str)),
+        requirements=requirements[rows],
+        quality=quality[rows],
+        cost_usd=cost_usd[rows],
+        pool=Pool(
+            ids=tuple(pool.ids[i] for i in kept),
+            capabilities=pool.capabilities[kept],
+            cost=pool.cost[kept],
+            weights=pool.weights,
+        ),
+        rows=rows,
+        clusters=clusters_of(evalset.queries, rows),
+        notes=_notes(absent, int((~complete).sum()), int((complete & ~scored).sum())),
+    )
+
+
+def replay(data: ReplayData, tau: float, weights: FloatArray | None = None) -> IntArray:
+    """(n,) index of the model each query is routed to at tau, by the router's own rule."""
+    return choose(data.shortfalls(weights), data.pool.cost, tau)
+
+
+def clusters_of(queries: pd.DataFrame, rows: IntArray) -> IntArray | None:
+    """(n,) cluster number of these rows of a query table, None when all are independent."""
+    for column in ("cluster", "conversation_id"):
+        if column in queries.columns and queries[column].notna().any():
+            values = queries[column].iloc[rows]
+            own = pd.Series([f"\0{i}" for i in range(len(values))], index=values.index)
+            return pd.factorize(values.where(values.notna(), own))[0]
+    return None
+
+
+def _notes(absent: list[str], incomplete: int, unscored: int) -> tuple[str, ...]:
+    notes = []
+    if absent:
+        notes.append(f"No outcomes for {', '.join(absent)}: left out of this replay.")
+    if incomplete:
+        notes.append(f"{incomplete} queries lack an outcome or cost of some model: left out.")
+    if unscored:
+        notes.append(f"{unscored} queries are not scored yet: left out.")
+    return tuple(notes)

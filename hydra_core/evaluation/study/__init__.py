@@ -1,0 +1,1 @@
+"""What-if, sensitivity, portability, ablation, languages, routability, baselines."""

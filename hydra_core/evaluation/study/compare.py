@@ -1,0 +1,202 @@
+"""Two policies on the same queries: what moved from which model to which, and what it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hydra_core.evaluation.replay.metrics import misrouted, oracle_choice, picked
+from hydra_core.evaluation.replay.replay import ReplayData
+from hydra_core.evaluation.significance import (
+    Interval,
+    McNemar,
+    influence_interval,
+    mcnemar,
+    mean_interval,
+)
+from hydra_core.types import FloatArray, IntArray
+
+__all__ = ["Comparison", "FlipCell", "PolicyRun", "compare", "constant_run", "policy_run"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PolicyRun:
+    """One policy replayed: per query the model it went to and what came of it.
+
+    Attributes:
+        name: How the policy is called on the page.
+        rows: (n,) row numbers in the eval set, ascending.
+        models: (n,) model ids.
+        quality: (n,) in [0, 1].
+        cost_usd: (n,).
+        oracle: (n,) the best quality any model of its pool reached.
+        misrouted: (n,) whether a cheaper-ranked model resolved the query.
+    """
+
+    name: str
+    rows: IntArray
+    models: np.typing.NDArray[np.str_]
+    quality: FloatArray
+    cost_usd: FloatArray
+    oracle: FloatArray
+    misrouted: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class FlipCell:
+    """Queries that went from one model to another; deltas are b minus a, per such query."""
+
+    before: str
+    after: str
+    queries: int
+    delta_quality: float
+    delta_cost_usd: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """b against a on the queries both have; every delta is b minus a with a paired interval.
+
+    Attributes:
+        n: Common queries.
+        left_out: Queries that only one of the two has outcomes for.
+        quality, cost_usd, qr, misroute: Deltas per query (quality and rates as fractions).
+        savings: 1 - cost of b / cost of a.
+        mcnemar: On resolved or not.
+        flips: From largest to smallest number of queries; the diagonal is not in it.
+        flipped: (f,) row numbers in the eval set of the queries that changed model.
+        rows: (n,) row numbers compared.
+        delta_quality: (n,) per query.
+        delta_cost: (n,) per query, USD.
+    """
+
+    n: int
+    left_out: int
+    quality: Interval
+    cost_usd: Interval
+    qr: Interval
+    misroute: Interval
+    savings: Interval
+    mcnemar: McNemar
+    flips: tuple[FlipCell, ...]
+    flipped: IntArray
+    rows: IntArray
+    delta_quality: FloatArray
+    delta_cost: FloatArray
+
+
+def policy_run(name: str, data: ReplayData, choice: IntArray) -> PolicyRun:
+    """What one assignment of queries to models came to."""
+    return PolicyRun(
+        name=name,
+        rows=data.rows,
+        models=np.asarray(data.pool.ids)[choice],
+        quality=picked(data.quality, choice),
+        cost_usd=picked(data.cost_usd, choice),
+        oracle=picked(data.quality, oracle_choice(data)),
+        misrouted=misrouted(data, choice).astype(np.float64),
+    )
+
+
+def constant_run(data: ReplayData, model: str) -> PolicyRun:
+    """Always the same model."""
+    choice = np.full(len(data.rows), data.pool.ids.index(model), dtype=np.intp)
+    return policy_run(f"always {model}", data, choice)
+
+
+def compare(
+    a: PolicyRun, b: PolicyRun, clusters: Sequence[object] | IntArray | None = None
+) -> Comparison:
+    """Compare b with a, paired by query.
+
+    Args:
+        a: The reference.
+        b: The alternative.
+        clusters: Cluster of each eval set row, None when all are independent.
+
+    Raises:
+        ValueError: They have no query in common.
+    """
+    rows, in_a, in_b = np.intersect1d(a.rows, b.rows, assume_unique=True, return_indices=True)
+    if not rows.size:
+        raise ValueError(f"'{a.name}' and '{b.name}' have no query in common")
+    groups = None
+    if clusters is not None:
+        whole = clusters if isinstance(clusters, np.ndarray) else np.asarray(clusters, dtype=object)
+        groups = np.unique(whole[rows], return_inverse=True)[1]
+    quality = b.quality[in_b] - a.quality[in_a]
+    cost = b.cost_usd[in_b] - a.cost_usd[in_a]
+    names, before, after = _coded(a.models[in_a], b.models[in_b])
+    return Comparison(
+        n=int(rows.size),
+        left_out=len(a.rows) + len(b.rows) - 2 * int(rows.size),
+        quality=mean_interval(quality, groups),
+        cost_usd=mean_interval(cost, groups),
+        qr=_retention(a, b, in_a, in_b, groups),
+        misroute=mean_interval(b.misrouted[in_b] - a.misrouted[in_a], groups),
+        savings=_savings(a.cost_usd[in_a], b.cost_usd[in_b], groups),
+        mcnemar=mcnemar(b.quality[in_b] >= 0.5, a.quality[in_a] >= 0.5),
+        flips=_flips(names, before, after, quality, cost),
+        flipped=rows[before != after],
+        rows=rows,
+        delta_quality=quality,
+        delta_cost=cost,
+    )
+
+
+def _savings(a: FloatArray, b: FloatArray, groups: IntArray | None) -> Interval:
+    base = float(a.mean())
+    if base == 0.0:
+        return Interval(float("nan"), float("nan"), float("nan"))
+    ratio = float(b.mean()) / base
+    return influence_interval(ratio, (b - ratio * a) / base, groups).scaled(-1.0, 1.0)
+
+
+def _retention(
+    a: PolicyRun, b: PolicyRun, in_a: IntArray, in_b: IntArray, groups: IntArray | None
+) -> Interval:
+    """QR of b minus QR of a; each is measured against its own pool's oracle."""
+    value, influence = 0.0, np.zeros(len(in_a))
+    for run, rows, sign in ((b, in_b, 1.0), (a, in_a, -1.0)):
+        base = float(run.oracle[rows].mean())
+        if base == 0.0:
+            return Interval(float("nan"), float("nan"), float("nan"))
+        ratio = float(run.quality[rows].mean()) / base
+        value += sign * ratio
+        influence += sign * (run.quality[rows] - ratio * run.oracle[rows]) / base
+    return influence_interval(value, influence, groups)
+
+
+def _coded(
+    before: np.typing.NDArray[np.str_], after: np.typing.NDArray[np.str_]
+) -> tuple[list[str], IntArray, IntArray]:
+    """The names in either, ascending, and every row's place among them: numbers count fast."""
+    names = np.unique(np.concatenate([np.unique(before), np.unique(after)]))
+    return names.tolist(), np.searchsorted(names, before), np.searchsorted(names, after)
+
+
+def _flips(
+    names: Sequence[str],
+    before: IntArray,
+    after: IntArray,
+    quality: FloatArray,
+    cost: FloatArray,
+) -> tuple[FlipCell, ...]:
+    moved = before != after
+    pair = (before * len(names) + after)[moved]
+    counts = np.bincount(pair)
+    gained = np.bincount(pair, weights=quality[moved])
+    spent = np.bincount(pair, weights=cost[moved])
+    cells = [
+        FlipCell(
+            before=names[i // len(names)],
+            after=names[i % len(names)],
+            queries=int(counts[i]),
+            delta_quality=gained[i] / counts[i],
+            delta_cost_usd=spent[i] / counts[i],
+        )
+        for i in np.flatnonzero(counts).tolist()
+    ]
+    return tuple(sorted(cells, key=lambda cell: (-cell.queries, cell.before, cell.after)))

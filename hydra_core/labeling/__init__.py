@@ -1,0 +1,1 @@
+"""Requirement labels by a judge: two answers a message, scored in both orders."""

@@ -1,0 +1,163 @@
+"""The graph of a bundle: opened with every check, and run for one message.
+
+One run gives the scores and, where the bundle has them, the claim logit of every token and the
+message's text vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hydra_core.errors import BundleError, Problem
+from hydra_core.predictor.bundle import Bundle
+from hydra_core.types import Float32Array, FloatArray
+
+if TYPE_CHECKING:
+    import onnxruntime
+
+__all__ = ["Graph", "GraphRun", "first_line", "foreign"]
+
+#: How a protobuf begins to say where a tensor's bytes lie outside the model file.
+_EXTERNAL = b"\x0a\x08location\x12"
+
+#: Optional outputs: what `claims.py` reads, and what success heads are learned on.
+_CLAIMS, _VECTORS = "claims", "vectors"
+
+_INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids", "position_ids"})
+_IntTensor = npt.NDArray[np.int64]
+
+
+class GraphRun(NamedTuple):
+    """What one run gives: (K,) raw scores, (t,) claim logits or None, (d,) vector, d may be 0."""
+
+    scores: FloatArray
+    claims: FloatArray | None
+    vector: Float32Array
+
+
+class Graph:
+    """The opened graph of a bundle. Safe to share between threads.
+
+    Args:
+        bundle: A checked bundle.
+        threads: Threads inside one run.
+
+    Raises:
+        BundleError: The graph cannot be opened, or it is not the one that the bundle describes.
+    """
+
+    def __init__(self, bundle: Bundle, threads: int) -> None:
+        self._bundle = bundle
+        self._session = _open_session(bundle, threads)
+        self._inputs = frozenset(node.name for node in self._session.get_inputs())
+        if "input_ids" not in self._inputs or self._inputs - _INPUTS:
+            message = (
+                f"takes the inputs {sorted(self._inputs)}, only {sorted(_INPUTS)} can be given"
+            )
+            raise foreign(bundle, bundle.model, message)
+        scores, *others = (node.name for node in self._session.get_outputs())
+        if bundle.vectors and _VECTORS not in others:
+            message = f"has no output {_VECTORS!r}, bundle.yaml says there is one"
+            raise foreign(bundle, bundle.model, message)
+        wanted = [*([_CLAIMS] if _CLAIMS in others else []), *([_VECTORS] * bool(bundle.vectors))]
+        self.finds_claims = _CLAIMS in wanted
+        self._outputs = [scores, *wanted]
+
+    def run(self, ids: Sequence[int]) -> GraphRun:
+        """One message, unpadded.
+
+        Args:
+            ids: (t,) token ids.
+
+        Raises:
+            BundleError: The graph fails, or gives something else than scores and vector.
+        """
+        try:
+            found = self._session.run(self._outputs, _feeds(ids, self._inputs))
+        except _ort_errors() as error:
+            message = f"could not be run: {first_line(error)}"
+            raise foreign(self._bundle, self._bundle.model, message) from error
+        scores = self._row(found[0], len(self._bundle.dimensions), "scores").astype(np.float64)
+        claims = np.asarray(found[1][0], dtype=np.float64) if self.finds_claims else None
+        width = self._bundle.vectors
+        vector = self._row(found[-1], width, "vectors") if width else _NO_VECTOR
+        return GraphRun(scores, claims, vector)
+
+    def _row(self, values: Float32Array, width: int, what: str) -> Float32Array:
+        if values.shape != (1, width) or not np.isfinite(values).all():
+            message = (
+                f"gave shape {values.shape}, finite {what} of shape (1, {width}) were expected"
+            )
+            raise foreign(self._bundle, self._bundle.model, message)
+        row: Float32Array = values[0]
+        return row
+
+
+_NO_VECTOR = np.empty(0, dtype=np.float32)
+
+
+def foreign(bundle: Bundle, file: str, message: str) -> BundleError:
+    """The error for a file that is not what the bundle says."""
+    remedy = "install the bundle again, or make it with this version's training"
+    return BundleError(str(bundle.path), [Problem(file, message, remedy)])
+
+
+def first_line(error: Exception) -> str:
+    """The first line of a library's message, at most 200 characters."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0][:200]
+
+
+def _feeds(ids: Sequence[int], inputs: frozenset[str]) -> dict[str, _IntTensor]:
+    """The inputs the graph asks for, each (1, t) int64."""
+    tokens = np.array([ids], dtype=np.int64)
+    feeds = {
+        "input_ids": tokens,
+        "attention_mask": np.ones_like(tokens),
+        "token_type_ids": np.zeros_like(tokens),
+        "position_ids": np.arange(tokens.shape[1], dtype=np.int64)[None, :],
+    }
+    return {name: feeds[name] for name in inputs}
+
+
+def _open_session(bundle: Bundle, threads: int) -> onnxruntime.InferenceSession:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.enable_mem_pattern = False  # one pattern per length would be kept forever
+    options.log_severity_level = 4  # what is wrong is raised, not logged
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    graph = _read_graph(bundle)
+    try:
+        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    except _ort_errors() as error:
+        message = f"is not a usable ONNX model: {first_line(error)}"
+        raise foreign(bundle, bundle.model, message) from error
+
+
+def _read_graph(bundle: Bundle) -> bytes:
+    """The model file; one that takes weights from other files is refused.
+
+    onnxruntime would look for those in the working directory or beside the model, and the
+    fingerprint does not cover them.
+    """
+    graph = (bundle.path / bundle.model).read_bytes()
+    if _EXTERNAL in graph:
+        raise foreign(bundle, bundle.model, "keeps weights outside its own file")
+    return graph
+
+
+@lru_cache(maxsize=1)
+def _ort_errors() -> tuple[type[Exception], ...]:
+    """All that onnxruntime raises; its classes have no common base of their own."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    found = (value for value in vars(state).values() if isinstance(value, type))
+    return (*(kind for kind in found if issubclass(kind, Exception)), RuntimeError)

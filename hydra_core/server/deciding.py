@@ -1,0 +1,217 @@
+"""From a chat request to a decision: route, draw, order what comes next, and the log's record."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from hydra_core.decision_log.records import DecisionRecord, text_digest
+from hydra_core.errors import RoutingError
+from hydra_core.routing.decision import Cause, Decision
+from hydra_core.routing.fallbacks import fallbacks
+from hydra_core.routing.sessions import Sessions, session_keys
+from hydra_core.server.chat import ChatRequest
+from hydra_core.server.explore import Exploration
+from hydra_core.server.health import Health
+from hydra_core.server.live import LiveCatalog, Serving
+from hydra_core.server.settings import AUTO
+
+__all__ = ["Decided", "Decider", "Result", "UnknownModelError", "record_of"]
+
+_NAMED = "named"
+
+
+class UnknownModelError(RoutingError):
+    """A model was asked for by name that the catalog does not route to."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decided:
+    """One decision that the service made.
+
+    Attributes:
+        model: What is served first: the decision's model, or the one that exploration drew.
+        propensities: (m,) probability of every candidate.
+        decide_ms: How long routing took.
+    """
+
+    id: str
+    at: datetime
+    request: ChatRequest
+    serving: Serving
+    decision: Decision
+    model: str
+    propensities: tuple[float, ...]
+    decide_ms: float
+
+    @property
+    def explored(self) -> bool:
+        """Whether chance, not the rule, chose."""
+        return self.model != self.decision.model
+
+    @property
+    def rule(self) -> str:
+        """How the model was chosen: the policy's rule, or `named` by the client."""
+        return _NAMED if self.request.model != AUTO else _rule(self.decision)
+
+    @property
+    def reason(self) -> str:
+        """Why, in one sentence."""
+        if self.request.model != AUTO:
+            return "Asked for by name."
+        if self.explored:
+            return "Tried at random among the capable models (exploration)."
+        rows = self.decision.candidates()
+        return next(row.reason for row in rows if row.model == self.model)
+
+    def next_models(self) -> tuple[str, ...]:
+        """Which models to ask when `model` does not answer, best first."""
+        if self.request.model != AUTO:
+            return ()
+        order = (self.decision.model, *fallbacks(self.decision))
+        return tuple(name for name in order if name != self.model)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of a decision; tokens and cost are None where nobody said them."""
+
+    status: str
+    served: str = ""
+    attempts: Sequence[str] = ()
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    cost_usd: float | None = None
+    latency_ms: float | None = None
+
+
+class Decider:
+    """Decides requests by the revision in use. Safe to share between threads.
+
+    Args:
+        live: The catalog in use.
+        health: What this process saw of the models.
+        exploration: Draws the model that is served.
+        sessions: The conversations' models, as the router has them.
+        clock: The current moment, with a time zone.
+    """
+
+    def __init__(
+        self,
+        live: LiveCatalog,
+        health: Health,
+        exploration: Exploration,
+        sessions: Sessions,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.live, self.health = live, health
+        self._exploration, self._sessions, self._clock = exploration, sessions, clock
+
+    def decide(self, request: ChatRequest) -> Decided:
+        """Choose the model for one request.
+
+        Raises:
+            RoutingError: No model can serve it, or the named one is not known.
+        """
+        start = time.perf_counter()
+        serving = self.live.now
+        query = request.query
+        if request.model != AUTO:
+            _require_known(serving, request.model)
+            query = replace(query, allow=frozenset({request.model}), conversation_id=None)
+        health = {**self.health.now(), **request.health}
+        decision = serving.router.route(query, health=health)
+        draw = self._exploration.draw(decision)
+        decided = Decided(
+            secrets.token_hex(12),
+            self._clock(),
+            request,
+            serving,
+            decision,
+            draw.model,
+            draw.propensities,
+            1e3 * (time.perf_counter() - start),
+        )
+        if decided.explored:
+            self.moved(decided, draw.model)
+        return decided
+
+    def moved(self, decided: Decided, model: str) -> None:
+        """The conversation is on another model than decided: its prompt cache is there now."""
+        sticky = decided.serving.catalog.policy.sticky
+        key = session_keys(sticky.mode, decided.request.query).remember
+        if key is not None and decided.request.model == AUTO:
+            self._sessions.put(key, model, sticky.ttl_s)
+
+    def spent(self, decided: Decided, cost_usd: float | None) -> None:
+        """Count the cost of a request that was tried."""
+        if decided.explored and cost_usd:
+            self._exploration.spent(cost_usd)
+
+
+def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord:
+    """The log's record of a decision and what became of it.
+
+    Args:
+        text: Whether the message itself may be in it.
+    """
+    decision, serving, query = decided.decision, decided.serving, decided.request.query
+    fell_back = bool(result.served) and result.served != decided.model
+    kept = decision.cause is Cause.KEPT_BY_SESSION
+    place = decision.pool.ids.index(decided.model)
+    return DecisionRecord(
+        decision_id=decided.id,
+        at=decided.at,
+        catalog=serving.catalog.name,
+        catalog_digest=serving.catalog.digest,
+        revision=serving.revision,
+        policy_digest=serving.policy_digest,
+        rule=decided.rule,
+        knob=_knob(decision),
+        conversation_id=query.conversation_id,
+        turn=query.turn,
+        dimensions=decision.dimensions,
+        requirements=tuple(decision.requirements.tolist()) if decision.scored else None,
+        candidates=decision.pool.ids,
+        shortfalls=tuple(decision.shortfalls.tolist()) if decision.scored else None,
+        predicted_success=None,
+        predicted_cost_usd=None,
+        chosen=decided.model,
+        cause=decision.cause.value,
+        served=result.served,
+        attempts=tuple(result.attempts),
+        propensity=None if fell_back else decided.propensities[place],
+        propensities=None if fell_back else decided.propensities,
+        keep_probability=1.0 if kept else 0.0,
+        status=result.status,
+        text_sha256=text_digest(query.text),
+        text=query.text if text else None,
+        input_tokens=result.input_tokens,
+        output_tokens=result.output_tokens,
+        cached_tokens=result.cached_tokens,
+        cost_usd=result.cost_usd,
+        latency_ms=result.latency_ms,
+        decide_ms=decided.decide_ms,
+    )
+
+
+def _rule(decision: Decision) -> str:
+    return str(getattr(decision, "rule", "shortfall"))
+
+
+def _knob(decision: Decision) -> float:
+    return decision.tau
+
+
+def _require_known(serving: Serving, model: str) -> None:
+    known = [spec.id for spec in serving.catalog.models]
+    if model not in known:
+        raise UnknownModelError(
+            f"there is no model {model[:100]!r}: ask for '{AUTO}' to be routed, or for one of "
+            f"{', '.join(known)}",
+            http_status=404,
+        )

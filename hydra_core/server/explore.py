@@ -1,0 +1,85 @@
+"""Bounded exploration: now and then another model that is good enough, with its true probability.
+
+Without it a log says nothing about models that were not chosen. It is off unless a share is given,
+tries only models that the rule itself holds capable (shortfall rule: within tau; value rule: a
+predicted success of at least the floor), never leaves a kept conversation, and stops for the day
+when its budget is spent.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+
+from hydra_core.routing.decision import Candidate, Decision, Fate
+
+__all__ = ["Draw", "Exploration"]
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """The model to serve, and the probability that each candidate had, catalog order."""
+
+    model: str
+    propensities: tuple[float, ...]
+
+
+class Exploration:
+    """Draws the model to serve. Safe to share between threads.
+
+    Args:
+        share: Share of decisions drawn at random among the capable models, in [0, 1].
+        floor: Least predicted success of a model that may be tried (value rule).
+        budget_usd: What tried requests may cost a day, one process.
+        rng: The source of chance.
+        today: The day that the budget belongs to.
+    """
+
+    def __init__(
+        self,
+        share: float,
+        floor: float,
+        budget_usd: float,
+        rng: random.Random | None = None,
+        today: Callable[[], date] = lambda: datetime.now(UTC).date(),
+    ) -> None:
+        self._share, self._floor, self._budget_usd = share, floor, budget_usd
+        self._rng, self._today = rng or random.Random(), today
+        self._lock = threading.Lock()
+        self._day, self._spent_usd = today(), 0.0
+
+    def draw(self, decision: Decision) -> Draw:
+        """The decision's model, or now and then another one that is good enough."""
+        names = decision.pool.ids
+        open_to_all = [decision.model]
+        if self._share > 0 and decision.scored and self._affordable():
+            others = (row.model for row in decision.candidates() if self._capable(row))
+            open_to_all += [name for name in others if name != decision.model]
+        share = self._share if len(open_to_all) > 1 else 0.0
+        each = share / len(open_to_all)
+        chances = [each if name in open_to_all else 0.0 for name in names]
+        chances[decision.index] += 1.0 - share
+        with self._lock:
+            tried = self._rng.random() < share
+            model = self._rng.choice(open_to_all) if tried else decision.model
+        return Draw(model, tuple(chances))
+
+    def spent(self, cost_usd: float) -> None:
+        """Count what a tried request cost."""
+        with self._lock:
+            self._spent_usd += cost_usd
+
+    def _affordable(self) -> bool:
+        with self._lock:
+            if (day := self._today()) != self._day:
+                self._day, self._spent_usd = day, 0.0
+            return self._spent_usd < self._budget_usd
+
+    def _capable(self, row: Candidate) -> bool:
+        success = getattr(row, "predicted_success", None)
+        if success is not None:
+            return row.fate not in (Fate.GATED, Fate.UNHEALTHY) and success >= self._floor
+        return row.fate in (Fate.CHOSEN, Fate.DEARER)

@@ -1,0 +1,67 @@
+"""How healthy each model is, seen from its answers: what Algorithm 4's veto looks at.
+
+Health is in [0, 1]. A failure moves it towards 0, an answer towards 1, both by the same share; in
+between it decays back towards 1, so that a model that was vetoed is tried again now and then, and
+comes back by itself.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Final
+
+__all__ = ["Health"]
+
+_SHARE: Final = 0.6
+_HALF_LIFE_S: Final = 15.0
+
+
+class Health:
+    """Health of the models one process talks to. Safe to share between threads.
+
+    With a floor of 0.10, three failures in a row veto a model; about two seconds later it may be
+    tried again, and each further failure vetoes it at once.
+
+    Args:
+        half_life_s: Time after which half of what is missing to 1 has come back.
+        clock: Seconds, monotonic.
+    """
+
+    def __init__(
+        self,
+        half_life_s: float = _HALF_LIFE_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._half_life_s, self._clock = half_life_s, clock
+        self._lock = threading.Lock()
+        self._seen: dict[str, tuple[float, float]] = {}  # missing to 1, when
+
+    def failed(self, model: str) -> None:
+        """The model did not answer."""
+        with self._lock:
+            missing = self._missing(model)
+            self._seen[model] = (missing + _SHARE * (1.0 - missing), self._clock())
+
+    def answered(self, model: str) -> None:
+        """The model answered."""
+        if model not in self._seen:
+            return
+        with self._lock:
+            missing = self._missing(model) * (1.0 - _SHARE)
+            if missing < 1e-3:
+                self._seen.pop(model, None)
+            else:
+                self._seen[model] = (missing, self._clock())
+
+    def now(self) -> Mapping[str, float]:
+        """Model -> health; a model that is not in it is healthy."""
+        if not self._seen:
+            return {}
+        with self._lock:
+            return {model: 1.0 - self._missing(model) for model in self._seen}
+
+    def _missing(self, model: str) -> float:
+        missing, at = self._seen.get(model, (0.0, 0.0))
+        return float(missing * 0.5 ** ((self._clock() - at) / self._half_life_s))

@@ -1,0 +1,65 @@
+"""How much a caller may send, and how often."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final
+
+from starlette.requests import Request
+
+from hydra_core.errors import HydraError
+
+__all__ = ["BodyTooLargeError", "RateLimit", "read_body"]
+
+_MOST_CALLERS: Final = 10_000
+
+
+class BodyTooLargeError(HydraError):
+    """A request's body is over the limit."""
+
+
+class RateLimit:
+    """Requests a second of each caller, with bursts of two seconds' worth.
+
+    Args:
+        rate: Requests a second; 0 for no limit.
+        clock: Seconds, monotonic.
+    """
+
+    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._clock = rate, clock
+        self._most = max(1.0, 2.0 * rate)
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def wait_s(self, caller: str) -> float:
+        """0 where the caller may go on, else the seconds until it may."""
+        if not self._rate:
+            return 0.0
+        now = self._clock()
+        left, since = self._left.pop(caller, (self._most, now))
+        left = min(self._most, left + (now - since) * self._rate)
+        allowed = left >= 1.0
+        self._left[caller] = (left - 1.0 if allowed else left, now)
+        if len(self._left) > _MOST_CALLERS:
+            self._left.popitem(last=False)
+        return 0.0 if allowed else (1.0 - left) / self._rate
+
+
+async def read_body(request: Request, most_bytes: int) -> bytes:
+    """A request's body.
+
+    Raises:
+        BodyTooLargeError: It has more than `most_bytes`; the rest is not read.
+    """
+    message = f"the body has more than {most_bytes:,} bytes, the limit of this service"
+    if int(request.headers.get("content-length") or 0) > most_bytes:
+        raise BodyTooLargeError(message)
+    pieces, size = [], 0
+    async for piece in request.stream():
+        size += len(piece)
+        if size > most_bytes:
+            raise BodyTooLargeError(message)
+        pieces.append(piece)
+    return b"".join(pieces)

@@ -1,0 +1,189 @@
+"""The catalog in use: watched in the background, replaced whole, kept when the new one is bad.
+
+A request reads `LiveCatalog.now` once and goes on with that state to its end, so a reload never
+reaches into a request and no request waits for one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from hydra_core.catalog import load_catalog, parse_catalog
+from hydra_core.errors import HydraError, StoreError
+from hydra_core.routing.router import Router
+from hydra_core.store.store import Store
+from hydra_core.types import Catalog
+
+__all__ = [
+    "FileSource",
+    "LiveCatalog",
+    "Published",
+    "Serving",
+    "Source",
+    "StoreSource",
+    "source_of",
+]
+
+_LOG = logging.getLogger(__name__)
+_STORE: Final = "store:"
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A catalog, and the store's number of its revision ('' for a file)."""
+
+    catalog: Catalog
+    revision: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Serving:
+    """One revision, ready to route with."""
+
+    router: Router
+    catalog: Catalog
+    revision: str
+    policy_digest: str
+
+    @property
+    def label(self) -> str:
+        """How headers name the revision: its number, else the beginning of its digest."""
+        return self.revision or self.catalog.digest[:12]
+
+
+class Source(Protocol):
+    """Where a catalog comes from."""
+
+    def stamp(self) -> object:
+        """Something that differs when there is a new one."""
+        ...
+
+    def load(self) -> Published:
+        """The newest catalog."""
+        ...
+
+
+class FileSource:
+    """A catalog file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def stamp(self) -> object:
+        """Time, size and inode of the file."""
+        status = self._path.stat()
+        return status.st_mtime_ns, status.st_size, status.st_ino
+
+    def load(self) -> Published:
+        """The catalog as the file has it now."""
+        return Published(load_catalog(self._path))
+
+
+class StoreSource:
+    """The newest published revision of a catalog in the workspace store."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._store, self._name = store, name
+
+    def stamp(self) -> object:
+        """The number of the newest revision."""
+        return self._store.catalogs().get(self._name)
+
+    def load(self) -> Published:
+        """The newest revision.
+
+        Raises:
+            StoreError: Nothing is published under this name.
+        """
+        newest = self._store.newest(self._name)
+        if newest is None:
+            listed = ", ".join(self._store.catalogs()) or "nothing yet"
+            raise StoreError(f"{self._name} was never published; the store has {listed}")
+        source = f"{self._name} revision {newest.number}"
+        return Published(parse_catalog(newest.yaml, source), str(newest.number))
+
+
+def source_of(name: str) -> Source:
+    """The source of `--catalog`: a file, or `store:NAME`.
+
+    Raises:
+        StoreError: The store cannot be opened.
+    """
+    if not name.startswith(_STORE):
+        return FileSource(Path(name))
+    from hydra_core.store.store import open_store
+
+    return StoreSource(open_store(), name.removeprefix(_STORE))
+
+
+class LiveCatalog:
+    """The newest valid revision of a source.
+
+    Args:
+        source: Looked at in the background.
+        router_of: Makes a router; raises HydraError to refuse a revision.
+        every_s: Time between two looks.
+
+    Raises:
+        HydraError: The first revision is not valid.
+    """
+
+    def __init__(
+        self, source: Source, router_of: Callable[[Catalog], Router], every_s: float = 0.5
+    ) -> None:
+        self._source, self._router_of, self._every_s = source, router_of, every_s
+        self._stamp = source.stamp()
+        self._now = self._build()
+        self._problem = ""
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="catalog-reload", daemon=True)
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._stop.set()
+
+    @property
+    def now(self) -> Serving:
+        """The revision in use; the last good one while the newest is not valid."""
+        return self._now
+
+    @property
+    def problem(self) -> str:
+        """Why the newest revision is not in use, '' when it is."""
+        return self._problem
+
+    def look(self) -> None:
+        """Take a new revision if there is one; a bad one changes nothing but `problem`."""
+        stamp = self._stamp
+        try:
+            stamp = self._source.stamp()
+            if stamp != self._stamp:
+                self._now = self._build()
+                self._problem = ""
+                _LOG.info("revision %s of %s is in use", self._now.label, self._now.catalog.name)
+        except (HydraError, OSError) as error:
+            self._problem = f"not taken, {self._now.label} stays in use: {error}"
+            _LOG.error("%s", self._problem)
+        self._stamp = stamp
+
+    def _watch(self) -> None:
+        while not self._stop.wait(self._every_s):
+            self.look()
+
+    def _build(self) -> Serving:
+        published = self._source.load()
+        catalog = published.catalog
+        policy = json.dumps(asdict(catalog.policy), sort_keys=True, default=str)
+        digest = hashlib.sha256(policy.encode()).hexdigest()
+        return Serving(self._router_of(catalog), catalog, published.revision, digest)

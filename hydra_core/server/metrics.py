@@ -1,0 +1,134 @@
+"""What /metrics shows: labels are models of the catalog and fixed words, all series begin at 0."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+)
+
+from hydra_core.routing.decision import Cause, Decision
+from hydra_core.routing.gates import Gate
+
+__all__ = ["CONTENT_TYPE_LATEST", "Metrics"]
+
+_MOST_MODELS: Final = 200
+_OTHER: Final = "other"
+_HEALTH: Final = "health"
+_STATUSES: Final = ("decided", "answered", "failed", "cancelled", "refused")
+_FAILURES: Final = ("rate_limited", "server_error", "refused_key", "timeout", "connection")
+_SECONDS: Final = (0.001, 0.002, 0.004, 0.006, 0.008, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.25, 1)
+_LONG: Final = (0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60)
+
+
+class Metrics:
+    """The counters of one process; with several workers prometheus_client adds them up.
+
+    Args:
+        models: Series begin for these; later ones join, up to 200, the rest count as `other`.
+    """
+
+    def __init__(self, models: Iterable[str] = ()) -> None:
+        self._registry = own = CollectorRegistry()
+        self._models: set[str] = set()
+
+        def counter(name: str, what: str, *labels: str) -> Counter:
+            return Counter(name, what, labels, namespace="hydra", registry=own)
+
+        def seconds(name: str, what: str, buckets: Sequence[float], *labels: str) -> Histogram:
+            return Histogram(name, what, labels, "hydra", registry=own, buckets=buckets)
+
+        self._requests = counter("requests", "Requests by model and end", "model", "status")
+        self._failures = counter("upstream_failures", "Attempts not answered", "model", "kind")
+        self._causes = counter("decisions", "Decisions by model and cause", "model", "cause")
+        self._vetoes = counter("vetoes", "Models taken out of a decision", "model", "reason")
+        self._tokens = counter("tokens", "Tokens that upstreams counted", "model", "kind")
+        self._cost = counter("cost_usd", "USD by the catalog's prices", "model")
+        self._decide = seconds("decide_seconds", "From request to decision", _SECONDS)
+        self._first = seconds("first_byte_seconds", "From request to first byte", _LONG, "model")
+        self._problem = Gauge(
+            "catalog_problem",
+            "1 while the newest revision is not valid",
+            namespace="hydra",
+            registry=own,
+            multiprocess_mode="max",
+        )
+        self._given_up = Gauge(
+            "log_given_up",
+            "Log records that a full disk cost",
+            namespace="hydra",
+            registry=own,
+            multiprocess_mode="sum",
+        )
+        self.seed(models)
+
+    def seed(self, models: Iterable[str]) -> None:
+        """Begin the series of these models at 0."""
+        for model in (*models, _OTHER):
+            if model in self._models or len(self._models) > _MOST_MODELS:
+                continue
+            self._models.add(model)
+            for status in _STATUSES:
+                self._requests.labels(model, status)
+            for kind in _FAILURES:
+                self._failures.labels(model, kind)
+            for cause in Cause:
+                self._causes.labels(model, cause.value)
+            for reason in (*Gate, _HEALTH):
+                self._vetoes.labels(model, str(reason))
+            for kind in ("input", "cached", "output"):
+                self._tokens.labels(model, kind)
+            self._cost.labels(model)
+
+    def decided(
+        self, decision: Decision, gates: Iterable[tuple[str, Gate]], seconds: float
+    ) -> None:
+        """Count one decision and the models that were taken out of it."""
+        self._causes.labels(self._label(decision.model), decision.cause.value).inc()
+        self._decide.observe(seconds)
+        for model, gate in gates:
+            self._vetoes.labels(self._label(model), gate.value).inc()
+        for i in (decision.health < decision.health_floor).nonzero()[0]:
+            self._vetoes.labels(self._label(decision.pool.ids[i]), _HEALTH).inc()
+
+    def failed(self, model: str, kind: str) -> None:
+        """Count an attempt that was not answered."""
+        self._failures.labels(self._label(model), kind).inc()
+
+    def first_byte(self, model: str, seconds: float) -> None:
+        """Note how long the first byte took."""
+        self._first.labels(self._label(model)).observe(seconds)
+
+    def finished(self, model: str, status: str) -> None:
+        """Count a request; `model` is '' where none served it."""
+        self._requests.labels(self._label(model or _OTHER), status).inc()
+
+    def billed(self, model: str, fresh: int, cached: int, output: int, cost_usd: float) -> None:
+        """Count tokens and cost of an answer."""
+        name = self._label(model)
+        for kind, count in (("input", fresh), ("cached", cached), ("output", output)):
+            self._tokens.labels(name, kind).inc(count)
+        self._cost.labels(name).inc(cost_usd)
+
+    def text(self, *, problem: bool, given_up: int) -> bytes:
+        """Everything in Prometheus' text form; of all workers where there are several."""
+        self._problem.set(problem)
+        self._given_up.set(given_up)
+        if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+            return generate_latest(self._registry)
+        from prometheus_client.multiprocess import MultiProcessCollector
+
+        whole = CollectorRegistry()
+        MultiProcessCollector(whole)  # type: ignore[no-untyped-call]
+        return generate_latest(whole)
+
+    def _label(self, model: str) -> str:
+        return model if model in self._models else _OTHER

@@ -1,0 +1,137 @@
+"""Putting a service together, and running it in one process or several."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import uvicorn
+from starlette.applications import Starlette
+
+from hydra_core.decision_log.writer import LogWriter
+from hydra_core.predictor.bundle import load_bundle
+from hydra_core.predictor.onnx_predictor import Predictor, default_predictor
+from hydra_core.routing.router import Router
+from hydra_core.routing.sessions import MemorySessions, Sessions
+from hydra_core.server.app import application
+from hydra_core.server.checking import checked
+from hydra_core.server.deciding import Decider
+from hydra_core.server.doors import Doors
+from hydra_core.server.explore import Exploration
+from hydra_core.server.health import Health
+from hydra_core.server.limits import RateLimit
+from hydra_core.server.live import LiveCatalog, source_of
+from hydra_core.server.metrics import Metrics
+from hydra_core.server.service import Service
+from hydra_core.server.settings import (
+    VARIABLE,
+    Settings,
+    from_environment,
+    require_safe_address,
+    to_text,
+)
+from hydra_core.server.tokens import load_tokens
+from hydra_core.server.tracing import no_spans, spans
+from hydra_core.server.upstream_calls import Caller
+from hydra_core.server.upstreams import Upstreams, load_upstreams
+from hydra_core.types import Catalog
+
+__all__ = ["app_from_environment", "build", "check", "serve"]
+
+_MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
+
+
+def build(settings: Settings) -> Starlette:
+    """The application of one process.
+
+    Raises:
+        HydraError: The configuration is not valid; nothing was started.
+    """
+    require_safe_address(settings)
+    upstreams = _upstreams(settings)
+    tokens = load_tokens(Path(settings.tokens)) if settings.tokens else None
+    predictor = _predictor(settings)
+    sessions = _sessions(settings)
+
+    def router_of(catalog: Catalog) -> Router:
+        checked(catalog, predictor.bundle, upstreams)
+        return Router(catalog, predictor, sessions=sessions)
+
+    live = LiveCatalog(source_of(settings.catalog), router_of, settings.reload_s)
+    exploration = Exploration(
+        settings.explore_share, settings.explore_floor, settings.explore_budget_usd
+    )
+    service = Service(
+        Decider(live, Health(), exploration, sessions),
+        max(1, len(os.sched_getaffinity(0)) // settings.workers),
+        Metrics(model.id for model in live.now.catalog.models),
+        Caller(upstreams) if upstreams else None,
+        LogWriter(Path(settings.log)) if settings.log else None,
+        log_text=settings.log_text,
+        tell=spans() if settings.spans else no_spans,
+    )
+    doors = Doors(settings, tokens, RateLimit(settings.rate))
+    return application(service, doors, predictor.bundle, settings)
+
+
+def app_from_environment() -> Starlette:
+    """The application of one worker, as HYDRA_SERVE says."""
+    return build(from_environment())
+
+
+def check(settings: Settings) -> dict[str, object]:
+    """What `serve` would do with these settings; nothing is started.
+
+    Raises:
+        HydraError: They are not valid.
+    """
+    require_safe_address(settings)
+    if settings.tokens:
+        load_tokens(Path(settings.tokens))
+    catalog = source_of(settings.catalog).load().catalog
+    return checked(catalog, _predictor(settings).bundle, _upstreams(settings))
+
+
+def serve(settings: Settings) -> None:
+    """Run until told to stop.
+
+    Raises:
+        HydraError: The configuration is not valid.
+    """
+    check(settings)
+    os.environ[VARIABLE] = to_text(settings)
+    made = ""
+    if settings.workers > 1 and _MULTIPROCESS not in os.environ:
+        made = os.environ[_MULTIPROCESS] = tempfile.mkdtemp(prefix="hydra-metrics-")
+    try:
+        uvicorn.run(
+            "hydra_core.server.run:app_from_environment",
+            factory=True,
+            host=settings.host,
+            port=settings.port,
+            workers=settings.workers,
+            access_log=False,
+            server_header=False,
+            log_level="warning",
+        )
+    finally:
+        if made:
+            shutil.rmtree(made, ignore_errors=True)
+
+
+def _upstreams(settings: Settings) -> Upstreams | None:
+    return load_upstreams(Path(settings.upstreams)) if settings.upstreams else None
+
+
+def _predictor(settings: Settings) -> Predictor:
+    return Predictor(load_bundle(Path(settings.bundle))) if settings.bundle else default_predictor()
+
+
+def _sessions(settings: Settings) -> Sessions:
+    if not settings.redis:
+        return MemorySessions()
+    from hydra_core.routing.sessions_redis import RedisSessions
+
+    return RedisSessions.from_url(settings.redis)

@@ -1,0 +1,98 @@
+"""What `serve` was told, and the rule of which addresses it may listen on."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+from dataclasses import asdict, dataclass
+from typing import Final
+
+from hydra_core.errors import AccessError
+
+__all__ = [
+    "AUTO",
+    "VARIABLE",
+    "Settings",
+    "from_environment",
+    "is_loopback",
+    "require_safe_address",
+    "to_text",
+]
+
+#: The model name that asks for a route.
+AUTO: Final = "auto"
+#: How the processes of one service are told their settings.
+VARIABLE: Final = "HYDRA_SERVE"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings of one service. Keys are not among them: upstreams name their variables.
+
+    Attributes:
+        catalog: A YAML file, or `store:NAME` for the store's newest published revision.
+        upstreams: Upstreams file; '' for decisions only.
+        log: Folder of the decision log; '' for none.
+        log_text: Whether messages themselves go into the log.
+        tokens: Token file; '' for none.
+        insecure: Serve a non-loopback address without tokens, for decisions only.
+        explore_share: Share of decisions that may try another model, 0 for none.
+        explore_floor: Least predicted success of a model that may be tried.
+        explore_budget_usd: What tried requests may cost a day.
+        rate: Requests a second of one caller, 0 for no limit.
+    """
+
+    catalog: str
+    upstreams: str = ""
+    host: str = "127.0.0.1"
+    port: int = 8600
+    workers: int = 1
+    redis: str = ""
+    log: str = ""
+    log_text: bool = False
+    tokens: str = ""
+    insecure: bool = False
+    bundle: str = ""
+    explore_share: float = 0.0
+    explore_floor: float = 0.5
+    explore_budget_usd: float = 1.0
+    max_body_mb: float = 20.0
+    rate: float = 0.0
+    reload_s: float = 0.5
+    spans: bool = False
+
+
+def to_text(settings: Settings) -> str:
+    """As the variable holds it."""
+    return json.dumps(asdict(settings))
+
+
+def from_environment() -> Settings:
+    """The settings that the starting process left in HYDRA_SERVE."""
+    return Settings(**json.loads(os.environ[VARIABLE]))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def require_safe_address(settings: Settings) -> None:
+    """Refuse an address that others can reach while nobody has to say who they are.
+
+    Raises:
+        AccessError: With the two ways out.
+    """
+    if settings.tokens or settings.insecure or is_loopback(settings.host):
+        return
+    raise AccessError(
+        f"{settings.host} can be reached from other machines and no token file is given: anybody "
+        "could spend your keys. Give --tokens FILE (the verb token makes one), or "
+        "--insecure-no-sign-in to answer decisions only"
+    )

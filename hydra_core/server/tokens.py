@@ -1,0 +1,114 @@
+"""Who may ask: bearer tokens, kept as SHA-256 hashes with a name and a role::
+
+    tokens:
+      - {name: ci, role: viewer, sha256: "<64 hex digits>"}
+
+A viewer may ask for decisions, which spends nothing; an editor may also have requests answered and
+send outcomes. `hydra-router token --name ci --role viewer` makes a token and its line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from hydra_core.catalog.reading.fields import Problems, Section
+from hydra_core.catalog.reading.nodes import MapNode, shown
+from hydra_core.catalog.reading.yaml_reader import read_yaml
+from hydra_core.catalog.schema import read_catalog_text
+from hydra_core.errors import AccessError, ProblemsError
+from hydra_core.store.roles import Actor, Role
+
+__all__ = ["TokenFileError", "Tokens", "load_tokens", "new_token", "parse_tokens"]
+
+_HASH: Final = re.compile(r"[0-9a-f]{64}")
+
+
+class TokenFileError(ProblemsError):
+    """A token file that is not valid: nobody is let in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Actors by the SHA-256 (hex) of their token."""
+
+    by_hash: Mapping[str, Actor] = field(default_factory=dict)
+
+    def actor(self, authorization: str) -> Actor:
+        """Whom an Authorization header belongs to.
+
+        Raises:
+            AccessError: There is no bearer token in it, or nobody has that token.
+        """
+        kind, _, token = authorization.strip().partition(" ")
+        if kind.lower() != "bearer" or not token.strip():
+            raise AccessError("a token is needed: send the header 'Authorization: Bearer TOKEN'")
+        # looked up by the hash: what a comparison's time could tell is of no use to a guesser
+        actor = self.by_hash.get(_hash(token.strip()))
+        if actor is None:
+            raise AccessError("this token is not known; ask whoever keeps the token file for one")
+        return actor
+
+
+def load_tokens(path: Path) -> Tokens:
+    """The tokens in a file.
+
+    Raises:
+        ProblemsError: It cannot be read or is not valid; all problems are listed.
+    """
+    return parse_tokens(read_catalog_text(path), path.name)
+
+
+def parse_tokens(text: str, source: str = "tokens") -> Tokens:
+    """The tokens in `text`.
+
+    Raises:
+        TokenFileError: It is not valid, or names nobody.
+    """
+    root, found = read_yaml(text.removeprefix("\ufeff"))
+    problems = Problems(list(found))
+    actors: dict[str, Actor] = {}
+    remedy = "begin with 'tokens:' and a list of name, role and sha256"
+    if isinstance(root, MapNode):
+        section = Section(root, "", problems)
+        section.known(("tokens",))
+        for number, node in enumerate(section.items("tokens", remedy, limit=10_000)):
+            if isinstance(node, MapNode):
+                _add(Section(node, f"tokens[{number}]", problems), actors)
+            else:
+                section.wrong("tokens", f"must hold mappings, got {shown(node)}", remedy)
+    elif not problems.found:
+        problems.add("", None, "names nobody" if root is None else "must be a mapping", remedy)
+    if not actors and not problems.found:
+        problems.add("tokens", None, "names nobody", "make one with the verb token")
+    if problems.found:
+        raise TokenFileError(source, problems.listed())
+    return Tokens(actors)
+
+
+def new_token(name: str, role: Role) -> tuple[str, str]:
+    """A fresh token, and the line of the token file that lets it in."""
+    token = secrets.token_urlsafe(32)
+    return token, f'  - {{name: {name}, role: {role.value}, sha256: "{_hash(token)}"}}'
+
+
+def _add(section: Section, actors: dict[str, Actor]) -> None:
+    section.known(("name", "role", "sha256"))
+    name = section.text("name", "who has this token", limit=200)
+    role = section.choice("role", Role, "viewer, editor or publisher")
+    digest = section.text("sha256", "the token's SHA-256 in hex, in quotes", limit=64)
+    if digest and not _HASH.fullmatch(digest):
+        section.wrong("sha256", "must be 64 hex digits", "put the hash here, never the token")
+    if digest in actors:
+        section.wrong("sha256", "is given twice", "keep one")
+    if name and role is not None:
+        actors[digest] = Actor(name, role, proven=True)
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,160 @@
+"""One request to one upstream: sent, and either answered or not, with the reason."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import httpx
+
+from hydra_core.server.chat import ChatRequest
+from hydra_core.server.upstreams import Upstream, Upstreams
+
+__all__ = ["Answer", "Caller", "NotAnsweredError"]
+
+#: Statuses after which another model is asked: its own trouble, or our key for it.
+_TRY_NEXT: Final = frozenset({401, 403, 408, 425, 429})
+#: Headers of an answer that go on to the client.
+_PASSED: Final = ("content-type", "retry-after", "x-request-id", "openai-processing-ms")
+_PREFIXES: Final = ("x-ratelimit-",)
+#: Bodies beyond this are written as JSON beside the event loop, not in it.
+_LARGE: Final = 200_000
+
+
+class NotAnsweredError(Exception):
+    """A model did not answer.
+
+    Args:
+        kind: rate_limited, server_error, refused_key, timeout, connection.
+        status: What the upstream said, None where it said nothing.
+        body: Its answer, for the client when no model answers.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        status: int | None = None,
+        body: bytes = b"",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self.kind, self.status, self.body, self.headers = kind, status, body, headers or {}
+        super().__init__(kind)
+
+
+@dataclass(slots=True)
+class Answer:
+    """An answer that has begun.
+
+    Attributes:
+        headers: Those that go on to the client.
+        first: All of the body where it is not a stream, else its first piece.
+        rest: The pieces after it, None where `first` is all.
+    """
+
+    status: int
+    headers: dict[str, str]
+    first: bytes
+    rest: AsyncIterator[bytes] | None
+    response: httpx.Response
+
+    async def close(self) -> None:
+        """Let go of the connection; an unfinished answer is cancelled upstream."""
+        await self.response.aclose()
+
+
+class Caller:
+    """Calls upstreams over kept-open connections.
+
+    Args:
+        upstreams: Which server each model is asked of.
+        environ: Where the variables of the keys are.
+    """
+
+    def __init__(self, upstreams: Upstreams, environ: Mapping[str, str] = os.environ) -> None:
+        self.upstreams, self._environ = upstreams, environ
+        times = upstreams.timeouts
+        read = max(times.first_byte_s, times.idle_s)
+        self._client = httpx.AsyncClient(
+            timeout=httpx.Timeout(read, connect=times.connect_s, pool=times.connect_s),
+            limits=httpx.Limits(max_connections=1_000, max_keepalive_connections=100),
+            trust_env=False,
+            headers={"user-agent": "hydra-router", "accept-encoding": "identity"},
+        )
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._client.aclose()
+
+    async def call(self, model: str, chat: ChatRequest, size: int) -> Answer:
+        """Ask a model, and wait for the first byte (a stream) or for all of the answer.
+
+        Args:
+            model: Catalog id.
+            chat: What was asked.
+            size: Bytes of the request as it came.
+
+        Raises:
+            NotAnsweredError: Another model may be asked: nothing was given to the client yet.
+        """
+        upstream = self.upstreams.by_model[model]
+        body = _body(upstream, model, chat)
+        content = await asyncio.to_thread(_json, body) if size > _LARGE else _json(body)
+        request = self._client.build_request(
+            "POST",
+            f"{upstream.base_url}/chat/completions",
+            content=content,
+            headers={"content-type": "application/json", **upstream.headers(self._environ)},
+        )
+        try:
+            async with asyncio.timeout(self.upstreams.timeouts.first_byte_s):
+                response = await self._client.send(request, stream=True)
+                return await _begun(response, stream=chat.stream)
+        except (TimeoutError, httpx.TimeoutException) as error:
+            raise NotAnsweredError("timeout") from error
+        except httpx.HTTPError as error:
+            raise NotAnsweredError("connection") from error
+
+
+async def _begun(response: httpx.Response, *, stream: bool) -> Answer:
+    try:
+        headers = {
+            name: value
+            for name, value in response.headers.items()
+            if name in _PASSED or name.startswith(_PREFIXES)
+        }
+        status = response.status_code
+        if status in _TRY_NEXT or status >= 500:
+            body = await response.aread()
+            raise NotAnsweredError(_kind(status), status, body, headers)
+        if not stream or status != 200:
+            return Answer(status, headers, await response.aread(), None, response)
+        pieces = response.aiter_raw()
+        first = await anext(pieces, None)
+        if first is None:
+            raise NotAnsweredError("connection")
+        return Answer(status, headers, first, pieces, response)
+    except BaseException:
+        await response.aclose()
+        raise
+
+
+def _kind(status: int) -> str:
+    if status in (401, 403):
+        return "refused_key"
+    return {429: "rate_limited", 408: "timeout"}.get(status, "server_error")
+
+
+def _body(upstream: Upstream, model: str, chat: ChatRequest) -> dict[str, Any]:
+    body = {**chat.body, "model": upstream.models[model]}
+    if chat.stream and not chat.wants_usage:
+        options = chat.body.get("stream_options")
+        body["stream_options"] = {**(options or {}), "include_usage": True}
+    return body
+
+
+def _json(body: Mapping[str, Any]) -> bytes:
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")

@@ -1,0 +1,195 @@
+"""Where each model of the catalog is served: an upstreams file, schema hydra.upstreams/v1::
+
+schema: hydra.upstreams/v1
+upstreams:
+  - name: openai
+    base_url: https://api.openai.com/v1
+    key_env: OPENAI_API_KEY          # the variable that holds the key, never the key
+    models: {gpt-5.4: gpt-5.4-2026-03-05}   # catalog id: the upstream's own name
+timeouts: {connect_s: 2, first_byte_s: 60, idle_s: 120}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from hydra_core.catalog.reading.fields import Interval, Problems, Section
+from hydra_core.catalog.reading.nodes import MapNode, ScalarNode, shown
+from hydra_core.catalog.reading.yaml_reader import read_yaml
+from hydra_core.catalog.schema import read_catalog_text
+from hydra_core.errors import Problem, ProblemsError
+
+__all__ = [
+    "SCHEMA",
+    "Timeouts",
+    "Upstream",
+    "Upstreams",
+    "UpstreamsError",
+    "load_upstreams",
+    "parse_upstreams",
+]
+
+SCHEMA: Final = "hydra.upstreams/v1"
+_SECONDS: Final = Interval(0.0, 3600.0, above=True)
+
+
+class UpstreamsError(ProblemsError):
+    """An upstreams file that is not valid, or does not serve what the catalog routes to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds until a connection, the first byte of an answer, and the next byte."""
+
+    connect_s: float = 2.0
+    first_byte_s: float = 60.0
+    idle_s: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """One OpenAI-compatible server.
+
+    Attributes:
+        base_url: Up to and with `/v1`, no slash at the end.
+        key_env: Environment variable of its key, '' for none.
+        models: Catalog id -> the name this server knows the model by.
+    """
+
+    name: str
+    base_url: str
+    key_env: str
+    models: Mapping[str, str]
+
+    def headers(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """What authorises a request; empty where no key is needed or it is not set."""
+        key = environ.get(self.key_env, "") if self.key_env else ""
+        return {"authorization": f"Bearer {key}"} if key else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Upstreams:
+    """Which server each model is asked of."""
+
+    by_model: Mapping[str, Upstream] = field(default_factory=dict)
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    source: str = "upstreams"
+
+    def require(self, models: Iterable[str], environ: Mapping[str, str]) -> None:
+        """Make sure that every model can be asked.
+
+        Raises:
+            UpstreamsError: A model has no upstream, or the variable of a key is not set.
+        """
+        problems = []
+        for model in models:
+            upstream = self.by_model.get(model)
+            if upstream is None:
+                remedy = "add it to an upstream's models, or disable it in the catalog"
+                problems.append(Problem(model, "has no upstream", remedy))
+            elif upstream.key_env and not environ.get(upstream.key_env):
+                remedy = "export it before the start, or leave key_env out if none is needed"
+                message = f"its key is in {upstream.key_env}, which is not set"
+                problems.append(Problem(model, message, remedy))
+        if problems:
+            raise UpstreamsError(self.source, problems)
+
+
+def load_upstreams(path: Path) -> Upstreams:
+    """The upstreams in a file.
+
+    Raises:
+        ProblemsError: It cannot be read or is not valid; all problems are listed.
+    """
+    return parse_upstreams(read_catalog_text(path), path.name)
+
+
+def parse_upstreams(text: str, source: str = "upstreams") -> Upstreams:
+    """The upstreams in `text`.
+
+    Raises:
+        UpstreamsError: It is not valid; all problems are listed.
+    """
+    root, found = read_yaml(text.removeprefix("\ufeff"))
+    problems = Problems(list(found))
+    by_model: dict[str, Upstream] = {}
+    timeouts = Timeouts()
+    if isinstance(root, MapNode):
+        section = Section(root, "", problems)
+        section.known(("schema", "upstreams", "timeouts"))
+        if section.text("schema", f"begin with 'schema: {SCHEMA}'") not in ("", SCHEMA):
+            section.wrong("schema", f"must be {SCHEMA}", "this version reads only that")
+        timeouts = _timeouts(section)
+        by_model = _by_model(section)
+    elif root is not None:
+        message = f"must be a mapping, got {shown(root)}"
+        problems.add("", root.line, message, f"begin with 'schema: {SCHEMA}'")
+    if problems.found:
+        raise UpstreamsError(source, problems.listed())
+    return Upstreams(by_model, timeouts, source)
+
+
+def _timeouts(root: Section) -> Timeouts:
+    default = Timeouts()
+    if root.node.get("timeouts") is None:
+        return default
+    section = root.section("timeouts", "such as {connect_s: 2, first_byte_s: 60, idle_s: 120}")
+    if section is None:
+        return default
+    names = Timeouts.__slots__
+    section.known(names)
+    given = {
+        name: section.number(name, _SECONDS, "seconds, such as 60", required=False)
+        for name in names
+    }
+    return Timeouts(**{name: value for name, value in given.items() if value is not None})
+
+
+def _by_model(root: Section) -> dict[str, Upstream]:
+    remedy = "a list of servers with name, base_url, key_env and models"
+    found: dict[str, Upstream] = {}
+    for number, node in enumerate(root.items("upstreams", remedy, limit=100)):
+        if not isinstance(node, MapNode):
+            root.wrong("upstreams", f"must hold mappings, got {shown(node)}", remedy)
+            continue
+        section = Section(node, f"upstreams[{number}]", root.problems)
+        upstream = _upstream(section)
+        for model in upstream.models:
+            if model in found:
+                message = f"{model} is served by {found[model].name!r} already"
+                section.wrong("models", message, "name each model once")
+            found[model] = upstream
+    return found
+
+
+def _upstream(section: Section) -> Upstream:
+    section.known(("name", "base_url", "key_env", "models"))
+    name = section.text("name", "a short name for this server", limit=100)
+    url = section.text("base_url", "such as https://api.openai.com/v1", limit=2_000).rstrip("/")
+    key_env = section.text("key_env", "a variable's name", required=False, limit=200)
+    parts = urlsplit(url)
+    if url and (parts.scheme not in ("http", "https") or not parts.hostname):
+        section.wrong("base_url", f"must be an http(s) address, got {url[:80]!r}")
+    if parts.username or parts.password:
+        section.wrong("base_url", "holds a password", "name a variable with key_env instead")
+    if key_env and not key_env.replace("_", "").isalnum():
+        section.wrong("key_env", "must be the name of a variable", "never write the key itself")
+    return Upstream(name, url, key_env, _names(section))
+
+
+def _names(section: Section) -> dict[str, str]:
+    remedy = "catalog id: the upstream's own name of the model"
+    listed = section.section("models", remedy)
+    names: dict[str, str] = {}
+    for model, (key, value) in ({} if listed is None else listed.node.entries).items():
+        given = value.value if isinstance(value, ScalarNode) else None
+        if isinstance(given, str) and given.strip():
+            names[model] = given
+        else:
+            message = f"must be a name, got {shown(value)}"
+            section.problems.add(section.at(f"models.{model[:60]}"), key.line, message, remedy)
+    return names

@@ -1,0 +1,1 @@
+"""Encoder, heads and the training loop."""

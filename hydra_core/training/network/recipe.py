@@ -1,0 +1,173 @@
+"""One run of the recipe, from files to a trained predictor and its record."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from tokenizers import Tokenizer
+
+from hydra_core.training.network.fit import FitConfig, FitResult, Fitter, load_weights, predict
+from hydra_core.training.network.model import EncoderConfig, Predictor, from_pack, init_table
+from hydra_core.training.network.pretrained import PretrainedPack, read_pack
+from hydra_core.training.network.workers import Team
+from hydra_core.training.ship.probe import spread
+from hydra_core.training.ship.release import quality_of
+from hydra_core.training.texts.augment import AugmentConfig, Drawer, FloatPair
+from hydra_core.training.texts.dataset import (
+    DataPaths,
+    Message,
+    SplitPlan,
+    Splits,
+    read_messages,
+    split,
+)
+from hydra_core.training.texts.vocabulary import TrimmedVocab, trim
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Weight in the loss by where a message comes from."""
+
+    corpus: float = 1.0
+    parallel: float = 2.0
+    extra: float = 1.5
+    ours: float = 0.7
+    unlabelled: float = 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Everything that decides the outcome of a run, apart from the data.
+
+    `layers` are the pretrained layers a BERT student starts from; a
+    ModernBERT student takes only the word table. `soft` is the share of the
+    teachers' scores in the targets of labelled messages.
+    """
+
+    encoder: EncoderConfig = field(default_factory=EncoderConfig)
+    fit: FitConfig = field(default_factory=FitConfig)
+    augment: AugmentConfig = field(default_factory=AugmentConfig)
+    plan: SplitPlan = field(default_factory=SplitPlan)
+    weights: Weights = field(default_factory=Weights)
+    layers: tuple[int, ...] = (0, 1, 2, 3, 4, 5)
+    vocab: int = 44_000
+    soft: float = 0.3
+    unlabelled_share: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """The parts a run is made of, read once."""
+
+    splits: Splits
+    tokenizer: Tokenizer
+    model: Predictor
+    digests: dict[str, str]
+
+
+def prepare(paths: DataPaths, pack_file: Path, recipe: Recipe) -> Material:
+    """Read data and pretrained weights, split, trim the vocabulary, build the model."""
+    messages = read_messages(paths, recipe.encoder.dimensions)
+    splits = split(messages, recipe.plan)
+    pack = read_pack(pack_file)
+    trimmed = vocabulary(pack, messages, recipe.vocab)
+    if recipe.encoder.kind == "bert":
+        model = from_pack(pack, recipe.encoder, trimmed.rows, recipe.layers)
+    else:
+        model = Predictor(replace(recipe.encoder, vocab=len(trimmed.rows)))
+        init_table(model, pack.tensors["emb.word"][trimmed.rows])
+    return Material(splits, trimmed.tokenizer, model, paths.digests())
+
+
+def vocabulary(pack: PretrainedPack, messages: Sequence[Message], size: int) -> TrimmedVocab:
+    """The word rows to keep, by how often the messages use them.
+
+    Parallel tasks weigh more: they alone hold every language evenly. Tasks that are added later
+    stay out, so that the vocabulary of a run under way does not change.
+    """
+    texts = [m.text for m in messages if m.origin not in ("extra", "held")]
+    texts += [m.text for m in messages if m.origin == "parallel"] * 3
+    return trim(pack.vocab, texts, size=size)
+
+
+def targets_of(
+    messages: Sequence[Message], recipe: Recipe, teacher: dict[str, tuple[float, ...]] | None
+) -> dict[str, FloatPair]:
+    """Target and weight of every message that has a label or a teacher's score."""
+    weight = asdict(recipe.weights)
+    out: dict[str, FloatPair] = {}
+    for message in messages:
+        taught = (teacher or {}).get(message.id)
+        if message.labels is None and taught is None:
+            continue
+        target = message.labels or taught or ()
+        if message.labels is not None and taught is not None and message.task is None:
+            pairs = zip(message.labels, taught, strict=True)
+            target = tuple((1 - recipe.soft) * a + recipe.soft * b for a, b in pairs)
+        out[message.id] = (target, weight[message.origin])
+    return out
+
+
+def judge_on(
+    messages: Sequence[Message], tokenizer: Tokenizer, precision: str
+) -> Callable[[Predictor], dict[str, float]]:
+    """Validation metrics; "score" weighs messages and parallel tasks."""
+
+    def judge(model: Predictor) -> dict[str, float]:
+        scores = predict(model, tokenizer, [m.text for m in messages], precision=precision)
+        found = quality_of(messages, scores)
+        flat = {f"{part}_{key}": _number(found, part, key)
+                for part in found for key in ("pearson", "mae")}  # fmt: skip
+        flat["parallel_spread"] = spread(messages, scores)
+        flat["score"] = flat["messages_pearson"] + 0.3 * flat.get("parallel_pearson", 0.0)
+        return flat
+
+    return judge
+
+
+def _number(found: dict[str, object], part: str, key: str) -> float:
+    block = found[part]
+    assert isinstance(block, dict)
+    return float(block[key])
+
+
+def run(
+    material: Material,
+    recipe: Recipe,
+    folder: Path,
+    *,
+    start: Path | None = None,
+    teacher: dict[str, tuple[float, ...]] | None = None,
+    team: Team | None = None,
+) -> FitResult:
+    """Train in `folder`, resuming there, and write the record of the run.
+
+    Args:
+        material: what `prepare` gave.
+        recipe: the recipe.
+        folder: checkpoints, `recipe.json`, `run.json`, `tokenizer.json`.
+        start: weights to start from instead of the pretrained ones.
+        teacher: soft scores by message id.
+        team: the processes that train together; alone if None.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if start is not None:
+        material.model.load_state_dict(load_weights(start))
+    material.model.encoder.set_attn_implementation("sdpa")
+    material.tokenizer.save(str(folder / "tokenizer.json"))
+    pool = [*material.splits.train, *material.splits.unlabelled]
+    targets = targets_of(pool, recipe, teacher)
+    drawn = [m for m in pool if m.id in targets]
+    record = {"recipe": asdict(recipe), "data": material.digests, "texts": len(drawn)}
+    (folder / "recipe.json").write_text(json.dumps(record, indent=1) + "\n")
+    draw = Drawer(
+        drawn, targets, recipe.augment, seed=recipe.fit.seed, share=recipe.unlabelled_share
+    )
+    judge = judge_on(material.splits.validation, material.tokenizer, recipe.fit.precision)
+    return Fitter(material.model, material.tokenizer, recipe.fit, folder, team).run(draw, judge)

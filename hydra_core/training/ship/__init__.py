@@ -1,0 +1,1 @@
+"""A trained predictor to a bundle."""

@@ -1,0 +1,1 @@
+"""Messages, labels, splits, wordings and tokens."""

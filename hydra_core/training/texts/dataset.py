@@ -1,0 +1,286 @@
+"""Reads labelled and unlabelled messages and splits them without leaks.
+
+Two texts never straddle splits when they are near-duplicates, when they carry
+the same code signature (one benchmark task in several languages) or when they
+are wordings of one parallel task.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hydra_core.errors import HydraError
+from hydra_core.training.texts.duplicates import Components, near_duplicates
+
+Origin = Literal[
+    "corpus", "parallel", "extra", "held", "ours", "written", "outcomes", "fresh", "unlabelled"
+]
+Part = Literal["train", "validation", "test"]
+_SIGNATURE = re.compile(r"(?:\bdef|\bfunction|\bfunc|\bfn|\bfun|\bsub)\s+(\w{5,})\s*\(")
+
+
+class DatasetError(HydraError):
+    """A data file is missing or a line of it does not hold what it must."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One user message; `labels` is (K,) in [0, 1] or None without labels."""
+
+    id: str
+    text: str
+    lang: str
+    origin: Origin
+    source: str
+    task: str | None = None
+    labels: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DataPaths:
+    """Where the data lie.
+
+    Files named in `extra` are parallel tasks of our own, `held` are more of
+    them that are never trained on; `judged` has labels of our own for messages
+    of `unlabelled`. `written` are messages that we wrote and labelled, `fresh`
+    those of them that are never trained on. `outcomes` is a folder of replayed
+    queries whose labels are what models achieved on them.
+    """
+
+    corpus: Path
+    labels: Path
+    parallel: Path
+    unlabelled: Path | None = None
+    extra: tuple[Path, ...] = ()
+    judged: Path | None = None
+    held: Path | None = None
+    written: tuple[Path, ...] = ()
+    fresh: Path | None = None
+    outcomes: Path | None = None
+
+    @staticmethod
+    def under(root: Path, own: Path | None = None) -> DataPaths:
+        """The usual layout: `corpus/`, `parallel/` and `replay/` under `root`, our files in `own`.
+
+        Without `own` only what lies under `root` and its labels are read.
+        """
+        corpus, replay = root / "corpus", root / "replay" / "mixed-2024"
+        shared = (
+            corpus / "queries.jsonl.gz", corpus / "labels.jsonl.gz",
+            root / "parallel" / "train.jsonl", corpus / "unlabelled.jsonl.gz",
+        )  # fmt: skip
+        if own is None:
+            return DataPaths(*shared)
+        return DataPaths(
+            *shared, tuple(sorted(own.glob("tasks_*"))), own / "judged.jsonl.gz",
+            own / "held_tasks.jsonl.gz", tuple(sorted(own.glob("written_*"))),
+            own / "fresh.jsonl.gz", replay if replay.is_dir() else None,
+        )  # fmt: skip
+
+    def digests(self) -> dict[str, str]:
+        """SHA-256 of every file by name, for the record of a run."""
+        paths = [self.corpus, self.labels, self.parallel, *self.extra]
+        paths += [p for p in (self.unlabelled, self.judged, self.held) if p is not None]
+        return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in paths}
+
+
+@dataclass(frozen=True, slots=True)
+class Splits:
+    """Labelled messages by part, messages without labels, and our own held-out tasks."""
+
+    train: tuple[Message, ...]
+    validation: tuple[Message, ...]
+    test: tuple[Message, ...]
+    unlabelled: tuple[Message, ...] = field(default=())
+    tasks: tuple[Message, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class SplitPlan:
+    """How much is held out: per language of the corpus, and parallel tasks."""
+
+    seed: int = 42
+    test_per_language: int = 44
+    validation_per_language: int = 30
+    most: float = 0.2
+    test_tasks: int = 8
+    validation_tasks: int = 8
+
+
+def read_lines(path: Path) -> list[dict[str, object]]:
+    """The objects of a JSONL file, plain or gzipped.
+
+    Raises:
+        DatasetError: no such file, or a line that is not a JSON object.
+    """
+    if not path.is_file():
+        raise DatasetError(f"{path}: no such file")
+    raw = path.read_bytes()
+    text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
+    rows = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise DatasetError(f"{path}: line {number}: not JSON ({error})") from error
+        if not isinstance(row, dict):
+            raise DatasetError(f"{path}: line {number}: expected an object, got {row!r:.60}")
+        rows.append(row)
+    return rows
+
+
+def read_messages(paths: DataPaths, dimensions: Sequence[str]) -> list[Message]:
+    """Every message of every file, labelled ones first."""
+    judged = {str(r["id"]): _labels(r, dimensions, paths.labels) for r in read_lines(paths.labels)}
+    out = [
+        _message(r, "corpus", labels=judged.get(str(r["id"])))
+        for r in read_lines(paths.corpus)
+        if str(r["id"]) in judged
+    ]
+    tasks: list[tuple[Path, Origin]] = [(paths.parallel, "parallel")]
+    tasks += [(path, "extra") for path in paths.extra]
+    tasks += [(paths.held, "held")] if paths.held is not None else []
+    for path, origin in tasks:
+        out += [_message(r, origin, labels=_labels(r, dimensions, path)) for r in read_lines(path)]
+    if paths.unlabelled is not None:
+        out += _free(paths.unlabelled, paths.judged, dimensions)
+    return out
+
+
+def _free(path: Path, judged: Path | None, dimensions: Sequence[str]) -> list[Message]:
+    """Messages without labels, or with ours where we judged them."""
+    rows = read_lines(judged) if judged is not None else []
+    ours = {str(r["id"]): _labels(r, dimensions, judged) for r in rows if judged is not None}
+    return [
+        _message(r, "ours" if str(r["id"]) in ours else "unlabelled", ours.get(str(r["id"])))
+        for r in read_lines(path)
+    ]
+
+
+def _labels(row: Mapping[str, object], dimensions: Sequence[str], path: Path) -> tuple[float, ...]:
+    try:
+        values = tuple(float(str(row[name])) for name in dimensions)
+    except (KeyError, ValueError) as error:
+        raise DatasetError(
+            f"{path}: {row.get('id')}: label {error} missing or no number"
+        ) from error
+    if not all(0.0 <= value <= 1.0 for value in values):
+        raise DatasetError(f"{path}: {row.get('id')}: labels must lie in [0, 1], got {values}")
+    return values
+
+
+def _message(
+    row: Mapping[str, object], origin: Origin, labels: tuple[float, ...] | None = None
+) -> Message:
+    task = str(row["task"]) if "task" in row else None
+    lang = str(row["lang"])
+    ident = str(row.get("id", f"{task}-{lang}"))
+    return Message(
+        ident, str(row["text"]), lang, origin, str(row.get("source", origin)), task, labels
+    )
+
+
+def group_of(messages: Sequence[Message]) -> NDArray[np.int64]:
+    """(n,) group number of every message; equal numbers must stay together."""
+    parts = Components(len(messages))
+    keyed: dict[str, int] = {}
+    for i, message in enumerate(messages):
+        for key in _keys(message):
+            parts.join(i, keyed.setdefault(key, i))
+    for a, b in near_duplicates([m.text for m in messages]):
+        parts.join(a, b)
+    return parts.numbers()
+
+
+def _keys(message: Message) -> list[str]:
+    keys = [f"task {message.task}"] if message.task else []
+    # A stub's function name is its benchmark task, whatever the language around it.
+    if message.source in {"humaneval-xl", "mhumaneval"}:
+        keys += [f"def {m.lower()}" for m in _SIGNATURE.findall(message.text)[:1]]
+    return keys
+
+
+def split(messages: Sequence[Message], plan: SplitPlan = SplitPlan()) -> Splits:  # noqa: B008
+    """Grouped splits, stratified by language, the same for the same seed.
+
+    Validation and test come from the corpus and its parallel tasks alone; any
+    other message that touches one of them, or a task held out by its file, is
+    dropped.
+    """
+    labelled = [m for m in messages if m.origin in ("corpus", "parallel")]
+    held = tuple(m for m in messages if m.origin == "held")
+    free = [m for m in messages if m.origin not in ("corpus", "parallel", "held")]
+    members: dict[int, list[int]] = defaultdict(list)
+    for i, group in enumerate(group_of(labelled)):
+        members[int(group)].append(i)
+    # A hash, not a shuffle: messages added later must not move what is held out.
+    order = sorted(members, key=lambda group: _draw(labelled[group].id, plan.seed))
+    room = _rooms(labelled, plan)
+    parts: dict[Part, list[Message]] = {"train": [], "validation": [], "test": []}
+    for group in order:
+        texts = [labelled[i] for i in members[group]]
+        parts[_place(texts, room)] += texts
+    clear = _clear_of(free, [*parts["validation"], *parts["test"], *held])
+    return Splits(
+        (*parts["train"], *(m for m in clear if m.labels is not None)),
+        tuple(parts["validation"]), tuple(parts["test"]),
+        tuple(m for m in clear if m.labels is None),
+        held,
+    )  # fmt: skip
+
+
+def _draw(ident: str, seed: int) -> str:
+    return hashlib.sha256(f"{seed} {ident}".encode()).hexdigest()
+
+
+def _clear_of(free: Sequence[Message], held: Sequence[Message]) -> list[Message]:
+    """Those of `free` that share no key and no near-duplicate with `held`."""
+    keys = {key for message in held for key in _keys(message)}
+    near = near_duplicates([m.text for m in [*held, *free]])
+    touched = {b - len(held) for a, b in near if a < len(held) <= b}
+    return [m for i, m in enumerate(free) if i not in touched and keys.isdisjoint(_keys(m))]
+
+
+def _rooms(messages: Sequence[Message], plan: SplitPlan) -> dict[tuple[str, str], int]:
+    """Places left by (part, language of the corpus) and (part, "tasks")."""
+    total: dict[str, int] = defaultdict(int)
+    for message in messages:
+        if message.origin == "corpus":
+            total[message.lang] += 1
+    room = {("test", "tasks"): plan.test_tasks, ("validation", "tasks"): plan.validation_tasks}
+    for lang, count in total.items():
+        room["test", lang] = min(plan.test_per_language, int(count * plan.most))
+        room["validation", lang] = min(plan.validation_per_language, int(count * plan.most / 2))
+    return room
+
+
+def _place(group: Sequence[Message], room: dict[tuple[str, str], int]) -> Part:
+    origins = {m.origin for m in group}
+    if len(group) > 16:
+        return "train"
+    need: dict[str, int] = defaultdict(int)
+    if "parallel" in origins:
+        need["tasks"] = 1
+    for message in group:
+        if message.origin == "corpus":
+            need[message.lang] += 1
+    parts: tuple[Part, Part] = ("test", "validation")
+    for part in parts:
+        if all(room.get((part, key), 0) >= count for key, count in need.items()):
+            for key, count in need.items():
+                room[part, key] -= count
+            return part
+    return "train"

@@ -1,0 +1,147 @@
+"""The Catalog page's views: edit with its effect, what-if in full, and the demos."""
+
+from __future__ import annotations
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from hydra_core.errors import HydraError
+from hydra_core.evaluation.study.what_if import WhatIf
+from hydra_core.types import Catalog
+from hydra_core.ui import cache, selectors, widgets
+from hydra_core.ui import draft_effect as effect
+from hydra_core.ui import drafts as drafting
+from hydra_core.ui import what_if as what_if_panels
+from hydra_core.ui.cache import CatalogEntry, SetEntry
+from hydra_core.ui.catalog import cards as catalog_cards
+from hydra_core.ui.catalog import dialogs as catalog_dialogs
+from hydra_core.ui.catalog import panels as catalog_panels
+from hydra_core.ui.drafts import Working
+from hydra_core.ui.widgets import literal
+from hydra_core.views.demos import DEMOS, Demo, demo_catalogs, fits_demo
+
+__all__ = ["VIEWS", "show"]
+
+VIEWS = ("Edit", "Cards", "Capabilities", "What-if")
+_DEMO = "catalog.demo"
+
+
+@st.fragment
+def show(entry: CatalogEntry, view: str) -> None:
+    """One view of the catalog; only this part runs again after an edit."""
+    try:
+        working = drafting.load(entry)
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    catalog_panels.status_line(working)
+    if view == "Edit":
+        _edit(entry, working)
+        return
+    catalog_panels.problems(working)
+    catalog = working.catalog or working.published
+    if catalog is None:
+        return
+    if view == "Cards":
+        catalog_cards.cards(catalog)
+    elif view == "Capabilities":
+        with st.container(border=True):
+            catalog_cards.capability_map(catalog)
+    else:
+        _what_if(working)
+
+
+def _edit(entry: CatalogEntry, working: Working) -> None:
+    if not drafting.may_edit():
+        st.info("Your role is viewer: you can look, but not edit.", icon=":material/lock:")
+    tools = st.container(horizontal=True, gap="small")
+    rows, wrong, below = st.container(), st.container(), st.container()
+    with below:  # first, so that the figures do not wait for the table
+        effect.strip(working)
+    with rows:
+        ticked = catalog_panels.table(entry, working)
+    with tools:
+        _tools(entry, working)
+        st.space("stretch")
+        catalog_panels.row_tools(entry, working, ticked)
+    with wrong:
+        catalog_panels.problems(working)
+
+
+def _tools(entry: CatalogEntry, working: Working) -> None:
+    dialogs = (
+        ("Add model", ":material/add:", catalog_dialogs.add),
+        ("Paste rows", ":material/content_paste:", catalog_dialogs.paste),
+        ("Import prices", ":material/price_change:", catalog_dialogs.prices),
+    )
+    for label, icon, dialog in dialogs:
+        if st.button(label, icon=icon, disabled=not drafting.may_edit(), key=f"catalog.{label}"):
+            dialog(entry, working)
+
+
+def _what_if(working: Working) -> None:
+    if working.catalog is None or working.published is None:
+        return
+    controls = st.columns([5, 3, 6], vertical_alignment="bottom")
+    chosen = selectors.choose_evalset(controls[0], working.published)
+    if chosen is None:
+        widgets.empty(
+            "Nothing to replay on",
+            "No eval set is scored by this catalog's predictor and shares models with it.",
+            [("pages/evaluate/eval_sets.py", "Import or score an eval set")],
+        )
+        return
+    tau = controls[1].number_input(
+        "At τ", min_value=0.0, value=None, step=0.01, format="%.4f", key="catalog.what_if.tau",
+        placeholder=f"own ({working.catalog.policy.tau:g})",
+        help="Compare both at another threshold. Empty: each at its own.",
+    )  # fmt: skip
+    demo = _demos(controls[2], working.published, chosen)
+    before, after, names = working.published, working.catalog, ("published", "draft")
+    if demo:
+        before, after = demo_catalogs(working.published, DEMOS[demo])
+        names = ("before", "after")
+        tau = DEMOS[demo].tau if tau is None else tau
+        _demo_told(DEMOS[demo], tau)
+    found = effect.compared(chosen, before, after, tau)
+    if found is None:
+        return
+    if not demo and not working.edited:
+        st.caption("The draft says what is published. Edit a model, or try a demo.")
+    else:
+        _told_in_full(found, chosen)
+    what_if_panels.deltas(found, before=names[0], after=names[1])
+    evalset = cache.evalset(chosen.info.path, chosen.info.digest)
+    what_if_panels.details(found, evalset, before=names[0], after=names[1])
+
+
+def _demo_told(demo: Demo, tau: float) -> None:
+    text = f"{demo.text} Compared at τ {tau:g}; your draft is not touched. {demo.reported}"
+    st.info(literal(text.replace("->", "→")), icon=":material/science:")
+
+
+def _told_in_full(found: WhatIf, chosen: SetEntry) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if chosen.info.synthetic:
+            widgets.synthetic_badge()
+        notes = "".join(f" {literal(note)}" for note in found.after.data.notes)
+        st.caption(literal(what_if_panels.sentence(found)) + notes)
+
+
+def _demos(place: DeltaGenerator, catalog: Catalog, chosen: SetEntry) -> str:
+    """The demo that is shown, '' for none; buttons only where the models are there."""
+    if not fits_demo(catalog, chosen.info.models):
+        st.session_state.pop(_DEMO, None)
+        return ""
+    shown = str(st.session_state.get(_DEMO, ""))
+    with place.container(horizontal=True, horizontal_alignment="right"):
+        for key, demo in DEMOS.items():
+            st.button(
+                demo.name, icon=demo.icon, key=f"catalog.demo.{key}", on_click=_toggle,
+                args=(key,), type="primary" if shown == key else "secondary",
+            )  # fmt: skip
+    return shown
+
+
+def _toggle(key: str) -> None:
+    st.session_state[_DEMO] = "" if st.session_state.get(_DEMO) == key else key

@@ -1,0 +1,65 @@
+"""Learned routers on the Compare page: fitted when they are picked, with progress, and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from hydra_core.evaluation.replay.sweep import Bench
+from hydra_core.evaluation.study.baselines.run import MODEL_COUPLED, BaselineRun, run_baselines
+from hydra_core.ui import cache_evaluate
+from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.tasks import Task
+from hydra_core.ui.widgets import literal
+from hydra_core.views.comparison import Kind, Side
+
+__all__ = ["fitted"]
+
+#: Larger sets take too long to fit while somebody waits; the command line has no such limit.
+MOST_QUERIES = 20_000
+
+
+def fitted(entry: SetEntry, bench: Bench, sides: Sequence[Side]) -> dict[str, BaselineRun] | None:
+    """The learned routers among the sides; None while one is not there, after saying why."""
+    found: dict[str, BaselineRun] = {}
+    for name in {side.model for side in sides if side.kind is Kind.LEARNED}:
+        if len(bench.data.rows) > MOST_QUERIES:
+            st.info(
+                f"Learned routers are fitted here on at most {MOST_QUERIES:,} queries; this set "
+                f"has {len(bench.data.rows):,}."
+            )
+            return None
+        task = _fit(entry, bench, name)
+        if task.running:
+            _waiting(task, name)
+            return None
+        if not isinstance(task.result, BaselineRun):
+            st.error(literal(task.error or f"{name} could not be fitted"), icon=":material/error:")
+            return None
+        found[name] = task.result
+    if found:
+        st.caption(
+            f":material/info: {', '.join(sorted(found))}: cross-fitted, nobody routes a query it "
+            f"learned from; {MODEL_COUPLED}."
+        )
+    return found
+
+
+def _fit(entry: SetEntry, bench: Bench, name: str) -> Task:
+    key = ("baseline", name, cache_evaluate.bench_key(entry, bench))
+
+    def work(task: Task) -> BaselineRun:
+        texts = bench.evalset.queries["text"].astype(str).iloc[bench.data.rows].tolist()
+        return run_baselines(bench.data, texts, names=(name,), progress=task.progress)[0]
+
+    return cache_evaluate.tasks().get(key) or cache_evaluate.tasks().start(key, work)
+
+
+@st.fragment(run_every=0.7)
+def _waiting(task: Task, name: str) -> None:
+    """Progress; the page runs once more when the router is fitted."""
+    if not task.running:
+        st.rerun()
+    share = task.done / task.total if task.total else 0.0
+    st.progress(share, text=f"Fitting {name}, cross-fitted: {task.seconds:.0f} s so far")

@@ -1,0 +1,243 @@
+"""The panels of the Compare page: the two sides, the answer, who moved, languages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from hydra_core.evaluation.replay.sweep import Bench
+from hydra_core.evaluation.significance import Interval
+from hydra_core.figures.deltas import deltas_figure
+from hydra_core.figures.heat import heat_figure
+from hydra_core.ui import widgets
+from hydra_core.ui.compare import state as compare_state
+from hydra_core.ui.widgets import literal
+from hydra_core.views.comparison import Paired, Side, Totals, sentence
+from hydra_core.views.comparison_slices import grouping, slices
+from hydra_core.views.comparison_tables import Measure, deltas_view, flip_view
+from hydra_core.views.frontier import usd
+
+__all__ = ["answer", "by_slice", "choose", "flips", "standing"]
+
+_NO_INTERVAL = "too few to say"
+
+
+def choose(
+    place: DeltaGenerator, letter: str, role: str, options: dict[str, Side], side: Side
+) -> None:
+    """The selector of one side, and its tau where it has one."""
+    wide = narrow = place
+    if side.tau is not None:
+        wide, narrow = place.columns([7, 3], vertical_alignment="bottom")
+    key = f"compare.{letter}"
+    st.session_state[key] = side.id
+    wide.selectbox(
+        f"{letter.upper()} · {role}",
+        list(options),
+        format_func=lambda name: options[name].label,
+        key=key,
+        on_change=lambda: compare_state.put(
+            **{letter: st.session_state[key], f"tau_{letter}": None}
+        ),
+    )
+    if side.tau is None:
+        return
+    field = f"compare.tau_{letter}"
+    st.session_state[field] = side.tau
+    narrow.number_input(
+        "Threshold τ",
+        0.0,
+        100.0,
+        step=0.005,
+        format="%.6g",
+        key=field,
+        on_change=lambda: compare_state.put(**{f"tau_{letter}": st.session_state[field]}),
+        help="Of this side only; the catalog's own until you change it.",
+    )
+
+
+def standing(place: DeltaGenerator, found: Totals) -> None:
+    """What one side reaches by itself, on one line."""
+    parts = (
+        f"**{100 * found.qr.value:.1f} %** QR",
+        f"**{100 * found.quality.value:.1f} %** quality",
+        f"**{literal(usd(found.mean_cost_usd.value))}** per query",
+    )
+    place.markdown(" :gray[·] ".join(parts))
+
+
+def answer(both: Paired) -> None:
+    """The sentence, then each difference with its paired interval."""
+    found = both.found
+    title, box, icon = _headline(found.quality, found.savings)
+    box(literal(sentence(both)), title=title, icon=icon)
+    only_b, only_a = found.mcnemar.only_a, found.mcnemar.only_b
+    before, after = (
+        float(run.cost_usd[at].mean()) for run, at in ((both.a, both.at_a), (both.b, both.at_b))
+    )
+    entries = (
+        ("Quality", *_points(found.quality), "Mean quality of B minus that of A."),
+        (
+            "Quality retention",
+            *_points(found.qr),
+            "QR of B minus QR of A, each against the best its own pool could do.",
+        ),
+        (
+            "Cost saved",
+            *_saved(found.savings, before, after),
+            f"1 − cost of B / cost of A: {literal(usd(after))} against "
+            f"{literal(usd(before))} per query.",
+        ),
+        (
+            "Misrouted",
+            *_points(found.misroute),
+            "Share of queries that a cheaper model than the chosen one resolved, B minus A.",
+        ),
+        (
+            "Resolved by one only",
+            f"{only_b:,} : {only_a:,}",
+            f"McNemar p {_p(found.mcnemar.p_value)}",
+            f"{only_b:,} queries only B resolves, {only_a:,} only A. The p value says how likely "
+            "so uneven a split is if both were equally good.",
+        ),
+    )
+    for column, (label, value, interval, text) in zip(
+        st.columns(len(entries)), entries, strict=True
+    ):
+        column.metric(
+            label, literal(value), delta=literal(interval), delta_color="off", delta_arrow="off",
+            help=f"{text} Below: 95 % interval, paired by query."
+            if "McNemar" not in interval
+            else text,
+            border=True,
+        )  # fmt: skip
+
+
+def _headline(quality: Interval, savings: Interval) -> tuple[str, Callable[..., object], str]:
+    cheaper, dearer = savings.lo > 0, savings.hi < 0
+    if quality.lo > 0:
+        if dearer:
+            return "B buys quality", st.info, ":material/trending_up:"
+        return "B is better and costs no more", st.success, ":material/trending_up:"
+    if quality.hi < 0:
+        if cheaper:
+            return "B saves money and costs quality", st.warning, ":material/balance:"
+        return "A is better and costs no more", st.warning, ":material/trending_down:"
+    if cheaper:
+        return "B is cheaper; no loss in quality is shown", st.success, ":material/savings:"
+    if dearer:
+        return "B is dearer; no gain in quality is shown", st.warning, ":material/trending_down:"
+    return "No difference can be shown", st.info, ":material/balance:"
+
+
+def _points(interval: Interval) -> tuple[str, str]:
+    return _spelled(interval.scaled(100.0), " pp")
+
+
+def _saved(interval: Interval, before: float, after: float) -> tuple[str, str]:
+    if not np.isfinite(interval.value):
+        return usd(after - before), "A costs nothing"
+    return _spelled(interval.scaled(100.0), " %")
+
+
+def _spelled(shown: Interval, unit: str) -> tuple[str, str]:
+    if not np.isfinite(shown.value):
+        return "n/a", _NO_INTERVAL
+    bounds = f"{shown.lo:+.1f} to {shown.hi:+.1f}{unit}"
+    return f"{shown.value:+.1f}{unit}", bounds if np.isfinite(shown.hi) else _NO_INTERVAL
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def flips(both: Paired) -> None:
+    """The flip matrix: rows are where A sent a query, columns where B sent it."""
+    moved = int(both.found.flipped.size)
+    with st.container(horizontal=True, horizontal_alignment="distribute", gap="small"):
+        st.markdown(
+            f"**{moved:,}** of {both.found.n:,} queries ({100 * moved / both.found.n:.0f} %) go "
+            "to another model.",
+            width="content",
+        )
+        st.session_state.setdefault("compare.measure", Measure.NUMBER)
+        measure = st.segmented_control(
+            "Colour", list(Measure), key="compare.measure", required=True,
+            persist_state="session", label_visibility="collapsed",
+        )  # fmt: skip
+    if not moved:
+        st.caption("Nothing moved, so there is no matrix to draw.")
+        return
+    view = flip_view(both, measure or Measure.NUMBER)
+    widgets.figure(
+        heat_figure(view, widgets.colors()),
+        "compare.flips",
+        alt="Queries by the model A sent them to and the model B sends them to",
+    )
+    if measure in (Measure.QUALITY, Measure.COST):
+        st.caption("Mean change per query of the cell, B minus A; green is better.")
+
+
+def by_slice(both: Paired, bench: Bench) -> None:
+    """Differences by language or group: figure, then numbers."""
+    ways = grouping(bench.evalset)
+    st.session_state.setdefault("compare.by", ways[0])
+    if st.session_state["compare.by"] not in ways:
+        st.session_state["compare.by"] = ways[0]
+    by = st.segmented_control(
+        "By", ways, format_func=str.capitalize, key="compare.by", required=True,
+        persist_state="session", label_visibility="collapsed",
+    )  # fmt: skip
+    frame = slices(both, bench.evalset, by or ways[0])
+    shown = frame.head(_MOST_SLICES)
+    widgets.figure(
+        deltas_figure(deltas_view(shown), widgets.colors()),
+        "compare.deltas",
+        alt=f"Difference in quality and cost by {by}, with 95 % intervals",
+    )
+    _slice_table(frame)
+    small = int(frame["small"].sum())
+    told = "p: McNemar on resolved or not, corrected for looking at all rows (Holm)."
+    if small:
+        told += f" Open circles: fewer than 30 independent queries ({small} rows)."
+    if len(frame) > len(shown):
+        told += f" Drawn are the {len(shown)} largest of {len(frame)}."
+    st.caption(told)
+
+
+_MOST_SLICES = 24
+
+
+def _slice_table(frame: pd.DataFrame) -> None:
+    column = st.column_config
+    bounds = {
+        f"{name}_range": [
+            f"{low:+.1f} to {high:+.1f}" if np.isfinite(low) and np.isfinite(high) else ""
+            for low, high in zip(frame[f"{name}_lo"], frame[f"{name}_hi"], strict=True)
+        ]
+        for name in ("quality", "savings")
+    }
+    st.dataframe(
+        frame.assign(**bounds, note=frame["small"].map({True: "small sample", False: ""})),
+        hide_index=True,
+        height="content" if len(frame) <= 20 else 420,
+        column_order=(
+            "name", "n", "quality", "quality_range", "savings", "savings_range", "flipped", "p",
+            *(["note"] if frame["small"].any() else []),
+        ),
+        column_config={
+            "name": "Slice",
+            "n": column.NumberColumn("Queries", format="localized"),
+            "quality": column.NumberColumn("Quality", format="%+.1f pp"),
+            "quality_range": "95 % interval",
+            "savings": column.NumberColumn("Cost saved", format="%+.1f %%"),
+            "savings_range": "95 % interval ",
+            "flipped": column.NumberColumn("Moved", format="%.0f %%"),
+            "p": column.NumberColumn("p", format="%.3f"),
+            "note": "",
+        },
+    )  # fmt: skip

@@ -1,0 +1,282 @@
+"""The lists of queries on the Compare page: filters, pages, receipts, notes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from hydra_core.errors import HydraError
+from hydra_core.evaluation.replay.sweep import Bench
+from hydra_core.store.records import Note
+from hydra_core.store.roles import Action
+from hydra_core.types import IntArray
+from hydra_core.ui import cache, widgets
+from hydra_core.ui import identity as who
+from hydra_core.ui.widgets import literal
+from hydra_core.views.comparison import Paired, Side
+from hydra_core.views.comparison_slices import slice_names
+from hydra_core.views.comparison_tables import (
+    MOST_TRIAGED,
+    Filters,
+    Which,
+    query_page,
+    receipts,
+    selected,
+    whole_table,
+)
+from hydra_core.views.downloads import csv_file
+from hydra_core.views.frontier import usd
+
+__all__ = ["queries"]
+
+_ROWS = 15
+_TELLS = {
+    Which.FLIPPED: "Queries that the two policies send to different models.",
+    Which.LOSSES: f"The {MOST_TRIAGED} queries where B loses most quality; among equals those "
+    "where it also spends most.",
+    Which.WASTES: f"The {MOST_TRIAGED} queries where B spends most more than A and is no better.",
+}
+_FILTERS = ("compare.language", "compare.before", "compare.after", "compare.noted")
+_NOTED = {"all": None, "with a note": True, "without a note": False}
+_CAUSES = ("Router wrong", "Label wrong", "Model flaky", "Expected")
+
+Sides = tuple[tuple[Side, Bench], tuple[Side, Bench]]
+
+
+@st.fragment
+def queries(both: Paired, sides: Sides) -> None:
+    """The list that is asked for, a page at a time, and the query that is picked in it."""
+    evalset = sides[0][1].evalset
+    notes = _notes(evalset.digest)
+    if notes is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.session_state.setdefault("compare.which", Which.FLIPPED)
+        which = st.segmented_control(
+            "List", list(Which), key="compare.which", required=True, persist_state="session",
+            label_visibility="collapsed",
+        ) or Which.FLIPPED  # fmt: skip
+        st.space("stretch")
+        languages = slice_names(evalset, "language")
+        filters = _filters(both, languages)
+        by_id = Counter(note.query_id for note in notes)
+        ids = evalset.queries["query_id"]
+        noted = frozenset(np.flatnonzero(ids.isin(list(by_id))).tolist()) if by_id else frozenset()
+        at = selected(both, which, filters, languages, noted)
+        st.download_button(
+            "CSV",
+            lambda: csv_file(whole_table(both, evalset, at)),
+            f"{which.value.lower().replace(' ', '_')}.csv",
+            "text/csv",
+            icon=":material/download:",
+            key="compare.csv",
+            on_click="ignore",
+            disabled=not at.size,
+            help="All rows of this list with whole texts. A text that a spreadsheet would run as a "
+            "formula begins with an apostrophe.",
+        )
+    st.caption(f"{_TELLS[which]} {at.size:,} found.")
+    if not at.size:
+        st.info(_nothing(which, filters), icon=":material/check_circle:")
+        return
+    row = _table(both, sides, at, dict(by_id), f"{which}.{filters}")
+    if row is None:
+        st.caption("Pick a row to see why each policy chose what it chose, and to write a note.")
+        return
+    with st.container(border=True):
+        _detail(row, both, sides, [n for n in notes if n.query_id == str(ids.iloc[row])])
+
+
+def _nothing(which: Which, filters: Filters) -> str:
+    if filters.count:
+        return "No query passes the filters. Take some back."
+    return {
+        Which.FLIPPED: "Both policies send every query to the same model.",
+        Which.LOSSES: "B loses quality on no query.",
+        Which.WASTES: "B spends nothing more than A without a gain.",
+    }[which]
+
+
+def _filters(both: Paired, languages: np.typing.NDArray[np.str_]) -> Filters:
+    count = sum(bool(st.session_state.get(key)) for key in _FILTERS[:3])
+    count += st.session_state.get(_FILTERS[3], "all") != "all"
+    with st.popover(f"Filters ({count})" if count else "Filters", icon=":material/filter_list:"):
+        language, before, after = (
+            st.selectbox(
+                label,
+                ["", *options],
+                format_func=lambda value: value or "all",
+                key=key,
+                persist_state="session",
+            )
+            for label, options, key in (
+                ("Language", _names(languages), _FILTERS[0]),
+                ("A sent it to", both.models, _FILTERS[1]),
+                ("B sends it to", both.models, _FILTERS[2]),
+            )
+        )
+        noted = st.selectbox("Notes", list(_NOTED), key=_FILTERS[3], persist_state="session")
+        st.button("Take all back", on_click=_reset, width="stretch", disabled=not count)
+    return Filters(language or "", before or "", after or "", _NOTED[noted or "all"])
+
+
+def _names(languages: np.typing.NDArray[np.str_]) -> list[str]:
+    return sorted(pd.unique(languages).tolist())
+
+
+def _reset() -> None:
+    for key in _FILTERS:
+        st.session_state[key] = "all" if key == _FILTERS[3] else ""
+
+
+def _table(
+    both: Paired, sides: Sides, at: IntArray, notes: dict[str, int], version: str
+) -> int | None:
+    """One page of the list; the row number in the eval set of the picked query."""
+    pages = -(-at.size // _ROWS)
+    key = f"compare.page.{version}.{sides[0][0].name}.{sides[1][0].name}"
+    page = min(int(st.session_state.get(key, 1)), pages)
+    part = at[(page - 1) * _ROWS : page * _ROWS]
+    frame = query_page(both, sides[0][1].evalset, part, notes)
+    column = st.column_config
+    event = st.dataframe(
+        frame,
+        hide_index=True,
+        height="content",
+        key=f"{key}.{page}",
+        on_select="rerun",
+        selection_mode="single-row",
+        placeholder="",
+        column_order=(
+            "text", "language", "model_a", "model_b", "quality_change", "cost_change_usd", "notes",
+        ),
+        column_config={
+            "text": column.TextColumn("Query", width=330),
+            "language": column.TextColumn("Lang.", width=50),
+            "model_a": column.TextColumn("A sent it to", width=125),
+            "model_b": column.TextColumn("B sends it to", width=125),
+            "quality_change": column.NumberColumn("Quality", format="%+.0f pp", width=80),
+            "cost_change_usd": column.NumberColumn("Cost, USD", format="%+.4f", width=85),
+            "notes": column.NumberColumn("Notes", width=55),
+        },
+    )  # fmt: skip
+    if pages > 1:
+        with st.container(horizontal=True, horizontal_alignment="center"):
+            st.pagination(pages, key=key)
+    rows = event["selection"]["rows"]
+    return int(both.found.rows[part[rows[0]]]) if rows and rows[0] < len(part) else None
+
+
+def _detail(row: int, both: Paired, sides: Sides, notes: Sequence[Note]) -> None:
+    """One query: its text and notes, and both receipts."""
+    evalset = sides[0][1].evalset
+    query = evalset.queries.iloc[row]
+    at = int(np.searchsorted(both.found.rows, row))
+    a, b = (run.models[i[at]] for run, i in ((both.a, both.at_a), (both.b, both.at_b)))
+    quality, cost = both.found.delta_quality[at], both.found.delta_cost[at]
+    st.markdown(
+        f"**{literal(str(query['query_id']))}** :gray[A] {literal(str(a))} → :gray[B] "
+        f"{literal(str(b))} :gray[·] quality **{100 * quality:+.0f} pp** :gray[·] cost "
+        f"**{literal(('−' if cost < 0 else '+') + usd(abs(float(cost))))}**"
+    )
+    left, right = st.columns([8, 11], gap="medium")
+    with left:
+        with st.container(height=190, border=True):
+            st.text(str(query["text"])[:_TEXT_CHARS])
+        _written(notes)
+        _write(evalset.digest, str(query["query_id"]))
+    with right:
+        _receipts(receipts(row, both, sides), sides)
+
+
+_TEXT_CHARS = 8_000
+
+
+def _receipts(frame: pd.DataFrame, sides: Sides) -> None:
+    column = st.column_config
+    shown: dict[str, Any] = {
+        "model": column.TextColumn("Model", width=118),
+        "quality": column.NumberColumn("Quality", format="%.0f %%", width=62),
+        "cost_usd": column.NumberColumn("Cost", format="$%.4f", width=68),
+    }
+    for letter, (side, _) in zip("ab", sides, strict=True):
+        wide = 70 if side.tau is None else 135
+        shown[f"says_{letter}"] = column.TextColumn(letter.upper(), width=wide)
+        known = frame[f"short_{letter}"].map(lambda value: f"{value:.4f} ", na_action="ignore")
+        frame[f"says_{letter}"] = known.fillna("") + frame[f"says_{letter}"]
+    st.dataframe(
+        frame, hide_index=True, height="content", column_order=list(shown), column_config=shown
+    )
+    for letter, (side, _) in zip("AB", sides, strict=True):
+        if side.tau is not None:
+            st.caption(
+                f"{letter}: {literal(side.name)}. Shortfall by model; the cheapest at most τ is "
+                "chosen."
+            )
+        else:
+            st.caption(f"{letter}: {literal(side.name)}.")
+
+
+def _notes(digest: str) -> tuple[Note, ...] | None:
+    try:
+        return cache.store().notes.all(digest)
+    except HydraError as error:
+        widgets.problem(error)
+        return None
+
+
+def _written(notes: Sequence[Note]) -> None:
+    for note in notes:
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.markdown(
+                f"{literal(note.text)}  \n:gray[{literal(note.author)}, "
+                f"{note.created_at:%Y-%m-%d %H:%M}]",
+                width="stretch",
+            )
+            mine = note.author == who.actor().name
+            if who.may(Action.NOTE if mine else Action.MODERATE):
+                st.button(
+                    "", icon=":material/delete:", key=f"compare.drop.{note.id}", type="tertiary",
+                    help="Delete this note", on_click=_drop, args=(note,),
+                )  # fmt: skip
+
+
+def _drop(note: Note) -> None:
+    try:
+        cache.store().notes.remove(note, actor=who.actor())
+    except HydraError as error:
+        st.session_state["compare.told"] = str(error)
+
+
+def _write(digest: str, query_id: str) -> None:
+    told = st.session_state.pop("compare.told", "")
+    if told:
+        st.error(literal(told))
+    if not who.may(Action.NOTE):
+        st.caption("Viewers may read notes, not write them.")
+        return
+    st.pills("Cause", _CAUSES, key="compare.cause", label_visibility="collapsed")
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.text_input(
+            "Note", key="compare.note", placeholder="What went wrong here?", max_chars=2_000,
+            label_visibility="collapsed",
+        )  # fmt: skip
+        st.button("Save note", key="compare.save", on_click=_save, args=(digest, query_id))
+
+
+def _save(digest: str, query_id: str) -> None:
+    cause = st.session_state.get("compare.cause") or ""
+    typed = str(st.session_state.get("compare.note") or "").strip()
+    text = ": ".join(part for part in (cause, typed) if part)
+    try:
+        cache.store().notes.add(digest, query_id, text, actor=who.actor())
+    except HydraError as error:
+        st.session_state["compare.told"] = str(error)
+        return
+    st.session_state["compare.note"] = ""
+    st.session_state["compare.cause"] = None

@@ -1,0 +1,82 @@
+"""What the Conversation page plays, and how. No link: conversations are private."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import streamlit as st
+
+from hydra_core.routing.conversation import Options
+from hydra_core.routing.messages import Conversation
+from hydra_core.types import StickyMode
+from hydra_core.views import samples
+
+__all__ = ["Playing", "get", "load_scene", "put"]
+
+_KEY = "conversation"
+
+
+@dataclass(frozen=True, slots=True)
+class Playing:
+    """A conversation and what happens during it.
+
+    Attributes:
+        catalog: Key of the catalog, '' for the default.
+        scene: Id of the shipped conversation, '' for the operator's own.
+        own: The operator's own conversation, once one has been read.
+        mode: The mode whose turns are listed.
+        tau: None for the catalog's own, or that of the policy being tuned.
+        threshold: Sticky threshold gamma, None for the catalog's.
+        cached_share: Cached input price as a share of the input price, where none is named.
+    """
+
+    catalog: str = ""
+    scene: str = ""
+    own: Conversation | None = None
+    mode: StickyMode = StickyMode.PER_SESSION
+    images: tuple[int, ...] = ()
+    compacted: tuple[int, ...] = ()
+    health: Mapping[str, float] = field(default_factory=dict)
+    health_from: int = 2
+    threshold: float | None = None
+    answer_tokens: int = 400
+    cached_share: float = 0.1
+
+    @property
+    def conversation(self) -> Conversation | None:
+        """What is played; None before an own conversation has been given."""
+        if not self.scene:
+            return self.own
+        return next(s.conversation for s in samples.scenes() if s.id == self.scene)
+
+    def options(self, mode: StickyMode) -> Options:
+        """How one mode is played."""
+        return Options(
+            mode=mode,
+            images=frozenset(self.images),
+            compacted=frozenset(self.compacted),
+            health=self.health,
+            health_from=self.health_from,
+            answer_tokens=self.answer_tokens,
+        )
+
+
+def get() -> Playing:
+    """The session's record; a fresh session plays the first shipped conversation."""
+    if _KEY not in st.session_state:
+        st.session_state[_KEY] = Playing()
+        load_scene(samples.scenes()[0].id)
+    playing: Playing = st.session_state[_KEY]
+    return playing
+
+
+def put(**changes: object) -> None:
+    """Change some fields."""
+    st.session_state[_KEY] = replace(get(), **changes)  # type: ignore[arg-type]
+
+
+def load_scene(scene_id: str) -> None:
+    """Play a shipped conversation with what happens in it."""
+    scene = next(s for s in samples.scenes() if s.id == scene_id)
+    put(scene=scene.id, images=scene.images, compacted=scene.compacted)

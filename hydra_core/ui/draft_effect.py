@@ -1,0 +1,70 @@
+"""The row of figures below every editor of the draft: what the edits would change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from hydra_core.errors import HydraError
+from hydra_core.evaluation.study.what_if import WhatIf, what_if
+from hydra_core.types import Catalog
+from hydra_core.ui import cache, selectors, widgets
+from hydra_core.ui import what_if as what_if_panels
+from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.drafts import Working
+from hydra_core.ui.widgets import literal
+
+__all__ = ["compared", "strip"]
+
+
+def strip(working: Working) -> None:
+    """What the draft would do on the eval set in use, in one row of figures."""
+    if working.catalog is None or working.published is None:
+        return
+    left, right = st.columns([7, 4], vertical_alignment="bottom")
+    left.subheader("What it would change", anchor=False)
+    chosen = selectors.choose_evalset(right, working.published)
+    if chosen is None:
+        st.caption(
+            "No eval set fits this catalog: one that is scored by its predictor and shares models "
+            "with it is needed."
+        )
+        return
+    found = compared(chosen, working.published, working.catalog)
+    if found is not None:
+        _told(found, chosen, working)
+        what_if_panels.deltas(found)
+
+
+def _told(found: WhatIf, chosen: SetEntry, working: Working) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if chosen.info.synthetic:
+            widgets.synthetic_badge()
+        told = "Edit a cell to see its effect."
+        if working.edited:
+            told = what_if_panels.sentence(found)
+        tau = found.after.catalog.policy.tau
+        notes = "".join(f" {literal(note)}" for note in found.after.data.notes)
+        st.caption(
+            literal(f"{told} Replayed on {found.comparison.n:,} queries at τ {tau:g}.") + notes
+        )
+
+
+def compared(
+    chosen: SetEntry, before: Catalog, after: Catalog, tau: float | None = None
+) -> WhatIf | None:
+    """Both catalogs replayed and compared; None after saying why it cannot be done.
+
+    Args:
+        tau: Instead of each catalog's own.
+    """
+    if tau is not None:
+        before, after = (replace(c, policy=replace(c.policy, tau=tau)) for c in (before, after))
+    try:
+        return what_if(cache.replayed(chosen, before), cache.replayed(chosen, after))
+    except HydraError as error:
+        widgets.problem(error)
+    except ValueError as error:
+        st.warning(literal(str(error)))
+    return None

@@ -1,0 +1,197 @@
+"""The catalog being worked on: what is published, the draft over it, and every way to change it.
+
+The store keeps the draft after each edit, so it survives a reload, a page change and a restart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import streamlit as st
+
+from hydra_core.catalog.diff import Change, semantic_diff
+from hydra_core.catalog.schema import read_catalog_text
+from hydra_core.errors import ConflictError, HydraError, Problem
+from hydra_core.store.records import Draft, Revision
+from hydra_core.store.roles import Action
+from hydra_core.types import Catalog
+from hydra_core.ui import cache
+from hydra_core.ui import identity as who
+from hydra_core.ui.cache import CatalogEntry
+
+__all__ = [
+    "Working",
+    "discard",
+    "edit",
+    "generation",
+    "load",
+    "may_edit",
+    "redo",
+    "renew",
+    "tell",
+    "told",
+    "undo",
+]
+
+_GENERATION = "draft.generation"
+_TOLD = "draft.told"
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """A catalog with the actor's draft of it.
+
+    Attributes:
+        key: The store's name of the catalog.
+        published_text: The newest revision, or the file where nothing was published.
+        newest: The newest revision, None where nothing was published.
+        draft: The actor's own, None where there is none.
+        text: What is being worked on: the draft, else what is published.
+        catalog: `text` as a catalog, None while it is not valid.
+        problems: Why it is not.
+        changes: From published to `text`, in words; empty while it is not valid.
+    """
+
+    key: str
+    published_text: str
+    published: Catalog | None
+    newest: Revision | None
+    draft: Draft | None
+    text: str
+    catalog: Catalog | None
+    problems: tuple[Problem, ...]
+    changes: tuple[Change, ...]
+
+    @property
+    def revision(self) -> int:
+        """Number of the newest revision, 0 where nothing was published."""
+        return self.newest.number if self.newest else 0
+
+    @property
+    def base_revision(self) -> int:
+        """The revision the draft started from."""
+        return self.draft.base_revision if self.draft else self.revision
+
+    @property
+    def edited(self) -> bool:
+        """Whether the draft says anything else than what it started from."""
+        return self.draft is not None and self.text != self.published_text
+
+    @property
+    def behind(self) -> bool:
+        """Whether somebody published since the draft began."""
+        return self.draft is not None and self.draft.base_revision != self.revision
+
+
+def load(entry: CatalogEntry) -> Working:
+    """The catalog as it stands for the actor.
+
+    Raises:
+        HydraError: The store or the file cannot be read.
+    """
+    store, me = cache.store(), who.actor()
+    newest = store.newest(entry.key)
+    published = newest.yaml if newest else read_catalog_text(entry.path)
+    draft = store.drafts.find(entry.key, me)
+    text = draft.text if draft else published
+    before, _ = cache.parsed(published, entry.key)
+    after, problems = cache.parsed(text, entry.key)
+    changes = semantic_diff(before, after) if before and after else ()
+    return Working(entry.key, published, before, newest, draft, text, after, problems, changes)
+
+
+def edit(
+    entry: CatalogEntry,
+    change: Callable[[str], str],
+    *,
+    seen: str | None = None,
+    restart: bool = True,
+) -> bool:
+    """Change the draft, starting one where there is none; a problem is told on the next run.
+
+    Args:
+        change: From the text to the new text.
+        seen: The text that the change was chosen on; where the draft says something else by now,
+            nothing is changed. None for changes that hold whatever it says.
+        restart: Whether tables have to be drawn anew, because rows moved or values did not come
+            from the table itself.
+
+    Returns:
+        Whether it was saved.
+    """
+    try:
+        working = load(entry)
+        if seen is not None and seen != working.text:
+            raise ConflictError(
+                f"{entry.key}: your draft was changed in another window; nothing was changed "
+                "here. This page shows it as it is now"
+            )
+        text = change(working.text)
+        if text != working.text:
+            _save(working, text)
+    except HydraError as error:
+        tell(error)
+        renew()
+        return False
+    if restart:
+        renew()
+    return True
+
+
+def _save(working: Working, text: str) -> None:
+    me, drafts = who.actor(), cache.store().drafts
+    draft = working.draft or drafts.start(
+        working.key, working.published_text, actor=me, base_revision=working.revision
+    )
+    drafts.save(draft, text, actor=me, unfinished=True)
+
+
+def undo(working: Working) -> None:
+    """One step back."""
+    _walk(working, lambda draft: cache.store().drafts.undo(draft, actor=who.actor()))
+
+
+def redo(working: Working) -> None:
+    """One step forward again."""
+    _walk(working, lambda draft: cache.store().drafts.redo(draft, actor=who.actor()))
+
+
+def discard(working: Working) -> None:
+    """Back to what is published."""
+    _walk(working, lambda draft: cache.store().drafts.discard(draft, actor=who.actor()))
+
+
+def _walk(working: Working, step: Callable[[Draft], object]) -> None:
+    try:
+        if working.draft is not None:
+            step(working.draft)
+    except HydraError as error:
+        tell(error)
+    renew()
+
+
+def renew() -> None:
+    """Have tables drawn anew: their pending edits are in the draft, or refused."""
+    st.session_state[_GENERATION] = generation() + 1
+
+
+def generation() -> int:
+    """Part of the key of every table that edits the draft."""
+    return int(st.session_state.get(_GENERATION, 0))
+
+
+def tell(error: HydraError) -> None:
+    """Remember what went wrong in a callback."""
+    st.session_state[_TOLD] = error
+
+
+def told() -> HydraError | None:
+    """What went wrong, once."""
+    error: HydraError | None = st.session_state.pop(_TOLD, None)
+    return error
+
+
+def may_edit() -> bool:
+    """Whether the actor may keep a draft."""
+    return who.may(Action.DRAFT)

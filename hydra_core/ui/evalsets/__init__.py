@@ -1,0 +1,1 @@
+"""The Eval sets page."""

@@ -1,0 +1,148 @@
+"""What is wrong with an eval set: gaps, duplicates, texts that other sets hold as well."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from pathlib import Path
+
+import streamlit as st
+
+from hydra_core.errors import HydraError
+from hydra_core.evaluation.evalset.evalset import EvalSet, load_evalset
+from hydra_core.evaluation.study.contents import (
+    DuplicateGroup,
+    Overlap,
+    duplicates,
+    missing_data,
+    overlaps,
+)
+from hydra_core.ui import cache, cache_evaluate
+from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.tasks import Task
+from hydra_core.ui.widgets import literal
+from hydra_core.views.explore import duplicate_table
+
+__all__ = ["checks", "waiting"]
+
+#: Up to this many queries the search for duplicates begins by itself.
+_AT_ONCE = 1_000
+
+Found = tuple[tuple[DuplicateGroup, ...], tuple[Overlap, ...]]
+
+
+@st.fragment(run_every=1.0)
+def waiting(task: Task, text: str) -> None:
+    """Show that a computation runs and how far it is; the page runs once more when it ends."""
+    if not task.running:
+        st.rerun()
+    told = f"{text}: {task.seconds:.0f} s so far"
+    if task.total:
+        st.progress(task.done / task.total, text=told)
+    else:
+        st.caption(f":material/hourglass_top: {told}")
+
+
+def checks(entry: SetEntry, evalset: EvalSet) -> None:
+    """Missing data, duplicates, and texts that other sets hold as well."""
+    missing = missing_data(evalset)
+    complete = missing.complete == missing.queries
+    box, icon = (
+        (st.success, ":material/check_circle:") if complete else (st.warning, ":material/warning:")
+    )
+    box(literal(_sentence(str(missing))), title="Missing data", icon=icon)
+    if missing.by_model:
+        st.dataframe(
+            [
+                {"Model": model, "Outcomes missing": quality, "Costs missing": cost}
+                for model, (quality, cost) in missing.by_model.items()
+            ],
+            hide_index=True,
+            height="content",
+        )
+    key = ("duplicates", evalset.digest, tuple(one.info.digest for one in cache.evalsets()))
+    task = cache_evaluate.tasks().get(key)
+    if task is None and evalset.n <= _AT_ONCE:
+        task = _look(key, entry, evalset)
+    if task is None:
+        _offer_look(key, entry, evalset)
+    elif task.running:
+        waiting(task, "Looking for duplicates")
+    elif task.error:
+        st.error(literal(task.error), icon=":material/error:")
+    else:
+        _repeated(task.result)  # type: ignore[arg-type]
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _look(key: Hashable, entry: SetEntry, evalset: EvalSet) -> Task:
+    others = [(one.info.name, one.info.path, one.info.digest) for one in cache.evalsets()
+              if one.key != entry.key and not one.info.problem]  # fmt: skip
+
+    def work(task: Task) -> Found:
+        return duplicates(evalset), overlaps(evalset, _texts(others))
+
+    return cache_evaluate.tasks().start(key, work)
+
+
+def _texts(others: list[tuple[str, Path, str]]) -> dict[str, list[str]]:
+    found = {}
+    for name, path, _ in others:
+        try:
+            found[name] = load_evalset(path).queries["text"].astype(str).tolist()
+        except HydraError:
+            continue  # the Eval sets page says what is wrong with it
+    return found
+
+
+def _offer_look(key: Hashable, entry: SetEntry, evalset: EvalSet) -> None:
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            "**Duplicates and leakage.** Compares every text with every other one here and in "
+            "the other eval sets.",
+            width="stretch",
+        )
+        if st.button("Look for duplicates", key="explore.duplicates"):
+            _look(key, entry, evalset)
+            st.rerun()
+
+
+def _repeated(found: Found) -> None:
+    groups, shared = found
+    loose = [one for one in groups if not one.clustered]
+    if not loose:
+        st.success(
+            "No text occurs twice outside a declared cluster.",
+            title="Duplicates",
+            icon=":material/check_circle:",
+        )
+    else:
+        extra = sum(len(one.query_ids) - 1 for one in loose)
+        differ = sum(one.outcomes_differ for one in loose)
+        st.warning(
+            f"{len(loose):,} texts occur more than once ({extra:,} queries too many); for "
+            f"{differ:,} of them outcomes differ. Intervals are too narrow and a tuned policy may "
+            "meet what it was tuned on: declare them as one cluster, or remove them.",
+            title="Duplicates",
+            icon=":material/warning:",
+        )
+        st.dataframe(
+            duplicate_table(loose),
+            hide_index=True,
+            height="content" if len(loose) <= 10 else 360,
+            column_config={
+                "queries": st.column_config.NumberColumn("Times", width="small"),
+                "ids": st.column_config.TextColumn("Queries", width="large"),
+                "clustered": "One cluster",
+                "differ": "Outcomes differ",
+            },
+        )
+    for one in shared:
+        st.warning(
+            f"{one.queries:,} texts also lie in {literal(one.other)}: what is tuned on one is not "
+            "new to the other.",
+            title="Overlap with another eval set",
+            icon=":material/join_inner:",
+        )

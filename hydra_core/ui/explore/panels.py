@@ -1,0 +1,227 @@
+"""The panels of the Explore page: whether routing can help, and what the eval set holds."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import numpy as np
+import streamlit as st
+
+from hydra_core.evaluation.evalset.evalset import EvalSet
+from hydra_core.evaluation.replay.sweep import Bench
+from hydra_core.evaluation.study.routability import Routability, routability
+from hydra_core.figures.intervals import intervals_figure
+from hydra_core.figures.upset import spread_figure, upset_figure
+from hydra_core.ui import cache_evaluate, widgets
+from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.explore.checks import waiting
+from hydra_core.ui.tasks import Task
+from hydra_core.ui.widgets import literal
+from hydra_core.views.explore import (
+    Bounds,
+    auc_view,
+    difficulty_table,
+    difficulty_view,
+)
+
+__all__ = ["costs", "difficulty_by", "foretold", "limits", "predictability", "who_solves"]
+
+#: Up to this many queries a computation begins by itself.
+_AT_ONCE = 1_000
+
+
+def foretold(entry: SetEntry, bench: Bench) -> Task | None:
+    """The measurement of how well success is foretold; begun by itself on small sets."""
+    key = ("routability", *cache_evaluate.bench_key(entry, bench))
+    task = cache_evaluate.tasks().get(key)
+    if task is None and len(bench.data.rows) <= _AT_ONCE:
+        return _measure(key, bench)
+    return task
+
+
+def _measure(key: Hashable, bench: Bench) -> Task:
+    texts = bench.evalset.queries["text"].astype(str)
+
+    def work(task: Task) -> Routability:
+        said = texts.iloc[bench.data.rows].tolist()
+        return routability(bench.data, said, progress=task.progress)
+
+    return cache_evaluate.tasks().start(key, work)
+
+
+def limits(known: Bounds, task: Task | None) -> None:
+    """The sentence on whether routing can help, then its figures."""
+    found = task.result if task is not None else None
+    if isinstance(found, Routability):
+        middle = _median(found)
+        unknown = not np.isfinite(middle)
+        title, box, icon = (
+            ("Too few outcomes to say whether routing can help", st.info, ":material/help:")
+            if unknown
+            else ("Routing can help here", st.success, ":material/trending_up:")
+            if found.predictive and known.gain.lo > 0
+            else ("Expect little from routing here", st.warning, ":material/trending_flat:")
+        )
+        box(literal(found.text), title=title, icon=icon)
+    else:
+        middle = float("nan")
+        running = task is not None and task.running
+        rest = "Whether the text foretells which model will succeed is " + (
+            "being measured." if running else "not measured yet: see Predictability."
+        )
+        st.info(
+            literal(f"{known.text} {rest}"),
+            title="How much routing could win",
+            icon=":material/hourglass_top:" if running else ":material/straighten:",
+        )
+    _figures(known, middle)
+    if task is not None and task.running:
+        waiting(task, "Measuring how well the text foretells success")
+
+
+def _median(found: Routability) -> float:
+    return float(np.median([one.text.value for one in found.aucs])) if found.aucs else float("nan")
+
+
+def _figures(known: Bounds, middle: float) -> None:
+    gain = known.gain.scaled(100.0)
+    saving = "n/a" if np.isnan(known.oracle_saving) else f"{100 * known.oracle_saving:.0f} %"
+    entries = (
+        ("Best single model", f"{100 * known.quality:.1f} %", literal(known.best),
+         "Mean quality of the best constant policy."),
+        ("Oracle", f"{100 * known.oracle:.1f} %", "best in hindsight",
+         "Mean quality of the best choice for every query; no router can do better."),
+        ("Oracle gain", f"+{gain.value:.1f} pp", f"{gain.lo:.1f} to {gain.hi:.1f} pp",
+         "Oracle minus best single model. Below: 95 % interval."),
+        ("Decidable queries", f"{100 * known.decidable:.0f} %", f"oracle saves {saving}",
+         "Queries on which the models differ; on all others any choice is as good. Below: what "
+         "the oracle saves of the best single model's cost."),
+        ("Text foretells success", "–" if np.isnan(middle) else f"{middle:.2f}",
+         "AUC; chance is 0.50",
+         "How well a model's success is foretold from the text alone on queries that were not "
+         "learned from; from 0.60 the text is called predictive. The median over the models."),
+    )  # fmt: skip
+    for column, (label, value, below, text) in zip(st.columns(len(entries)), entries, strict=True):
+        column.metric(
+            label, literal(value), delta=below, delta_color="off", delta_arrow="off", help=text,
+            border=True,
+        )  # fmt: skip
+
+
+def who_solves(evalset: EvalSet) -> None:
+    """The upset plot."""
+    found = cache_evaluate.upset(evalset.digest, evalset)
+    if found is None:
+        st.info("No query has outcomes of all models, so patterns cannot be counted.")
+        return
+    view, patterns, rest = found
+    widgets.figure(
+        upset_figure(view, widgets.colors()),
+        "explore.upset",
+        alt="Queries by exactly which models solve them",
+    )
+    told = "Each bar: queries solved by exactly the models marked below it. Grey bars, solved by "
+    told += "all or by none, leave a router nothing to decide."
+    if rest:
+        told += f" {patterns - len(view.queries):,} rarer patterns with {rest:,} queries are left "
+        told += "out."
+    st.caption(told)
+
+
+def costs(evalset: EvalSet) -> None:
+    """How costs per query are spread."""
+    view = cache_evaluate.spread(evalset.digest, evalset)
+    if view is None:
+        st.info("This eval set has no costs.")
+        return
+    widgets.figure(
+        spread_figure(view, widgets.colors()),
+        "explore.costs",
+        alt="Distribution of cost per query by model",
+    )
+    told = "Box: the middle half of the queries with the median; whiskers: 5 to 95 %; diamond: "
+    told += "mean, which is what a bill adds up."
+    if evalset.cost_estimated:
+        told += " Costs are estimated from prices, not billed."
+    st.caption(told)
+
+
+def difficulty_by(evalset: EvalSet) -> None:
+    """How hard each language or group is."""
+    ways = [name for name in ("language", "group") if name in evalset.queries.columns]
+    by = ways[0]
+    if len(ways) > 1:
+        st.session_state.setdefault("explore.by", ways[0])
+        by = st.segmented_control(
+            "By", ways, format_func=str.capitalize, key="explore.by", required=True,
+            persist_state="session", label_visibility="collapsed",
+        ) or ways[0]  # fmt: skip
+    found = cache_evaluate.difficulties(evalset.digest, by, evalset)
+    if not found:
+        st.info("No query has outcomes of all models.")
+        return
+    frame = difficulty_table(found, languages=by == "language")
+    shown = frame.head(24)
+    widgets.figure(
+        intervals_figure(difficulty_view(shown), widgets.colors()),
+        "explore.difficulty",
+        alt=f"Mean quality of the models and of the oracle by {by}",
+    )
+    column = st.column_config
+    bounds = [f"{a:.1f} to {b:.1f}" for a, b in zip(frame["low"], frame["high"], strict=True)]
+    st.dataframe(
+        frame.assign(bounds=bounds),
+        hide_index=True,
+        height="content" if len(frame) <= 20 else 420,
+        column_order=("name", "n", "quality", "bounds", "oracle", "decidable"),
+        column_config={
+            "name": by.capitalize(),
+            "n": column.NumberColumn("Queries", format="localized"),
+            "quality": column.NumberColumn("Mean of the models", format="%.1f %%"),
+            "bounds": "95 % interval",
+            "oracle": column.NumberColumn("Oracle", format="%.1f %%"),
+            "decidable": column.NumberColumn("Decidable", format="%.0f %%"),
+        },
+    )
+
+
+def predictability(entry: SetEntry, bench: Bench, task: Task | None) -> None:
+    """How well success is foretold, model by model."""
+    if task is not None and task.running:
+        st.caption("The measurement is running; it appears here when it is done.")
+        return
+    if task is not None and task.error:
+        st.error(literal(task.error), icon=":material/error:")
+    found = task.result if task is not None else None
+    if not isinstance(found, Routability):
+        _offer(entry, bench)
+        return
+    if not found.aucs:
+        st.info("Too few queries succeed or fail to measure this; 10 of each are needed per model.")
+        return
+    widgets.figure(
+        intervals_figure(auc_view(found), widgets.colors()),
+        "explore.aucs",
+        alt="How well success of each model is foretold from the text and from the scores",
+    )
+    sample = f" Measured on {found.sampled:,} of {found.n:,} queries." if (
+        found.sampled < found.n
+    ) else ""  # fmt: skip
+    last = (
+        " Last row: which of the two wins, where they differ; this is what a router must know."
+        if found.advantage
+        else ""
+    )
+    st.caption(f"Cross-validated; 0.5 is a coin toss, 1 is certainty.{last}{sample}")
+
+
+def _offer(entry: SetEntry, bench: Bench) -> None:
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            "**Does the text tell which model will succeed?** A small classifier per model is "
+            "cross-validated on up to 6,000 queries; this takes a minute or two.",
+            width="stretch",
+        )
+        if st.button("Measure", type="primary", key="explore.measure"):
+            _measure(("routability", *cache_evaluate.bench_key(entry, bench)), bench)
+            st.rerun()

@@ -1,0 +1,244 @@
+"""The Inspect page's controls: catalog and tau, the message, the request around it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from hydra_core.catalog.binding import require_bundle
+from hydra_core.errors import HydraError
+from hydra_core.predictor.checks.robustness import load_probes
+from hydra_core.predictor.languages import LANGUAGES, detect
+from hydra_core.types import Catalog
+from hydra_core.ui import cache, selectors, widgets
+from hydra_core.ui.cache import CatalogEntry
+from hydra_core.ui.inspect import state as inspect_state
+from hydra_core.views import samples
+from hydra_core.views.inspection import with_policy
+from hydra_core.views.marked_words import valid
+
+__all__ = ["message", "policy"]
+
+_FOUND = 100
+_FAMILIES = {
+    "keywords": "Keywords of difficulty",
+    "concerns": "Concerns",
+    "role": "A claimed role",
+    "jargon": "Jargon",
+    "assertion": "A bare assertion",
+}
+
+
+def policy(*, compare: bool = True) -> tuple[str, Catalog] | None:
+    """Draw catalog and tau; the catalog's key and the catalog under the policy in force.
+
+    None after saying what is missing.
+
+    Args:
+        compare: Also draw the choice between one message and two.
+    """
+    fingerprint = cache.bundle().fingerprint
+    entries = [entry for entry in cache.catalogs() if entry.catalog is not None]
+    if not entries:
+        st.warning("There is no valid catalog yet.")
+        return None
+    entries.sort(key=lambda entry: not _fits(entry, fingerprint))
+    now = inspect_state.get()
+    chosen = next((e for e in entries if e.key == now.catalog), None) or _default(
+        entries, fingerprint
+    )
+    places = st.columns([4, 4, 3], vertical_alignment="bottom")
+    if compare:
+        with places[0]:
+            _mode(now.compare)
+    labels = {e.key: e.key if _fits(e, fingerprint) else f"{e.key} (does not fit)" for e in entries}
+    st.session_state["inspect.catalog"] = chosen.key
+    places[1].selectbox(
+        "Catalog",
+        list(labels),
+        format_func=lambda key: labels[key],
+        key="inspect.catalog",
+        on_change=lambda: inspect_state.put(
+            catalog=st.session_state["inspect.catalog"], tau=None, weights=None, deny=()
+        ),
+    )
+    assert chosen.catalog is not None
+    with places[2]:
+        tau = _tau(chosen.key, chosen.catalog)
+    try:
+        require_bundle(chosen.catalog, fingerprint)
+    except HydraError as error:
+        widgets.problem(error)
+        return None
+    return chosen.key, with_policy(chosen.catalog, tau, now.weights_for(chosen.key, chosen.catalog))
+
+
+def _fits(entry: CatalogEntry, fingerprint: str) -> bool:
+    return entry.catalog is not None and entry.catalog.predictor_fingerprint == fingerprint
+
+
+def _default(entries: Sequence[CatalogEntry], fingerprint: str) -> CatalogEntry:
+    """The catalog in use on Tune where it fits the predictor, else the first that does."""
+    pair = selectors.current()
+    used = pair[1].key if pair else ""
+    fitting = (e for e in entries if e.key == used and _fits(e, fingerprint))
+    return next(fitting, entries[0])
+
+
+def _mode(compare: bool) -> None:
+    st.session_state["inspect.mode"] = "Compare two" if compare else "One message"
+    st.segmented_control(
+        "Messages",
+        ("One message", "Compare two"),
+        key="inspect.mode",
+        required=True,
+        label_visibility="collapsed",
+        on_change=lambda: inspect_state.put(
+            compare=st.session_state["inspect.mode"] == "Compare two"
+        ),
+    )
+
+
+def _tau(key: str, catalog: Catalog) -> float:
+    now = inspect_state.get()
+    tau = now.tau_for(key, catalog)
+    st.session_state["inspect.tau"] = tau
+    st.number_input(
+        "Threshold τ",
+        min_value=0.0,
+        max_value=100.0,
+        step=0.01,
+        format="%.4f",
+        key="inspect.tau",
+        help="Largest weighted shortfall a model may have and still be eligible. Starts at the "
+        "policy of the Tune page, or at the catalog's own; changing it here changes nothing there.",
+        on_change=lambda: inspect_state.put(tau=float(st.session_state["inspect.tau"])),
+    )
+    return tau
+
+
+def message(catalog: Catalog, field: str = "text", label: str = "Message") -> None:
+    """A message with where to take it from; the first one also with the request around it."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f"**{label}**", width="stretch")
+        with st.popover("Pick", icon=":material/list:"):
+            _picker(field)
+        if field == "other":
+            with st.popover("Append", icon=":material/add:"):
+                _suffixes()
+        else:
+            with st.popover("Request", icon=":material/tune:"):
+                _request(catalog)
+    _area(field, label)
+
+
+def _area(field: str, label: str) -> None:
+    key = f"inspect.{field}"
+    now = inspect_state.get()
+    st.session_state[key] = valid(getattr(now, field))
+    without = field == "text" and now.requirements is not None and not now.text
+    st.text_area(
+        label,
+        height=150 if now.compare else 212,
+        key=key,
+        placeholder="This link came without its text; the scores below are those it had."
+        if without
+        else "Type or paste a message, then press Ctrl+Enter",
+        label_visibility="collapsed",
+        on_change=lambda: inspect_state.put(**{field: st.session_state[key]}),
+    )
+
+
+def _picker(field: str) -> None:
+    """Shipped examples, or the queries of an eval set."""
+    sets = [entry for entry in cache.evalsets() if not entry.info.problem]
+    places = ["", *(entry.key for entry in sets)]
+    names = {"": "Examples in 16 languages", **{e.key: e.info.name for e in sets}}
+    where = st.selectbox(
+        "From", places, format_func=lambda key: names[key], key=f"inspect.{field}.from"
+    )
+    if not where:
+        shown = samples.examples()
+        options = {one.label: one.text for one in shown}
+    else:
+        entry = next(e for e in sets if e.key == where)
+        options = _queries(entry, st.text_input("Containing", key=f"inspect.{field}.find"))
+    key = f"inspect.{field}.pick"
+    st.session_state[key] = None
+    st.selectbox(
+        "Message",
+        list(options),
+        key=key,
+        placeholder="Choose one" if options else "Nothing found",
+        on_change=lambda: _take(field, options.get(st.session_state[key] or "")),
+    )
+
+
+def _queries(entry: cache.SetEntry, wanted: str) -> dict[str, str]:
+    """Label -> text of the first queries of an eval set that contain `wanted`."""
+    try:
+        frame = cache.evalset(entry.info.path, entry.info.digest).queries
+    except HydraError as error:
+        widgets.problem(error)
+        return {}
+    if wanted:
+        frame = frame[frame["text"].str.contains(wanted, case=False, regex=False)]
+    found = frame.head(_FOUND)
+    return {
+        valid(f"{language} · {query_id} · {' '.join(text.split())[:60]}"): text
+        for query_id, language, text in zip(
+            found["query_id"], found["language"], found["text"], strict=True
+        )
+    }
+
+
+def _take(field: str, text: str | None) -> None:
+    if text is not None:
+        inspect_state.put(**{field: text})
+
+
+def _suffixes() -> None:
+    """Message B becomes message A with an appended claim of difficulty in its language."""
+    now = inspect_state.get()
+    language = detect(now.text)
+    probes = load_probes()
+    st.caption(
+        "Message B becomes message A with an added claim of difficulty. It leaves the task as it "
+        f"is, so the route should not change. In {LANGUAGES[language].name}:"
+    )
+    for family, texts in probes.items():
+        label = _FAMILIES.get(family, family.replace("_", " ").capitalize())
+        suffix = texts.get(language) or texts["en"]
+        st.button(
+            label,
+            key=f"inspect.suffix.{family}",
+            width="stretch",
+            help=widgets.literal(suffix),
+            on_click=inspect_state.put,
+            kwargs={"other": f"{now.text}\n\n{suffix}"},
+        )
+
+
+def _request(catalog: Catalog) -> None:
+    """What else the request has: its turn, an image, tools, models it may not use."""
+    now = inspect_state.get()
+    st.session_state["inspect.turn"] = now.turn
+    st.number_input(
+        "User turn", 1, 99, key="inspect.turn",
+        on_change=lambda: inspect_state.put(turn=int(st.session_state["inspect.turn"])),
+    )  # fmt: skip
+    for field, label in (("has_image", "An image is attached"), ("needs_tools", "Declares tools")):
+        key = f"inspect.{field}"
+        st.session_state[key] = getattr(now, field)
+        st.toggle(label, key=key, on_change=_switched, args=(field,))
+    ids = [model.id for model in catalog.models]
+    st.session_state["inspect.deny"] = [name for name in now.deny if name in ids]
+    st.multiselect(
+        "Models it may not use", ids, key="inspect.deny", placeholder="None",
+        on_change=lambda: inspect_state.put(deny=tuple(st.session_state["inspect.deny"])),
+    )  # fmt: skip
+
+
+def _switched(field: str) -> None:
+    inspect_state.put(**{field: bool(st.session_state[f"inspect.{field}"])})

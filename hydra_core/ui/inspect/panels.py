@@ -1,0 +1,183 @@
+"""The panels of the Inspect page: decision, requirements, flips, tau strip, candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+import streamlit as st
+
+from hydra_core.figures.requirements import requirements_figure
+from hydra_core.figures.strip import strip_figure
+from hydra_core.figures.theme import tint
+from hydra_core.routing.decision import Cause
+from hydra_core.routing.explain import CAUSES
+from hydra_core.types import CostBasis
+from hydra_core.ui.inspect import state as inspect_state
+from hydra_core.ui.widgets import colors, figure, literal
+from hydra_core.views import inspection
+from hydra_core.views.frontier import usd
+from hydra_core.views.inspection import Inspection
+
+__all__ = ["candidates", "comparison", "decision", "differences", "flips", "needs", "tau_strip"]
+
+_FLAGS = {
+    "err": ("Error", "Shows or names an error."),
+    "file": ("File", "Names a file or a path."),
+    "url": ("URL", "Holds a URL."),
+    "cmd": ("Command", "Holds a shell command."),
+    "code": ("Code", "Holds code."),
+    "short": ("Short", "Says less than about eight English words would."),
+}
+
+
+_COSTS = {basis.unit: "${:,.4g}" for basis in CostBasis}
+
+
+def decision(one: Inspection, *, label: str = "Chosen model") -> None:
+    """The chosen model, why, and what the predictor read."""
+    chosen = one.chosen
+    with st.container(gap=None):
+        st.caption(label)
+        st.markdown(f"# {literal(one.decision.model)}")
+    st.markdown(f"{literal(CAUSES[one.decision.cause])}.")
+    per = "Mtok, blended" if one.catalog.policy.cost_basis is CostBasis.LIST_PRICE else "query"
+    fits = "≤" if one.decision.cause is Cause.CHEAPEST_ELIGIBLE else "against"
+    shortfall = f"Shortfall **{chosen.shortfall:.3f}** {fits} τ {one.decision.tau:.4g}"
+    st.markdown(f"{shortfall}  ·  **{literal(usd(chosen.cost))}** per {per}")
+    _read(one)
+
+
+def _read(one: Inspection) -> None:
+    """Flags found and tokens read; where the message was cut."""
+    if one.signals is None:
+        st.caption("Opened from a link that carries the scores, not the text.")
+        return
+    with st.container(horizontal=True, gap="small"):
+        for field, (name, text) in _FLAGS.items():
+            if getattr(one.signals, field):
+                st.badge(name, color="blue", help=text)
+        turn = one.signals.turn_bin
+        st.badge(f"Turn {turn}" if turn == 1 else f"Turn {turn}+", color="gray")
+    reading = one.decision.reading
+    ignored = reading.ignored_chars if reading else 0
+    if ignored:
+        st.caption(
+            f":material/filter_alt: The last {ignored:,} characters only claim that the request is "
+            "difficult. They were not scored."
+        )
+    if one.gap is None:
+        st.caption(f"{one.tokens:,} tokens, all of them read.")
+        return
+    st.caption(
+        f":material/content_cut: {one.tokens:,} tokens read. Characters {one.gap.start + 1:,} to "
+        f"{one.gap.end:,} were not: a long message keeps its beginning and its end."
+    )
+
+
+def needs(shown: Mapping[str, Inspection]) -> None:
+    """The requirement bars on their bands."""
+    st.markdown("**What it needs, and what the models offer**")
+    chart = requirements_figure(inspection.requirements_view(dict(shown)), colors())
+    figure(chart, "inspect.needs", alt="Requirement per dimension on its score band")
+
+
+def flips(one: Inspection) -> None:
+    """The nearest changes that would decide otherwise."""
+    st.markdown("**What would change it**")
+    if not one.flips:
+        st.caption("No change of one number would: only one model can serve this request.")
+    for flip in one.flips:
+        with st.container(gap=None):
+            st.caption(literal(flip.subject))
+            st.markdown(
+                f"{literal(flip.before)} → **{literal(flip.after)}** chooses "
+                f"**{literal(flip.model)}**"
+            )
+    st.caption("The smallest change of each kind, everything else as it is.")
+
+
+def tau_strip(shown: Mapping[str, Inspection]) -> None:
+    """Which model for every tau; a click sets tau."""
+    first = next(iter(shown.values()))
+    st.markdown("**Which model for every τ**")
+    chart = strip_figure(
+        inspection.strips(dict(shown)),
+        inspection.cost_order(first.decision),
+        first.decision.tau,
+        colors(),
+    )
+    figure(
+        chart,
+        "inspect.strip",
+        alt="The model chosen for every tau, with the current tau marked",
+        on_select=_clicked,
+        selection_mode="points",
+    )
+
+
+def _clicked() -> None:
+    points = st.session_state["inspect.strip"]["selection"]["points"]
+    taus = [p["customdata"] for p in points if isinstance(p.get("customdata"), int | float)]
+    if taus:
+        inspect_state.put(tau=round(float(taus[0]), 4))
+
+
+def candidates(one: Inspection) -> None:
+    """Every model, cheapest first, with its deficits as a heat map and one sentence."""
+    frame = inspection.candidate_table(one)
+    frame["Model"] = [literal(name) for name in frame["Model"]]
+    frame["Why"] = [literal(why) for why in frame["Why"]]
+    deficits = [name.replace("_", " ").capitalize() for name in one.decision.dimensions]
+    st.markdown("**Every model, cheapest first**")
+    st.table(_heat(frame, deficits, literal(one.decision.model)), border="horizontal")
+    st.caption(
+        "Under each requirement: what the model lacks. Shortfall: the weighted sum of what it "
+        "lacks. The cheapest model with a shortfall within τ is chosen."
+    )
+
+
+def _heat(frame: pd.DataFrame, deficits: list[str], chosen: str) -> pd.io.formats.style.Styler:
+    """Deficits shaded by size; the chosen row bold. Cells are Markdown, so texts are literal."""
+    top = max(float(frame[deficits].to_numpy().max()), 0.05)
+    css = pd.DataFrame("", index=frame.index, columns=frame.columns)
+    css.loc[frame["Model"] == chosen, :] = "font-weight: 700; "
+    for name in deficits:
+        shades = [tint(colors().warn, round(0.75 * v / top, 3)) for v in frame[name]]
+        css[name] += [f"background-color: {shade}" for shade in shades]
+    numbers = {name: "{:.3f}" for name in [*deficits, "Shortfall"]}
+    styled = frame.style.apply(lambda _: css, axis=None).hide(axis="index")
+    return styled.format({**numbers, **_COSTS}, na_rep="–")
+
+
+def comparison(shown: Mapping[str, Inspection]) -> None:
+    """Shortfall and fate of every model for both messages."""
+    st.markdown("**Every model, cheapest first**")
+    frame = inspection.compare_table(dict(shown))
+    numbers = {name: "{:.3f}" for name in frame.columns if name.startswith("Shortfall")}
+    st.dataframe(
+        frame.style.format({**numbers, **_COSTS}, na_rep="–"),
+        hide_index=True,
+        height="content",
+    )
+
+
+def differences(shown: Mapping[str, Inspection]) -> None:
+    """What the second message asks for beyond the first, and whether that changes the route."""
+    (_, a), (_, b) = shown.items()
+    st.markdown("**What differs**")
+    same = a.decision.model == b.decision.model
+    if same:
+        st.success(f"Both go to {literal(a.decision.model)}.", icon=":material/check:")
+    else:
+        before, after = a.chosen.cost, b.chosen.cost
+        st.warning(
+            f"A goes to **{literal(a.decision.model)}**, B to **{literal(b.decision.model)}**: "
+            f"{after / before:.1f} times the price.",
+            icon=":material/alt_route:",
+        )
+    change = b.decision.requirements - a.decision.requirements
+    for k, dimension in enumerate(a.decision.dimensions):
+        name = literal(dimension.replace("_", " ").capitalize())
+        st.markdown(f"{name}: **{change[k]:+.3f}**")
+    st.caption("Requirement of B minus that of A.")

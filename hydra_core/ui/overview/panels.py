@@ -1,0 +1,171 @@
+"""The panels of the Overview page: operating point, what is loaded, next steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import streamlit as st
+
+from hydra_core.errors import HydraError
+from hydra_core.evaluation.replay.sweep import Bench, Point, measure
+from hydra_core.evaluation.replay.verdict import VerdictLabel
+from hydra_core.figures.frontier import frontier_figure
+from hydra_core.types import Catalog
+from hydra_core.ui import cache, selectors, state, tables, widgets
+from hydra_core.ui import reports as reporting
+from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.widgets import literal
+from hydra_core.views.catalog import pool_table
+from hydra_core.views.frontier import Axes, frontier_view
+
+__all__ = ["loaded", "next_steps", "operating_point"]
+
+_TUNE = "pages/evaluate/tune.py"
+_EVAL_SETS = "pages/evaluate/eval_sets.py"
+
+
+def operating_point() -> None:
+    """The policy as it stands on the eval set in use: verdict, figures, small frontier."""
+    found = _current()
+    if found is None:
+        widgets.empty(
+            "Nothing can be replayed yet",
+            "An eval set and a catalog that fit together are needed: the set must be scored by "
+            "the predictor the catalog is bound to.",
+            [(_EVAL_SETS, "Import or score an eval set")],
+        )
+        return
+    entry, _, bench, point = found
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(
+            f"**τ {point.tau:.4g}** on **{literal(entry.info.name)}** with catalog "
+            f"**{literal(state.get().catalog)}**",
+            width="content",
+        )
+        if entry.info.synthetic:
+            widgets.synthetic_badge()
+        st.space("stretch")
+        reporting.button(bench, point.tau, "overview")
+    widgets.kpis(bench, point)
+    widgets.verdict_box(point.verdict)
+
+
+def _current() -> tuple[SetEntry, Catalog, Bench, Point] | None:
+    pair = selectors.current()
+    if pair is None or pair[1].catalog is None:
+        return None
+    entry, catalog = pair[0], pair[1].catalog
+    tuning = state.get()
+    try:
+        bench = cache.bench(entry, catalog, tuning.weights_for(catalog))
+    except HydraError:
+        return None
+    return entry, catalog, bench, measure(bench, tuning.tau_for(catalog), tuning.baseline)
+
+
+def frontier() -> None:
+    """The frontier as the Tune page has it, without its controls."""
+    found = _current()
+    if found is None:
+        return
+    _, _, bench, point = found
+    st.subheader("Where this policy stands", anchor=False)
+    tuning = state.get()
+    axes = Axes(tuning.x, tuning.y, point.metrics.baseline)
+    with st.container(border=True):
+        widgets.figure(
+            frontier_figure(
+                frontier_view(bench, point, axes), widgets.colors(), height=340, width=430
+            ),
+            "overview.frontier",
+            alt="Quality against cost of the router for every tau, with single models and oracle",
+        )
+
+
+def loaded() -> None:
+    """Catalog, predictor bundle and eval sets."""
+    st.subheader("What is loaded", anchor=False)
+    pair = selectors.current()
+    catalog = pair[1].catalog if pair else None
+    if pair is not None and catalog is not None:
+        with st.container(border=True):
+            st.markdown(f":material/list_alt: **Catalog** {literal(pair[1].key)}")
+            st.caption(
+                f"{len(catalog.models)} models · bound to predictor {literal(catalog.predictor)} "
+                f"({literal(catalog.predictor_fingerprint[:12])})"
+            )
+            tables.pool(pool_table(catalog))
+    left, right = st.columns(2)
+    with left.container(border=True, height="stretch"):
+        _bundle()
+    with right.container(border=True, height="stretch"):
+        sets = cache.evalsets()
+        st.markdown(f":material/dataset: **Eval sets** {len(sets)}")
+        for entry in sets:
+            scored = "scored" if entry.info.scored else "not scored"
+            kind = " · :orange[synthetic]" if entry.info.synthetic else ""
+            st.caption(f"{literal(entry.info.name)} · {entry.info.n:,} queries · {scored}{kind}")
+
+
+def _bundle() -> None:
+    try:
+        bundle = cache.bundle()
+    except HydraError as error:
+        st.markdown(":material/neurology: **Predictor** not usable")
+        st.caption(literal(str(error)))
+        return
+    st.markdown(f":material/neurology: **Predictor** {literal(bundle.name)} {bundle.version}")
+    bands = ", ".join(
+        f"{name.replace('_', ' ')} {band.lo:.2f} – {band.hi:.2f}"
+        for name, band in zip(bundle.dimensions, bundle.bands, strict=True)
+    )
+    st.caption(f"Fingerprint {literal(bundle.fingerprint[:12])} · score bands: {literal(bands)}")
+
+
+def next_steps() -> None:
+    """The few things that would help most now, the most pressing first."""
+    st.subheader("What to do next", anchor=False)
+    for icon, title, text, page, label in _steps():
+        with st.container(border=True):
+            st.markdown(f":material/{icon}: **{title}**")
+            st.caption(text)
+            st.page_link(page, label=label, icon=":material/arrow_forward:")
+
+
+def _steps() -> Iterator[tuple[str, str, str, str, str]]:
+    found = _current()
+    sets = cache.evalsets()
+    if found is not None and found[3].verdict.label is not VerdictLabel.BEATS:
+        yield (
+            "tune",
+            "Look for a better operating point",
+            "At this τ the router is not shown to beat a constant policy of the same cost.",
+            _TUNE,
+            "Tune τ and weights",
+        )
+    elif found is not None:
+        yield (
+            "tune",
+            "Fine-tune the operating point",
+            "The router beats the best constant policy here; find the cost you want.",
+            _TUNE,
+            "Tune τ and weights",
+        )
+    if all(entry.info.synthetic for entry in sets):
+        yield (
+            "upload",
+            "Bring your own traffic",
+            "Only synthetic eval sets are loaded. Import queries with the outcomes and costs of "
+            "your models to see what routing would do for you.",
+            _EVAL_SETS,
+            "Import an eval set",
+        )
+    unscored = [entry.info.name for entry in sets if not entry.info.scored]
+    if unscored:
+        yield (
+            "speed",
+            "Score what is not scored",
+            f"Without requirement scores a set cannot be replayed: {literal(', '.join(unscored))}.",
+            _EVAL_SETS,
+            "Score an eval set",
+        )

@@ -1,0 +1,50 @@
+"""The Profiles page's views: Algorithm 1 step by step, and what it does to routing."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from hydra_core.errors import HydraError
+from hydra_core.ui import draft_effect as effect
+from hydra_core.ui import drafts as drafting
+from hydra_core.ui import widgets
+from hydra_core.ui.cache import CatalogEntry
+from hydra_core.ui.catalog import panels as catalog_panels
+from hydra_core.ui.profiles import panels as profile_panels
+from hydra_core.ui.profiles import reach as profile_reach
+
+__all__ = ["VIEWS", "show"]
+
+VIEWS = ("Evidence", "Capabilities", "Bands & weights", "Sensitivity")
+
+
+@st.fragment
+def show(entry: CatalogEntry, view: str) -> None:
+    """One view; only this part runs again after an edit."""
+    try:
+        working = drafting.load(entry)
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    catalog_panels.status_line(working)
+    if view == "Evidence":
+        profile_panels.evidence(entry, working)
+        catalog_panels.problems(working)
+        effect.strip(working)
+        return
+    catalog_panels.problems(working)
+    catalog = working.catalog
+    if catalog is None:
+        st.caption("Undo the last edit, or mend it here or on the Catalog page.")
+        return
+    if view == "Sensitivity":
+        profile_reach.show(catalog)
+        return
+    if view == "Capabilities":
+        profile_panels.capability_table(entry, catalog)
+        effect.strip(working)
+        with st.container(border=True):
+            profile_panels.contribution_plot(catalog)
+        return
+    profile_panels.scales(entry, working, catalog)
+    effect.strip(working)

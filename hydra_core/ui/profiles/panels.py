@@ -1,0 +1,281 @@
+"""The Profiles page's editors: evidence, capabilities, bands and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from hydra_core.catalog.editing.document import CatalogDocument
+from hydra_core.catalog.editing.evidence_grid import (
+    edit_capabilities,
+    edit_evidence,
+    edit_scales,
+    evidence_rows,
+    remove_benchmarks,
+)
+from hydra_core.catalog.profiles import (
+    blended_price,
+    capabilities,
+    compensated_weights,
+    contributions,
+)
+from hydra_core.figures.contributions import ContributionsView, contributions_figure
+from hydra_core.types import Catalog
+from hydra_core.ui import drafts as drafting
+from hydra_core.ui import widgets
+from hydra_core.ui.cache import CatalogEntry
+from hydra_core.ui.drafts import Working
+from hydra_core.ui.profiles import dialogs as profile_dialogs
+
+__all__ = ["capability_table", "contribution_plot", "evidence", "scales"]
+
+
+def evidence(entry: CatalogEntry, working: Working) -> None:
+    """Step 0 of Algorithm 1: benchmarks by what they exercise and what each model reached."""
+    tools = st.container(horizontal=True, gap="small", vertical_alignment="center")
+    document = CatalogDocument.parse(working.text, entry.key)
+    frame = pd.DataFrame(evidence_rows(document))
+    if frame.empty:
+        st.caption("There is no benchmark yet.")
+        frame = pd.DataFrame(columns=["id", "importance"])
+    for name in frame.columns.drop("id"):
+        frame[name] = pd.to_numeric(frame[name], errors="coerce").astype("float64")
+    frame.insert(0, "tick", False)
+    key = _key("evidence", entry)
+    st.data_editor(
+        frame,
+        key=key,
+        hide_index=True,
+        num_rows="fixed",
+        height="content" if len(frame) <= 12 else 460,
+        disabled=["id"] if drafting.may_edit() else list(frame.columns),
+        placeholder="–",
+        column_config=_evidence_columns(frame),
+        on_change=_edited,
+        args=(entry, key, edit_evidence),
+    )
+    edited = (st.session_state.get(key) or {}).get("edited_rows", {})
+    ticked = [int(row) for row, cells in edited.items() if cells.get("tick")]
+    with tools:
+        _evidence_tools(entry, working, ticked)
+
+
+def _evidence_columns(frame: pd.DataFrame) -> dict[str, Any]:
+    column = st.column_config
+    config: dict[str, Any] = {
+        "tick": column.CheckboxColumn("", width=36, pinned=True),
+        "id": column.TextColumn("Benchmark", width=110, pinned=True),
+        "importance": column.NumberColumn(
+            "α", format="%.3f", width=60, help="Importance of the benchmark, 0 or more."
+        ),
+    }
+    for name in frame.columns:
+        kind, _, of = str(name).partition(".")
+        if kind == "w":
+            text = f"ω: how much the benchmark exercises {of}, 0 to 1."
+            config[name] = column.NumberColumn(
+                f"ω {of.split('_')[0]}", format="%.3f", width=104, help=text
+            )
+        elif kind == "s":
+            text = f"Resolution rate of {of} on the benchmark, 0 to 1."
+            config[name] = column.NumberColumn(of, format="%.3f", width=112, help=text)
+    return config
+
+
+def _evidence_tools(entry: CatalogEntry, working: Working, ticked: list[int]) -> None:
+    may = drafting.may_edit()
+    if st.button(
+        "Add benchmark", icon=":material/add:", disabled=not may, key="profiles.add_benchmark"
+    ):
+        profile_dialogs.add_benchmark_dialog(entry, working)
+    if st.button(
+        "Add dimension", icon=":material/add:", disabled=not may, key="profiles.add_dimension"
+    ):
+        profile_dialogs.add_dimension_dialog(entry, working)
+    st.button(
+        "Remove",
+        icon=":material/delete:",
+        disabled=not (may and ticked),
+        on_click=_remove,
+        args=(entry, working, ticked),
+        key="profiles.remove",
+        help=None if ticked else "Tick benchmarks in the table first.",
+    )
+    st.space("stretch")
+    st.caption(
+        "α: importance. ω: what a benchmark exercises. Then each model's rate.", width="content"
+    )
+
+
+def _remove(entry: CatalogEntry, working: Working, ticked: list[int]) -> None:
+    drafting.edit(entry, lambda text: remove_benchmarks(text, ticked), seen=working.text)
+
+
+def capability_table(entry: CatalogEntry, catalog: Catalog) -> None:
+    """Steps 1 and 2: raw capability and its place on the band; the latter can be set by hand."""
+    raw = contributions(catalog).sum(axis=1)
+    values = capabilities(catalog)
+    columns: dict[str, Any] = {"model": [model.id for model in catalog.models]}
+    config: dict[str, Any] = {"model": st.column_config.TextColumn("Model", width=140)}
+    number = st.column_config.NumberColumn
+    for k, name in enumerate(catalog.dimensions):
+        shown = name.replace("_", " ")
+        columns[name] = values[:, k]
+        columns[f"raw.{name}"] = raw[:, k]
+        config[f"raw.{name}"] = number("raw", format="%.3f", width=66)
+        band = catalog.bands[k]
+        text = f"On the band {band.lo:g} to {band.hi:g}. Type to set by hand, clear to derive."
+        config[name] = number(shown.capitalize(), format="%.3f", width=125, help=text)
+    columns["hand"] = [
+        ", ".join(d.replace("_", " ") for d in catalog.dimensions if d in model.overrides)
+        for model in catalog.models
+    ]
+    config["hand"] = st.column_config.TextColumn("✎ set by hand", width="medium")
+    frame = pd.DataFrame(columns)
+    fixed = ["model", "hand", *(name for name in frame.columns if name.startswith("raw."))]
+    order = ["model"] + (["hand"] if any(columns["hand"]) else [])
+    key = _key("capabilities", entry)
+    st.data_editor(
+        frame,
+        key=key,
+        hide_index=True,
+        num_rows="fixed",
+        height="content",
+        disabled=fixed if drafting.may_edit() else list(frame.columns),
+        placeholder="–",
+        column_order=[*order, *(n for n in frame.columns if n not in ("model", "hand"))],
+        column_config=config,
+        on_change=_edited,
+        args=(entry, key, edit_capabilities),
+    )
+
+
+def contribution_plot(catalog: Catalog) -> None:
+    """What each benchmark adds to the raw capability on one dimension."""
+    left, right = st.columns([4, 7], vertical_alignment="center")
+    left.markdown("**What each benchmark adds**")
+    names = [name.replace("_", " ").capitalize() for name in catalog.dimensions]
+    if st.session_state.get("profiles.dimension") not in names:
+        st.session_state["profiles.dimension"] = names[0]
+    with right.container(horizontal=True, horizontal_alignment="right"):
+        chosen = st.segmented_control(
+            "Dimension", names, key="profiles.dimension", required=True,
+            persist_state="session", label_visibility="collapsed",
+        )  # fmt: skip
+    k = names.index(chosen or names[0])
+    values = contributions(catalog)[:, :, k]
+    if not values.size or np.isnan(values).all():
+        st.caption("No model has rates on the benchmarks that count here.")
+        return
+    counting = np.nansum(np.abs(values), axis=0) > 0
+    view = ContributionsView(
+        tuple(model.id for model in catalog.models),
+        tuple(b.id for b, used in zip(catalog.benchmarks, counting, strict=True) if used),
+        values[:, counting],
+    )
+    widgets.figure(
+        contributions_figure(view, widgets.colors()),
+        "profiles.contributions",
+        alt="What each benchmark adds to each model's raw capability",
+    )
+
+
+def scales(entry: CatalogEntry, working: Working, catalog: Catalog) -> None:
+    """Bands, stored weights w and what they become: w~ (Eq. 4); tau and the price ratio."""
+    tilde = compensated_weights(catalog.policy.weights, catalog.bands)
+    frame = pd.DataFrame(
+        {
+            "dimension": [d.replace("_", " ").capitalize() for d in catalog.dimensions],
+            "lo": [band.lo for band in catalog.bands],
+            "hi": [band.hi for band in catalog.bands],
+            "weight": list(catalog.policy.weights),
+            "tilde": tilde,
+        }
+    )
+    column = st.column_config
+    key = _key("scales", entry)
+
+    st.data_editor(
+        frame,
+        key=key,
+        hide_index=True,
+        num_rows="fixed",
+        height="content",
+        disabled=["dimension", "tilde"] if drafting.may_edit() else list(frame.columns),
+        column_config={
+            "dimension": column.TextColumn("Dimension", width=170),
+            "lo": column.NumberColumn("Band, low end", format="%.4f", width=125),
+            "hi": column.NumberColumn("Band, high end", format="%.4f", width=125),
+            "weight": column.NumberColumn("Stored weight w", format="%.3f", width=130),
+            "tilde": column.NumberColumn(
+                "Compensated w̃ (Eq. 4)", format="%.3f", width=170,
+                help="A narrow band weighs more: w divided by the band's width, their sum kept.",
+            ),
+        },
+        on_change=_scales_edited,
+        args=(entry, key, catalog.dimensions),
+    )  # fmt: skip
+    st.caption(
+        f"Bands are those of predictor {widgets.literal(catalog.predictor)}: where its scores lie "
+        "in practice. Edit them only if you know your traffic's."
+    )
+    _policy(entry, working, catalog)
+
+
+def _policy(entry: CatalogEntry, working: Working, catalog: Catalog) -> None:
+    version = f"{drafting.generation()}.{working.draft.version if working.draft else 0}"
+    one, two, three = st.columns([2, 2, 5], vertical_alignment="bottom")
+    for place, label, field, value, step in (
+        (one, "Threshold τ", "tau", catalog.policy.tau, 0.01),
+        (two, "Input : output tokens", "price_ratio", catalog.policy.price_ratio, 0.5),
+    ):
+        key = f"profiles.{field}.{version}"
+        place.number_input(
+            label, min_value=0.0, value=value, step=step, format="%.4g", key=key,
+            disabled=not drafting.may_edit(), on_change=_policy_edited, args=(entry, key, field),
+        )  # fmt: skip
+    order = sorted(catalog.models, key=lambda m: blended_price(m, catalog.policy.price_ratio))
+    ranked = " < ".join(
+        f"{m.id} (${blended_price(m, catalog.policy.price_ratio):.2f})" for m in order
+    )
+    three.caption(widgets.literal(f"Cost order, blended per Mtok: {ranked}"))
+
+
+def _policy_edited(entry: CatalogEntry, key: str, field: str) -> None:
+    value = float(st.session_state[key])
+
+    def change(text: str) -> str:
+        document = CatalogDocument.parse(text)
+        document.set("policy", field, value)
+        return document.text()
+
+    drafting.edit(entry, change)
+
+
+def _scales_edited(entry: CatalogEntry, key: str, dimensions: tuple[str, ...]) -> None:
+    rows = st.session_state[key].get("edited_rows", {})
+    edits = {dimensions[int(row)]: cells for row, cells in rows.items()}
+    drafting.edit(entry, lambda text: edit_scales(text, edits), restart=False)
+
+
+_Change = Callable[[str, dict[int, dict[str, Any]]], str]
+
+
+def _edited(entry: CatalogEntry, key: str, change: _Change) -> None:
+    """Write a table's edits into the draft: values of cells, so that twice is as once."""
+    rows = st.session_state[key].get("edited_rows", {})
+    edits = {
+        int(row): {name: value for name, value in cells.items() if name != "tick"}
+        for row, cells in rows.items()
+    }
+    cleared = any(value is None for cells in edits.values() for value in cells.values())
+    if any(edits.values()):  # a cleared capability shows its derived value: draw it anew
+        drafting.edit(entry, lambda text: change(text, edits), restart=cleared)
+
+
+def _key(table: str, entry: CatalogEntry) -> str:
+    return f"profiles.{table}.{entry.key}.{drafting.generation()}"

@@ -1,0 +1,130 @@
+"""The Profiles page's sensitivity: which numbers move routing, and models out of reach."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from hydra_core.errors import HydraError
+from hydra_core.evaluation.study.sensitivity import Cell, Effect, Reach, Steps, reach
+from hydra_core.types import Catalog
+from hydra_core.ui import cache, selectors, widgets
+from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.widgets import literal
+
+__all__ = ["show"]
+
+_STEPS = Steps()
+
+
+def show(catalog: Catalog) -> None:
+    """Reach of every model, then every number by how many queries it moves."""
+    place, _ = st.columns([4, 7])
+    chosen = selectors.choose_evalset(place, catalog)
+    if chosen is None:
+        widgets.empty(
+            "Nothing to replay on",
+            "No eval set is scored by this catalog's predictor and shares models with it.",
+            [("pages/evaluate/eval_sets.py", "Import or score an eval set")],
+        )
+        return
+    try:
+        found = cache.replayed(chosen, catalog)
+        effects = cache.sensitivity(chosen, catalog)
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    left, right = st.columns([4, 7], gap="medium")
+    with left:
+        st.subheader("Who gets traffic", anchor=False)
+        _reach(reach(found.data, catalog.policy.tau), catalog.policy.tau, chosen)
+    with right:
+        st.subheader("Which numbers move routing", anchor=False)
+        _effects(effects, found.metrics.n, catalog)
+
+
+def _reach(found: tuple[Reach, ...], tau: float, chosen: SetEntry) -> None:
+    column = st.column_config
+    frame = pd.DataFrame(
+        {
+            "model": [one.model for one in found],
+            "share": [100 * one.share for one in found],
+            "some": [100 * one.at_some_tau for one in found],
+        }
+    )
+    st.dataframe(
+        frame,
+        hide_index=True,
+        height="content",
+        column_config={
+            "model": column.TextColumn("Cheapest first", width=125),
+            "share": column.ProgressColumn(
+                f"Traffic at τ {tau:g}", format="%.1f %%", min_value=0, max_value=100, width=115
+            ),
+            "some": column.NumberColumn(
+                "At some τ", format="%.1f %%", width=72,
+                help="Share of queries that some τ would send to this model.",
+            ),
+        },
+    )  # fmt: skip
+    for one in found:
+        name = f"**{literal(one.model)}**"
+        if one.dominated_by:
+            st.markdown(
+                f":material/block: {name} can never be chosen: {literal(one.dominated_by)} ranks "
+                "before it and is at least as capable on every dimension."
+            )
+        elif one.at_some_tau == 0:
+            st.markdown(f":material/block: {name} is chosen at no τ on this eval set.")
+        elif one.share == 0:
+            st.markdown(f":material/remove_circle: {name} carries no traffic at this τ.")
+    if chosen.info.synthetic:
+        widgets.synthetic_badge()
+
+
+def _effects(effects: tuple[Effect, ...], n: int, catalog: Catalog) -> None:
+    moving = [effect for effect in effects if effect.flips]
+    if not moving:
+        by_hand = all(set(catalog.dimensions) <= set(m.overrides) for m in catalog.models)
+        why = " All capabilities are set by hand, so no evidence counts." if by_hand else ""
+        st.caption(f"No single nudge changes the model of any query.{why}")
+        return
+    column = st.column_config
+    frame = pd.DataFrame(
+        {
+            "number": [_name(effect) for effect in moving],
+            "nudge": [f"{effect.before:.3f} → {effect.after:.3f}" for effect in moving],
+            "flips": [100 * effect.flips / n for effect in moving],
+            "quality": [100 * effect.delta_quality for effect in moving],
+            "cost": [effect.delta_cost_usd for effect in moving],
+        }
+    )
+    st.dataframe(
+        frame,
+        hide_index=True,
+        height=420,
+        column_config={
+            "number": column.TextColumn("Number", width=195),
+            "nudge": column.TextColumn("Nudged", width=105),
+            "flips": column.ProgressColumn(
+                "Queries moved", format="%.1f %%", min_value=0, width=105,
+                max_value=max(float(frame["flips"].max()), 1.0),
+            ),
+            "quality": column.NumberColumn("Δ quality", format="%+.2f", width=80),
+            "cost": column.NumberColumn("Δ cost, $", format="%+.5f", width=76),
+        },
+    )  # fmt: skip
+    quiet = len(effects) - len(moving)
+    st.caption(
+        f"Each alone: rates ±{_STEPS.score:g}, α ±{100 * _STEPS.importance:g} %, ω "
+        f"±{_STEPS.weight:g}; the direction that moves more. Δ quality in points. "
+        f"{quiet} of {len(effects)} numbers move no query."
+    )
+
+
+def _name(effect: Effect) -> str:
+    if effect.cell is Cell.IMPORTANCE:
+        return f"α of {effect.benchmark}"
+    if effect.cell is Cell.WEIGHT:
+        return f"ω of {effect.benchmark} on {effect.of.replace('_', ' ')}"
+    return f"{effect.of} on {effect.benchmark}"

@@ -1,0 +1,225 @@
+"""The Ship page's exports to files, and the import of a catalog from another instance."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import streamlit as st
+
+from hydra_core.catalog.binding import rebind
+from hydra_core.catalog.diff import semantic_diff
+from hydra_core.errors import HydraError
+from hydra_core.export import provenance as release_facts
+from hydra_core.export.foreign import Export
+from hydra_core.export.litellm import litellm_config
+from hydra_core.export.release import check_release, release_text, without_header
+from hydra_core.export.vllm_semantic_router import vllm_semantic_router_config
+from hydra_core.store.roles import Action
+from hydra_core.types import Catalog
+from hydra_core.ui import cache, widgets
+from hydra_core.ui import drafts as drafting
+from hydra_core.ui import identity as who
+from hydra_core.ui.cache import CatalogEntry
+from hydra_core.ui.drafts import Working
+from hydra_core.ui.ship import publish as ship_publish
+from hydra_core.ui.widgets import literal
+from hydra_core.views.downloads import csv_file
+
+__all__ = ["adopt", "export"]
+
+_RELEASE, _TABLES = "HyDRA release", "Tables"
+_LITELLM, _VLLM = "LiteLLM proxy", "vLLM Semantic Router"
+_FORMATS = (_RELEASE, _LITELLM, _VLLM, _TABLES)
+
+
+def export(entry: CatalogEntry, working: Working) -> None:
+    """What is published, as a file for HyDRA or for another router."""
+    st.session_state.setdefault("ship.format", _RELEASE)
+    chosen = st.segmented_control(
+        "Format", _FORMATS, key="ship.format", required=True, persist_state="session",
+        label_visibility="collapsed",
+    )  # fmt: skip
+    catalog = working.published
+    if catalog is None:
+        st.error("What is published is not a valid catalog.", icon=":material/error:")
+        return
+    name = entry.key.replace("/", "-")
+    if working.revision:
+        name = f"{name}-r{working.revision}"
+        st.caption(f"Revision {working.revision}. A draft is not exported; publish it first.")
+    else:
+        st.caption("Not published yet: this is the catalog file, and the release says so.")
+    if chosen == _LITELLM:
+        _foreign(litellm_config(catalog), f"{name}.litellm.yaml")
+    elif chosen == _VLLM:
+        _foreign(vllm_semantic_router_config(catalog), f"{name}.vllm-sr.yaml")
+    elif chosen == _TABLES:
+        _tables(catalog, name)
+    else:
+        _release(working, name)
+
+
+def _release(working: Working, name: str) -> None:
+    newest = working.newest
+    origin = release_facts.provenance(
+        newest,
+        newest.metrics if newest else {},
+        author=who.actor().name,
+        note="",
+        now=datetime.now(UTC),
+    )
+    try:
+        text = release_text(working.published_text, origin)
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    left, right = st.columns([8, 3], gap="medium")
+    with right:
+        st.download_button(
+            "Download the release", text, f"{name}.yaml", "application/yaml", type="primary",
+            icon=":material/download:", width="stretch", on_click="ignore",
+        )  # fmt: skip
+        st.caption(
+            "Validated just now. Comments and spelling are the source's; provenance stands in "
+            "the head. Check and use it with"
+        )
+        st.code(f"python -m hydra_core validate \\\n  {name}.yaml", language="bash")
+    with left:
+        st.code(text, language="yaml", height=520)
+
+
+def _foreign(made: Export, name: str) -> None:
+    left, right = st.columns([7, 4], gap="medium")
+    with right:
+        st.download_button(
+            f"Download {name.split('.', 1)[1]}", made.text, name, "application/yaml",
+            type="primary", icon=":material/download:", width="stretch", on_click="ignore",
+        )  # fmt: skip
+        st.markdown("**What this file cannot say**")
+        st.markdown("\n".join(f"- {literal(note)}" for note in made.not_expressed))
+    with left:
+        st.code(made.text, language="yaml", height=520)
+
+
+def _tables(catalog: Catalog, name: str) -> None:
+    frame = release_facts.pool_export(catalog)
+    with st.container(horizontal=True):
+        st.download_button(
+            "Models as CSV", csv_file(frame), f"{name}.models.csv", "text/csv",
+            icon=":material/download:", on_click="ignore",
+        )  # fmt: skip
+        st.download_button(
+            "Models as JSON", frame.to_json(orient="records", indent=2), f"{name}.models.json",
+            "application/json", icon=":material/download:", on_click="ignore",
+        )  # fmt: skip
+    st.dataframe(frame, hide_index=True, height="content" if len(frame) <= 12 else 460)
+    st.caption(
+        "The CSV puts an apostrophe before a text that a spreadsheet would run as a formula. The "
+        "JSON, and the arrow above any table of the console, give every cell just as it is."
+    )
+
+
+def adopt(entry: CatalogEntry, working: Working) -> None:
+    """A catalog from elsewhere: validated, compared, then taken into the draft or as a new one."""
+    error = drafting.told()
+    if error is not None:
+        widgets.problem(error)
+    upload = st.file_uploader("Catalog or release, YAML", type=["yaml", "yml"], key="ship.upload")
+    if upload is None:
+        st.caption("Nothing is changed by looking: you see every difference before you adopt it.")
+        return
+    try:
+        text = upload.getvalue().decode("utf-8-sig")
+    except UnicodeDecodeError as fault:
+        line = upload.getvalue().count(b"\n", 0, fault.start) + 1
+        st.error(f"Line {line} is not UTF-8 text. Save the file as UTF-8.", icon=":material/error:")
+        return
+    _integrity(text)
+    body = _bound(without_header(text))
+    catalog, problems = cache.parsed(body, upload.name)
+    if catalog is None:
+        lines = "\n".join(f"- {literal(str(one))}" for one in problems[:20])
+        st.error(lines, title="Not a valid catalog", icon=":material/error:")
+        return
+    left, right = st.columns([7, 4], gap="medium")
+    with left:
+        _differences(entry, working, catalog)
+    with right.container(border=True):
+        _take(entry, working, body, catalog)
+
+
+def _integrity(text: str) -> None:
+    checked = check_release(text)
+    if checked is None:
+        return
+    if checked.intact:
+        st.success("A release, unchanged since it was written.", icon=":material/verified:")
+    else:
+        st.warning(
+            "A release that was edited since: its provenance no longer describes it.",
+            icon=":material/warning:",
+        )
+
+
+def _bound(text: str) -> str:
+    """The text, moved to this console's predictor where that is wanted."""
+    catalog, _ = cache.parsed(text, "the upload")
+    bundle = cache.bundle()
+    if catalog is None or catalog.predictor_fingerprint == bundle.fingerprint:
+        return text
+    st.warning(
+        literal(
+            f"Its bands belong to predictor {catalog.predictor!r}, not to {bundle.name!r}, which "
+            "this console ships. Its capabilities would mean something else here."
+        ),
+        icon=":material/link_off:",
+    )
+    if not st.toggle("Recompute it from its evidence on this predictor's bands", key="ship.rebind"):
+        return text
+    try:
+        return rebind(text, bundle.name, bundle.fingerprint, bundle.bands)
+    except HydraError as error:
+        widgets.problem(error)
+        return text
+
+
+def _differences(entry: CatalogEntry, working: Working, catalog: Catalog) -> None:
+    st.subheader(f"Against {entry.key} as it stands", anchor=False)
+    if working.catalog is None:
+        return
+    changes = semantic_diff(working.catalog, catalog)
+    if changes:
+        ship_publish.changes_list(changes)
+    else:
+        st.caption("The same in meaning.")
+
+
+def _take(entry: CatalogEntry, working: Working, text: str, catalog: Catalog) -> None:
+    st.button(
+        f"Put into the draft of {entry.key}", icon=":material/edit:", width="stretch",
+        disabled=not drafting.may_edit(), key="ship.adopt",
+        on_click=_adopt, args=(entry, working, text),
+    )  # fmt: skip
+    st.divider()
+    name = st.text_input("Or as a catalog of its own, named", value=catalog.name[:80])
+    taken = {one.key for one in cache.catalogs()}
+    if name in taken:
+        st.caption("There is a catalog of that name.")
+    st.button(
+        "Publish as its revision 1", icon=":material/publish:", width="stretch",
+        disabled=not who.may(Action.PUBLISH) or not name.strip() or name in taken,
+        on_click=_adopt_new, args=(name, text), key="ship.adopt_new",
+    )  # fmt: skip
+
+
+def _adopt(entry: CatalogEntry, working: Working, text: str) -> None:
+    drafting.edit(entry, lambda _: text, seen=working.text)
+
+
+def _adopt_new(name: str, text: str) -> None:
+    try:
+        cache.store().publish(
+            name, text, actor=who.actor(), base_revision=0, note="adopted from a file"
+        )
+    except HydraError as error:
+        drafting.tell(error)

@@ -1,0 +1,147 @@
+"""The Ship page's history: revisions with their figures, their changes, and rollback."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from hydra_core.catalog.diff import semantic_diff
+from hydra_core.errors import HydraError
+from hydra_core.export import provenance as release_facts
+from hydra_core.store.records import Revision
+from hydra_core.store.roles import Action
+from hydra_core.ui import cache, widgets
+from hydra_core.ui import drafts as drafting
+from hydra_core.ui import identity as who
+from hydra_core.ui.cache import CatalogEntry
+from hydra_core.ui.drafts import Working
+from hydra_core.ui.ship import publish as ship_publish
+from hydra_core.ui.widgets import literal
+
+__all__ = ["show"]
+
+
+def show(entry: CatalogEntry, working: Working) -> None:
+    """Revisions, newest first; the one picked is told below."""
+    error = drafting.told()
+    if error is not None:
+        widgets.problem(error)
+    history = cache.store().history(entry.key)
+    if not history:
+        widgets.empty(
+            "No revision yet",
+            "The first publish takes the catalog file into the store; from then on every change "
+            "is kept here with its author, note and figures.",
+        )
+        return
+    chosen = _table(history)
+    _detail(entry, working, chosen)
+    if st.toggle("Audit trail: every write, by whom and why", key="ship.audit"):
+        _audit(entry)
+
+
+def _table(history: tuple[Revision, ...]) -> Revision:
+    column = st.column_config
+    event = st.dataframe(
+        release_facts.history_table(history),
+        key="ship.history",
+        hide_index=True,
+        on_select="rerun",
+        selection_mode="single-row",
+        height="content" if len(history) <= 8 else 330,
+        placeholder="–",
+        column_config={
+            "revision": column.NumberColumn("Revision", width=75),
+            "when": column.DatetimeColumn("When (UTC)", format="YYYY-MM-DD HH:mm", width=135),
+            "who": column.TextColumn("Who", width=120),
+            "note": column.TextColumn("Note", width=270),
+            "qr": column.NumberColumn("QR", format="%.1f %%", width=70),
+            "cost": column.NumberColumn("Cost per query", format="$%.4f", width=110),
+            "evalset": column.TextColumn("Measured on", width=160),
+        },
+    )
+    rows = event["selection"]["rows"]
+    return history[rows[0]] if rows and rows[0] < len(history) else history[0]
+
+
+def _detail(entry: CatalogEntry, working: Working, chosen: Revision) -> None:
+    newest = working.revision
+    left, right = st.columns([7, 4], gap="medium")
+    with left:
+        st.subheader(f"Revision {chosen.number}", anchor=False)
+        _changes(entry, chosen)
+    with right.container(border=True):
+        if chosen.number == newest:
+            st.markdown("**This is what is published.**")
+            st.caption("Pick an earlier revision in the table to compare or bring it back.")
+            return
+        _roll_back(entry, working, chosen)
+
+
+def _changes(entry: CatalogEntry, chosen: Revision) -> None:
+    if chosen.parent is None:
+        st.caption("The first revision.")
+        return
+    before, _ = cache.parsed(cache.store().revision(entry.key, chosen.parent).yaml, entry.key)
+    after, _ = cache.parsed(chosen.yaml, entry.key)
+    if before is not None and after is not None:
+        st.caption(f"What it changed in revision {chosen.parent}:")
+        ship_publish.changes_list(semantic_diff(before, after))
+
+
+def _roll_back(entry: CatalogEntry, working: Working, chosen: Revision) -> None:
+    now, then = working.published, cache.parsed(chosen.yaml, entry.key)[0]
+    st.markdown(f"**Bring back revision {chosen.number}**")
+    if now is not None and then is not None:
+        undone = semantic_diff(now, then)
+        lines = "\n".join(f"- {literal(str(one).replace('->', '→'))}" for one in undone[:6])
+        more = f"\n- and {len(undone) - 6} more" if len(undone) > 6 else ""
+        st.markdown(f"{lines}{more}")
+    st.text_input("Why", key="ship.rollback.note", placeholder="The new price was a typo")
+    st.button(
+        f"Publish it again as revision {working.revision + 1}",
+        icon=":material/history:",
+        disabled=not who.may(Action.ROLL_BACK),
+        on_click=_do_roll_back,
+        args=(entry, working, chosen),
+        key="ship.rollback",
+        width="stretch",
+    )
+    st.caption("Nothing is deleted: the history keeps every revision.")
+
+
+def _do_roll_back(entry: CatalogEntry, working: Working, chosen: Revision) -> None:
+    try:
+        cache.store().roll_back(
+            entry.key, chosen.number, actor=who.actor(), base_revision=working.revision,
+            note=str(st.session_state.get("ship.rollback.note", "")), metrics=chosen.metrics,
+        )  # fmt: skip
+    except HydraError as error:
+        drafting.tell(error)
+    drafting.renew()
+
+
+def _audit(entry: CatalogEntry) -> None:
+    lines = cache.store().audit(entry.key)
+    column = st.column_config
+    frame = pd.DataFrame(
+        {
+            "at": [line.at for line in lines],
+            "who": [f"{line.actor} ({line.role})" for line in lines],
+            "action": [line.action for line in lines],
+            "subject": [line.subject for line in lines],
+            "reason": [line.reason for line in lines],
+        }
+    )
+    st.dataframe(
+        frame,
+        hide_index=True,
+        height="content" if len(frame) <= 8 else 330,
+        column_config={
+            "at": column.DatetimeColumn("When (UTC)", format="YYYY-MM-DD HH:mm:ss", width=160),
+            "who": "Who",
+            "action": "What",
+            "subject": "Of",
+            "reason": "Why",
+        },
+    )

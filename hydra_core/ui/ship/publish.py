@@ -1,0 +1,296 @@
+"""The Ship page's publishing: what changes, what it measures, the note, and merging."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from hydra_core.errors import HydraError
+from hydra_core.evaluation.study.what_if import what_if
+from hydra_core.export import provenance as release_facts
+from hydra_core.export.release import with_policy
+from hydra_core.store.merge import Choice, MergeResult, Path, three_way
+from hydra_core.store.records import NewerRevisionError
+from hydra_core.store.roles import Action
+from hydra_core.types import Catalog
+from hydra_core.ui import cache, selectors, state, widgets
+from hydra_core.ui import drafts as drafting
+from hydra_core.ui import identity as who
+from hydra_core.ui import what_if as what_if_panels
+from hydra_core.ui.cache import CatalogEntry, SetEntry
+from hydra_core.ui.catalog import panels as catalog_panels
+from hydra_core.ui.drafts import Working
+from hydra_core.ui.widgets import literal
+
+__all__ = ["changes_list", "publish"]
+
+_PUBLISHED = "ship.published"
+
+
+def publish(entry: CatalogEntry, working: Working) -> None:
+    """Everything between a draft and the next revision."""
+    done = st.session_state.pop(_PUBLISHED, "")
+    if done:
+        st.success(literal(done), icon=":material/verified:")
+    catalog_panels.problems(working)
+    if working.behind:
+        _merge(entry, working)
+        return
+    if working.problems or working.catalog is None:
+        return
+    _tuned(entry, working.catalog)
+    if not working.edited and working.newest is not None:
+        widgets.empty(
+            f"Revision {working.revision} is what is published",
+            "There is no draft with other values. Edit a model or its evidence, then publish here.",
+            [("pages/configure/catalog.py", "Edit the catalog")],
+        )
+        return
+    left, right = st.columns([7, 4], gap="medium")
+    with left:
+        _what_changes(working)
+    with right.container(border=True):
+        chosen = _measured_on(working)
+        _form(entry, working, chosen)
+
+
+def _tuned(entry: CatalogEntry, catalog: Catalog) -> None:
+    """Offer the policy that was found on the Tune page, where it is another one."""
+    tuning = state.get()
+    tau, weights = tuning.tau_for(catalog), tuning.weights_for(catalog)
+    policy = catalog.policy
+    if tuning.catalog != entry.key or (tau == policy.tau and weights == policy.weights):
+        return
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        other = " and other weights" if weights != policy.weights else ""
+        st.markdown(
+            literal(f"On the Tune page you have τ {tau:.4g}{other}; here it is τ {policy.tau:g}."),
+            width="stretch",
+        )
+        st.button(
+            "Take it into the draft", icon=":material/tune:", key="ship.take_tuned",
+            disabled=not drafting.may_edit(), on_click=_take,
+            args=(entry, tau, weights),
+        )  # fmt: skip
+
+
+def _take(entry: CatalogEntry, tau: float, weights: tuple[float, ...]) -> None:
+    drafting.edit(entry, lambda text: with_policy(text, tau, weights))
+
+
+def _what_changes(working: Working) -> None:
+    if not working.edited:
+        st.subheader("First revision", anchor=False)
+        st.markdown(
+            "Nothing was published yet. Publishing takes the file as it is into the store, with "
+            "history and the way back from there on."
+        )
+        return
+    n = len(working.changes)
+    st.subheader(f"{n} change{'s' * (n != 1)} to what is published", anchor=False)
+    changes_list(working.changes)
+    if not n:
+        st.caption("Only comments or spelling differ; the meaning is the same.")
+    if st.toggle("Show the lines of YAML", key="ship.lines"):
+        st.code(_lines(working.published_text, working.text), language="diff")
+
+
+def changes_list(changes: Any) -> None:  # noqa: ANN401
+    """Changes in words, old and new side by side."""
+    frame = release_facts.change_table(tuple(changes))
+    if frame.empty:
+        return
+    column = st.column_config
+    st.dataframe(
+        frame,
+        hide_index=True,
+        height="content" if len(frame) <= 9 else 360,
+        column_config={
+            "what": column.TextColumn("", width=70),
+            "change": column.TextColumn("What", width=290),
+            "published": column.TextColumn("Published", width=90),
+            "draft": column.TextColumn("New", width=110),
+        },
+    )
+
+
+def _lines(before: str, after: str) -> str:
+    lines = difflib.unified_diff(
+        before.splitlines(), after.splitlines(), "published", "draft", lineterm="", n=2
+    )
+    return "\n".join(list(lines)[:400])
+
+
+def _measured_on(working: Working) -> SetEntry | None:
+    """The eval set whose figures are kept with the revision, and those figures in short."""
+    assert working.catalog is not None
+    place = st.container()
+    chosen = selectors.choose_evalset(place, working.catalog)
+    if chosen is None:
+        st.caption("No eval set fits: the revision is published without measured figures.")
+        return None
+    try:
+        after = cache.replayed(chosen, working.catalog)
+        rows = [("QR", after.metrics.qr.scaled(100.0), "{:.1f} %")]
+        rows.append(("Cost per query", after.metrics.mean_cost_usd, "${:.4f}"))
+        told = "Kept with the revision. "
+        if working.edited and working.published is not None:
+            before = cache.replayed(chosen, working.published)
+            told += what_if_panels.sentence(what_if(before, after))
+    except (HydraError, ValueError) as error:
+        st.warning(literal(str(error)))
+        return None
+    for place, (label, one, form) in zip(st.columns(2), rows, strict=True):
+        place.metric(
+            label, literal(form.format(one.value)),
+            delta=literal(f"{form.format(one.lo)} – {form.format(one.hi)}"),
+            delta_color="off", delta_arrow="off", help="With its 95 % interval.",
+        )  # fmt: skip
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if chosen.info.synthetic:
+            widgets.synthetic_badge()
+        st.caption(literal(told))
+    return chosen
+
+
+def _form(entry: CatalogEntry, working: Working, chosen: SetEntry | None) -> None:
+    me = who.actor()
+    st.text_area(
+        "Note: why this change", key="ship.note", height=90,
+        placeholder="Haiku's price rose on 1 March",
+    )  # fmt: skip
+    allowed = who.may(Action.PUBLISH)
+    st.button(
+        f"Publish revision {working.revision + 1}",
+        type="primary",
+        icon=":material/publish:",
+        width="stretch",
+        disabled=not allowed,
+        on_click=_publish,
+        args=(entry, working, chosen),
+        key="ship.publish",
+    )
+    as_whom = f"as {me.name} ({me.role.value})"
+    text = f"Publishing {as_whom}." if allowed else f"You are here {as_whom}: that may not publish."
+    st.caption(literal(text))
+
+
+def _publish(entry: CatalogEntry, working: Working, chosen: SetEntry | None) -> None:
+    """Publish exactly what was shown."""
+    note = str(st.session_state.get("ship.note", ""))
+    try:
+        metrics: dict[str, Any] = {}
+        if chosen is not None and working.catalog is not None:
+            found = cache.replayed(chosen, working.catalog)
+            metrics = release_facts.measured(found, chosen.info)
+        revision = cache.store().publish(
+            entry.key, working.text, actor=who.actor(), base_revision=working.base_revision,
+            note=note, metrics=metrics,
+        )  # fmt: skip
+    except NewerRevisionError as error:
+        drafting.tell(error)
+        _keep_as_draft(entry, working)
+        return
+    except HydraError as error:
+        drafting.tell(error)
+        return
+    st.session_state["ship.note"] = ""
+    st.session_state[_PUBLISHED] = (
+        f"Revision {revision.number} is published. Every page routes with it from now on."
+    )
+    drafting.renew()
+
+
+def _keep_as_draft(entry: CatalogEntry, working: Working) -> None:
+    """A first publish has no draft yet; without one there would be nothing to merge."""
+    if working.draft is None:
+        drafting.edit(entry, lambda _: working.text)
+
+
+def _merge(entry: CatalogEntry, working: Working) -> None:
+    """Their revision and my draft, against what both started from."""
+    newest = working.newest
+    assert newest is not None
+    assert working.draft is not None
+    st.warning(
+        literal(
+            f"{newest.author} published revision {newest.number} after you began at revision "
+            f"{working.base_revision}: “{newest.note or 'no note'}”. Nothing was overwritten."
+        ),
+        title="Merge before you publish",
+        icon=":material/merge:",
+    )
+    base = _base_text(entry, working)
+    try:
+        open_ = three_way(base, working.text, newest.yaml)
+        choices = _choices(open_)
+        merged = three_way(base, working.text, newest.yaml, choices=choices)
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    st.markdown(f"**What of yours goes into revision {newest.number}**")
+    if merged.applied:
+        changes_list(merged.applied)
+    else:
+        st.caption("Nothing: it says all that you changed.")
+    for problem in merged.problems:
+        st.error(literal(str(problem)), icon=":material/error:")
+    st.button(
+        "Merge into my draft", type="primary", icon=":material/merge:", key="ship.merge",
+        disabled=not merged.clean, on_click=_rebase, args=(working, merged),
+    )  # fmt: skip
+
+
+def _base_text(entry: CatalogEntry, working: Working) -> str:
+    if working.base_revision == 0:
+        assert working.draft is not None
+        return working.draft.texts[0]
+    return cache.store().revision(entry.key, working.base_revision).yaml
+
+
+def _choices(result: MergeResult) -> dict[Path, Choice]:
+    """The three-way view: each value both changed, and whose is taken."""
+    if not result.conflicts:
+        st.caption("You changed different values: they fit together.")
+        return {}
+    st.markdown("**Both of you changed these: whose value stands?**")
+    frame = pd.DataFrame(
+        {
+            "where": [" · ".join(one.path[1:] or one.path) for one in result.conflicts],
+            "base": [one.base for one in result.conflicts],
+            "theirs": [one.theirs for one in result.conflicts],
+            "mine": [one.mine for one in result.conflicts],
+            "take": ["(choose)"] * len(result.conflicts),
+        }
+    )
+    column = st.column_config
+    edited = st.data_editor(
+        frame,
+        key=f"ship.conflicts.{drafting.generation()}",
+        hide_index=True,
+        num_rows="fixed",
+        disabled=["where", "base", "theirs", "mine"],
+        column_config={
+            "where": column.TextColumn("Value", width="large"),
+            "base": column.TextColumn("Before", width=120),
+            "theirs": column.TextColumn("Theirs", width=120),
+            "mine": column.TextColumn("Yours", width=120),
+            "take": column.SelectboxColumn("Take", options=["theirs", "mine"], required=True),
+        },
+    )
+    picks = dict(zip((one.path for one in result.conflicts), edited["take"], strict=True))
+    return {path: take for path, take in picks.items() if take in ("theirs", "mine")}
+
+
+def _rebase(working: Working, merged: MergeResult) -> None:
+    assert working.draft is not None
+    try:
+        cache.store().drafts.rebase(
+            working.draft, merged.text, actor=who.actor(), base_revision=working.revision
+        )
+    except HydraError as error:
+        drafting.tell(error)
+    drafting.renew()

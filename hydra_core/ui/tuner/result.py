@@ -1,0 +1,157 @@
+"""What the tuner found: promised against kept, the setting, and where to take it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from hydra_core.evaluation.choose.tuning import Tuning
+from hydra_core.evaluation.replay.sweep import Bench
+from hydra_core.ui import widgets
+from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.tuner import cells as tuner_cells
+from hydra_core.ui.tuner import panels as tuner_panels
+from hydra_core.ui.tuner import take as tuner_take
+from hydra_core.ui.tuner.panels import Wanted
+from hydra_core.ui.widgets import literal
+from hydra_core.views.frontier import usd
+
+__all__ = ["found"]
+
+#: Weights of the two halves within this factor count as much the same.
+_ALIKE = 2.0
+
+
+def found(result: Tuning, entry: SetEntry, bench: Bench, want: Wanted) -> None:
+    """What was found: the verdict, promised against kept, the setting, where to take it."""
+    widgets.verdict_box(result.verdict)
+    _figures(result)
+    tuner_take.take(result, entry, bench)
+    plain = tuner_panels.without_cells(entry, bench, want) if want.cells else None
+    left, right = st.columns([12, 8], gap="medium")
+    with left:
+        st.markdown("**Chosen on, reported on**")
+        _halves(result, plain)
+        st.caption(
+            "Optimism is what a setting promised where it was chosen minus what it kept on the "
+            "other half. Expect the kept figures, not the promised ones."
+        )
+        if want.cells and plain is None:
+            st.caption("Search once without cells to see here what the cells add.")
+    with right:
+        st.markdown(f"**The setting to use** :gray[·] τ {result.setting.tau:.4g}")
+        _weights(result, bench)
+        st.caption(_agreement(result))
+    if want.cells:
+        tuner_cells.moved(result, bench, want.cells)
+
+
+def _agreement(result: Tuning) -> str:
+    """Whether both halves asked for much the same weights."""
+    first, second = (np.asarray(half.setting.weights) for half in result.halves)
+    apart = float(np.maximum(first / second, second / first).max())
+    if apart <= _ALIKE:
+        return "Searched on all queries. Both halves asked for much the same weights."
+    return (
+        f"Searched on all queries. The halves ask for weights up to {apart:.0f} times apart: the "
+        "queries hardly say which weights are right, so rely on τ more than on them."
+    )
+
+
+def _figures(result: Tuning) -> None:
+    kept, gain = result.metrics, result.over_tau_only
+    qr, cost = kept.qr.scaled(100.0), kept.mean_cost_usd
+    more, saved = gain.quality.scaled(100.0), gain.savings.scaled(100.0)
+    entries = (
+        ("QR kept", f"{qr.value:.1f} %", f"{qr.lo:.1f} to {min(qr.hi, 100.0):.1f} %",
+         "Quality retention on queries the setting was not chosen on."),
+        ("Cost per query", usd(cost.value), f"{usd(cost.lo)} to {usd(cost.hi)}",
+         "Mean realised cost on the same queries."),
+        ("Optimism", f"{100 * result.optimism_qr:+.1f} pp",
+         f"{usd(abs(result.optimism_cost_usd))} "
+         f"{'more' if result.optimism_cost_usd >= 0 else 'less'} spent",
+         "QR promised minus QR kept; below, cost measured against cost promised."),
+        ("Over τ alone", f"{more.value:+.1f} pp", f"{more.lo:+.1f} to {more.hi:+.1f} pp",
+         "Mean quality against choosing τ alone with the weights left as they are, paired by "
+         "query."),
+        ("Saved over τ alone", f"{saved.value:+.1f} %", f"{saved.lo:+.1f} to {saved.hi:+.1f} %",
+         "Cost saved against choosing τ alone."),
+    )  # fmt: skip
+    for column, (label, value, below, text) in zip(st.columns(len(entries)), entries, strict=True):
+        column.metric(
+            label, literal(value), delta=literal(below), delta_color="off", delta_arrow="off",
+            help=text, border=True,
+        )  # fmt: skip
+
+
+def _halves(result: Tuning, without_cells: Tuning | None) -> None:
+    rows = [
+        {
+            "part": f"Chosen on {'AB'[i]}, kept on {'BA'[i]}",
+            "n": half.queries,
+            "promised": 100 * half.promised.qr,
+            "kept": 100 * half.qr,
+            "promised_cost": half.promised.mean_cost_usd,
+            "kept_cost": half.mean_cost_usd,
+        }
+        for i, half in enumerate(result.halves)
+    ]
+    qr, cost = result.metrics.qr.value, result.metrics.mean_cost_usd.value
+    rows.append(
+        {
+            "part": "Together",
+            "n": result.metrics.n,
+            "promised": 100 * (qr + result.optimism_qr),
+            "kept": 100 * qr,
+            "promised_cost": cost - result.optimism_cost_usd,
+            "kept_cost": cost,
+        }
+    )
+    others = [("τ alone, together", result.tau_only)]
+    if without_cells is not None:
+        others.insert(0, ("Without cells, together", without_cells.metrics))
+    rows += [
+        {
+            "part": part,
+            "n": plain.n,
+            "kept": 100 * plain.qr.value,
+            "kept_cost": plain.mean_cost_usd.value,
+        }
+        for part, plain in others
+    ]
+    column = st.column_config
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        height="content",
+        placeholder="",
+        column_config={
+            "part": column.TextColumn("", width=145),
+            "n": column.NumberColumn("Queries", format="localized", width=62),
+            "promised": column.NumberColumn("QR promised", format="%.1f %%", width=82),
+            "kept": column.NumberColumn("QR kept", format="%.1f %%", width=62),
+            "promised_cost": column.NumberColumn("Cost promised", format="$%.4f", width=90),
+            "kept_cost": column.NumberColumn("Cost kept", format="$%.4f", width=80),
+        },
+    )
+
+
+def _weights(result: Tuning, bench: Bench) -> None:
+    columns: dict[str, object] = {
+        "Dimension": [name.replace("_", " ").capitalize() for name in bench.catalog.dimensions],
+        "Catalog": list(bench.catalog.policy.weights),
+        "Tuned": list(result.setting.weights),
+    }
+    for name, half in zip(("On A", "On B"), result.halves, strict=False):
+        columns[name] = list(half.setting.weights)
+    number = st.column_config.NumberColumn(format="%.2f", width=55)
+    st.dataframe(
+        pd.DataFrame(columns),
+        hide_index=True,
+        height="content",
+        column_config={
+            "Dimension": st.column_config.TextColumn(width=105),
+            **{name: number for name in columns if name != "Dimension"},
+        },
+    )

@@ -1,0 +1,146 @@
+"""Where a tuned policy goes: Tune, the pin, the store, or the catalog draft."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from hydra_core.catalog.editing.document import CatalogDocument
+from hydra_core.catalog.editing.evidence_grid import edit_capabilities
+from hydra_core.catalog.editing.model_grid import model_rows
+from hydra_core.catalog.profiles import compensated_weights
+from hydra_core.errors import CatalogError, HydraError, Problem
+from hydra_core.evaluation.choose.aims import aim_at
+from hydra_core.evaluation.choose.operating_point import data_frontier, oracle_quality
+from hydra_core.evaluation.choose.space import with_cells
+from hydra_core.evaluation.choose.tuning import Setting, Tuning
+from hydra_core.evaluation.replay.sweep import Bench, tidy_tau
+from hydra_core.store.roles import Action
+from hydra_core.ui import cache, selectors, state, widgets
+from hydra_core.ui import drafts as drafting
+from hydra_core.ui import identity as who
+from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.state import Pin
+from hydra_core.ui.widgets import literal
+
+__all__ = ["take"]
+
+
+def take(result: Tuning, entry: SetEntry, bench: Bench) -> None:
+    """One click to Tune, to the pin, to the store, or to the catalog draft.
+
+    Cells that moved are part of the catalog: Tune, pins and kept points hold tau and weights only,
+    which mean something else without the cells. Then only the draft is offered.
+    """
+    setting = result.setting
+    told = st.session_state.pop("tuner.told", "")
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        if not setting.cells:
+            _onward(result, entry)
+        if drafting.may_edit():
+            st.button(
+                "To the catalog draft", icon=":material/edit_note:", key="tuner.draft",
+                type="primary" if setting.cells else "secondary",
+                on_click=_draft, args=(result, bench),
+                help=f"Sets {_parts(setting)} in your draft of the catalog; nothing is published.",
+            )  # fmt: skip
+        if setting.cells:
+            st.caption(
+                "The moved cells belong to the catalog. Tune and Compare see them once the draft "
+                "is published."
+            )
+    if told:
+        st.caption(f":material/check: {literal(told)}")
+    problem = drafting.told()
+    if problem is not None:
+        widgets.problem(problem)
+
+
+def _pin(setting: Setting) -> None:
+    state.put(pin=Pin(setting.tau, setting.weights))
+    st.session_state["tuner.told"] = f"Pinned: τ {setting.tau:.4g} with the tuned weights."
+
+
+def _keep(result: Tuning, entry: SetEntry) -> None:
+    """Keep it under a name in the store, where the catalog has a published revision."""
+    pair = selectors.current()
+    if pair is None or not pair[1].revision or not who.may(Action.PIN):
+        return
+    with st.popover("Keep under a name", icon=":material/bookmark:"):
+        st.text_input("Name", key="tuner.name", placeholder="nightly batch, cheap")
+        st.button(
+            "Keep", key="tuner.keep", width="stretch", on_click=_store,
+            args=(result, entry.info.digest, pair[1].key, pair[1].revision),
+        )  # fmt: skip
+
+
+def _store(result: Tuning, digest: str, catalog: str, revision: int) -> None:
+    metrics = {
+        "qr": result.metrics.qr.value,
+        "mean_cost_usd": result.metrics.mean_cost_usd.value,
+        "optimism_qr": result.optimism_qr,
+        "aim": str(result.aim),
+    }
+    name = str(st.session_state.get("tuner.name") or "")
+    try:
+        point = cache.store().points.pin(
+            catalog, name, actor=who.actor(), revision=revision, evalset_digest=digest,
+            tau=result.setting.tau, weights=result.setting.weights, metrics=metrics,
+        )  # fmt: skip
+    except HydraError as error:
+        drafting.tell(error)
+        return
+    st.session_state["tuner.told"] = f"Kept as “{point.name}”; Compare offers it."
+
+
+def _onward(result: Tuning, entry: SetEntry) -> None:
+    setting = result.setting
+    if st.button("Open in Tune", type="primary", icon=":material/tune:", key="tuner.open"):
+        state.put(tau=setting.tau, weights=setting.weights)
+        st.switch_page("pages/evaluate/tune.py")
+    st.button(
+        "Pin to compare", icon=":material/keep:", key="tuner.pin", on_click=_pin,
+        args=(setting,), help="Keeps it on the plot of Tune and offers it on Compare.",
+    )  # fmt: skip
+    _keep(result, entry)
+
+
+def _parts(setting: Setting) -> str:
+    moved = len(setting.cells)
+    if not moved:
+        return "τ and weights"
+    return f"τ, weights and {moved} profile {'cell' if moved == 1 else 'cells'}"
+
+
+def _draft(result: Tuning, bench: Bench) -> None:
+    pair = selectors.current()
+    if pair is None:
+        return
+    if drafting.edit(pair[1], lambda text: _drafted(text, pair[1].key, result, bench)):
+        parts = _parts(result.setting)
+        st.session_state["tuner.told"] = f"Your draft of the catalog has the tuned {parts}."
+
+
+def _drafted(text: str, source: str, result: Tuning, bench: Bench) -> str:
+    """The catalog text with the tuned policy, in few digits that route as the tuned ones do.
+
+    Raises:
+        CatalogError: The draft has no such model or dimension, or cannot be written.
+    """
+    setting = result.setting
+    weights = [round(weight, 4) for weight in setting.weights]
+    tuned = with_cells(bench.data, setting.cells)
+    curve = data_frontier(tuned, compensated_weights(weights, bench.catalog.bands))
+    # A shortfall may lie exactly at tau, where a rounded weight would put it beyond.
+    aimed = aim_at(curve, result.aim, oracle_quality(tuned), tuned)
+    document = CatalogDocument.parse(text, source)
+    document.set("policy", "tau", tidy_tau(curve, aimed.tau))
+    for name, weight in zip(bench.catalog.dimensions, weights, strict=True):
+        document.set("policy", "weights", name, weight)
+    rows = [str(row["id"]) for row in model_rows(document)]
+    edits: dict[int, dict[str, object]] = {}
+    for (model, k), value in setting.cells.items():
+        if model not in rows:
+            gone = Problem("models", f"{model!r} is not in your draft", "search again")
+            raise CatalogError(source, [gone])
+        edits.setdefault(rows.index(model), {})[bench.catalog.dimensions[k]] = value
+    return edit_capabilities(document.text(), edits)

@@ -1,0 +1,228 @@
+"""Two policies on one eval set: who they are, their runs, and what the Compare page shows of them.
+
+No streamlit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from hydra_core.evaluation.replay.metrics import oracle_choice
+from hydra_core.evaluation.replay.sweep import Bench
+from hydra_core.evaluation.replay.verdict import matched_cost_mix
+from hydra_core.evaluation.significance import (
+    Interval,
+    mean_interval,
+    ratio_interval,
+)
+from hydra_core.evaluation.study.baselines.run import BaselineRun
+from hydra_core.evaluation.study.compare import (
+    Comparison,
+    PolicyRun,
+    compare,
+    constant_run,
+    policy_run,
+)
+from hydra_core.routing.matcher import choose
+from hydra_core.types import IntArray
+from hydra_core.views.frontier import usd
+
+__all__ = [
+    "Kind",
+    "Paired",
+    "Side",
+    "Totals",
+    "mix_run",
+    "oracle_run",
+    "pair",
+    "routed_run",
+    "sentence",
+    "side_run",
+    "totals",
+]
+
+
+class Kind(StrEnum):
+    """What sort of policy stands on one side."""
+
+    ROUTER = "router"
+    ALWAYS = "always"
+    ORACLE = "oracle"
+    MIX = "mix"
+    LEARNED = "learned"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A policy that can stand on either side; the id is what a link carries.
+
+    Attributes:
+        catalog: Key of the catalog a router takes its pool from; '' for the page's own.
+        tau: Of a router; None for all others.
+        weights: (K,) stored weights of a router.
+        model: Of a constant; of a learned router its name.
+    """
+
+    id: str
+    label: str
+    kind: Kind
+    catalog: str = ""
+    tau: float | None = None
+    weights: tuple[float, ...] = ()
+    model: str = ""
+
+    @property
+    def name(self) -> str:
+        """The label with its tau."""
+        return self.label if self.tau is None else f"{self.label}, τ {self.tau:.4g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """One policy on the common queries: means with 95 % intervals; QR is a fraction."""
+
+    quality: Interval
+    mean_cost_usd: Interval
+    qr: Interval
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Paired:
+    """Both runs, lined up by query, and their comparison.
+
+    Attributes:
+        at_a, at_b: (n,) where each common query stands in a and in b.
+        clusters: (n,) cluster numbers of the common queries, None when all are independent.
+        models: Of either run, from cheapest to dearest by mean cost.
+    """
+
+    a: PolicyRun
+    b: PolicyRun
+    at_a: IntArray
+    at_b: IntArray
+    clusters: IntArray | None
+    found: Comparison
+    models: tuple[str, ...]
+
+
+def routed_run(name: str, bench: Bench, tau: float) -> PolicyRun:
+    """A router at one tau."""
+    return policy_run(name, bench.data, choose(bench.shortfalls, bench.data.pool.cost, tau))
+
+
+def oracle_run(bench: Bench) -> PolicyRun:
+    """The cheapest model that resolves each query, in hindsight."""
+    return policy_run("oracle", bench.data, oracle_choice(bench.data))
+
+
+def mix_run(bench: Bench, mean_cost_usd: float, seed: int = 0) -> PolicyRun:
+    """Constants mixed at random to spend this much: which query goes where is drawn once."""
+    mix = matched_cost_mix(bench.hull, mean_cost_usd)
+    drawn = np.random.default_rng(seed).random(len(bench.data.rows)) < mix.strong_share
+    choice = np.where(drawn, mix.strong.index, mix.cheap.index)
+    return policy_run(f"random mixture ({mix})", bench.data, choice)
+
+
+def learned_run(bench: Bench, found: BaselineRun, mean_cost_usd: float) -> PolicyRun:
+    """A learned router at the setting of its knob that spends this much."""
+    choice = found.at_cost(mean_cost_usd, np.random.default_rng(0))
+    return policy_run(f"{found.name} router", bench.data, choice)
+
+
+def side_run(
+    side: Side,
+    bench: Bench,
+    other_cost_usd: float | None,
+    learned: Mapping[str, BaselineRun] | None = None,
+) -> PolicyRun:
+    """The run of a side; one that follows the other's cost stands half-way where that is None.
+
+    Args:
+        learned: Name -> run of the learned routers that have been fitted.
+    """
+    if side.kind is Kind.ROUTER:
+        return routed_run(side.name, bench, side.tau or 0.0)
+    if side.kind is Kind.ALWAYS:
+        return constant_run(bench.data, side.model)
+    if side.kind is Kind.ORACLE:
+        return oracle_run(bench)
+    costs = [one.mean_cost_usd for one in bench.hull]
+    spend = (costs[0] + costs[-1]) / 2 if other_cost_usd is None else other_cost_usd
+    if side.kind is Kind.LEARNED:
+        return learned_run(bench, (learned or {})[side.model], spend)
+    return mix_run(bench, spend)
+
+
+def pair(a: PolicyRun, b: PolicyRun, bench: Bench) -> Paired:
+    """Compare b with a on the queries both have.
+
+    Raises:
+        ValueError: They have none in common.
+    """
+    whole = _clusters(bench)
+    found = compare(a, b, whole)
+    return Paired(
+        a=a,
+        b=b,
+        at_a=np.searchsorted(a.rows, found.rows),
+        at_b=np.searchsorted(b.rows, found.rows),
+        clusters=None if whole is None else whole[found.rows],
+        found=found,
+        models=_models(a, b, bench),
+    )
+
+
+def _clusters(bench: Bench) -> IntArray | None:
+    """Cluster of every eval set row; rows outside the replay are their own."""
+    data = bench.data
+    if data.clusters is None:
+        return None
+    whole = np.arange(bench.evalset.n) + int(data.clusters.max()) + 1
+    whole[data.rows] = data.clusters
+    return whole
+
+
+def _models(a: PolicyRun, b: PolicyRun, bench: Bench) -> tuple[str, ...]:
+    used = {*np.unique(a.models).tolist(), *np.unique(b.models).tolist()}
+    evalset = bench.evalset
+    cost = dict(zip(evalset.models, np.nanmean(evalset.cost_usd, axis=0), strict=True))
+    return tuple(sorted(used, key=lambda model: (cost.get(model, np.inf), model)))
+
+
+def totals(run: PolicyRun, at: IntArray, clusters: IntArray | None) -> Totals:
+    """One side's figures on the common queries."""
+    quality, cost = run.quality[at], run.cost_usd[at]
+    return Totals(
+        quality=mean_interval(quality, clusters),
+        mean_cost_usd=mean_interval(cost, clusters),
+        qr=ratio_interval(quality, run.oracle[at], clusters),
+    )
+
+
+def sentence(both: Paired) -> str:
+    """What B changes against A, in one plain sentence with its intervals."""
+    found = both.found
+    before, after = both.a.cost_usd[both.at_a].mean(), both.b.cost_usd[both.at_b].mean()
+    if not found.flipped.size:
+        return f"Both send every one of the {found.n:,} queries to the same model."
+    saved = found.savings.scaled(100.0)
+    if not np.isfinite(saved.value):
+        spent = f"B costs {usd(float(after))} per query, A nothing"
+    else:
+        side = saved if saved.value >= 0 else saved.scaled(-1.0)
+        word = "less" if saved.value >= 0 else "more"
+        spent = (
+            f"B costs {side.value:.1f} % {word} [{side.lo:.1f}, {side.hi:.1f}] "
+            f"({usd(float(after))} instead of {usd(float(before))} per query)"
+        )
+    change = found.quality.scaled(100.0)
+    gained = f"{change.value:+.1f} pp quality [{change.lo:+.1f}, {change.hi:+.1f}]"
+    if change.lo > 0:
+        return f"{spent} and gains quality: {gained}."
+    if change.hi < 0:
+        return f"{spent} and loses quality: {gained}."
+    return f"{spent}; its quality cannot be told from A's on this set: {gained}."

@@ -1,0 +1,106 @@
+"""Differences of two policies by language or group. No streamlit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from hydra_core.evaluation.evalset.evalset import EvalSet
+from hydra_core.evaluation.significance import (
+    Interval,
+    holm,
+    mcnemar,
+    mean_interval,
+    ratio_interval,
+)
+from hydra_core.predictor.languages import LANGUAGES, group_of
+from hydra_core.types import IntArray
+from hydra_core.views.comparison import Paired
+
+__all__ = ["grouping", "language_name", "slice_names", "slices"]
+
+#: Below this many queries a language is flagged: its interval says little.
+_SMALL = 30
+
+
+def language_name(code: str) -> str:
+    """A language's name with its code."""
+    known = LANGUAGES.get(code)
+    return f"{known.name} ({code})" if known else code
+
+
+def slices(both: Paired, evalset: EvalSet, by: str) -> pd.DataFrame:
+    """Deltas of B against A by language or group, the largest first.
+
+    Args:
+        by: `language`, `language group`, or a column of the set's queries such as `group`.
+
+    Returns:
+        One row per value: name, n, quality and savings with bounds in percent points and percent,
+        flipped in percent, p (McNemar, Holm-corrected over the rows), small.
+    """
+    rows = both.found.rows
+    names = slice_names(evalset, by)[rows]
+    moved = both.a.models[both.at_a] != both.b.models[both.at_b]
+    values, which, counts = np.unique(names, return_inverse=True, return_counts=True)
+    made = [
+        _slice(both, str(values[i]), np.flatnonzero(which == i), moved)
+        for i in np.lexsort((values, -counts))
+    ]
+    adjusted = holm([float(str(row["p"])) for row in made])
+    return pd.DataFrame(made).assign(p=list(adjusted))
+
+
+def slice_names(evalset: EvalSet, by: str) -> np.typing.NDArray[np.str_]:
+    """(rows of the eval set,) the slice each query belongs to."""
+    if by == "language group":
+        codes = evalset.queries["language"].astype(str)
+        return codes.map({code: group_of(code) for code in codes.unique()}).to_numpy(str)
+    if by == "language":
+        codes = evalset.queries["language"].astype(str)
+        return codes.map({code: language_name(code) for code in codes.unique()}).to_numpy(str)
+    return evalset.queries[by].fillna("(none)").astype(str).to_numpy(str)
+
+
+def _slice(
+    both: Paired, name: str, inside: IntArray, moved: np.typing.NDArray[np.bool_]
+) -> dict[str, object]:
+    clusters = None if both.clusters is None else both.clusters[inside]
+    if clusters is not None:
+        clusters = np.unique(clusters, return_inverse=True)[1]
+    units = len(inside) if clusters is None else int(np.unique(clusters).size)
+    a, b = both.at_a[inside], both.at_b[inside]
+    quality = mean_interval(both.found.delta_quality[inside], clusters).scaled(100.0)
+    saved = _savings(both.a.cost_usd[a], both.b.cost_usd[b], clusters)
+    test = mcnemar(both.b.quality[b] >= 0.5, both.a.quality[a] >= 0.5)
+    return {
+        "name": name,
+        "n": len(inside),
+        "quality": quality.value,
+        "quality_lo": quality.lo,
+        "quality_hi": quality.hi,
+        "savings": saved.value,
+        "savings_lo": saved.lo,
+        "savings_hi": saved.hi,
+        "flipped": 100 * float(moved[inside].mean()),
+        "p": test.p_value,
+        "small": units < _SMALL,
+    }
+
+
+def _savings(
+    before: np.typing.NDArray[np.float64],
+    after: np.typing.NDArray[np.float64],
+    clusters: IntArray | None,
+) -> Interval:
+    if not before.any():
+        return Interval(float("nan"), float("nan"), float("nan"))
+    return ratio_interval(after, before, clusters).scaled(-100.0, 100.0)
+
+
+def grouping(evalset: EvalSet) -> Sequence[str]:
+    """What deltas can be shown by."""
+    known = [name for name in ("group",) if name in evalset.queries.columns]
+    return ("language", "language group", *known)

@@ -1,0 +1,124 @@
+"""From an eval set to the figures and tables of the Eval sets page. No streamlit."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from hydra_core.evaluation.evalset.evalset import RESOLVED_AT, EvalSet
+from hydra_core.evaluation.importers.draft import ImportReport
+from hydra_core.evaluation.importers.swebench import Run
+from hydra_core.evaluation.replay.replay import clusters_of
+from hydra_core.evaluation.significance import mean_interval
+from hydra_core.figures.outcomes import OutcomesView
+
+__all__ = [
+    "dropped_table",
+    "folder_name",
+    "model_table",
+    "outcomes_view",
+    "query_table",
+    "run_table",
+]
+
+_SHOWN_QUERIES = 200
+_SHOWN_CHARS = 240
+
+
+def model_table(evalset: EvalSet) -> pd.DataFrame:
+    """One row per model, cheapest first: quality, resolved, cost, and what is missing."""
+    rows = []
+    for i, model in enumerate(evalset.models):
+        quality, cost = evalset.quality[:, i], evalset.cost_usd[:, i]
+        with_outcome = np.flatnonzero(~np.isnan(quality))
+        known = quality[with_outcome]
+        groups = clusters_of(evalset.queries, with_outcome)
+        interval = mean_interval(known, groups) if known.size else None
+        rows.append(
+            {
+                "model": model,
+                "quality": 100 * interval.value if interval else np.nan,
+                "low": 100 * interval.lo if interval else np.nan,
+                "high": 100 * interval.hi if interval else np.nan,
+                "resolved": int((known >= RESOLVED_AT).sum()),
+                "cost": float(np.nanmean(cost)) if (~np.isnan(cost)).any() else np.nan,
+                "missing_quality": int(np.isnan(quality).sum()),
+                "missing_cost": int(np.isnan(cost).sum()),
+            }
+        )
+    return pd.DataFrame(rows).sort_values("cost", ignore_index=True)
+
+
+def outcomes_view(evalset: EvalSet, table: pd.DataFrame) -> OutcomesView | None:
+    """The plot of a `model_table`; None when no model has both quality and cost."""
+    known = table.dropna(subset=["quality", "cost"])
+    if known.empty:
+        return None
+    binary = bool(np.isin(evalset.quality[~np.isnan(evalset.quality)], (0.0, 1.0)).all())
+    columns = {
+        name: known[name].to_numpy(np.float64) for name in ("cost", "quality", "low", "high")
+    }
+    return OutcomesView(
+        models=tuple(known["model"]),
+        cost_usd=columns["cost"],
+        quality=columns["quality"],
+        low=columns["low"],
+        high=columns["high"],
+        title="Resolved queries" if binary else "Mean quality",
+        slots=tuple(evalset.models.index(model) for model in known["model"]),
+    )
+
+
+def query_table(evalset: EvalSet) -> pd.DataFrame:
+    """The first queries with their text cut short."""
+    head = evalset.queries.head(_SHOWN_QUERIES)
+    text = head["text"].astype(str).str.replace(r"\s+", " ", regex=True).str.slice(0, _SHOWN_CHARS)
+    return pd.DataFrame(
+        {
+            "query": head["query_id"],
+            "language": head["language"],
+            "resolved by": [
+                f"{count} of {len(evalset.models)}"
+                for count in np.sum(evalset.quality[: len(head)] >= RESOLVED_AT, axis=1)
+            ],
+            "text": text,
+        }
+    )
+
+
+def dropped_table(report: ImportReport) -> pd.DataFrame:
+    """What an import left out and why."""
+    return pd.DataFrame(
+        {
+            "why": [entry.reason for entry in report.dropped],
+            "count": [entry.count for entry in report.dropped],
+            "examples": [", ".join(entry.examples) for entry in report.dropped],
+        }
+    )
+
+
+def folder_name(name: str) -> str:
+    """A plain folder name for an eval set's name: lower-case letters, digits and underscores."""
+    flat = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "_", flat).strip("_")[:60] or "eval_set"
+
+
+def run_table(runs: Sequence[Run]) -> pd.DataFrame:
+    """Leaderboard runs with a suggested model id, to be edited."""
+    return pd.DataFrame(
+        {
+            "model": [_model_id(run.name) for run in runs],
+            "run": [run.folder for run in runs],
+            "resolved": [f"{run.headline:.1f} %" for run in runs],
+        }
+    )
+
+
+def _model_id(name: str) -> str:
+    """A model id from a leaderboard's title: its last words, lower case, joined by hyphens."""
+    plain = re.sub(r"\(.*?\)|\[.*?\]", " ", name.split("+")[-1]).strip().lower()
+    return re.sub(r"[^a-z0-9.]+", "-", plain).strip("-") or "model"

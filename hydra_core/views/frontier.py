@@ -1,0 +1,235 @@
+"""From a Bench and a Point to what the figures and tables show. No streamlit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import pandas as pd
+
+from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice, oracle_choice
+from hydra_core.evaluation.replay.sweep import Bench, Point
+from hydra_core.evaluation.replay.verdict import Mix
+from hydra_core.evaluation.significance import Interval
+from hydra_core.figures.frontier import AxisSpec, CurveLine, FrontierView, Spot
+from hydra_core.figures.languages import LanguagesView
+from hydra_core.figures.shares import SharesView
+from hydra_core.predictor.languages import LANGUAGES
+from hydra_core.types import FloatArray
+
+__all__ = [
+    "Axes",
+    "XAxis",
+    "YAxis",
+    "frontier_view",
+    "language_table",
+    "languages_view",
+    "policy_table",
+    "shares_view",
+    "usd",
+]
+
+_CURVE_POINTS = 500
+#: Below this many queries a language is flagged: its interval says little.
+_SMALL_N = 30
+
+
+class XAxis(StrEnum):
+    """What the frontier plot's horizontal axis shows."""
+
+    COST = "cost"
+    SAVINGS = "savings"
+
+
+class YAxis(StrEnum):
+    """What the frontier plot's vertical axis shows."""
+
+    QR = "qr"
+    RESOLVED = "resolved"
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """Both axes and the baseline that savings are measured against."""
+
+    x: XAxis
+    y: YAxis
+    baseline: str
+
+
+def usd(value: float) -> str:
+    """A cost per query with three significant digits and no scientific notation: $0.0123."""
+    if not value:
+        return "$0"
+    digits = max(2 - int(np.floor(np.log10(abs(value)))), 2)
+    return f"${value:,.{min(digits, 9)}f}"
+
+
+def frontier_view(
+    bench: Bench, point: Point, axes: Axes, *, pinned: tuple[Bench, Point] | None = None
+) -> FrontierView:
+    """The frontier plot of a bench; `pinned` is another point, perhaps under other weights."""
+    x, y = _scales(bench, axes)
+    models = [bench.singles[i] for i in bench.order]
+    spots = tuple(
+        Spot(s.model, x(s.mean_cost_usd), y(s.quality), slot)
+        for s, slot in zip(models, _slots(bench), strict=True)
+    )
+    best = bench.oracle
+    hull = sorted((x(s.mean_cost_usd), y(s.quality)) for s in bench.hull)
+    return FrontierView(
+        x_axis=_x_axis(bench, axes),
+        y_axis=_y_axis(bench, axes),
+        curve=_line(bench, axes, bench),
+        selected=_spot(f"τ {point.tau:.4g}", bench, point, axes),
+        models=spots,
+        hull=np.asarray(hull),
+        oracle=Spot("oracle", x(best.mean_cost_usd.value), y(best.quality.value)),
+        pinned=_spot("pinned", bench, pinned[1], axes) if pinned else None,
+        pinned_curve=_line(bench, axes, pinned[0])
+        if pinned and pinned[0].weights != bench.weights
+        else None,
+    )
+
+
+def shares_view(bench: Bench, tau: float) -> SharesView:
+    """Traffic by model over tau."""
+    return SharesView(bench.models, bench.shares_tau, bench.shares, tau, _slots(bench))
+
+
+def _slots(bench: Bench) -> tuple[int, ...]:
+    """Colour numbers of the models in cost order: their places in the eval set."""
+    return tuple(bench.evalset.models.index(model) for model in bench.models)
+
+
+def language_table(bench: Bench, point: Point, baseline: str) -> pd.DataFrame:
+    """One row per language: n, QR, CS and cost with 95 % bounds; the largest language first."""
+    codes = np.asarray(bench.data.languages)
+    names, counts = np.unique(codes, return_counts=True)
+    rows = []
+    for i in np.lexsort((names, -counts)):
+        part = np.flatnonzero(codes == names[i])
+        metrics = evaluate_choice(bench.data.take(part), point.choice[part], baseline=baseline)
+        row = _row(_language(str(names[i])), "", metrics)
+        row |= {"n": int(counts[i]), "small": bool(counts[i] < _SMALL_N)}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def languages_view(frame: pd.DataFrame, point: Point) -> LanguagesView:
+    """The funnel of a `language_table`."""
+    columns = {name: frame[name].to_numpy(np.float64) for name in ("n", "qr", "qr_lo", "qr_hi")}
+    return LanguagesView(
+        names=tuple(frame["policy"]),
+        n=columns["n"],
+        qr=columns["qr"],
+        low=columns["qr_lo"],
+        high=columns["qr_hi"],
+        overall=100 * point.metrics.qr.value,
+        small=frame["small"].to_numpy(np.float64),
+    )
+
+
+def policy_table(bench: Bench, point: Point, baseline: str) -> pd.DataFrame:
+    """The router beside the oracle, its matched-cost mix and every single model."""
+    mix = point.verdict.constant
+    always = {
+        i: evaluate_choice(bench.data, np.full(len(bench.data.query_ids), i), baseline=baseline)
+        for i in bench.order
+    }
+    oracle = evaluate_choice(bench.data, oracle_choice(bench.data), baseline=baseline)
+    rows = [
+        _row("Router", f"τ {point.tau:.4g}", point.metrics),
+        _mix_row(mix, always[mix.cheap.index], always[mix.strong.index]),
+        _row("Oracle", "best in hindsight", oracle),
+        *(
+            _row(f"Always {bench.data.pool.ids[i]}", "single model", metrics)
+            for i, metrics in always.items()
+        ),
+    ]
+    return pd.DataFrame(rows)
+
+
+def _row(policy: str, detail: str, metrics: PolicyMetrics) -> dict[str, object]:
+    row: dict[str, object] = {"policy": policy, "detail": detail}
+    for name, interval, scale in _measures(metrics):
+        row |= {
+            name: interval.value * scale,
+            f"{name}_lo": interval.lo * scale,
+            f"{name}_hi": interval.hi * scale,
+        }
+    return row
+
+
+def _mix_row(mix: Mix, cheap: PolicyMetrics, strong: PolicyMetrics) -> dict[str, object]:
+    """The random mixture: the expected value of each measure, without intervals."""
+    share = mix.strong_share
+    row: dict[str, object] = {"policy": "Constant at this cost", "detail": str(mix)}
+    for (name, low, scale), (_, high, _) in zip(_measures(cheap), _measures(strong), strict=True):
+        row[name] = scale * ((1 - share) * low.value + share * high.value)
+    return row
+
+
+def _measures(metrics: PolicyMetrics) -> tuple[tuple[str, Interval, float], ...]:
+    """(column, interval, scale): percent for all but the cost."""
+    return (
+        ("quality", metrics.quality, 100.0),
+        ("qr", metrics.qr, 100.0),
+        ("cost", metrics.mean_cost_usd, 1.0),
+        ("cs", metrics.cs, 100.0),
+        ("misroute", metrics.misroute, 100.0),
+    )
+
+
+def _language(code: str) -> str:
+    known = LANGUAGES.get(code)
+    return f"{known.name} ({code})" if known else code
+
+
+class _Scale:
+    """Linear map of cost or quality onto an axis, for numbers and arrays alike."""
+
+    def __init__(self, factor: float, offset: float = 0.0) -> None:
+        self.factor, self.offset = factor, offset
+
+    def __call__(self, value: float) -> float:
+        return self.offset + self.factor * value
+
+    def many(self, values: FloatArray) -> FloatArray:
+        return self.offset + self.factor * values
+
+
+def _scales(bench: Bench, axes: Axes) -> tuple[_Scale, _Scale]:
+    base = bench.cost_of(axes.baseline)
+    top = bench.oracle.quality.value
+    x = _Scale(-100.0 / base, 100.0) if axes.x is XAxis.SAVINGS and base else _Scale(1.0)
+    return x, _Scale(100.0 / top if axes.y is YAxis.QR and top else 100.0)
+
+
+def _line(bench: Bench, axes: Axes, drawn: Bench) -> CurveLine:
+    x, y = _scales(bench, axes)
+    rows = drawn.curve.simplified(_CURVE_POINTS)
+    curve = drawn.curve
+    return CurveLine(
+        x.many(curve.mean_cost_usd[rows]), y.many(curve.quality[rows]), curve.tau[rows]
+    )
+
+
+def _spot(label: str, bench: Bench, point: Point, axes: Axes) -> Spot:
+    x, y = _scales(bench, axes)
+    metrics = point.metrics
+    return Spot(label, x(metrics.mean_cost_usd.value), y(metrics.quality.value))
+
+
+def _x_axis(bench: Bench, axes: Axes) -> AxisSpec:
+    if axes.x is XAxis.SAVINGS:
+        return AxisSpec(f"Cost savings (CS) against always {axes.baseline}", ".1f", suffix=" %")
+    return AxisSpec("Mean cost per query in USD", ".3~r", prefix="$")
+
+
+def _y_axis(bench: Bench, axes: Axes) -> AxisSpec:
+    if axes.y is YAxis.QR:
+        return AxisSpec("Quality retention (QR) of the oracle", ".1f", suffix=" %")
+    title = "Resolved queries" if bench.binary else "Mean quality"
+    return AxisSpec(title, ".1f", suffix=" %")

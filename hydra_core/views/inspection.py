@@ -1,0 +1,174 @@
+"""One message under one policy, with everything the Inspect page shows of it. No streamlit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from hydra_core.figures.requirements import Need, RequirementsView
+from hydra_core.figures.strip import Part, Strip
+from hydra_core.predictor.onnx_predictor import Predictor
+from hydra_core.predictor.signals import Signals, signals
+from hydra_core.predictor.tokens import Gap, TokenCounter
+from hydra_core.routing import explain
+from hydra_core.routing.decision import Candidate, Decision, Fate, Query
+from hydra_core.routing.explain import FlipText
+from hydra_core.routing.router import Router
+from hydra_core.types import Catalog
+
+__all__ = [
+    "FATES",
+    "Inspection",
+    "candidate_table",
+    "compare_table",
+    "cost_order",
+    "inspect",
+    "reopen",
+    "requirements_view",
+    "strips",
+    "with_policy",
+]
+
+#: A candidate's fate in one or two words.
+FATES = {
+    Fate.CHOSEN: "Chosen",
+    Fate.DEARER: "Dearer",
+    Fate.SHORT: "Falls short",
+    Fate.GATED: "Ruled out",
+    Fate.UNHEALTHY: "Unhealthy",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inspection:
+    """A decision and its explanation.
+
+    Attributes:
+        catalog: With the tau and weights used.
+        flips: The nearest changes that decide otherwise.
+        signals: None when a link brought the requirements without the text.
+        tokens: Tokens the predictor saw, None likewise.
+        gap: What of the message it did not see, None if nothing.
+    """
+
+    decision: Decision
+    catalog: Catalog
+    flips: tuple[FlipText, ...]
+    signals: Signals | None = None
+    tokens: int | None = None
+    gap: Gap | None = None
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Every model, cheapest first."""
+        return self.decision.candidates()
+
+    @property
+    def chosen(self) -> Candidate:
+        """The chosen model's row."""
+        return next(row for row in self.candidates if row.model == self.decision.model)
+
+
+def with_policy(catalog: Catalog, tau: float, weights: tuple[float, ...]) -> Catalog:
+    """The catalog under another tau and other stored weights."""
+    return replace(catalog, policy=replace(catalog.policy, tau=tau, weights=weights))
+
+
+def inspect(catalog: Catalog, predictor: Predictor, counter: TokenCounter, query: Query) -> (
+    Inspection
+):  # fmt: skip
+    """Route one message and explain it.
+
+    Raises:
+        RoutingError: No model can serve it.
+        MismatchError: The catalog needs realised costs.
+    """
+    decision = Router(catalog, predictor).route(query)
+    reading = decision.reading
+    return Inspection(
+        decision=decision,
+        catalog=catalog,
+        flips=explain.flips(decision, catalog),
+        signals=signals(query.text, query.turn),
+        tokens=reading.tokens if reading else None,
+        gap=counter.gap(query.text, query.turn) if reading and reading.truncated else None,
+    )
+
+
+def reopen(catalog: Catalog, requirements: tuple[float, ...], query: Query) -> Inspection:
+    """The decision for requirements that a link carried instead of the text.
+
+    Raises:
+        RoutingError: No model can serve it.
+    """
+    decision = Router(catalog).decide(np.asarray(requirements), replace(query, text=""))
+    return Inspection(decision, catalog, explain.flips(decision, catalog))
+
+
+def cost_order(decision: Decision) -> tuple[str, ...]:
+    """Model ids, cheapest first."""
+    order = np.argsort(decision.pool.cost, kind="stable")
+    return tuple(decision.pool.ids[i] for i in order)
+
+
+def requirements_view(shown: dict[str, Inspection]) -> RequirementsView:
+    """Requirements of one or two inspections (label -> inspection) on the catalog's bands."""
+    first = next(iter(shown.values()))
+    decision = first.decision
+    order = np.argsort(decision.pool.cost, kind="stable")
+    return RequirementsView(
+        dimensions=decision.dimensions,
+        bands=first.catalog.bands,
+        needs=tuple(Need(name, one.decision.requirements) for name, one in shown.items()),
+        models=tuple(decision.pool.ids[i] for i in order),
+        capabilities=decision.pool.capabilities[order],
+        chosen=decision.model,
+    )
+
+
+def strips(shown: dict[str, Inspection]) -> tuple[Strip, ...]:
+    """The tau strip of each inspection; one alone has no label."""
+    single = len(shown) == 1
+    return tuple(
+        Strip(
+            "" if single else name,
+            tuple(Part(p.model, p.start, p.end) for p in explain.strip(one.decision)),
+        )
+        for name, one in shown.items()
+    )
+
+
+def candidate_table(one: Inspection) -> pd.DataFrame:
+    """One row per model, cheapest first: fate, price, deficit per dimension, shortfall, why."""
+    rows = one.candidates
+    frame = pd.DataFrame(
+        {
+            "Model": [row.model for row in rows],
+            "": [FATES[row.fate] for row in rows],
+            one.decision.cost_basis.unit: [row.cost for row in rows],
+        }
+    )
+    for k, dimension in enumerate(one.decision.dimensions):
+        frame[dimension.replace("_", " ").capitalize()] = [row.deficits[k] for row in rows]
+    frame["Shortfall"] = [row.shortfall for row in rows]
+    frame["Why"] = [row.reason for row in rows]
+    return frame
+
+
+def compare_table(shown: dict[str, Inspection]) -> pd.DataFrame:
+    """One row per model: shortfall and fate for each message."""
+    first = next(iter(shown.values()))
+    frame = pd.DataFrame(
+        {
+            "Model": [row.model for row in first.candidates],
+            first.decision.cost_basis.unit: [row.cost for row in first.candidates],
+        }
+    )
+    for name, one in shown.items():
+        by_model = {row.model: row for row in one.candidates}
+        rows = [by_model[model] for model in frame["Model"]]
+        frame[f"Shortfall {name}"] = [row.shortfall for row in rows]
+        frame[f"Fate {name}"] = [FATES[row.fate] for row in rows]
+    return frame

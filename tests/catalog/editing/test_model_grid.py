@@ -1,0 +1,172 @@
+"""Editing the pool as a table, pasting rows into it, and editing the evidence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hydra_core.catalog import CatalogDocument, capabilities, parse_catalog, semantic_diff
+from hydra_core.catalog.editing.evidence_grid import (
+    add_benchmark,
+    add_dimension,
+    edit_capabilities,
+    edit_evidence,
+    edit_scales,
+    evidence_rows,
+    remove_benchmarks,
+)
+from hydra_core.catalog.editing.model_grid import (
+    cell_problems,
+    duplicate_model,
+    edit_cells,
+    model_rows,
+    remove_models,
+    rows_after,
+    set_status,
+)
+from hydra_core.catalog.editing.paste import apply_pasted, read_pasted
+from hydra_core.errors import CatalogError
+from hydra_core.types import ModelStatus
+
+ROOT = Path(__file__).resolve().parents[3]
+TEXT = (ROOT / "catalog" / "paper_five.yaml").read_text(encoding="utf-8")
+CATALOG = parse_catalog(TEXT)
+
+
+def told(before, after):
+    return [str(change) for change in semantic_diff(parse_catalog(before), parse_catalog(after))]
+
+
+def lines_changed(before, after):
+    return sum(a != b for a, b in zip(before.splitlines(), after.splitlines(), strict=True))
+
+
+def test_a_price_changes_its_line_and_nothing_else():
+    after = edit_cells(TEXT, {1: {"input_usd_per_mtok": 0.8}})
+    assert lines_changed(TEXT, after) == 1
+    assert told(TEXT, after) == ["claude-haiku-4.5 input price 0.52 -> 0.80 USD/Mtok"]
+
+
+def test_a_cell_that_says_the_same_keeps_its_spelling():
+    rows = model_rows(CatalogDocument.parse(TEXT))
+    assert edit_cells(TEXT, dict(enumerate(rows))) == TEXT
+
+
+def test_the_same_edit_twice_is_one_edit():
+    edits = {0: {"vision": False, "context_window": 128000, "price_date": "2026-03-01"}}
+    once = edit_cells(TEXT, edits)
+    assert edit_cells(once, edits) == once
+
+
+def test_what_a_table_shows_after_an_edit_is_what_the_text_then_says():
+    edits = {0: {"context_window": 128000.0, "retire_on": "2026-05-01T00:00:00"}, 1: {"notes": ""}}
+    rows = model_rows(CatalogDocument.parse(TEXT))
+    after = model_rows(CatalogDocument.parse(edit_cells(TEXT, edits)))
+    assert rows_after(rows, edits) == after
+
+
+def test_an_optional_cell_can_be_filled_and_emptied():
+    filled = edit_cells(TEXT, {0: {"cached_input_usd_per_mtok": 0.03}})
+    assert parse_catalog(filled).models[0].cached_input_usd_per_mtok == 0.03
+    assert edit_cells(filled, {0: {"cached_input_usd_per_mtok": None}}) == TEXT
+
+
+def test_an_emptied_price_is_a_problem_and_never_zero():
+    text = edit_cells(TEXT, {0: {"input_usd_per_mtok": None}})
+    with pytest.raises(CatalogError) as caught:
+        parse_catalog(text)
+    (problem,) = cell_problems(caught.value.problems)
+    assert (problem.row, problem.model, problem.column) == (0, "gpt-5.4-mini", "Input price")
+    assert "is empty" in problem.message
+
+
+def test_a_wrong_word_is_kept_and_told_with_a_suggestion():
+    text = edit_cells(TEXT, {2: {"status": "actve"}})
+    with pytest.raises(CatalogError) as caught:
+        parse_catalog(text)
+    (problem,) = cell_problems(caught.value.problems)
+    assert (problem.row, problem.column) == (2, "Status")
+    assert "did you mean 'active'?" in problem.remedy
+
+
+def test_a_copy_gets_a_free_id_and_the_same_profile():
+    twice = parse_catalog(duplicate_model(duplicate_model(TEXT, 0), 0))
+    ids = [model.id for model in twice.models]
+    assert ids[-2:] == ["gpt-5.4-mini-copy", "gpt-5.4-mini-copy-2"]
+    assert twice.models[-1].scores == twice.models[0].scores
+
+
+def test_models_are_disabled_and_removed():
+    assert parse_catalog(set_status(TEXT, [1], ModelStatus.DISABLED)).models[1].status == "disabled"
+    kept = parse_catalog(remove_models(TEXT, [0, 3]))
+    assert [model.id for model in kept.models] == ["claude-haiku-4.5", "gpt-5.3-codex", "gpt-5.4"]
+
+
+@pytest.mark.parametrize("mark", ["\t", ";", ","])
+def test_pasted_rows_change_known_models(mark):
+    rows = [["Model", "Input price ($/Mtok)", "Context"], ["claude-haiku-4.5", "0.80", "100000"]]
+    pasted = read_pasted("\n".join(mark.join(row) for row in rows), CATALOG)
+    assert told(TEXT, apply_pasted(TEXT, pasted)) == [
+        "claude-haiku-4.5 input price 0.52 -> 0.80 USD/Mtok",
+        "claude-haiku-4.5 context window 200,000 -> 100,000 tokens",
+    ]
+
+
+def test_a_pasted_model_can_be_complete():
+    head = "id,provider,status,input,output,context,vision,tools,source,date," + ",".join(
+        CATALOG.dimensions
+    )
+    row = "new-one,acme,active,1,2,1000,yes,no,a list,2026-01-01,0.1,0.1,0.1,0.1"
+    after = parse_catalog(apply_pasted(TEXT, read_pasted(f"{head}\n{row}", CATALOG)))
+    assert after.model("new-one").overrides["debugging"] == 0.1
+    assert after.model("new-one").vision is True
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Model", "needs a heading"),
+        ("Model,Inptu price\na,1", "did you mean"),
+        ("Input price\n1", "no column with the model id"),
+        ("Model,Input price,Input\na,1,2", "given twice"),
+        ("Model,Input price\n,1", "has no model id"),
+        ("Model,Input price\na,1,2", "has 3 cells"),
+    ],
+)
+def test_rows_that_cannot_be_read_say_why(text, message):
+    with pytest.raises(CatalogError, match=message):
+        read_pasted(text, CATALOG)
+
+
+def test_evidence_is_edited_in_place():
+    after = edit_evidence(
+        TEXT, {0: {"importance": 0.1, "w.tool_use": 0.6, "s.gpt-5.4": 0.9, "id": "ignored"}}
+    )
+    row = evidence_rows(CatalogDocument.parse(after))[0]
+    assert (row["importance"], row["w.tool_use"], row["s.gpt-5.4"]) == (0.1, 0.6, 0.9)
+    assert lines_changed(TEXT, after) == 3
+
+
+def test_a_benchmark_is_added_and_removed_without_a_trace():
+    scores = {model.id: 0.5 for model in CATALOG.models}
+    more = add_benchmark(TEXT, "new_bench", 0.2, {"reasoning": 0.5, "tool_use": 0.0}, scores)
+    assert parse_catalog(more).benchmarks[-1].weights == (0.5, 0.0, 0.0, 0.0)
+    less = remove_benchmarks(more, [len(CATALOG.benchmarks)])
+    assert semantic_diff(CATALOG, parse_catalog(less)) == ()
+
+
+def test_a_capability_set_by_hand_goes_back_to_derived():
+    by_hand = edit_capabilities(TEXT, {0: {"debugging": 0.2}})
+    assert parse_catalog(by_hand).models[0].overrides == {"debugging": 0.2}
+    back = edit_capabilities(by_hand, {0: {"debugging": None}})
+    assert semantic_diff(CATALOG, parse_catalog(back)) == ()
+    assert (capabilities(parse_catalog(back)) == capabilities(CATALOG)).all()
+
+
+def test_bands_weights_and_dimensions():
+    after = parse_catalog(edit_scales(TEXT, {"debugging": {"lo": 0.01, "hi": 0.3, "weight": 2.0}}))
+    k = CATALOG.dimensions.index("debugging")
+    assert (after.bands[k].lo, after.bands[k].hi, after.policy.weights[k]) == (0.01, 0.3, 2.0)
+    with pytest.raises(CatalogError, match="no benchmark with importance"):
+        parse_catalog(add_dimension(TEXT, "long_context", 0.0, 0.5, 1.0))

@@ -1,0 +1,63 @@
+"""Measured costs in a catalog: read with every check, they order the models, and follow edits."""
+
+from datetime import date
+
+import pytest
+
+from hydra_core.catalog import parse_catalog, pool, semantic_diff
+from hydra_core.catalog.editing.model_grid import edit_cells, remove_models
+from hydra_core.errors import CatalogError
+from hydra_core.routing.router import Router
+from tests.catalog.small import edited
+
+COSTS = """\
+realised_costs:
+  evalset: mine
+  digest: "0f0f"
+  usd_per_query: {cheap: 0.02, strong: 0.01}
+"""
+REALISED = ("cost_basis: list_price", "cost_basis: realised")
+TEXT = edited(("evidence:\n", f"{COSTS}evidence:\n"), REALISED)
+
+
+def test_measured_costs_order_the_models_without_an_eval_set():
+    catalog = parse_catalog(TEXT)
+    found = pool(catalog, today=date(2026, 6, 1))
+    assert dict(zip(found.ids, found.cost, strict=True)) == {"cheap": 0.02, "strong": 0.01}
+    assert Router(catalog).decide([0.0, 0.0]).model == "strong"  # dearer by list, cheaper in fact
+
+
+def test_under_list_price_they_change_nothing():
+    listed = parse_catalog(edited(("evidence:\n", f"{COSTS}evidence:\n")))
+    assert Router(listed).decide([0.0, 0.0]).model == "cheap"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "message"),
+    [
+        ("strong: 0.01", "strong: -1", "usd_per_query.strong", ">= 0"),
+        ("strong: 0.01", "strong: .nan", "usd_per_query.strong", "finite"),
+        (", strong: 0.01", "", "usd_per_query.strong", "no realised cost"),
+        ("strong: 0.01", "strong: 1, other: 1", "usd_per_query.other", "not a model"),
+        ("digest:", "digset:", "realised_costs.digest", "missing"),
+    ],
+)
+def test_what_is_wrong_with_them_is_told(old, new, place, message):
+    with pytest.raises(CatalogError) as caught:
+        parse_catalog(TEXT.replace(old, new))
+    assert any(place in p.place and message in p.message for p in caught.value.problems), str(
+        caught.value
+    )
+
+
+def test_a_change_of_a_measured_cost_is_a_difference():
+    new = parse_catalog(TEXT.replace("strong: 0.01", "strong: 0.03"))
+    texts = [str(change) for change in semantic_diff(parse_catalog(TEXT), new)]
+    assert texts == ["realised cost of strong 0.01 -> 0.03"]
+
+
+def test_a_model_takes_its_cost_along():
+    renamed = parse_catalog(edit_cells(TEXT, {1: {"id": "best"}}))
+    assert renamed.realised_costs.usd_per_query == {"cheap": 0.02, "best": 0.01}
+    alone = parse_catalog(remove_models(TEXT, [0]))
+    assert alone.realised_costs.usd_per_query == {"strong": 0.01}

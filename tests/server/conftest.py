@@ -1,0 +1,83 @@
+"""A router service with a small catalog in front of a fake upstream, both real servers."""
+
+import asyncio
+import contextlib
+import socket
+import threading
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+import uvicorn
+import yaml
+
+from tests.server.fake_upstream import FakeUpstream
+
+CATALOG = Path("catalog/paper_five.yaml")
+MODELS = ("gpt-5.4-mini", "claude-haiku-4.5", "gpt-5.3-codex", "claude-sonnet-4.6", "gpt-5.4")
+HARD = "Fix the deadlock in this lock-free queue and prove that the memory order is right"
+EASY = "hi"
+
+
+@contextlib.contextmanager
+def running(app):
+    """The address of an ASGI application served by a thread for as long as the block."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    config = uvicorn.Config(app, port=port, log_level="critical", access_log=False)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve()))
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+        assert thread.is_alive()
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(timeout=20)
+
+
+@pytest.fixture
+def upstream():
+    """A fake upstream: `upstream.app` tells it how to behave, `upstream.url` is its address."""
+    app = FakeUpstream()
+    with running(app) as url:
+        app.url = url
+        yield app
+
+
+def upstreams_text(url, models=MODELS, **timeouts):
+    names = {model: f"up-{model}" for model in models}
+    server = {"name": "fake", "base_url": f"{url}/v1", "key_env": "FAKE_KEY", "models": names}
+    times = {"connect_s": 1, "first_byte_s": 5, "idle_s": 5, **timeouts}
+    content = {"schema": "hydra.upstreams/v1", "upstreams": [server], "timeouts": times}
+    return yaml.safe_dump(content)
+
+
+@pytest.fixture
+def make(tmp_path, upstream, monkeypatch):
+    """Starts a service: `make(log=..., ...)` gives a client of it."""
+    from hydra_core.server.run import build
+    from hydra_core.server.settings import Settings
+
+    monkeypatch.setenv("FAKE_KEY", "secret-key")
+    with contextlib.ExitStack() as stack:
+
+        def start(catalog=CATALOG, timeouts=None, headers=None, **changes):
+            path = tmp_path / "upstreams.yaml"
+            path.write_text(upstreams_text(upstream.url, **(timeouts or {})))
+            values = {"catalog": str(catalog), "upstreams": str(path), "reload_s": 0.05}
+            app = build(Settings(**(values | changes)))
+            url = stack.enter_context(running(app))
+            client = httpx.Client(base_url=url, timeout=20, headers=headers)
+            return stack.enter_context(client)
+
+        yield start
+
+
+def asked(text=HARD, **changes):
+    """A chat request of one message."""
+    return {"model": "auto", "messages": [{"role": "user", "content": text}], **changes}

@@ -1,0 +1,76 @@
+"""Who may ask what, from where."""
+
+import pytest
+
+from hydra_core.errors import AccessError
+from hydra_core.server.run import build
+from hydra_core.server.settings import Settings
+from hydra_core.server.tokens import TokenFileError, new_token, parse_tokens
+from hydra_core.store.roles import Role
+from tests.server.conftest import CATALOG, EASY, asked
+
+
+@pytest.fixture
+def tokens(tmp_path):
+    """A file with a viewer and an editor, and their tokens."""
+    made = {role: new_token(role.value, role) for role in (Role.VIEWER, Role.EDITOR)}
+    path = tmp_path / "tokens.yaml"
+    path.write_text("\n".join(["tokens:", *(line for _, line in made.values())]))
+    return path, {role: token for role, (token, _) in made.items()}
+
+
+def bearer(token):
+    return {"authorization": f"Bearer {token}"}
+
+
+def test_an_address_others_can_reach_needs_tokens():
+    with pytest.raises(AccessError, match="--tokens"):
+        build(Settings(str(CATALOG), host="0.0.0.0"))
+
+
+def test_without_sign_in_strangers_get_decisions_only(make, upstream):
+    client = make(host="0.0.0.0", insecure=True)
+    assert client.post("/v1/decision", json=asked(EASY)).status_code == 200
+    assert client.post("/v1/chat/completions", json=asked(EASY)).status_code == 403
+    assert upstream.seen == []
+
+
+def test_a_token_decides_what_may_be_asked(make, tokens, upstream):
+    path, by_role = tokens
+    client = make(tokens=str(path))
+    assert client.post("/v1/decision", json=asked(EASY)).status_code == 401
+    assert client.post("/v1/decision", json=asked(EASY), headers=bearer("no")).status_code == 401
+    viewer, editor = bearer(by_role[Role.VIEWER]), bearer(by_role[Role.EDITOR])
+    assert client.post("/v1/decision", json=asked(EASY), headers=viewer).status_code == 200
+    refused = client.post("/v1/chat/completions", json=asked(EASY), headers=viewer)
+    assert refused.status_code == 403
+    assert "editor" in refused.json()["error"]["message"]
+    assert client.post("/v1/chat/completions", json=asked(EASY), headers=editor).status_code == 200
+    assert upstream.seen[0]["headers"]["authorization"] == "Bearer secret-key"
+
+
+def test_metrics_and_health_need_no_token(make, tokens):
+    client = make(tokens=str(tokens[0]))
+    for path in ("/metrics", "/health/live", "/health/ready"):
+        assert client.get(path).status_code == 200
+
+
+@pytest.mark.parametrize("headers", [{"host": "evil.example"}, {"origin": "https://evil.example"}])
+def test_a_web_page_of_another_site_cannot_ask_in_somebodys_name(make, upstream, headers):
+    answer = make().post("/v1/chat/completions", json=asked(EASY), headers=headers)
+    assert answer.status_code == 403
+    assert upstream.seen == []
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("tokens: []", "names nobody"),
+        ("tokens: [{name: a, role: boss, sha256: '0'}]", "one of viewer"),
+        ("tokens: [{name: a, role: viewer, sha256: my-secret}]", "never the token"),
+        ("tokns: []", "did you mean 'tokens'"),
+    ],
+)
+def test_a_token_file_that_is_not_valid_lets_nobody_in(text, told):
+    with pytest.raises(TokenFileError, match=told):
+        parse_tokens(text)

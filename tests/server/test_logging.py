@@ -1,0 +1,108 @@
+"""What the decision log of a running service holds."""
+
+import random
+
+import numpy as np
+import pytest
+
+from hydra_core.decision_log.reading import read_log
+from hydra_core.routing.router import Router
+from hydra_core.server.explore import Exploration
+from tests.routing.conftest import Scores, make_catalog
+from tests.server.conftest import EASY, HARD, asked
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "log"
+
+
+def logged(folder):
+    return read_log(folder).decisions
+
+
+def test_every_request_is_logged_once_with_what_became_of_it(make, upstream, folder):
+    client = make(log=str(folder))
+    chosen = client.post("/v1/decision", json=asked()).json()
+    upstream.behaviour[f"up-{chosen['model']}"] = "500"
+    fell = client.post("/v1/chat/completions", json=asked()).headers
+    upstream.behaviour["*"] = "429"
+    client.post("/v1/chat/completions", json=asked())
+    upstream.behaviour.clear()
+    with client.stream("POST", "/v1/chat/completions", json=asked(EASY, stream=True)) as answer:
+        answer.read()
+    client.get("/health/live")
+    make_time_for_flush(folder, 4)
+    rows = logged(folder)
+    assert list(rows["status"]) == ["decided", "answered", "failed", "answered"]
+    second, last = rows.iloc[1], rows.iloc[3]
+    assert second["chosen"] == chosen["model"]
+    assert second["served"] == fell["x-hydra-model"]
+    assert list(second["attempts"]) == [f"{chosen['model']}:server_error"]
+    assert np.isnan(second["propensity"])  # after a fallback it is not known
+    assert last["propensity"] == 1.0
+    assert (last["input_tokens"], last["cached_tokens"], last["output_tokens"]) == (100, 40, 20)
+    assert last["cost_usd"] > 0
+    assert rows["text"].isna().all()
+    assert rows["text_sha256"].str.len().eq(64).all()
+
+
+def make_time_for_flush(folder, count):
+    import time
+
+    deadline = time.monotonic() + 5
+    while len(logged(folder)) < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_text_is_logged_only_when_opted_in(make, folder):
+    client = make(log=str(folder), log_text=True)
+    client.post("/v1/decision", json=asked())
+    make_time_for_flush(folder, 1)
+    assert list(logged(folder)["text"]) == [HARD]
+
+
+def test_feedback_is_bound_to_its_decision(make, folder):
+    client = make(log=str(folder))
+    decision = client.post("/v1/decision", json=asked()).json()["decision_id"]
+    told = {"decision_id": decision, "quality": 0.5, "source": "tests"}
+    assert client.post("/v1/outcomes", json=told).status_code == 202
+    bad = client.post("/v1/outcomes", json={"decision_id": decision, "quality": 2})
+    assert bad.status_code == 400
+    make_time_for_flush(folder, 1)
+    assert list(logged(folder)["quality"]) == [0.5]
+
+
+def test_without_a_log_feedback_is_refused(make):
+    answer = make().post("/v1/outcomes", json={"decision_id": "x", "quality": 1})
+    assert answer.status_code == 409
+
+
+def test_exploration_serves_each_model_as_often_as_it_says():
+    decision = Router(make_catalog(), Scores(0.0)).decide(np.full(4, 0.45))
+    exploration = Exploration(0.3, 0.5, 1.0, random.Random(0))
+    draws = [exploration.draw(decision) for _ in range(20_000)]
+    assert draws[0].propensities == pytest.approx((0.0, 0.85, 0.15))
+    names = decision.pool.ids
+    shares = [sum(draw.model == name for draw in draws) / len(draws) for name in names]
+    assert shares == pytest.approx(draws[0].propensities, abs=0.01)
+
+
+def test_exploration_ends_for_the_day_when_its_budget_is_spent():
+    decision = Router(make_catalog(), Scores(0.0)).decide(np.full(4, 0.1))
+    day = [1]
+    exploration = Exploration(1.0, 0.5, 2.0, random.Random(0), today=lambda: day[0])
+    assert max(exploration.draw(decision).propensities) < 1.0
+    exploration.spent(2.5)
+    assert exploration.draw(decision).propensities == (1.0, 0.0, 0.0)
+    day[0] = 2
+    assert max(exploration.draw(decision).propensities) < 1.0
+
+
+def test_without_a_share_nothing_is_tried(make, folder):
+    client = make(log=str(folder))
+    for _ in range(5):
+        client.post("/v1/decision", json=asked(EASY))
+    make_time_for_flush(folder, 5)
+    assert set(logged(folder)["propensity"]) == {1.0}

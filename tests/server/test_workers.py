@@ -1,0 +1,79 @@
+"""Several worker processes behind one port, sharing conversations through Redis."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import httpx
+import pytest
+
+from hydra_core.decision_log.reading import read_log
+from tests.server.conftest import CATALOG, HARD, asked, upstreams_text
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture
+def redis_url():
+    """A private Redis."""
+    if not shutil.which("redis-server"):
+        pytest.skip("redis-server is not installed")
+    port = free_port()
+    words = ["redis-server", "--port", str(port), "--save", "", "--bind", "127.0.0.1"]
+    server = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+    yield f"redis://127.0.0.1:{port}/0"
+    server.terminate()
+    server.wait(timeout=10)
+
+
+@pytest.fixture
+def two_workers(tmp_path, upstream, redis_url):
+    """The address of a service of two processes, and its log folder."""
+    port, log = free_port(), tmp_path / "log"
+    upstreams = tmp_path / "u.yaml"
+    upstreams.write_text(upstreams_text(upstream.url))
+    words = ["serve", "--catalog", str(CATALOG), "--upstreams", str(upstreams), "--workers", "2"]
+    words += ["--port", str(port), "--redis", redis_url, "--log", str(log)]
+    command = [sys.executable, "-m", "hydra_core", *words]
+    environ = {**os.environ, "FAKE_KEY": "k"}
+    process = subprocess.Popen(command, env=environ, stderr=subprocess.DEVNULL)
+    url = f"http://127.0.0.1:{port}"
+    deadline = time.monotonic() + 60
+    while True:
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        try:
+            if httpx.get(f"{url}/health/ready").status_code == 200:
+                break
+        except httpx.HTTPError:
+            time.sleep(0.1)
+    yield url, log
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=30)
+
+
+def test_workers_agree_on_a_conversations_model_and_count_together(two_workers, upstream):
+    url, log = two_workers
+    headers = {"x-hydra-conversation-id": "c-9"}
+    post = f"{url}/v1/chat/completions"
+    first = httpx.post(post, json=asked(HARD), headers=headers).headers["x-hydra-model"]
+    turns = [{"role": "user", "content": HARD}, {"role": "user", "content": "hi"}]
+    turns.insert(1, {"role": "assistant", "content": "ok"})
+    body = {"model": "auto", "messages": turns}
+    later = [httpx.post(post, json=body, headers=headers) for _ in range(24)]
+    assert {one.headers["x-hydra-model"] for one in later} == {first}
+    counted = [line for line in httpx.get(f"{url}/metrics").text.splitlines() if first in line]
+    assert f'hydra_requests_total{{model="{first}",status="answered"}} 25.0' in counted
+    deadline = time.monotonic() + 10
+    while len(read_log(log).decisions) < 25:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert len(list(log.glob("*.jsonl"))) == 2  # one writer a process
