@@ -84,9 +84,7 @@ def _parser() -> argparse.ArgumentParser:
 def _paths(args: argparse.Namespace) -> Any:
     from hydra_core.training.texts.dataset import DataPaths
 
-    return DataPaths.under(
-        args.data, _DATA.glob("tasks_*"), _DATA / "judged.jsonl.gz", _DATA / "held_tasks.jsonl.gz"
-    )
+    return DataPaths.under(args.data, _DATA)
 
 
 def _recipe(args: argparse.Namespace) -> Any:
@@ -179,7 +177,7 @@ def _export(args: argparse.Namespace) -> int:
     from hydra_core.training.network.fit import load_weights
     from hydra_core.training.network.kernel_head import KernelConfig
     from hydra_core.training.network.recipe import prepare
-    from hydra_core.training.network.second_stage import add_heads
+    from hydra_core.training.network.second_stage import add_heads, fit_second, reader
     from hydra_core.training.network.word_head import WordConfig
     from hydra_core.training.ship.release import E5, SCRATCH, Job, release
 
@@ -188,13 +186,13 @@ def _export(args: argparse.Namespace) -> int:
     material.model.load_state_dict(load_weights(args.run / "best.pt"))
     facts = json.loads((args.run / "recipe.json").read_text("utf-8"))
     if args.heads:
-        model, kernel, words = material.model, KernelConfig(ridge=0.3), WordConfig()
-        worth = add_heads(model, material.tokenizer, material.splits, kernel, words, args.catalog)
-        facts["second_heads"] = {
-            "kernel": asdict(kernel) | {"share": model.kernel_share},
-            "words": asdict(words) | {"share": model.word_share},
-            "validation_worth_by_shares": worth,
-        }
+        model, kernel, words = material.model, KernelConfig(), WordConfig()
+        heads = fit_second(
+            reader(model), material.tokenizer, material.splits, kernel, words, args.catalog,
+            layers=len(model.layers_seen), vocab=model.config.vocab,
+        )  # fmt: skip
+        add_heads(model, heads)
+        facts["second_heads"] = heads.facts(kernel, words)
     job = Job(
         args.out, args.run, material.splits,
         E5 if recipe.encoder.kind == "bert" else SCRATCH, args.name, args.version,
