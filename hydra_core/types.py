@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ __all__ = [
     "Benchmark",
     "BoolArray",
     "Catalog",
+    "ChoiceArray",
     "CostBasis",
     "Float32Array",
     "FloatArray",
@@ -32,6 +34,8 @@ __all__ = [
 FloatArray = npt.NDArray[np.float64]
 Float32Array = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.intp]
+#: Pool indices of many routes: intp, or unsigned bytes where there are many.
+ChoiceArray = npt.NDArray[np.integer[Any]]
 BoolArray = npt.NDArray[np.bool_]
 
 #: The paper's four dimensions. K is data, not code: a catalog may have others.

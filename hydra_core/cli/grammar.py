@@ -18,8 +18,14 @@ def verb(
     run: Callable[[argparse.Namespace], int],
     short: str,
     long: str,
+    *,
+    prints: bool = True,
 ) -> argparse.ArgumentParser:
-    """One verb: its help text, its exit codes, --json and the function that runs it."""
+    """One verb: its help text, its exit codes and the function that runs it.
+
+    Args:
+        prints: It has a result on stdout, so it takes --json.
+    """
     parser: argparse.ArgumentParser = verbs.add_parser(
         name,
         help=short,
@@ -28,7 +34,8 @@ def verb(
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=run)
-    parser.add_argument("--json", action="store_true", help="machine-readable result on stdout")
+    if prints:
+        parser.add_argument("--json", action="store_true", help="machine-readable result on stdout")
     return parser
 
 

@@ -23,7 +23,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: Command line without the program's name; None takes the process's own.
     """
-    options = build_parser().parse_args(arguments)
+    parser = build_parser()
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown and not hasattr(options, "passed_on"):
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    options.passed_on = unknown
     try:
         code: int = options.run(options)
         sys.stdout.flush()

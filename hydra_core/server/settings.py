@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import os
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from hydra_core.errors import AccessError
+from hydra_core.addresses import require_safe
 
 __all__ = [
     "AUTO",
     "VARIABLE",
     "Settings",
     "from_environment",
-    "is_loopback",
     "require_safe_address",
     "to_text",
 ]
@@ -73,26 +71,15 @@ def from_environment() -> Settings:
     return Settings(**json.loads(os.environ[VARIABLE]))
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def require_safe_address(settings: Settings) -> None:
     """Refuse an address that others can reach while nobody has to say who they are.
 
     Raises:
         AccessError: With the two ways out.
     """
-    if settings.tokens or settings.insecure or is_loopback(settings.host):
-        return
-    raise AccessError(
-        f"{settings.host} can be reached from other machines and no token file is given: anybody "
-        "could spend your keys. Give --tokens FILE (the verb token makes one), or "
-        "--insecure-no-sign-in to answer decisions only"
+    require_safe(
+        settings.host,
+        proof=bool(settings.tokens),
+        insecure=settings.insecure,
+        remedy="Give --tokens FILE (the verb token makes one)",
     )

@@ -10,7 +10,16 @@ from hydra_core.store.records import (
     OperatingPoint,
     Revision,
 )
-from hydra_core.store.roles import Action, Actor, Role, Roles, load_roles, require, roles_path
+from hydra_core.store.roles import (
+    Action,
+    Actor,
+    Role,
+    Roles,
+    load_roles,
+    require,
+    roles_of,
+    roles_path,
+)
 from hydra_core.store.store import Store, open_store
 
 __all__ = [
@@ -30,6 +39,7 @@ __all__ = [
     "load_roles",
     "open_store",
     "require",
+    "roles_of",
     "roles_path",
     "three_way",
     "workspace_folder",

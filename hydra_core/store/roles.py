@@ -2,13 +2,16 @@
 
 The file (`roles.yaml` in the workspace, or HYDRA_ROLES)::
 
-    default: viewer            # anybody not named below
+    default: viewer            # anybody not named below; viewer where it is not said
+    trusted_issuers: []        # providers whose e-mail addresses count without `email_verified`
     users:
-      ana@example.org: publisher
+      ana@example.org: publisher     # an e-mail address that the sign-in vouches for
+      sub:248289761001: editor       # or its subject, for providers without addresses
+      deploy: publisher              # or an account of this machine, on the command line
 
-Without a file, whoever signed in may look, and somebody on this machine who only states a name
-(local mode) may publish: there, a name is a label and proves nothing. A file that cannot be read
-lets nobody in, rather than everybody.
+Without a file, whoever signed in may look, and somebody on this machine may publish: there is
+nobody else. A stated name is a label and proves nothing, so it never has a role of the file. A file
+that cannot be read, or that HYDRA_ROLES names and that is not there, lets nobody in.
 """
 
 from __future__ import annotations
@@ -21,12 +24,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from hydra_core.catalog.identifiers import skeleton
 from hydra_core.catalog.reading.fields import Problems, Section, did_you_mean
 from hydra_core.catalog.reading.nodes import MapNode, ScalarNode, shown
 from hydra_core.catalog.reading.yaml_reader import read_yaml
 from hydra_core.errors import AccessError, ProblemsError
 
-__all__ = ["Action", "Actor", "Role", "Roles", "load_roles", "require", "roles_path"]
+__all__ = ["Action", "Actor", "Role", "Roles", "load_roles", "require", "roles_of", "roles_path"]
 
 _MAX_BYTES: Final = 1_000_000
 _MAX_NAME: Final = 200
@@ -68,8 +72,8 @@ class Actor:
     """Somebody who acts.
 
     Attributes:
-        name: E-mail address or stated name, not empty.
-        proven: Whether a sign-in vouches for the name; False in local mode.
+        name: E-mail address, subject, account or stated name, not empty.
+        proven: Whether a sign-in or this machine vouches for the name.
     """
 
     name: str
@@ -79,28 +83,50 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """Names and their roles. Names are compared without regard to case.
+    """Names and their roles.
 
     Attributes:
-        default: The role of anybody who is not named; None: what the module says.
+        default: The role of anybody who is not named; None: there is no file.
+        trusted_issuers: Identity providers whose addresses count without `email_verified`.
     """
 
     users: Mapping[str, Role] = field(default_factory=dict)
     default: Role | None = None
+    trusted_issuers: frozenset[str] = frozenset()
 
-    def actor(self, name: str, *, proven: bool) -> Actor:
-        """The actor with this name and the role that is theirs.
+    def signed_in(self, claims: Mapping[str, object]) -> Actor:
+        """Whom an identity provider vouches for.
+
+        Raises:
+            AccessError: The claims name nobody.
+        """
+        name = _visible(_claimed_name(claims, self.trusted_issuers))
+        return Actor(name, self.users.get(_folded(name), self.default or Role.VIEWER), proven=True)
+
+    def account(self, name: str) -> Actor:
+        """Somebody whom this machine vouches for: the account that runs a command.
 
         Raises:
             AccessError: The name is empty, too long or holds invisible characters.
         """
-        shown_name = name.strip()
-        if not shown_name or len(shown_name) > _MAX_NAME or not shown_name.isprintable():
+        shown_name = _visible(name)
+        fallback = self.default or Role.PUBLISHER
+        return Actor(shown_name, self.users.get(_folded(shown_name), fallback), proven=True)
+
+    def stated(self, name: str) -> Actor:
+        """Somebody who only says a name, on a console without a sign-in.
+
+        Raises:
+            AccessError: The name is not visible text, or it is, or looks like, one of the file.
+        """
+        shown_name = _visible(name)
+        seen = skeleton(_folded(shown_name))
+        if any(skeleton(user) == seen for user in self.users):
             raise AccessError(
-                f"a name of 1 to {_MAX_NAME} visible characters is needed, got {name[:60]!r}"
+                f"{shown_name!r} stands in the roles file, and nothing here proves that it is you; "
+                "sign in, or state another name"
             )
-        fallback = self.default or (Role.VIEWER if proven else Role.PUBLISHER)
-        return Actor(shown_name, self.users.get(_folded(shown_name), fallback), proven)
+        return Actor(shown_name, self.default or Role.PUBLISHER)
 
 
 def require(actor: Actor, action: Action) -> None:
@@ -126,9 +152,11 @@ def load_roles(path: Path) -> Roles:
     """
     try:
         text = path.read_bytes()[: _MAX_BYTES + 1].decode("utf-8-sig")
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if path.is_symlink():
+            raise AccessError(f"{path.name}: leads nowhere, so nobody is let in") from error
         return Roles()
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise AccessError(f"{path.name}: cannot be read, so nobody is let in: {error}") from error
     root, found = read_yaml(text)
     problems = Problems(list(found))
@@ -144,12 +172,28 @@ def roles_path(workspace: Path, environ: Mapping[str, str] = os.environ) -> Path
     return Path(environ.get("HYDRA_ROLES") or workspace / "roles.yaml")
 
 
+def roles_of(workspace: Path, environ: Mapping[str, str] = os.environ) -> Roles:
+    """The roles of a workspace; a file that HYDRA_ROLES asks for must be there.
+
+    Raises:
+        AccessError: HYDRA_ROLES is empty or names no file, or the file is not valid.
+    """
+    path = roles_path(workspace, environ)
+    if "HYDRA_ROLES" in environ and not (environ["HYDRA_ROLES"] and os.path.lexists(path)):
+        named = repr(environ["HYDRA_ROLES"]) if environ["HYDRA_ROLES"] else "nothing"
+        raise AccessError(
+            f"HYDRA_ROLES names {named}, where there is no roles file, so nobody is let in; give "
+            "the path of one, or unset the variable"
+        )
+    return load_roles(path)
+
+
 def _roles(root: object, problems: Problems) -> Roles:
     if not isinstance(root, MapNode):
         problems.add("", None, f"must be a mapping, got {shown(root)}", "begin with 'users:'")
         return Roles()
     section = Section(root, "", problems)
-    section.known(("default", "users"))
+    section.known(("default", "trusted_issuers", "users"))
     default = section.choice("default", Role, "such as viewer", required=False)
     listed = section.section("users", "name: role, such as ana@example.org: editor", required=False)
     users: dict[str, Role] = {}
@@ -164,8 +208,51 @@ def _roles(root: object, problems: Problems) -> Roles:
             problems.add(f"users.{name[:60]}", key.line, "is given twice", "keep one")
         else:
             users[_folded(name)] = Role(role)
-    return Roles(users, default)
+    return Roles(users, default or Role.VIEWER, _issuers(section))
+
+
+def _issuers(section: Section) -> frozenset[str]:
+    remedy = "such as [https://login.example.org]"
+    found: list[str] = []
+    if "trusted_issuers" not in section.node.entries:
+        return frozenset()
+    for node in section.items("trusted_issuers", remedy, limit=20):
+        value = node.value if isinstance(node, ScalarNode) else None
+        if isinstance(value, str) and value.startswith(("https://", "http://127.0.0.1")):
+            found.append(value)
+        else:
+            section.wrong(
+                "trusted_issuers", f"must hold https addresses, got {shown(node)}", remedy
+            )
+    return frozenset(found)
+
+
+def _claimed_name(claims: Mapping[str, object], trusted_issuers: frozenset[str]) -> str:
+    """The address that a provider says it has verified, else `sub:` and the subject.
+
+    Anybody may write another person's address into a profile, so an address nobody verified names
+    nobody; and a subject is any text at all, so it is never taken for an address.
+    """
+    email, verified = claims.get("email"), claims.get("email_verified")
+    vouched = verified is True or (verified is None and claims.get("iss") in trusted_issuers)
+    if vouched and isinstance(email, str) and "@" in email:
+        return email
+    subject = claims.get("sub")
+    if not isinstance(subject, str) or not subject.strip():
+        raise AccessError("the sign-in names neither a verified e-mail address nor a subject")
+    return f"sub:{subject.strip()}"
+
+
+def _visible(name: str) -> str:
+    text = name.strip()
+    if not text or len(text) > _MAX_NAME or not text.isprintable():
+        raise AccessError(
+            f"a name of 1 to {_MAX_NAME} visible characters is needed, got {name[:60]!r}"
+        )
+    return text
 
 
 def _folded(name: str) -> str:
-    return unicodedata.normalize("NFC", name.strip()).casefold()
+    """How names are compared: case does not count in ASCII; other letters are never merged."""
+    text = unicodedata.normalize("NFC", name.strip())
+    return text.lower() if text.isascii() else text

@@ -6,46 +6,35 @@ This decides what the pages offer. What is allowed is decided again by the store
 from __future__ import annotations
 
 import getpass
-import hashlib
-import json
 import os
-from pathlib import Path
 
 import streamlit as st
 
+from hydra_core.addresses import is_loopback
 from hydra_core.errors import AccessError
-from hydra_core.store.roles import Action, Actor, load_roles, require, roles_path
-from hydra_core.ui import cache
+from hydra_core.store.roles import Action, Actor, Role, Roles, require, roles_of
+from hydra_core.ui import cache, doors
 from hydra_core.ui.widgets import literal
 
 __all__ = ["actor", "badge", "gate", "may"]
 
 _NAME = "who.name"
-_MOST_NAMES = 500
-
-
-def signs_in() -> bool:
-    """Whether an identity provider is configured (``[auth]`` in .streamlit/secrets.toml)."""
-    try:
-        return "auth" in st.secrets
-    except FileNotFoundError:
-        return False
+_FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip")
 
 
 def actor() -> Actor:
     """Who acts in this session, with the role that the roles file gives.
 
     Raises:
-        AccessError: Nobody is signed in, or the roles file cannot be read.
+        AccessError: Nobody is signed in, the doors stand open, or the roles or the sign-in cannot
+            be read.
     """
-    roles = load_roles(roles_path(cache.workspace()))
-    if not signs_in():
-        return roles.actor(_stated_name(), proven=False)
+    sign_in, roles = doors.configured(), roles_of(cache.workspace())
+    if sign_in is None:
+        return _stated(roles)
     if not st.user.is_logged_in:
         raise AccessError("sign in first")
-    verified = st.user.get("email_verified", True) is not False
-    name = st.user.get("email") if verified else None
-    return roles.actor(str(name or st.user.get("sub") or ""), proven=True)
+    return roles.signed_in(dict(st.user.items()))
 
 
 def may(action: Action) -> bool:
@@ -59,19 +48,31 @@ def may(action: Action) -> bool:
 
 def gate() -> None:
     """Stop here unless somebody is let in; on every page, before the page."""
-    if signs_in() and not st.user.is_logged_in:
-        with st.container(border=True, horizontal_alignment="center", gap="small"):
-            st.space("small")
-            st.markdown("#### HyDRA console", width="content")
-            st.markdown("Sign in to look at catalogs and evaluations.", width="content")
-            st.button("Sign in", type="primary", icon=":material/login:", on_click=st.login)
-            st.space("small")
-        st.stop()
     try:
+        sign_in = doors.configured()
+        if sign_in is not None and not st.user.is_logged_in:
+            _offer_sign_in(sign_in.providers)
+            st.stop()
         actor()
     except AccessError as error:
         st.error(literal(str(error)), icon=":material/lock:")
+        if getattr(st.user, "is_logged_in", False):
+            st.button("Sign out", icon=":material/logout:", on_click=st.logout)
         st.stop()
+
+
+def _offer_sign_in(providers: tuple[str, ...]) -> None:
+    with st.container(border=True, horizontal_alignment="center", gap="small"):
+        st.space("small")
+        st.markdown("#### HyDRA console", width="content")
+        st.markdown("Sign in to look at catalogs and evaluations.", width="content")
+        for name in providers:
+            st.button(
+                f"Sign in with {literal(name)}" if name else "Sign in",
+                type="primary", icon=":material/login:", key=f"who.sign_in.{name}",
+                on_click=st.login, args=(name,) if name else (),
+            )  # fmt: skip
+        st.space("small")
 
 
 def badge() -> None:
@@ -86,6 +87,9 @@ def badge() -> None:
             return
         st.session_state[_NAME + ".typed"] = me.name
         st.text_input("Your name", key=_NAME + ".typed", on_change=_renamed, max_chars=200)
+        refused = st.session_state.pop(_NAME + ".refused", "")
+        if refused:
+            st.error(literal(refused), icon=":material/lock:")
         st.caption(
             "Drafts and revisions carry this name. Without a sign-in it is a label and proves "
             "nothing."
@@ -93,27 +97,28 @@ def badge() -> None:
 
 
 def _renamed() -> None:
-    typed = str(st.session_state[_NAME + ".typed"]).strip()
-    if not typed or not typed.isprintable():
-        return
-    st.session_state[_NAME] = typed
-    names = _remembered()
-    names.pop(_browser(), None)
-    names[_browser()] = typed
-    kept = dict(list(names.items())[-_MOST_NAMES:])
-    path = _names_path()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_suffix(".tmp")
-    fresh.write_text(json.dumps(kept, ensure_ascii=False), encoding="utf-8")
-    fresh.replace(path)
+    typed = str(st.session_state[_NAME + ".typed"])
+    try:
+        st.session_state[_NAME] = roles_of(cache.workspace()).stated(typed).name
+    except AccessError as error:
+        st.session_state[_NAME + ".refused"] = str(error)
 
 
-def _stated_name() -> str:
-    """The name stated in this session, else by this browser before, else the account's."""
+def _stated(roles: Roles) -> Actor:
+    """The name stated in this session, at first the account's; it is nobody's of the roles file."""
     if _NAME not in st.session_state:
-        known = _remembered().get(_browser())
-        st.session_state[_NAME] = known or os.environ.get("HYDRA_OPERATOR") or _account()
-    return str(st.session_state[_NAME])
+        st.session_state[_NAME] = _first_name(roles)
+    found = roles.stated(str(st.session_state[_NAME]))
+    return found if _from_this_machine() else Actor(found.name, Role.VIEWER)
+
+
+def _first_name(roles: Roles) -> str:
+    for name in (os.environ.get("HYDRA_OPERATOR", ""), _account(), "operator"):
+        try:
+            return roles.stated(name).name
+        except AccessError:
+            continue
+    return "visitor"
 
 
 def _account() -> str:
@@ -123,19 +128,9 @@ def _account() -> str:
         return "operator"
 
 
-def _browser() -> str:
-    """Tells browsers apart well enough to greet them by name; no identity."""
-    seen = f"{st.context.ip_address}|{st.context.headers.get('User-Agent', '')}"
-    return hashlib.sha256(seen.encode()).hexdigest()[:16]
-
-
-def _remembered() -> dict[str, str]:
-    try:
-        names = json.loads(_names_path().read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return {str(k): str(v) for k, v in names.items()} if isinstance(names, dict) else {}
-
-
-def _names_path() -> Path:
-    return cache.workspace() / "names.json"
+def _from_this_machine() -> bool:
+    """Whether the browser runs here, as far as can be told; a proxy in front means it may not."""
+    forwarded = any(st.context.headers.get(name) for name in _FORWARDED)
+    address = st.context.ip_address  # None for loopback; no text at all in Streamlit's AppTest
+    elsewhere = isinstance(address, str) and not is_loopback(address)
+    return not (doors.insecure() or forwarded or elsewhere)

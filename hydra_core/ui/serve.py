@@ -1,4 +1,7 @@
-"""Start the console: `python -m hydra_core.ui.serve [streamlit options]`.
+"""Start the console.
+
+It listens on 127.0.0.1 unless `--server.address` says otherwise, and refuses an address of the
+network as long as nobody has to sign in; `--insecure-no-sign-in` lets it, with viewers only.
 
 `streamlit run app.py` works too, but the first visit after a start must then be the front page:
 Streamlit takes a folder named `pages` for its own older layout until `st.navigation` has run once,
@@ -7,22 +10,75 @@ and answers a deep link that comes before with "Page not found".
 
 from __future__ import annotations
 
+import os
+import re
 import sys
-from pathlib import Path
+from collections.abc import Sequence
 
+from streamlit import config, net_util
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.web import cli
 
-__all__ = ["main"]
+from hydra_core.addresses import INSECURE_FLAG
+from hydra_core.errors import AccessError
+from hydra_core.shipped import APP
+from hydra_core.store.database import workspace_folder
+from hydra_core.store.roles import roles_of
+from hydra_core.ui import doors
+from hydra_core.ui.sign_in import read_sign_in
 
-_APP = Path(__file__).resolve().parents[2] / "app.py"
+__all__ = ["main", "safe_options"]
+
+#: Whatever a configuration says: pages of other sites may neither connect nor upload.
+_ALWAYS = ("--server.enableCORS", "true", "--server.enableXsrfProtection", "true")
 
 
-def main() -> None:
-    """Run the console until it is stopped; options are those of `streamlit run`."""
+def main(arguments: Sequence[str] = ()) -> None:
+    """Run the console until it is stopped; options are those of `streamlit run`.
+
+    Args:
+        arguments: The options.
+    """
+    try:
+        options = safe_options(arguments)
+    except AccessError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(1)
+    try:
+        roles_of(workspace_folder())
+    except AccessError as error:
+        sys.stderr.write(f"{error}\n")  # the pages say it too, to whoever comes
     PagesManager.uses_pages_directory = False
-    cli.main(["run", str(_APP), *sys.argv[1:]], prog_name="streamlit")
+    # Streamlit would ask a server on the internet for this machine's address, to compare it with
+    # the Origin of a page that it is about to refuse.
+    net_util.get_external_ip = lambda: None
+    cli.main(["run", str(APP), *options], prog_name="streamlit")
 
 
-if __name__ == "__main__":
-    main()
+def safe_options(arguments: Sequence[str]) -> list[str]:
+    """The options for Streamlit, with address and host names that are safe.
+
+    Raises:
+        AccessError: They are not, or the sign-in is not configured right.
+    """
+    options = [option for option in arguments if option != INSECURE_FLAG]
+    if len(options) < len(arguments):
+        os.environ[doors.INSECURE_VARIABLE] = "1"
+    address = (_given(options, "server.address") or ["127.0.0.1"])[-1]
+    hosts = _given(options, "server.allowedHosts")
+    found = read_sign_in(_given(options, "secrets.files"))
+    doors.require_safe_console(address, hosts, found)
+    options += ["--server.address", address]
+    for host in doors.allowed_hosts(address, hosts, found):
+        options += ["--server.allowedHosts", host]
+    return [*options, *_ALWAYS]
+
+
+def _given(options: Sequence[str], name: str) -> list[str]:
+    """The values of a setting: options go before the environment, and that before config.toml."""
+    flag, variable = f"--{name}", "STREAMLIT_" + re.sub(r"[.]|(?=[A-Z])", "_", name).upper()
+    following = zip(options, [*options[1:], ""], strict=True)
+    values = [value for option, value in following if option == flag]
+    values += [o.partition("=")[2] for o in options if o.startswith(f"{flag}=")]
+    found = values or os.environ.get(variable, "").split() or config.get_option(name) or []
+    return [found] if isinstance(found, str) else list(found)

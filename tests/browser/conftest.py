@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.ui import consoles
+
 CHROMIUM = [
     "--headless",
     "--no-sandbox",
@@ -29,36 +23,8 @@ CHROMIUM = [
 @pytest.fixture(scope="session")
 def console(tmp_path_factory):
     """Address of a running console with an empty workspace."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    folder = tmp_path_factory.mktemp("workspace")
-    server = subprocess.Popen(
-        [sys.executable, "-m", "hydra_core.ui.serve"]
-        + ["--server.port", str(port), "--server.headless", "true"],
-        cwd=ROOT,
-        env={**os.environ, "HYDRA_WORKSPACE": str(folder)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        wait_for(f"http://127.0.0.1:{port}/_stcore/health", server)
+    with consoles.console(tmp_path_factory.mktemp("workspace")) as (_, port):
         yield f"http://127.0.0.1:{port}"
-    finally:
-        server.terminate()
-        server.wait(10)
-
-
-def wait_for(url, server):
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        assert server.poll() is None, f"the console stopped with exit code {server.returncode}"
-        try:
-            with urllib.request.urlopen(url, timeout=1):
-                return
-        except OSError:
-            time.sleep(0.2)
-    raise AssertionError("the console did not start within 60 s")
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,16 @@ from __future__ import annotations
 import pytest
 
 from hydra_core.errors import AccessError
-from hydra_core.store import Action, Actor, Role, load_roles, require, roles_path
+from hydra_core.store import (
+    Action,
+    Actor,
+    Role,
+    Roles,
+    load_roles,
+    require,
+    roles_of,
+    roles_path,
+)
 
 FILE = """\
 default: viewer
@@ -18,21 +27,98 @@ def path(tmp_path):
     return tmp_path / "roles.yaml"
 
 
-def test_names_have_the_role_of_the_file_whatever_their_case(path):
+def claims(email="", verified=True, **more):
+    return {"email": email, "email_verified": verified, "sub": "17", **more}
+
+
+def test_a_verified_address_has_the_role_of_the_file_whatever_its_case(path):
     path.write_text(FILE)
     roles = load_roles(path)
-    assert roles.actor("ANA@example.org", proven=True) == Actor(
-        "ANA@example.org", Role.PUBLISHER, True
-    )
-    assert roles.actor(" eve@example.org ", proven=True).role is Role.EDITOR
-    assert roles.actor("who@example.org", proven=True).role is Role.VIEWER
-    assert roles.actor("who@example.org", proven=False).role is Role.VIEWER
+    ana = Actor("ANA@example.org", Role.PUBLISHER, True)
+    assert roles.signed_in(claims("ANA@example.org")) == ana
+    assert roles.signed_in(claims(" eve@example.org ")).role is Role.EDITOR
+    assert roles.signed_in(claims("who@example.org")).role is Role.VIEWER
 
 
-def test_without_a_file_a_stated_name_publishes_and_a_sign_in_looks(path):
+@pytest.mark.parametrize("verified", [None, False, "false", "true", 0, 1, "", []])
+def test_an_address_that_nobody_verified_names_nobody(path, verified):
+    path.write_text(FILE)
+    actor = load_roles(path).signed_in(claims("ana@example.org", verified))
+    assert actor == Actor("sub:17", Role.VIEWER, True)
+
+
+def test_an_address_without_the_claim_names_nobody(path):
+    path.write_text(FILE)
+    found = load_roles(path).signed_in({"email": "ana@example.org", "sub": "17"})
+    assert (found.name, found.role) == ("sub:17", Role.VIEWER)
+
+
+def test_an_issuer_may_be_trusted_without_the_claim_but_not_against_it(path):
+    path.write_text(FILE + "trusted_issuers: [https://idp.example.org]\n")
+    roles, issuer = load_roles(path), {"iss": "https://idp.example.org"}
+    assert roles.signed_in({"email": "ana@example.org", **issuer}).role is Role.PUBLISHER
+    assert roles.signed_in(claims("ana@example.org", False, **issuer)).role is Role.VIEWER
+    other = {"email": "ana@example.org", "sub": "17", "iss": "https://other.example.org"}
+    assert roles.signed_in(other).role is Role.VIEWER
+
+
+def test_a_subject_is_never_taken_for_an_address_or_an_account(path):
+    path.write_text(FILE + "  deploy: publisher\n  sub:17: editor\n")
     roles = load_roles(path)
-    assert roles.actor("me", proven=False).role is Role.PUBLISHER
-    assert roles.actor("me@example.org", proven=True).role is Role.VIEWER
+    for subject in ("ana@example.org", "deploy"):
+        assert roles.signed_in({"sub": subject}).role is Role.VIEWER
+    assert roles.signed_in({"sub": "17"}).role is Role.EDITOR
+    assert roles.signed_in(claims("deploy")).role is Role.EDITOR  # no address: the subject's role
+
+
+@pytest.mark.parametrize("sub", ["", " ", None, 17])
+def test_a_sign_in_that_names_nobody_is_refused(path, sub):
+    with pytest.raises(AccessError, match="names neither"):
+        load_roles(path).signed_in({"sub": sub, "email": "ana@example.org"})
+
+
+@pytest.mark.parametrize(
+    "name", ["ana@example.org", " ANA@EXAMPLE.ORG ", "аna@example.org", "ana@exаmple.org"]
+)
+def test_a_stated_name_is_never_one_of_the_file(path, name):
+    path.write_text(FILE)
+    with pytest.raises(AccessError, match="roles file"):
+        load_roles(path).stated(name)
+
+
+def test_with_a_file_whoever_is_not_named_looks_on(path):
+    path.write_text("users: {ana@example.org: publisher}\n")
+    roles = load_roles(path)
+    assert roles.stated("guest").role is Role.VIEWER
+    assert roles.account("root").role is Role.VIEWER
+    assert roles.signed_in(claims("who@example.org")).role is Role.VIEWER
+
+
+def test_without_a_file_this_machine_publishes_and_a_sign_in_looks(path):
+    roles = load_roles(path)
+    assert roles.stated("me").role is Role.PUBLISHER
+    assert roles.account("me").role is Role.PUBLISHER
+    assert roles.signed_in(claims("me@example.org")).role is Role.VIEWER
+
+
+def test_an_account_has_the_role_of_the_file(path):
+    path.write_text("users: {deploy: publisher}\n")
+    assert load_roles(path).account("deploy") == Actor("deploy", Role.PUBLISHER, True)
+
+
+@pytest.mark.parametrize("named", ["", "nowhere.yaml", "link.yaml"])
+def test_a_file_that_is_asked_for_and_missing_lets_nobody_in(tmp_path, named):
+    (tmp_path / "link.yaml").symlink_to(tmp_path / "gone.yaml")
+    environ = {"HYDRA_ROLES": str(tmp_path / named) if named else ""}
+    with pytest.raises(AccessError, match="nobody is let in"):
+        roles_of(tmp_path, environ)
+    assert roles_of(tmp_path, {}) == Roles()
+
+
+def test_a_link_to_nowhere_in_the_workspace_lets_nobody_in(tmp_path):
+    (tmp_path / "roles.yaml").symlink_to(tmp_path / "gone.yaml")
+    with pytest.raises(AccessError, match="leads nowhere"):
+        roles_of(tmp_path, {})
 
 
 @pytest.mark.parametrize(
@@ -41,6 +127,8 @@ def test_without_a_file_a_stated_name_publishes_and_a_sign_in_looks(path):
         ("users: {a: publsher}", "did you mean 'publisher'"),
         ("users: {a: 3}", "must be one of viewer, editor, publisher"),
         ("defualt: viewer", "did you mean 'default'"),
+        ("trusted_issuers: [http://idp.example.org]", "https addresses"),
+        ("trusted_issuers: https://idp.example.org", "must be a list"),
         ("default: [viewer]", "default"),
         ("users: [a]", "must be a mapping"),
         ("users: {A@x: editor, a@X: viewer}", "given twice"),
@@ -69,7 +157,7 @@ def test_an_unreadable_file_lets_nobody_in(path):
 @pytest.mark.parametrize("name", ["", "  ", "a\nb", "x\u202ey", "x" * 201])
 def test_a_name_is_visible(path, name):
     with pytest.raises(AccessError, match="visible characters"):
-        load_roles(path).actor(name, proven=False)
+        load_roles(path).stated(name)
 
 
 def may(role, action):

@@ -168,7 +168,7 @@ def _typed(queries: pd.DataFrame, places: pd.DataFrame, issues: Issues) -> pd.Da
         elif name == "has_image":
             queries[name] = flags(located, name, issues)
     first = ["query_id", "text", "language"]
-    rest = [name for name in OPTIONAL_QUERY_COLUMNS if name in queries.columns]
+    rest = [n for n in OPTIONAL_QUERY_COLUMNS if n in queries.columns and n not in first]
     labels = sorted(name for name in queries.columns if name.startswith("label_"))
     return queries[[*first, *rest, *labels]]
 

@@ -14,11 +14,12 @@ import numpy as np
 
 from hydra_core.evaluation.replay.step_curve import CurvePoint, StepCurve, accumulate
 from hydra_core.routing.matcher import preference
-from hydra_core.types import BoolArray, FloatArray, IntArray
+from hydra_core.types import BoolArray, ChoiceArray, FloatArray, IntArray
 
-__all__ = ["Frontier", "FrontierPoint", "frontier", "shares"]
+__all__ = ["Frontier", "FrontierPoint", "choices", "frontier", "shares"]
 
 _ROWS_PER_CHUNK = 65_536
+_ROUTED_PER_CHUNK = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,32 @@ def shares(shortfalls: FloatArray, cost: FloatArray, taus: FloatArray) -> FloatA
         change += _arrivals(shortfalls[begin : begin + _ROWS_PER_CHUNK], cost, taus[order])
     result = np.empty((taus.size, m))
     result[order] = np.cumsum(change[:-1], axis=0) / max(n, 1)
+    return result
+
+
+def choices(shortfalls: FloatArray, cost: FloatArray, taus: FloatArray) -> ChoiceArray:
+    """The route of every query at each of a few taus: `choose` for all of them in one pass.
+
+    Args:
+        shortfalls: (n, m) with 1 <= m <= 255.
+        cost: (m,) what orders the models.
+        taus: (t,) in any order.
+
+    Returns:
+        (n, t) model indices as unsigned bytes.
+    """
+    n, m = shortfalls.shape
+    result = np.empty((n, len(taus)), dtype=np.uint8)
+    for begin in range(0, n, _ROUTED_PER_CHUNK):
+        part = slice(begin, begin + _ROUTED_PER_CHUNK)
+        order = preference(shortfalls[part], cost)
+        ranked = _ranked(shortfalls[part], order)
+        models = np.broadcast_to(order, ranked.shape).astype(np.uint8)
+        least = np.take_along_axis(models, ranked.argmin(axis=1)[:, None], 1)
+        chosen = np.repeat(least, len(taus), axis=1)
+        for rank in reversed(range(m)):  # the cheapest eligible model is written last
+            np.copyto(chosen, models[:, rank, None], where=ranked[:, rank, None] <= taus)
+        result[part] = chosen
     return result
 
 

@@ -15,7 +15,7 @@ from hydra_core.evaluation.significance import (
     ratio_interval,
     wilson,
 )
-from hydra_core.types import BoolArray, FloatArray, IntArray
+from hydra_core.types import BoolArray, ChoiceArray, FloatArray, IntArray
 
 __all__ = [
     "RESOLVED_AT",
@@ -25,6 +25,7 @@ __all__ = [
     "evaluate_choice",
     "misrouted",
     "oracle_choice",
+    "oracle_quality",
     "picked",
     "single_models",
     "upper_hull",
@@ -69,9 +70,10 @@ class ConstantPolicy:
     mean_cost_usd: float
 
 
-def picked(values: FloatArray, choice: IntArray) -> FloatArray:
-    """(n,) the value of each query's chosen model."""
-    return values[np.arange(values.shape[0]), choice]
+def picked(values: FloatArray, choice: ChoiceArray) -> FloatArray:
+    """The value of each query's chosen model: (n, m) and (n,) -> (n,), or (n, p) -> (n, p)."""
+    rows = np.arange(values.shape[0])
+    return values[rows if choice.ndim == 1 else rows[:, None], choice]
 
 
 def oracle_choice(data: ReplayData) -> IntArray:
@@ -83,6 +85,11 @@ def oracle_choice(data: ReplayData) -> IntArray:
     best = data.quality >= data.quality.max(axis=1, keepdims=True)
     choice: IntArray = np.where(best, data.pool.cost[None, :], np.inf).argmin(axis=1)
     return choice
+
+
+def oracle_quality(data: ReplayData) -> float:
+    """Mean quality of the oracle, the denominator of QR."""
+    return float(picked(data.quality, oracle_choice(data)).mean())
 
 
 def costliest(data: ReplayData) -> str:

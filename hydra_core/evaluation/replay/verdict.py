@@ -7,17 +7,13 @@ from enum import StrEnum
 
 import numpy as np
 
-from hydra_core.evaluation.replay.metrics import (
-    ConstantPolicy,
-    picked,
-    single_models,
-    upper_hull,
-)
+from hydra_core.evaluation.replay.matched_cost import MatchedCost, Mix, matched_cost_mix
+from hydra_core.evaluation.replay.metrics import picked, single_models, upper_hull
 from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.evaluation.significance import Interval, influence_interval
-from hydra_core.types import FloatArray, IntArray
+from hydra_core.types import IntArray
 
-__all__ = ["Mix", "Verdict", "VerdictLabel", "matched_cost_mix", "verdict"]
+__all__ = ["Verdict", "VerdictLabel", "verdict"]
 
 
 class VerdictLabel(StrEnum):
@@ -26,31 +22,6 @@ class VerdictLabel(StrEnum):
     BEATS = "beats"
     TIES = "ties"
     LOSES = "loses"
-
-
-@dataclass(frozen=True, slots=True)
-class Mix:
-    """The best constant policy at one cost: a share of `strong`, the rest to `cheap`.
-
-    Attributes:
-        strong_share: In [0, 1]; 0 means always `cheap`.
-        quality: Mean quality it reaches, in [0, 1].
-        mean_cost_usd: USD per query it spends.
-    """
-
-    cheap: ConstantPolicy
-    strong: ConstantPolicy
-    strong_share: float
-    quality: float
-    mean_cost_usd: float
-
-    def __str__(self) -> str:
-        if self.strong_share <= 0.0 or self.cheap.model == self.strong.model:
-            return f"always {self.cheap.model}"
-        if self.strong_share >= 1.0:
-            return f"always {self.strong.model}"
-        percent = 100 * self.strong_share
-        return f"{100 - percent:.0f} % {self.cheap.model}, {percent:.0f} % {self.strong.model}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,25 +43,6 @@ class Verdict:
     text: str
 
 
-def matched_cost_mix(hull: tuple[ConstantPolicy, ...], mean_cost_usd: float) -> Mix:
-    """The best random mixture of constants that spends no more than this per query.
-
-    Below the cheapest model there is no such mixture: the cheapest is returned as it is.
-    """
-    costs = [point.mean_cost_usd for point in hull]
-    upper = int(np.searchsorted(costs, mean_cost_usd, side="left"))
-    if upper == 0:
-        only = hull[0]
-        return Mix(only, only, 0.0, only.quality, only.mean_cost_usd)
-    if upper == len(hull):
-        only = hull[-1]
-        return Mix(only, only, 0.0, only.quality, only.mean_cost_usd)
-    cheap, strong = hull[upper - 1], hull[upper]
-    share = (mean_cost_usd - cheap.mean_cost_usd) / (strong.mean_cost_usd - cheap.mean_cost_usd)
-    quality = cheap.quality + share * (strong.quality - cheap.quality)
-    return Mix(cheap, strong, share, quality, mean_cost_usd)
-
-
 def verdict(data: ReplayData, choice: IntArray) -> Verdict:
     """Compare an assignment with the best constant policy at the same mean cost.
 
@@ -105,7 +57,9 @@ def verdict(data: ReplayData, choice: IntArray) -> Verdict:
     quality, cost = picked(data.quality, choice), picked(data.cost_usd, choice)
     mix = matched_cost_mix(upper_hull(single_models(data)), float(cost.mean()))
     delta = float(quality.mean()) - mix.quality
-    influence = _influence(data, quality, cost, mix)
+    against = MatchedCost.of([mix], len(data.pool.ids))
+    differences = against.differences(data.quality, data.cost_usd, choice[:, None])[:, 0]
+    influence = differences - differences.mean()
     interval = influence_interval(delta, influence, data.clusters)
     if not np.abs(influence).max() > 1e-12:  # the router is this constant
         delta, interval = 0.0, Interval(0.0, 0.0, 0.0)
@@ -116,20 +70,6 @@ def verdict(data: ReplayData, choice: IntArray) -> Verdict:
         label = VerdictLabel.LOSES
     text = _sentence(label, float(quality.mean()), float(cost.mean()), mix, interval)
     return Verdict(label, delta, interval, mix, text)
-
-
-def _influence(data: ReplayData, quality: FloatArray, cost: FloatArray, mix: Mix) -> FloatArray:
-    """(n,) influence values of Q - [Qa + (C - Ca) / (Cb - Ca) (Qb - Qa)]."""
-    a, b, share = mix.cheap.index, mix.strong.index, mix.strong_share
-    mixed_quality = (1 - share) * data.quality[:, a] + share * data.quality[:, b]
-    result = quality - mixed_quality
-    if a != b:
-        spread = mix.strong.mean_cost_usd - mix.cheap.mean_cost_usd
-        slope = (mix.strong.quality - mix.cheap.quality) / spread
-        mixed_cost = (1 - share) * data.cost_usd[:, a] + share * data.cost_usd[:, b]
-        result = result - slope * (cost - mixed_cost)
-    centred: FloatArray = result - result.mean()
-    return centred
 
 
 def _sentence(

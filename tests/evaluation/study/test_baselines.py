@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from hydra_core.evaluation.replay.folds import folds
+from hydra_core.evaluation.replay.matched_cost import matched_cost_mix
 from hydra_core.evaluation.replay.metrics import picked, single_models, upper_hull
-from hydra_core.evaluation.replay.verdict import VerdictLabel, matched_cost_mix, verdict
+from hydra_core.evaluation.replay.verdict import VerdictLabel, verdict
 from hydra_core.evaluation.study.baselines import BASELINES, run_baselines
 from hydra_core.evaluation.study.baselines.factorisation import factorise
 from hydra_core.evaluation.study.baselines.run import MODEL_COUPLED, RANDOM_MIX

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hydra_core.evaluation.replay.folds import Fold, folds
+from hydra_core.evaluation.replay.matched_cost import matched_cost_mix
 from hydra_core.evaluation.replay.metrics import picked, single_models, upper_hull
 from hydra_core.evaluation.replay.replay import ReplayData
-from hydra_core.evaluation.replay.verdict import matched_cost_mix
 from hydra_core.evaluation.study.baselines.features import TextFeatures, hashed_texts
 from hydra_core.evaluation.study.baselines.learners import KNOBS, Sample, by_name
 from hydra_core.types import FloatArray, IntArray

@@ -1,0 +1,47 @@
+"""Which addresses only this machine can reach. Below the console and the router service alike."""
+
+from __future__ import annotations
+
+import ipaddress
+
+from hydra_core.errors import AccessError
+
+__all__ = ["INSECURE_FLAG", "LOOPBACK_NAMES", "is_loopback", "require_safe"]
+
+#: The flag that serves others without asking who they are.
+INSECURE_FLAG = "--insecure-no-sign-in"
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address or be meant by a host name."""
+    name = host.strip().strip("[]").rstrip(".").lower()
+    if name == "localhost":
+        return True
+    try:
+        address = ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return bool((mapped or address).is_loopback)
+
+
+def require_safe(host: str, *, proof: bool, insecure: bool, remedy: str) -> None:
+    """Refuse an address that others can reach while nobody has to say who they are.
+
+    Args:
+        host: What is listened on or served as; '' stands for every address.
+        proof: Whether callers prove who they are.
+        insecure: Whether somebody asked for it all the same.
+        remedy: How callers can be made to prove it, such as "configure a sign-in".
+
+    Raises:
+        AccessError: With the ways out.
+    """
+    if proof or insecure or is_loopback(host):
+        return
+    raise AccessError(
+        f"{host or 'every address'} can be reached from other machines, and nobody has to say who "
+        f"they are. {remedy}; or stay on 127.0.0.1; or give {INSECURE_FLAG}: then whoever comes is "
+        "a viewer and may change nothing"
+    )
