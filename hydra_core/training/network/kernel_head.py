@@ -27,11 +27,11 @@ class KernelConfig:
     `stillness` weighs how far scores inside a family lie from the family's mean.
     """
 
-    landmarks: int = 1000
+    landmarks: int = 3000
     gamma: float = 1.0
     ridge: float = 0.1
     seed: int = 42
-    stillness: float = 0.0
+    stillness: float = 10.0
 
 
 class KernelHead(nn.Module):

@@ -35,7 +35,7 @@ WORD_SHARES = (0.0, 0.1, 0.2, 0.3)  # more would be a bag of words with an encod
 # kind, and our own tasks, which the encoder learns from, weigh little as labels: they are here for
 # their families, whose scores should lie together.
 _WEIGHT: Mapping[Origin, float] = {
-    "corpus": 1.0, "parallel": 1.5, "ours": 0.7, "written": 0.2, "outcomes": 0.5, "extra": 0.1,
+    "corpus": 1.0, "parallel": 1.5, "ours": 0.7, "written": 0.25, "outcomes": 1.0, "extra": 1.0,
 }  # fmt: skip
 _TASKS = 0.3  # of our own tasks, by `_WORDINGS` languages
 _WORDINGS = 5
@@ -147,7 +147,8 @@ def reader(model: Predictor) -> Read:
 
 def fit_second(
     read: Read, tokenizer: Tokenizer, splits: Splits, kernel: KernelConfig, words: WordConfig,
-    catalog: Path, *, layers: int, vocab: int, attacked: float = 0.1, caps: tuple[int, int] = (256, 512),
+    catalog: Path, *, layers: int, vocab: int, attacked: float = 0.1,
+    caps: tuple[int, int] = (256, 512),
 ) -> SecondHeads:  # fmt: skip
     """Fit the second heads on the training split, their shares on validation and held tasks.
 

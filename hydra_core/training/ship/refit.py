@@ -9,18 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
+from tokenizers import Tokenizer
 
 from hydra_core.errors import HydraError
-from hydra_core.training.network.second_stage import Read, SecondHeads
+from hydra_core.predictor.bundle import Bundle
+from hydra_core.training.network.kernel_head import KernelConfig
+from hydra_core.training.network.model import EncoderConfig
+from hydra_core.training.network.second_stage import Read, SecondHeads, fit_second
+from hydra_core.training.network.word_head import WordConfig
 from hydra_core.training.ship.export import session
+from hydra_core.training.ship.release import GRAPH, TOKENIZER, Job, Release, conclude
 
-__all__ = ["RefitError", "graft", "graph_reader"]
+__all__ = ["RefitError", "graft", "graph_reader", "refit"]
 
 FloatArray = NDArray[np.float32]
 
@@ -139,8 +145,29 @@ def _share(graph: onnx.GraphProto, heads: SecondHeads) -> None:
         value = total.input[0]
 
 
-def refitted(source: Path, target: Path, heads: SecondHeads) -> None:
-    """Write the graph `source` with new second heads to `target`."""
-    model = onnx.load(source)
+def refit(bundle: Bundle, job: Job, kernel: KernelConfig, words: WordConfig) -> Release:
+    """Fit second heads for a bundle, put them into its graph and measure the outcome.
+
+    Args:
+        bundle: what is shipped; its encoder and tokenizer are kept.
+        job: the new bundle's; its facts get the record of the heads.
+        kernel: of the kernel heads.
+        words: of the word head.
+
+    Raises:
+        RefitError: the bundle's graph has no second heads.
+    """
+    model = onnx.load(bundle.path / bundle.model)
+    tokenizer = Tokenizer.from_file(str(bundle.path / bundle.tokenizer))
+    layers = sum(t.name.endswith(".centre") for t in model.graph.initializer)
+    heads = fit_second(
+        graph_reader(model, layers), tokenizer, job.splits, kernel, words, job.catalog,
+        layers=layers, vocab=tokenizer.get_vocab_size(),
+    )  # fmt: skip
     graft(model, heads)
-    onnx.save(model, target)
+    job.folder.mkdir(parents=True, exist_ok=True)
+    onnx.save(model, job.folder / GRAPH)
+    tokenizer.save(str(job.folder / TOKENIZER))
+    facts = {**job.facts, "second_heads": heads.facts(kernel, words)}
+    config = EncoderConfig(dimensions=bundle.dimensions, max_tokens=bundle.max_tokens)
+    return conclude(replace(job, facts=facts), config, tokenizer, None, bundle.vectors)

@@ -15,8 +15,8 @@ from hydra_core.predictor.bundle import Bundle, Curve, write_manifest
 from hydra_core.predictor.languages import group_of
 from hydra_core.predictor.onnx_predictor import Predictor as Runtime
 from hydra_core.training.network.claim_head import add_claims
-from hydra_core.training.network.fit import predict
 from hydra_core.training.network.model import EncoderConfig, Predictor
+from hydra_core.training.network.predict import predict
 from hydra_core.training.ship.calibrate import apply_all, bands_of, bias_by_group, fit_all
 from hydra_core.training.ship.card import Findings, card
 from hydra_core.training.ship.export import Parity, export_onnx, parity, run_graph, session

@@ -14,7 +14,6 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 __all__ = ["files", "gaps", "is_kept_apart", "read_outcomes"]
@@ -57,7 +56,7 @@ def gaps(quality: pd.DataFrame) -> pd.Series:
     cheap = quality[list(CHEAP)].mean(axis=1)
     strong = quality[list(STRONG)].mean(axis=1)
     best = quality.reindex(columns=list(REASONING)).mean(axis=1).fillna(strong)
-    return np.maximum(strong, best).sub(cheap).clip(lower=0.0)
+    return strong.combine(best, max).sub(cheap).clip(lower=0.0)
 
 
 def read_outcomes(folder: Path, dimensions: Sequence[str]) -> list[dict[str, object]]:
