@@ -66,7 +66,7 @@ def test_a_row_that_only_has_a_family_moves_nothing_without_stillness() -> None:
     x, y = data()
     weight = np.ones(600, np.float32)
     weight[500:] = 0
-    config = KernelConfig(landmarks=200)
+    config = KernelConfig(landmarks=200, stillness=0.0)
     whole = fit_kernel(x, y, weight, config, np.arange(600) % 50)
     part = fit_kernel(x[:500], y[:500], weight[:500], config)
     assert torch.allclose(whole(torch.tensor(x)), part(torch.tensor(x)), atol=1e-5)

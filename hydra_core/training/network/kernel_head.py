@@ -117,11 +117,11 @@ def _unrest(
     """(landmarks, landmarks): the form that gives the spread of scores inside families."""
     rows = np.flatnonzero(family >= 0)
     names, owner = np.unique(family[rows], return_inverse=True)
-    phi = rbf(x[rows], points, gamma)
-    means = np.zeros((len(names), len(points)), np.float32)
+    phi = rbf(x[rows], points, gamma).astype(np.float64)
+    means = np.zeros((len(names), len(points)))
     np.add.at(means, owner, phi)
     phi -= (means / np.bincount(owner)[:, None])[owner]
-    return np.asarray(phi.T @ phi, np.float64)
+    return np.asarray(phi.T @ phi)
 
 
 class LayeredHead(nn.Module):

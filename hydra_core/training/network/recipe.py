@@ -92,10 +92,10 @@ def prepare(paths: DataPaths, pack_file: Path, recipe: Recipe) -> Material:
 def vocabulary(pack: PretrainedPack, messages: Sequence[Message], size: int) -> TrimmedVocab:
     """The word rows to keep, by how often the messages use them.
 
-    Parallel tasks weigh more: they alone hold every language evenly. Tasks that are added later
-    stay out, so that the vocabulary of a run under way does not change.
+    Parallel tasks weigh more: they alone hold every language evenly. What is added later stays
+    out, so that a run can go on from the weights of an earlier one.
     """
-    texts = [m.text for m in messages if m.origin not in ("extra", "held")]
+    texts = [m.text for m in messages if m.origin in ("corpus", "parallel", "ours", "unlabelled")]
     texts += [m.text for m in messages if m.origin == "parallel"] * 3
     return trim(pack.vocab, texts, size=size)
 
