@@ -77,6 +77,12 @@ PAGES = {
             icon=":material/compare_arrows:",
             url_path="compare",
         ),
+        st.Page(
+            "pages/evaluate/flight.py",
+            title="Flight",
+            icon=":material/flight_takeoff:",
+            url_path="flight",
+        ),
     ],
     "Ship": [
         st.Page(

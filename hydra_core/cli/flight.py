@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydra_core.cli.grammar import verb
-from hydra_core.cli.output import existing, print_json, progress_bar, table
+from hydra_core.cli.output import existing, print_json, table
 
 if TYPE_CHECKING:
     from hydra_core.evaluation.flight.analysis import FlightReport
@@ -58,8 +58,7 @@ def _flight(options: argparse.Namespace) -> int:
     reading = Reading.FIXED if options.fixed else Reading.ALWAYS
     if options.plan is not None:
         return _plan(options, flight, rows, reading)
-    with progress_bar("looks") as step:
-        report = analyse(rows, flight, reading=reading, adjust=not options.plain, progress=step)
+    report = analyse(rows, flight, reading=reading, adjust=not options.plain)
     if options.json:
         print_json(as_json(report))
     else:

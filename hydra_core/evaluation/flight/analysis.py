@@ -1,8 +1,8 @@
-"""A flight's figures: every metric in every arm against the control, now and at every look."""
+"""A flight's figures: every metric in every arm against the control, now and after every day."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +15,7 @@ from hydra_core.evaluation.flight.settings import Better, Flight, Level, Metric
 from hydra_core.evaluation.flight.table import Rows, Units, by_unit
 from hydra_core.evaluation.significance import Interval, holm, ratio_interval
 
-__all__ = ["FlightReport", "MetricResult", "Path", "analyse", "moments_of"]
+__all__ = ["FlightReport", "MetricResult", "all_metrics", "analyse", "looks", "moments_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +50,12 @@ class MetricResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
-    """One metric's effect at every look; the effect's arrays are (looks,)."""
-
-    metric: str
-    arm: str
-    effect: Effect
-
-
-@dataclass(frozen=True, slots=True)
 class FlightReport:
     """All of a flight.
 
     Attributes:
         units: Units by arm.
         goods: Arm -> 1 - cost / what the flagship would have cost, with its interval.
-        looks: Days of the paths.
         strata: Names; one where there are none.
     """
 
@@ -76,8 +66,6 @@ class FlightReport:
     ratio: SampleRatio
     results: tuple[MetricResult, ...]
     goods: dict[str, Interval]
-    looks: tuple[str, ...]
-    paths: tuple[Path, ...]
     strata: tuple[str, ...]
 
 
@@ -87,7 +75,6 @@ def analyse(
     *,
     reading: Reading = Reading.ALWAYS,
     adjust: bool = True,
-    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> FlightReport:
     """Compare every arm with the control.
 
@@ -102,11 +89,10 @@ def analyse(
     whole = by_unit(rows, flight)
     counts = np.bincount(whole.arm, minlength=len(flight.arms))
     _enough(whole, flight, rows.strata)
-    metrics = (*flight.metrics, *(_retention(days) for days in flight.retention))
+    metrics = all_metrics(flight)
     results = [one for metric in metrics for one in _now(whole, flight, metric, reading, adjust,
                                                          len(rows.strata))]  # fmt: skip
     adjusted = holm([float(np.nan_to_num(one.effect.p_value, nan=1.0)) for one in results])
-    looks, paths = _paths(rows, whole, flight, metrics, reading, adjust, progress)
     return FlightReport(
         flight,
         reading,
@@ -115,14 +101,17 @@ def analyse(
         sample_ratio(counts.tolist(), list(flight.arms.values())),
         tuple(replace(one, p_holm=p) for one, p in zip(results, adjusted, strict=True)),
         _goods(whole, flight),
-        looks,
-        paths,
         rows.strata,
     )
 
 
-def _retention(days: int) -> Metric:
-    return Metric(f"Back after {days} days", f"back after {days} days", "", Better.HIGHER)
+def all_metrics(flight: Flight) -> tuple[Metric, ...]:
+    """The flight's metrics and those of its retention."""
+    back = (
+        Metric(f"Back after {days} days", f"back after {days} days", "", Better.HIGHER)
+        for days in flight.retention
+    )
+    return (*flight.metrics, *back)
 
 
 def _enough(units: Units, flight: Flight, strata: Sequence[str]) -> None:
@@ -167,24 +156,21 @@ def _now(
     return results
 
 
-def _paths(
-    rows: Rows, whole: Units, flight: Flight, metrics: Sequence[Metric], reading: Reading,
-    adjust: bool, progress: Callable[[int, int], None],
-) -> tuple[tuple[str, ...], tuple[Path, ...]]:  # fmt: skip
-    """Effects after every day. Rows of units count from their day on, requests day by day."""
-    if not flight.day or len(rows.days) < 2:
-        return (), ()
-    kept: dict[tuple[str, str], list[Effect]] = {}
+def looks(
+    rows: Rows, flight: Flight, metric: Metric, arm: str, *, reading: Reading, adjust: bool
+) -> Effect:
+    """One metric's effect after every day; the effect's arrays are (days,).
+
+    Requests count day by day; rows of units, which hold a unit's whole flight, from its first day.
+    """
+    whole, found = by_unit(rows, flight), []
     for day in range(len(rows.days)):
-        progress(day, len(rows.days))
         units = by_unit(rows, flight, day) if flight.level is Level.REQUESTS else _since(whole, day)
-        for metric in metrics:
-            with np.errstate(all="ignore"):
-                for one in _now(units, flight, metric, reading, adjust, len(rows.strata)):
-                    kept.setdefault((metric.name, one.arm), []).append(one.effect)
-    progress(len(rows.days), len(rows.days))
-    paths = tuple(Path(name, arm, _stacked(found)) for (name, arm), found in kept.items())
-    return rows.days, paths
+        with np.errstate(all="ignore"):
+            every = _now(units, flight, metric, reading, adjust, len(rows.strata))
+        found.append(next(one.effect for one in every if one.arm == arm))
+    names = Effect.__slots__
+    return Effect(**{n: np.array([float(getattr(e, n)) for e in found]) for n in names})
 
 
 def _since(units: Units, day: int) -> Units:
@@ -192,11 +178,6 @@ def _since(units: Units, day: int) -> Units:
     come = units.first_day <= day
     values = {name: value[come] for name, value in units.values.items()}
     return Units(units.arm[come], units.stratum[come], units.first_day[come], values)
-
-
-def _stacked(effects: Sequence[Effect]) -> Effect:
-    names = Effect.__slots__
-    return Effect(**{n: np.array([float(getattr(e, n)) for e in effects]) for n in names})
 
 
 def _goods(units: Units, flight: Flight) -> dict[str, Interval]:

@@ -10,7 +10,7 @@ import pytest
 
 from hydra_core.cli.main import main
 from hydra_core.errors import FlightError
-from hydra_core.evaluation.flight.analysis import analyse
+from hydra_core.evaluation.flight.analysis import analyse, looks
 from hydra_core.evaluation.flight.effects import Reading
 from hydra_core.evaluation.flight.planning import plans
 from hydra_core.evaluation.flight.settings import load_flight, parse_flight
@@ -60,9 +60,15 @@ def test_the_sample_flight_shows_the_papers_effects(sample):
     for days in (2, 3, 4, 5):
         assert found[f"Back after {days} days"].p_holm > 0.45
     assert 0.07 < report.goods["hydra"].value < 0.20
-    assert len(report.looks) == 14
-    last = next(path for path in report.paths if path.metric == "Turns per user").effect
-    assert last.relative[-1] == pytest.approx(float(found["Turns per user"].effect.relative))
+
+
+def test_the_last_look_is_the_report(sample):
+    rows, flight = sample[1], sample[0]
+    turns = next(one for one in analyse(rows, flight).results if "Turns" in one.metric.name)
+    path = looks(rows, flight, turns.metric, "hydra", reading=Reading.ALWAYS, adjust=True)
+    assert len(path.relative) == len(rows.days) == 14
+    assert path.relative[-1] == pytest.approx(float(turns.effect.relative))
+    assert (np.diff(path.units) > 0).all()
 
 
 def test_requests_are_summed_by_user_and_day():
