@@ -57,7 +57,8 @@ def recovered(path: Path) -> dict[str, Tensor]:
 def _floats(tensors: dict[str, NDArray[np.generic]], base: str) -> NDArray[np.float32]:
     whole = tensors[f"{base}{_QUANTISED}"].astype(np.float32)
     zero = tensors[f"{base}_zero_point"].astype(np.float32)
-    return np.asarray((whole - zero) * tensors[f"{base}_scale"], np.float32)
+    scale = tensors[f"{base}_scale"].astype(np.float32)
+    return np.asarray((whole - zero) * scale, np.float32)
 
 
 def _name(graph: onnx.GraphProto, node: onnx.NodeProto, matrix: str) -> str:
