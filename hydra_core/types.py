@@ -22,6 +22,7 @@ __all__ = [
     "Float32Array",
     "FloatArray",
     "IntArray",
+    "ListPrice",
     "ModelSpec",
     "ModelStatus",
     "OutcomeModelRef",
@@ -144,6 +145,20 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
+class ListPrice:
+    """USD per million tokens; `cached` None where cached input costs as much as other input."""
+
+    input_usd_per_mtok: float
+    output_usd_per_mtok: float
+    cached_input_usd_per_mtok: float | None = None
+
+    def blended(self, price_ratio: float) -> float:
+        """USD per million tokens at `price_ratio` input tokens for each output token."""
+        total = price_ratio * self.input_usd_per_mtok + self.output_usd_per_mtok
+        return total / (price_ratio + 1.0)
+
+
+@dataclass(frozen=True, slots=True)
 class ModelSpec:
     """One model of the pool. Prices are USD per million tokens.
 
@@ -168,6 +183,13 @@ class ModelSpec:
     cached_input_usd_per_mtok: float | None = None
     retire_on: date | None = None
     notes: str = ""
+
+    @property
+    def price(self) -> ListPrice:
+        """Its list price."""
+        return ListPrice(
+            self.input_usd_per_mtok, self.output_usd_per_mtok, self.cached_input_usd_per_mtok
+        )
 
 
 @dataclass(frozen=True, slots=True)

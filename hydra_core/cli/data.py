@@ -1,4 +1,4 @@
-"""Verbs that make eval sets: import swebench, import table, score."""
+"""Verbs that make eval sets: import swebench, import table, score, dependence."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import argparse
 from typing import TYPE_CHECKING
 
 from hydra_core.cli.output import existing, open_predictor, print_json, progress_bar, say, table
+from hydra_core.cli.scoring import score_now
 from hydra_core.errors import EvalSetError, Problem
 
 if TYPE_CHECKING:
     from hydra_core.evaluation.importers.draft import About, Draft
 
-__all__ = ["import_swebench", "import_table", "need_out", "pairs", "score", "write"]
+__all__ = ["dependence", "import_swebench", "import_table", "need_out", "pairs", "score", "write"]
+
+_GROUPS_SHOWN = 5
 
 
 def import_swebench(options: argparse.Namespace) -> int:
@@ -34,8 +37,9 @@ def import_swebench(options: argparse.Namespace) -> int:
 
 def import_table(options: argparse.Namespace) -> int:
     """Import tables."""
+    from hydra_core.catalog.identifiers import proposed_ids
     from hydra_core.evaluation.importers.mapping import parse_map
-    from hydra_core.evaluation.importers.table import read_table
+    from hydra_core.evaluation.importers.table import model_names, read_table
 
     files = [existing(path) for path in options.files]
     mapping = parse_map(options.map)
@@ -44,8 +48,19 @@ def import_table(options: argparse.Namespace) -> int:
             "--quality-scale", [Problem("", f"must be > 0, got {options.quality_scale:g}")]
         )
     need_out(options)
+    ids = pairs(options.rename, "ID=NAME", place="--rename")
+    ids = {name: model for model, name in ids.items()}
+    if options.accept_ids:
+        ids = proposed_ids([n for n in model_names(files, mapping) if n not in ids]) | ids
+        for name, model in ids.items():
+            if name != model:
+                say(f"note: {name!r} is now {model}")
     draft = read_table(
-        files, mapping, need_cost=not options.no_cost, quality_scale=options.quality_scale
+        files,
+        mapping,
+        need_cost=not options.no_cost,
+        quality_scale=options.quality_scale,
+        ids=ids,
     )
     return write(draft, options, ", ".join(path.name for path in files))
 
@@ -53,25 +68,52 @@ def import_table(options: argparse.Namespace) -> int:
 def score(options: argparse.Namespace) -> int:
     """Score an eval set."""
     from hydra_core.evaluation.evalset.evalset import load_evalset
-    from hydra_core.evaluation.evalset.scoring import score_evalset
 
     evalset = load_evalset(existing(options.evalset))
     predictor = open_predictor(options.bundle)
-    with progress_bar(evalset.name) as step:
-        frame = score_evalset(evalset, predictor, step)
+    scores = score_now(evalset, predictor)
     fingerprint = predictor.bundle.fingerprint
-    means = frame.drop(columns="query_id").mean()
+    means = dict(zip(predictor.bundle.dimensions, scores.mean(axis=0).tolist(), strict=True))
     if options.json:
-        print_json({"n": len(frame), "fingerprint": fingerprint, "mean": means.to_dict()})
+        print_json({"n": len(scores), "fingerprint": fingerprint, "mean": means})
     else:
         shown = ", ".join(f"{name} {value:.3f}" for name, value in means.items())
         print(
-            f"{len(frame)} queries scored by {predictor.bundle.name} ({fingerprint[:12]}): {shown}"
+            f"{len(scores)} queries scored by {predictor.bundle.name} ({fingerprint[:12]}): {shown}"
         )
     return 0
 
 
-def pairs(texts: list[str], form: str = "ID=NAME") -> dict[str, str]:
+def dependence(options: argparse.Namespace) -> int:
+    """Look for dependent queries, and keep the answer if one is given or none is needed."""
+    from hydra_core.evaluation.evalset.evalset import load_evalset
+    from hydra_core.evaluation.evalset.suspects import answer, look
+
+    evalset = load_evalset(existing(options.evalset))
+    with progress_bar(evalset.name) as step:
+        found = look(evalset, step)
+    answered = options.accept or options.decline or not found.groups
+    if answered:
+        evalset = answer(evalset, found, accepted=options.accept)
+    said = evalset.dependence.answer if answered and evalset.dependence else "open"
+    ids = evalset.queries["query_id"]
+    groups = [ids.iloc[rows].tolist() for rows in found.groups]
+    if options.json:
+        print_json(
+            {"answer": said, "groups": groups, "queries": found.queries, "vectors": found.vectors}
+        )
+        return 0
+    print(found)
+    for members in groups[:_GROUPS_SHOWN]:
+        more = ["..."] if len(members) > _GROUPS_SHOWN else []
+        print("  " + ", ".join([*members[:_GROUPS_SHOWN], *more]))
+    if not found.vectors:
+        say("note: texts were not compared by meaning; score the set first for that")
+    print(f"answer: {said}" if answered else "give --accept or --decline to settle it")
+    return 0
+
+
+def pairs(texts: list[str], form: str = "ID=NAME", *, place: str = "--model") -> dict[str, str]:
     """Model id -> upstream name from `ID=NAME` texts."""
     problems, found = [], {}
     for text in texts:
@@ -82,7 +124,7 @@ def pairs(texts: list[str], form: str = "ID=NAME") -> dict[str, str]:
             problems.append(Problem(repr(text), f"names {model} twice"))
         found[model] = folder
     if problems:
-        raise EvalSetError("--model", problems)
+        raise EvalSetError(place, problems)
     return found
 
 

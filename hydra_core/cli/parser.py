@@ -12,6 +12,7 @@ from hydra_core.cli import (
     data,
     evaluate,
     flight,
+    init,
     label,
     learn,
     maintain,
@@ -22,7 +23,7 @@ from hydra_core.cli import (
     serve,
     traffic,
 )
-from hydra_core.cli.grammar import EXIT_CODES, import_options, verb
+from hydra_core.cli.grammar import EXIT_CODES, add_fixed, import_options, verb
 
 __all__ = ["build_parser"]
 
@@ -43,7 +44,8 @@ by themselves; --map says the others. Files are joined on query_id. Nothing is w
 row is fine; at most 200 MiB of data and 2,000,000 rows.
 
 fields: query_id text language has_image conversation_id turn group cluster label_<dimension>;
-long form: model quality cost_usd latency_s tokens; wide form: quality:MODEL cost:MODEL
+long form: model quality cost_usd latency_s tokens input_tokens output_tokens
+cached_input_tokens; wide form: quality:MODEL cost:MODEL
 
 examples:
   python -m hydra_core import table outcomes.csv --out evalsets/mine
@@ -59,9 +61,23 @@ examples:
   python -m hydra_core score evalsets/mine
   python -m hydra_core score evalsets/mine --bundle bundles/compact-2
 """
+_DEPENDENCE = """\
+Looks for queries that belong together without saying so: the same text, ids that differ by a
+language or an attempt, texts that mean nearly the same (by the vectors of a bundle that has scored
+the set). They are printed with examples; --accept declares them as clusters, --decline keeps them
+apart. The answer is kept in the set and every verdict on it says if the question is open.
+
+examples:
+  python -m hydra_core dependence evalsets/mine
+  python -m hydra_core dependence evalsets/mine --accept
+"""
 _EVALUATE = """\
 Replays the router over an eval set: single models, oracle, the router at one tau with 95 %
 intervals, the verdict against the best constant policy at the same cost, the exact frontier.
+
+The catalog's own policy counts as fixed beforehand. A --tau or --weights of your own counts as
+chosen by looking at this set, and is judged by the band over the whole curve, unless you say with
+--fixed that it was settled before anybody looked.
 
 examples:
   python -m hydra_core evaluate sample_data/paper_swebench \\
@@ -69,6 +85,7 @@ examples:
   python -m hydra_core evaluate evalsets/mine --catalog pool.yaml --tau 0.1 --baseline gpt-5 --json
   python -m hydra_core evaluate evalsets/mine --catalog pool.yaml --weights 1,2,1,0.5
   python -m hydra_core evaluate evalsets/other --catalog pool.yaml --outcome-model om --json
+  python -m hydra_core evaluate evalsets/mine --catalog pool.yaml --tau 0.1 --fixed
 """
 _ROUTE = """\
 Routes the message on standard input and prints the model's id.
@@ -135,6 +152,7 @@ def build_parser() -> argparse.ArgumentParser:
     records.add_importers(sources)
     traffic.add_importers(sources)
     _score(verbs)
+    _dependence(verbs)
     _evaluate(verbs)
     _route(verbs)
     _validate(verbs)
@@ -143,6 +161,7 @@ def build_parser() -> argparse.ArgumentParser:
     _rebind(verbs)
     learn.add_learn(verbs)
     report.add_report(verbs)
+    init.add_init(verbs)
     console.add_console(verbs)
     label.add_label(verbs)
     flight.add_flight(verbs)
@@ -174,6 +193,14 @@ def _import_table(sources: Any) -> None:  # noqa: ANN401
         "--quality-scale", type=float, default=1.0, metavar="X", help="the quality that means 1"
     )
     parser.add_argument("--no-cost", action="store_true", help="there are no costs")
+    parser.add_argument(
+        "--rename", action="append", default=[], metavar="ID=NAME", help="a model's id for its name"
+    )
+    parser.add_argument(
+        "--accept-ids",
+        action="store_true",
+        help="take the proposed id for each name that cannot be one",
+    )
     import_options(parser)
 
 
@@ -195,6 +222,15 @@ def _score(verbs: Any) -> None:  # noqa: ANN401
     parser = verb(verbs, "score", data.score, "score an eval set with a predictor bundle", _SCORE)
     parser.add_argument("evalset", type=Path, metavar="DIR")
     _bundle(parser)
+
+
+def _dependence(verbs: Any) -> None:  # noqa: ANN401
+    short = "look for queries that depend on each other"
+    parser = verb(verbs, "dependence", data.dependence, short, _DEPENDENCE)
+    parser.add_argument("evalset", type=Path, metavar="DIR")
+    answers = parser.add_mutually_exclusive_group()
+    answers.add_argument("--accept", action="store_true", help="declare them as clusters")
+    answers.add_argument("--decline", action="store_true", help="count them as independent")
 
 
 def _evaluate(verbs: Any) -> None:  # noqa: ANN401
@@ -220,6 +256,7 @@ def _evaluate(verbs: Any) -> None:  # noqa: ANN401
         action="store_true",
         help="the set was learned on: use predictions by heads that had not seen its queries",
     )
+    add_fixed(parser)
 
 
 def _route(verbs: Any) -> None:  # noqa: ANN401

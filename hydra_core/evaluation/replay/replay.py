@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from dataclasses import replace as replaced
 from datetime import date
 
 import numpy as np
@@ -10,10 +11,12 @@ import pandas as pd
 
 from hydra_core.catalog.profiles import pool as routable_pool
 from hydra_core.errors import MismatchError
+from hydra_core.evaluation.evalset.dependence import dependence_note
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.evalset.format import scored_by
 from hydra_core.evaluation.evalset.score_files import load_scores
 from hydra_core.evaluation.replay.frontier import Frontier, frontier
+from hydra_core.evaluation.replay.pricing import Prices, priced_costs
 from hydra_core.outcome_model.raw import Predicted
 from hydra_core.routing.matcher import choose, choose_by_value, shortfall
 from hydra_core.types import Catalog, CostBasis, FloatArray, IntArray, Pool
@@ -45,6 +48,7 @@ class ReplayData:
         clusters: (n,) cluster numbers, or None when queries are independent.
         notes: What was left out and why, in plain words.
         predicted: (n, m) predicted success and cost, None where there is no outcome model.
+        dependence: What a verdict must say about undeclared dependence; '' if there is nothing.
     """
 
     query_ids: tuple[str, ...]
@@ -56,7 +60,13 @@ class ReplayData:
     rows: IntArray
     clusters: IntArray | None = None
     notes: tuple[str, ...] = ()
+    dependence: str = ""
     predicted: Predicted | None = None
+
+    @property
+    def independent(self) -> int:
+        """Queries, or clusters where the set has them."""
+        return len(self.query_ids) if self.clusters is None else int(np.unique(self.clusters).size)
 
     def shortfalls(self, weights: FloatArray | None = None) -> FloatArray:
         """(n, m) weighted shortfalls; `weights` (K,) are compensated, default the pool's."""
@@ -78,6 +88,7 @@ class ReplayData:
             else np.unique(self.clusters[rows], return_inverse=True)[1],
             notes=self.notes,
             predicted=None if self.predicted is None else self.predicted.take(rows),
+            dependence=self.dependence,
         )
 
 
@@ -125,6 +136,7 @@ def align(evalset: EvalSet, requirements: FloatArray, pool: Pool) -> ReplayData:
         ),
         rows=rows,
         clusters=clusters_of(evalset.queries, rows),
+        dependence=dependence_note(evalset.dependence),
         notes=_notes(absent, int((~complete).sum()), int((complete & ~scored).sum())),
     )
 
@@ -156,13 +168,17 @@ def align_catalog(
     weights: tuple[float, ...] | None = None,
     *,
     today: date,
+    prices: Prices = Prices.TODAY,
 ) -> ReplayData:
     """Line up an eval set with a catalog's routable models, ordered as its cost basis says.
+
+    Costs are those at the catalog's prices where the set allows it; the notes say what they are.
 
     Args:
         requirements: (rows of the eval set, K) scores by the catalog's own predictor bundle.
         weights: (K,) stored weights to use instead of the policy's.
         today: Decides about retiring models.
+        prices: Costs at the catalog's prices of today, or as they were recorded.
 
     Raises:
         MismatchError: They do not fit together, or a realised cost is missing.
@@ -170,9 +186,13 @@ def align_catalog(
         CatalogError: `weights` does not hold one number > 0 per dimension.
     """
     basis = catalog.policy.cost_basis
-    realised = evalset.mean_cost() if basis is CostBasis.REALISED else None
+    costs = priced_costs(evalset, catalog, prices)
+    priced = replaced(evalset, cost_usd=costs.usd)
+    realised = priced.mean_cost() if basis is CostBasis.REALISED else None
     models = routable_pool(catalog, today=today, weights=weights, realised_cost=realised)
-    return align(evalset, requirements, models)
+    data = align(priced, requirements, models)
+    note = costs.note(data.pool.ids)
+    return replaced(data, notes=(*data.notes, note)) if note else data
 
 
 def data_frontier(data: ReplayData, weights: FloatArray | None = None) -> Frontier:
