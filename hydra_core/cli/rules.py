@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from hydra_core.cli.output import existing, say
 from hydra_core.errors import CatalogError, Problem
-from hydra_core.types import Rule
 
 if TYPE_CHECKING:
     from hydra_core.evaluation.evalset.evalset import EvalSet
@@ -30,7 +29,7 @@ def value_sweep(
     Raises:
         CatalogError: V is not a number > 0.
     """
-    by_catalog = catalog.policy.rule is Rule.VALUE and options.tau is None
+    by_catalog = catalog.policy.rule.value == "value" and options.tau is None
     if options.outcome_model is None and not by_catalog:
         return None
     from hydra_core.evaluation.replay.value_sweep import middle_value, sweep_by_value

@@ -13,8 +13,9 @@ from hydra_core.evaluation.replay.predictions import pool_heads, predict_evalset
 from hydra_core.evaluation.replay.replay import align_catalog, catalog_scores, replay_by_value
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.replay.value_curve import ValueCurve, data_value_curve, value_shares
+from hydra_core.evaluation.replay.verdict import Selection
 from hydra_core.outcome_model.model import OutcomeModel
-from hydra_core.types import Catalog, FloatArray, IntArray, Rule
+from hydra_core.types import Catalog, ChoiceArray, FloatArray, IntArray, Rule
 
 __all__ = ["ValueSweep", "middle_value", "sweep_by_value"]
 
@@ -42,6 +43,17 @@ class ValueSweep(Sweep):
     def route(self, knob: float) -> IntArray:
         """(n,) pool index of the model each query is routed to at this V."""
         return replay_by_value(self.data, knob)
+
+    def choices(self, knobs: FloatArray) -> ChoiceArray:
+        """(n, p) pool index of the model each query goes to at each of p values of V."""
+        columns = [self.route(float(knob)).astype(np.uint8) for knob in knobs]
+        return np.stack(columns, axis=1)
+
+    def selection(self, knob: float) -> Selection:
+        """Whether V is the catalog's own, fixed beforehand, or one chosen by looking."""
+        policy = self.catalog.policy
+        own = policy.rule is Rule.VALUE and knob == policy.value_usd
+        return Selection.FIXED if own else Selection.LOOKED
 
     @cached_property
     def curve(self) -> ValueCurve:  # type: ignore[override]
