@@ -100,7 +100,7 @@ PAGES = {
     ],
 }
 
-page = st.navigation(PAGES)
+page = st.navigation(PAGES, expanded=True)
 who.gate()
 who.badge()
 page.run()

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
+from hydra_core.catalog.binding import require_bundle
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.choose.search import CancelledError
 from hydra_core.evaluation.evalset.score_files import messages_of
@@ -35,8 +36,10 @@ def start(entry: SetEntry, catalog: Catalog, models: tuple[str, ...], folder: Pa
     """Make missing text vectors, learn, and write the outcome model.
 
     Raises:
-        HydraError: The set or the predictor cannot be opened.
+        HydraError: The set or the predictor cannot be opened, or the catalog is bound to another
+            bundle than the console's.
     """
+    require_bundle(catalog, cache.bundle().fingerprint)
     evalset = cache.evalset(entry.info.path, entry.info.digest)
     predictor = cache.predictor()
     bundle = predictor.bundle

@@ -20,7 +20,8 @@ _SHORT, _LONG = 15, 400
 _LOOKED_AT: Final = 8_000
 #: Weight, how many hits count in full, and what is looked for.
 _SIGNS: Final = (
-    (0.30, 2, r"```|\bdef \w+\(|\bclass \w+|\bimport \w+|function\s*\(|\bSELECT\b|#include|=>|\{\s*$"),
+    (0.30, 2, r"```|\bdef \w+\(|\bclass \w+|\bimport \w+|function\s*\(|\bSELECT\b|#include|"
+              r"=>|\{\s*$"),
     (0.25, 2, r"\b(step by step|reason|prove|proof|derive|analy[sz]e|explain why|think|deduce|"
               r"justify|trade-?offs?|compare)\b"),
     (0.25, 4, r"\b(algorithm|architecture|database|distributed|concurren\w+|encrypt\w*|latency|"
