@@ -11,8 +11,6 @@ from hydra_core.cli import (
     console,
     data,
     evaluate,
-    flight,
-    label,
     maintain,
     predictor,
     records,
@@ -21,6 +19,7 @@ from hydra_core.cli import (
     serve,
 )
 from hydra_core.cli.grammar import EXIT_CODES, import_options, verb
+from hydra_core.cli.studies import flight, label, recalibrate
 
 __all__ = ["build_parser"]
 
@@ -141,6 +140,7 @@ def build_parser() -> argparse.ArgumentParser:
     console.add_console(verbs)
     label.add_label(verbs)
     flight.add_flight(verbs)
+    recalibrate.add_recalibrate(verbs)
     serve.add_serve(verbs)
     return parser
 
