@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from hydra_core.store.roles import Action
+
 __all__ = ["EXIT_CODES", "import_options", "verb"]
 
 EXIT_CODES = "exit codes: 0 done; 2 the input is not valid; 1 it could not be run"
@@ -18,8 +20,13 @@ def verb(
     run: Callable[[argparse.Namespace], int],
     short: str,
     long: str,
+    asks: Action | None = None,
 ) -> argparse.ArgumentParser:
-    """One verb: its help text, its exit codes, --json and the function that runs it."""
+    """One verb: its help text, its exit codes, --json and the function that runs it.
+
+    Args:
+        asks: What the account that runs it must be allowed to do, for verbs that write.
+    """
     parser: argparse.ArgumentParser = verbs.add_parser(
         name,
         help=short,
@@ -27,7 +34,7 @@ def verb(
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, asks=asks)
     parser.add_argument("--json", action="store_true", help="machine-readable result on stdout")
     return parser
 

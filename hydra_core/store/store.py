@@ -20,6 +20,7 @@ from hydra_core.store.drafts import Drafts, close_draft
 from hydra_core.store.pins import Notes, OperatingPoints
 from hydra_core.store.records import AuditEntry, NewerRevisionError, Revision
 from hydra_core.store.roles import Action, Actor, require
+from hydra_core.store.trail import TrailCheck, check_trail
 
 __all__ = ["Store", "open_store"]
 
@@ -148,6 +149,40 @@ class Store:
             query = query.where(table.c.catalog == catalog)
         with self._desk.database.reading() as connection:
             return tuple(AuditEntry(**row._mapping) for row in connection.execute(query))
+
+    def check_audit(self, kept: str = "") -> TrailCheck:
+        """Read the whole audit trail; names the first record that was changed or is missing.
+
+        Args:
+            kept: A digest noted down earlier that must still be there.
+        """
+        with self._desk.database.reading() as connection:
+            return check_trail(connection, kept)
+
+    def tell(
+        self,
+        actor: Actor,
+        action: Action,
+        subject: str,
+        *,
+        before: str = "",
+        after: str = "",
+        reason: str = "",
+    ) -> None:
+        """Record a write to something that the database does not hold, such as an eval set.
+
+        Args:
+            before, after: Digests of what it was and is, '' for nothing.
+
+        Raises:
+            AccessError: The actor may not do that.
+        """
+        require(actor, action)
+        what = checked_line(subject, "what was changed", 800)
+        why = checked_text(reason, "the reason")
+        with self._desk.database.writing() as connection:
+            states = {"before": before, "after": after}
+            self._desk.record(connection, actor, action, what, reason=why, metrics=states)
 
     def _add(
         self,

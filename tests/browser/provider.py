@@ -66,9 +66,7 @@ class Provider:
         return RedirectResponse(f"{asked['redirect_uri']}?{answer}")
 
     async def _token(self, request):
-        given = {
-            name: values[0] for name, values in parse_qs((await request.body()).decode()).items()
-        }
+        given = dict(parse_qsl((await request.body()).decode()))
         name, nonce = self._codes.pop(given["code"])
         now = int(time.time())
         claims = {"iss": self.issuer, "aud": CLIENT[0], "iat": now, "exp": now + 300}
