@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from hydra_core.cli.account import acting, changes, store_of
 from hydra_core.cli.output import existing, open_predictor, print_json, progress_bar, say, table
 from hydra_core.errors import EvalSetError, Problem
 
@@ -60,6 +61,11 @@ def score(options: argparse.Namespace) -> int:
     with progress_bar(evalset.name) as step:
         frame = score_evalset(evalset, predictor, step)
     fingerprint = predictor.bundle.fingerprint
+    store = store_of(options.evalset)
+    if store is not None:
+        from hydra_core.store import Action
+
+        store.tell(acting(), Action.SCORE, f"eval set {evalset.path.name}", after=fingerprint)
     means = frame.drop(columns="query_id").mean()
     if options.json:
         print_json({"n": len(frame), "fingerprint": fingerprint, "mean": means.to_dict()})
@@ -106,7 +112,8 @@ def write(draft: Draft, options: argparse.Namespace, origin: str) -> int:
     from hydra_core.evaluation.importers.draft import write_draft
 
     if not options.dry_run:
-        write_draft(draft, options.out, _about(options, origin), force=options.force)
+        about, out = _about(options, origin), options.out
+        changes(out).write(out, lambda: write_draft(draft, out, about, force=options.force))
     where = None if options.dry_run else str(options.out)
     if options.json:
         print_json({**draft.report.to_dict(), "out": where})

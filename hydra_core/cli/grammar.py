@@ -7,8 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hydra_core.store.roles import Action
-
 __all__ = ["EXIT_CODES", "import_options", "verb"]
 
 EXIT_CODES = "exit codes: 0 done; 2 the input is not valid; 1 it could not be run"
@@ -20,12 +18,12 @@ def verb(
     run: Callable[[argparse.Namespace], int],
     short: str,
     long: str,
-    asks: Action | None = None,
+    asks: str = "",
 ) -> argparse.ArgumentParser:
     """One verb: its help text, its exit codes, --json and the function that runs it.
 
     Args:
-        asks: What the account that runs it must be allowed to do, for verbs that write.
+        asks: Name of the `Action` that the account running it must be allowed; '' for none.
     """
     parser: argparse.ArgumentParser = verbs.add_parser(
         name,
