@@ -3,28 +3,47 @@ PYTHON ?= $(firstword $(shell command -v python3.11) $(shell command -v python3)
 PORT ?= 8501
 VENV := .venv
 BIN := $(VENV)/bin
-CONSOLE := $(BIN)/python -m hydra_core.ui.serve --server.port $(PORT)
+# Training alone needs torch, in an environment of its own.
+TRAIN := .venv-train
+INSTALL := python -m pip install -q --disable-pip-version-check
+LOCK := $(BIN)/uv pip compile -q --upgrade --generate-hashes --python-version 3.11 \
+	--python-platform x86_64-manylinux_2_28 --custom-compile-command "make lock" pyproject.toml
 
-.PHONY: help run test test-fast check bench sample-data catalogs train clean
+.PHONY: help run test test-fast test-train check check-train lock audit bench sample-data catalogs train clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
 
 run: $(VENV)/.run  ## open the console on port 8501 (PORT=... for another)
-	@$(CONSOLE)
+	@$(BIN)/python -m hydra_core console --server.port $(PORT)
 
 test: $(VENV)/.dev  ## all tests, the fast ones first
-	$(BIN)/python -m pytest -q -m "not browser"
-	$(BIN)/python -m pytest -q -m browser
+	$(BIN)/python -m pytest -q -n auto -m "not browser and not package"
+	$(BIN)/python -m pytest -q -m "browser or package"
 
-test-fast: $(VENV)/.dev  ## all but the browser tests
-	$(BIN)/python -m pytest -q -m "not browser"
+test-fast: $(VENV)/.dev  ## all but the browser's and the wheel's tests
+	$(BIN)/python -m pytest -q -n auto -m "not browser and not package"
+
+test-train: $(TRAIN)/.done  ## the tests of training, with torch
+	$(TRAIN)/bin/python -m pytest -q tests/training
 
 check: $(VENV)/.dev  ## ruff, mypy --strict, import layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+check-train: $(TRAIN)/.done  ## mypy --strict on training, with torch's own types
+	$(TRAIN)/bin/mypy -p hydra_core.training
+
+lock: $(VENV)/.dev  ## renew requirements.lock and requirements-dev.lock from pyproject.toml
+	$(LOCK) -o requirements.lock
+	$(LOCK) -c requirements.lock --group dev --extra postgres --extra redis --extra label \
+	    -o requirements-dev.lock
+
+audit: $(VENV)/.dev  ## known weaknesses of what is locked (asks PyPI's database)
+	@$(BIN)/uv tool run -q pip-audit --strict --disable-pip --require-hashes -r requirements-dev.lock \
+	    || { echo "Not clean: weaknesses are listed above; 'not found' or 'connection' means that the database could not be asked."; exit 1; }
 
 bench: $(VENV)/.dev  ## the figures of the README's table
 	$(BIN)/python -m benchmarks.speed.bootstrap
@@ -44,28 +63,30 @@ sample-data: $(VENV)/.dev  ## rebuild sample_data/ from scratch
 catalogs: $(VENV)/.run  ## put the shipped bundle's bands into the shipped catalogs
 	$(BIN)/python -m hydra_core rebind catalog/paper_five.yaml catalog/paper_eight.yaml catalog/matched_three.yaml
 
-train: $(VENV)/.train  ## show how to train a predictor
-	$(BIN)/python -m hydra_core.training --help
+train: $(TRAIN)/.done  ## show how to train a predictor
+	$(TRAIN)/bin/python -m hydra_core.training --help
 
 clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(TRAIN) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 
-$(VENV)/bin/python:
+$(VENV)/bin/python $(TRAIN)/bin/python:
 	@test -n "$(PYTHON)" || { echo "HyDRA needs Python 3.11 or newer; no python3 was found."; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "HyDRA needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Set PYTHON=/path/to/python3.11."; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "HyDRA needs Python's venv module; on Debian: apt-get install python3-venv."; exit 1; }
-	@$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(@D:/bin=)
 
-$(VENV)/.run: requirements.txt | $(VENV)/bin/python
+$(VENV)/.run: requirements.lock | $(VENV)/bin/python
 	@echo "Installing what the console needs (once)..."
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements.txt
+	@$(BIN)/$(INSTALL) --require-hashes -r requirements.lock
 	@touch $@
 
-$(VENV)/.dev: requirements-dev.txt requirements.txt | $(VENV)/bin/python
+$(VENV)/.dev: requirements-dev.lock | $(VENV)/bin/python
 	@echo "Installing what tests and checks need (once)..."
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-dev.txt
+	@$(BIN)/$(INSTALL) --require-hashes -r requirements-dev.lock
 	@touch $@ $(VENV)/.run
 
-$(VENV)/.train: requirements-train.txt requirements.txt | $(VENV)/bin/python
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-train.txt
+$(TRAIN)/.done: requirements-dev.lock pyproject.toml | $(TRAIN)/bin/python
+	@echo "Installing what training needs (once)..."
+	@$(TRAIN)/bin/$(INSTALL) --require-hashes -r requirements-dev.lock
+	@$(TRAIN)/bin/$(INSTALL) -e ".[train]"
 	@touch $@

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
+from hydra_core.shipped import LOGO, MARK
 from hydra_core.ui import identity as who
 
 st.set_page_config(
     page_title="HyDRA console",
-    page_icon="hydra_core/ui/assets/mark.svg",
+    page_icon=str(MARK),
     layout="wide",
     initial_sidebar_state=208,
 )
-st.logo("hydra_core/ui/assets/logo.svg", icon_image="hydra_core/ui/assets/mark.svg", size="large")
+st.logo(str(LOGO), icon_image=str(MARK), size="large")
 
 PAGES = {
     "Operate": [
@@ -75,6 +76,12 @@ PAGES = {
             title="Compare",
             icon=":material/compare_arrows:",
             url_path="compare",
+        ),
+        st.Page(
+            "pages/evaluate/flight.py",
+            title="Flight",
+            icon=":material/flight_takeoff:",
+            url_path="flight",
         ),
     ],
     "Ship": [

@@ -4,6 +4,7 @@ HydraError
 ├── ProblemsError      input that was read but is not valid; carries every Problem found
 │   ├── CatalogError   a catalog YAML (catalog/schema.py)
 │   ├── EvalSetError   an eval set folder or an import (evaluation/)
+│   ├── FlightError    a flight's settings or table (evaluation/flight/)
 │   ├── LabelError     a labelling run: its settings, messages or ledger (labeling/)
 │   └── BundleError    a predictor bundle: missing, damaged or foreign files
 ├── MismatchError      catalog and predictor bundle (or eval set) do not belong together
@@ -26,6 +27,7 @@ __all__ = [
     "CatalogError",
     "ConflictError",
     "EvalSetError",
+    "FlightError",
     "HydraError",
     "LabelError",
     "MismatchError",
@@ -85,6 +87,10 @@ class CatalogError(ProblemsError):
 
 class EvalSetError(ProblemsError):
     """An eval set or an import that is not valid."""
+
+
+class FlightError(ProblemsError):
+    """A flight whose settings or table are not valid."""
 
 
 class LabelError(ProblemsError):

@@ -1,4 +1,4 @@
-"""Build the sample data: `python -m sample_data.build [paper_swebench|console_demo|scores|all]`."""
+"""Build the sample data: `python -m sample_data.build [WHAT]`, see --help."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.evalset.evalset import EvalSet
-from sample_data import console_demo, paper_reconstruction
+from sample_data import console_demo, paper_flight, paper_reconstruction
 
 HERE = Path(__file__).parent
 
@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
         "what",
         nargs="?",
         default="all",
-        choices=("paper_swebench", "console_demo", "scores", "all"),
+        choices=("paper_swebench", "console_demo", "scores", "paper_flight", "all"),
         help="scores: score console_demo with the shipped predictor bundle",
     )
     parser.add_argument("--out", type=Path, default=HERE, help="folder to write the sets to")
@@ -38,6 +38,9 @@ def main(arguments: list[str] | None = None) -> int:
         if options.what in ("scores", "all"):
             count = console_demo.score(options.out / "console_demo")
             sys.stdout.write(f"{options.out / 'console_demo'}: {count} queries scored\n")
+        if options.what in ("paper_flight", "all"):
+            count = paper_flight.build(options.out / "paper_flight")
+            sys.stdout.write(f"{options.out / 'paper_flight'}: {count} users\n")
     except HydraError as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -343,7 +343,7 @@ def shell(*arguments, **options):
 
 
 VERBS = ["import swebench", "import table", "score", "evaluate", "route", "validate",
-         "score-texts", "evaluate-predictor", "rebind"]  # fmt: skip
+         "score-texts", "evaluate-predictor", "rebind", "console"]  # fmt: skip
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -355,6 +355,20 @@ def test_every_verb_has_help_with_examples_and_exit_codes(capsys, verb):
     assert "example" in out
     assert f"python -m hydra_core {verb}" in out
     assert "exit codes" in out
+
+
+def test_an_option_that_a_verb_does_not_know_is_refused(capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["validate", "pool.yaml", "--server.port", "8600"])
+    assert caught.value.code == 2
+    assert "unrecognized arguments: --server.port 8600" in capsys.readouterr().err
+
+
+def test_the_console_passes_options_on_to_streamlit(monkeypatch):
+    given = []
+    monkeypatch.setattr("hydra_core.ui.serve.main", given.append)
+    assert main(["console", "--server.port", "8600", "--server.headless=true"]) == 0
+    assert given == [["--server.port", "8600", "--server.headless=true"]]
 
 
 def test_help_is_quick_because_nothing_heavy_is_imported():

@@ -47,6 +47,8 @@ def _run(folder: Path, name: str, server: FakeServer, *, kills: int) -> Path:
         target = (number + 1) * 4 * len((folder / "messages.jsonl").read_text().splitlines())
         while server.paid.total() < target / (kills + 1) and process.poll() is None:
             time.sleep(0.005)
+        if process.poll() is not None:
+            raise SystemExit(f"{name} ended by itself with {process.returncode}")
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
     if _start(folder, config, out).wait():

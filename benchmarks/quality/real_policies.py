@@ -11,13 +11,12 @@ import numpy as np
 from hydra_core.catalog import parse_catalog, pool, rebind
 from hydra_core.catalog.profiles import compensated_weights, to_band
 from hydra_core.evaluation.choose.aims import Aim, AimKind
-from hydra_core.evaluation.choose.operating_point import data_frontier
 from hydra_core.evaluation.choose.pools import choose_pool, with_models
 from hydra_core.evaluation.choose.space import with_cells
 from hydra_core.evaluation.choose.tuning import Space, tune
 from hydra_core.evaluation.replay.folds import folds
 from hydra_core.evaluation.replay.metrics import picked
-from hydra_core.evaluation.replay.replay import ReplayData, align, replay
+from hydra_core.evaluation.replay.replay import ReplayData, align, data_frontier, replay
 from hydra_core.evaluation.study.baselines.run import BaselineRun
 from hydra_core.types import Band, Pool
 

@@ -18,7 +18,7 @@ import json
 
 import numpy as np
 
-from hydra_core.evaluation.choose.operating_point import cheapest_with_quality, cross_fit
+from hydra_core.evaluation.replay.operating_point import cheapest_with_quality, cross_fit
 from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.evaluation.replay.verdict import VerdictLabel, verdict
 from hydra_core.evaluation.significance import wilson

@@ -98,7 +98,7 @@ def _missing(name: str, what: str) -> EvalSetError:
 
 def need_out(options: argparse.Namespace) -> None:
     """Refuse a taken target before reading a lot."""
-    from hydra_core.evaluation.evalset.evalset import require_free
+    from hydra_core.evaluation.evalset.format import require_free
 
     if options.dry_run:
         return

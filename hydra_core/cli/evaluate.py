@@ -4,52 +4,60 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Mapping
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from datetime import date, datetime
+from typing import TYPE_CHECKING
 
 from hydra_core.cli.output import existing, print_json, say, table
-from hydra_core.errors import BundleError, CatalogError, EvalSetError, MismatchError, Problem
+from hydra_core.errors import CatalogError, EvalSetError, Problem
 
 if TYPE_CHECKING:
-    from hydra_core.evaluation.evalset.evalset import EvalSet
+    from hydra_core.evaluation.replay.evaluation import Evaluation
     from hydra_core.evaluation.replay.metrics import PolicyMetrics
     from hydra_core.evaluation.replay.replay import ReplayData
-    from hydra_core.evaluation.replay.verdict import Verdict
-    from hydra_core.types import Catalog, FloatArray, Pool
+    from hydra_core.evaluation.replay.sweep import Sweep
+    from hydra_core.types import Catalog
 
-__all__ = ["checked_tau", "evaluate", "pool_of", "scores_of"]
+__all__ = ["checked_tau", "evaluate", "loaded_sweep"]
 
 
 def evaluate(options: argparse.Namespace) -> int:
     """Replay an eval set under a catalog."""
+    from hydra_core.evaluation.replay.evaluation import evaluate as evaluate_policy
+    from hydra_core.evaluation.report.document import evaluation_document
+
+    sweep, tau = loaded_sweep(options, options.weights)
+    found = evaluate_policy(sweep, tau, _baseline(options.baseline, sweep.data))
+    if options.json:
+        made = datetime.now().astimezone()
+        print_json(evaluation_document(found, made=made), indent=None)
+    else:
+        print(_text(found))
+    return 0
+
+
+def loaded_sweep(options: argparse.Namespace, weights: str | None = None) -> tuple[Sweep, float]:
+    """The eval set replayed under the catalog, and the tau to look at; notes go to stderr."""
     from hydra_core.catalog.schema import load_catalog
     from hydra_core.evaluation.evalset.evalset import load_evalset
-    from hydra_core.evaluation.replay.replay import align
+    from hydra_core.evaluation.replay.replay import catalog_scores
+    from hydra_core.evaluation.replay.sweep import sweep_catalog
 
     catalog = load_catalog(existing(options.catalog))
     evalset = load_evalset(existing(options.evalset))
     tau = checked_tau(options.tau, catalog)
-    weights = _weights(options.weights, catalog)
-    scores = scores_of(evalset, catalog)
-    data = align(evalset, scores, pool_of(catalog, evalset, weights))
-    baseline = _baseline(options.baseline, data)
-    for note in data.notes:
+    stored = _weights(weights, catalog)
+    scores = catalog_scores(evalset, catalog)
+    sweep = sweep_catalog(evalset, catalog, scores, stored, today=date.today())
+    for note in sweep.data.notes:
         say(f"note: {note}")
-    report = _report(data, tau, baseline)
-    if options.json:
-        about = {"evalset": evalset.name, "synthetic": evalset.synthetic}
-        print_json({**about, **report}, indent=None)
-    else:
-        print(_text(evalset, catalog, report))
-    return 0
+    return sweep, tau
 
 
 def checked_tau(given: float | None, catalog: Catalog) -> float:
     """The tau to use.
 
     Raises:
-        CatalogError: It is negative or no number.
+        CatalogError: It is negative or not a number.
     """
     tau = catalog.policy.tau if given is None else given
     if not (math.isfinite(tau) and tau >= 0):
@@ -66,7 +74,7 @@ def _weights(text: str | None, catalog: Catalog) -> tuple[float, ...] | None:
     except ValueError as error:
         remedy = f"one number for each of {', '.join(catalog.dimensions)}, such as 1,1,0.5,1"
         raise CatalogError(
-            "--weights", [Problem("", f"{text!r} are no numbers", remedy)]
+            "--weights", [Problem("", f"{text!r} is not a list of numbers", remedy)]
         ) from error
 
 
@@ -77,117 +85,12 @@ def _baseline(name: str | None, data: ReplayData) -> str | None:
     raise EvalSetError("--baseline", [Problem("", message, f"one of {', '.join(data.pool.ids)}")])
 
 
-def pool_of(catalog: Catalog, evalset: EvalSet, weights: tuple[float, ...] | None = None) -> Pool:
-    """The catalog's routable models today, ordered as its cost basis says."""
-    from datetime import date
-
-    import numpy as np
-
-    from hydra_core.catalog.profiles import pool
-    from hydra_core.types import CostBasis
-
-    realised = None
-    if catalog.policy.cost_basis is CostBasis.REALISED:
-        known = np.isfinite(evalset.cost_usd)
-        total = np.where(known, evalset.cost_usd, 0.0).sum(axis=0)
-        count = known.sum(axis=0)
-        realised = {
-            model: float(total[i] / count[i]) for i, model in enumerate(evalset.models) if count[i]
-        }
-    return pool(catalog, today=date.today(), weights=weights, realised_cost=realised)
-
-
-def scores_of(evalset: EvalSet, catalog: Catalog) -> FloatArray:
-    """The requirements by the bundle the catalog is bound to; another bundle's are never used."""
-    from hydra_core.catalog.binding import require_bundle
-    from hydra_core.evaluation.evalset.score_files import load_scores
-    from hydra_core.predictor.bundle import load_bundle
-
-    scores = load_scores(evalset, catalog.predictor_fingerprint)
-    if scores is not None:
-        return scores
-    others = sorted(path.stem for path in (evalset.path / "scores").glob("[!.]*.parquet"))
-    with suppress(BundleError):  # no usable shipped bundle: scoring with another one remains
-        require_bundle(catalog, others[0] if others else load_bundle().fingerprint)
-    raise MismatchError(
-        f"eval set '{evalset.name}' is not scored by {catalog.predictor!r}, the predictor bundle "
-        f"of catalog {catalog.name!r}: python -m hydra_core score {evalset.path}"
-    )
-
-
-def _report(data: ReplayData, tau: float, baseline: str | None) -> dict[str, Any]:
-    from hydra_core.evaluation.choose.operating_point import data_frontier
-    from hydra_core.evaluation.replay.metrics import evaluate_choice, oracle_choice, single_models
-    from hydra_core.evaluation.replay.replay import replay
-    from hydra_core.evaluation.replay.verdict import verdict
-
-    choice = replay(data, tau)
-    router = evaluate_choice(data, choice, baseline=baseline)
-    oracle = evaluate_choice(data, oracle_choice(data), baseline=baseline)
-    curve = data_frontier(data)
-    singles = single_models(data)
-    base = next(one.mean_cost_usd for one in singles if one.model == router.baseline)
-    models = {
-        one.model: {
-            "resolved": one.resolved,
-            "quality": one.quality,
-            "mean_cost_usd": one.mean_cost_usd,
-            "cs": 1 - one.mean_cost_usd / base if base > 0 else math.nan,
-        }
-        for one in singles
-    }
-    points = zip(
-        curve.tau.tolist(), curve.quality.tolist(), curve.mean_cost_usd.tolist(), strict=True
-    )
-    return {
-        "n": len(data.query_ids),
-        "baseline": router.baseline,
-        "models": models,
-        "oracle": {
-            "resolved": oracle.resolved,
-            "quality": oracle.quality.value,
-            "mean_cost_usd": oracle.mean_cost_usd.value,
-            "cs": oracle.cs.value,
-        },
-        "router": _router(router, tau),
-        "verdict": _verdict(verdict(data, choice)),
-        "notes": list(data.notes),
-        "frontier": [list(point) for point in points],
-    }
-
-
-def _router(metrics: PolicyMetrics, tau: float) -> dict[str, Any]:
-    names = ("quality", "qr", "cs", "misroute", "mean_cost_usd")
-    intervals = {name: getattr(metrics, name) for name in names}
-    return {
-        "tau": tau,
-        "resolved": metrics.resolved,
-        **{name: interval.value for name, interval in intervals.items()},
-        "shares": metrics.shares,
-        "ci": {name: [interval.lo, interval.hi] for name, interval in intervals.items()},
-    }
-
-
-def _verdict(found: Verdict) -> dict[str, Any]:
-    mix = found.constant
-    return {
-        "label": found.label.value,
-        "text": found.text,
-        "delta": found.delta,
-        "interval": [found.interval.lo, found.interval.hi],
-        "constant": str(mix),
-        "constant_quality": mix.quality,
-        "constant_mean_cost_usd": mix.mean_cost_usd,
-    }
-
-
 def _percent(value: float) -> str:
     return f"{100 * value:.1f} %"
 
 
-def _text(evalset: EvalSet, catalog: Catalog, report: Mapping[str, Any]) -> str:
-    n, router = report["n"], report["router"]
-    title = f"{evalset.name}: {n} queries, catalog {catalog.name}, tau {router['tau']:g}"
+def _text(found: Evaluation) -> str:
+    evalset, router = found.sweep.evalset, found.router
     flags = [
         text
         for flag, text in (
@@ -196,57 +99,41 @@ def _text(evalset: EvalSet, catalog: Catalog, report: Mapping[str, Any]) -> str:
         )
         if flag
     ]
-    rows = [
-        _row(model, one["resolved"], one["quality"], one["mean_cost_usd"], one["cs"], n)
-        for model, one in report["models"].items()
-    ]
-    oracle = report["oracle"]
-    rows.append(
-        _row(
-            "oracle",
-            oracle["resolved"],
-            oracle["quality"],
-            oracle["mean_cost_usd"],
-            oracle["cs"],
-            n,
-        )
-    )
-    rows.append(
-        _row(
-            "router",
-            router["resolved"],
-            router["quality"],
-            router["mean_cost_usd"],
-            router["cs"],
-            n,
-        )
-    )
+    ids = found.sweep.data.pool.ids
+    policies = {**{one: found.constants[one] for one in ids}, "oracle": found.oracle}
+    policies["router"] = router
     header = ["", "resolved", "quality", "USD/query", "CS"]
-    shares = ", ".join(f"{model} {_percent(share)}" for model, share in router["shares"].items())
     ranges = "; ".join(
-        f"{name} {_percent(router[key])} [{_percent(lo)}, {_percent(hi)}]"
-        for name, key in (
-            ("quality", "quality"),
-            ("QR", "qr"),
-            ("CS", "cs"),
-            ("misroute", "misroute"),
+        f"{name} {_percent(one.value)} [{_percent(one.lo)}, {_percent(one.hi)}]"
+        for name, one in (
+            ("quality", router.quality),
+            ("QR", router.qr),
+            ("CS", router.cs),
+            ("misroute", router.misroute),
         )
-        for lo, hi in [router["ci"][key]]
     )
+    shares = ", ".join(f"{model} {_percent(share)}" for model, share in router.shares.items())
     return "\n".join(
         [
-            title,
+            f"{evalset.name}: {router.n} queries, catalog {found.sweep.catalog.name}, "
+            f"tau {found.knob:g}",
             *flags,
             "",
-            table(header, rows),
+            table(header, [_row(name, one) for name, one in policies.items()]),
             "",
             f"router, 95 % intervals: {ranges}",
             f"traffic: {shares}",
-            f"savings are against {report['baseline']}",
-            f"verdict: {report['verdict']['label']}. {report['verdict']['text']}",
+            f"savings are against {found.baseline}",
+            f"verdict: {found.verdict.label}. {found.verdict.text}",
         ]
     )
 
 
-def _row(name: str, resolved: int, quality: float, cost: float, cs: float, n: int) -> list[str]:
-    return [name, f"{resolved}/{n}", _percent(quality), f"{cost:.4f}", _percent(cs)]
+def _row(name: str, one: PolicyMetrics) -> list[str]:
+    return [
+        name,
+        f"{one.resolved}/{one.n}",
+        _percent(one.quality.value),
+        f"{one.mean_cost_usd.value:.4f}",
+        _percent(one.cs.value),
+    ]

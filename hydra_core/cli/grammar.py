@@ -19,11 +19,14 @@ def verb(
     short: str,
     long: str,
     asks: str = "",
+    *,
+    prints: bool = True,
 ) -> argparse.ArgumentParser:
-    """One verb: its help text, its exit codes, --json and the function that runs it.
+    """One verb: its help text, its exit codes and the function that runs it.
 
     Args:
         asks: Name of the `Action` that the account running it must be allowed; '' for none.
+        prints: It has a result on stdout, so it takes --json.
     """
     parser: argparse.ArgumentParser = verbs.add_parser(
         name,
@@ -33,7 +36,8 @@ def verb(
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=run, asks=asks)
-    parser.add_argument("--json", action="store_true", help="machine-readable result on stdout")
+    if prints:
+        parser.add_argument("--json", action="store_true", help="machine-readable result on stdout")
     return parser
 
 

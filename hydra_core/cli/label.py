@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydra_core.cli.grammar import verb
-from hydra_core.cli.output import CannotRunError, existing, plain, print_json, say
+from hydra_core.cli.output import CannotRunError, existing, print_json, say
+from hydra_core.json_values import json_text
 
 if TYPE_CHECKING:
     from hydra_core.labeling.config import LabelConfig
@@ -170,7 +170,7 @@ def _finish(
     found = quality(config, messages, ledger.record)
     text = quality_text(found)
     (options.out / "quality.md").write_text(text + "\n", encoding="utf-8")
-    shown = json.dumps(plain(found), indent=2)
+    shown = json_text(found, ascii_only=True)
     (options.out / "quality.json").write_text(shown + "\n", encoding="utf-8")
     if options.json:
         print_json(found)

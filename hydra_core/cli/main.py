@@ -24,7 +24,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: Command line without the program's name; None takes the process's own.
     """
-    options = build_parser().parse_args(arguments)
+    parser = build_parser()
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown and not hasattr(options, "passed_on"):
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    options.passed_on = unknown
     try:
         require_account("" if getattr(options, "dry_run", False) else options.asks)
         code: int = options.run(options)

@@ -79,10 +79,11 @@ def _check(kind: str, path: Path) -> str:
 
 def _check_evalset(folder: Path) -> str:
     from hydra_core.evaluation.evalset.evalset import load_evalset
+    from hydra_core.evaluation.evalset.format import scored_by
     from hydra_core.evaluation.evalset.score_files import load_scores
 
     evalset = load_evalset(folder)
-    fingerprints = sorted(path.stem for path in folder.glob("scores/[!.]*.parquet"))
+    fingerprints = scored_by(folder)
     for fingerprint in fingerprints:
         load_scores(evalset, fingerprint)
     return f"{evalset.n} queries, {len(evalset.models)} models, {len(fingerprints)} sets of scores"

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hydra_core.errors import HydraError, Problem, ProblemsError
+from hydra_core.json_values import json_text
 
 if TYPE_CHECKING:
     from hydra_core.predictor.onnx_predictor import Predictor
@@ -19,7 +18,6 @@ __all__ = [
     "CannotRunError",
     "existing",
     "open_predictor",
-    "plain",
     "print_json",
     "progress_bar",
     "say",
@@ -41,18 +39,7 @@ def say(text: str) -> None:
 
 def print_json(value: object, *, indent: int | None = 2) -> None:
     """One JSON document on stdout; NaN and infinities become null."""
-    print(json.dumps(plain(value), indent=indent, allow_nan=False))
-
-
-def plain(value: object) -> object:
-    """A value as JSON can hold it: NaN and infinities become None, keys text."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    return value
+    print(json_text(value, indent=indent, ascii_only=True))
 
 
 def existing(path: Path) -> Path:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
 from hydra_core.cli import (
     audit,
+    console,
     data,
     evaluate,
+    flight,
     label,
     maintain,
     predictor,
@@ -117,7 +120,7 @@ examples:
 def build_parser() -> argparse.ArgumentParser:
     """The parser of all verbs; `options.run(options)` runs the one that was given."""
     parser = argparse.ArgumentParser(
-        prog="python -m hydra_core",
+        prog="hydra-router" if Path(sys.argv[0]).name == "hydra-router" else "python -m hydra_core",
         description="HyDRA on the command line: import, score, evaluate, route, validate.",
         epilog=f"{EXIT_CODES}\nevery verb has --help with examples",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -136,7 +139,9 @@ def build_parser() -> argparse.ArgumentParser:
     _evaluate_predictor(verbs)
     _rebind(verbs)
     report.add_report(verbs)
+    console.add_console(verbs)
     label.add_label(verbs)
+    flight.add_flight(verbs)
     serve.add_serve(verbs)
     audit.add_audit(verbs)
     return parser

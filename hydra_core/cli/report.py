@@ -7,15 +7,12 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hydra_core.cli.evaluate import checked_tau, pool_of, scores_of
+from hydra_core.cli.evaluate import loaded_sweep
 from hydra_core.cli.grammar import verb
-from hydra_core.cli.output import existing, print_json, say, table
+from hydra_core.cli.output import print_json, table
 
 if TYPE_CHECKING:
-    from hydra_core.evaluation.evalset.evalset import EvalSet
-    from hydra_core.evaluation.replay.replay import ReplayData
     from hydra_core.evaluation.significance import Interval
-    from hydra_core.types import Catalog, FloatArray
 
 __all__ = ["add_report"]
 
@@ -67,37 +64,17 @@ def add_report(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type
             parser.add_argument("--event", action="append", default=[], help=help_text)
 
 
-def _loaded(
-    options: argparse.Namespace,
-) -> tuple[Catalog, EvalSet, FloatArray, ReplayData, float]:
-    from hydra_core.catalog.schema import load_catalog
-    from hydra_core.evaluation.evalset.evalset import load_evalset
-    from hydra_core.evaluation.replay.replay import align
-
-    catalog = load_catalog(existing(options.catalog))
-    evalset = load_evalset(existing(options.evalset))
-    scores = scores_of(evalset, catalog)
-    data = align(evalset, scores, pool_of(catalog, evalset))
-    for note in data.notes:
-        say(f"note: {note}")
-    return catalog, evalset, scores, data, checked_tau(options.tau, catalog)
-
-
 def _evaluation(options: argparse.Namespace) -> int:
-    import json
+    from hydra_core.evaluation.replay.evaluation import evaluate
+    from hydra_core.evaluation.report.html import evaluation_html, report_document
+    from hydra_core.json_values import json_text
 
-    from hydra_core.cli.output import plain
-    from hydra_core.evaluation.report.document import evaluate_policy, report_dict
-    from hydra_core.evaluation.report.html import report_html
-
-    catalog, evalset, _, data, tau = _loaded(options)
+    found = evaluate(*loaded_sweep(options))
     made = datetime.now().astimezone()
-    found = evaluate_policy(catalog, evalset, data, tau=tau, made=made, tuned_on=options.tuned_on)
-    content = report_dict(found)
-    options.out.write_text(report_html(content), encoding="utf-8")
+    content = report_document(found, made=made, tuned_on=options.tuned_on)
+    options.out.write_text(evaluation_html(content), encoding="utf-8")
     twin = options.out.with_suffix(".json")
-    text = json.dumps(plain(content), indent=2, ensure_ascii=False, allow_nan=False)
-    twin.write_text(text + "\n", encoding="utf-8")
+    twin.write_text(json_text(content) + "\n", encoding="utf-8")
     if options.json:
         print_json(content)
     else:
@@ -115,10 +92,13 @@ def _triple(value: Interval) -> list[float]:
 
 
 def _portability(options: argparse.Namespace) -> int:
+    from hydra_core.evaluation.replay.replay import catalog_scores
     from hydra_core.evaluation.study.portability import default_events, parse_event, portability
 
-    catalog, evalset, scores, data, tau = _loaded(options)
-    events = tuple(parse_event(text) for text in options.event) or default_events(data)
+    sweep, tau = loaded_sweep(options)
+    catalog, evalset = sweep.catalog, sweep.evalset
+    scores = catalog_scores(evalset, catalog)
+    events = tuple(parse_event(text) for text in options.event) or default_events(sweep.data)
     found = portability(catalog, evalset, scores, events, today=date.today(), tau=tau)
     if options.json:
         print_json(
@@ -161,8 +141,9 @@ def _portability(options: argparse.Namespace) -> int:
 def _ablation(options: argparse.Namespace) -> int:
     from hydra_core.evaluation.study.ablation import ablation
 
-    catalog, evalset, _, data, tau = _loaded(options)
-    found = ablation(data, catalog.dimensions, catalog.policy.weights, catalog.bands, tau)
+    sweep, tau = loaded_sweep(options)
+    catalog, evalset = sweep.catalog, sweep.evalset
+    found = ablation(sweep.data, catalog.dimensions, sweep.weights, catalog.bands, tau)
     if options.json:
         print_json(
             [

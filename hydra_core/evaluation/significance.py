@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from scipy import stats
 from hydra_core.types import FloatArray, IntArray
 
 __all__ = [
+    "LEVEL",
     "Interval",
     "McNemar",
     "detectable_effect",
@@ -25,12 +27,15 @@ __all__ = [
     "influence_interval",
     "mcnemar",
     "mean_interval",
+    "normal_quantile",
     "paired_bootstrap",
     "ratio_interval",
     "sample_size",
     "wilson",
 ]
 
+#: Confidence level of every interval that is shown, two-sided.
+LEVEL: Final = 0.95
 _EXACT_BELOW = 25
 
 
@@ -41,6 +46,12 @@ class Interval:
     value: float
     lo: float
     hi: float
+
+    @property
+    def standard_error(self) -> float:
+        """What a normal estimate with this interval has; NaN where the interval has no end."""
+        half = (self.hi - self.lo) / 2
+        return half / normal_quantile() if np.isfinite(half) else float("nan")
 
     def scaled(self, factor: float, offset: float = 0.0) -> Interval:
         """`offset + factor * x` for all three; bounds stay in order."""
@@ -62,7 +73,12 @@ class McNemar:
     exact: bool
 
 
-def wilson(successes: float, n: int, level: float = 0.95) -> Interval:
+def normal_quantile(level: float = LEVEL) -> float:
+    """Half width of a two-sided normal interval in standard errors: 1.96 at 95 %."""
+    return float(stats.norm.ppf(0.5 + level / 2))
+
+
+def wilson(successes: float, n: int, level: float = LEVEL) -> Interval:
     """Wilson score interval of a rate.
 
     Args:
@@ -72,7 +88,7 @@ def wilson(successes: float, n: int, level: float = 0.95) -> Interval:
     """
     if n < 1 or not 0 <= successes <= n:
         raise ValueError(f"need 0 <= successes <= n and n >= 1, got {successes} of {n}")
-    z = float(stats.norm.ppf(0.5 + level / 2))
+    z = normal_quantile(level)
     rate = successes / n
     centre = (rate + z * z / (2 * n)) / (1 + z * z / n)
     half = z * np.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n)) / (1 + z * z / n)
@@ -99,7 +115,7 @@ def mcnemar(a: npt.ArrayLike, b: npt.ArrayLike) -> McNemar:
 
 
 def influence_interval(
-    value: float, influence: FloatArray, clusters: IntArray | None = None, level: float = 0.95
+    value: float, influence: FloatArray, clusters: IntArray | None = None, level: float = LEVEL
 ) -> Interval:
     """Interval of an estimate from its influence values (delta method).
 
@@ -119,7 +135,7 @@ def influence_interval(
 
 
 def mean_interval(
-    values: FloatArray, clusters: IntArray | None = None, level: float = 0.95
+    values: FloatArray, clusters: IntArray | None = None, level: float = LEVEL
 ) -> Interval:
     """Interval of a mean of (n,) values."""
     mean = float(values.mean())
@@ -127,7 +143,7 @@ def mean_interval(
 
 
 def ratio_interval(
-    above: FloatArray, below: FloatArray, clusters: IntArray | None = None, level: float = 0.95
+    above: FloatArray, below: FloatArray, clusters: IntArray | None = None, level: float = LEVEL
 ) -> Interval:
     """Interval of mean(above) / mean(below), paired by query (delta method).
 
@@ -148,7 +164,7 @@ def paired_bootstrap(
     *,
     rng: np.random.Generator,
     resamples: int = 10_000,
-    level: float = 0.95,
+    level: float = LEVEL,
 ) -> Interval:
     """Percentile bootstrap of a statistic of column means; whole queries are resampled.
 
@@ -187,7 +203,7 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
 
 
 def detectable_effect(
-    standard_deviation: float, n: int, level: float = 0.95, power: float = 0.80
+    standard_deviation: float, n: int, level: float = LEVEL, power: float = 0.80
 ) -> float:
     """The smallest mean paired difference that n queries would show with this power.
 
@@ -198,12 +214,12 @@ def detectable_effect(
         level: Two-sided confidence level.
         power: Probability of seeing an effect of that size.
     """
-    quantiles = stats.norm.ppf(0.5 + level / 2) + stats.norm.ppf(power)
+    quantiles = normal_quantile(level) + stats.norm.ppf(power)
     return float(quantiles * standard_deviation / np.sqrt(n))
 
 
 def sample_size(
-    standard_deviation: float, effect: float, level: float = 0.95, power: float = 0.80
+    standard_deviation: float, effect: float, level: float = LEVEL, power: float = 0.80
 ) -> int:
     """How many queries it takes to see a mean paired difference of `effect` (not 0)."""
     if effect == 0:

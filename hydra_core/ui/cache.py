@@ -11,26 +11,28 @@ from pathlib import Path
 import streamlit as st
 
 from hydra_core.catalog.schema import load_catalog, parse_catalog
-from hydra_core.errors import CatalogError, HydraError, MismatchError, Problem, StoreError
+from hydra_core.errors import CatalogError, HydraError, Problem, StoreError
 from hydra_core.evaluation.evalset.evalset import EvalSet, EvalSetInfo, list_evalsets, load_evalset
-from hydra_core.evaluation.evalset.score_files import load_scores
-from hydra_core.evaluation.replay import sweep as benches
-from hydra_core.evaluation.replay.sweep import Bench
+from hydra_core.evaluation.evalset.score_files import score_path
+from hydra_core.evaluation.replay.replay import catalog_scores
+from hydra_core.evaluation.replay.sweep import Sweep, sweep_catalog
 from hydra_core.evaluation.study.sensitivity import Effect
 from hydra_core.evaluation.study.sensitivity import sensitivity as find_sensitivity
 from hydra_core.evaluation.study.what_if import Replayed, replay_catalog
 from hydra_core.predictor.bundle import Bundle, load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.predictor.tokens import TokenCounter
+from hydra_core.shipped import CATALOGS, SAMPLE_DATA
+from hydra_core.store.database import workspace_folder
 from hydra_core.store.store import Store, open_store
 from hydra_core.types import Catalog, FloatArray
 from hydra_core.ui.jobs import Jobs
 
 __all__ = [
-    "PROJECT",
     "CatalogEntry",
+    "ReplayKey",
     "SetEntry",
-    "bench",
+    "sweep",
     "bundle",
     "catalogs",
     "evalset",
@@ -38,14 +40,13 @@ __all__ = [
     "jobs",
     "parsed",
     "predictor",
+    "replay_key",
     "replayed",
     "sensitivity",
     "store",
     "token_counter",
     "workspace",
 ]
-
-PROJECT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +76,13 @@ class SetEntry:
 
 
 def workspace() -> Path:
-    """The operator's own folder: HYDRA_WORKSPACE, or `workspace/` beside the console."""
-    return Path(os.environ.get("HYDRA_WORKSPACE") or PROJECT / "workspace")
+    """The operator's own folder: HYDRA_WORKSPACE, or `workspace` in the current folder."""
+    return workspace_folder()
 
 
 def evalsets() -> tuple[SetEntry, ...]:
     """Shipped eval sets, then the operator's; keys are folder names, `my/` for the operator's."""
-    shipped = [SetEntry(i.path.name, i, True) for i in _listed(PROJECT / "sample_data")]
+    shipped = [SetEntry(i.path.name, i, True) for i in _listed(SAMPLE_DATA)]
     own = _listed(workspace() / "evalsets")
     return (*shipped, *(SetEntry(f"my/{i.path.name}", i, False) for i in own))
 
@@ -113,7 +114,7 @@ def catalogs() -> tuple[CatalogEntry, ...]:
     except StoreError as error:
         published, fault = {}, str(error)
     entries = []
-    for folder, prefix in ((PROJECT / "catalog", ""), (workspace() / "catalogs", "my/")):
+    for folder, prefix in ((CATALOGS, ""), (workspace() / "catalogs", "my/")):
         for path in sorted(folder.glob("*.yaml")):
             stat, key = path.stat(), prefix + path.stem
             number = published.pop(key, 0)
@@ -190,28 +191,50 @@ def evalset(path: Path, digest: str) -> EvalSet:
     return load_evalset(path)
 
 
-def bench(entry: SetEntry, catalog: Catalog, weights: tuple[float, ...]) -> Bench:
+@dataclass(frozen=True, slots=True)
+class ReplayKey:
+    """What a replay was made of.
+
+    Attributes:
+        evalset: Digest of the eval set.
+        catalog: Digest of the catalog.
+        weights: (K,) stored weights in force.
+        tau: None where it is replayed for every tau.
+        scores_mtime_ns: When the predictor's scores were written, 0 if there are none.
+        day: Decides about retiring models.
+    """
+
+    evalset: str
+    catalog: str
+    weights: tuple[float, ...]
+    tau: float | None
+    scores_mtime_ns: int
+    day: date
+
+
+def replay_key(
+    entry: SetEntry, catalog: Catalog, weights: tuple[float, ...], tau: float | None = None
+) -> ReplayKey:
+    """The key of an eval set replayed under a catalog and weights today."""
+    scores = score_path(entry.info.path, catalog.predictor_fingerprint)
+    stamp = scores.stat().st_mtime_ns if scores.is_file() else 0
+    return ReplayKey(entry.info.digest, catalog.digest, weights, tau, stamp, date.today())
+
+
+def sweep(entry: SetEntry, catalog: Catalog, weights: tuple[float, ...]) -> Sweep:
     """The eval set replayed under a catalog and weights, for every tau.
 
     Raises:
         HydraError: They do not fit together; the message says what to do.
     """
-    fingerprint = catalog.predictor_fingerprint
-    scores = entry.info.path / "scores" / f"{fingerprint}.parquet"
-    stamp = scores.stat().st_mtime_ns if scores.is_file() else 0
-    key = (entry.info.digest, catalog.digest, weights, stamp, date.today())
-    return _bench(key, entry.info.path, catalog)
-
-
-_Key = tuple[str, str, tuple[float, ...], int, date]
+    return _sweep(replay_key(entry, catalog, weights), entry.info.path, catalog)
 
 
 @st.cache_resource(max_entries=24, show_spinner="Replaying")
-def _bench(key: _Key, _path: Path, _catalog: Catalog) -> Bench:
-    digest, _, weights, _, today = key
-    loaded = evalset(_path, digest)
-    scores = load_scores(loaded, _catalog.predictor_fingerprint)
-    return benches.build(loaded, _catalog, scores, weights, today=today)
+def _sweep(key: ReplayKey, _path: Path, _catalog: Catalog) -> Sweep:
+    loaded = evalset(_path, key.evalset)
+    scores = catalog_scores(loaded, _catalog)
+    return sweep_catalog(loaded, _catalog, scores, key.weights, today=key.day)
 
 
 def replayed(entry: SetEntry, catalog: Catalog) -> Replayed:
@@ -220,24 +243,17 @@ def replayed(entry: SetEntry, catalog: Catalog) -> Replayed:
     Raises:
         HydraError: They do not fit together; the message says what to do.
     """
-    scores = entry.info.path / "scores" / f"{catalog.predictor_fingerprint}.parquet"
-    stamp = scores.stat().st_mtime_ns if scores.is_file() else 0
-    key = (entry.info.digest, catalog.digest, (catalog.policy.tau,), stamp, date.today())
+    policy = catalog.policy
+    key = replay_key(entry, catalog, policy.weights, policy.tau)
     return _replayed(key, entry.info.path, catalog)
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)
-def _replayed(key: _Key, _path: Path, _catalog: Catalog) -> Replayed:
-    digest, _, _, stamp, today = key
-    loaded = evalset(_path, digest)
+def _replayed(key: ReplayKey, _path: Path, _catalog: Catalog) -> Replayed:
+    loaded = evalset(_path, key.evalset)
     fingerprint = _catalog.predictor_fingerprint
-    scores = _scores(_path, digest, fingerprint, stamp)
-    if scores is None:
-        raise MismatchError(
-            f"Eval set '{loaded.name}' is not scored by '{_catalog.predictor}', the predictor of "
-            f"catalog '{_catalog.name}'. Score it on the Eval sets page, or choose another set"
-        )
-    return replay_catalog(loaded, _catalog, scores, fingerprint, today=today)
+    scores = _scores(_path, key.evalset, fingerprint, key.scores_mtime_ns, _catalog)
+    return replay_catalog(loaded, _catalog, scores, fingerprint, today=key.day)
 
 
 def sensitivity(entry: SetEntry, catalog: Catalog) -> tuple[Effect, ...]:
@@ -258,9 +274,9 @@ def _sensitivity(
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _scores(path: Path, digest: str, fingerprint: str, stamp: int) -> FloatArray | None:
-    del stamp
-    return load_scores(evalset(path, digest), fingerprint)
+def _scores(path: Path, digest: str, fingerprint: str, stamp: int, _catalog: Catalog) -> FloatArray:
+    del fingerprint, stamp
+    return catalog_scores(evalset(path, digest), _catalog)
 
 
 @st.cache_resource(show_spinner="Loading the predictor")

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date
 from pathlib import Path
 
 import streamlit as st
 
 from hydra_core.evaluation.evalset.evalset import EvalSet
-from hydra_core.evaluation.replay.sweep import Bench
+from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.study.baselines.run import BaselineRun
 from hydra_core.evaluation.study.contents import Difficulty, difficulty
 from hydra_core.figures.upset import SpreadView, UpsetView
-from hydra_core.ui.cache import SetEntry, workspace
+from hydra_core.ui.cache import ReplayKey, SetEntry, replay_key, workspace
 from hydra_core.ui.tasks import Tasks
 from hydra_core.views.comparison import Kind, Paired, Side, pair, side_run
 from hydra_core.views.explore import Bounds, bounds, spread_view, upset_view
 
 __all__ = [
-    "BenchKey",
-    "bench_key",
+    "sweep_key",
     "difficulties",
     "paired",
     "set_bounds",
@@ -29,47 +27,42 @@ __all__ = [
     "upset",
 ]
 
-#: Eval set, catalog, weights, predictor scores and day of a bench.
-BenchKey = tuple[str, str, tuple[float, ...], int, date]
 
-
-def bench_key(entry: SetEntry, bench: Bench) -> BenchKey:
-    """What a bench was made of."""
-    scores = entry.info.path / "scores" / f"{bench.catalog.predictor_fingerprint}.parquet"
-    stamp = scores.stat().st_mtime_ns if scores.is_file() else 0
-    return (entry.info.digest, bench.catalog.digest, bench.weights, stamp, date.today())
+def sweep_key(entry: SetEntry, sweep: Sweep) -> ReplayKey:
+    """What a sweep was made of."""
+    return replay_key(entry, sweep.catalog, sweep.weights)
 
 
 def paired(
     entry: SetEntry,
-    a: tuple[Side, Bench],
-    b: tuple[Side, Bench],
-    own: Bench,
+    a: tuple[Side, Sweep],
+    b: tuple[Side, Sweep],
+    own: Sweep,
     learned: Mapping[str, BaselineRun],
 ) -> Paired:
     """Both sides replayed and compared.
 
     Args:
-        own: The bench of the page, which clusters and costs are taken from.
+        own: The sweep of the page, which clusters and costs are taken from.
         learned: The learned routers among the sides, by name.
 
     Raises:
         ValueError: They have no query in common.
     """
-    benches = (a[1], b[1], own)
-    keys = tuple(bench_key(entry, bench) for bench in benches)
-    return _paired((a[0], b[0]), keys, benches, learned)
+    sweeps = (a[1], b[1], own)
+    keys = tuple(sweep_key(entry, sweep) for sweep in sweeps)
+    return _paired((a[0], b[0]), keys, sweeps, learned)
 
 
 @st.cache_resource(max_entries=12, show_spinner="Comparing")
 def _paired(
     sides: tuple[Side, Side],
-    keys: tuple[BenchKey, ...],
-    _benches: tuple[Bench, Bench, Bench],
+    keys: tuple[ReplayKey, ...],
+    _sweeps: tuple[Sweep, Sweep, Sweep],
     _learned: Mapping[str, BaselineRun],
 ) -> Paired:
     del keys
-    (a, b), (of_a, of_b, own) = sides, _benches
+    (a, b), (of_a, of_b, own) = sides, _sweeps
     if a.kind in (Kind.MIX, Kind.LEARNED):
         run_b = side_run(b, of_b, None, _learned)
         return pair(side_run(a, of_a, float(run_b.cost_usd.mean()), _learned), run_b, own)
@@ -88,15 +81,15 @@ def _tasks(folder: Path) -> Tasks:
     return Tasks()
 
 
-def set_bounds(entry: SetEntry, bench: Bench) -> Bounds:
+def set_bounds(entry: SetEntry, sweep: Sweep) -> Bounds:
     """What a perfect router would win."""
-    return _bounds(bench_key(entry, bench), bench)
+    return _bounds(sweep_key(entry, sweep), sweep)
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)
-def _bounds(key: BenchKey, _bench: Bench) -> Bounds:
+def _bounds(key: ReplayKey, _sweep: Sweep) -> Bounds:
     del key
-    return bounds(_bench)
+    return bounds(_sweep)
 
 
 @st.cache_resource(max_entries=16, show_spinner="Counting who solves what")

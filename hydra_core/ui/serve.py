@@ -1,4 +1,4 @@
-"""Start the console: `python -m hydra_core.ui.serve [streamlit options]`.
+"""Start the console.
 
 It listens on 127.0.0.1 unless `--server.address` says otherwise, and refuses an address of the
 network as long as nobody has to sign in; `--insecure-no-sign-in` lets it, with viewers only.
@@ -14,7 +14,6 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from streamlit import config, net_util
 from streamlit.runtime.pages_manager import PagesManager
@@ -22,6 +21,7 @@ from streamlit.web import cli
 
 from hydra_core.addresses import INSECURE_FLAG
 from hydra_core.errors import AccessError
+from hydra_core.shipped import APP
 from hydra_core.store.database import workspace_folder
 from hydra_core.store.roles import roles_of
 from hydra_core.ui import doors
@@ -29,19 +29,18 @@ from hydra_core.ui.sign_in import read_sign_in
 
 __all__ = ["main", "safe_options"]
 
-_APP = Path(__file__).resolve().parents[2] / "app.py"
 #: Whatever a configuration says: pages of other sites may neither connect nor upload.
 _ALWAYS = ("--server.enableCORS", "true", "--server.enableXsrfProtection", "true")
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str] = ()) -> None:
     """Run the console until it is stopped; options are those of `streamlit run`.
 
     Args:
-        arguments: The options; None takes the process's own.
+        arguments: The options.
     """
     try:
-        options = safe_options(sys.argv[1:] if arguments is None else arguments)
+        options = safe_options(arguments)
     except AccessError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(1)
@@ -53,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # Streamlit would ask a server on the internet for this machine's address, to compare it with
     # the Origin of a page that it is about to refuse.
     net_util.get_external_ip = lambda: None
-    cli.main(["run", str(_APP), *options], prog_name="streamlit")
+    cli.main(["run", str(APP), *options], prog_name="streamlit")
 
 
 def safe_options(arguments: Sequence[str]) -> list[str]:
@@ -83,7 +82,3 @@ def _given(options: Sequence[str], name: str) -> list[str]:
     values += [o.partition("=")[2] for o in options if o.startswith(f"{flag}=")]
     found = values or os.environ.get(variable, "").split() or config.get_option(name) or []
     return [found] if isinstance(found, str) else list(found)
-
-
-if __name__ == "__main__":
-    main()

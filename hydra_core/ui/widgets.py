@@ -10,7 +10,8 @@ import streamlit as st
 
 from hydra_core.errors import HydraError, ProblemsError
 from hydra_core.evaluation.evalset.evalset import EvalSetInfo
-from hydra_core.evaluation.replay.sweep import Bench, Point
+from hydra_core.evaluation.replay.evaluation import Evaluation
+from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.replay.verdict import Verdict, VerdictLabel
 from hydra_core.evaluation.significance import Interval
 from hydra_core.figures.theme import Palette, palette
@@ -85,18 +86,18 @@ def provenance(info: EvalSetInfo) -> None:
         st.caption(f"{info.n:,} queries · {len(info.models)} models", width="content")
 
 
-def notes(bench: Bench) -> None:
+def notes(sweep: Sweep) -> None:
     """What the replay left out, and costs that are no bills; nothing when there is nothing."""
-    told = [*bench.data.notes]
-    if bench.evalset.cost_estimated:
+    told = [*sweep.data.notes]
+    if sweep.evalset.cost_estimated:
         told.append("Costs are estimated from prices, not billed.")
     if told:
         st.caption(":material/info: " + " ".join(literal(note) for note in told))
 
 
-def kpis(bench: Bench, point: Point) -> None:
+def kpis(evaluation: Evaluation) -> None:
     """The row of figures at the operating point, each with its 95 % interval."""
-    metrics = point.metrics
+    metrics = evaluation.router
     entries = [
         (
             "Quality retention",
@@ -104,7 +105,7 @@ def kpis(bench: Bench, point: Point) -> None:
             "QR: quality of the router divided by the oracle's, the best choice in hindsight.",
         ),
         (
-            "Resolved" if bench.binary else "Mean quality",
+            "Resolved" if evaluation.sweep.binary else "Mean quality",
             *_percent(metrics.quality),
             f"{metrics.resolved:,} of {metrics.n:,} queries resolved.",
         ),

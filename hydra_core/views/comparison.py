@@ -13,7 +13,7 @@ import numpy as np
 
 from hydra_core.evaluation.replay.matched_cost import matched_cost_mix
 from hydra_core.evaluation.replay.metrics import oracle_choice
-from hydra_core.evaluation.replay.sweep import Bench
+from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.significance import (
     Interval,
     mean_interval,
@@ -109,33 +109,33 @@ class Paired:
     models: tuple[str, ...]
 
 
-def routed_run(name: str, bench: Bench, tau: float) -> PolicyRun:
+def routed_run(name: str, sweep: Sweep, tau: float) -> PolicyRun:
     """A router at one tau."""
-    return policy_run(name, bench.data, choose(bench.shortfalls, bench.data.pool.cost, tau))
+    return policy_run(name, sweep.data, choose(sweep.shortfalls, sweep.data.pool.cost, tau))
 
 
-def oracle_run(bench: Bench) -> PolicyRun:
+def oracle_run(sweep: Sweep) -> PolicyRun:
     """The cheapest model that resolves each query, in hindsight."""
-    return policy_run("oracle", bench.data, oracle_choice(bench.data))
+    return policy_run("oracle", sweep.data, oracle_choice(sweep.data))
 
 
-def mix_run(bench: Bench, mean_cost_usd: float, seed: int = 0) -> PolicyRun:
+def mix_run(sweep: Sweep, mean_cost_usd: float, seed: int = 0) -> PolicyRun:
     """Constants mixed at random to spend this much: which query goes where is drawn once."""
-    mix = matched_cost_mix(bench.hull, mean_cost_usd)
-    drawn = np.random.default_rng(seed).random(len(bench.data.rows)) < mix.strong_share
+    mix = matched_cost_mix(sweep.hull, mean_cost_usd)
+    drawn = np.random.default_rng(seed).random(len(sweep.data.rows)) < mix.strong_share
     choice = np.where(drawn, mix.strong.index, mix.cheap.index)
-    return policy_run(f"random mixture ({mix})", bench.data, choice)
+    return policy_run(f"random mixture ({mix})", sweep.data, choice)
 
 
-def learned_run(bench: Bench, found: BaselineRun, mean_cost_usd: float) -> PolicyRun:
+def learned_run(sweep: Sweep, found: BaselineRun, mean_cost_usd: float) -> PolicyRun:
     """A learned router at the setting of its knob that spends this much."""
     choice = found.at_cost(mean_cost_usd, np.random.default_rng(0))
-    return policy_run(f"{found.name} router", bench.data, choice)
+    return policy_run(f"{found.name} router", sweep.data, choice)
 
 
 def side_run(
     side: Side,
-    bench: Bench,
+    sweep: Sweep,
     other_cost_usd: float | None,
     learned: Mapping[str, BaselineRun] | None = None,
 ) -> PolicyRun:
@@ -145,25 +145,25 @@ def side_run(
         learned: Name -> run of the learned routers that have been fitted.
     """
     if side.kind is Kind.ROUTER:
-        return routed_run(side.name, bench, side.tau or 0.0)
+        return routed_run(side.name, sweep, side.tau or 0.0)
     if side.kind is Kind.ALWAYS:
-        return constant_run(bench.data, side.model)
+        return constant_run(sweep.data, side.model)
     if side.kind is Kind.ORACLE:
-        return oracle_run(bench)
-    costs = [one.mean_cost_usd for one in bench.hull]
+        return oracle_run(sweep)
+    costs = [one.mean_cost_usd for one in sweep.hull]
     spend = (costs[0] + costs[-1]) / 2 if other_cost_usd is None else other_cost_usd
     if side.kind is Kind.LEARNED:
-        return learned_run(bench, (learned or {})[side.model], spend)
-    return mix_run(bench, spend)
+        return learned_run(sweep, (learned or {})[side.model], spend)
+    return mix_run(sweep, spend)
 
 
-def pair(a: PolicyRun, b: PolicyRun, bench: Bench) -> Paired:
+def pair(a: PolicyRun, b: PolicyRun, sweep: Sweep) -> Paired:
     """Compare b with a on the queries both have.
 
     Raises:
         ValueError: They have none in common.
     """
-    whole = _clusters(bench)
+    whole = _clusters(sweep)
     found = compare(a, b, whole)
     return Paired(
         a=a,
@@ -172,24 +172,23 @@ def pair(a: PolicyRun, b: PolicyRun, bench: Bench) -> Paired:
         at_b=np.searchsorted(b.rows, found.rows),
         clusters=None if whole is None else whole[found.rows],
         found=found,
-        models=_models(a, b, bench),
+        models=_models(a, b, sweep),
     )
 
 
-def _clusters(bench: Bench) -> IntArray | None:
+def _clusters(sweep: Sweep) -> IntArray | None:
     """Cluster of every eval set row; rows outside the replay are their own."""
-    data = bench.data
+    data = sweep.data
     if data.clusters is None:
         return None
-    whole = np.arange(bench.evalset.n) + int(data.clusters.max()) + 1
+    whole = np.arange(sweep.evalset.n) + int(data.clusters.max()) + 1
     whole[data.rows] = data.clusters
     return whole
 
 
-def _models(a: PolicyRun, b: PolicyRun, bench: Bench) -> tuple[str, ...]:
+def _models(a: PolicyRun, b: PolicyRun, sweep: Sweep) -> tuple[str, ...]:
     used = {*np.unique(a.models).tolist(), *np.unique(b.models).tolist()}
-    evalset = bench.evalset
-    cost = dict(zip(evalset.models, np.nanmean(evalset.cost_usd, axis=0), strict=True))
+    cost = sweep.evalset.mean_cost()
     return tuple(sorted(used, key=lambda model: (cost.get(model, np.inf), model)))
 
 

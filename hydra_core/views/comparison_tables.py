@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.evaluation.evalset.evalset import EvalSet
-from hydra_core.evaluation.replay.sweep import Bench
+from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.study.compare import FlipCell
 from hydra_core.figures.deltas import DeltasView
 from hydra_core.figures.heat import HeatView
@@ -236,7 +236,7 @@ def whole_table(both: Paired, evalset: EvalSet, at: IntArray) -> pd.DataFrame:
 
 
 def receipts(
-    row: int, both: Paired, sides: tuple[tuple[Side, Bench], tuple[Side, Bench]]
+    row: int, both: Paired, sides: tuple[tuple[Side, Sweep], tuple[Side, Sweep]]
 ) -> pd.DataFrame:
     """Why each side chose what it chose for one query, model by model, cheapest first.
 
@@ -249,9 +249,9 @@ def receipts(
     """
     evalset = sides[0][1].evalset
     known = dict(zip(evalset.models, range(len(evalset.models)), strict=True))
-    pools = {model for _, bench in sides for model in bench.data.pool.ids}
+    pools = {model for _, sweep in sides for model in sweep.data.pool.ids}
     models = [*both.models, *sorted(pools - set(both.models))]
-    cost = {m: float(np.nanmean(evalset.cost_usd[:, known[m]])) for m in models}
+    cost = evalset.mean_cost()
     models.sort(key=lambda model: (cost[model], model))
     frame = pd.DataFrame(
         {
@@ -261,24 +261,24 @@ def receipts(
         }
     )
     position = int(np.searchsorted(both.found.rows, row))
-    for letter, run, at, (side, bench) in (
+    for letter, run, at, (side, sweep) in (
         ("a", both.a, both.at_a, sides[0]),
         ("b", both.b, both.at_b, sides[1]),
     ):
         chosen = str(run.models[at[position]])
-        short, says = _receipt(row, models, side, bench, chosen)
+        short, says = _receipt(row, models, side, sweep, chosen)
         frame[f"short_{letter}"], frame[f"says_{letter}"] = short, says
     return frame
 
 
 def _receipt(
-    row: int, models: list[str], side: Side, bench: Bench, chosen: str
+    row: int, models: list[str], side: Side, sweep: Sweep, chosen: str
 ) -> tuple[list[float], list[str]]:
     short = [float("nan")] * len(models)
     if side.tau is None:
         return short, ["chosen" if model == chosen else "" for model in models]
-    at = int(np.searchsorted(bench.data.rows, row))
-    values = dict(zip(bench.data.pool.ids, bench.shortfalls[at].tolist(), strict=True))
+    at = int(np.searchsorted(sweep.data.rows, row))
+    values = dict(zip(sweep.data.pool.ids, sweep.shortfalls[at].tolist(), strict=True))
     short = [values.get(model, float("nan")) for model in models]
     says = [
         "chosen" if model == chosen

@@ -10,7 +10,7 @@ import pandas as pd
 
 from hydra_core.evaluation.evalset.evalset import RESOLVED_AT, EvalSet
 from hydra_core.evaluation.replay.metrics import oracle_choice, picked
-from hydra_core.evaluation.replay.sweep import Bench
+from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.significance import Interval, mean_interval
 from hydra_core.evaluation.study.contents import Difficulty, DuplicateGroup, solve_patterns
 from hydra_core.evaluation.study.routability import PREDICTIVE_AUC, Routability
@@ -59,10 +59,10 @@ class Bounds:
         )
 
 
-def bounds(bench: Bench) -> Bounds:
+def bounds(sweep: Sweep) -> Bounds:
     """The limits of any router on a replayed set."""
-    data = bench.data
-    best = max(bench.singles, key=lambda one: (one.quality, -one.mean_cost_usd))
+    data = sweep.data
+    best = max(sweep.singles, key=lambda one: (one.quality, -one.mean_cost_usd))
     oracle = oracle_choice(data)
     reached = picked(data.quality, oracle)
     spent = float(picked(data.cost_usd, oracle).mean())

@@ -1,4 +1,4 @@
-"""From a Bench and a Point to what the figures and tables show. No streamlit."""
+"""From an evaluation to what the figures and tables show. No streamlit."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from enum import StrEnum
 import numpy as np
 import pandas as pd
 
+from hydra_core.evaluation.replay.evaluation import Evaluation
+from hydra_core.evaluation.replay.languages import SMALL
 from hydra_core.evaluation.replay.matched_cost import Mix
-from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice, oracle_choice
-from hydra_core.evaluation.replay.sweep import Bench, Point
+from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice
+from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.significance import Interval
 from hydra_core.figures.frontier import AxisSpec, CurveLine, FrontierView, Spot
 from hydra_core.figures.languages import LanguagesView
@@ -31,8 +33,6 @@ __all__ = [
 ]
 
 _CURVE_POINTS = 500
-#: Below this many queries a language is flagged: its interval says little.
-_SMALL_N = 30
 
 
 class XAxis(StrEnum):
@@ -67,57 +67,58 @@ def usd(value: float) -> str:
 
 
 def frontier_view(
-    bench: Bench, point: Point, axes: Axes, *, pinned: tuple[Bench, Point] | None = None
+    evaluation: Evaluation, axes: Axes, *, pinned: Evaluation | None = None
 ) -> FrontierView:
-    """The frontier plot of a bench; `pinned` is another point, perhaps under other weights."""
-    x, y = _scales(bench, axes)
-    models = [bench.singles[i] for i in bench.order]
+    """The frontier plot of an evaluation; `pinned` is another, perhaps under other weights."""
+    sweep = evaluation.sweep
+    x, y = _scales(sweep, axes)
+    models = [sweep.singles[i] for i in sweep.order]
     spots = tuple(
         Spot(s.model, x(s.mean_cost_usd), y(s.quality), slot)
-        for s, slot in zip(models, _slots(bench), strict=True)
+        for s, slot in zip(models, _slots(sweep), strict=True)
     )
-    best = bench.oracle
-    hull = sorted((x(s.mean_cost_usd), y(s.quality)) for s in bench.hull)
+    hull = sorted((x(s.mean_cost_usd), y(s.quality)) for s in sweep.hull)
+    other_curve = pinned is not None and pinned.sweep.weights != sweep.weights
     return FrontierView(
-        x_axis=_x_axis(bench, axes),
-        y_axis=_y_axis(bench, axes),
-        curve=_line(bench, axes, bench),
-        selected=_spot(f"τ {point.tau:.4g}", bench, point, axes),
+        x_axis=_x_axis(axes),
+        y_axis=_y_axis(sweep, axes),
+        curve=_line(sweep, axes, sweep),
+        selected=_spot(f"τ {evaluation.knob:.4g}", sweep, evaluation.router, axes),
         models=spots,
         hull=np.asarray(hull),
-        oracle=Spot("oracle", x(best.mean_cost_usd.value), y(best.quality.value)),
-        pinned=_spot("pinned", bench, pinned[1], axes) if pinned else None,
-        pinned_curve=_line(bench, axes, pinned[0])
-        if pinned and pinned[0].weights != bench.weights
-        else None,
+        oracle=_spot("oracle", sweep, sweep.oracle, axes),
+        pinned=_spot("pinned", sweep, pinned.router, axes) if pinned else None,
+        pinned_curve=_line(sweep, axes, pinned.sweep) if pinned and other_curve else None,
     )
 
 
-def shares_view(bench: Bench, tau: float) -> SharesView:
+def shares_view(evaluation: Evaluation) -> SharesView:
     """Traffic by model over tau."""
-    return SharesView(bench.models, bench.shares_tau, bench.shares, tau, _slots(bench))
+    sweep = evaluation.sweep
+    return SharesView(sweep.models, *sweep.shares, evaluation.knob, _slots(sweep))
 
 
-def _slots(bench: Bench) -> tuple[int, ...]:
+def _slots(sweep: Sweep) -> tuple[int, ...]:
     """Colour numbers of the models in cost order: their places in the eval set."""
-    return tuple(bench.evalset.models.index(model) for model in bench.models)
+    return tuple(sweep.evalset.models.index(model) for model in sweep.models)
 
 
-def language_table(bench: Bench, point: Point, baseline: str) -> pd.DataFrame:
+def language_table(evaluation: Evaluation) -> pd.DataFrame:
     """One row per language: n, QR, CS and cost with 95 % bounds; the largest language first."""
-    codes = np.asarray(bench.data.languages)
+    data, baseline = evaluation.sweep.data, evaluation.baseline
+    codes = np.asarray(data.languages)
     names, counts = np.unique(codes, return_counts=True)
     rows = []
     for i in np.lexsort((names, -counts)):
         part = np.flatnonzero(codes == names[i])
-        metrics = evaluate_choice(bench.data.take(part), point.choice[part], baseline=baseline)
+        metrics = evaluate_choice(data.take(part), evaluation.choice[part], baseline=baseline)
         row = _row(_language(str(names[i])), "", metrics)
-        row |= {"n": int(counts[i]), "small": bool(counts[i] < _SMALL_N)}
+        row |= {"n": int(counts[i]), "small": bool(counts[i] < SMALL)}
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def languages_view(frame: pd.DataFrame, point: Point) -> LanguagesView:
+def languages_view(frame: pd.DataFrame, evaluation: Evaluation) -> LanguagesView:
     """The funnel of a `language_table`."""
     columns = {name: frame[name].to_numpy(np.float64) for name in ("n", "qr", "qr_lo", "qr_hi")}
     return LanguagesView(
@@ -126,27 +127,19 @@ def languages_view(frame: pd.DataFrame, point: Point) -> LanguagesView:
         qr=columns["qr"],
         low=columns["qr_lo"],
         high=columns["qr_hi"],
-        overall=100 * point.metrics.qr.value,
+        overall=100 * evaluation.router.qr.value,
         small=frame["small"].to_numpy(np.float64),
     )
 
 
-def policy_table(bench: Bench, point: Point, baseline: str) -> pd.DataFrame:
+def policy_table(evaluation: Evaluation) -> pd.DataFrame:
     """The router beside the oracle, its matched-cost mix and every single model."""
-    mix = point.verdict.constant
-    always = {
-        i: evaluate_choice(bench.data, np.full(len(bench.data.query_ids), i), baseline=baseline)
-        for i in bench.order
-    }
-    oracle = evaluate_choice(bench.data, oracle_choice(bench.data), baseline=baseline)
+    mix, always = evaluation.verdict.constant, evaluation.constants
     rows = [
-        _row("Router", f"τ {point.tau:.4g}", point.metrics),
-        _mix_row(mix, always[mix.cheap.index], always[mix.strong.index]),
-        _row("Oracle", "best in hindsight", oracle),
-        *(
-            _row(f"Always {bench.data.pool.ids[i]}", "single model", metrics)
-            for i, metrics in always.items()
-        ),
+        _row("Router", f"τ {evaluation.knob:.4g}", evaluation.router),
+        _mix_row(mix, always[mix.cheap.model], always[mix.strong.model]),
+        _row("Oracle", "best in hindsight", evaluation.oracle),
+        *(_row(f"Always {model}", "single model", one) for model, one in always.items()),
     ]
     return pd.DataFrame(rows)
 
@@ -200,15 +193,15 @@ class _Scale:
         return self.offset + self.factor * values
 
 
-def _scales(bench: Bench, axes: Axes) -> tuple[_Scale, _Scale]:
-    base = bench.cost_of(axes.baseline)
-    top = bench.oracle.quality.value
+def _scales(sweep: Sweep, axes: Axes) -> tuple[_Scale, _Scale]:
+    base = sweep.cost_of(axes.baseline)
+    top = sweep.oracle.quality.value
     x = _Scale(-100.0 / base, 100.0) if axes.x is XAxis.SAVINGS and base else _Scale(1.0)
     return x, _Scale(100.0 / top if axes.y is YAxis.QR and top else 100.0)
 
 
-def _line(bench: Bench, axes: Axes, drawn: Bench) -> CurveLine:
-    x, y = _scales(bench, axes)
+def _line(sweep: Sweep, axes: Axes, drawn: Sweep) -> CurveLine:
+    x, y = _scales(sweep, axes)
     rows = drawn.curve.simplified(_CURVE_POINTS)
     curve = drawn.curve
     return CurveLine(
@@ -216,20 +209,19 @@ def _line(bench: Bench, axes: Axes, drawn: Bench) -> CurveLine:
     )
 
 
-def _spot(label: str, bench: Bench, point: Point, axes: Axes) -> Spot:
-    x, y = _scales(bench, axes)
-    metrics = point.metrics
+def _spot(label: str, sweep: Sweep, metrics: PolicyMetrics, axes: Axes) -> Spot:
+    x, y = _scales(sweep, axes)
     return Spot(label, x(metrics.mean_cost_usd.value), y(metrics.quality.value))
 
 
-def _x_axis(bench: Bench, axes: Axes) -> AxisSpec:
+def _x_axis(axes: Axes) -> AxisSpec:
     if axes.x is XAxis.SAVINGS:
         return AxisSpec(f"Cost savings (CS) against always {axes.baseline}", ".1f", suffix=" %")
     return AxisSpec("Mean cost per query in USD", ".3~r", prefix="$")
 
 
-def _y_axis(bench: Bench, axes: Axes) -> AxisSpec:
+def _y_axis(sweep: Sweep, axes: Axes) -> AxisSpec:
     if axes.y is YAxis.QR:
         return AxisSpec("Quality retention (QR) of the oracle", ".1f", suffix=" %")
-    title = "Resolved queries" if bench.binary else "Mean quality"
+    title = "Resolved queries" if sweep.binary else "Mean quality"
     return AxisSpec(title, ".1f", suffix=" %")

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
 
 from hydra_core.predictor.languages import LANGUAGES
 from hydra_core.routing.messages import Conversation, read_messages
+from hydra_core.shipped import SAMPLE_DATA
 
 __all__ = ["Example", "Scene", "examples", "scenes"]
-
-_FOLDER = Path(__file__).resolve().parents[2] / "sample_data"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,5 +71,5 @@ def scenes() -> tuple[Scene, ...]:
 
 
 def _read(name: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = YAML(typ="safe", pure=True).load(_FOLDER / name)
+    rows: list[dict[str, Any]] = YAML(typ="safe", pure=True).load(SAMPLE_DATA / name)
     return rows

@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.errors import HydraError
-from hydra_core.evaluation.replay.sweep import Bench
+from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.types import Catalog
 from hydra_core.ui import cache, cache_evaluate, selectors, state, widgets
 from hydra_core.ui import reports as reporting
@@ -21,26 +21,26 @@ from hydra_core.views.comparison import Paired, Side, totals
 _PARTS = ("Who moved", "Languages and groups", "Queries")
 
 
-def bench_of(entry: SetEntry, side: Side, own: Bench) -> Bench:
-    """The bench a side is replayed on: the page's own, or that of its catalog and weights."""
+def sweep_of(entry: SetEntry, side: Side, own: Sweep) -> Sweep:
+    """The sweep a side is replayed on: the page's own, or that of its catalog and weights."""
     if not side.catalog:
         return own
     catalog = next(one.catalog for one in cache.catalogs() if one.key == side.catalog)
     assert catalog is not None
-    return cache.bench(entry, catalog, side.weights)
+    return cache.sweep(entry, catalog, side.weights)
 
 
 def compare(entry: SetEntry, catalog: Catalog) -> None:
     """Both sides, the answer, then the part that is asked for."""
     try:
-        own = cache.bench(entry, catalog, catalog.policy.weights)
+        own = cache.sweep(entry, catalog, catalog.policy.weights)
         options = compare_state.offered(entry, catalog, own)
         a, b = compare_state.sides(options, own)
         cards = choose(options, a, b)
         learned = compare_learned.fitted(entry, own, (a, b))
         if learned is None:
             return
-        both_sides = (a, bench_of(entry, a, own)), (b, bench_of(entry, b, own))
+        both_sides = (a, sweep_of(entry, a, own)), (b, sweep_of(entry, b, own))
         both = cache_evaluate.paired(entry, *both_sides, own, learned)
     except (HydraError, ValueError) as error:
         st.warning(widgets.literal(str(error)), icon=":material/link_off:")
@@ -67,7 +67,7 @@ def choose(options: dict[str, Side], a: Side, b: Side) -> tuple[DeltaGenerator, 
     return cards
 
 
-def show(own: Bench, both: Paired, both_sides: Sides) -> None:
+def show(own: Sweep, both: Paired, both_sides: Sides) -> None:
     """The answer, then the part that is asked for."""
     b = both_sides[1][0]
     compare_panels.answer(both)

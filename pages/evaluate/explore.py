@@ -6,7 +6,7 @@ import streamlit as st
 
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.evalset.evalset import EvalSet
-from hydra_core.evaluation.replay.sweep import Bench
+from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.types import Catalog
 from hydra_core.ui import cache, cache_evaluate, selectors, widgets
 from hydra_core.ui.cache import SetEntry
@@ -17,10 +17,10 @@ from hydra_core.ui.tasks import Task
 _PARTS = ("Who solves what", "Costs", "Difficulty", "Predictability", "Checks")
 
 
-def replayed(entry: SetEntry, catalog: Catalog) -> Bench | None:
+def replayed(entry: SetEntry, catalog: Catalog) -> Sweep | None:
     """The set under the catalog's pool; None after saying why it cannot be replayed."""
     try:
-        return cache.bench(entry, catalog, catalog.policy.weights)
+        return cache.sweep(entry, catalog, catalog.policy.weights)
     except HydraError as error:
         st.info(
             widgets.literal(str(error)),
@@ -32,12 +32,12 @@ def replayed(entry: SetEntry, catalog: Catalog) -> Bench | None:
 
 def explore(entry: SetEntry, catalog: Catalog) -> None:
     """The sentence and its figures, then the part that is asked for."""
-    bench, task = replayed(entry, catalog), None
-    if bench is not None:
-        task = explore_panels.foretold(entry, bench)
-        explore_panels.limits(cache_evaluate.set_bounds(entry, bench), task)
-        widgets.notes(bench)
-    parts = _PARTS if bench else tuple(part for part in _PARTS if part != "Predictability")
+    sweep, task = replayed(entry, catalog), None
+    if sweep is not None:
+        task = explore_panels.foretold(entry, sweep)
+        explore_panels.limits(cache_evaluate.set_bounds(entry, sweep), task)
+        widgets.notes(sweep)
+    parts = _PARTS if sweep else tuple(part for part in _PARTS if part != "Predictability")
     if st.session_state.setdefault("explore.part", parts[0]) not in parts:
         st.session_state["explore.part"] = parts[0]
     part = st.segmented_control(
@@ -45,19 +45,19 @@ def explore(entry: SetEntry, catalog: Catalog) -> None:
         label_visibility="collapsed",
     )  # fmt: skip
     try:
-        evalset = bench.evalset if bench else cache.evalset(entry.info.path, entry.info.digest)
+        evalset = sweep.evalset if sweep else cache.evalset(entry.info.path, entry.info.digest)
     except HydraError as error:
         widgets.problem(error)
         return
-    show(part or parts[0], entry, evalset, bench, task)
+    show(part or parts[0], entry, evalset, sweep, task)
 
 
 def show(
-    part: str, entry: SetEntry, evalset: EvalSet, bench: Bench | None, task: Task | None
+    part: str, entry: SetEntry, evalset: EvalSet, sweep: Sweep | None, task: Task | None
 ) -> None:
     """One part; only the one on screen is computed."""
-    if part == "Predictability" and bench is not None:
-        explore_panels.predictability(entry, bench, task)
+    if part == "Predictability" and sweep is not None:
+        explore_panels.predictability(entry, sweep, task)
     elif part == "Costs":
         explore_panels.costs(evalset)
     elif part == "Difficulty":

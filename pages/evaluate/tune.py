@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from hydra_core.errors import HydraError, MismatchError
-from hydra_core.evaluation.replay.sweep import Bench, Point, measure
+from hydra_core.evaluation.replay.evaluation import Evaluation, evaluate
 from hydra_core.types import Catalog
 from hydra_core.ui import cache, selectors, state, widgets
 from hydra_core.ui.cache import SetEntry
@@ -17,7 +17,7 @@ def tune(entry: SetEntry, catalog: Catalog) -> None:
     """Everything that follows tau; only this part runs again when it moves."""
     tuning = state.get()
     try:
-        bench = cache.bench(entry, catalog, tuning.weights_for(catalog))
+        sweep = cache.sweep(entry, catalog, tuning.weights_for(catalog))
         pinned = _pinned(entry, catalog, tuning)
     except MismatchError as error:
         st.warning(widgets.literal(str(error)), icon=":material/link_off:")
@@ -30,25 +30,25 @@ def tune(entry: SetEntry, catalog: Catalog) -> None:
     except HydraError as error:
         widgets.problem(error)
         return
-    point = measure(bench, tuning.tau_for(catalog), tuning.baseline)
-    widgets.verdict_box(point.verdict)
-    widgets.kpis(bench, point)
+    evaluation = evaluate(sweep, tuning.tau_for(catalog), tuning.baseline)
+    widgets.verdict_box(evaluation.verdict)
+    widgets.kpis(evaluation)
     wide, narrow = st.columns([7, 2.6], gap="small")
     with narrow:
-        tune_panels.rail(bench, point, pinned)
+        tune_panels.rail(evaluation, pinned)
     with wide.container(border=True):
-        tune_panels.plot(bench, point, pinned)
-    widgets.notes(bench)
-    tune_panels.details(bench, point)
+        tune_panels.plot(evaluation, pinned)
+    widgets.notes(sweep)
+    tune_panels.details(evaluation)
     state.write_link()
 
 
-def _pinned(entry: SetEntry, catalog: Catalog, tuning: state.Tuning) -> tuple[Bench, Point] | None:
+def _pinned(entry: SetEntry, catalog: Catalog, tuning: state.Tuning) -> Evaluation | None:
     pin = tuning.pin
     if pin is None or len(pin.weights) != len(catalog.dimensions):
         return None
-    bench = cache.bench(entry, catalog, pin.weights)
-    return bench, measure(bench, pin.tau, tuning.baseline)
+    sweep = cache.sweep(entry, catalog, pin.weights)
+    return evaluate(sweep, pin.tau, tuning.baseline)
 
 
 state.follow_link()

@@ -8,7 +8,7 @@ import streamlit as st
 
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.choose.tuning import Tuning
-from hydra_core.evaluation.replay.sweep import Bench
+from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.types import Catalog
 from hydra_core.ui import cache, selectors, widgets
 from hydra_core.ui.cache import SetEntry
@@ -22,37 +22,37 @@ _FEWEST = 20
 def tuner(entry: SetEntry, catalog: Catalog) -> None:
     """The wishes on the left; the search or what it found on the right."""
     try:
-        bench = cache.bench(entry, catalog, catalog.policy.weights)
+        sweep = cache.sweep(entry, catalog, catalog.policy.weights)
     except HydraError as error:
         st.warning(widgets.literal(str(error)), icon=":material/link_off:")
         st.page_link(
             "pages/evaluate/eval_sets.py", label="Go to Eval sets", icon=":material/arrow_forward:"
         )
         return
-    if len(bench.data.rows) < _FEWEST:
+    if len(sweep.data.rows) < _FEWEST:
         st.info(f"Fewer than {_FEWEST} queries cannot be cut in two and tuned on.")
         return
-    search(entry, bench)
+    search(entry, sweep)
 
 
-def search(entry: SetEntry, bench: Bench) -> None:
+def search(entry: SetEntry, sweep: Sweep) -> None:
     """Controls above, so that the result has the whole width."""
     with st.container(border=True):
         places = st.columns([4, 2, 4, 2], vertical_alignment="bottom", gap="small")
-        want = tuner_panels.wanted(bench, places)
-        cells, reach = tuner_cells.wanted(bench)
+        want = tuner_panels.wanted(sweep, places)
+        cells, reach = tuner_cells.wanted(sweep)
         want = replace(want, cells=cells, reach=reach)
         with places[3]:
-            task = tuner_panels.search(entry, bench, want)
-    widgets.notes(bench)
+            task = tuner_panels.search(entry, sweep, want)
+    widgets.notes(sweep)
     if task is None:
-        tuner_panels.nothing_yet(bench, want)
+        tuner_panels.nothing_yet(sweep, want)
     elif task.running:
         tuner_panels.running(task)
     elif isinstance(task.result, Tuning):
-        tuner_result.found(task.result, entry, bench, want)
+        tuner_result.found(task.result, entry, sweep, want)
     else:
-        tuner_panels.stopped(task, bench, want)
+        tuner_panels.stopped(task, sweep, want)
 
 
 left, right = st.columns([2.8, 7.2], vertical_alignment="bottom")

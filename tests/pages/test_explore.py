@@ -9,7 +9,7 @@ import pytest
 from hydra_core.evaluation.study.routability import routability
 from hydra_core.ui import cache, cache_evaluate
 from hydra_core.ui.tasks import Task
-from tests.pages.pairs import paper_bench
+from tests.pages.pairs import paper_sweep
 
 PAGE = "pages/evaluate/explore.py"
 PAPER = {"set": "paper_swebench", "catalog": "paper_five_published"}
@@ -40,16 +40,16 @@ def test_the_bounds_are_there_at_once_and_the_sentence_when_it_is_measured(page)
     assert "A perfect router would gain" in said(page)
     wait()
     page.run()
-    bench = paper_bench()
-    texts = bench.evalset.queries["text"].iloc[bench.data.rows].tolist()
-    assert routability(bench.data, texts).text in said(page)
+    sweep = paper_sweep()
+    texts = sweep.evalset.queries["text"].iloc[sweep.data.rows].tolist()
+    assert routability(sweep.data, texts).text in said(page)
 
 
 def test_a_running_measurement_says_how_far_it_is(open_page):
     entry = next(one for one in cache.evalsets() if one.key == PAPER["set"])
     catalog = next(one.catalog for one in cache.catalogs() if one.key == PAPER["catalog"])
-    key = cache_evaluate.bench_key(entry, cache.bench(entry, catalog, catalog.policy.weights))
-    cache_evaluate.tasks()._tasks["routability", *key] = Task(done=3, total=8)
+    key = cache_evaluate.sweep_key(entry, cache.sweep(entry, catalog, catalog.policy.weights))
+    cache_evaluate.tasks()._tasks["routability", key] = Task(done=3, total=8)
     (bar,) = open_page(PAGE, **PAPER).get("progress")
     assert bar.proto.value == 37
     assert "Measuring how well the text foretells success" in bar.proto.text

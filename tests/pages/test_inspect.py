@@ -12,13 +12,13 @@ from hydra_core.catalog import load_catalog
 from hydra_core.predictor.onnx_predictor import default_predictor
 from hydra_core.routing.decision import Query, redecide
 from hydra_core.routing.router import Router
-from hydra_core.ui import cache
+from hydra_core.shipped import CATALOGS
 from hydra_core.ui.inspect import state as inspect_state
 from hydra_core.ui.widgets import literal
 from hydra_core.views.samples import examples
 
 PAGE = "pages/operate/inspect.py"
-CATALOG = cache.PROJECT / "catalog" / "paper_five.yaml"
+CATALOG = CATALOGS / "paper_five.yaml"
 EASY = "Rename the variable tmp to total."
 
 

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from hydra_core.evaluation.report.html import report_html
+from hydra_core.evaluation.report.html import evaluation_html
 from hydra_core.ui import reports as reporting
-from tests.pages.pairs import paper_bench
+from tests.pages.pairs import paper_sweep
 
 PAPER = {"set": "paper_swebench", "catalog": "paper_five_published"}
 
@@ -22,11 +22,11 @@ def test_the_page_offers_both_files(open_page, page):
 
 
 def test_the_report_tells_the_policy_in_force(workspace):
-    told = reporting.contents(paper_bench(), 0.5, "other queries")
+    told = reporting.contents(paper_sweep(), 0.5, "other queries")
     assert told["policy"]["tau"] == 0.5
     assert told["policy"]["tuned_on"] == "other queries"
     assert told["fingerprints"]["synthetic"]
-    json.loads(reporting._json(paper_bench(), 0.5, "", ""))
-    page = report_html(told)
+    json.loads(reporting._json(paper_sweep(), 0.5, "", ""))
+    page = evaluation_html(told)
     assert "<script" not in page
     assert "http://" not in page.replace("http://www.w3.org", "")

@@ -149,8 +149,8 @@ def drafted(result):
     catalog = parse_catalog(text)
     for (model, k), value in result.setting.cells.items():
         assert catalog.model(model).overrides[catalog.dimensions[k]] == value
-    bench = cache.bench(entry, catalog, catalog.policy.weights)
-    return bench.curve.at(catalog.policy.tau).quality / bench.oracle.quality.value
+    sweep = cache.sweep(entry, catalog, catalog.policy.weights)
+    return sweep.curve.at(catalog.policy.tau).quality / sweep.oracle.quality.value
 
 
 def test_a_search_without_cells_stands_beside_the_one_with_them(with_cells):

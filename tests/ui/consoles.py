@@ -25,7 +25,7 @@ def free_port() -> int:
 def start(port, workspace, *options, cwd=ROOT, **environ):
     """The process of a console."""
     return subprocess.Popen(
-        [sys.executable, "-m", "hydra_core.ui.serve", "--server.port", str(port)]
+        [sys.executable, "-m", "hydra_core", "console", "--server.port", str(port)]
         + ["--server.headless", "true", *options],
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": str(ROOT), "HYDRA_WORKSPACE": str(workspace), **environ},

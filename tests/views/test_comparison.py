@@ -17,7 +17,7 @@ from hydra_core.views.comparison_tables import (
     selected,
 )
 from tests.pages.conftest import workspace  # noqa: F401 (a fixture)
-from tests.pages.pairs import paper_bench, paper_pair
+from tests.pages.pairs import paper_pair, paper_sweep
 
 
 @pytest.fixture
@@ -56,18 +56,18 @@ def test_the_flip_matrix_counts_every_query_that_moved(both):
 
 
 def test_a_mixture_spends_what_it_is_told_to(workspace):  # noqa: F811
-    bench = paper_bench()
-    run = mix_run(bench, 0.2)
+    sweep = paper_sweep()
+    run = mix_run(sweep, 0.2)
     assert run.cost_usd.mean() == pytest.approx(0.2, rel=0.15)
 
 
 def test_the_receipt_names_the_model_that_the_run_chose(both):
     found, _ = both
-    bench = paper_bench()
+    sweep = paper_sweep()
     router = Side("x", "router", Kind.ROUTER, tau=0.24)
-    always = Side("y", "always", Kind.ALWAYS, model=bench.baselines[0])
+    always = Side("y", "always", Kind.ALWAYS, model=sweep.baselines[0])
     for row in found.found.rows[:20]:
-        frame = receipts(int(row), found, ((always, bench), (router, bench)))
+        frame = receipts(int(row), found, ((always, sweep), (router, sweep)))
         at = int(np.searchsorted(found.found.rows, row))
         chosen = frame.loc[frame["says_b"] == "chosen", "model"].item()
         assert chosen == found.b.models[found.at_b[at]]
@@ -76,8 +76,8 @@ def test_the_receipt_names_the_model_that_the_run_chose(both):
 
 
 def test_the_sentence_says_when_nothing_differs(workspace):  # noqa: F811
-    bench = paper_bench()
-    run = routed_run("a", bench, 0.3)
-    same = pair(run, run, bench)
+    sweep = paper_sweep()
+    run = routed_run("a", sweep, 0.3)
+    same = pair(run, run, sweep)
     assert "same model" in sentence(same)
     assert totals(run, same.at_a, same.clusters).quality.value == pytest.approx(run.quality.mean())

@@ -1,4 +1,4 @@
-"""What an operator may aim at, and the tau that serves an aim best on one frontier."""
+"""What an operator may aim at, and the tau that serves an aim best."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from enum import StrEnum
 
 import numpy as np
 
-from hydra_core.evaluation.choose.operating_point import (
+from hydra_core.evaluation.replay.frontier import Frontier, FrontierPoint
+from hydra_core.evaluation.replay.metrics import oracle_quality as quality_of_oracle
+from hydra_core.evaluation.replay.metrics import single_models
+from hydra_core.evaluation.replay.operating_point import (
+    CrossFit,
     InfeasibleError,
     best_with_cost,
     cheapest_with_quality,
+    cross_fit,
     knee,
 )
-from hydra_core.evaluation.replay.frontier import Frontier, FrontierPoint
-from hydra_core.evaluation.replay.metrics import single_models
 from hydra_core.evaluation.replay.replay import ReplayData
 
-__all__ = ["Aim", "AimKind", "Aimed", "aim_at", "hypervolume"]
+__all__ = ["Aim", "AimKind", "Aimed", "aim_at", "cross_fit_aim", "hypervolume"]
 
 
 class AimKind(StrEnum):
@@ -88,13 +91,25 @@ def aim_at(
     return Aimed(point.tau, score, point.quality / base, point.mean_cost_usd, met)
 
 
+def cross_fit_aim(data: ReplayData, aim: Aim) -> CrossFit:
+    """The aim solved on each half of the queries and measured on the other.
+
+    A half that cannot meet it comes as near to it as it can.
+    """
+
+    def tau_of(half: ReplayData, curve: Frontier) -> float:
+        return aim_at(curve, aim, quality_of_oracle(half), half).tau
+
+    return cross_fit(data, tau_of, rng=np.random.default_rng(0))
+
+
 def _cheapest(curve: Frontier, quality: float, strict: bool) -> tuple[FrontierPoint, bool]:
     try:
         return cheapest_with_quality(curve, quality), True
     except InfeasibleError:
         if strict:
             raise
-        return curve.at(float(curve.tau[curve.quality.argmax()])), False
+        return best_with_cost(curve, np.inf), False
 
 
 def _best(curve: Frontier, cost: float, strict: bool) -> tuple[FrontierPoint, bool]:

@@ -19,7 +19,6 @@ import numpy as np
 
 from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.evaluation.choose.aims import Aim, Aimed, aim_at
-from hydra_core.evaluation.choose.operating_point import data_frontier, oracle_quality
 from hydra_core.evaluation.choose.search import TrialStore, search
 from hydra_core.evaluation.choose.space import (
     Cell,
@@ -30,8 +29,8 @@ from hydra_core.evaluation.choose.space import (
     with_cells,
 )
 from hydra_core.evaluation.replay.folds import folds
-from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice
-from hydra_core.evaluation.replay.replay import ReplayData, replay
+from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice, oracle_quality
+from hydra_core.evaluation.replay.replay import ReplayData, data_frontier, replay
 from hydra_core.evaluation.replay.verdict import Verdict, verdict
 from hydra_core.evaluation.study.compare import Comparison, compare, policy_run
 from hydra_core.types import FloatArray, IntArray

@@ -37,6 +37,8 @@ from hydra_core.evaluation.evalset.format import (
     load_part,
     parse_manifest,
     read_manifest,
+    require_free,
+    scored_by,
 )
 from hydra_core.evaluation.evalset.rules import (
     check_outcomes,
@@ -121,6 +123,14 @@ class EvalSet:
     def missing_cost(self) -> Mapping[str, int]:
         """Queries without a cost, per model."""
         return self._by_model(np.isnan(self.cost_usd).sum(axis=0))
+
+    def mean_cost(self) -> dict[str, float]:
+        """Mean realised cost per model over the queries where it is known, USD; NaN if none is."""
+        known = np.isfinite(self.cost_usd)
+        total = np.where(known, self.cost_usd, 0.0).sum(axis=0)
+        count = known.sum(axis=0)
+        mean = np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)
+        return dict(zip(self.models, mean.tolist(), strict=True))
 
     def _by_model(self, counts: IntArray) -> dict[str, int]:
         return {model: int(count) for model, count in zip(self.models, counts, strict=True)}
@@ -266,25 +276,6 @@ def save_evalset(
     return replace(written[0], path=path)
 
 
-def require_free(path: Path, *, force: bool) -> None:
-    """Refuse a target that would overwrite something.
-
-    Raises:
-        EvalSetError: It exists and `force` is off, or it exists and is no eval set.
-    """
-    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
-        return
-    if not (path / MANIFEST).is_file():
-        raise EvalSetError(
-            str(path), [Problem("", "exists and is not an eval set", "choose another folder")]
-        )
-    if not force:
-        raise EvalSetError(
-            str(path),
-            [Problem("", "exists already", "choose another folder, or replace it with --force")],
-        )
-
-
 def list_evalsets(root: Path) -> tuple[EvalSetInfo, ...]:
     """The eval sets directly under `root`, by name; broken ones carry their `problem`."""
     if not root.is_dir():
@@ -294,7 +285,7 @@ def list_evalsets(root: Path) -> tuple[EvalSetInfo, ...]:
 
 
 def _info(folder: Path) -> EvalSetInfo:
-    scored = tuple(sorted(p.stem for p in folder.glob("scores/*.parquet") if p.stem[0] != "."))
+    scored = scored_by(folder)
     try:
         text = (folder / MANIFEST).read_bytes()
         manifest = parse_manifest(text, str(folder))

@@ -31,6 +31,8 @@ __all__ = [
     "parse_manifest",
     "read_arrow",
     "read_manifest",
+    "require_free",
+    "scored_by",
 ]
 
 SCHEMA = "hydra.evalset/v1"
@@ -227,3 +229,27 @@ def read_arrow(
                 break
     batches = [batch.replace_schema_metadata(schema.metadata) for batch in batches]
     return pa.Table.from_batches(batches, schema=schema)[:stop]
+
+
+def scored_by(folder: Path) -> tuple[str, ...]:
+    """Fingerprints of the predictor bundles whose scores lie in an eval set folder."""
+    return tuple(sorted(path.stem for path in folder.glob("scores/[!.]*.parquet")))
+
+
+def require_free(path: Path, *, force: bool) -> None:
+    """Refuse a target that would overwrite something.
+
+    Raises:
+        EvalSetError: It exists and `force` is off, or it exists and is no eval set.
+    """
+    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+        return
+    if not (path / MANIFEST).is_file():
+        raise EvalSetError(
+            str(path), [Problem("", "exists and is not an eval set", "choose another folder")]
+        )
+    if not force:
+        raise EvalSetError(
+            str(path),
+            [Problem("", "exists already", "choose another folder, or replace it with --force")],
+        )

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hydra_core.evaluation.evalset.evalset import EvalSet, require_free, save_evalset
+from hydra_core.evaluation.evalset.evalset import EvalSet, save_evalset
+from hydra_core.evaluation.evalset.format import require_free
 from hydra_core.types import FloatArray
 
 __all__ = ["About", "Draft", "Dropped", "ImportReport", "language_of", "report_on", "write_draft"]

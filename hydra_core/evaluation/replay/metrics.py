@@ -25,6 +25,7 @@ __all__ = [
     "evaluate_choice",
     "misrouted",
     "oracle_choice",
+    "oracle_quality",
     "picked",
     "single_models",
     "upper_hull",
@@ -84,6 +85,11 @@ def oracle_choice(data: ReplayData) -> IntArray:
     best = data.quality >= data.quality.max(axis=1, keepdims=True)
     choice: IntArray = np.where(best, data.pool.cost[None, :], np.inf).argmin(axis=1)
     return choice
+
+
+def oracle_quality(data: ReplayData) -> float:
+    """Mean quality of the oracle, the denominator of QR."""
+    return float(picked(data.quality, oracle_choice(data)).mean())
 
 
 def costliest(data: ReplayData) -> str:

@@ -1,21 +1,31 @@
-"""An eval set, its scores and a pool, lined up as arrays; and the router replayed over them."""
+"""An eval set, its scores and a catalog's pool lined up as arrays, and the router replayed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import date
 
 import numpy as np
 import pandas as pd
 
+from hydra_core.catalog.profiles import pool as routable_pool
 from hydra_core.errors import MismatchError
+from hydra_core.evaluation.evalset.evalset import EvalSet
+from hydra_core.evaluation.evalset.format import scored_by
+from hydra_core.evaluation.evalset.score_files import load_scores
+from hydra_core.evaluation.replay.frontier import Frontier, frontier
 from hydra_core.routing.matcher import choose, shortfall
-from hydra_core.types import FloatArray, IntArray, Pool
+from hydra_core.types import Catalog, CostBasis, FloatArray, IntArray, Pool
 
-if TYPE_CHECKING:
-    from hydra_core.evaluation.evalset.evalset import EvalSet
-
-__all__ = ["ReplayData", "align", "clusters_of", "replay"]
+__all__ = [
+    "ReplayData",
+    "align",
+    "align_catalog",
+    "catalog_scores",
+    "clusters_of",
+    "data_frontier",
+    "replay",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +122,57 @@ def align(evalset: EvalSet, requirements: FloatArray, pool: Pool) -> ReplayData:
         clusters=clusters_of(evalset.queries, rows),
         notes=_notes(absent, int((~complete).sum()), int((complete & ~scored).sum())),
     )
+
+
+def catalog_scores(evalset: EvalSet, catalog: Catalog) -> FloatArray:
+    """(n, K) requirements by the bundle the catalog is bound to; another bundle's are never used.
+
+    Raises:
+        MismatchError: The set is not scored by it; the message says what to do.
+        EvalSetError: The scores are damaged.
+    """
+    scores = load_scores(evalset, catalog.predictor_fingerprint)
+    if scores is not None:
+        return scores
+    others = ", ".join(name[:12] for name in scored_by(evalset.path))
+    raise MismatchError(
+        f"Eval set '{evalset.name}' is not scored by '{catalog.predictor}' "
+        f"({catalog.predictor_fingerprint[:12]}), the predictor that catalog '{catalog.name}' is "
+        f"bound to{f', but by {others}' if others else ''}. Score it on the Eval sets page or "
+        f"with python -m hydra_core score {evalset.path}, choose another catalog, or move this "
+        f"one to another predictor's bands: python -m hydra_core rebind {catalog.source}"
+    )
+
+
+def align_catalog(
+    evalset: EvalSet,
+    catalog: Catalog,
+    requirements: FloatArray,
+    weights: tuple[float, ...] | None = None,
+    *,
+    today: date,
+) -> ReplayData:
+    """Line up an eval set with a catalog's routable models, ordered as its cost basis says.
+
+    Args:
+        requirements: (rows of the eval set, K) scores by the catalog's own predictor bundle.
+        weights: (K,) stored weights to use instead of the policy's.
+        today: Decides about retiring models.
+
+    Raises:
+        MismatchError: They do not fit together, or a realised cost is missing.
+        RoutingError: No model is routable on that day.
+        CatalogError: `weights` does not hold one number > 0 per dimension.
+    """
+    basis = catalog.policy.cost_basis
+    realised = evalset.mean_cost() if basis is CostBasis.REALISED else None
+    models = routable_pool(catalog, today=today, weights=weights, realised_cost=realised)
+    return align(evalset, requirements, models)
+
+
+def data_frontier(data: ReplayData, weights: FloatArray | None = None) -> Frontier:
+    """The exact frontier of a replayed set under (K,) compensated weights (default the pool's)."""
+    return frontier(data.shortfalls(weights), data.pool.cost, data.quality, data.cost_usd)
 
 
 def replay(data: ReplayData, tau: float, weights: FloatArray | None = None) -> IntArray:

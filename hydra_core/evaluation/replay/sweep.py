@@ -1,101 +1,118 @@
-"""One eval set under one policy, with everything Tune and Overview draw from it. No streamlit."""
+"""One eval set replayed under one set of weights, for every value of the policy's knob (tau)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
-from enum import StrEnum
+from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
-from hydra_core.catalog.profiles import compensated_weights, pool
-from hydra_core.errors import MismatchError
-from hydra_core.evaluation.choose.operating_point import (
-    CrossFit,
-    InfeasibleError,
-    best_with_cost,
-    cheapest_with_quality,
-    cross_fit,
-    data_frontier,
-    knee,
-    oracle_quality,
-)
+from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.replay.frontier import Frontier, shares
 from hydra_core.evaluation.replay.metrics import (
     ConstantPolicy,
     PolicyMetrics,
-    costliest,
     evaluate_choice,
     oracle_choice,
     single_models,
     upper_hull,
 )
-from hydra_core.evaluation.replay.replay import ReplayData, align
-from hydra_core.evaluation.replay.verdict import Verdict, verdict
+from hydra_core.evaluation.replay.replay import ReplayData, align_catalog, data_frontier
 from hydra_core.routing.matcher import choose
-from hydra_core.types import Catalog, CostBasis, FloatArray, IntArray
+from hydra_core.types import Catalog, FloatArray, IntArray
 
-__all__ = [
-    "Aim",
-    "Bench",
-    "Point",
-    "build",
-    "held_out",
-    "measure",
-    "solve",
-    "tidy_tau",
-    "turning_points",
-]
+__all__ = ["Sweep", "sweep_catalog", "tidy_tau", "turning_points"]
 
+_Array = TypeVar("_Array", FloatArray, IntArray)
 _SHARE_STEPS = 160
 _SLIDER_STEPS = 140
 
 
-class Aim(StrEnum):
-    """What the constraint solver looks for."""
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """An eval set replayed under one set of weights, for every value of the knob.
 
-    QR = "qr"
-    COST = "cost"
-    KNEE = "knee"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Bench:
-    """An eval set replayed under one set of weights, for every tau.
+    Everything below the fields is computed when it is first asked for, then kept; arrays are
+    read-only, since one sweep may serve many readers.
 
     Attributes:
-        weights: (K,) stored weights w_k.
-        compensated: (K,) w~ (Eq. 4).
-        order: (m,) pool columns from cheapest to dearest.
-        shortfalls: (n, m), pool order.
-        oracle: Metrics of the oracle.
-        baselines: Models that savings can be measured against, dearest first.
-        steps: (s,) taus that lie evenly along the curve, 0 first; the slider's positions.
-        shares_tau: (t,) taus of `shares`.
-        shares: (t, m) traffic, columns in `order`.
+        data: The queries and models that can be replayed.
+        weights: (K,) stored weights w_k, which may differ from the catalog's.
     """
 
     evalset: EvalSet
     catalog: Catalog
     data: ReplayData
     weights: tuple[float, ...]
-    compensated: FloatArray
-    curve: Frontier
-    order: IntArray
-    shortfalls: FloatArray
-    singles: tuple[ConstantPolicy, ...]
-    hull: tuple[ConstantPolicy, ...]
-    oracle: PolicyMetrics
-    baselines: tuple[str, ...]
-    steps: tuple[float, ...]
-    shares_tau: FloatArray
-    shares: FloatArray
+
+    def route(self, knob: float) -> IntArray:
+        """(n,) pool index of the model each query is routed to at this value of the knob."""
+        return choose(self.shortfalls, self.data.pool.cost, knob)
+
+    @cached_property
+    def shortfalls(self) -> FloatArray:
+        """(n, m) weighted shortfalls, pool order."""
+        return _read_only(self.data.shortfalls())
+
+    @cached_property
+    def curve(self) -> Frontier:
+        """The exact frontier."""
+        return data_frontier(self.data)
+
+    @cached_property
+    def compensated(self) -> FloatArray:
+        """(K,) compensated weights w~ (Eq. 4)."""
+        return _read_only(compensated_weights(np.asarray(self.weights), self.catalog.bands))
+
+    @cached_property
+    def order(self) -> IntArray:
+        """(m,) pool columns from cheapest to dearest by the pool's cost."""
+        return _read_only(np.argsort(self.data.pool.cost, kind="stable"))
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Model ids from cheapest to dearest by the pool's cost order."""
+        """Model ids from cheapest to dearest by the pool's cost."""
         return tuple(self.data.pool.ids[i] for i in self.order)
+
+    @cached_property
+    def singles(self) -> tuple[ConstantPolicy, ...]:
+        """Every constant policy, pool order."""
+        return single_models(self.data)
+
+    @cached_property
+    def hull(self) -> tuple[ConstantPolicy, ...]:
+        """The constants that no mixture of others beats, from cheapest to best."""
+        return upper_hull(self.singles)
+
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        """Models that savings can be measured against, the highest realised cost first."""
+        return tuple(one.model for one in sorted(self.singles, key=lambda s: -s.mean_cost_usd))
+
+    @cached_property
+    def oracle(self) -> PolicyMetrics:
+        """The best choice in hindsight; savings against the costliest model."""
+        return evaluate_choice(self.data, oracle_choice(self.data))
+
+    @property
+    def best_qr(self) -> float:
+        """The highest QR that any value of the knob reaches, in [0, 1]."""
+        return float(self.curve.quality.max()) / (self.oracle.quality.value or 1.0)
+
+    @cached_property
+    def steps(self) -> tuple[float, ...]:
+        """Values of the knob that lie evenly along the curve, 0 first: a slider's positions."""
+        return turning_points(self.curve, _SLIDER_STEPS)
+
+    @cached_property
+    def shares(self) -> tuple[FloatArray, FloatArray]:
+        """(t,) values of the knob, and (t, m) traffic there with columns in `order`."""
+        grid = np.linspace(0.0, max(float(self.curve.knob[-1]) * 1.02, 0.01), _SHARE_STEPS)
+        traffic = shares(self.shortfalls, self.data.pool.cost, grid)[:, self.order]
+        return _read_only(grid), _read_only(traffic)
 
     @property
     def binary(self) -> bool:
@@ -107,94 +124,34 @@ class Bench:
         return self.singles[self.data.pool.ids.index(model)].mean_cost_usd
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """The policy at one tau: its metrics with intervals and its verdict."""
-
-    tau: float
-    choice: IntArray
-    metrics: PolicyMetrics
-    verdict: Verdict
-
-
-def build(
+def sweep_catalog(
     evalset: EvalSet,
     catalog: Catalog,
-    scores: FloatArray | None,
-    weights: tuple[float, ...],
+    scores: FloatArray,
+    weights: tuple[float, ...] | None = None,
     *,
     today: date,
-) -> Bench:
-    """Replay an eval set under a catalog's pool and the given weights.
+) -> Sweep:
+    """Replay an eval set under a catalog's pool.
 
     Args:
-        scores: (n, K) requirements from the catalog's own predictor bundle, None if not scored.
-        weights: (K,) stored weights, > 0.
+        scores: (n, K) requirements from the catalog's own predictor bundle.
+        weights: (K,) stored weights, > 0; default the catalog's.
+        today: Decides about retiring models.
 
     Raises:
-        MismatchError: Not scored for this catalog's bundle, or no common models.
+        MismatchError: No common models, or no query with outcomes of all of them.
+        CatalogError: Wrong weights, or a realised cost that is not known.
     """
-    if scores is None:
-        raise MismatchError(
-            f"Eval set '{evalset.name}' is not scored by '{catalog.predictor}' "
-            f"({catalog.predictor_fingerprint[:12]}), the predictor that catalog "
-            f"'{catalog.name}' is bound to. Score it on the Eval sets page, or choose a catalog "
-            "whose predictor has scored it"
-        )
-    realised = None
-    if catalog.policy.cost_basis is CostBasis.REALISED:
-        means = np.nanmean(evalset.cost_usd, axis=0)
-        realised = dict(zip(evalset.models, means.tolist(), strict=True))
-    models = pool(catalog, today=today, weights=weights, realised_cost=realised)
-    data = align(evalset, scores, models)
-    curve = data_frontier(data)
-    shortfalls = data.shortfalls()
-    singles = single_models(data)
-    order = np.argsort(data.pool.cost, kind="stable")
-    top = max(float(curve.tau[-1]) * 1.02, 0.01)
-    grid = np.linspace(0.0, top, _SHARE_STEPS)
-    best = oracle_choice(data)
-    dearest = sorted(singles, key=lambda s: -s.mean_cost_usd)
-    traffic = shares(shortfalls, data.pool.cost, grid)[:, order]
-    compensated = compensated_weights(np.asarray(weights), catalog.bands)
-    for array in (shortfalls, order, grid, traffic, compensated):
-        array.setflags(write=False)  # a bench is shared by every session
-    return Bench(
-        evalset=evalset,
-        catalog=catalog,
-        data=data,
-        weights=weights,
-        compensated=compensated,
-        curve=curve,
-        order=order,
-        shortfalls=shortfalls,
-        singles=singles,
-        hull=upper_hull(singles),
-        oracle=evaluate_choice(data, best),
-        baselines=tuple(s.model for s in dearest),
-        steps=turning_points(curve, _SLIDER_STEPS),
-        shares_tau=grid,
-        shares=traffic,
-    )
-
-
-def measure(bench: Bench, tau: float, baseline: str | None = None) -> Point:
-    """Metrics and verdict of the policy at this tau."""
-    choice = choose(bench.shortfalls, bench.data.pool.cost, tau)
-    name = baseline if baseline in bench.data.pool.ids else costliest(bench.data)
-    return Point(
-        tau=tau,
-        choice=choice,
-        metrics=evaluate_choice(bench.data, choice, baseline=name),
-        verdict=verdict(bench.data, choice),
-    )
+    data = align_catalog(evalset, catalog, scores, weights, today=today)
+    return Sweep(evalset, catalog, data, weights or catalog.policy.weights)
 
 
 def tidy_tau(curve: Frontier, tau: float) -> float:
     """The shortest decimal that routes exactly as `tau` does on this set."""
     row = curve.row(tau)
-    low = float(curve.tau[row])
-    high = float(curve.tau[row + 1]) if row + 1 < curve.tau.size else np.inf
+    low = float(curve.knob[row])
+    high = float(curve.knob[row + 1]) if row + 1 < curve.knob.size else np.inf
     for digits in range(2, 15):
         scale = 10.0**digits
         candidate = float(np.ceil(low * scale - 1e-9) / scale)
@@ -206,30 +163,9 @@ def tidy_tau(curve: Frontier, tau: float) -> float:
 def turning_points(curve: Frontier, steps: int) -> tuple[float, ...]:
     """Tidy taus that lie evenly along the curve, so that each step moves the plot alike."""
     rows = curve.simplified(steps)
-    return tuple(sorted({tidy_tau(curve, float(curve.tau[row])) for row in rows}))
+    return tuple(sorted({tidy_tau(curve, float(curve.knob[row])) for row in rows}))
 
 
-def solve(data: ReplayData, curve: Frontier, aim: Aim, goal: float) -> float:
-    """The tau that meets an aim on this data.
-
-    Args:
-        goal: QR in percent, USD per query, or unused.
-
-    Raises:
-        InfeasibleError: No tau meets it.
-    """
-    if aim is Aim.QR:
-        return cheapest_with_quality(curve, goal / 100 * oracle_quality(data)).tau
-    return (best_with_cost(curve, goal) if aim is Aim.COST else knee(curve)).tau
-
-
-def held_out(bench: Bench, aim: Aim, goal: float) -> CrossFit:
-    """The same aim solved on one half and measured on the other, both ways round."""
-
-    def choose_tau(data: ReplayData, curve: Frontier) -> float:
-        try:
-            return solve(data, curve, aim, goal)
-        except InfeasibleError:  # this half cannot reach it: its best is the nearest it has
-            return best_with_cost(curve, np.inf).tau if aim is Aim.QR else knee(curve).tau
-
-    return cross_fit(bench.data, choose_tau, rng=np.random.default_rng(0))
+def _read_only(values: _Array) -> _Array:
+    values.setflags(write=False)
+    return values

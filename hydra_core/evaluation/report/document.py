@@ -1,218 +1,145 @@
-"""The current evaluation as one document: a dict for machines, one HTML file for people.
+"""An evaluation as one JSON document (schema `hydra.evaluation/v1`), whoever asks for it.
 
-The HTML opens without a network, holds no script, and prints to PDF from any browser; figures are
-drawn as SVG. Every text that came from outside is escaped.
+    schema, made            hydra.evaluation/v1; when it was made (ISO 8601)
+    evalset, synthetic, n   the set's name, whether its outcomes were simulated, queries replayed
+    notes                   what was left out of the replay, in words
+    fingerprints            digests of catalog, predictor and eval set, origin, licence, flags
+    policy                  tau, weights by dimension, cost_basis, price_ratio, tuned_on
+    baseline                the model that savings (cs) are measured against
+    router, oracle, cross_fit
+                            resolved; quality, qr, cs, misroute, mean_cost_usd; shares by model;
+                            ci: the same five names -> [low, high]. router adds tau; cross_fit (null
+                            for small sets) adds taus, in_sample_quality, optimism, verdict,
+                            verdict_text
+    models                  id -> resolved, quality, mean_cost_usd, cs, share of traffic, on_hull
+    verdict                 label (beats, ties, loses), text, delta, interval [low, high], constant,
+                            constant_quality, constant_mean_cost_usd, detectable_difference
+    languages, groups       name, n, small, p_value; qr, cs, strong, mean_cost_usd, difference; ci
+    spread_against_english  group; qr, cs, strong; ci
+    frontier                [tau, quality, mean_cost_usd] rows by tau
+
+Rates are fractions, costs USD per query, intervals 95 %. What is not defined is NaN here and null
+in JSON.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
 from datetime import datetime
 from typing import Any
 
-import numpy as np
+from hydra_core.evaluation.replay.evaluation import Evaluation
+from hydra_core.evaluation.replay.metrics import PolicyMetrics
+from hydra_core.evaluation.replay.operating_point import CrossFit
+from hydra_core.evaluation.replay.sweep import Sweep
+from hydra_core.evaluation.significance import Interval
 
-from hydra_core.evaluation.choose.operating_point import (
-    CrossFit,
-    cheapest_with_quality,
-    cross_fit,
-    data_frontier,
-)
-from hydra_core.evaluation.evalset.evalset import EvalSet
-from hydra_core.evaluation.replay.metrics import (
-    PolicyMetrics,
-    evaluate_choice,
-    oracle_choice,
-    single_models,
-    upper_hull,
-)
-from hydra_core.evaluation.replay.replay import ReplayData, replay
-from hydra_core.evaluation.replay.verdict import Verdict, verdict
-from hydra_core.evaluation.significance import Interval, detectable_effect
-from hydra_core.evaluation.study.languages import Slice, Spread, by_group, by_language, spread
-from hydra_core.types import Catalog
+__all__ = ["SCHEMA", "evaluation_document"]
 
-__all__ = ["Evaluation", "evaluate_policy", "report_dict"]
-
-_DRAWN = 400
+SCHEMA = "hydra.evaluation/v1"
+_NOT_STATED = "not stated: if tau was chosen on these queries, see the cross-fit"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Evaluation:
-    """Everything the report says.
-
-    Attributes:
-        catalog: The policy under evaluation.
-        evalset: What it was replayed on.
-        tau: The operating point.
-        cross: The same quality aimed at on one half and measured on the other; None where the
-            set is too small to cut.
-        detectable: Smallest quality difference this set would show with 80 % power.
-        tuned_on: In words, what tau and weights were chosen on.
-        made: When the report was made.
-    """
-
-    catalog: Catalog
-    evalset: EvalSet
-    data: ReplayData
-    tau: float
-    router: PolicyMetrics
-    oracle: PolicyMetrics
-    verdict: Verdict
-    cross: CrossFit | None
-    languages: tuple[Slice, ...]
-    groups: tuple[Slice, ...]
-    spreads: tuple[Spread, ...]
-    detectable: float
-    tuned_on: str
-    made: datetime
-
-
-def evaluate_policy(
-    catalog: Catalog,
-    evalset: EvalSet,
-    data: ReplayData,
-    *,
-    tau: float,
-    made: datetime,
-    tuned_on: str = "",
-    baseline: str | None = None,
-    seed: int = 0,
-) -> Evaluation:
-    """Replay a catalog's policy and gather what a report needs.
+def evaluation_document(
+    found: Evaluation, *, made: datetime, tuned_on: str = "", rows: int | None = None
+) -> dict[str, Any]:
+    """An evaluation as JSON-ready values; the module's docstring lists them.
 
     Args:
-        data: The eval set lined up with the catalog's pool.
-        tau: The operating point.
-        made: Time of the report.
-        tuned_on: What tau and weights were chosen on, if it is known.
-        baseline: Model that savings are measured against; default the costliest.
-        seed: Draws the halves of the cross-fit.
+        made: When it was made.
+        tuned_on: What tau and weights were chosen on, '' if that is not known.
+        rows: About how many rows of the frontier to keep, both ends and the best among them;
+            default every one.
     """
-    choice = replay(data, tau)
-    router = evaluate_choice(data, choice, baseline=baseline)
-    said = verdict(data, choice)
-    half = (said.interval.hi - said.interval.lo) / 2
-    deviation = half / 1.96 * np.sqrt(len(choice)) if np.isfinite(half) else float("nan")
-    return Evaluation(
-        catalog=catalog,
-        evalset=evalset,
-        data=data,
-        tau=tau,
-        router=router,
-        oracle=evaluate_choice(data, oracle_choice(data), baseline=baseline),
-        verdict=said,
-        cross=_cross(data, router.quality.value, baseline, seed),
-        languages=by_language(data, choice, baseline=baseline),
-        groups=by_group(data, choice, baseline=baseline),
-        spreads=spread(data, choice, baseline=baseline),
-        detectable=detectable_effect(deviation, len(choice)),
-        tuned_on=tuned_on or "not stated: if tau was chosen on these queries, see the cross-fit",
-        made=made,
-    )
-
-
-def _cross(data: ReplayData, quality: float, baseline: str | None, seed: int) -> CrossFit | None:
-    units = len(data.query_ids) if data.clusters is None else np.unique(data.clusters).size
-    if units < 20:
-        return None
-
-    def aim(half: ReplayData, curve: Any) -> float:  # noqa: ANN401
-        reachable = min(quality, float(curve.quality.max()))
-        return cheapest_with_quality(curve, reachable).tau
-
-    return cross_fit(data, aim, rng=np.random.default_rng(seed), baseline=baseline)
-
-
-def report_dict(found: Evaluation) -> dict[str, Any]:
-    """The report as JSON-ready values (schema `hydra.report/v1`)."""
-    singles = single_models(found.data)
-    hull = {point.model for point in upper_hull(singles)}
+    sweep = found.sweep
     return {
-        "schema": "hydra.report/v1",
-        "made": found.made.isoformat(timespec="seconds"),
-        "fingerprints": fingerprints(found),
+        "schema": SCHEMA,
+        "made": made.isoformat(timespec="seconds"),
+        "evalset": sweep.evalset.name,
+        "synthetic": sweep.evalset.synthetic,
+        "n": found.router.n,
+        "notes": list(sweep.data.notes),
+        "fingerprints": _fingerprints(sweep),
         "policy": {
-            "tau": found.tau,
-            "weights": dict(
-                zip(found.catalog.dimensions, found.catalog.policy.weights, strict=True)
-            ),
-            "cost_basis": found.catalog.policy.cost_basis.value,
-            "price_ratio": found.catalog.policy.price_ratio,
-            "tuned_on": found.tuned_on,
+            "tau": found.knob,
+            "weights": dict(zip(sweep.catalog.dimensions, sweep.weights, strict=True)),
+            "cost_basis": sweep.catalog.policy.cost_basis.value,
+            "price_ratio": sweep.catalog.policy.price_ratio,
+            "tuned_on": tuned_on or _NOT_STATED,
         },
-        "queries": len(found.data.query_ids),
-        "notes": list(found.data.notes),
-        "verdict": {
-            "label": found.verdict.label.value,
-            "text": found.verdict.text,
-            "delta": _interval(found.verdict.interval),
-            "constant": str(found.verdict.constant),
-            "detectable_difference": found.detectable,
-        },
-        "router": _metrics(found.router),
+        "baseline": found.baseline,
+        "router": {"tau": found.knob, **_metrics(found.router)},
         "oracle": _metrics(found.oracle),
-        "cross_fit": _cross_dict(found.cross),
-        "models": [
-            {
-                "model": one.model,
-                "resolved": one.resolved,
-                "quality": one.quality,
-                "mean_cost_usd": one.mean_cost_usd,
-                "share": found.router.shares[one.model],
-                "on_hull": one.model in hull,
-            }
-            for one in singles
-        ],
-        "languages": [_slice(one) for one in found.languages],
-        "groups": [_slice(one) for one in found.groups],
-        "spread_against_english": [_spread(one) for one in found.spreads],
-        "frontier": _frontier(found.data),
+        "cross_fit": None if found.cross_fit is None else _cross_fit(found.cross_fit),
+        "models": _models(found),
+        "verdict": _verdict(found),
+        "languages": [_slice(one, "name", "n", "small", "p_value") for one in found.languages],
+        "groups": [_slice(one, "name", "n", "small", "p_value") for one in found.groups],
+        "spread_against_english": [_slice(one, "group") for one in found.spreads],
+        "frontier": _frontier(sweep, rows),
     }
 
 
-def fingerprints(found: Evaluation) -> dict[str, Any]:
-    """What exactly was evaluated: digests of catalog, predictor and eval set, and their flags."""
+def _fingerprints(sweep: Sweep) -> dict[str, Any]:
+    catalog, evalset = sweep.catalog, sweep.evalset
     return {
-        "catalog": found.catalog.name,
-        "catalog_sha256": found.catalog.digest,
-        "predictor": found.catalog.predictor,
-        "predictor_fingerprint": found.catalog.predictor_fingerprint,
-        "evalset": found.evalset.name,
-        "evalset_sha256": found.evalset.digest,
-        "evalset_origin": found.evalset.origin,
-        "evalset_licence": found.evalset.licence,
-        "synthetic": found.evalset.synthetic,
-        "cost_estimated": found.evalset.cost_estimated,
-        "price_notes": found.evalset.price_notes,
+        "catalog": catalog.name,
+        "catalog_sha256": catalog.digest,
+        "predictor": catalog.predictor,
+        "predictor_fingerprint": catalog.predictor_fingerprint,
+        "evalset": evalset.name,
+        "evalset_sha256": evalset.digest,
+        "evalset_origin": evalset.origin,
+        "evalset_licence": evalset.licence,
+        "synthetic": evalset.synthetic,
+        "cost_estimated": evalset.cost_estimated,
+        "price_notes": evalset.price_notes,
     }
 
 
-def _frontier(data: ReplayData) -> list[dict[str, float]]:
-    curve = data_frontier(data)
-    rows = curve.simplified(_DRAWN)
-    names = ("tau", "quality", "mean_cost_usd", "misroute")
-    return [{name: float(getattr(curve, name)[row]) for name in names} for row in rows]
+def _models(found: Evaluation) -> dict[str, Any]:
+    hull = {one.model for one in found.sweep.hull}
+    base = found.sweep.cost_of(found.baseline)
+    return {
+        one.model: {
+            "resolved": one.resolved,
+            "quality": one.quality,
+            "mean_cost_usd": one.mean_cost_usd,
+            "cs": 1 - one.mean_cost_usd / base if base > 0 else math.nan,
+            "share": found.router.shares[one.model],
+            "on_hull": one.model in hull,
+        }
+        for one in found.sweep.singles
+    }
 
 
-def _interval(value: Interval) -> list[float]:
-    return [value.value, value.lo, value.hi]
+def _verdict(found: Evaluation) -> dict[str, Any]:
+    said = found.verdict
+    return {
+        "label": said.label.value,
+        "text": said.text,
+        "delta": said.delta,
+        "interval": [said.interval.lo, said.interval.hi],
+        "constant": str(said.constant),
+        "constant_quality": said.constant.quality,
+        "constant_mean_cost_usd": said.constant.mean_cost_usd,
+        "detectable_difference": found.detectable,
+    }
 
 
-def _named(source: object, names: Sequence[str]) -> dict[str, list[float]]:
-    return {name: _interval(getattr(source, name)) for name in names}
+def _estimates(source: object, *names: str) -> dict[str, Any]:
+    """The named intervals of a noun: each one's value, and their bounds under `ci`."""
+    known: dict[str, Interval] = {name: getattr(source, name) for name in names}
+    values: dict[str, Any] = {name: one.value for name, one in known.items()}
+    return values | {"ci": {name: [one.lo, one.hi] for name, one in known.items()}}
 
 
 def _metrics(found: PolicyMetrics) -> dict[str, Any]:
-    names = ("quality", "mean_cost_usd", "qr", "cs", "misroute")
-    about = {"resolved": found.resolved, "baseline": found.baseline, "shares": found.shares}
-    return {**about, **_named(found, names)}
+    estimates = _estimates(found, "quality", "qr", "cs", "misroute", "mean_cost_usd")
+    return {"resolved": found.resolved, "shares": found.shares, **estimates}
 
 
-def _cross_dict(found: CrossFit | None) -> dict[str, Any] | None:
-    if found is None:
-        return None
+def _cross_fit(found: CrossFit) -> dict[str, Any]:
     return {
         "taus": list(found.taus),
         "in_sample_quality": found.in_sample_quality,
@@ -223,10 +150,14 @@ def _cross_dict(found: CrossFit | None) -> dict[str, Any] | None:
     }
 
 
-def _slice(one: Slice) -> dict[str, Any]:
-    about = {"name": one.name, "n": one.n, "small": one.small, "p_value": one.p_value}
-    return {**about, **_named(one, ("qr", "cs", "strong", "mean_cost_usd", "difference"))}
+def _slice(one: object, *about: str) -> dict[str, Any]:
+    names = ("qr", "cs", "strong", "mean_cost_usd", "difference")
+    kept = (name for name in names if hasattr(one, name))
+    return {name: getattr(one, name) for name in about} | _estimates(one, *kept)
 
 
-def _spread(one: Spread) -> dict[str, Any]:
-    return {"group": one.group, **_named(one, ("qr", "cs", "strong"))}
+def _frontier(sweep: Sweep, rows: int | None) -> list[list[float]]:
+    curve = sweep.curve
+    kept = slice(None) if rows is None else curve.simplified(rows)
+    columns = (curve.knob, curve.quality, curve.mean_cost_usd)
+    return [list(row) for row in zip(*(column[kept].tolist() for column in columns), strict=True)]

@@ -1,13 +1,20 @@
-"""The report as one HTML file; see `report.py`."""
+"""The report: an evaluation as one HTML file that needs no network, holds no script and prints.
+
+Every text that came from outside is escaped; figures are drawn as SVG.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from html import escape
 from typing import Any
 
-__all__ = ["report_html"]
+from hydra_core.evaluation.replay.evaluation import Evaluation
+from hydra_core.evaluation.report.document import evaluation_document
+
+__all__ = ["evaluation_html", "report_document"]
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1c2430; max-width: 60rem; margin: 2rem auto;
@@ -26,16 +33,23 @@ svg { width: 100%; height: auto } figure { margin: 1rem 0 }
 """
 #: Keeps a label readable where lines pass behind it.
 _HALO = 'stroke="#fff" stroke-width="3" paint-order="stroke"'
+#: Rows of the frontier: more cannot be told apart on the page.
+_DRAWN = 400
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP, _RIGHT = 860, 420, 62, 48, 16, 24
 
 
-def report_html(report: Mapping[str, Any]) -> str:
-    """A whole HTML document from a `report_dict`; needs no network and no script."""
+def report_document(found: Evaluation, *, made: datetime, tuned_on: str = "") -> dict[str, Any]:
+    """The document that a report draws: with as much of the frontier as can be seen."""
+    return evaluation_document(found, made=made, tuned_on=tuned_on, rows=_DRAWN)
+
+
+def evaluation_html(report: Mapping[str, Any]) -> str:
+    """A whole HTML page from a document `hydra.evaluation/v1`."""
     about, policy = report["fingerprints"], report["policy"]
     title = f"{about['evalset']}: {about['catalog']}"
     parts = [
         f"<h1>{escape(title)}</h1>",
-        f'<p class="small">{report["queries"]:,} queries, tau {policy["tau"]:.4g}, made '
+        f'<p class="small">{report["n"]:,} queries, tau {policy["tau"]:.4g}, made '
         f"{escape(report['made'])}</p>",
         *_flags(about),
         _verdict(report["verdict"]),
@@ -83,12 +97,12 @@ def _percent(value: float) -> str:
     return f"{100 * value:.1f}"
 
 
-def _range(value: Sequence[float | None], scale: float = 100.0, digits: int = 1) -> str:
+def _range(found: Mapping[str, Any], name: str, scale: float = 100.0, digits: int = 1) -> str:
     """An estimate with its interval; a dash where it is not defined."""
-    known = [part for part in value if part is not None and math.isfinite(part)]
-    if len(known) < len(value):
+    value = (found[name], *found["ci"][name])
+    if not all(part is not None and math.isfinite(part) for part in value):
         return "–"
-    centre, low, high = (f"{scale * part:.{digits}f}" for part in known)
+    centre, low, high = (f"{scale * part:.{digits}f}" for part in value)
     return f"{centre} [{low}, {high}]"
 
 
@@ -107,22 +121,20 @@ def _policies(report: Mapping[str, Any]) -> str:
     head = ["", "quality, %", "QR, %", "CS, %", "misroute, %", "USD per query"]
     names = ("quality", "qr", "cs", "misroute")
     rows = [
-        [name, *(_range(found[key]) for key in names), f"{found['mean_cost_usd'][0]:.4g}"]
+        [name, *(_range(found, key) for key in names), f"{found['mean_cost_usd']:.4g}"]
         for name, found in (("router", report["router"]), ("oracle", report["oracle"]))
     ]
-    first = _table(
-        "With 95 % intervals; savings against " + report["router"]["baseline"], head, rows
-    )
-    best = report["oracle"]["quality"][0] or 1.0
+    first = _table("With 95 % intervals; savings against " + report["baseline"], head, rows)
+    best = report["oracle"]["quality"] or 1.0
     singles = [
         [
-            one["model"] + (" (hull)" if one["on_hull"] else ""),
+            model + (" (hull)" if one["on_hull"] else ""),
             _percent(one["quality"]),
             _percent(one["quality"] / best),
             f"{one['mean_cost_usd']:.4g}",
             _percent(one["share"]),
         ]
-        for one in report["models"]
+        for model, one in report["models"].items()
     ]
     head = ["always", "quality, %", "QR, %", "USD per query", "share under the router, %"]
     return first + _table("Single models", head, singles)
@@ -136,8 +148,8 @@ def _tuned(report: Mapping[str, Any]) -> str:
     taus = ", ".join(f"{tau:.4g}" for tau in cross["taus"])
     return (
         f"{text}<p>Aiming at the same quality on one half and measuring on the other (tau {taus}): "
-        f"quality {_range(cross['quality'])} %, QR {_range(cross['qr'])} %, CS "
-        f"{_range(cross['cs'])} %. The halves promised {_percent(cross['in_sample_quality'])} % "
+        f"quality {_range(cross, 'quality')} %, QR {_range(cross, 'qr')} %, CS "
+        f"{_range(cross, 'cs')} %. The halves promised {_percent(cross['in_sample_quality'])} % "
         f"where they were tuned: optimism {100 * cross['optimism']:+.1f} pp. "
         f"{escape(cross['verdict_text'])}</p>"
     )
@@ -153,7 +165,7 @@ def _languages(report: Mapping[str, Any]) -> list[str]:
             [
                 one["name"] + (" (few)" if one["small"] else ""),
                 str(one["n"]),
-                *(_range(one[name]) for name in ("qr", "cs", "strong", "difference")),
+                *(_range(one, name) for name in ("qr", "cs", "strong", "difference")),
                 f"{one['p_value']:.3f}",
             ]
             for one in report[key]
@@ -177,20 +189,20 @@ def _fingerprints(about: Mapping[str, Any], policy: Mapping[str, Any], notes: Se
 def _figure(report: Mapping[str, Any]) -> str:
     """Quality over cost: the frontier, the constants with their hull, the oracle, the router."""
     curve, models = report["frontier"], report["models"]
-    points = [(p["mean_cost_usd"], p["quality"]) for p in curve]
-    singles = [(m["mean_cost_usd"], m["quality"]) for m in models]
+    points = [(cost, quality) for _, quality, cost in curve]
+    singles = [(m["mean_cost_usd"], m["quality"]) for m in models.values()]
     oracle, router = (
-        (report[key]["mean_cost_usd"][0], report[key]["quality"][0]) for key in ("oracle", "router")
+        (report[key]["mean_cost_usd"], report[key]["quality"]) for key in ("oracle", "router")
     )
     place = _Axes([*points, *singles, oracle, router])
-    hull = sorted((m["mean_cost_usd"], m["quality"]) for m in models if m["on_hull"])
+    hull = sorted((m["mean_cost_usd"], m["quality"]) for m in models.values() if m["on_hull"])
     body = [
         place.frame(),
         f'<polyline points="{place.path(hull)}" fill="none" stroke="#8a94a3" '
         'stroke-dasharray="5 4"/>',
         f'<polyline points="{place.path(sorted(points))}" fill="none" stroke="#2f6fb3" '
         'stroke-width="2"/>',
-        *(place.mark(m, "#5a6675", name["model"]) for m, name in zip(singles, models, strict=True)),
+        *(place.mark(at, "#5a6675", name) for at, name in zip(singles, models, strict=True)),
         place.mark(oracle, "#1a7f4b", "oracle"),
         place.mark(router, "#c2410c", "router", below=True),
     ]

@@ -15,14 +15,14 @@ from enum import StrEnum
 
 import numpy as np
 
-from hydra_core.catalog.profiles import blended_price, pool
+from hydra_core.catalog.profiles import blended_price
 from hydra_core.errors import CatalogError, Problem
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice
-from hydra_core.evaluation.replay.replay import ReplayData, align, replay
+from hydra_core.evaluation.replay.replay import ReplayData, align_catalog, replay
 from hydra_core.evaluation.replay.verdict import Verdict, verdict
 from hydra_core.evaluation.study.compare import Comparison, compare, policy_run
-from hydra_core.types import Catalog, CostBasis, FloatArray, ModelStatus
+from hydra_core.types import Catalog, FloatArray, ModelStatus
 
 __all__ = ["Event", "EventKind", "EventReport", "default_events", "parse_event", "portability"]
 
@@ -194,17 +194,4 @@ def _replayed(
 ) -> ReplayData:
     factors = np.array([(scaled or {}).get(model, 1.0) for model in evalset.models])
     priced = replace(evalset, cost_usd=evalset.cost_usd * factors)
-    realised = _realised(catalog, priced)
-    return align(priced, requirements, pool(catalog, today=today, realised_cost=realised))
-
-
-def _realised(catalog: Catalog, evalset: EvalSet) -> dict[str, float] | None:
-    if catalog.policy.cost_basis is not CostBasis.REALISED:
-        return None
-    known = np.isfinite(evalset.cost_usd)
-    total = np.where(known, evalset.cost_usd, 0.0).sum(axis=0)
-    return {
-        model: float(total[i] / known[:, i].sum())
-        for i, model in enumerate(evalset.models)
-        if known[:, i].any()
-    }
+    return align_catalog(priced, catalog, requirements, today=today)

@@ -15,7 +15,7 @@ from scipy import stats
 from hydra_core.evaluation.replay.folds import Fold, folds
 from hydra_core.evaluation.replay.metrics import oracle_choice, picked, single_models
 from hydra_core.evaluation.replay.replay import ReplayData
-from hydra_core.evaluation.significance import Interval, mean_interval
+from hydra_core.evaluation.significance import Interval, mean_interval, normal_quantile
 from hydra_core.evaluation.study.baselines.features import Inputs, TextFeatures, hashed_texts
 from hydra_core.evaluation.study.baselines.learners import chance
 from hydra_core.types import BoolArray, FloatArray
@@ -202,7 +202,7 @@ def auc_interval(scores: FloatArray, target: BoolArray) -> Interval:
     area = float((ranks[target].sum() - yes * (yes + 1) / 2) / (yes * no))
     q1, q2 = area / (2 - area), 2 * area * area / (1 + area)
     variance = area * (1 - area) + (yes - 1) * (q1 - area**2) + (no - 1) * (q2 - area**2)
-    half = 1.96 * float(np.sqrt(max(variance, 0.0) / (yes * no)))
+    half = normal_quantile() * float(np.sqrt(max(variance, 0.0) / (yes * no)))
     return Interval(area, max(area - half, 0.0), min(area + half, 1.0))
 
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
-import numpy as np
-
 from hydra_core.catalog.binding import require_bundle
-from hydra_core.catalog.profiles import pool
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.replay.metrics import PolicyMetrics, costliest, evaluate_choice
-from hydra_core.evaluation.replay.replay import ReplayData, align, replay
+from hydra_core.evaluation.replay.replay import ReplayData, align_catalog, replay
 from hydra_core.evaluation.study.compare import Comparison, PolicyRun, compare, policy_run
-from hydra_core.types import Catalog, CostBasis, FloatArray, IntArray
+from hydra_core.types import Catalog, FloatArray, IntArray
 
 __all__ = ["Replayed", "WhatIf", "replay_catalog", "what_if"]
 
@@ -63,11 +60,7 @@ def replay_catalog(
         RoutingError: No model can be routed to.
     """
     require_bundle(catalog, fingerprint)
-    realised = None
-    if catalog.policy.cost_basis is CostBasis.REALISED:
-        means = np.nanmean(evalset.cost_usd, axis=0)
-        realised = dict(zip(evalset.models, means.tolist(), strict=True))
-    data = align(evalset, scores, pool(catalog, today=today, realised_cost=realised))
+    data = align_catalog(evalset, catalog, scores, today=today)
     choice = replay(data, catalog.policy.tau)
     return Replayed(
         catalog=catalog,

@@ -12,6 +12,7 @@ import random
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -119,7 +120,7 @@ def add_head(graph: onnx.ModelProto, weights: Sequence[FloatArray]) -> None:
         graph.graph.initializer.append(tensor)
     axis = numpy_helper.from_array(np.array([2], np.int64), "claims_axis")
     graph.graph.initializer.append(axis)
-    steps = (
+    steps: tuple[tuple[str, list[str], str, dict[str, Any]], ...] = (
         ("Concat", list(layer_outputs(graph)), "claims_h", {"axis": -1}),
         ("MatMul", ["claims_h", "claims_w1"], "claims_m", {}),
         ("Add", ["claims_m", "claims_b1"], "claims_a", {}),

@@ -201,7 +201,7 @@ class Fitter:
         loss = self._loss(self.team.part(families), weight)
         self.optimizer.zero_grad()
         if loss is not None:
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
         self.team.add_gradients(self.model)
         nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import torch
@@ -54,6 +54,7 @@ class EncoderConfig:
 
 def build_encoder(config: EncoderConfig) -> PreTrainedModel:
     """A randomly initialised encoder with eager attention (fewer ONNX nodes)."""
+    eager: dict[str, Any] = {"attn_implementation": "eager"}
     if config.kind == "bert":
         return BertModel(
             BertConfig(
@@ -62,7 +63,7 @@ def build_encoder(config: EncoderConfig) -> PreTrainedModel:
                 intermediate_size=config.intermediate, max_position_embeddings=config.max_tokens,
                 hidden_dropout_prob=config.encoder_dropout,
                 attention_probs_dropout_prob=0.0,
-                attn_implementation="eager", layer_norm_eps=1e-12,
+                layer_norm_eps=1e-12, **eager,
             ),
             add_pooling_layer=False,
         )  # fmt: skip
@@ -73,7 +74,7 @@ def build_encoder(config: EncoderConfig) -> PreTrainedModel:
             num_attention_heads=config.heads, intermediate_size=config.intermediate,
             max_position_embeddings=max(config.max_tokens, 512),
             embedding_dropout=config.encoder_dropout, mlp_dropout=config.encoder_dropout,
-            attention_dropout=0.0, attn_implementation="eager",
+            attention_dropout=0.0, **eager,
         )
     )  # fmt: skip
 
@@ -93,7 +94,7 @@ class Predictor(nn.Module):
         self.kernel: LayeredHead | None = None
         self.words: WordHead | None = None
         self.kernel_share = self.word_share = 0.0
-        self.layers_seen = (config.layers * 2 // 3, config.layers)
+        self.layers_seen: tuple[int, ...] = (config.layers * 2 // 3, config.layers)
 
     def logits(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """(b, t), (b, t) -> (b, K) before the sigmoid."""
@@ -196,7 +197,7 @@ def init_table(model: Predictor, table: NDArray[np.float32]) -> None:
     A narrower student takes the leading principal directions of the table
     (v, d) -> (v, width), rescaled to the initial spread of its own table.
     """
-    weight = model.encoder.get_input_embeddings().weight
+    weight = cast(Tensor, model.encoder.get_input_embeddings().weight)
     if table.shape[1] != weight.shape[1]:
         centred = table - table.mean(0)
         _, _, axes = np.linalg.svd(centred[:: max(1, len(table) // 20_000)], full_matrices=False)

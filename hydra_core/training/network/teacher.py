@@ -28,7 +28,8 @@ from hydra_core.training.texts.dataset import Message, group_of
 from hydra_core.training.texts.encode import buckets, collate
 
 FloatArray = NDArray[np.float32]
-Scorer = Callable[[Sequence[int]], FloatArray]
+Rows = Sequence[int] | NDArray[np.intp]
+Scorer = Callable[[Rows], FloatArray]
 LAYERS = (6, 9, 12)
 FOLDS = 5
 _CAP, _BLOCK = 256, 2000
@@ -66,7 +67,7 @@ def frozen_vectors(
 
 
 def kernel_ridge(
-    vectors: FloatArray, glance: FloatArray, labels: FloatArray, train: Sequence[int]
+    vectors: FloatArray, glance: FloatArray, labels: FloatArray, train: Rows
 ) -> Scorer:
     """Exact ridge regression on an RBF kernel, fitted on the rows `train` of (n, d), (n, 12)."""
     centre = vectors[train].mean(0)
@@ -80,7 +81,7 @@ def kernel_ridge(
     mean = labels[train].mean(0)
     solved = cho_solve(cho_factor(kernel, overwrite_a=True), labels[train] - mean)
 
-    def score(rows: Sequence[int]) -> FloatArray:
+    def score(rows: Rows) -> FloatArray:
         blocks = [rows[i : i + _BLOCK] for i in range(0, len(rows), _BLOCK)]
         return np.vstack([rbf(points[block], known) @ solved for block in blocks]) + mean
 

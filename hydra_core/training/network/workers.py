@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
 from torch import nn
+from torch.multiprocessing.spawn import spawn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _work(family: Family) -> int:
 def together(size: int, job: Callable[[Team], None]) -> None:
     """Run `job`, which must be picklable, in `size` processes of one thread each."""
     with TemporaryDirectory() as folder:
-        mp.spawn(_member, (size, Path(folder) / "meeting", job), nprocs=size)
+        spawn(_member, (size, Path(folder) / "meeting", job), nprocs=size)
 
 
 def _member(rank: int, size: int, meeting: Path, job: Callable[[Team], None]) -> None:

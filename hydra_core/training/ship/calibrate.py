@@ -59,7 +59,7 @@ def fit_knots(
     return Knots(tuple(_KNOTS.round(5).tolist()), tuple(y.tolist()))
 
 
-def _curve(x: FloatArray, pedestal: float) -> FloatArray:
+def _curve(x: NDArray[np.float64], pedestal: float) -> NDArray[np.float64]:
     return x - pedestal * np.exp(-x / _FADE)
 
 

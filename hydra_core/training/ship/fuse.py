@@ -74,7 +74,7 @@ def _fused(
     value = _back(after[0].input[1], maker, "Transpose", "Reshape")
     joined = users[after[0].output[0]][0]
     output = users[joined.output[0]][0]
-    if None in (query, key, value) or output.op_type != "Reshape":
+    if query is None or key is None or value is None or output.op_type != "Reshape":
         return None
     return helper.make_node(
         "MultiHeadAttention", [query, key, value, "", "attention_mask_32"], [output.output[0]],

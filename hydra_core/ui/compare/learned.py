@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from hydra_core.evaluation.replay.sweep import Bench
+from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.study.baselines.run import MODEL_COUPLED, BaselineRun, run_baselines
 from hydra_core.ui import cache_evaluate
 from hydra_core.ui.cache import SetEntry
@@ -20,17 +20,17 @@ __all__ = ["fitted"]
 MOST_QUERIES = 20_000
 
 
-def fitted(entry: SetEntry, bench: Bench, sides: Sequence[Side]) -> dict[str, BaselineRun] | None:
+def fitted(entry: SetEntry, sweep: Sweep, sides: Sequence[Side]) -> dict[str, BaselineRun] | None:
     """The learned routers among the sides; None while one is not there, after saying why."""
     found: dict[str, BaselineRun] = {}
     for name in {side.model for side in sides if side.kind is Kind.LEARNED}:
-        if len(bench.data.rows) > MOST_QUERIES:
+        if len(sweep.data.rows) > MOST_QUERIES:
             st.info(
                 f"Learned routers are fitted here on at most {MOST_QUERIES:,} queries; this set "
-                f"has {len(bench.data.rows):,}."
+                f"has {len(sweep.data.rows):,}."
             )
             return None
-        task = _fit(entry, bench, name)
+        task = _fit(entry, sweep, name)
         if task.running:
             _waiting(task, name)
             return None
@@ -46,12 +46,12 @@ def fitted(entry: SetEntry, bench: Bench, sides: Sequence[Side]) -> dict[str, Ba
     return found
 
 
-def _fit(entry: SetEntry, bench: Bench, name: str) -> Task:
-    key = ("baseline", name, cache_evaluate.bench_key(entry, bench))
+def _fit(entry: SetEntry, sweep: Sweep, name: str) -> Task:
+    key = ("baseline", name, cache_evaluate.sweep_key(entry, sweep))
 
     def work(task: Task) -> BaselineRun:
-        texts = bench.evalset.queries["text"].astype(str).iloc[bench.data.rows].tolist()
-        return run_baselines(bench.data, texts, names=(name,), progress=task.progress)[0]
+        texts = sweep.evalset.queries["text"].astype(str).iloc[sweep.data.rows].tolist()
+        return run_baselines(sweep.data, texts, names=(name,), progress=task.progress)[0]
 
     return cache_evaluate.tasks().get(key) or cache_evaluate.tasks().start(key, work)
 

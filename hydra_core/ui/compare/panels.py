@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from hydra_core.evaluation.replay.sweep import Bench
+from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.significance import Interval
 from hydra_core.figures.deltas import deltas_figure
 from hydra_core.figures.heat import heat_figure
@@ -182,9 +182,9 @@ def flips(both: Paired) -> None:
         st.caption("Mean change per query of the cell, B minus A; green is better.")
 
 
-def by_slice(both: Paired, bench: Bench) -> None:
+def by_slice(both: Paired, sweep: Sweep) -> None:
     """Differences by language or group: figure, then numbers."""
-    ways = grouping(bench.evalset)
+    ways = grouping(sweep.evalset)
     st.session_state.setdefault("compare.by", ways[0])
     if st.session_state["compare.by"] not in ways:
         st.session_state["compare.by"] = ways[0]
@@ -192,7 +192,7 @@ def by_slice(both: Paired, bench: Bench) -> None:
         "By", ways, format_func=str.capitalize, key="compare.by", required=True,
         persist_state="session", label_visibility="collapsed",
     )  # fmt: skip
-    frame = slices(both, bench.evalset, by or ways[0])
+    frame = slices(both, sweep.evalset, by or ways[0])
     shown = frame.head(_MOST_SLICES)
     widgets.figure(
         deltas_figure(deltas_view(shown), widgets.colors()),

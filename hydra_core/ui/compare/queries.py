@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.errors import HydraError
-from hydra_core.evaluation.replay.sweep import Bench
+from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.store.records import Note
 from hydra_core.store.roles import Action
 from hydra_core.types import IntArray
@@ -45,7 +45,7 @@ _FILTERS = ("compare.language", "compare.before", "compare.after", "compare.note
 _NOTED = {"all": None, "with a note": True, "without a note": False}
 _CAUSES = ("Router wrong", "Label wrong", "Model flaky", "Expected")
 
-Sides = tuple[tuple[Side, Bench], tuple[Side, Bench]]
+Sides = tuple[tuple[Side, Sweep], tuple[Side, Sweep]]
 
 
 @st.fragment

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from hydra_core.errors import HydraError
-from hydra_core.evaluation.replay.sweep import Bench
+from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.study.baselines.run import BASELINES, RANDOM_MIX
 from hydra_core.store.records import OperatingPoint
 from hydra_core.types import Catalog
@@ -73,11 +73,11 @@ def write_link(entry: SetEntry, catalog: str, a: Side, b: Side) -> None:
         st.query_params.from_dict(link)
 
 
-def offered(entry: SetEntry, catalog: Catalog, bench: Bench) -> dict[str, Side]:
+def offered(entry: SetEntry, catalog: Catalog, sweep: Sweep) -> dict[str, Side]:
     """Every policy that can stand on a side, by id: routers, constants, bounds.
 
     Args:
-        bench: The page's own, whose pool the constants come from.
+        sweep: The page's own, whose pool the constants come from.
     """
     tuning = state.get()
     found: list[Side] = []
@@ -93,7 +93,7 @@ def offered(entry: SetEntry, catalog: Catalog, bench: Bench) -> dict[str, Side]:
             found += _of_catalog(one, one.catalog)
     found += [
         Side(f"always:{one.model}", f"Always {one.model}", Kind.ALWAYS, model=one.model)
-        for one in sorted(bench.singles, key=lambda single: single.mean_cost_usd)
+        for one in sorted(sweep.singles, key=lambda single: single.mean_cost_usd)
     ]
     found.append(Side("oracle", "Oracle, best in hindsight", Kind.ORACLE))
     found.append(Side("mix", "Random mixture at the other's cost", Kind.MIX))
@@ -134,11 +134,11 @@ def _points(catalog: str) -> Sequence[OperatingPoint]:
         return ()
 
 
-def sides(options: dict[str, Side], bench: Bench) -> tuple[Side, Side]:
+def sides(options: dict[str, Side], sweep: Sweep) -> tuple[Side, Side]:
     """The chosen sides with their taus; by default the costliest model against the router."""
     now, own = get(), f"catalog:{state.get().catalog}"
     router = next((one for one in (_TUNED, own) if one in options), next(iter(options)))
-    a = options.get(now.a) or options[f"always:{bench.baselines[0]}"]
+    a = options.get(now.a) or options[f"always:{sweep.baselines[0]}"]
     b = options.get(now.b) or options[router]
     return _at(a, now.tau_a), _at(b, now.tau_b)
 

@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from hydra_core.evaluation.evalset.evalset import EvalSet
-from hydra_core.evaluation.replay.sweep import Bench
+from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.study.routability import Routability, routability
 from hydra_core.figures.intervals import intervals_figure
 from hydra_core.figures.upset import spread_figure, upset_figure
@@ -30,21 +30,21 @@ __all__ = ["costs", "difficulty_by", "foretold", "limits", "predictability", "wh
 _AT_ONCE = 1_000
 
 
-def foretold(entry: SetEntry, bench: Bench) -> Task | None:
+def foretold(entry: SetEntry, sweep: Sweep) -> Task | None:
     """The measurement of how well success is foretold; begun by itself on small sets."""
-    key = ("routability", *cache_evaluate.bench_key(entry, bench))
+    key = ("routability", cache_evaluate.sweep_key(entry, sweep))
     task = cache_evaluate.tasks().get(key)
-    if task is None and len(bench.data.rows) <= _AT_ONCE:
-        return _measure(key, bench)
+    if task is None and len(sweep.data.rows) <= _AT_ONCE:
+        return _measure(key, sweep)
     return task
 
 
-def _measure(key: Hashable, bench: Bench) -> Task:
-    texts = bench.evalset.queries["text"].astype(str)
+def _measure(key: Hashable, sweep: Sweep) -> Task:
+    texts = sweep.evalset.queries["text"].astype(str)
 
     def work(task: Task) -> Routability:
-        said = texts.iloc[bench.data.rows].tolist()
-        return routability(bench.data, said, progress=task.progress)
+        said = texts.iloc[sweep.data.rows].tolist()
+        return routability(sweep.data, said, progress=task.progress)
 
     return cache_evaluate.tasks().start(key, work)
 
@@ -185,7 +185,7 @@ def difficulty_by(evalset: EvalSet) -> None:
     )
 
 
-def predictability(entry: SetEntry, bench: Bench, task: Task | None) -> None:
+def predictability(entry: SetEntry, sweep: Sweep, task: Task | None) -> None:
     """How well success is foretold, model by model."""
     if task is not None and task.running:
         st.caption("The measurement is running; it appears here when it is done.")
@@ -194,7 +194,7 @@ def predictability(entry: SetEntry, bench: Bench, task: Task | None) -> None:
         st.error(literal(task.error), icon=":material/error:")
     found = task.result if task is not None else None
     if not isinstance(found, Routability):
-        _offer(entry, bench)
+        _offer(entry, sweep)
         return
     if not found.aucs:
         st.info("Too few queries succeed or fail to measure this; 10 of each are needed per model.")
@@ -215,7 +215,7 @@ def predictability(entry: SetEntry, bench: Bench, task: Task | None) -> None:
     st.caption(f"Cross-validated; 0.5 is a coin toss, 1 is certainty.{last}{sample}")
 
 
-def _offer(entry: SetEntry, bench: Bench) -> None:
+def _offer(entry: SetEntry, sweep: Sweep) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(
             "**Does the text tell which model will succeed?** A small classifier per model is "
@@ -223,5 +223,5 @@ def _offer(entry: SetEntry, bench: Bench) -> None:
             width="stretch",
         )
         if st.button("Measure", type="primary", key="explore.measure"):
-            _measure(("routability", *cache_evaluate.bench_key(entry, bench)), bench)
+            _measure(("routability", cache_evaluate.sweep_key(entry, sweep)), sweep)
             st.rerun()

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 import streamlit as st
 
 from hydra_core.errors import HydraError
-from hydra_core.evaluation.replay.sweep import Bench, Point, measure
+from hydra_core.evaluation.replay.evaluation import Evaluation, evaluate
 from hydra_core.evaluation.replay.verdict import VerdictLabel
 from hydra_core.figures.frontier import frontier_figure
-from hydra_core.types import Catalog
 from hydra_core.ui import cache, selectors, state, tables, widgets
 from hydra_core.ui import reports as reporting
 from hydra_core.ui.cache import SetEntry
@@ -35,32 +34,32 @@ def operating_point() -> None:
             [(_EVAL_SETS, "Import or score an eval set")],
         )
         return
-    entry, _, bench, point = found
+    entry, evaluation = found
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(
-            f"**τ {point.tau:.4g}** on **{literal(entry.info.name)}** with catalog "
+            f"**τ {evaluation.knob:.4g}** on **{literal(entry.info.name)}** with catalog "
             f"**{literal(state.get().catalog)}**",
             width="content",
         )
         if entry.info.synthetic:
             widgets.synthetic_badge()
         st.space("stretch")
-        reporting.button(bench, point.tau, "overview")
-    widgets.kpis(bench, point)
-    widgets.verdict_box(point.verdict)
+        reporting.button(evaluation.sweep, evaluation.knob, "overview")
+    widgets.kpis(evaluation)
+    widgets.verdict_box(evaluation.verdict)
 
 
-def _current() -> tuple[SetEntry, Catalog, Bench, Point] | None:
+def _current() -> tuple[SetEntry, Evaluation] | None:
     pair = selectors.current()
     if pair is None or pair[1].catalog is None:
         return None
     entry, catalog = pair[0], pair[1].catalog
     tuning = state.get()
     try:
-        bench = cache.bench(entry, catalog, tuning.weights_for(catalog))
+        sweep = cache.sweep(entry, catalog, tuning.weights_for(catalog))
     except HydraError:
         return None
-    return entry, catalog, bench, measure(bench, tuning.tau_for(catalog), tuning.baseline)
+    return entry, evaluate(sweep, tuning.tau_for(catalog), tuning.baseline)
 
 
 def frontier() -> None:
@@ -68,14 +67,14 @@ def frontier() -> None:
     found = _current()
     if found is None:
         return
-    _, _, bench, point = found
+    _, evaluation = found
     st.subheader("Where this policy stands", anchor=False)
     tuning = state.get()
-    axes = Axes(tuning.x, tuning.y, point.metrics.baseline)
+    axes = Axes(tuning.x, tuning.y, evaluation.baseline)
     with st.container(border=True):
         widgets.figure(
             frontier_figure(
-                frontier_view(bench, point, axes), widgets.colors(), height=340, width=430
+                frontier_view(evaluation, axes), widgets.colors(), height=340, width=430
             ),
             "overview.frontier",
             alt="Quality against cost of the router for every tau, with single models and oracle",
@@ -135,7 +134,7 @@ def next_steps() -> None:
 def _steps() -> Iterator[tuple[str, str, str, str, str]]:
     found = _current()
     sets = cache.evalsets()
-    if found is not None and found[3].verdict.label is not VerdictLabel.BEATS:
+    if found is not None and found[1].verdict.label is not VerdictLabel.BEATS:
         yield (
             "tune",
             "Look for a better operating point",

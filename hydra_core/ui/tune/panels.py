@@ -8,8 +8,10 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from hydra_core.evaluation.choose.operating_point import InfeasibleError
-from hydra_core.evaluation.replay.sweep import Aim, Bench, Point, held_out, solve, tidy_tau
+from hydra_core.evaluation.choose.aims import Aim, AimKind, aim_at, cross_fit_aim
+from hydra_core.evaluation.replay.evaluation import Evaluation
+from hydra_core.evaluation.replay.operating_point import InfeasibleError
+from hydra_core.evaluation.replay.sweep import Sweep, tidy_tau
 from hydra_core.figures.frontier import frontier_figure
 from hydra_core.figures.languages import languages_figure
 from hydra_core.figures.shares import shares_figure
@@ -30,11 +32,15 @@ from hydra_core.views.frontier import (
 
 __all__ = ["details", "plot", "rail"]
 
-_AIMS = {Aim.QR: "QR ≥", Aim.COST: "Cost ≤", Aim.KNEE: "Knee"}
+_AIMS = {
+    AimKind.CHEAPEST_WITH_QR: "QR ≥",
+    AimKind.BEST_WITH_COST: "Cost ≤",
+    AimKind.HYPERVOLUME: "Knee",
+}
 _DETAILS = ("Traffic", "Languages", "Numbers")
 
 
-def plot(bench: Bench, point: Point, pinned: tuple[Bench, Point] | None) -> None:
+def plot(evaluation: Evaluation, pinned: Evaluation | None) -> None:
     """The frontier with its axis toggles; a click on the curve sets tau."""
     tuning = state.get()
     with st.container(horizontal=True, horizontal_alignment="distribute", gap="small"):
@@ -44,8 +50,8 @@ def plot(bench: Bench, point: Point, pinned: tuple[Bench, Point] | None) -> None
             "Vertical axis",
         )
         _toggle("x", {XAxis.COST: "Cost", XAxis.SAVINGS: "Savings"}, "Horizontal axis")
-    axes = Axes(tuning.x, tuning.y, point.metrics.baseline)
-    chart = frontier_figure(frontier_view(bench, point, axes, pinned=pinned), colors())
+    axes = Axes(tuning.x, tuning.y, evaluation.baseline)
+    chart = frontier_figure(frontier_view(evaluation, axes, pinned=pinned), colors())
     figure(
         chart,
         "tune.plot",
@@ -76,19 +82,19 @@ def _clicked() -> None:
         state.put(tau=float(taus[0]))
 
 
-def rail(bench: Bench, point: Point, pinned: tuple[Bench, Point] | None) -> None:
+def rail(evaluation: Evaluation, pinned: Evaluation | None) -> None:
     """The controls: tau, the constraint solver, weights and the pin."""
     with st.container(border=True):
-        _tau(bench, point.tau)
+        _tau(evaluation.sweep, evaluation.knob)
     with st.container(border=True):
-        _solver(bench)
+        _solver(evaluation.sweep)
     with st.container(border=True):
-        _weights(bench)
-        _pin(bench, point, pinned)
+        _weights(evaluation.sweep)
+        _pin(evaluation, pinned)
 
 
-def _tau(bench: Bench, tau: float) -> None:
-    top = max(bench.steps[-1], tau, 0.01)
+def _tau(sweep: Sweep, tau: float) -> None:
+    top = max(sweep.steps[-1], tau, 0.01)
     st.session_state["tune.tau"] = tau
     st.number_input(
         "Threshold τ",
@@ -101,13 +107,13 @@ def _tau(bench: Bench, tau: float) -> None:
         "eligible model gets the query.",
         on_change=lambda: state.put(tau=st.session_state["tune.tau"]),
     )
-    if tau not in bench.steps:  # stays a stop of the slider until another is typed or clicked
+    if tau not in sweep.steps:  # stays a stop of the slider until another is typed or clicked
         st.session_state["tune.stop"] = tau
     stop = st.session_state.get("tune.stop", 0.0)
     st.session_state["tune.slider"] = tau
     st.select_slider(
         "τ along the curve",
-        sorted({*bench.steps, stop}),
+        sorted({*sweep.steps, stop}),
         format_func=lambda step: f"{step:.4g}",
         key="tune.slider",
         label_visibility="collapsed",
@@ -115,8 +121,8 @@ def _tau(bench: Bench, tau: float) -> None:
     )
 
 
-def _solver(bench: Bench) -> None:
-    st.session_state.setdefault("tune.aim", Aim.QR)
+def _solver(sweep: Sweep) -> None:
+    st.session_state.setdefault("tune.aim", AimKind.CHEAPEST_WITH_QR)
     chosen = st.segmented_control(
         "Find an operating point",
         list(_AIMS),
@@ -126,27 +132,25 @@ def _solver(bench: Bench) -> None:
         persist_state="session",
         help="The cheapest τ that keeps QR, the best τ within a cost, or the knee of the curve.",
     )
-    aim = chosen or Aim.QR
     left, right = st.columns([3, 2], vertical_alignment="bottom")
-    goal = _goal(bench, aim, left)
-    right.button(
-        "Find τ", on_click=_find, args=(bench, aim, goal), width="stretch", key="tune.find"
-    )
-    told = st.session_state.get("tune.told")
-    if told:
-        st.caption(literal(told))
+    kind = chosen or AimKind.CHEAPEST_WITH_QR
+    aim = Aim(kind, _goal(sweep, kind, left))
+    right.button("Find τ", on_click=_find, args=(sweep, aim), width="stretch", key="tune.find")
+    answer = st.session_state.get("tune.answer")
+    if answer:
+        st.caption(literal(answer))
 
 
-def _goal(bench: Bench, aim: Aim, place: DeltaGenerator) -> float:
-    if aim is Aim.QR:
-        best = 100 * float(bench.curve.quality.max()) / (bench.oracle.quality.value or 1.0)
-        st.session_state.setdefault("tune.goal_qr", float(np.floor(0.97 * best)))
-        return place.number_input(
+def _goal(sweep: Sweep, kind: AimKind, place: DeltaGenerator) -> float:
+    if kind is AimKind.CHEAPEST_WITH_QR:
+        st.session_state.setdefault("tune.goal_qr", float(np.floor(97 * sweep.best_qr)))
+        percent = place.number_input(
             "QR in %", 0.0, 100.0, step=0.5, format="%.1f", key="tune.goal_qr",
             persist_state="session", label_visibility="collapsed",
         )  # fmt: skip
-    if aim is Aim.COST:
-        costs = bench.curve.mean_cost_usd
+        return percent / 100
+    if kind is AimKind.BEST_WITH_COST:
+        costs = sweep.curve.mean_cost_usd
         st.session_state.setdefault("tune.goal_cost", float((costs[0] + costs[-1]) / 2))
         return place.number_input(
             "USD per query", 0.0, step=float(costs.max() / 50), format="%.4f",
@@ -156,44 +160,43 @@ def _goal(bench: Bench, aim: Aim, place: DeltaGenerator) -> float:
     return 0.0
 
 
-def _find(bench: Bench, aim: Aim, goal: float) -> None:
+def _find(sweep: Sweep, aim: Aim) -> None:
     try:
-        found = solve(bench.data, bench.curve, aim, goal)
+        found = aim_at(sweep.curve, aim, sweep.oracle.quality.value, sweep.data, strict=True)
     except InfeasibleError as error:
-        most = 100 * float(bench.curve.quality.max()) / bench.oracle.quality.value
-        st.session_state["tune.told"] = (
-            f"No τ reaches QR {goal:.1f} %: the most is {most:.1f} %. Ask for less, or change "
-            "weights or profiles."
-            if aim is Aim.QR
+        st.session_state["tune.answer"] = (
+            f"No τ reaches QR {100 * aim.value:.1f} %: the most is {100 * sweep.best_qr:.1f} %. "
+            "Ask for less, or change weights or profiles."
+            if aim.kind is AimKind.CHEAPEST_WITH_QR
             else str(error)
         )
         return
-    state.put(tau=tidy_tau(bench.curve, found))
-    fair = held_out(bench, aim, goal)
-    qr = fair.metrics.qr.scaled(100.0)
-    st.session_state["tune.told"] = (
+    state.put(tau=tidy_tau(sweep.curve, found.tau))
+    elsewhere = cross_fit_aim(sweep.data, aim).metrics
+    qr = elsewhere.qr.scaled(100.0)
+    st.session_state["tune.answer"] = (
         f"On queries it was not tuned on: QR {qr.value:.1f} % [{qr.lo:.1f}, {qr.hi:.1f}] at "
-        f"{usd(fair.metrics.mean_cost_usd.value)} per query."
+        f"{usd(elsewhere.mean_cost_usd.value)} per query."
     )
 
 
-def _weights(bench: Bench) -> None:
-    changed = bench.weights != bench.catalog.policy.weights
+def _weights(sweep: Sweep) -> None:
+    changed = sweep.weights != sweep.catalog.policy.weights
     label = "Weights (changed)" if changed else "Weights"
     with st.popover(label, icon=":material/balance:", width="stretch"):
         st.caption(
             "A larger weight makes a deficit on that dimension count more. w~ is the weight "
             "after compensation for the width of its score band."
         )
-        for k, dimension in enumerate(bench.catalog.dimensions):
+        for k, dimension in enumerate(sweep.catalog.dimensions):
             key = f"tune.w.{dimension}"
-            st.session_state[key] = bench.weights[k]
+            st.session_state[key] = sweep.weights[k]
             left, right = st.columns([3, 1], vertical_alignment="bottom")
             left.number_input(
                 dimension.replace("_", " ").capitalize(), 0.05, 10.0, step=0.05, key=key,
-                on_change=_weigh, args=(bench.catalog.dimensions,),
+                on_change=_weigh, args=(sweep.catalog.dimensions,),
             )  # fmt: skip
-            right.caption(f"w~ **{bench.compensated[k]:.3f}**")
+            right.caption(f"w~ **{sweep.compensated[k]:.3f}**")
         st.button(
             "Back to the catalog's weights",
             on_click=lambda: state.put(weights=None),
@@ -206,8 +209,8 @@ def _weigh(dimensions: tuple[str, ...]) -> None:
     state.put(weights=tuple(float(st.session_state[f"tune.w.{name}"]) for name in dimensions))
 
 
-def _pin(bench: Bench, point: Point, pinned: tuple[Bench, Point] | None) -> None:
-    here = Pin(point.tau, bench.weights)
+def _pin(evaluation: Evaluation, pinned: Evaluation | None) -> None:
+    here = Pin(evaluation.knob, evaluation.sweep.weights)
     if pinned is None:
         st.button(
             "Pin to compare", icon=":material/keep:", width="stretch", key="tune.pin",
@@ -221,10 +224,10 @@ def _pin(bench: Bench, point: Point, pinned: tuple[Bench, Point] | None) -> None
             on_click=lambda: state.put(pin=here), disabled=state.get().pin == here,
         )  # fmt: skip
         st.button("Unpin", width="stretch", key="tune.unpin", on_click=lambda: state.put(pin=None))
-    before, now = pinned[1].metrics, point.metrics
+    before, now = pinned.router, evaluation.router
     st.caption(
         literal(
-            f"Pinned τ {pinned[1].tau:.4g}: QR {100 * before.qr.value:.1f} % at "
+            f"Pinned τ {pinned.knob:.4g}: QR {100 * before.qr.value:.1f} % at "
             f"{usd(before.mean_cost_usd.value)}. "
             f"Now {100 * (now.qr.value - before.qr.value):+.1f} pp at "
             f"{100 * (now.mean_cost_usd.value / before.mean_cost_usd.value - 1):+.1f} % cost."
@@ -232,24 +235,23 @@ def _pin(bench: Bench, point: Point, pinned: tuple[Bench, Point] | None) -> None
     )
 
 
-def details(bench: Bench, point: Point) -> None:
+def details(evaluation: Evaluation) -> None:
     """Traffic, languages or numbers; only the one on screen is computed."""
     st.session_state.setdefault("tune.details", _DETAILS[0])
     shown = st.segmented_control(
         "Details", _DETAILS, key="tune.details", required=True, persist_state="session",
         label_visibility="collapsed",
     )  # fmt: skip
-    baseline = point.metrics.baseline
     if shown == "Traffic":
-        chart = shares_figure(shares_view(bench, point.tau), colors())
+        chart = shares_figure(shares_view(evaluation), colors())
         figure(chart, "tune.shares", alt="Share of traffic by model for every tau")
     elif shown == "Languages":
-        frame = language_table(bench, point, baseline)
+        frame = language_table(evaluation)
         figure(
-            languages_figure(languages_view(frame, point), colors()),
+            languages_figure(languages_view(frame, evaluation), colors()),
             "tune.languages",
             alt="Quality retention by language against its number of queries",
         )
         tables.languages(frame)
     else:
-        tables.policies(policy_table(bench, point, baseline))
+        tables.policies(policy_table(evaluation))

@@ -10,7 +10,7 @@ import streamlit as st
 
 from hydra_core.evaluation.choose.space import Cell
 from hydra_core.evaluation.choose.tuning import Tuning
-from hydra_core.evaluation.replay.sweep import Bench
+from hydra_core.evaluation.replay.sweep import Sweep
 
 __all__ = ["moved", "wanted"]
 
@@ -21,9 +21,9 @@ _ROWS = 10
 _SAME = "the same way"
 
 
-def wanted(bench: Bench) -> tuple[tuple[Cell, ...], float]:
+def wanted(sweep: Sweep) -> tuple[tuple[Cell, ...], float]:
     """The cells that may move and how far; none and 0 unless models and dimensions are picked."""
-    ids, names = bench.data.pool.ids, bench.catalog.dimensions
+    ids, names = sweep.data.pool.ids, sweep.catalog.dimensions
     _forget_unknown(_MODELS, ids)
     _forget_unknown(_DIMENSIONS, names)
     count = len(st.session_state.get(_MODELS, [])) * len(st.session_state.get(_DIMENSIONS, []))
@@ -51,7 +51,7 @@ def wanted(bench: Bench) -> tuple[tuple[Cell, ...], float]:
         )  # fmt: skip
         cells = tuple((m, k) for m in ids if m in models for k in _numbers(names, dimensions))
         if cells:
-            _burden(bench, len(cells))
+            _burden(sweep, len(cells))
         elif models or dimensions:
             st.caption("Pick models and dimensions; until then no cell moves.")
     return cells, float(reach) if cells else 0.0
@@ -68,13 +68,13 @@ def _forget_unknown(key: str, known: Sequence[str]) -> None:
         st.session_state[key] = [name for name in held if name in known]
 
 
-def _burden(bench: Bench, cells: int) -> None:
+def _burden(sweep: Sweep, cells: int) -> None:
     """Say how many numbers are chosen on how many independent queries."""
-    clusters = bench.data.clusters
-    n = len(bench.data.rows) if clusters is None else int(np.unique(clusters).size)
-    numbers = cells + len(bench.catalog.dimensions) + 1
+    clusters = sweep.data.clusters
+    n = len(sweep.data.rows) if clusters is None else int(np.unique(clusters).size)
+    numbers = cells + len(sweep.catalog.dimensions) + 1
     told = (
-        f"{cells} {'cell' if cells == 1 else 'cells'}, {len(bench.catalog.dimensions)} weights "
+        f"{cells} {'cell' if cells == 1 else 'cells'}, {len(sweep.catalog.dimensions)} weights "
         f"and τ: {numbers} numbers from {n // 2:,} independent queries in each half."
     )
     if n // 2 >= _ENOUGH * numbers:
@@ -83,10 +83,10 @@ def _burden(bench: Bench, cells: int) -> None:
     st.warning(f"{told} Too few to trust; pick fewer cells.", icon=":material/warning:")
 
 
-def moved(result: Tuning, bench: Bench, cells: Sequence[Cell]) -> None:
+def moved(result: Tuning, sweep: Sweep, cells: Sequence[Cell]) -> None:
     """Before and after of the cells, and whether both halves asked for the same."""
     st.markdown("**Profile cells**")
-    frame = _table(result, bench, cells)
+    frame = _table(result, sweep, cells)
     number = st.column_config.NumberColumn
     st.dataframe(
         frame,
@@ -107,9 +107,9 @@ def moved(result: Tuning, bench: Bench, cells: Sequence[Cell]) -> None:
     st.caption(_agreement(frame))
 
 
-def _table(result: Tuning, bench: Bench, cells: Sequence[Cell]) -> pd.DataFrame:
+def _table(result: Tuning, sweep: Sweep, cells: Sequence[Cell]) -> pd.DataFrame:
     """One row a cell, those that moved first, the largest move on top."""
-    pool, (a, b) = bench.data.pool, (half.setting.cells for half in result.halves)
+    pool, (a, b) = sweep.data.pool, (half.setting.cells for half in result.halves)
     before = np.array([pool.capabilities[pool.ids.index(model), k] for model, k in cells])
     tuned, on_a, on_b = (
         np.array([one.get(cell, np.nan) for cell in cells]) for one in (result.setting.cells, a, b)
@@ -117,7 +117,7 @@ def _table(result: Tuning, bench: Bench, cells: Sequence[Cell]) -> pd.DataFrame:
     frame = pd.DataFrame(
         {
             "Model": [model for model, _ in cells],
-            "Dimension": [_spoken(bench.catalog.dimensions[k]) for _, k in cells],
+            "Dimension": [_spoken(sweep.catalog.dimensions[k]) for _, k in cells],
             "Catalog": before,
             "Tuned": tuned,
             "Change": tuned - before,

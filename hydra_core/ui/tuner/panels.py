@@ -13,7 +13,7 @@ from hydra_core.errors import AccessError
 from hydra_core.evaluation.choose.aims import Aim, AimKind
 from hydra_core.evaluation.choose.space import Cell, cells_around
 from hydra_core.evaluation.choose.tuning import Space, Tuning, tune
-from hydra_core.evaluation.replay.sweep import Bench
+from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.ui import cache, cache_evaluate, widgets
 from hydra_core.ui import identity as who
 from hydra_core.ui.cache import SetEntry
@@ -45,7 +45,7 @@ class Wanted:
     reach: float = 0.0
 
 
-def wanted(bench: Bench, places: Sequence[DeltaGenerator]) -> Wanted:
+def wanted(sweep: Sweep, places: Sequence[DeltaGenerator]) -> Wanted:
     """The controls of a search: aim, goal, budget, each in its own place."""
     st.session_state.setdefault("tuner.aim", AimKind.CHEAPEST_WITH_QR)
     kind = places[0].segmented_control(
@@ -54,7 +54,7 @@ def wanted(bench: Bench, places: Sequence[DeltaGenerator]) -> Wanted:
         help="The cheapest policy that keeps QR, the best quality within a cost, or the largest "
         "area under the frontier with τ at its knee.",
     ) or AimKind.CHEAPEST_WITH_QR  # fmt: skip
-    aim = Aim(kind, _goal(bench, kind, places[1]))
+    aim = Aim(kind, _goal(sweep, kind, places[1]))
     st.session_state.setdefault("tuner.trials", 1_000)
     trials = places[2].segmented_control(
         "Settings to try", list(_BUDGETS), format_func=_BUDGETS.__getitem__, key="tuner.trials",
@@ -64,9 +64,9 @@ def wanted(bench: Bench, places: Sequence[DeltaGenerator]) -> Wanted:
     return Wanted(aim, int(trials), 0)
 
 
-def _goal(bench: Bench, kind: AimKind, place: DeltaGenerator) -> float:
+def _goal(sweep: Sweep, kind: AimKind, place: DeltaGenerator) -> float:
     if kind is AimKind.CHEAPEST_WITH_QR:
-        best = 100 * float(bench.curve.quality.max()) / (bench.oracle.quality.value or 1.0)
+        best = 100 * sweep.best_qr
         st.session_state.setdefault("tuner.qr", float(np.floor(0.98 * best)))
         percent = place.number_input(
             "QR in %", 0.0, 100.0, step=0.5, format="%.1f", key="tuner.qr",
@@ -74,7 +74,7 @@ def _goal(bench: Bench, kind: AimKind, place: DeltaGenerator) -> float:
         )  # fmt: skip
         return percent / 100
     if kind is AimKind.BEST_WITH_COST:
-        costs = bench.curve.mean_cost_usd
+        costs = sweep.curve.mean_cost_usd
         st.session_state.setdefault("tuner.cost", float((costs.min() + costs.max()) / 2))
         return place.number_input(
             "USD per query", 0.0, step=float(costs.max() / 50), format="%.4f", key="tuner.cost",
@@ -84,9 +84,9 @@ def _goal(bench: Bench, kind: AimKind, place: DeltaGenerator) -> float:
     return 0.0
 
 
-def search(entry: SetEntry, bench: Bench, want: Wanted) -> Task | None:
+def search(entry: SetEntry, sweep: Sweep, want: Wanted) -> Task | None:
     """Start, stop and resume; the search with exactly these wishes, if there is one."""
-    key = _key(entry, bench, want)
+    key = _key(entry, sweep, want)
     task = cache_evaluate.tasks().get(key)
     if task is not None and task.running:
         st.button(
@@ -103,7 +103,7 @@ def search(entry: SetEntry, bench: Bench, want: Wanted) -> Task | None:
         disabled=done, help="This search is done; change the aim, the budget or the cells for "
         "another." if done else None,
     ):  # fmt: skip
-        _start(key, bench, want)
+        _start(key, sweep, want)
         st.rerun()
     return task
 
@@ -115,26 +115,26 @@ def _stop(task: Task) -> None:
         st.toast(literal(str(error)), icon=":material/lock:")
 
 
-def _key(entry: SetEntry, bench: Bench, want: Wanted) -> Hashable:
-    return ("tuner", cache_evaluate.bench_key(entry, bench), want)
+def _key(entry: SetEntry, sweep: Sweep, want: Wanted) -> Hashable:
+    return ("tuner", cache_evaluate.sweep_key(entry, sweep), want)
 
 
-def without_cells(entry: SetEntry, bench: Bench, want: Wanted) -> Tuning | None:
+def without_cells(entry: SetEntry, sweep: Sweep, want: Wanted) -> Tuning | None:
     """What the same search found with the profiles as they are; None if it was not run."""
-    task = cache_evaluate.tasks().get(_key(entry, bench, replace(want, cells=(), reach=0.0)))
+    task = cache_evaluate.tasks().get(_key(entry, sweep, replace(want, cells=(), reach=0.0)))
     return task.result if task is not None and isinstance(task.result, Tuning) else None
 
 
-def _start(key: Hashable, bench: Bench, want: Wanted) -> Task:
+def _start(key: Hashable, sweep: Sweep, want: Wanted) -> Task:
     storage = cache.workspace() / "tuner.sqlite"
     storage.parent.mkdir(parents=True, exist_ok=True)
 
-    cells = cells_around(bench.data.pool, want.cells, want.reach) if want.cells else {}
+    cells = cells_around(sweep.data.pool, want.cells, want.reach) if want.cells else {}
 
     def work(task: Task) -> Tuning:
         return tune(
-            bench.data,
-            Space(bench.catalog.bands, cells=cells),
+            sweep.data,
+            Space(sweep.catalog.bands, cells=cells),
             want.aim,
             trials=want.trials,
             seed=want.seed,
@@ -159,7 +159,7 @@ def running(task: Task) -> None:
     st.caption("You may leave this page; the search goes on and its result waits here.")
 
 
-def stopped(task: Task, bench: Bench, want: Wanted) -> None:
+def stopped(task: Task, sweep: Sweep, want: Wanted) -> None:
     """A search that was stopped or could not reach its aim."""
     if task.cancel.is_set() and not task.error:
         widgets.empty(
@@ -169,14 +169,14 @@ def stopped(task: Task, bench: Bench, want: Wanted) -> None:
         )
         return
     st.warning(literal(task.error), title="The aim cannot be met", icon=":material/block:")
-    best = 100 * float(bench.curve.quality.max()) / (bench.oracle.quality.value or 1.0)
+    best = 100 * sweep.best_qr
     if want.aim.kind is AimKind.CHEAPEST_WITH_QR:
         st.caption(f"With the weights as they are QR reaches {best:.1f} % at most. Ask for less.")
 
 
-def nothing_yet(bench: Bench, want: Wanted) -> None:
+def nothing_yet(sweep: Sweep, want: Wanted) -> None:
     """What the tuner will do, before it did."""
-    n = len(bench.data.rows)
+    n = len(sweep.data.rows)
     widgets.empty(
         f"Let the tuner look for weights{',' if want.cells else ' and'} τ"
         + (" and profile cells" if want.cells else ""),

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.evaluation.choose.tuning import Tuning
-from hydra_core.evaluation.replay.sweep import Bench
+from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.ui import widgets
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.tuner import cells as tuner_cells
@@ -23,12 +23,12 @@ __all__ = ["found"]
 _ALIKE = 2.0
 
 
-def found(result: Tuning, entry: SetEntry, bench: Bench, want: Wanted) -> None:
+def found(result: Tuning, entry: SetEntry, sweep: Sweep, want: Wanted) -> None:
     """What was found: the verdict, promised against kept, the setting, where to take it."""
     widgets.verdict_box(result.verdict)
     _figures(result)
-    tuner_take.take(result, entry, bench)
-    plain = tuner_panels.without_cells(entry, bench, want) if want.cells else None
+    tuner_take.take(result, entry, sweep)
+    plain = tuner_panels.without_cells(entry, sweep, want) if want.cells else None
     left, right = st.columns([12, 8], gap="medium")
     with left:
         st.markdown("**Chosen on, reported on**")
@@ -41,10 +41,10 @@ def found(result: Tuning, entry: SetEntry, bench: Bench, want: Wanted) -> None:
             st.caption("Search once without cells to see here what the cells add.")
     with right:
         st.markdown(f"**The setting to use** :gray[·] τ {result.setting.tau:.4g}")
-        _weights(result, bench)
+        _weights(result, sweep)
         st.caption(_agreement(result))
     if want.cells:
-        tuner_cells.moved(result, bench, want.cells)
+        tuner_cells.moved(result, sweep, want.cells)
 
 
 def _agreement(result: Tuning) -> str:
@@ -137,10 +137,10 @@ def _halves(result: Tuning, without_cells: Tuning | None) -> None:
     )
 
 
-def _weights(result: Tuning, bench: Bench) -> None:
+def _weights(result: Tuning, sweep: Sweep) -> None:
     columns: dict[str, object] = {
-        "Dimension": [name.replace("_", " ").capitalize() for name in bench.catalog.dimensions],
-        "Catalog": list(bench.catalog.policy.weights),
+        "Dimension": [name.replace("_", " ").capitalize() for name in sweep.catalog.dimensions],
+        "Catalog": list(sweep.catalog.policy.weights),
         "Tuned": list(result.setting.weights),
     }
     for name, half in zip(("On A", "On B"), result.halves, strict=False):

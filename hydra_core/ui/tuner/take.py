@@ -10,10 +10,11 @@ from hydra_core.catalog.editing.model_grid import model_rows
 from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.errors import CatalogError, HydraError, Problem
 from hydra_core.evaluation.choose.aims import aim_at
-from hydra_core.evaluation.choose.operating_point import data_frontier, oracle_quality
 from hydra_core.evaluation.choose.space import with_cells
 from hydra_core.evaluation.choose.tuning import Setting, Tuning
-from hydra_core.evaluation.replay.sweep import Bench, tidy_tau
+from hydra_core.evaluation.replay.metrics import oracle_quality
+from hydra_core.evaluation.replay.replay import data_frontier
+from hydra_core.evaluation.replay.sweep import Sweep, tidy_tau
 from hydra_core.store.roles import Action
 from hydra_core.ui import cache, selectors, state, widgets
 from hydra_core.ui import drafts as drafting
@@ -25,7 +26,7 @@ from hydra_core.ui.widgets import literal
 __all__ = ["take"]
 
 
-def take(result: Tuning, entry: SetEntry, bench: Bench) -> None:
+def take(result: Tuning, entry: SetEntry, sweep: Sweep) -> None:
     """One click to Tune, to the pin, to the store, or to the catalog draft.
 
     Cells that moved are part of the catalog: Tune, pins and kept points hold tau and weights only,
@@ -40,7 +41,7 @@ def take(result: Tuning, entry: SetEntry, bench: Bench) -> None:
             st.button(
                 "To the catalog draft", icon=":material/edit_note:", key="tuner.draft",
                 type="primary" if setting.cells else "secondary",
-                on_click=_draft, args=(result, bench),
+                on_click=_draft, args=(result, sweep),
                 help=f"Sets {_parts(setting)} in your draft of the catalog; nothing is published.",
             )  # fmt: skip
         if setting.cells:
@@ -111,16 +112,16 @@ def _parts(setting: Setting) -> str:
     return f"τ, weights and {moved} profile {'cell' if moved == 1 else 'cells'}"
 
 
-def _draft(result: Tuning, bench: Bench) -> None:
+def _draft(result: Tuning, sweep: Sweep) -> None:
     pair = selectors.current()
     if pair is None:
         return
-    if drafting.edit(pair[1], lambda text: _drafted(text, pair[1].key, result, bench)):
+    if drafting.edit(pair[1], lambda text: _drafted(text, pair[1].key, result, sweep)):
         parts = _parts(result.setting)
         st.session_state["tuner.told"] = f"Your draft of the catalog has the tuned {parts}."
 
 
-def _drafted(text: str, source: str, result: Tuning, bench: Bench) -> str:
+def _drafted(text: str, source: str, result: Tuning, sweep: Sweep) -> str:
     """The catalog text with the tuned policy, in few digits that route as the tuned ones do.
 
     Raises:
@@ -128,13 +129,13 @@ def _drafted(text: str, source: str, result: Tuning, bench: Bench) -> str:
     """
     setting = result.setting
     weights = [round(weight, 4) for weight in setting.weights]
-    tuned = with_cells(bench.data, setting.cells)
-    curve = data_frontier(tuned, compensated_weights(weights, bench.catalog.bands))
+    tuned = with_cells(sweep.data, setting.cells)
+    curve = data_frontier(tuned, compensated_weights(weights, sweep.catalog.bands))
     # A shortfall may lie exactly at tau, where a rounded weight would put it beyond.
     aimed = aim_at(curve, result.aim, oracle_quality(tuned), tuned)
     document = CatalogDocument.parse(text, source)
     document.set("policy", "tau", tidy_tau(curve, aimed.tau))
-    for name, weight in zip(bench.catalog.dimensions, weights, strict=True):
+    for name, weight in zip(sweep.catalog.dimensions, weights, strict=True):
         document.set("policy", "weights", name, weight)
     rows = [str(row["id"]) for row in model_rows(document)]
     edits: dict[int, dict[str, object]] = {}
@@ -142,5 +143,5 @@ def _drafted(text: str, source: str, result: Tuning, bench: Bench) -> str:
         if model not in rows:
             gone = Problem("models", f"{model!r} is not in your draft", "search again")
             raise CatalogError(source, [gone])
-        edits.setdefault(rows.index(model), {})[bench.catalog.dimensions[k]] = value
+        edits.setdefault(rows.index(model), {})[sweep.catalog.dimensions[k]] = value
     return edit_capabilities(document.text(), edits)

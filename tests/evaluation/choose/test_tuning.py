@@ -7,14 +7,11 @@ import pytest
 
 from hydra_core.errors import StoreError
 from hydra_core.evaluation.choose.aims import Aim, AimKind, aim_at, hypervolume
-from hydra_core.evaluation.choose.operating_point import (
-    InfeasibleError,
-    data_frontier,
-    oracle_quality,
-)
 from hydra_core.evaluation.choose.search import CancelledError, TrialStore, search
 from hydra_core.evaluation.choose.tuning import Space, tune
-from hydra_core.evaluation.replay.replay import replay
+from hydra_core.evaluation.replay.metrics import oracle_quality
+from hydra_core.evaluation.replay.operating_point import InfeasibleError
+from hydra_core.evaluation.replay.replay import data_frontier, replay
 from hydra_core.types import Band
 from tests.evaluation.conftest import make_data
 

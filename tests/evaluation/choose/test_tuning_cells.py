@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from hydra_core.evaluation.choose.aims import Aim, AimKind
-from hydra_core.evaluation.choose.operating_point import oracle_quality
 from hydra_core.evaluation.choose.space import cells_around, tidied, with_cells
 from hydra_core.evaluation.choose.tuning import Space, tune
+from hydra_core.evaluation.replay.metrics import oracle_quality
 from hydra_core.evaluation.replay.replay import ReplayData, replay
 from hydra_core.types import Band, Pool
 from tests.evaluation.conftest import make_data

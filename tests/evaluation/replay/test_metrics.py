@@ -3,14 +3,6 @@
 import numpy as np
 import pytest
 
-from hydra_core.evaluation.choose.operating_point import (
-    InfeasibleError,
-    best_with_cost,
-    cheapest_with_quality,
-    cross_fit,
-    data_frontier,
-    knee,
-)
 from hydra_core.evaluation.replay.matched_cost import matched_cost_mix
 from hydra_core.evaluation.replay.metrics import (
     ConstantPolicy,
@@ -20,7 +12,14 @@ from hydra_core.evaluation.replay.metrics import (
     single_models,
     upper_hull,
 )
-from hydra_core.evaluation.replay.replay import ReplayData, replay
+from hydra_core.evaluation.replay.operating_point import (
+    InfeasibleError,
+    best_with_cost,
+    cheapest_with_quality,
+    cross_fit,
+    knee,
+)
+from hydra_core.evaluation.replay.replay import ReplayData, data_frontier, replay
 from hydra_core.evaluation.replay.verdict import VerdictLabel, verdict
 from hydra_core.types import Pool
 from tests.evaluation.conftest import make_data

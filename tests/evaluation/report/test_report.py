@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from hydra_core.cli.main import main
-from hydra_core.evaluation.report.document import evaluate_policy, report_dict
-from hydra_core.evaluation.report.html import report_html
+from hydra_core.evaluation.replay.evaluation import evaluate
+from hydra_core.evaluation.replay.sweep import Sweep
+from hydra_core.evaluation.report.document import evaluation_document
+from hydra_core.evaluation.report.html import evaluation_html
 
 ROOT = Path(__file__).parents[3]
 SET = ROOT / "sample_data" / "paper_swebench"
@@ -72,11 +74,12 @@ def test_what_comes_from_outside_is_escaped(written):
 
 def test_the_twin_holds_the_same_figures(written):
     _, twin = written
-    assert twin["schema"] == "hydra.report/v1"
-    assert twin["queries"] == 500
+    assert twin["schema"] == "hydra.evaluation/v1"
+    assert twin["n"] == 500
     assert len(twin["models"]) == 5
-    assert twin["router"]["qr"][1] < twin["router"]["qr"][0] < twin["router"]["qr"][2]
-    taus = [point["tau"] for point in twin["frontier"]]
+    low, high = twin["router"]["ci"]["qr"]
+    assert low < twin["router"]["qr"] < high
+    taus = [tau for tau, _, _ in twin["frontier"]]
     assert taus == sorted(taus)
     assert 0 < twin["verdict"]["detectable_difference"] < 0.2
 
@@ -86,10 +89,10 @@ def test_hostile_names_do_not_reach_the_page(written):
     evil = "<script>alert(1)</script>\"'&"
     twin = json.loads(json.dumps(twin))
     twin["fingerprints"]["evalset"] = evil
-    twin["models"][0]["model"] = evil
+    twin["models"][evil] = twin["models"].popitem()[1]
     twin["notes"] = [evil]
     twin["languages"] = [{**one, "name": evil} for one in twin["languages"] * 2]
-    html = report_html(twin)
+    html = evaluation_html(twin)
     assert "<script" not in html
 
 
@@ -106,9 +109,10 @@ def test_a_tiny_set_has_a_report_without_a_cross_fit(tmp_path):
     data = align(evalset, scores, pool(catalog, today=date(2026, 1, 1)))
     few = data.take(data.rows[:6])
     made = datetime(2026, 1, 1, tzinfo=UTC)
-    found = report_dict(evaluate_policy(catalog, evalset, few, tau=0.1, made=made))
+    sweep = Sweep(evalset, catalog, few, catalog.policy.weights)
+    found = evaluation_document(evaluate(sweep, 0.1), made=made)
     assert found["cross_fit"] is None
-    assert "too small to tune" in report_html(found)
+    assert "too small to tune" in evaluation_html(found)
 
 
 def test_portability_on_the_command_line(capsys):

@@ -15,10 +15,12 @@ from scipy import stats
 from hydra_core.evaluation.replay.metrics import costliest, oracle_choice, picked
 from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.evaluation.significance import (
+    LEVEL,
     Interval,
     holm,
     influence_interval,
     mean_interval,
+    normal_quantile,
     ratio_interval,
     wilson,
 )
@@ -143,10 +145,8 @@ def _slice(
 
 
 def _p_value(difference: Interval) -> float:
-    half = (difference.hi - difference.lo) / 2
-    if not np.isfinite(half) or half == 0:
-        return 1.0
-    return float(2 * stats.norm.sf(abs(difference.value) / (half / stats.norm.ppf(0.975))))
+    error = difference.standard_error
+    return float(2 * stats.norm.sf(abs(difference.value) / error)) if error > 0 else 1.0
 
 
 def _contrast(
@@ -221,7 +221,7 @@ def funnel(
         dtype=np.intp,
     )
     limits = []
-    for level in (0.05, 0.05 / max(languages, 1)):
-        half = float(stats.norm.isf(level / 2)) * deviation / np.sqrt(n)
+    for missed in (1 - LEVEL, (1 - LEVEL) / max(languages, 1)):
+        half = normal_quantile(1 - missed) * deviation / np.sqrt(n)
         limits += [np.clip(overall - half, 0.0, 1.0), np.clip(overall + half, 0.0, 1.0)]
     return Funnel(overall, n, *limits)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from hydra_core.evaluation.replay.languages import by_group, by_language, funnel, spread
 from hydra_core.evaluation.replay.metrics import evaluate_choice
 from hydra_core.evaluation.replay.replay import ReplayData, replay
-from hydra_core.evaluation.study.languages import by_group, by_language, funnel, spread
 from tests.evaluation.conftest import make_data
 
 

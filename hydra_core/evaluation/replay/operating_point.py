@@ -8,14 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hydra_core.errors import HydraError
-from hydra_core.evaluation.replay.frontier import Frontier, FrontierPoint, frontier
-from hydra_core.evaluation.replay.metrics import (
-    PolicyMetrics,
-    evaluate_choice,
-    oracle_choice,
-    picked,
-)
-from hydra_core.evaluation.replay.replay import ReplayData, replay
+from hydra_core.evaluation.replay.frontier import Frontier, FrontierPoint
+from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice
+from hydra_core.evaluation.replay.replay import ReplayData, data_frontier, replay
 from hydra_core.evaluation.replay.verdict import Verdict, verdict
 from hydra_core.types import FloatArray, IntArray
 
@@ -25,9 +20,7 @@ __all__ = [
     "best_with_cost",
     "cheapest_with_quality",
     "cross_fit",
-    "data_frontier",
     "knee",
-    "oracle_quality",
 ]
 
 
@@ -52,16 +45,6 @@ class CrossFit:
     verdict: Verdict
     in_sample_quality: float
     optimism: float
-
-
-def data_frontier(data: ReplayData, weights: FloatArray | None = None) -> Frontier:
-    """The exact frontier of a replayed set under (K,) compensated weights (default the pool's)."""
-    return frontier(data.shortfalls(weights), data.pool.cost, data.quality, data.cost_usd)
-
-
-def oracle_quality(data: ReplayData) -> float:
-    """Mean quality of the oracle, the denominator of QR."""
-    return float(picked(data.quality, oracle_choice(data)).mean())
 
 
 def cheapest_with_quality(curve: Frontier, quality: float) -> FrontierPoint:

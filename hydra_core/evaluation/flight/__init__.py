@@ -1,0 +1,1 @@
+"""A/B flights: effects with intervals that may be looked at daily (section Production A/B)."""

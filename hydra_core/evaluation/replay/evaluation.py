@@ -1,0 +1,122 @@
+"""One policy on one eval set: every figure that a page, the command line or a report shows.
+
+Pages draw it through `views`, `evaluate` prints it as text, and `evaluation/report` writes it as
+the JSON document `hydra.evaluation/v1` and as HTML.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from hydra_core.evaluation.replay.frontier import Frontier
+from hydra_core.evaluation.replay.languages import Slice, Spread, by_group, by_language, spread
+from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice, oracle_choice
+from hydra_core.evaluation.replay.operating_point import (
+    CrossFit,
+    cheapest_with_quality,
+    cross_fit,
+)
+from hydra_core.evaluation.replay.replay import ReplayData
+from hydra_core.evaluation.replay.sweep import Sweep
+from hydra_core.evaluation.replay.verdict import Verdict, verdict
+from hydra_core.evaluation.significance import detectable_effect
+from hydra_core.types import IntArray
+
+__all__ = ["Evaluation", "evaluate"]
+
+_FEWEST_TO_HALVE = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """The policy at one value of the knob; what takes longer is computed when first asked for.
+
+    Attributes:
+        knob: Where on the sweep the policy stands (tau).
+        choice: (n,) pool index of the model each query goes to.
+        router: Its metrics with 95 % intervals.
+        verdict: Against the best constant policy at the same cost.
+    """
+
+    sweep: Sweep
+    knob: float
+    choice: IntArray
+    router: PolicyMetrics
+    verdict: Verdict
+
+    @property
+    def baseline(self) -> str:
+        """The model that savings are measured against."""
+        return self.router.baseline
+
+    @cached_property
+    def oracle(self) -> PolicyMetrics:
+        """The best choice in hindsight."""
+        if self.sweep.oracle.baseline == self.baseline:
+            return self.sweep.oracle
+        return self._metrics(oracle_choice(self.sweep.data))
+
+    @cached_property
+    def constants(self) -> dict[str, PolicyMetrics]:
+        """Every model used alone, from cheapest to dearest."""
+        n, ids = len(self.choice), self.sweep.data.pool.ids
+        return {ids[i]: self._metrics(np.full(n, i)) for i in self.sweep.order}
+
+    @cached_property
+    def cross_fit(self) -> CrossFit | None:
+        """The same quality aimed at on one half and measured on the other; None if n is small."""
+        data, quality = self.sweep.data, self.router.quality.value
+        units = len(data.query_ids) if data.clusters is None else np.unique(data.clusters).size
+        if units < _FEWEST_TO_HALVE:
+            return None
+
+        def aim(half: ReplayData, curve: Frontier) -> float:
+            del half
+            return cheapest_with_quality(curve, min(quality, float(curve.quality.max()))).tau
+
+        rng = np.random.default_rng(0)
+        return cross_fit(data, aim, rng=rng, baseline=self.baseline)
+
+    @cached_property
+    def languages(self) -> tuple[Slice, ...]:
+        """By language, the largest first."""
+        return by_language(self.sweep.data, self.choice, baseline=self.baseline)
+
+    @cached_property
+    def groups(self) -> tuple[Slice, ...]:
+        """By language group."""
+        return by_group(self.sweep.data, self.choice, baseline=self.baseline)
+
+    @cached_property
+    def spreads(self) -> tuple[Spread, ...]:
+        """Every language group against English."""
+        return spread(self.sweep.data, self.choice, baseline=self.baseline)
+
+    @property
+    def detectable(self) -> float:
+        """Smallest quality difference that this set would show with 80 % power."""
+        return detectable_effect(self.verdict.interval.standard_error, 1)
+
+    def _metrics(self, choice: IntArray) -> PolicyMetrics:
+        return evaluate_choice(self.sweep.data, choice, baseline=self.baseline)
+
+
+def evaluate(sweep: Sweep, knob: float, baseline: str | None = None) -> Evaluation:
+    """Evaluate the policy at one value of the knob.
+
+    Args:
+        knob: Tau, >= 0.
+        baseline: Model that savings are measured against; the costliest where it is not replayed.
+    """
+    choice = sweep.route(knob)
+    named = baseline if baseline in sweep.data.pool.ids else None
+    return Evaluation(
+        sweep=sweep,
+        knob=knob,
+        choice=choice,
+        router=evaluate_choice(sweep.data, choice, baseline=named),
+        verdict=verdict(sweep.data, choice),
+    )

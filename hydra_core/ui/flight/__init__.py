@@ -1,0 +1,1 @@
+"""The Flight page: choose or load a flight, its results, looks and plan."""

@@ -1,0 +1,167 @@
+"""The parts of the Flight page: results, the days so far, the plan."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from hydra_core.evaluation.flight.analysis import FlightReport, all_metrics
+from hydra_core.evaluation.flight.effects import Reading
+from hydra_core.evaluation.flight.folders import FlightFolder
+from hydra_core.evaluation.flight.planning import plans
+from hydra_core.evaluation.flight.sample_ratio import Alarm
+from hydra_core.figures.intervals import intervals_figure
+from hydra_core.figures.looks import looks_figure
+from hydra_core.ui import cache_flight, widgets
+from hydra_core.ui.widgets import literal
+from hydra_core.views.flight import (
+    arm_results,
+    changes_view,
+    headline,
+    looks_view,
+    plan_frame,
+    results_frame,
+)
+
+__all__ = ["over_time", "planning", "results", "verdict"]
+
+_BOXES = {
+    "success": (st.success, ":material/trending_up:"),
+    "info": (st.info, ":material/balance:"),
+    "warning": (st.warning, ":material/trending_down:"),
+    "error": (st.error, ":material/error:"),
+}
+
+
+def verdict(report: FlightReport, arm: str) -> None:
+    """The sentence, then the row of figures."""
+    tone, title, text = headline(report, arm)
+    box, icon = _BOXES[tone]
+    box(literal(text), title=literal(title), icon=icon)
+    said = [one.verdict() for one in arm_results(report, arm)]
+    control = report.flight.control
+    counts = f"{report.units[control]:,} and {report.units[arm]:,}"
+    entries = [
+        ("Units", f"{sum(report.units.values()):,}", counts,
+         f"Users or conversations. Below: in {control} and in {arm}."),
+        ("Sample ratio", _RATIO[report.ratio.alarm], f"p = {report.ratio.p_value:.2g}",
+         "Whether the arms hold the shares of units they were promised (chi-square): a warning "
+         "below .01, a stop below .001."),
+        ("Better", f"{said.count('better')}", f"{said.count('worse')} worse",
+         "Metrics that differ after Holm's correction over all metrics and arms."),
+        ("Guards kept", f"{said.count('holds')}", f"{said.count('open')} open",
+         "Guards whose interval stays within the worsening that is still borne."),
+    ]  # fmt: skip
+    if arm in report.goods:
+        saved = report.goods[arm].scaled(100.0)
+        entries.append(
+            ("Under the flagship", f"{saved.value:.1f} %", f"{saved.lo:.1f} – {saved.hi:.1f} %",
+             "1 − cost / what the flagship would have cost. Below: 95 % interval.")
+        )  # fmt: skip
+    for column, (label, value, below, text) in zip(st.columns(len(entries)), entries, strict=True):
+        column.metric(
+            label, literal(value), delta=literal(below), delta_color="off", delta_arrow="off",
+            help=text, border=True,
+        )  # fmt: skip
+
+
+_RATIO = {Alarm.NONE: "as promised", Alarm.YELLOW: "doubtful", Alarm.RED: "broken"}
+
+
+def results(report: FlightReport, arm: str) -> None:
+    """Every metric's change with its interval, then the figures."""
+    wide, narrow = st.columns([4.5, 5.5], gap="small")
+    with wide.container(border=True):
+        widgets.figure(
+            intervals_figure(changes_view(report, arm), widgets.colors()),
+            "flight.changes",
+            alt="Relative change of every metric with its 95 % interval",
+        )
+    column = st.column_config
+    with narrow:
+        st.dataframe(
+            results_frame(report, arm),
+            hide_index=True,
+            height="content",
+            column_order=("metric", "control", "arm", "interval", "p", "verdict"),
+            column_config={
+                "metric": column.TextColumn("Metric", width=142),
+                "control": column.NumberColumn(report.flight.control, format="%.3g", width=56),
+                "arm": column.NumberColumn(arm, format="%.3g", width=56),
+                "interval": column.TextColumn("95 % interval", width=112),
+                "p": column.TextColumn("p", width=50, help="After Holm's correction"),
+                "verdict": column.TextColumn("Verdict", width=80),
+            },
+        )
+    left_out = {one.metric.name: one.left_out for one in arm_results(report, arm) if one.left_out}
+    if left_out:
+        told = ", ".join(f"{name} {count:,}" for name, count in left_out.items())
+        st.caption(f":material/info: Units with an empty cell are left out: {literal(told)}.")
+    adjusted = f"adjusted for {report.flight.covariate} (CUPED); " if report.adjusted else ""
+    strata = f"{len(report.strata)} strata; " if len(report.strata) > 1 else ""
+    any_time = "at any time" if report.reading is Reading.ALWAYS else "once, at the end"
+    said = f"Intervals: 95 %, valid {any_time}; {adjusted}{strata}"
+    st.caption(literal(f"{said}↓: lower is better, ↑: higher."))
+
+
+def over_time(folder: FlightFolder, report: FlightReport, arm: str) -> None:
+    """One metric after every day."""
+    flight, rows = cache_flight.opened(folder)
+    if not flight.day or len(rows.days) < 2:
+        st.info("Name the column with the day in flight.yaml (day: ...) to see every look.")
+        return
+    metrics = {metric.name: metric for metric in all_metrics(flight)}
+    name = st.selectbox("Metric", list(metrics), key="flight.metric", width=320)
+    path = cache_flight.path(folder, metrics[name], arm, report.reading, report.adjusted)
+    with st.container(border=True):
+        widgets.figure(
+            looks_figure(looks_view(rows.days, path, name, report.reading), widgets.colors()),
+            "flight.looks",
+            alt=f"Change of {name} after every day with its interval",
+        )
+    if report.reading is Reading.ALWAYS:
+        st.caption("Any day may be the last: the chance that the band ever leaves out the truth is "
+                   "at most 5 %.")  # fmt: skip
+    else:
+        st.caption(":material/warning: Read once, these bands hold at the planned end alone. "
+                   "Stopping at the first day that leaves out 0 is wrong in about a third of "
+                   "flights without a difference.")  # fmt: skip
+
+
+def planning(folder: FlightFolder, report: FlightReport) -> None:
+    """How many units and days it takes until a change is shown."""
+    flight, rows = cache_flight.opened(folder)
+    left, middle, right = st.columns(3)
+    change = left.number_input(
+        "Change to be shown, %", 0.1, 100.0, 2.0, 0.5, key="flight.change",
+        help="Relative to the metric's value now.",
+    )  # fmt: skip
+    per_day = middle.number_input(
+        "New units a day, all arms", 1, 100_000_000, _per_day(rows.days, report), 100,
+        key="flight.per_day",
+    )  # fmt: skip
+    wanted = right.number_input(
+        "Power, %", 50, 99, 80, 5, key="flight.power",
+        help="Chance that a change of that size is shown by then.",
+    )  # fmt: skip
+    found = plans(
+        rows, flight, change / 100, units_per_day=float(per_day), reading=report.reading,
+        adjust=report.adjusted, wanted=wanted / 100,
+    )  # fmt: skip
+    column = st.column_config
+    st.dataframe(
+        plan_frame(found),
+        hide_index=True,
+        height="content",
+        column_config={
+            "metric": column.TextColumn("Metric", width=260),
+            "value": column.NumberColumn("Now", format="%.4g"),
+            "units": column.NumberColumn("Units, all arms", format="localized"),
+            "days": column.NumberColumn("Days", format="localized"),
+        },
+    )
+    st.caption("From the spread in this table, all arms together. Reading at any time costs units: "
+               "switch to one reading at the end to see how many.")  # fmt: skip
+
+
+def _per_day(days: tuple[str, ...], report: FlightReport) -> int:
+    return max(1, round(sum(report.units.values()) / max(1, len(days))))

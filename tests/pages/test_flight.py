@@ -1,0 +1,24 @@
+"""Flight from app.py: what it says is what the core says."""
+
+from hydra_core.evaluation.flight.analysis import analyse
+from hydra_core.ui import cache_flight
+
+PAGE = "pages/evaluate/flight.py"
+
+
+def test_the_sample_flight_opens_with_its_verdict(open_page):
+    app = open_page(PAGE)
+    assert not app.exception
+    flight, rows = cache_flight.opened(cache_flight.flights()[0])
+    said = [one.verdict() for one in analyse(rows, flight).results]
+    assert f"{said.count('better')} metrics better" in app.success[0].value
+    assert app.metric[0].value == "48,000"
+
+
+def test_a_flight_that_is_not_valid_says_what_to_mend(open_page, workspace):
+    folder = workspace / "flights" / "broken"
+    folder.mkdir(parents=True)
+    (folder / "flight.yaml").write_text("schema: hydra.flight/v1\n")
+    app = open_page(PAGE, **{"flight.chosen": "broken"})
+    assert not app.exception
+    assert "arms" in app.error[0].value

@@ -1,0 +1,119 @@
+"""HyDRA as `pip install` gives it to somebody: what the wheel holds, and that it runs alone."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.ui.consoles import free_port, wait_for
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def listed(name):
+    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def test_requirements_txt_is_the_list_of_pyproject():
+    assert listed("requirements.txt") == PROJECT["dependencies"]
+
+
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
+def test_every_dependency_is_locked(lock):
+    """A new dependency needs `make lock`."""
+    locked = set(re.findall(r"^([\w.-]+)==", (ROOT / lock).read_text(encoding="utf-8"), re.M))
+    asked = {re.split(r"[\[<>=]", line)[0].lower() for line in PROJECT["dependencies"]}
+    assert {name.replace(".", "-") for name in asked} <= {n.replace(".", "-") for n in locked}
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("dist")
+    build = [sys.executable, "-m", "pip", "wheel", ".", "-q", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*build, "-w", folder], cwd=ROOT, check=True, timeout=300)
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="session")
+def scripts(wheel, tmp_path_factory):
+    """Folder of the programs of an environment with the wheel and what it depends on.
+
+    The dependencies are those of the running environment; its copy of HyDRA is the wheel's.
+    """
+    folder = tmp_path_factory.mktemp("installed") / "v"
+    venv.create(folder, with_pip=False, symlinks=True)
+    places = {"base": str(folder), "platbase": str(folder)}
+    site = Path(sysconfig.get_path("purelib", "venv", places))
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
+    python = Path(sysconfig.get_path("scripts", "venv", places)) / "python"
+    install = [sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-deps"]
+    subprocess.run([*install, "--no-index", wheel], check=True, timeout=300)
+    return python.parent
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """A current folder that is not the repository, and nothing that points back to it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.delenv("HYDRA_WORKSPACE", raising=False)
+    return tmp_path
+
+
+def output(*command, stdin=""):
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.package
+def test_the_wheel_holds_the_console_and_no_texts_to_train_on(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    beside = [*ROOT.glob("pages/*/*.py"), *ROOT.glob("catalog/*.yaml"), ROOT / "app.py"]
+    beside += [ROOT / ".streamlit" / "config.toml", *ROOT.glob("sample_data/*.yaml")]
+    beside += [*ROOT.glob("sample_data/*/**/*.parquet"), *ROOT.glob("sample_data/*/*.yaml")]
+    assert {f"hydra_core/console/{path.relative_to(ROOT).as_posix()}" for path in beside} <= names
+    bundle = ROOT / "hydra_core" / "predictor" / "default"
+    assert {f"hydra_core/predictor/default/{path.name}" for path in bundle.iterdir()} <= names
+    assert "hydra_core/py.typed" in names
+    assert not [name for name in names if name.startswith("hydra_core/training/data/")]
+    assert not [name for name in names if "__pycache__" in name]
+
+
+@pytest.mark.package
+def test_an_installed_wheel_routes_and_validates(scripts, elsewhere):
+    say = "from hydra_core.shipped import CATALOGS; print(CATALOGS)"
+    catalogs = Path(output(scripts / "python", "-c", say).strip())
+    assert catalogs.is_relative_to(scripts.parent)
+    catalog = catalogs / "paper_five.yaml"
+    assert "valid catalog" in output(scripts / "hydra-router", "validate", catalog)
+    command = [scripts / "hydra-router", "route", "--catalog", catalog]
+    model = output(*command, stdin="Rename the variable tmp to total.").strip()
+    assert f"id: {model}\n" in catalog.read_text(encoding="utf-8")
+
+
+@pytest.mark.package
+def test_an_installed_console_answers(scripts, elsewhere):
+    port = free_port()
+    command = [scripts / "hydra-router", "console", "--server.port", str(port)]
+    command += ["--server.headless", "true"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    server = subprocess.Popen(command, cwd=elsewhere, env=dict(os.environ), **quiet)
+    try:
+        wait_for(f"http://127.0.0.1:{port}/_stcore/health", server)
+    finally:
+        server.terminate()
+        server.wait(10)
