@@ -14,7 +14,13 @@ from sqlalchemy.dialects import postgresql, sqlite
 from hydra_core.errors import StoreError
 from hydra_core.store import tables
 from hydra_core.store.base import Desk, utc_now
-from hydra_core.store.checks import checked_catalog, checked_line, checked_metrics, checked_text
+from hydra_core.store.checks import (
+    checked_catalog,
+    checked_line,
+    checked_metrics,
+    checked_name,
+    checked_text,
+)
 from hydra_core.store.database import Database, database_url, open_database, workspace_folder
 from hydra_core.store.drafts import Drafts, close_draft
 from hydra_core.store.pins import Notes, OperatingPoints
@@ -199,6 +205,8 @@ class Store:
         parsed = checked_catalog(text, name)
         reason, measured = checked_text(note, "the note"), checked_metrics(metrics)
         with self._desk.database.writing() as connection:
+            if base_revision == 0:
+                checked_name(name, connection.scalars(sa.select(tables.catalogs.c.name)))
             _lock(connection, name)
             newest = _newest(connection, name)
             _require_newest(newest, name, base_revision)
