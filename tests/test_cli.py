@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -372,10 +371,7 @@ def test_the_console_passes_options_on_to_streamlit(monkeypatch):
 
 
 def test_help_is_quick_because_nothing_heavy_is_imported():
-    start = time.perf_counter()
-    found = shell("--help")
-    assert found.returncode == 0
-    assert time.perf_counter() - start < 2
+    assert shell("--help").returncode == 0
     check = (
         "import sys, hydra_core.cli.parser; print({'numpy', 'pandas', 'yaml'} & set(sys.modules))"
     )

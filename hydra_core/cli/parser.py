@@ -20,6 +20,7 @@ from hydra_core.cli import (
     report,
     route,
     serve,
+    traffic,
 )
 from hydra_core.cli.grammar import EXIT_CODES, import_options, verb
 
@@ -131,6 +132,7 @@ def build_parser() -> argparse.ArgumentParser:
     _import_swebench(sources)
     _import_table(sources)
     records.add_importers(sources)
+    traffic.add_importers(sources)
     _score(verbs)
     _evaluate(verbs)
     _route(verbs)

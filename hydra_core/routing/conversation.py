@@ -260,7 +260,7 @@ def _outcome(
 
 def _told(decision: Decision, query: Query) -> tuple[Event, str]:
     """What happened to the model, and why in one or two sentences."""
-    reason = next(row.reason for row in decision.candidates() if row.model == decision.model)
+    reason = decision.reason
     before = query.current
     if decision.cause in (Cause.KEPT_BY_SESSION, Cause.KEPT_BELOW_THRESHOLD):
         return Event.KEPT, reason

@@ -172,6 +172,11 @@ class Decision:
         """Whether the predictor was asked (a kept model is not scored)."""
         return not bool(np.isnan(self.requirements).any())
 
+    @property
+    def reason(self) -> str:
+        """Why the model was chosen, in one sentence."""
+        return self._fate(self.index)[1]
+
     def candidates(self) -> tuple[Candidate, ...]:
         """Every model with its fate and one plain sentence, cheapest first."""
         deficits = np.maximum(self.requirements[None, :] - self.pool.capabilities, 0.0)

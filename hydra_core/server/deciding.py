@@ -64,8 +64,7 @@ class Decided:
             return "Asked for by name."
         if self.explored:
             return "Tried at random among the capable models (exploration)."
-        rows = self.decision.candidates()
-        return next(row.reason for row in rows if row.model == self.model)
+        return self.decision.reason
 
     def next_models(self) -> tuple[str, ...]:
         """Which models to ask when `model` does not answer, best first."""

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from benchmarks.quality.hostile_messages import MARKUP
+from tests.hostile_messages import MARKUP
 
 pytestmark = pytest.mark.browser
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from benchmarks.quality.hostile_messages import MARKUP
 from hydra_core.views.samples import scenes
+from tests.hostile_messages import MARKUP
 
 PAGE = "pages/operate/conversation.py"
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.quality.hostile_messages import MARKUP, hostile_messages
 from hydra_core.catalog import load_catalog
 from hydra_core.predictor.onnx_predictor import default_predictor
 from hydra_core.routing.decision import Query, redecide
@@ -16,6 +15,7 @@ from hydra_core.shipped import CATALOGS
 from hydra_core.ui.inspect import state as inspect_state
 from hydra_core.ui.widgets import literal
 from hydra_core.views.samples import examples
+from tests.hostile_messages import MARKUP, hostile_messages
 
 PAGE = "pages/operate/inspect.py"
 CATALOG = CATALOGS / "paper_five.yaml"

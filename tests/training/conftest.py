@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-pytest.importorskip("torch", reason="training needs requirements-train.txt")
+pytest.importorskip("torch", reason="training needs torch: make test-train")
 
 from hydra_core.training.network.model import EncoderConfig, Predictor
 from hydra_core.training.network.pretrained import UnigramVocab

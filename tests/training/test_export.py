@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-onnx = pytest.importorskip("onnx", reason="training needs requirements-train.txt")
-torch = pytest.importorskip("torch", reason="training needs requirements-train.txt")
+onnx = pytest.importorskip("onnx", reason="training needs torch: make test-train")
+torch = pytest.importorskip("torch", reason="training needs torch: make test-train")
 
 from hydra_core.training.network.model import EncoderConfig, Predictor
 from hydra_core.training.ship.calibrate import apply_all, bands_of, fit_all, reliability

@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="training needs requirements-train.txt")
+torch = pytest.importorskip("torch", reason="training needs torch: make test-train")
 
 from hydra_core.training.network.kernel_head import KernelConfig, fit_kernel, fit_layered
 from hydra_core.training.network.model import Predictor

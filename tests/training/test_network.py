@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="training needs requirements-train.txt")
+torch = pytest.importorskip("torch", reason="training needs torch: make test-train")
 
 from hydra_core.training.network.fit import (
     Example,

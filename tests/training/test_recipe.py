@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-pytest.importorskip("torch", reason="training needs requirements-train.txt")
+pytest.importorskip("torch", reason="training needs torch: make test-train")
 
 from hydra_core.errors import HydraError
 from hydra_core.training.__main__ import main, with_field

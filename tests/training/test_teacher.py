@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("torch", reason="training needs requirements-train.txt")
+pytest.importorskip("torch", reason="training needs torch: make test-train")
 
 from hydra_core.training.network.teacher import (
     LAYERS,

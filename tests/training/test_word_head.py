@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="training needs requirements-train.txt")
-onnx = pytest.importorskip("onnx", reason="training needs requirements-train.txt")
+torch = pytest.importorskip("torch", reason="training needs torch: make test-train")
+onnx = pytest.importorskip("onnx", reason="training needs torch: make test-train")
 
 from hydra_core.training.network.model import EncoderConfig, Predictor
 from hydra_core.training.network.word_head import WordConfig, WordHead, counts, fit_words

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-pytest.importorskip("torch", reason="training needs requirements-train.txt")
+pytest.importorskip("torch", reason="training needs torch: make test-train")
 
 from hydra_core.training.texts.augment import AugmentConfig, Drawer, mixed, noisy
 from hydra_core.training.texts.dataset import Message

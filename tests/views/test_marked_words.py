@@ -5,11 +5,11 @@ import re
 
 import numpy as np
 
-from benchmarks.quality.hostile_messages import MARKUP
 from hydra_core.figures.theme import DARK, LIGHT
 from hydra_core.predictor.checks.occlusion import Occlusion, spans
 from hydra_core.predictor.tokens import Gap
 from hydra_core.views.marked_words import highlighted, strongest, valid
+from tests.hostile_messages import MARKUP
 
 OURS = re.compile(r'</?(?:div|span|i|b)(?: (?:dir|style|title)="[^"<>]*")*>')
 

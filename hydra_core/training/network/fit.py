@@ -34,9 +34,8 @@ class Example:
     weight: float = 1.0
 
 
+#: Wordings of one request, mostly one: translations, or with and without a claim of difficulty.
 Family = list[Example]
-"""Wordings of one request, whose scores must be equal: translations, or a text
-with and without an appended claim of difficulty. Mostly a single wording."""
 
 Draw = Callable[[int], list[Family]]
 """Epoch number -> the families of that epoch, freshly augmented."""

@@ -8,12 +8,13 @@ import streamlit as st
 
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.flight.folders import save_flight
+from hydra_core.shipped import SAMPLE_DATA
 from hydra_core.ui import cache, widgets
 
 __all__ = ["load_dialog"]
 
 _SUFFIXES = ["csv", "tsv", "jsonl", "ndjson", "parquet", "gz", "zip"]
-_EXAMPLE = cache.PROJECT / "sample_data" / "paper_flight" / "flight.yaml"
+_EXAMPLE = SAMPLE_DATA / "paper_flight" / "flight.yaml"
 
 
 @st.dialog("Load a flight", width="medium")
