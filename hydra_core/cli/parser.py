@@ -13,6 +13,7 @@ from hydra_core.cli import (
     data,
     evaluate,
     flight,
+    init,
     label,
     maintain,
     predictor,
@@ -43,7 +44,8 @@ by themselves; --map says the others. Files are joined on query_id. Nothing is w
 row is fine; at most 200 MiB of data and 2,000,000 rows.
 
 fields: query_id text language has_image conversation_id turn group cluster label_<dimension>;
-long form: model quality cost_usd latency_s tokens; wide form: quality:MODEL cost:MODEL
+long form: model quality cost_usd latency_s tokens input_tokens output_tokens
+cached_input_tokens; wide form: quality:MODEL cost:MODEL
 
 examples:
   python -m hydra_core import table outcomes.csv --out evalsets/mine
@@ -141,6 +143,7 @@ def build_parser() -> argparse.ArgumentParser:
     _evaluate_predictor(verbs)
     _rebind(verbs)
     report.add_report(verbs)
+    init.add_init(verbs)
     console.add_console(verbs)
     label.add_label(verbs)
     flight.add_flight(verbs)
@@ -173,6 +176,14 @@ def _import_table(sources: Any) -> None:  # noqa: ANN401
         "--quality-scale", type=float, default=1.0, metavar="X", help="the quality that means 1"
     )
     parser.add_argument("--no-cost", action="store_true", help="there are no costs")
+    parser.add_argument(
+        "--rename", action="append", default=[], metavar="ID=NAME", help="a model's id for its name"
+    )
+    parser.add_argument(
+        "--accept-ids",
+        action="store_true",
+        help="take the proposed id for each name that cannot be one",
+    )
     import_options(parser)
 
 
