@@ -22,6 +22,7 @@ __all__ = [
     "Float32Array",
     "FloatArray",
     "IntArray",
+    "ListPrice",
     "ModelSpec",
     "ModelStatus",
     "Policy",
@@ -64,11 +65,16 @@ class CostBasis(StrEnum):
 
 
 class StickyMode(StrEnum):
-    """How a conversation keeps its model (paper section "Prompt-cache-preserving routing")."""
+    """How a conversation keeps its model (paper section "Prompt-cache-preserving routing").
+
+    Adaptive is ours (the paper's future work): every turn is scored, and the model is kept until it
+    falls short by more than tau and a margin.
+    """
 
     PER_REQUEST = "per_request"
     PER_CONTENT = "per_content"
     PER_SESSION = "per_session"
+    ADAPTIVE = "adaptive"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +107,18 @@ class Benchmark:
 
 @dataclass(frozen=True, slots=True)
 class StickyPolicy:
-    """Conversation stickiness: mode, gamma threshold in [0, 1], time to live in seconds."""
+    """Conversation stickiness.
+
+    Attributes:
+        threshold: gamma in [0, 1]: a turn that requires less keeps its model.
+        ttl_s: How long a model is remembered, in seconds.
+        margin: How far beyond tau the kept model may fall short (adaptive), >= 0.
+    """
 
     mode: StickyMode = StickyMode.PER_SESSION
     threshold: float = 0.0
     ttl_s: float = 3600.0
+    margin: float = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +140,20 @@ class Policy:
     price_ratio: float = 3.0
     sticky: StickyPolicy = field(default_factory=StickyPolicy)
     health_floor: float = 0.10
+
+
+@dataclass(frozen=True, slots=True)
+class ListPrice:
+    """USD per million tokens; `cached` None where cached input costs as much as other input."""
+
+    input_usd_per_mtok: float
+    output_usd_per_mtok: float
+    cached_input_usd_per_mtok: float | None = None
+
+    def blended(self, price_ratio: float) -> float:
+        """USD per million tokens at `price_ratio` input tokens for each output token."""
+        total = price_ratio * self.input_usd_per_mtok + self.output_usd_per_mtok
+        return total / (price_ratio + 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +181,13 @@ class ModelSpec:
     cached_input_usd_per_mtok: float | None = None
     retire_on: date | None = None
     notes: str = ""
+
+    @property
+    def price(self) -> ListPrice:
+        """Its list price."""
+        return ListPrice(
+            self.input_usd_per_mtok, self.output_usd_per_mtok, self.cached_input_usd_per_mtok
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["MAX_ID_CHARS", "id_problem", "skeleton"]
+__all__ = ["MAX_ID_CHARS", "id_problem", "proposed_ids", "skeleton"]
 
 MAX_ID_CHARS: Final = 128
 _PUNCTUATION: Final = "._-/:@+"
@@ -55,6 +56,36 @@ def id_problem(name: str) -> tuple[str, str] | None:
     if not re.match(r"[^\W_]", name):
         return f"{name!r} must begin with a letter or digit", "drop the leading punctuation"
     return _mixed_scripts(name)
+
+
+def proposed_ids(names: Iterable[str]) -> dict[str, str]:
+    """An id for each name: itself where it can be one, else a plain spelling; no two alike.
+
+    "GPT 4o (May)" becomes gpt-4o-may. It is a proposal: somebody has to accept it.
+    """
+    listed = list(dict.fromkeys(names))
+    found = {name: name for name in listed if id_problem(name) is None}
+    taken = {skeleton(name) for name in found}
+    for name in listed:
+        if name in found:
+            continue
+        base = _plain(name)
+        number, proposal = 1, base
+        while skeleton(proposal) in taken:
+            number += 1
+            proposal = f"{base[: MAX_ID_CHARS - 8]}-{number}"
+        taken.add(skeleton(proposal))
+        found[name] = proposal
+    return {name: found[name] for name in listed}
+
+
+def _plain(name: str) -> str:
+    """The name in lower case, what an id cannot hold as single hyphens; `model` if none is left."""
+    bare = "".join(c for c in unicodedata.normalize("NFKD", name) if not unicodedata.combining(c))
+    kept = "".join(char if _allowed(char) else " " for char in skeleton(bare))
+    words = [word.strip(_PUNCTUATION) for word in kept.split()]
+    plain = "-".join(word for word in words if word)[:MAX_ID_CHARS].rstrip(_PUNCTUATION)
+    return plain if plain and id_problem(plain) is None else "model"
 
 
 def _allowed(char: str) -> bool:

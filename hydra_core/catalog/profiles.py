@@ -108,8 +108,7 @@ def compensated_weights(weights: Sequence[float] | FloatArray, bands: Sequence[B
 
 def blended_price(spec: ModelSpec, price_ratio: float) -> float:
     """USD per million tokens at `price_ratio` input tokens for each output token."""
-    total = price_ratio * spec.input_usd_per_mtok + spec.output_usd_per_mtok
-    return total / (price_ratio + 1.0)
+    return spec.price.blended(price_ratio)
 
 
 def _evidence(catalog: Catalog) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from hydra_core.cli.output import existing, open_predictor, print_json, progress_bar, say, table
+from hydra_core.cli.account import changes
+from hydra_core.cli.output import existing, open_predictor, print_json, say, table
+from hydra_core.cli.scoring import score_now
 from hydra_core.errors import EvalSetError, Problem
 
 if TYPE_CHECKING:
@@ -34,8 +36,9 @@ def import_swebench(options: argparse.Namespace) -> int:
 
 def import_table(options: argparse.Namespace) -> int:
     """Import tables."""
+    from hydra_core.catalog.identifiers import proposed_ids
     from hydra_core.evaluation.importers.mapping import parse_map
-    from hydra_core.evaluation.importers.table import read_table
+    from hydra_core.evaluation.importers.table import model_names, read_table
 
     files = [existing(path) for path in options.files]
     mapping = parse_map(options.map)
@@ -44,8 +47,19 @@ def import_table(options: argparse.Namespace) -> int:
             "--quality-scale", [Problem("", f"must be > 0, got {options.quality_scale:g}")]
         )
     need_out(options)
+    ids = pairs(options.rename, "ID=NAME", place="--rename")
+    ids = {name: model for model, name in ids.items()}
+    if options.accept_ids:
+        ids = proposed_ids([n for n in model_names(files, mapping) if n not in ids]) | ids
+        for name, model in ids.items():
+            if name != model:
+                say(f"note: {name!r} is now {model}")
     draft = read_table(
-        files, mapping, need_cost=not options.no_cost, quality_scale=options.quality_scale
+        files,
+        mapping,
+        need_cost=not options.no_cost,
+        quality_scale=options.quality_scale,
+        ids=ids,
     )
     return write(draft, options, ", ".join(path.name for path in files))
 
@@ -53,25 +67,23 @@ def import_table(options: argparse.Namespace) -> int:
 def score(options: argparse.Namespace) -> int:
     """Score an eval set."""
     from hydra_core.evaluation.evalset.evalset import load_evalset
-    from hydra_core.evaluation.evalset.scoring import score_evalset
 
     evalset = load_evalset(existing(options.evalset))
     predictor = open_predictor(options.bundle)
-    with progress_bar(evalset.name) as step:
-        frame = score_evalset(evalset, predictor, step)
+    scores = score_now(evalset, predictor)
     fingerprint = predictor.bundle.fingerprint
-    means = frame.drop(columns="query_id").mean()
+    means = dict(zip(predictor.bundle.dimensions, scores.mean(axis=0).tolist(), strict=True))
     if options.json:
-        print_json({"n": len(frame), "fingerprint": fingerprint, "mean": means.to_dict()})
+        print_json({"n": len(scores), "fingerprint": fingerprint, "mean": means})
     else:
         shown = ", ".join(f"{name} {value:.3f}" for name, value in means.items())
         print(
-            f"{len(frame)} queries scored by {predictor.bundle.name} ({fingerprint[:12]}): {shown}"
+            f"{len(scores)} queries scored by {predictor.bundle.name} ({fingerprint[:12]}): {shown}"
         )
     return 0
 
 
-def pairs(texts: list[str], form: str = "ID=NAME") -> dict[str, str]:
+def pairs(texts: list[str], form: str = "ID=NAME", *, place: str = "--model") -> dict[str, str]:
     """Model id -> upstream name from `ID=NAME` texts."""
     problems, found = [], {}
     for text in texts:
@@ -82,7 +94,7 @@ def pairs(texts: list[str], form: str = "ID=NAME") -> dict[str, str]:
             problems.append(Problem(repr(text), f"names {model} twice"))
         found[model] = folder
     if problems:
-        raise EvalSetError("--model", problems)
+        raise EvalSetError(place, problems)
     return found
 
 
@@ -106,7 +118,8 @@ def write(draft: Draft, options: argparse.Namespace, origin: str) -> int:
     from hydra_core.evaluation.importers.draft import write_draft
 
     if not options.dry_run:
-        write_draft(draft, options.out, _about(options, origin), force=options.force)
+        about, out = _about(options, origin), options.out
+        changes(out).write(out, lambda: write_draft(draft, out, about, force=options.force))
     where = None if options.dry_run else str(options.out)
     if options.json:
         print_json({**draft.report.to_dict(), "out": where})

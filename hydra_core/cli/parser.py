@@ -8,15 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from hydra_core.cli import (
+    audit,
     console,
     data,
     evaluate,
+    init,
     maintain,
     predictor,
     records,
     report,
     route,
     serve,
+    traffic,
 )
 from hydra_core.cli.grammar import EXIT_CODES, import_options, verb
 from hydra_core.cli.studies import flight, label, recalibrate
@@ -40,7 +43,8 @@ by themselves; --map says the others. Files are joined on query_id. Nothing is w
 row is fine; at most 200 MiB of data and 2,000,000 rows.
 
 fields: query_id text language has_image conversation_id turn group cluster label_<dimension>;
-long form: model quality cost_usd latency_s tokens; wide form: quality:MODEL cost:MODEL
+long form: model quality cost_usd latency_s tokens input_tokens output_tokens
+cached_input_tokens; wide form: quality:MODEL cost:MODEL
 
 examples:
   python -m hydra_core import table outcomes.csv --out evalsets/mine
@@ -129,6 +133,7 @@ def build_parser() -> argparse.ArgumentParser:
     _import_swebench(sources)
     _import_table(sources)
     records.add_importers(sources)
+    traffic.add_importers(sources)
     _score(verbs)
     _evaluate(verbs)
     _route(verbs)
@@ -137,17 +142,19 @@ def build_parser() -> argparse.ArgumentParser:
     _evaluate_predictor(verbs)
     _rebind(verbs)
     report.add_report(verbs)
+    init.add_init(verbs)
     console.add_console(verbs)
     label.add_label(verbs)
     flight.add_flight(verbs)
     recalibrate.add_recalibrate(verbs)
     serve.add_serve(verbs)
+    audit.add_audit(verbs)
     return parser
 
 
 def _import_swebench(sources: Any) -> None:  # noqa: ANN401
     short = "runs of a SWE-bench leaderboard with their problem statements"
-    parser = verb(sources, "swebench", data.import_swebench, short, _IMPORT_SWEBENCH)
+    parser = verb(sources, "swebench", data.import_swebench, short, _IMPORT_SWEBENCH, "IMPORT")
     parser.add_argument("leaderboards", type=Path, metavar="LEADERBOARDS.json")
     parser.add_argument("--problems", type=Path, metavar="PROBLEMS.jsonl")
     parser.add_argument(
@@ -160,7 +167,7 @@ def _import_swebench(sources: Any) -> None:  # noqa: ANN401
 
 def _import_table(sources: Any) -> None:  # noqa: ANN401
     short = "tables of queries and outcomes (CSV, JSONL, Parquet; long or wide)"
-    parser = verb(sources, "table", data.import_table, short, _IMPORT_TABLE)
+    parser = verb(sources, "table", data.import_table, short, _IMPORT_TABLE, "IMPORT")
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
     parser.add_argument(
         "--map", action="append", default=[], metavar="FIELD=COLUMN", help="once per field"
@@ -169,6 +176,14 @@ def _import_table(sources: Any) -> None:  # noqa: ANN401
         "--quality-scale", type=float, default=1.0, metavar="X", help="the quality that means 1"
     )
     parser.add_argument("--no-cost", action="store_true", help="there are no costs")
+    parser.add_argument(
+        "--rename", action="append", default=[], metavar="ID=NAME", help="a model's id for its name"
+    )
+    parser.add_argument(
+        "--accept-ids",
+        action="store_true",
+        help="take the proposed id for each name that cannot be one",
+    )
     import_options(parser)
 
 
@@ -187,7 +202,8 @@ def _catalog_and_policy(parser: argparse.ArgumentParser) -> None:
 
 
 def _score(verbs: Any) -> None:  # noqa: ANN401
-    parser = verb(verbs, "score", data.score, "score an eval set with a predictor bundle", _SCORE)
+    short = "score an eval set with a predictor bundle"
+    parser = verb(verbs, "score", data.score, short, _SCORE, "SCORE")
     parser.add_argument("evalset", type=Path, metavar="DIR")
     _bundle(parser)
 
@@ -236,6 +252,6 @@ def _evaluate_predictor(verbs: Any) -> None:  # noqa: ANN401
 
 def _rebind(verbs: Any) -> None:  # noqa: ANN401
     short = "move catalogs to another predictor bundle"
-    parser = verb(verbs, "rebind", maintain.rebind, short, _REBIND)
+    parser = verb(verbs, "rebind", maintain.rebind, short, _REBIND, "REBIND")
     parser.add_argument("catalogs", type=Path, nargs="+", metavar="CATALOG.yaml")
     _bundle(parser)

@@ -30,6 +30,7 @@ __all__ = [
     "normal_quantile",
     "paired_bootstrap",
     "ratio_interval",
+    "standard_error",
     "sample_size",
     "wilson",
 ]
@@ -125,13 +126,24 @@ def influence_interval(
         clusters: (n,) cluster number per query, or None when all are independent.
         level: Confidence level.
     """
+    error, freedom = standard_error(influence, clusters)
+    if not freedom:
+        return Interval(value, float("-inf"), float("inf"))
+    half = float(stats.t.ppf(0.5 + level / 2, freedom)) * error
+    return Interval(value, value - half, value + half)
+
+
+def standard_error(influence: FloatArray, clusters: IntArray | None = None) -> tuple[float, int]:
+    """Standard error of an estimate from its (n,) influence values, and its degrees of freedom.
+
+    Queries of one cluster count as dependent. With fewer than two clusters the error is infinite.
+    """
     sums = influence if clusters is None else np.bincount(clusters, weights=influence)
     count = sums.size
     if count < 2:
-        return Interval(value, float("-inf"), float("inf"))
+        return float("inf"), 0
     variance = count / (count - 1) * float(sums @ sums) / influence.size**2
-    half = float(stats.t.ppf(0.5 + level / 2, count - 1)) * np.sqrt(variance)
-    return Interval(value, value - half, value + half)
+    return float(np.sqrt(variance)), count - 1
 
 
 def mean_interval(

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
-import httpx
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -27,7 +26,7 @@ from hydra_core.server.chat import ChatRequest
 from hydra_core.server.deciding import Decided, Decider, Result, record_of
 from hydra_core.server.metrics import Metrics
 from hydra_core.server.tracing import Tell, no_spans
-from hydra_core.server.upstream_calls import Answer, Caller, NotAnsweredError
+from hydra_core.server.upstream_calls import Answer, BrokeOffError, Caller, NotAnsweredError
 from hydra_core.server.usage import StreamTap, Usage, usage_of
 
 __all__ = ["Service"]
@@ -120,7 +119,7 @@ class Service:
         headers = {**answer.headers, **our_headers(decided, model)}
         result = Result("answered", model, tried.failed)
         if answer.rest is None:
-            await answer.close()
+            answer.close()
             usage = usage_of(answer.first)
             self.finish(decided, self._billed(decided, result, usage), tried.started)
             return Response(answer.first, answer.status, headers)
@@ -176,7 +175,7 @@ class Service:
                 async for piece in answer.rest:
                     if ready := tap.feed(piece):
                         yield ready
-            except httpx.HTTPError:
+            except BrokeOffError:
                 self.decider.health.failed(result.served)
                 broken.append(f"{result.served}:broke_off")
                 yield error_event(f"{result.served} broke off in the middle of its answer")
@@ -185,7 +184,7 @@ class Service:
                 yield last
 
         async def closed(gone: bool) -> None:
-            await answer.close()
+            answer.close()
             status = "cancelled" if gone else "failed" if broken else "answered"
             told = replace(result, status=status, attempts=(*result.attempts, *broken))
             self.finish(decided, self._billed(decided, told, tap.usage), started)

@@ -9,18 +9,23 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-import httpx
+import aiohttp
 
 from hydra_core.server.chat import ChatRequest
 from hydra_core.server.upstreams import Upstream, Upstreams
 
-__all__ = ["Answer", "Caller", "NotAnsweredError"]
+__all__ = ["Answer", "BrokeOffError", "Caller", "NotAnsweredError"]
 
 #: Statuses after which another model is asked: its own trouble, or our key for it.
 _TRY_NEXT: Final = frozenset({401, 403, 408, 425, 429})
 #: Headers of an answer that go on to the client.
 _PASSED: Final = ("content-type", "retry-after", "x-request-id", "openai-processing-ms")
 _PREFIXES: Final = ("x-ratelimit-",)
+_SENT: Final = {
+    "content-type": "application/json",
+    "accept-encoding": "identity",
+    "user-agent": "hydra-router",
+}
 #: Bodies beyond this are written as JSON beside the event loop, not in it.
 _LARGE: Final = 200_000
 
@@ -45,6 +50,10 @@ class NotAnsweredError(Exception):
         super().__init__(kind)
 
 
+class BrokeOffError(Exception):
+    """An answer ended in the middle."""
+
+
 @dataclass(slots=True)
 class Answer:
     """An answer that has begun.
@@ -52,18 +61,18 @@ class Answer:
     Attributes:
         headers: Those that go on to the client.
         first: All of the body where it is not a stream, else its first piece.
-        rest: The pieces after it, None where `first` is all.
+        rest: The pieces after it, None where `first` is all; raises BrokeOffError.
     """
 
     status: int
     headers: dict[str, str]
     first: bytes
     rest: AsyncIterator[bytes] | None
-    response: httpx.Response
+    response: aiohttp.ClientResponse
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Let go of the connection; an unfinished answer is cancelled upstream."""
-        await self.response.aclose()
+        self.response.close()
 
 
 class Caller:
@@ -76,18 +85,12 @@ class Caller:
 
     def __init__(self, upstreams: Upstreams, environ: Mapping[str, str] = os.environ) -> None:
         self.upstreams, self._environ = upstreams, environ
-        times = upstreams.timeouts
-        read = max(times.first_byte_s, times.idle_s)
-        self._client = httpx.AsyncClient(
-            timeout=httpx.Timeout(read, connect=times.connect_s, pool=times.connect_s),
-            limits=httpx.Limits(max_connections=1_000, max_keepalive_connections=100),
-            trust_env=False,
-            headers={"user-agent": "hydra-router", "accept-encoding": "identity"},
-        )
+        self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._client.aclose()
+        if self._session is not None:
+            await self._session.close()
 
     async def call(self, model: str, chat: ChatRequest, size: int) -> Answer:
         """Ask a model, and wait for the first byte (a stream) or for all of the answer.
@@ -103,43 +106,63 @@ class Caller:
         upstream = self.upstreams.by_model[model]
         body = _body(upstream, model, chat)
         content = await asyncio.to_thread(_json, body) if size > _LARGE else _json(body)
-        request = self._client.build_request(
-            "POST",
-            f"{upstream.base_url}/chat/completions",
-            content=content,
-            headers={"content-type": "application/json", **upstream.headers(self._environ)},
-        )
         try:
             async with asyncio.timeout(self.upstreams.timeouts.first_byte_s):
-                response = await self._client.send(request, stream=True)
+                response = await self._opened().post(
+                    f"{upstream.base_url}/chat/completions",
+                    data=content,
+                    headers={**_SENT, **upstream.headers(self._environ)},
+                    allow_redirects=False,
+                )
                 return await _begun(response, stream=chat.stream)
-        except (TimeoutError, httpx.TimeoutException) as error:
+        except TimeoutError as error:
             raise NotAnsweredError("timeout") from error
-        except httpx.HTTPError as error:
+        except aiohttp.ClientError as error:
             raise NotAnsweredError("connection") from error
 
+    def _opened(self) -> aiohttp.ClientSession:
+        """The session of this event loop; its idle connections are dropped before servers do."""
+        if self._session is None:
+            times = self.upstreams.timeouts
+            read_s = max(times.first_byte_s, times.idle_s)
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=4.0),
+                timeout=aiohttp.ClientTimeout(
+                    total=None, sock_connect=times.connect_s, sock_read=read_s
+                ),
+                auto_decompress=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+            )
+        return self._session
 
-async def _begun(response: httpx.Response, *, stream: bool) -> Answer:
+
+async def _begun(response: aiohttp.ClientResponse, *, stream: bool) -> Answer:
     try:
         headers = {
-            name: value
+            name.lower(): value
             for name, value in response.headers.items()
-            if name in _PASSED or name.startswith(_PREFIXES)
+            if name.lower() in _PASSED or name.lower().startswith(_PREFIXES)
         }
-        status = response.status_code
+        status = response.status
         if status in _TRY_NEXT or status >= 500:
-            body = await response.aread()
-            raise NotAnsweredError(_kind(status), status, body, headers)
+            raise NotAnsweredError(_kind(status), status, await response.read(), headers)
         if not stream or status != 200:
-            return Answer(status, headers, await response.aread(), None, response)
-        pieces = response.aiter_raw()
-        first = await anext(pieces, None)
-        if first is None:
+            return Answer(status, headers, await response.read(), None, response)
+        first = await response.content.readany()
+        if not first:
             raise NotAnsweredError("connection")
-        return Answer(status, headers, first, pieces, response)
+        return Answer(status, headers, first, _rest(response), response)
     except BaseException:
-        await response.aclose()
+        response.close()
         raise
+
+
+async def _rest(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    try:
+        async for piece in response.content.iter_any():
+            yield piece
+    except (aiohttp.ClientError, TimeoutError) as error:
+        raise BrokeOffError from error
 
 
 def _kind(status: int) -> str:

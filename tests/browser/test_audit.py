@@ -8,8 +8,10 @@ pytestmark = pytest.mark.browser
 DIMENSIONS = ("Reasoning", "Code generation", "Debugging", "Tool use")
 
 
-def rate(page, scores, done, total):
+def rate(page, scores, done, total, *, fresh=True):
     """Score the message on screen and save by keyboard."""
+    if fresh:  # the form of the message before is gone
+        expect(page.get_by_role("button", name="Save")).to_be_disabled()
     for name, score in zip(DIMENSIONS, scores, strict=True):
         group = page.get_by_test_id("stButtonGroup").filter(has_text=name)
         group.get_by_role("radio", name=str(score), exact=True).click()
@@ -29,7 +31,7 @@ def test_a_sample_is_drawn_rated_and_compared(page):
         rate(page, (1 + done % 5, 2, 1 + done % 3, 1), done, 6)
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("4 of 6 rated")).to_be_visible()
-    rate(page, (5, 2, 3, 1), 5, 6)
+    rate(page, (5, 3, 2, 4), 5, 6, fresh=False)  # it comes back with its scores
     page.get_by_role("button", name="Skip").click()
     expect(page.get_by_text("1 skipped")).to_be_visible()
     page.reload()  # resumes

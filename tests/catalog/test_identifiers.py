@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from hydra_core.catalog.identifiers import id_problem, skeleton
+from hydra_core.catalog.identifiers import id_problem, proposed_ids, skeleton
 
 
 @pytest.mark.parametrize(
@@ -52,3 +54,29 @@ def test_names_that_look_the_same_share_a_skeleton(one, other):
 @pytest.mark.parametrize(("one", "other"), [("gpt-5", "gpt-5.1"), ("qwen-vl", "qwen-v1")])
 def test_names_that_read_differently_do_not(one, other):
     assert skeleton(one) != skeleton(other)
+
+
+@pytest.mark.parametrize(
+    ("name", "proposal"),
+    [
+        ("gpt-4o", "gpt-4o"),
+        ("GPT-4o", "GPT-4o"),  # can be an id as it is
+        ("GPT 4o (May)", "gpt-4o-may"),
+        ("Llama 3 70B — instruct", "llama-3-70b-instruct"),
+        ("Modèle 1", "modele-1"),
+        ("  ", "model"),
+        ("模型 1", "模型-1"),
+    ],
+)
+def test_a_name_that_cannot_be_an_id_gets_a_plain_one_proposed(name, proposal):
+    assert proposed_ids([name]) == {name: proposal}
+
+
+@given(st.lists(st.text(max_size=160), max_size=6))
+def test_proposals_are_ids_and_no_two_look_alike(names):
+    found = proposed_ids(names)
+    assert all(id_problem(one) is None for one in found.values())
+    new = [skeleton(one) for name, one in found.items() if one != name]
+    kept = {skeleton(one) for name, one in found.items() if one == name}
+    assert len(set(new)) == len(new)
+    assert not kept & set(new)

@@ -177,6 +177,9 @@ def test_each_role_includes_the_ones_before():
         Action.NOTE,
         Action.RATE,
         Action.PIN,
+        Action.IMPORT,
+        Action.SCORE,
+        Action.LEARN,
     }
     assert allowed[Role.PUBLISHER] == set(Action)
 

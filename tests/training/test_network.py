@@ -17,12 +17,12 @@ from hydra_core.training.network.fit import (
     FitConfig,
     Fitter,
     load_weights,
-    predict,
     rate_at,
     squared_spread,
     weighted_bce,
 )
 from hydra_core.training.network.model import EncoderConfig, Predictor
+from hydra_core.training.network.predict import predict
 from hydra_core.training.network.pretrained import PretrainedError, dequantise_q4, read_pack
 from hydra_core.training.network.workers import Team, together
 from hydra_core.training.texts.dataset import Message

@@ -47,7 +47,7 @@ from hydra_core.evaluation.evalset.rules import (
     outcome_matrices,
     outcome_rows,
 )
-from hydra_core.types import FloatArray, IntArray
+from hydra_core.types import FloatArray, IntArray, ListPrice
 
 __all__ = [
     "RESOLVED_AT",
@@ -78,6 +78,7 @@ class EvalSet:
         digest: SHA-256 (hex) of evalset.yaml, which holds the digests of the parts.
         extras: Optional (n, m) matrices by name: latency_s, tokens (their sum where that is all
             that is known), input_tokens, output_tokens, cached_input_tokens (part of the input).
+        prices: Model id -> list price when the costs were recorded, where it is known.
     """
 
     path: Path
@@ -93,6 +94,7 @@ class EvalSet:
     digest: str
     price_notes: str = ""
     extras: Mapping[str, FloatArray] = field(default_factory=dict)
+    prices: Mapping[str, ListPrice] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -189,6 +191,7 @@ def load_evalset(path: Path) -> EvalSet:
         digest=digest,
         price_notes=manifest.price_notes,
         extras=matrices,
+        prices=manifest.prices,
     )
 
 
@@ -227,6 +230,7 @@ def save_evalset(
     cost_estimated: bool = False,
     price_notes: str = "",
     extras: Mapping[str, FloatArray] | None = None,
+    prices: Mapping[str, ListPrice] | None = None,
     force: bool = False,
 ) -> EvalSet:
     """Write an eval set as a whole folder and load it back.
@@ -237,6 +241,7 @@ def save_evalset(
         quality: (n, m) in [0, 1], NaN where missing.
         cost_usd: (n, m) USD >= 0, NaN where missing.
         extras: Further (n, m) matrices, names as in `EXTRA_OUTCOMES`.
+        prices: Model id -> list price when the costs were recorded, where it is known.
         force: Replace an eval set that is already there.
 
     Raises:
@@ -263,6 +268,7 @@ def save_evalset(
             price_notes=price_notes,
             models=tuple(models),
             parts={part: sha256_file(folder / part) for part in PARTS},
+            prices=dict(prices or {}),
         )
         (folder / MANIFEST).write_text(dump_manifest(manifest), encoding="utf-8")
         written.append(load_evalset(folder))  # what we write must pass what we check

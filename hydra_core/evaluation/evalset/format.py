@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import io
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import pandas as pd
 import pyarrow as pa
@@ -18,6 +19,7 @@ from ruamel.yaml.events import AliasEvent
 
 from hydra_core.errors import EvalSetError, Problem
 from hydra_core.evaluation.evalset.rules import model_id_problem
+from hydra_core.types import ListPrice
 
 __all__ = [
     "MANIFEST",
@@ -46,12 +48,18 @@ _PART_BYTES = 2 << 30
 _BATCH_ROWS = 256
 _TEXTS = ("name", "origin", "licence", "price_notes")
 _FLAGS = ("synthetic", "cost_estimated")
-_KEYS = ("schema", *_TEXTS, *_FLAGS, "models", "parts")
+_PRICES = ("input", "output", "cached")
+_KEYS = ("schema", *_TEXTS, *_FLAGS, "prices", "models", "parts")
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The content of evalset.yaml; `parts` maps file name to SHA-256 (hex)."""
+    """The content of evalset.yaml.
+
+    Attributes:
+        parts: File name -> SHA-256 (hex).
+        prices: Model id -> list price when the costs were recorded, where it is known.
+    """
 
     name: str
     origin: str
@@ -61,6 +69,7 @@ class Manifest:
     price_notes: str
     models: tuple[str, ...]
     parts: Mapping[str, str]
+    prices: Mapping[str, ListPrice] = field(default_factory=dict)
 
 
 def dump_manifest(manifest: Manifest) -> str:
@@ -73,6 +82,7 @@ def dump_manifest(manifest: Manifest) -> str:
         "synthetic": manifest.synthetic,
         "cost_estimated": manifest.cost_estimated,
         "price_notes": manifest.price_notes,
+        **({"prices": _price_rows(manifest.prices)} if manifest.prices else {}),
         "models": list(manifest.models),
         "parts": dict(manifest.parts),
     }
@@ -81,6 +91,12 @@ def dump_manifest(manifest: Manifest) -> str:
     out = io.StringIO()
     yaml.dump(content, out)
     return out.getvalue()
+
+
+def _price_rows(prices: Mapping[str, ListPrice]) -> dict[str, dict[str, float]]:
+    """As `parse_manifest` reads them: USD per million tokens."""
+    rows = {model: zip(_PRICES, astuple(price), strict=True) for model, price in prices.items()}
+    return {model: {k: v for k, v in row if v is not None} for model, row in rows.items()}
 
 
 def read_manifest(folder: Path) -> tuple[Manifest, str]:
@@ -118,6 +134,10 @@ def parse_manifest(raw: bytes, source: str) -> Manifest:
         **{key: content.get(key, False) for key in _FLAGS},
         models=tuple(content["models"]),
         parts={part: content["parts"][part] for part in PARTS},
+        prices={
+            model: ListPrice(*(price.get(name) for name in _PRICES))
+            for model, price in content.get("prices", {}).items()
+        },
     )
 
 
@@ -156,7 +176,29 @@ def _manifest_problems(content: Mapping[str, Any]) -> list[Problem]:
             problems.append(Problem(key, f"must be true or false, got {content[key]!r}"))
     if "synthetic" not in content:
         problems.append(Problem("synthetic", "is missing", "say true for simulated outcomes"))
+    problems += _price_problems(content.get("prices", {}), content.get("models"))
     return problems + _model_problems(content.get("models")) + _part_problems(content.get("parts"))
+
+
+def _price_problems(prices: object, models: object) -> list[Problem]:
+    if not isinstance(prices, dict):
+        return [Problem("prices", "must map each model to its price", "or leave it out")]
+    known = models if isinstance(models, list) else []
+    strange = [model for model in prices if model not in known]
+    problems = [Problem(f"prices: {model}", "is not among the models") for model in strange]
+    for model, price in prices.items():
+        row = price if isinstance(price, dict) else {}
+        needed = {"input", "output"} <= row.keys() <= set(_PRICES)
+        if not (needed and all(_above_zero(value) for value in row.values())):
+            remedy = "{input: 2.5, output: 10, cached: 1.25}, cached may be left out"
+            message = f"must be USD per million tokens above 0, got {price!r}"
+            problems.append(Problem(f"prices: {model}", message, remedy))
+    return problems
+
+
+def _above_zero(value: object) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and 0 < float(cast(float, value)) < math.inf
 
 
 def _model_problems(models: object) -> list[Problem]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from hydra_core.catalog.identifiers import proposed_ids
 from hydra_core.errors import EvalSetError, Problem
 from hydra_core.evaluation.evalset.rules import (
     EXTRA_OUTCOMES,
@@ -109,7 +110,9 @@ def _outcomes(raw: pd.DataFrame, issues: Issues, scale: float) -> pd.DataFrame:
         if problem is not None:
             rows = raw.loc[raw["model"] == model]
             message = f"model {problem.message}"
-            issues.add_rows(message, first_places(rows), len(rows), problem.remedy)
+            proposal = proposed_ids([model])[model]
+            remedy = f"{problem.remedy}; such as {proposal}" if model else problem.remedy
+            issues.add_rows(message, first_places(rows), len(rows), remedy)
     data: dict[str, object] = {"query_id": raw["query_id"], "model": raw["model"]}
     remedy = "quality is a share from 0 to 1; for percentages use --quality-scale 100"
     data["quality"] = numbers(raw, "quality", issues, high=1.0, remedy=remedy, scale=scale)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from hydra_core.evaluation.evalset.evalset import EvalSet, save_evalset
 from hydra_core.evaluation.evalset.format import require_free
-from hydra_core.types import FloatArray
+from hydra_core.types import FloatArray, ListPrice
 
 __all__ = ["About", "Draft", "Dropped", "ImportReport", "language_of", "report_on", "write_draft"]
 
@@ -101,6 +101,7 @@ class Draft:
     Attributes:
         cost_estimated: The importer computed costs from prices; no `About` can take that back.
         price_notes: How, unless the operator's own notes say so.
+        prices: Model id -> list price that the costs were recorded or computed at, where known.
     """
 
     queries: pd.DataFrame
@@ -111,6 +112,7 @@ class Draft:
     extras: Mapping[str, FloatArray] = field(default_factory=dict)
     cost_estimated: bool = False
     price_notes: str = ""
+    prices: Mapping[str, ListPrice] = field(default_factory=dict)
 
 
 def report_on(
@@ -157,6 +159,7 @@ def write_draft(draft: Draft, out: Path, about: About, *, force: bool = False) -
         cost_estimated=about.cost_estimated or draft.cost_estimated,
         price_notes=about.price_notes or draft.price_notes,
         extras=draft.extras,
+        prices=draft.prices,
         force=force,
     )
 

@@ -103,6 +103,24 @@ class TableMapping:
             {m: c for m, c in suggested.cost.items() if c not in mine} | dict(self.cost),
         )
 
+    def renamed(self, ids: Mapping[str, str]) -> TableMapping:
+        """The wide form's models under other ids (name in the table -> id).
+
+        Raises:
+            EvalSetError: Two models would have the same id.
+        """
+        for side in (self.quality, self.cost):
+            new = [ids.get(model, model) for model in side]
+            twice = sorted({name for name in new if new.count(name) > 1})
+            if twice:
+                problem = Problem(twice[0], "would be the id of two models", "give each its own")
+                raise EvalSetError("model ids", [problem])
+        return TableMapping(
+            self.fields,
+            {ids.get(model, model): column for model, column in self.quality.items()},
+            {ids.get(model, model): column for model, column in self.cost.items()},
+        )
+
     def problems(self, columns: Iterable[str], *, need_cost: bool = True) -> list[Problem]:
         """What keeps this mapping from being imported from files with these columns."""
         found = list(columns)

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hydra_core.errors import EvalSetError, Problem
+from hydra_core.types import ListPrice
 
 __all__ = ["BYTES_PER_TOKEN", "ModelPrice", "PriceCard", "parse_prices", "text_tokens"]
 
@@ -28,6 +29,11 @@ class ModelPrice:
     input_usd_per_mtok: float
     output_usd_per_mtok: float
     answer_tokens: float | None = None
+
+    @property
+    def price(self) -> ListPrice:
+        """The list price alone."""
+        return ListPrice(self.input_usd_per_mtok, self.output_usd_per_mtok)
 
     def cost_usd(self, input_tokens: float, output_tokens: float) -> float:
         """USD of one query."""

@@ -71,6 +71,7 @@ class Records:
             draft,
             cost_estimated=True,
             price_notes=prices.notes(draft.models, tokens),
+            prices={m: prices.prices[m].price for m in draft.models if m in prices.prices},
             report=replace(draft.report, warnings=(*draft.report.warnings, warning)),
         )
 

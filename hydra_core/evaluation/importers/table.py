@@ -8,7 +8,7 @@ data and 2,000,000 rows, compressed or not; more is refused before anything is k
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from hydra_core.evaluation.importers.reading.bounded import Budget, TableFile
 from hydra_core.evaluation.importers.reading.cells import FILE
 from hydra_core.evaluation.importers.reading.tables import LINE, columns_of, head_of, read_columns
 
-__all__ = ["Preview", "import_table", "preview", "read_table"]
+__all__ = ["Preview", "import_table", "model_names", "preview", "read_table"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,6 +71,7 @@ def read_table(
     *,
     need_cost: bool = True,
     quality_scale: float = 1.0,
+    ids: Mapping[str, str] | None = None,
 ) -> Draft:
     """Read tables into an eval set in memory.
 
@@ -79,6 +80,7 @@ def read_table(
         mapping: What the columns mean; the rest is suggested from their names.
         need_cost: A missing cost column is an error (single costs may be missing).
         quality_scale: The quality that means 1, such as 100 for percentages.
+        ids: Model's name in the tables -> the id it gets; other names are ids as they stand.
 
     Raises:
         EvalSetError: With every problem found.
@@ -90,21 +92,56 @@ def read_table(
     budget.check_sizes(list(files))
     columns = {i: columns_of(file) for i, file in enumerate(files)}
     union = list(dict.fromkeys(name for names in columns.values() for name in names))
-    full = (mapping or TableMapping()).over(suggest_mapping(union))
+    full = (mapping or TableMapping()).over(suggest_mapping(union)).renamed(ids or {})
     problems = full.problems(union, need_cost=need_cost)
     for i, file in enumerate(files):
         problems += [] if problems else _file_problems(file.name, columns[i], full, need_cost)
     if problems:
         raise EvalSetError(source, problems)
     parts = [_read(file, columns[i], full, budget) for i, file in enumerate(files)]
+    outcomes = _joined([part.outcomes for part in parts])
+    if not full.wide:
+        outcomes["model"] = _with_ids(outcomes["model"], ids or {})
     rows = Rows(
         _joined([part.queries for part in parts]),
-        _joined([part.outcomes for part in parts]),
+        outcomes,
         tuple(text for part in parts for text in part.warnings),
     )
     draft = assemble(rows, source, quality_scale=quality_scale)
     used = {name: column for name, column in full.all_columns().items() if column in union}
     return replace(draft, report=replace(draft.report, columns=used))
+
+
+def model_names(files: Sequence[TableFile], mapping: TableMapping | None = None) -> tuple[str, ...]:
+    """The models that tables name, as they spell them; none where the column is not known.
+
+    Raises:
+        EvalSetError: A file cannot be read.
+    """
+    budget = Budget()
+    union = list(dict.fromkeys(name for file in files for name in columns_of(file)))
+    full = (mapping or TableMapping()).over(suggest_mapping(union))
+    if full.wide:
+        return tuple(full.quality)
+    column = full.fields.get("model")
+    found: dict[str, None] = {}
+    for file in files:
+        if column is not None and column in columns_of(file):
+            cells = read_columns(file, [column], budget)[0][column]
+            found |= dict.fromkeys(cells[cells != ""].unique())
+    return tuple(found)
+
+
+def _with_ids(names: pd.Series, ids: Mapping[str, str]) -> pd.Series:
+    """Model names as ids; two names of one id are refused, their outcomes would mix."""
+    present = [name for name in names.unique() if name]
+    new = [ids.get(name, name) for name in present]
+    twice = sorted({one for one in new if new.count(one) > 1})
+    if twice:
+        both = ", ".join(repr(name) for name in present if ids.get(name, name) == twice[0])
+        problem = Problem(twice[0], f"would be the id of {both}", "give each its own id")
+        raise EvalSetError("model ids", [problem])
+    return names.map(lambda name: ids.get(name, name))
 
 
 def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from dataclasses import replace as replaced
 from datetime import date
 
 import numpy as np
@@ -14,6 +15,7 @@ from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.evalset.format import scored_by
 from hydra_core.evaluation.evalset.score_files import load_scores
 from hydra_core.evaluation.replay.frontier import Frontier, frontier
+from hydra_core.evaluation.replay.pricing import Prices, priced_costs
 from hydra_core.routing.matcher import choose, shortfall
 from hydra_core.types import Catalog, CostBasis, FloatArray, IntArray, Pool
 
@@ -151,13 +153,17 @@ def align_catalog(
     weights: tuple[float, ...] | None = None,
     *,
     today: date,
+    prices: Prices = Prices.TODAY,
 ) -> ReplayData:
     """Line up an eval set with a catalog's routable models, ordered as its cost basis says.
+
+    Costs are those at the catalog's prices where the set allows it; the notes say what they are.
 
     Args:
         requirements: (rows of the eval set, K) scores by the catalog's own predictor bundle.
         weights: (K,) stored weights to use instead of the policy's.
         today: Decides about retiring models.
+        prices: Costs at the catalog's prices of today, or as they were recorded.
 
     Raises:
         MismatchError: They do not fit together, or a realised cost is missing.
@@ -165,9 +171,13 @@ def align_catalog(
         CatalogError: `weights` does not hold one number > 0 per dimension.
     """
     basis = catalog.policy.cost_basis
-    realised = evalset.mean_cost() if basis is CostBasis.REALISED else None
+    costs = priced_costs(evalset, catalog, prices)
+    priced = replaced(evalset, cost_usd=costs.usd)
+    realised = priced.mean_cost() if basis is CostBasis.REALISED else None
     models = routable_pool(catalog, today=today, weights=weights, realised_cost=realised)
-    return align(evalset, requirements, models)
+    data = align(priced, requirements, models)
+    note = costs.note(data.pool.ids)
+    return replaced(data, notes=(*data.notes, note)) if note else data
 
 
 def data_frontier(data: ReplayData, weights: FloatArray | None = None) -> Frontier:

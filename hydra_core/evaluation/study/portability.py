@@ -19,6 +19,7 @@ from hydra_core.catalog.profiles import blended_price
 from hydra_core.errors import CatalogError, Problem
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice
+from hydra_core.evaluation.replay.pricing import CostSource, priced_costs
 from hydra_core.evaluation.replay.replay import ReplayData, align_catalog, replay
 from hydra_core.evaluation.replay.verdict import Verdict, verdict
 from hydra_core.evaluation.study.compare import Comparison, compare, policy_run
@@ -147,7 +148,11 @@ def _report(
     factor = 1.0
     if event.kind is EventKind.REPRICE:
         second, factor = _repriced(catalog, event)
-        notes.append(f"realised costs of {event.model} are scaled by {factor:.3g} (an estimate)")
+        if priced_costs(evalset, second).sources.get(event.model) is not CostSource.RECORDED:
+            factor = 1.0  # its costs follow the new price by themselves
+        else:
+            scaled = f"realised costs of {event.model} are scaled by {factor:.3g}"
+            notes.append(f"{scaled} (an estimate)")
     after = _replayed(second, evalset, requirements, today, {event.model: factor})
     choices = replay(before, tau), replay(after, tau)
     runs = policy_run("before", before, choices[0]), policy_run("after", after, choices[1])

@@ -6,7 +6,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from hydra_core.training.network.model import Predictor
+from hydra_core.training.network.rarity import Rarity, rarity_of
 from hydra_core.training.network.workers import Team
 from hydra_core.training.texts.encode import buckets, collate, token_ids
 
@@ -46,7 +47,8 @@ class FitConfig:
     """The recipe. Defaults are the paper's where the paper states them.
 
     `steps` ends the run after that many updates, 0 leaves it to `epochs`.
-    `consistency` weighs the spread of scores inside a family.
+    `consistency` weighs the spread of scores inside a family, `rarity` is the
+    power by which rare labels weigh more (`network/rarity.py`).
     """
 
     epochs: int = 5
@@ -60,6 +62,7 @@ class FitConfig:
     max_tokens: int = 256
     dimension_weights: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0)
     consistency: float = 0.0
+    rarity: float = 0.0
     freeze_table: bool = True
     patience: int = 2
     precision: str = "bf16"
@@ -77,9 +80,15 @@ class FitResult:
     history: list[dict[str, float]] = field(default_factory=list)
 
 
-def weighted_bce(logits: Tensor, targets: Tensor, alpha: Tensor, weight: Tensor) -> Tensor:
-    """(b, K), (b, K), (K,), (b,) -> scalar. The paper's training objective."""
+def weighted_bce(
+    logits: Tensor, targets: Tensor, alpha: Tensor, weight: Tensor, rare: Tensor | None = None
+) -> Tensor:
+    """(b, K), (b, K), (K,), (b,) -> scalar. The paper's training objective.
+
+    `rare`, (b, K), weighs single labels on top.
+    """
     each = nn.functional.binary_cross_entropy_with_logits(logits, targets, reduction="none")
+    each = each if rare is None else each * rare
     rows = (each * alpha).sum(1) / alpha.sum()
     return (rows * weight).sum() / weight.sum()
 
@@ -122,6 +131,7 @@ class Fitter:
         self.optimizer = torch.optim.AdamW(parameter_groups(model, config))
         self.step, self.epoch, self.best = 0, 0, (-1.0, -1)
         self.history: list[dict[str, float]] = []
+        self.rarity: Rarity | None = None
 
     def run(self, draw: Draw, judge: Callable[[Predictor], dict[str, float]]) -> FitResult:
         """Train until the epochs or steps are done or `judge`'s "score" stops rising.
@@ -135,7 +145,9 @@ class Fitter:
         self._resume()
         total = self.config.steps
         while self.epoch < self.config.epochs and not (total and self.step >= total):
-            steps = self._steps(self.team.share(lambda: draw(self.epoch)))
+            families = self.team.share(lambda: draw(self.epoch))
+            self.rarity = self._rarity(families)
+            steps = self._steps(families)
             total = total or max(1, self.config.epochs * len(steps))
             self._train_epoch(steps, total)
             self.epoch += 1
@@ -149,6 +161,13 @@ class Fitter:
             record = {"config": asdict(self.config), "result": asdict(result)}
             (self.folder / "run.json").write_text(json.dumps(record, indent=1) + "\n")
         return result
+
+    def _rarity(self, families: Sequence[Family]) -> Rarity | None:
+        """How rare the labels of an epoch are, where the recipe asks for it."""
+        if not self.config.rarity:
+            return None
+        targets = np.array([row.target for family in families for row in family], np.float32)
+        return rarity_of(targets, self.config.rarity)
 
     def _judged(self, metrics: dict[str, float]) -> None:
         self.history.append({"epoch": self.epoch, "step": self.step, **metrics})
@@ -215,7 +234,8 @@ class Fitter:
         each = torch.tensor([r.weight for r in rows], dtype=torch.float32)
         alpha = torch.tensor(self.config.dimension_weights)
         logits = self._logits([r.text for r in rows])
-        loss = weighted_bce(logits, targets, alpha, each) * each.sum() / weight
+        rare = None if self.rarity is None else torch.tensor(self.rarity(targets.numpy()))
+        loss = weighted_bce(logits, targets, alpha, each, rare) * each.sum() / weight
         if self.config.consistency:
             owner = torch.tensor([i for i, family in enumerate(families) for _ in family])
             gap = squared_spread(torch.sigmoid(logits), owner, len(families))
@@ -275,26 +295,3 @@ def load_weights(path: Path) -> dict[str, Tensor]:
     """Read what `save_weights` wrote; tensors only, nothing is executed."""
     state: dict[str, Tensor] = torch.load(path, weights_only=True)
     return state
-
-
-def predict(
-    model: Predictor, tokenizer: Tokenizer, texts: Sequence[str], *,
-    max_tokens: int = 512, batch: int = 64, precision: str = "fp32",
-) -> FloatArray:  # fmt: skip
-    """Texts -> (n, K) scores, in length-bucketed batches."""
-    rows = token_ids(tokenizer, texts, max_tokens)
-    out = np.zeros((len(rows), len(model.config.dimensions)), np.float32)
-    model.eval()
-    for block, part in _forward(model, rows, batch, precision):
-        out[block] = part
-    return out
-
-
-def _forward(
-    model: Predictor, rows: Sequence[list[int]], batch: int, precision: str
-) -> Iterator[tuple[list[int], FloatArray]]:
-    with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
-        for block in buckets([len(r) for r in rows], batch):
-            data = collate([rows[i] for i in block])
-            scores = model(data.input_ids, data.attention_mask).float()
-            yield block, np.asarray(scores.numpy(), np.float32)

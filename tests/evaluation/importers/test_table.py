@@ -11,11 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hydra_core.catalog.identifiers import proposed_ids
 from hydra_core.errors import EvalSetError
 from hydra_core.evaluation.evalset.evalset import load_evalset
 from hydra_core.evaluation.importers.mapping import TableMapping, parse_map, suggest_mapping
 from hydra_core.evaluation.importers.reading.bounded import MAX_BYTES
-from hydra_core.evaluation.importers.table import import_table, preview, read_table
+from hydra_core.evaluation.importers.table import import_table, model_names, preview, read_table
 
 HEADER = "query_id,text,language,model,quality,cost_usd\n"
 GOOD = HEADER + (
@@ -414,3 +415,30 @@ def test_optional_columns_are_typed(tmp_path):
     assert found.queries["turn"].tolist()[0] == 2
     assert np.isnan(found.queries["label_reasoning"].tolist()[1])
     assert found.extras["tokens"][0, 0] == 99
+
+
+LONG_MESSY = "task,prompt,llm,is correct?,usd\n1,Hi,GPT 4o (May),1,0.1\n1,Hi,small,0,0.01\n"
+
+
+def test_names_that_cannot_be_ids_come_with_a_proposal_and_take_one(tmp_path):
+    path = tmp_path / "messy.csv"
+    path.write_text(LONG_MESSY)
+    mapping = parse_map(["query_id=task", "quality=is correct?"])
+    assert model_names([path], mapping) == ("GPT 4o (May)", "small")
+    with pytest.raises(EvalSetError, match="such as gpt-4o-may"):
+        read_table([path], mapping)
+    ids = proposed_ids(model_names([path], mapping))
+    assert read_table([path], mapping, ids=ids).models == ("gpt-4o-may", "small")
+
+
+def test_two_names_never_become_one_id(tmp_path):
+    path = tmp_path / "messy.csv"
+    path.write_text(LONG_MESSY)
+    mapping = parse_map(["query_id=task", "quality=is correct?"])
+    with pytest.raises(EvalSetError, match="would be the id of 'GPT 4o \\(May\\)', 'small'"):
+        read_table([path], mapping, ids={"GPT 4o (May)": "small"})
+    wide = tmp_path / "wide.csv"
+    wide.write_text("id,text,quality:A 1,cost:A 1,quality:b,cost:b\n1,Hi,1,0.1,0,0.2\n")
+    assert read_table([wide], ids={"A 1": "a-1"}).models == ("a-1", "b")
+    with pytest.raises(EvalSetError, match="two models"):
+        read_table([wide], ids={"A 1": "b"})

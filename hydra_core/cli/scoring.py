@@ -1,0 +1,50 @@
+"""Scores where a verb needs them: those there are, else made now, with progress."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hydra_core.cli.account import acting, require_account, store_of
+from hydra_core.cli.output import progress_bar, say
+
+if TYPE_CHECKING:
+    from hydra_core.evaluation.evalset.evalset import EvalSet
+    from hydra_core.predictor.onnx_predictor import Predictor
+    from hydra_core.types import FloatArray
+
+__all__ = ["score_now", "scored"]
+
+
+def scored(evalset: EvalSet, predictor: Predictor) -> FloatArray:
+    """(n, K) requirements of an eval set's queries; scores and keeps them where they are missing.
+
+    Raises:
+        EvalSetError: The set has no texts, or its folder cannot be written.
+    """
+    from hydra_core.evaluation.evalset.scoring import is_scored
+
+    found = is_scored(evalset, predictor.bundle)
+    if found is not None:
+        return found
+    say(f"scoring the {evalset.n:,} queries of {evalset.name}")
+    return score_now(evalset, predictor)
+
+
+def score_now(evalset: EvalSet, predictor: Predictor) -> FloatArray:
+    """(n, K) requirements, with progress on stderr also where they are there already.
+
+    Raises:
+        AccessError: The account may not score.
+        EvalSetError: The folder cannot be written.
+    """
+    from hydra_core.evaluation.evalset.scoring import score_evalset
+    from hydra_core.store import Action
+
+    require_account(Action.SCORE.name)
+    with progress_bar(evalset.name) as step:
+        frame = score_evalset(evalset, predictor, step)
+    store = store_of(evalset.path)
+    if store is not None:
+        what, after = f"eval set {evalset.path.name}", predictor.bundle.fingerprint
+        store.tell(acting(), Action.SCORE, what, after=after)
+    return frame.drop(columns="query_id").to_numpy()

@@ -1,0 +1,113 @@
+"""Other routers' decisions kept beside an eval set: which model each query was sent to.
+
+`policies/<name>.parquet` holds query_id and model. A policy is replayed like any other: it becomes
+a point beside the frontier, and a side in a comparison.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hydra_core.catalog.identifiers import id_problem
+from hydra_core.errors import EvalSetError, MismatchError, Problem
+from hydra_core.evaluation.evalset.evalset import EvalSet
+from hydra_core.evaluation.replay.replay import ReplayData
+from hydra_core.types import IntArray
+
+__all__ = ["load_policy", "policy_choice", "policy_names", "policy_path", "save_policy"]
+
+_REMEDY = "import it again"
+
+
+def policy_path(folder: Path, name: str) -> Path:
+    """Where a policy lies in an eval set folder.
+
+    Raises:
+        EvalSetError: The name is no plain name.
+    """
+    problem = id_problem(name) if "/" not in name else (f"{name!r} holds a slash", "leave it out")
+    if problem is not None:
+        raise EvalSetError("policy", [Problem("name", *problem)])
+    return folder / "policies" / f"{name}.parquet"
+
+
+def policy_names(folder: Path) -> tuple[str, ...]:
+    """Names of the policies kept beside an eval set."""
+    return tuple(sorted(path.stem for path in folder.glob("policies/[!.]*.parquet")))
+
+
+def save_policy(evalset: EvalSet, name: str, models: pd.Series, *, force: bool = False) -> Path:
+    """Keep a policy beside an eval set; returns its file.
+
+    Args:
+        models: (n,) model of each query, rows as in the eval set.
+        force: Replace one of that name.
+
+    Raises:
+        EvalSetError: A model that the set does not have, or the name is taken; nothing was changed.
+    """
+    path = policy_path(evalset.path, name)
+    if path.exists() and not force:
+        message = f"there is a policy {name!r} already"
+        raise EvalSetError(str(evalset.path), [Problem("policy", message, "add --force")])
+    unknown = sorted(set(models) - set(evalset.models))
+    if unknown or len(models) != evalset.n:
+        listed = ", ".join(unknown[:5])
+        message = f"sends queries to {listed}" if unknown else f"has {len(models)} rows"
+        remedy = f"the set's models: {', '.join(evalset.models)}"
+        raise EvalSetError(name, [Problem("model", message, remedy)])
+    rows = {"query_id": evalset.queries["query_id"].to_numpy(), "model": models.to_numpy()}
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(exist_ok=True)
+        pq.write_table(pa.table(rows), fresh)
+        os.replace(fresh, path)
+    except OSError as error:
+        raise EvalSetError(str(path), [Problem("", f"cannot be written: {error}")]) from error
+    finally:
+        fresh.unlink(missing_ok=True)
+    return path
+
+
+def load_policy(evalset: EvalSet, name: str) -> tuple[str, ...]:
+    """(n,) model of each query, rows as in the eval set.
+
+    Raises:
+        EvalSetError: There is none, it is damaged, or of another set.
+    """
+    path = policy_path(evalset.path, name)
+    try:
+        table = pq.read_table(path, columns=["query_id", "model"]).to_pydict()
+    except (OSError, ValueError, pa.ArrowException) as error:
+        problem = Problem("", f"cannot be read: {error}", _REMEDY)
+        raise EvalSetError(str(path), [problem]) from error
+    same = table["query_id"] == evalset.queries["query_id"].tolist()
+    if not same or not set(table["model"]) <= set(evalset.models):
+        raise EvalSetError(str(path), [Problem("", "belongs to other queries or models", _REMEDY)])
+    return tuple(table["model"])
+
+
+def policy_choice(data: ReplayData, models: tuple[str, ...]) -> IntArray:
+    """(rows of the replay,) pool index that a policy sends each query to.
+
+    Args:
+        models: (n,) as `load_policy` gives them.
+
+    Raises:
+        MismatchError: It sends queries to a model that the pool does not have.
+    """
+    chosen = [models[row] for row in data.rows]
+    missing = sorted(set(chosen) - set(data.pool.ids))
+    if missing:
+        raise MismatchError(
+            f"this policy sends queries to {', '.join(missing)}, which the catalog's pool does not "
+            "have; add the model to the catalog, or choose another policy"
+        )
+    places = {model: place for place, model in enumerate(data.pool.ids)}
+    return np.asarray([places[model] for model in chosen], dtype=np.intp)

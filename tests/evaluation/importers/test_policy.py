@@ -1,0 +1,75 @@
+"""Another router's decisions: every query has one model of the set, or nothing is kept."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hydra_core.errors import EvalSetError, MismatchError
+from hydra_core.evaluation.importers.policy import read_policy
+from hydra_core.evaluation.replay.imported_policies import (
+    load_policy,
+    policy_choice,
+    policy_names,
+    save_policy,
+)
+from hydra_core.evaluation.replay.replay import align
+from hydra_core.types import Pool
+from tests.evaluation.sets import saved
+
+
+@pytest.fixture
+def small(tmp_path):
+    return saved(tmp_path / "set")
+
+
+def table(tmp_path, text, name="theirs.csv"):
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+def test_a_policy_is_kept_and_read_in_the_sets_order(small, tmp_path):
+    file = table(tmp_path, "id,llm\nc,cheap\na,strong\nb,cheap\nz,unknown\n")
+    save_policy(small, "litellm", read_policy(file, small))
+    assert policy_names(small.path) == ("litellm",)
+    assert load_policy(small, "litellm") == ("strong", "cheap", "cheap")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("query_id,model\na,cheap\nb,cheap\n", "1 of 3 queries have no row: c"),
+        ("query_id,model\na,cheap\na,cheap\nb,cheap\nc,cheap\n", "second row: a"),
+        ("query_id,model\na,cheap\nb,gpt\nc,cheap\n", "'gpt' is not a model"),
+        ("query_id,choice\na,cheap\n", "the column is missing"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_its_place(small, tmp_path, text, message):
+    with pytest.raises(EvalSetError, match=message):
+        read_policy(table(tmp_path, text), small)
+    assert policy_names(small.path) == ()
+
+
+def test_a_taken_name_is_kept_unless_told(small):
+    save_policy(small, "p", pd.Series(["cheap"] * 3))
+    with pytest.raises(EvalSetError, match="already"):
+        save_policy(small, "p", pd.Series(["strong"] * 3))
+    assert load_policy(small, "p") == ("cheap",) * 3
+    save_policy(small, "p", pd.Series(["strong"] * 3), force=True)
+    assert load_policy(small, "p") == ("strong",) * 3
+
+
+@pytest.mark.parametrize("name", ["../out", "a/b", "", "рaper"])
+def test_a_name_that_is_no_plain_name_is_refused(small, name):
+    with pytest.raises(EvalSetError, match="name"):
+        save_policy(small, name, pd.Series(["cheap"] * 3))
+
+
+def test_a_policy_is_replayed_on_the_pool(small):
+    pool = Pool(("strong", "cheap"), np.ones((2, 1)), np.array([2.0, 1.0]), np.ones(1))
+    data = align(small, np.zeros((3, 1)), pool)
+    assert policy_choice(data, ("cheap", "strong", "cheap")).tolist() == [1, 0]
+    cheap = Pool(("cheap",), np.ones((1, 1)), np.ones(1), np.ones(1))
+    alone = align(small, np.zeros((3, 1)), cheap)
+    with pytest.raises(MismatchError, match="strong"):
+        policy_choice(alone, ("strong",) * 3)
