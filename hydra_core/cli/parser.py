@@ -17,6 +17,7 @@ from hydra_core.cli import (
     label,
     learn,
     maintain,
+    partitions,
     predictor,
     records,
     report,
@@ -167,6 +168,7 @@ def build_parser() -> argparse.ArgumentParser:
     label.add_label(verbs)
     flight.add_flight(verbs)
     serve.add_serve(verbs)
+    partitions.add_partitions(verbs)
     audit.add_audit(verbs)
     return parser
 
