@@ -15,6 +15,7 @@ from hydra_core.cli import (
     init,
     learn,
     maintain,
+    partitions,
     predictor,
     records,
     report,
@@ -167,6 +168,7 @@ def build_parser() -> argparse.ArgumentParser:
     flight.add_flight(verbs)
     recalibrate.add_recalibrate(verbs)
     serve.add_serve(verbs)
+    partitions.add_partitions(verbs)
     audit.add_audit(verbs)
     return parser
 
