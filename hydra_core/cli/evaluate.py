@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from hydra_core.evaluation.replay.metrics import PolicyMetrics
     from hydra_core.evaluation.replay.replay import ReplayData
     from hydra_core.evaluation.replay.sweep import Sweep
+    from hydra_core.evaluation.replay.verdict import Selection
     from hydra_core.types import Catalog
 
-__all__ = ["checked_tau", "evaluate", "loaded_sweep"]
+__all__ = ["checked_tau", "evaluate", "loaded_sweep", "selection"]
 
 
 def evaluate(options: argparse.Namespace) -> int:
@@ -26,13 +27,21 @@ def evaluate(options: argparse.Namespace) -> int:
     from hydra_core.evaluation.report.document import evaluation_document
 
     sweep, tau = loaded_sweep(options, options.weights)
-    found = evaluate_policy(sweep, tau, _baseline(options.baseline, sweep.data))
+    baseline = _baseline(options.baseline, sweep.data)
+    found = evaluate_policy(sweep, tau, baseline, selection=selection(options))
     if options.json:
         made = datetime.now().astimezone()
         print_json(evaluation_document(found, made=made), indent=None)
     else:
         print(_text(found))
     return 0
+
+
+def selection(options: argparse.Namespace) -> Selection | None:
+    """Fixed beforehand where the operator says so; None leaves it to what the policy is."""
+    from hydra_core.evaluation.replay.verdict import Selection
+
+    return Selection.FIXED if options.fixed else None
 
 
 def loaded_sweep(options: argparse.Namespace, weights: str | None = None) -> tuple[Sweep, float]:
@@ -125,6 +134,7 @@ def _text(found: Evaluation) -> str:
             f"traffic: {shares}",
             f"savings are against {found.baseline}",
             f"verdict: {found.verdict.label}. {found.verdict.text}",
+            *filter(None, [found.caution]),
         ]
     )
 

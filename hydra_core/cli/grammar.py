@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["EXIT_CODES", "import_options", "verb"]
+__all__ = ["EXIT_CODES", "add_fixed", "import_options", "verb"]
 
 EXIT_CODES = "exit codes: 0 done; 2 the input is not valid; 1 it could not be run"
 
@@ -39,6 +39,12 @@ def verb(
     if prints:
         parser.add_argument("--json", action="store_true", help="machine-readable result on stdout")
     return parser
+
+
+def add_fixed(parser: argparse.ArgumentParser) -> None:
+    """The operator's word that tau and weights were settled before anybody looked at the set."""
+    told = "tau and weights were settled before anybody looked at this set"
+    parser.add_argument("--fixed", action="store_true", help=told)
 
 
 def import_options(parser: argparse.ArgumentParser) -> None:

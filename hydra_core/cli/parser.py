@@ -23,7 +23,7 @@ from hydra_core.cli import (
     serve,
     traffic,
 )
-from hydra_core.cli.grammar import EXIT_CODES, import_options, verb
+from hydra_core.cli.grammar import EXIT_CODES, add_fixed, import_options, verb
 
 __all__ = ["build_parser"]
 
@@ -61,15 +61,30 @@ examples:
   python -m hydra_core score evalsets/mine
   python -m hydra_core score evalsets/mine --bundle bundles/compact-2
 """
+_DEPENDENCE = """\
+Looks for queries that belong together without saying so: the same text, ids that differ by a
+language or an attempt, texts that mean nearly the same (by the vectors of a bundle that has scored
+the set). They are printed with examples; --accept declares them as clusters, --decline keeps them
+apart. The answer is kept in the set and every verdict on it says if the question is open.
+
+examples:
+  python -m hydra_core dependence evalsets/mine
+  python -m hydra_core dependence evalsets/mine --accept
+"""
 _EVALUATE = """\
 Replays the router over an eval set: single models, oracle, the router at one tau with 95 %
 intervals, the verdict against the best constant policy at the same cost, the exact frontier.
+
+The catalog's own policy counts as fixed beforehand. A --tau or --weights of your own counts as
+chosen by looking at this set, and is judged by the band over the whole curve, unless you say with
+--fixed that it was settled before anybody looked.
 
 examples:
   python -m hydra_core evaluate sample_data/paper_swebench \\
       --catalog catalog/paper_five_published.yaml
   python -m hydra_core evaluate evalsets/mine --catalog pool.yaml --tau 0.1 --baseline gpt-5 --json
   python -m hydra_core evaluate evalsets/mine --catalog pool.yaml --weights 1,2,1,0.5
+  python -m hydra_core evaluate evalsets/mine --catalog pool.yaml --tau 0.1 --fixed
 """
 _ROUTE = """\
 Routes the message on standard input and prints the model's id.
@@ -136,6 +151,7 @@ def build_parser() -> argparse.ArgumentParser:
     records.add_importers(sources)
     traffic.add_importers(sources)
     _score(verbs)
+    _dependence(verbs)
     _evaluate(verbs)
     _route(verbs)
     _validate(verbs)
@@ -208,6 +224,15 @@ def _score(verbs: Any) -> None:  # noqa: ANN401
     _bundle(parser)
 
 
+def _dependence(verbs: Any) -> None:  # noqa: ANN401
+    short = "look for queries that depend on each other"
+    parser = verb(verbs, "dependence", data.dependence, short, _DEPENDENCE)
+    parser.add_argument("evalset", type=Path, metavar="DIR")
+    answers = parser.add_mutually_exclusive_group()
+    answers.add_argument("--accept", action="store_true", help="declare them as clusters")
+    answers.add_argument("--decline", action="store_true", help="count them as independent")
+
+
 def _evaluate(verbs: Any) -> None:  # noqa: ANN401
     short = "replay the router over an eval set"
     parser = verb(verbs, "evaluate", evaluate.evaluate, short, _EVALUATE)
@@ -217,6 +242,7 @@ def _evaluate(verbs: Any) -> None:  # noqa: ANN401
         "--weights", metavar="r,c,d,t", help="one stored weight per dimension, catalog order"
     )
     parser.add_argument("--baseline", metavar="MODEL", help="savings against it (default: dearest)")
+    add_fixed(parser)
 
 
 def _route(verbs: Any) -> None:  # noqa: ANN401

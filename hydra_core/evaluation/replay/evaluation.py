@@ -21,8 +21,8 @@ from hydra_core.evaluation.replay.operating_point import (
 )
 from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.evaluation.replay.sweep import Sweep
-from hydra_core.evaluation.replay.verdict import Verdict, verdict
-from hydra_core.evaluation.significance import detectable_effect
+from hydra_core.evaluation.replay.verdict import Selection, Verdict, verdict
+from hydra_core.evaluation.significance import Interval, detectable_effect
 from hydra_core.types import IntArray
 
 __all__ = ["Evaluation", "evaluate"]
@@ -100,17 +100,47 @@ class Evaluation:
         """Smallest quality difference that this set would show with 80 % power."""
         return detectable_effect(self.verdict.interval.standard_error, 1)
 
+    @property
+    def simultaneous(self) -> Interval:
+        """The interval of the verdict's difference that holds along the whole curve."""
+        return self.verdict.over_the_curve(self.sweep.band().critical)
+
+    @property
+    def weights_edited(self) -> bool:
+        """Whether the weights are not the catalog's: the band covers the knob, not their choice."""
+        return self.sweep.weights != self.sweep.catalog.policy.weights
+
+    @property
+    def caution(self) -> str:
+        """What the verdict's interval does not cover; empty where it covers everything."""
+        if not (self.weights_edited and self.verdict.selection is Selection.LOOKED):
+            return ""
+        return (
+            "The band covers tau alone: weights edited while looking at this set are a choice of "
+            "their own. Check them cross-fitted with the Tuner."
+        )
+
     def _metrics(self, choice: IntArray) -> PolicyMetrics:
         return evaluate_choice(self.sweep.data, choice, baseline=self.baseline)
 
 
-def evaluate(sweep: Sweep, knob: float, baseline: str | None = None) -> Evaluation:
+def evaluate(
+    sweep: Sweep,
+    knob: float,
+    baseline: str | None = None,
+    *,
+    selection: Selection | None = None,
+) -> Evaluation:
     """Evaluate the policy at one value of the knob.
 
     Args:
         knob: Tau, >= 0.
         baseline: Model that savings are measured against; the costliest where it is not replayed.
+        selection: How this point came about; by default the catalog's own policy counts as fixed
+            beforehand and any other as chosen by looking.
     """
+    chosen = selection or sweep.selection(knob)
+    critical = sweep.band().critical if chosen is Selection.LOOKED else None
     choice = sweep.route(knob)
     named = baseline if baseline in sweep.data.pool.ids else None
     return Evaluation(
@@ -118,5 +148,5 @@ def evaluate(sweep: Sweep, knob: float, baseline: str | None = None) -> Evaluati
         knob=knob,
         choice=choice,
         router=evaluate_choice(sweep.data, choice, baseline=named),
-        verdict=verdict(sweep.data, choice),
+        verdict=verdict(sweep.data, choice, chosen, critical=critical),
     )

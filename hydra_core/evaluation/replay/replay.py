@@ -11,6 +11,7 @@ import pandas as pd
 
 from hydra_core.catalog.profiles import pool as routable_pool
 from hydra_core.errors import MismatchError
+from hydra_core.evaluation.evalset.dependence import dependence_note
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.evalset.format import scored_by
 from hydra_core.evaluation.evalset.score_files import load_scores
@@ -44,6 +45,7 @@ class ReplayData:
         rows: (n,) row numbers in the eval set.
         clusters: (n,) cluster numbers, or None when queries are independent.
         notes: What was left out and why, in plain words.
+        dependence: What a verdict must say about undeclared dependence; '' if there is nothing.
     """
 
     query_ids: tuple[str, ...]
@@ -55,6 +57,12 @@ class ReplayData:
     rows: IntArray
     clusters: IntArray | None = None
     notes: tuple[str, ...] = ()
+    dependence: str = ""
+
+    @property
+    def independent(self) -> int:
+        """Queries, or clusters where the set has them."""
+        return len(self.query_ids) if self.clusters is None else int(np.unique(self.clusters).size)
 
     def shortfalls(self, weights: FloatArray | None = None) -> FloatArray:
         """(n, m) weighted shortfalls; `weights` (K,) are compensated, default the pool's."""
@@ -75,6 +83,7 @@ class ReplayData:
             if self.clusters is None
             else np.unique(self.clusters[rows], return_inverse=True)[1],
             notes=self.notes,
+            dependence=self.dependence,
         )
 
 
@@ -122,6 +131,7 @@ def align(evalset: EvalSet, requirements: FloatArray, pool: Pool) -> ReplayData:
         ),
         rows=rows,
         clusters=clusters_of(evalset.queries, rows),
+        dependence=dependence_note(evalset.dependence),
         notes=_notes(absent, int((~complete).sum()), int((complete & ~scored).sum())),
     )
 

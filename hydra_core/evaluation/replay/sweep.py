@@ -11,7 +11,8 @@ import numpy as np
 
 from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.evaluation.evalset.evalset import EvalSet
-from hydra_core.evaluation.replay.frontier import Frontier, shares
+from hydra_core.evaluation.replay.band import CurveBand, Progress, lift_band
+from hydra_core.evaluation.replay.frontier import Frontier, choices, shares
 from hydra_core.evaluation.replay.metrics import (
     ConstantPolicy,
     PolicyMetrics,
@@ -21,6 +22,7 @@ from hydra_core.evaluation.replay.metrics import (
     upper_hull,
 )
 from hydra_core.evaluation.replay.replay import ReplayData, align_catalog, data_frontier
+from hydra_core.evaluation.replay.verdict import Selection
 from hydra_core.routing.matcher import choose
 from hydra_core.types import Catalog, FloatArray, IntArray
 
@@ -28,6 +30,8 @@ __all__ = ["Sweep", "sweep_catalog", "tidy_tau", "turning_points"]
 
 _Array = TypeVar("_Array", FloatArray, IntArray)
 _SHARE_STEPS = 160
+#: At 2,000 queries the critical value of 512 positions is at most 0.07 below that of them all.
+_BAND_POSITIONS = 512
 _SLIDER_STEPS = 140
 
 
@@ -113,6 +117,36 @@ class Sweep:
         grid = np.linspace(0.0, max(float(self.curve.knob[-1]) * 1.02, 0.01), _SHARE_STEPS)
         traffic = shares(self.shortfalls, self.data.pool.cost, grid)[:, self.order]
         return _read_only(grid), _read_only(traffic)
+
+    def band(self, progress: Progress | None = None) -> CurveBand:
+        """How far the whole curve may lie from the hull by chance, over all its positions at once.
+
+        Computed when it is first asked for, then kept; it does not depend on the knob.
+
+        Args:
+            progress: Called with (done, total) queries.
+        """
+        kept = vars(self)
+        if "_band" not in kept:
+            knob = self.curve.knob[self.curve.simplified(_BAND_POSITIONS)]
+            data, chosen = self.data, choices(self.shortfalls, self.data.pool.cost, knob)
+            kept["_band"] = lift_band(
+                data.quality,
+                data.cost_usd,
+                chosen,
+                knob,
+                data.clusters,
+                rng=np.random.default_rng(0),
+                progress=progress,
+            )
+        band: CurveBand = kept["_band"]
+        return band
+
+    def selection(self, knob: float) -> Selection:
+        """Whether this is the catalog's own policy, fixed beforehand, or one chosen by looking."""
+        policy = self.catalog.policy
+        own = knob == policy.tau and self.weights == policy.weights
+        return Selection.FIXED if own else Selection.LOOKED
 
     @property
     def binary(self) -> bool:

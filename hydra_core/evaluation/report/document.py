@@ -12,7 +12,10 @@
                             for small sets) adds taus, in_sample_quality, optimism, verdict,
                             verdict_text
     models                  id -> resolved, quality, mean_cost_usd, cs, share of traffic, on_hull
-    verdict                 label (beats, ties, loses), text, delta, interval [low, high], constant,
+    verdict                 label (beats, ties, loses), text, caution (what the interval does not
+                            cover), delta, selection (fixed, cross_fitted, looked), interval
+                            [low, high] of this point alone, simultaneous [low, high] over the
+                            whole curve, moved and independent queries, constant,
                             constant_quality, constant_mean_cost_usd, detectable_difference
     languages, groups       name, n, small, p_value; qr, cs, strong, mean_cost_usd, difference; ci
     spread_against_english  group; qr, cs, strong; ci
@@ -118,8 +121,13 @@ def _verdict(found: Evaluation) -> dict[str, Any]:
     return {
         "label": said.label.value,
         "text": said.text,
+        "caution": found.caution,
         "delta": said.delta,
+        "selection": said.selection.value,
         "interval": [said.interval.lo, said.interval.hi],
+        "simultaneous": [found.simultaneous.lo, found.simultaneous.hi],
+        "moved": said.moved,
+        "independent": said.independent,
         "constant": str(said.constant),
         "constant_quality": said.constant.quality,
         "constant_mean_cost_usd": said.constant.mean_cost_usd,
