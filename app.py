@@ -84,6 +84,12 @@ PAGES = {
             url_path="compare",
         ),
         st.Page(
+            "pages/evaluate/audit.py",
+            title="Audit",
+            icon=":material/rate_review:",
+            url_path="audit",
+        ),
+        st.Page(
             "pages/evaluate/flight.py",
             title="Flight",
             icon=":material/flight_takeoff:",

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from hydra_core.cli import (
+    audit,
     console,
     data,
     evaluate,
-    flight,
     init,
-    label,
     learn,
     maintain,
+    partitions,
     predictor,
     records,
     report,
@@ -24,6 +24,7 @@ from hydra_core.cli import (
     traffic,
 )
 from hydra_core.cli.grammar import EXIT_CODES, add_fixed, import_options, verb
+from hydra_core.cli.studies import flight, label, recalibrate
 
 __all__ = ["build_parser"]
 
@@ -165,13 +166,16 @@ def build_parser() -> argparse.ArgumentParser:
     console.add_console(verbs)
     label.add_label(verbs)
     flight.add_flight(verbs)
+    recalibrate.add_recalibrate(verbs)
     serve.add_serve(verbs)
+    partitions.add_partitions(verbs)
+    audit.add_audit(verbs)
     return parser
 
 
 def _import_swebench(sources: Any) -> None:  # noqa: ANN401
     short = "runs of a SWE-bench leaderboard with their problem statements"
-    parser = verb(sources, "swebench", data.import_swebench, short, _IMPORT_SWEBENCH)
+    parser = verb(sources, "swebench", data.import_swebench, short, _IMPORT_SWEBENCH, "IMPORT")
     parser.add_argument("leaderboards", type=Path, metavar="LEADERBOARDS.json")
     parser.add_argument("--problems", type=Path, metavar="PROBLEMS.jsonl")
     parser.add_argument(
@@ -184,7 +188,7 @@ def _import_swebench(sources: Any) -> None:  # noqa: ANN401
 
 def _import_table(sources: Any) -> None:  # noqa: ANN401
     short = "tables of queries and outcomes (CSV, JSONL, Parquet; long or wide)"
-    parser = verb(sources, "table", data.import_table, short, _IMPORT_TABLE)
+    parser = verb(sources, "table", data.import_table, short, _IMPORT_TABLE, "IMPORT")
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
     parser.add_argument(
         "--map", action="append", default=[], metavar="FIELD=COLUMN", help="once per field"
@@ -219,7 +223,8 @@ def _catalog_and_policy(parser: argparse.ArgumentParser) -> None:
 
 
 def _score(verbs: Any) -> None:  # noqa: ANN401
-    parser = verb(verbs, "score", data.score, "score an eval set with a predictor bundle", _SCORE)
+    short = "score an eval set with a predictor bundle"
+    parser = verb(verbs, "score", data.score, short, _SCORE, "SCORE")
     parser.add_argument("evalset", type=Path, metavar="DIR")
     _bundle(parser)
 
@@ -292,6 +297,6 @@ def _evaluate_predictor(verbs: Any) -> None:  # noqa: ANN401
 
 def _rebind(verbs: Any) -> None:  # noqa: ANN401
     short = "move catalogs to another predictor bundle"
-    parser = verb(verbs, "rebind", maintain.rebind, short, _REBIND)
+    parser = verb(verbs, "rebind", maintain.rebind, short, _REBIND, "REBIND")
     parser.add_argument("catalogs", type=Path, nargs="+", metavar="CATALOG.yaml")
     _bundle(parser)

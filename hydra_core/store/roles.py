@@ -50,22 +50,34 @@ class Action(StrEnum):
     READ = "look"
     DRAFT = "edit a draft"
     NOTE = "write a note"
+    RATE = "rate messages"
     PIN = "pin an operating point"
-    LEARN = "learn an outcome model"
     PUBLISH = "publish a revision"
     ROLL_BACK = "roll back to an earlier revision"
-    MODERATE = "change what another person wrote"
+    MODERATE = "change what another person wrote or began"
+    IMPORT = "import an eval set"
+    SCORE = "score an eval set"
+    LEARN = "learn an outcome model"
+    REPLACE = "replace an eval set"
+    DELETE = "remove an eval set"
+    REBIND = "move a catalog file to another predictor"
 
 
 _LEAST: Final[Mapping[Action, Role]] = {
     Action.READ: Role.VIEWER,
     Action.DRAFT: Role.EDITOR,
     Action.NOTE: Role.EDITOR,
+    Action.RATE: Role.EDITOR,
     Action.PIN: Role.EDITOR,
-    Action.LEARN: Role.EDITOR,
     Action.PUBLISH: Role.PUBLISHER,
     Action.ROLL_BACK: Role.PUBLISHER,
     Action.MODERATE: Role.PUBLISHER,
+    Action.IMPORT: Role.EDITOR,
+    Action.SCORE: Role.EDITOR,
+    Action.LEARN: Role.EDITOR,
+    Action.REPLACE: Role.PUBLISHER,
+    Action.DELETE: Role.PUBLISHER,
+    Action.REBIND: Role.PUBLISHER,
 }
 
 

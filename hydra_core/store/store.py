@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from hydra_core.errors import StoreError
+from hydra_core.store import revision_rows as rows
 from hydra_core.store import tables
 from hydra_core.store.base import Desk, utc_now
-from hydra_core.store.checks import checked_catalog, checked_line, checked_metrics, checked_text
+from hydra_core.store.checks import (
+    checked_catalog,
+    checked_line,
+    checked_metrics,
+    checked_name,
+    checked_text,
+)
 from hydra_core.store.database import Database, database_url, open_database, workspace_folder
 from hydra_core.store.drafts import Drafts, close_draft
 from hydra_core.store.pins import Notes, OperatingPoints
-from hydra_core.store.records import AuditEntry, NewerRevisionError, Revision
+from hydra_core.store.ratings import Ratings
+from hydra_core.store.records import AuditEntry, Revision
 from hydra_core.store.roles import Action, Actor, require
+from hydra_core.store.trail import TrailCheck, check_trail
 
 __all__ = ["Store", "open_store"]
 
@@ -37,6 +44,7 @@ class Store:
         drafts: Unpublished edits.
         points: Pinned operating points.
         notes: Notes on queries.
+        ratings: Samples and how people rated them.
     """
 
     def __init__(self, database: Database, clock: Callable[[], datetime] = utc_now) -> None:
@@ -44,6 +52,7 @@ class Store:
         self.drafts = Drafts(self._desk)
         self.points = OperatingPoints(self._desk)
         self.notes = Notes(self._desk)
+        self.ratings = Ratings(self._desk)
 
     @property
     def where(self) -> str:
@@ -57,13 +66,13 @@ class Store:
     def catalogs(self) -> dict[str, int]:
         """Name of each published catalog -> its newest revision's number."""
         with self._desk.database.reading() as connection:
-            rows = connection.execute(sa.select(tables.catalogs).order_by(tables.catalogs.c.name))
-            return {row.name: row.head for row in rows if row.head > 0}
+            found = connection.execute(sa.select(tables.catalogs).order_by(tables.catalogs.c.name))
+            return {row.name: row.head for row in found if row.head > 0}
 
     def newest(self, catalog: str) -> Revision | None:
         """The published revision, None where there is none yet."""
         with self._desk.database.reading() as connection:
-            return _newest(connection, catalog)
+            return rows.newest_of(connection, catalog)
 
     def revision(self, catalog: str, number: int) -> Revision:
         """One revision.
@@ -72,7 +81,7 @@ class Store:
             StoreError: There is none with that number.
         """
         with self._desk.database.reading() as connection:
-            return _revision(connection, catalog, number)
+            return rows.revision_of(connection, catalog, number)
 
     def history(
         self, catalog: str, *, limit: int = 100, before: int | None = None
@@ -83,8 +92,8 @@ class Store:
         if before is not None:
             query = query.where(table.c.number < before)
         with self._desk.database.reading() as connection:
-            rows = connection.execute(query.order_by(table.c.number.desc()).limit(limit))
-            return tuple(_read(row) for row in rows)
+            found = connection.execute(query.order_by(table.c.number.desc()).limit(limit))
+            return tuple(rows.read(row) for row in found)
 
     def publish(
         self,
@@ -149,6 +158,40 @@ class Store:
         with self._desk.database.reading() as connection:
             return tuple(AuditEntry(**row._mapping) for row in connection.execute(query))
 
+    def check_audit(self, kept: str = "") -> TrailCheck:
+        """Read the whole audit trail; names the first record that was changed or is missing.
+
+        Args:
+            kept: A digest noted down earlier that must still be there.
+        """
+        with self._desk.database.reading() as connection:
+            return check_trail(connection, kept)
+
+    def tell(
+        self,
+        actor: Actor,
+        action: Action,
+        subject: str,
+        *,
+        before: str = "",
+        after: str = "",
+        reason: str = "",
+    ) -> None:
+        """Record a write to something that the database does not hold, such as an eval set.
+
+        Args:
+            before, after: Digests of what it was and is, '' for nothing.
+
+        Raises:
+            AccessError: The actor may not do that.
+        """
+        require(actor, action)
+        what = checked_line(subject, "what was changed", 800)
+        why = checked_text(reason, "the reason")
+        with self._desk.database.writing() as connection:
+            states = {"before": before, "after": after}
+            self._desk.record(connection, actor, action, what, reason=why, metrics=states)
+
     def _add(
         self,
         catalog: str,
@@ -164,16 +207,18 @@ class Store:
         parsed = checked_catalog(text, name)
         reason, measured = checked_text(note, "the note"), checked_metrics(metrics)
         with self._desk.database.writing() as connection:
-            _lock(connection, name)
-            newest = _newest(connection, name)
-            _require_newest(newest, name, base_revision)
+            if base_revision == 0:
+                checked_name(name, connection.scalars(sa.select(tables.catalogs.c.name)))
+            rows.lock(connection, name)
+            newest = rows.newest_of(connection, name)
+            rows.require_newest(newest, name, base_revision)
             if newest is not None and newest.yaml == text:
                 raise StoreError(f"{name}: revision {newest.number} says the same already")
             revision = Revision(
                 catalog=name,
                 number=base_revision + 1,
                 yaml=text,
-                digest=_digest(text),
+                digest=rows.digest(text),
                 parent=base_revision or None,
                 restores=restores,
                 author=actor.name,
@@ -182,7 +227,7 @@ class Store:
                 metrics=measured,
                 bundle_fingerprint=parsed.predictor_fingerprint,
             )
-            _write(connection, revision)
+            rows.write(connection, revision)
             close_draft(connection, name, actor.name, text)
             self._desk.record(
                 connection,
@@ -215,60 +260,3 @@ def open_store(
     """
     folder = workspace or workspace_folder()
     return Store(open_database(url or database_url(folder)), clock)
-
-
-def _digest(text: str) -> str:
-    """As `Catalog.digest`: a leading byte order mark does not count."""
-    return hashlib.sha256(text.removeprefix("\ufeff").encode()).hexdigest()
-
-
-def _lock(connection: sa.Connection, catalog: str) -> None:
-    """Let nobody else publish this catalog until the transaction ends."""
-    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    row = insert(tables.catalogs).values(name=catalog, head=0)
-    connection.execute(row.on_conflict_do_nothing(index_elements=["name"]))
-    held = sa.select(tables.catalogs.c.head).where(tables.catalogs.c.name == catalog)
-    connection.execute(held.with_for_update())  # SQLite holds the whole file already
-
-
-def _require_newest(newest: Revision | None, catalog: str, base_revision: int) -> None:
-    head = 0 if newest is None else newest.number
-    if head == base_revision:
-        return
-    if newest is None or base_revision > head:
-        raise StoreError(f"{catalog}: there is no revision {base_revision}; the newest is {head}")
-    raise NewerRevisionError(newest, base_revision)
-
-
-def _write(connection: sa.Connection, revision: Revision) -> None:
-    values = {name: getattr(revision, name) for name in tables.revisions.c.keys()}  # noqa: SIM118
-    connection.execute(tables.revisions.insert().values(values))
-    table = tables.catalogs
-    head = table.update().where(table.c.name == revision.catalog).values(head=revision.number)
-    connection.execute(head)
-
-
-def _newest(connection: sa.Connection, catalog: str) -> Revision | None:
-    table = tables.revisions
-    query = sa.select(table).where(table.c.catalog == catalog).order_by(table.c.number.desc())
-    row = connection.execute(query.limit(1)).one_or_none()
-    return None if row is None else _read(row)
-
-
-def _revision(connection: sa.Connection, catalog: str, number: int) -> Revision:
-    table = tables.revisions
-    query = sa.select(table).where(table.c.catalog == catalog, table.c.number == number)
-    row = connection.execute(query).one_or_none()
-    if row is None:
-        raise StoreError(f"{catalog}: there is no revision {number}")
-    return _read(row)
-
-
-def _read(row: sa.Row[Any]) -> Revision:
-    revision = Revision(**row._mapping)
-    if _digest(revision.yaml) != revision.digest:
-        raise StoreError(
-            f"{revision.catalog}: revision {revision.number} was changed outside HyDRA: its text "
-            "does not have the digest it was published with; restore the database from a backup"
-        )
-    return revision

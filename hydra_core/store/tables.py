@@ -7,7 +7,18 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-__all__ = ["audit", "catalogs", "drafts", "metadata", "notes", "operating_points", "revisions"]
+__all__ = [
+    "audit",
+    "audit_head",
+    "catalogs",
+    "drafts",
+    "metadata",
+    "notes",
+    "operating_points",
+    "ratings",
+    "revisions",
+    "samples",
+]
 
 _NAME: Final = sa.String(200)
 _DIGEST: Final = sa.String(128)
@@ -117,6 +128,34 @@ notes: Final = sa.Table(
     sa.Index("ix_notes_evalset_digest_query_id", "evalset_digest", "query_id"),
 )
 
+#: Queries drawn for people to rate.
+samples: Final = sa.Table(
+    "samples",
+    metadata,
+    sa.Column("name", _NAME, primary_key=True),
+    sa.Column("evalset", _NAME, nullable=False),
+    sa.Column("evalset_digest", _DIGEST, nullable=False),
+    sa.Column("dimensions", sa.JSON, nullable=False),
+    sa.Column("query_ids", sa.JSON, nullable=False),
+    sa.Column("author", _NAME, nullable=False),
+    sa.Column("created_at", UtcTime, nullable=False),
+)
+
+#: Ratings are only ever added; of one rater's on one query the newest counts.
+ratings: Final = sa.Table(
+    "ratings",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("sample", _NAME, sa.ForeignKey("samples.name"), nullable=False),
+    sa.Column("query_id", sa.String(500), nullable=False),
+    sa.Column("rater", _NAME, nullable=False),
+    sa.Column("state", sa.String(20), nullable=False),
+    sa.Column("scores", sa.JSON, nullable=False),
+    sa.Column("note", sa.Text, nullable=False),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Index("ix_ratings_sample_rater", "sample", "rater"),
+)
+
 audit: Final = sa.Table(
     "audit",
     metadata,
@@ -131,5 +170,17 @@ audit: Final = sa.Table(
     sa.Column("from_revision", sa.Integer),
     sa.Column("reason", sa.Text, nullable=False),
     sa.Column("metrics", sa.JSON, nullable=False),
+    sa.Column("previous", _DIGEST, nullable=False),
+    sa.Column("digest", _DIGEST, nullable=False),
     sa.Index("ix_audit_catalog_id", "catalog", "id"),
+)
+
+#: One row: the newest record of the audit trail; it is what a writer of records locks.
+audit_head: Final = sa.Table(
+    "audit_head",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("entries", sa.Integer, nullable=False),
+    sa.Column("digest", _DIGEST, nullable=False),
+    sa.CheckConstraint("id = 1", name="one"),
 )
