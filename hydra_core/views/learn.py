@@ -11,7 +11,7 @@ import pandas as pd
 
 from hydra_core.evaluation.learning.rivals import Rival
 from hydra_core.figures.intervals import IntervalsView, Series
-from hydra_core.figures.reliability import ReliabilityLine
+from hydra_core.figures.learn.reliability import ReliabilityLine
 from hydra_core.outcome_model.model import OutcomeModel
 
 __all__ = [

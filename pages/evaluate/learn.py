@@ -40,7 +40,7 @@ def run(entry: SetEntry, catalog: Catalog) -> None:
             if task is not None and running:
                 st.button(
                     "Stop", icon=":material/stop:", key="learn.stop", width="stretch",
-                    on_click=task.cancel.set, disabled=task.cancel.is_set(),
+                    on_click=work.stop, args=(task,), disabled=task.cancel.is_set(),
                 )  # fmt: skip
             elif st.button(
                 "Learn", type="primary", icon=":material/school:", key="learn.start",

@@ -6,9 +6,11 @@ import pytest
 
 from hydra_core.catalog.schema import parse_catalog
 from hydra_core.outcome_model.find import catalog_outcome_model
+from hydra_core.outcome_model.format import load_outcome_model
 from hydra_core.types import Rule
 from hydra_core.ui import cache, cache_evaluate
 from hydra_core.ui import identity as who
+from hydra_core.views.learn import headline
 
 PAGE = "pages/evaluate/learn.py"
 LINK = {"set": "console_demo", "catalog": "paper_five"}
@@ -63,9 +65,12 @@ def test_a_catalog_of_another_bundle_is_refused(open_page):
 def test_the_answer_comes_first_and_goes_into_the_draft(learned):
     app = learned
     assert not app.exception
-    said = [*app.info, *app.success][0]
-    assert "at the same cost" in said.value
-    assert [one.label for one in app.metric][:1] == ["At 25 % of the cost range"]
+    (folder,) = (cache.workspace() / "outcome_models").iterdir()
+    title, sentence = headline(load_outcome_model(folder))[1:]
+    assert [(one.proto.title, one.value.replace("\\", "")) for one in app.info] == [
+        (title, sentence)
+    ]
+    assert app.metric[0].label == "At 25 % of the cost range"
     app.button(key="learn.take").click().run()
     assert not app.error
     draft = cache.store().drafts.find("paper_five", who.actor())

@@ -12,7 +12,7 @@ from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.replay.value_sweep import ValueSweep
 from hydra_core.figures.frontier import frontier_figure
 from hydra_core.figures.intervals import intervals_figure
-from hydra_core.figures.reliability import reliability_figure
+from hydra_core.figures.learn.reliability import reliability_figure
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.ui.learn import work
 from hydra_core.ui.widgets import colors, figure, literal

@@ -19,12 +19,15 @@ from hydra_core.evaluation.learning.rivals import Rival, rivals
 from hydra_core.evaluation.learning.write import write_outcome_model
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.outcome_model.model import OutcomeModel
+from hydra_core.store.roles import Action, require
 from hydra_core.types import Catalog
 from hydra_core.ui import cache, cache_evaluate
+from hydra_core.ui import drafts as drafting
+from hydra_core.ui import identity as who
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.tasks import Task
 
-__all__ = ["failed", "find_rivals", "learning", "start", "waiting"]
+__all__ = ["failed", "find_rivals", "learning", "start", "stop", "waiting"]
 
 
 def learning(folder: Path) -> Task | None:
@@ -36,9 +39,12 @@ def start(entry: SetEntry, catalog: Catalog, models: tuple[str, ...], folder: Pa
     """Make missing text vectors, learn, and write the outcome model.
 
     Raises:
+        AccessError: The actor may not.
         HydraError: The set or the predictor cannot be opened, or the catalog is bound to another
             bundle than the console's.
     """
+    me = who.actor()
+    require(me, Action.LEARN)
     require_bundle(catalog, cache.bundle().fingerprint)
     evalset = cache.evalset(entry.info.path, entry.info.digest)
     predictor = cache.predictor()
@@ -58,7 +64,15 @@ def start(entry: SetEntry, catalog: Catalog, models: tuple[str, ...], folder: Pa
         folder.parent.mkdir(parents=True, exist_ok=True)
         return write_outcome_model(folder, found, fingerprint=bundle.fingerprint, force=True)
 
-    cache_evaluate.tasks().start(("learn", folder), work)
+    cache_evaluate.tasks().start(("learn", folder), work, owner=me.name)
+
+
+def stop(task: Task) -> None:
+    """Ask it to stop; what another person began takes a publisher."""
+    try:
+        task.stop(who.actor())
+    except HydraError as error:
+        drafting.tell(error)
 
 
 def find_rivals(key: Hashable, sweeps: tuple[Sweep, ...], model: OutcomeModel) -> Task:
