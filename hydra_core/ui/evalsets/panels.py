@@ -11,6 +11,7 @@ from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.figures.outcomes import outcomes_figure
 from hydra_core.ui import cache, selectors, state, tables, widgets
 from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.evalsets.dependence import dependence
 from hydra_core.ui.jobs import ScoreJob
 from hydra_core.ui.widgets import literal
 from hydra_core.views.evalsets import model_table, outcomes_view, query_table
@@ -75,6 +76,7 @@ def show(entry: SetEntry) -> None:
     _facts(loaded)
     _badges(loaded)
     _scores(entry, loaded)
+    dependence(entry, loaded)
     table = model_table(loaded)
     view = outcomes_view(loaded, table)
     if view is not None:
