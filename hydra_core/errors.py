@@ -11,6 +11,7 @@ HydraError
 ├── RoutingError       no route is possible; `http_status` says how a gateway answers
 ├── StoreError         a read or write of the workspace store failed; nothing was changed
 │   └── ConflictError  somebody else saved first; nothing was changed
+├── ExtraError         an optional part of HyDRA that is not installed here
 └── AccessError        the acting role may not do this
 
 Each message names the place, the value found and the way out.
@@ -27,6 +28,7 @@ __all__ = [
     "CatalogError",
     "ConflictError",
     "EvalSetError",
+    "ExtraError",
     "FlightError",
     "HydraError",
     "LabelError",
@@ -124,6 +126,18 @@ class StoreError(HydraError):
 
 class ConflictError(StoreError):
     """The revision edited is no longer the newest; nothing was changed."""
+
+
+class ExtraError(HydraError):
+    """An optional part that is not installed.
+
+    Args:
+        what: What needs it, such as "stickiness in Redis".
+        extra: Name of the extra in pyproject.toml.
+    """
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} is not installed: pip install 'hydra-console[{extra}]'")
 
 
 class AccessError(HydraError):

@@ -65,11 +65,16 @@ class CostBasis(StrEnum):
 
 
 class StickyMode(StrEnum):
-    """How a conversation keeps its model (paper section "Prompt-cache-preserving routing")."""
+    """How a conversation keeps its model (paper section "Prompt-cache-preserving routing").
+
+    Adaptive is ours (the paper's future work): every turn is scored, and the model is kept until it
+    falls short by more than tau and a margin.
+    """
 
     PER_REQUEST = "per_request"
     PER_CONTENT = "per_content"
     PER_SESSION = "per_session"
+    ADAPTIVE = "adaptive"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +107,18 @@ class Benchmark:
 
 @dataclass(frozen=True, slots=True)
 class StickyPolicy:
-    """Conversation stickiness: mode, gamma threshold in [0, 1], time to live in seconds."""
+    """Conversation stickiness.
+
+    Attributes:
+        threshold: gamma in [0, 1]: a turn that requires less keeps its model.
+        ttl_s: How long a model is remembered, in seconds.
+        margin: How far beyond tau the kept model may fall short (adaptive), >= 0.
+    """
 
     mode: StickyMode = StickyMode.PER_SESSION
     threshold: float = 0.0
     ttl_s: float = 3600.0
+    margin: float = 0.05
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,7 @@ def _policy(catalog: Catalog) -> dict[str, _Leaf]:
         "sticky mode": policy.sticky.mode.value,
         "sticky threshold": policy.sticky.threshold,
         "ttl_s": policy.sticky.ttl_s,
+        "sticky margin": policy.sticky.margin,
     }
 
 

@@ -255,12 +255,14 @@ def _sticky(policy: Section) -> StickyPolicy | None:
     section = policy.section("sticky", "give mode, threshold and ttl_s")
     if section is None:
         return None
-    section.known(("mode", "threshold", "ttl_s"))
+    section.known(("mode", "threshold", "ttl_s", "margin"))
     mode = section.choice("mode", StickyMode, "such as per_session", required=False)
     threshold = section.number("threshold", _UNIT, "such as 0.3", required=False)
     ttl_s = section.number("ttl_s", _POSITIVE, "seconds, such as 3600", required=False)
+    margin = section.number("margin", Interval(0.0), "such as 0.05", required=False)
     return StickyPolicy(
         mode=default.mode if mode is None else mode,
         threshold=default.threshold if threshold is None else threshold,
         ttl_s=default.ttl_s if ttl_s is None else ttl_s,
+        margin=default.margin if margin is None else margin,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from hydra_core.cli.account import changes
 from hydra_core.cli.output import existing, open_predictor, print_json, progress_bar, say, table
 from hydra_core.cli.scoring import score_now
 from hydra_core.errors import EvalSetError, Problem
@@ -148,7 +149,8 @@ def write(draft: Draft, options: argparse.Namespace, origin: str) -> int:
     from hydra_core.evaluation.importers.draft import write_draft
 
     if not options.dry_run:
-        write_draft(draft, options.out, _about(options, origin), force=options.force)
+        about, out = _about(options, origin), options.out
+        changes(out).write(out, lambda: write_draft(draft, out, about, force=options.force))
     where = None if options.dry_run else str(options.out)
     if options.json:
         print_json({**draft.report.to_dict(), "out": where})

@@ -18,12 +18,14 @@ def verb(
     run: Callable[[argparse.Namespace], int],
     short: str,
     long: str,
+    asks: str = "",
     *,
     prints: bool = True,
 ) -> argparse.ArgumentParser:
     """One verb: its help text, its exit codes and the function that runs it.
 
     Args:
+        asks: Name of the `Action` that the account running it must be allowed; '' for none.
         prints: It has a result on stdout, so it takes --json.
     """
     parser: argparse.ArgumentParser = verbs.add_parser(
@@ -33,7 +35,7 @@ def verb(
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, asks=asks)
     if prints:
         parser.add_argument("--json", action="store_true", help="machine-readable result on stdout")
     return parser

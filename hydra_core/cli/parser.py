@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hydra_core.cli import (
+    audit,
     console,
     data,
     evaluate,
@@ -163,12 +164,13 @@ def build_parser() -> argparse.ArgumentParser:
     label.add_label(verbs)
     flight.add_flight(verbs)
     serve.add_serve(verbs)
+    audit.add_audit(verbs)
     return parser
 
 
 def _import_swebench(sources: Any) -> None:  # noqa: ANN401
     short = "runs of a SWE-bench leaderboard with their problem statements"
-    parser = verb(sources, "swebench", data.import_swebench, short, _IMPORT_SWEBENCH)
+    parser = verb(sources, "swebench", data.import_swebench, short, _IMPORT_SWEBENCH, "IMPORT")
     parser.add_argument("leaderboards", type=Path, metavar="LEADERBOARDS.json")
     parser.add_argument("--problems", type=Path, metavar="PROBLEMS.jsonl")
     parser.add_argument(
@@ -181,7 +183,7 @@ def _import_swebench(sources: Any) -> None:  # noqa: ANN401
 
 def _import_table(sources: Any) -> None:  # noqa: ANN401
     short = "tables of queries and outcomes (CSV, JSONL, Parquet; long or wide)"
-    parser = verb(sources, "table", data.import_table, short, _IMPORT_TABLE)
+    parser = verb(sources, "table", data.import_table, short, _IMPORT_TABLE, "IMPORT")
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
     parser.add_argument(
         "--map", action="append", default=[], metavar="FIELD=COLUMN", help="once per field"
@@ -216,7 +218,8 @@ def _catalog_and_policy(parser: argparse.ArgumentParser) -> None:
 
 
 def _score(verbs: Any) -> None:  # noqa: ANN401
-    parser = verb(verbs, "score", data.score, "score an eval set with a predictor bundle", _SCORE)
+    short = "score an eval set with a predictor bundle"
+    parser = verb(verbs, "score", data.score, short, _SCORE, "SCORE")
     parser.add_argument("evalset", type=Path, metavar="DIR")
     _bundle(parser)
 
@@ -275,6 +278,6 @@ def _evaluate_predictor(verbs: Any) -> None:  # noqa: ANN401
 
 def _rebind(verbs: Any) -> None:  # noqa: ANN401
     short = "move catalogs to another predictor bundle"
-    parser = verb(verbs, "rebind", maintain.rebind, short, _REBIND)
+    parser = verb(verbs, "rebind", maintain.rebind, short, _REBIND, "REBIND")
     parser.add_argument("catalogs", type=Path, nargs="+", metavar="CATALOG.yaml")
     _bundle(parser)

@@ -1,4 +1,4 @@
-"""Whether queries depend on each other: looked for, offered as clusters, answered by the operator."""
+"""Whether queries depend on each other: looked for, offered as clusters, answered."""
 
 from __future__ import annotations
 

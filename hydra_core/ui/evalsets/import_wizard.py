@@ -11,11 +11,14 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from hydra_core.errors import EvalSetError, HydraError, Problem
+from hydra_core.evaluation.evalset.changes import EvalSetChanges
 from hydra_core.evaluation.importers.draft import About, ImportReport
 from hydra_core.evaluation.importers.mapping import TableMapping
 from hydra_core.evaluation.importers.reading.bounded import MAX_BYTES, TableFile
 from hydra_core.evaluation.importers.table import Preview, import_table, preview
+from hydra_core.store.roles import Action
 from hydra_core.ui import cache, widgets
+from hydra_core.ui import identity as who
 from hydra_core.ui.evalsets.swebench import Runner, swebench_source
 from hydra_core.ui.widgets import literal
 from hydra_core.views.evalsets import dropped_table, folder_name
@@ -170,7 +173,11 @@ def _finish(run: Runner, name: str) -> None:
         synthetic = st.checkbox("Outcomes are simulated")
         estimated = st.checkbox("Costs are estimated from prices")
         force = st.checkbox("Replace a set of the same name")
-    if not st.button("Import", type="primary", icon=":material/upload:", key="eval_sets.import"):
+    if not st.button(
+        "Import", type="primary", icon=":material/upload:", key="eval_sets.import",
+        disabled=not who.may(Action.IMPORT),
+        help=None if who.may(Action.IMPORT) else "Importing takes the role editor.",
+    ):  # fmt: skip
         return
     folder = folder_name(name)
     about = About(
@@ -180,7 +187,8 @@ def _finish(run: Runner, name: str) -> None:
     try:
         root.mkdir(parents=True, exist_ok=True)
         with st.spinner("Importing"):
-            report = run(root / folder, about, force)
+            changes = EvalSetChanges(who.actor(), cache.store())
+            report = changes.write(root / folder, lambda: run(root / folder, about, force))
     except OSError as error:
         widgets.problem(
             EvalSetError(str(root), [Problem("", f"cannot be written: {error.strerror}")])

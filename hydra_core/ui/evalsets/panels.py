@@ -9,9 +9,12 @@ import streamlit as st
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.figures.outcomes import outcomes_figure
+from hydra_core.store.roles import Action
 from hydra_core.ui import cache, selectors, state, tables, widgets
+from hydra_core.ui import identity as who
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.evalsets.dependence import dependence
+from hydra_core.ui.evalsets.earlier_states import earlier_states
 from hydra_core.ui.jobs import ScoreJob
 from hydra_core.ui.widgets import literal
 from hydra_core.views.evalsets import model_table, outcomes_view, query_table
@@ -19,6 +22,7 @@ from hydra_core.views.evalsets import model_table, outcomes_view, query_table
 __all__ = ["choose", "nothing_yet", "show"]
 
 _CHOSEN = "eval_sets.chosen"
+_TOLD = "eval_sets.told"
 _PARTS = ("Models", "Queries")
 
 
@@ -47,7 +51,13 @@ def choose(sets: Sequence[SetEntry], used: str) -> SetEntry:
             persist_state="session",
             label_visibility="collapsed",
         )
+    earlier_states(by_key[chosen], _TOLD)
     return by_key[chosen]
+
+
+def _tell(error: HydraError) -> None:
+    """Shown by the next run: what a callback writes is lost."""
+    st.session_state[_TOLD] = error
 
 
 def _caption(entry: SetEntry) -> str:
@@ -62,6 +72,9 @@ def _caption(entry: SetEntry) -> str:
 
 def show(entry: SetEntry) -> None:
     """Everything about one set."""
+    error = st.session_state.pop(_TOLD, None)
+    if error is not None:
+        widgets.problem(error)
     try:
         loaded = cache.evalset(entry.info.path, entry.info.digest)
     except HydraError as error:
@@ -162,9 +175,24 @@ def _offer(loaded: EvalSet, name: str, job: ScoreJob | None, elsewhere: bool) ->
             "of every query; this takes some milliseconds per query and can be resumed.",
             width="stretch",
         )
-        if st.button(f"Score {loaded.n:,} queries", type="primary", key="eval_sets.score"):
-            cache.jobs().start(loaded, cache.predictor())
-            st.rerun()
+        st.button(
+            f"Score {loaded.n:,} queries", type="primary", key="eval_sets.score",
+            disabled=not who.may(Action.SCORE), on_click=_start, args=(loaded,),
+        )  # fmt: skip
+
+
+def _start(loaded: EvalSet) -> None:
+    try:
+        cache.jobs().start(loaded, cache.predictor(), actor=who.actor(), store=cache.store())
+    except HydraError as error:
+        _tell(error)
+
+
+def _stop(job: ScoreJob) -> None:
+    try:
+        cache.jobs().stop(job, actor=who.actor(), store=cache.store())
+    except HydraError as error:
+        _tell(error)
 
 
 @st.fragment(run_every=0.5)
@@ -174,5 +202,8 @@ def _progress(job: ScoreJob) -> None:
         st.rerun()
     share = job.done / max(job.total, 1)
     st.progress(share, text=f"Scoring: {job.done:,} of {job.total:,} queries")
-    if st.button("Stop", key="eval_sets.stop", help="What is done is kept; scoring can resume."):
-        job.cancelled = True
+    st.button(
+        "Stop", key="eval_sets.stop", help="What is done is kept; scoring can resume.",
+        on_click=_stop, args=(job,),
+        disabled=not who.may(Action.SCORE if job.owner == who.actor().name else Action.MODERATE),
+    )  # fmt: skip
