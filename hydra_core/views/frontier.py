@@ -214,7 +214,7 @@ def _band(sweep: Sweep, axes: Axes) -> CurveBandView:
     """The band around the router's curve: where the mix leaves it, the difference is no chance."""
     x, y = _scales(sweep, axes)
     band, curve = sweep.band(), sweep.curve
-    rows = np.searchsorted(curve.knob, band.knob)[band.counted]
+    rows = [curve.row(float(knob)) for knob in band.knob[band.counted]]
     half = band.critical * band.standard_error[band.counted]
     quality = curve.quality[rows]
     return CurveBandView(

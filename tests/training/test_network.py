@@ -11,12 +11,12 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="training needs torch: make test-train")
 
+from hydra_core.training.network.checkpoint import load_weights
 from hydra_core.training.network.fit import (
     Example,
     Family,
     FitConfig,
     Fitter,
-    load_weights,
     rate_at,
     squared_spread,
     weighted_bce,

@@ -17,6 +17,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from hydra_core.training.network.checkpoint import load_weights, save_weights
 from hydra_core.training.network.model import Predictor
 from hydra_core.training.network.rarity import Rarity, rarity_of
 from hydra_core.training.network.workers import Team
@@ -95,8 +96,8 @@ def weighted_bce(
 
 def squared_spread(scores: Tensor, owner: Tensor, families: int) -> Tensor:
     """(n, K) scores, (n,) family of each -> scalar: squared distances from the family's mean."""
-    counts = torch.zeros(families).index_add_(0, owner, torch.ones(len(owner)))
-    means = torch.zeros(families, scores.shape[1]).index_add_(0, owner, scores)
+    counts = scores.new_zeros(families).index_add_(0, owner, scores.new_ones(len(owner)))
+    means = scores.new_zeros(families, scores.shape[1]).index_add_(0, owner, scores)
     return (scores - (means / counts[:, None])[owner]).square().sum()
 
 
@@ -128,6 +129,8 @@ class Fitter:
         self.model, self.tokenizer, self.config = model, tokenizer, config
         self.folder, self.team = folder, team or Team()
         folder.mkdir(parents=True, exist_ok=True)
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        model.to(self.device)
         self.optimizer = torch.optim.AdamW(parameter_groups(model, config))
         self.step, self.epoch, self.best = 0, 0, (-1.0, -1)
         self.history: list[dict[str, float]] = []
@@ -231,13 +234,17 @@ class Fitter:
         if not rows:
             return None
         targets = torch.tensor([r.target for r in rows], dtype=torch.float32)
-        each = torch.tensor([r.weight for r in rows], dtype=torch.float32)
-        alpha = torch.tensor(self.config.dimension_weights)
+        each = torch.tensor([r.weight for r in rows], dtype=torch.float32, device=self.device)
+        alpha = torch.tensor(self.config.dimension_weights, device=self.device)
         logits = self._logits([r.text for r in rows])
-        rare = None if self.rarity is None else torch.tensor(self.rarity(targets.numpy()))
-        loss = weighted_bce(logits, targets, alpha, each, rare) * each.sum() / weight
+        rare = None
+        if self.rarity is not None:
+            rare = torch.tensor(self.rarity(targets.numpy()), device=self.device)
+        loss = weighted_bce(logits, targets.to(self.device), alpha, each, rare)
+        loss = loss * each.sum() / weight
         if self.config.consistency:
-            owner = torch.tensor([i for i, family in enumerate(families) for _ in family])
+            numbers = [i for i, family in enumerate(families) for _ in family]
+            owner = torch.tensor(numbers, device=self.device)
             gap = squared_spread(torch.sigmoid(logits), owner, len(families))
             loss = loss + self.config.consistency * gap / weight
         return loss
@@ -248,11 +255,12 @@ class Fitter:
         out: list[Tensor] = []
         order: list[int] = []
         for block in buckets([len(row) for row in ids], len(ids), tokens=2048):
-            batch = collate([ids[i] for i in block])
-            with torch.autocast("cpu", torch.bfloat16, enabled=self.config.precision == "bf16"):
+            batch = collate([ids[i] for i in block]).to(self.device)
+            half = self.config.precision == "bf16"
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=half):
                 out.append(self.model.logits(batch.input_ids, batch.attention_mask).float())
             order += block
-        return torch.cat(out)[torch.argsort(torch.tensor(order))]
+        return torch.cat(out)[torch.argsort(torch.tensor(order, device=self.device))]
 
     def _save(self) -> None:
         state = {
@@ -268,7 +276,7 @@ class Fitter:
         last = self.folder / "last.pt"
         if not last.is_file():
             return
-        state = torch.load(last, weights_only=True)
+        state = torch.load(last, weights_only=True, map_location=self.device)
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.step, self.epoch = state["step"], state["epoch"]
@@ -282,16 +290,3 @@ def rate_at(step: int, total: int, warmup: float) -> float:
     if step < rise:
         return (step + 1) / rise
     return float(0.5 * (1 + np.cos(np.pi * min(1.0, (step - rise) / max(1, total - rise)))))
-
-
-def save_weights(model: Predictor, path: Path) -> None:
-    """Write the state of a model, whole or not at all."""
-    part = path.with_suffix(".part")
-    torch.save(model.state_dict(), part)
-    os.replace(part, path)
-
-
-def load_weights(path: Path) -> dict[str, Tensor]:
-    """Read what `save_weights` wrote; tensors only, nothing is executed."""
-    state: dict[str, Tensor] = torch.load(path, weights_only=True)
-    return state

@@ -31,8 +31,9 @@ def predict(
 def _forward(
     model: Predictor, rows: Sequence[list[int]], batch: int, precision: str
 ) -> Iterator[tuple[list[int], FloatArray]]:
-    with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
+    device, half = next(model.parameters()).device, precision == "bf16"
+    with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16, enabled=half):
         for block in buckets([len(r) for r in rows], batch):
-            data = collate([rows[i] for i in block])
+            data = collate([rows[i] for i in block]).to(device)
             scores = model(data.input_ids, data.attention_mask).float()
-            yield block, np.asarray(scores.numpy(), np.float32)
+            yield block, np.asarray(scores.cpu().numpy(), np.float32)

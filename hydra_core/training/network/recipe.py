@@ -10,7 +10,8 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from hydra_core.training.network.fit import FitConfig, FitResult, Fitter, load_weights
+from hydra_core.training.network.checkpoint import load_weights
+from hydra_core.training.network.fit import FitConfig, FitResult, Fitter
 from hydra_core.training.network.model import EncoderConfig, Predictor, from_pack, init_table
 from hydra_core.training.network.predict import predict
 from hydra_core.training.network.pretrained import PretrainedPack, read_pack
