@@ -94,9 +94,14 @@ class Valuation:
         gain = self.success[i] - self.success[chosen]
         extra = self.cost_usd[i] - self.cost_usd[chosen]
         points = f"{100 * gain:+.0f} pp"
-        if gain <= 0:
-            return f"{points} at ${extra:+.4g}: not better than what is chosen."
+        if gain <= 0 <= extra:
+            return f"{points}, and no cheaper: ${extra:.4g} more."
         price = extra / gain
+        if gain < 0:
+            return (
+                f"{points}, ${-extra:.4g} cheaper: saves ${price:.3g} for each resolved query "
+                f"lost; one is worth ${self.value_usd:.3g} to you."
+            )
         return (
             f"{points} for ${extra:.4g} more: ${price:.3g} for one more resolved query; you pay "
             f"${self.value_usd:.3g}."
