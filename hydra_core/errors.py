@@ -6,7 +6,8 @@ HydraError
 │   ├── EvalSetError   an eval set folder or an import (evaluation/)
 │   ├── FlightError    a flight's settings or table (evaluation/flight/)
 │   ├── LabelError     a labelling run: its settings, messages or ledger (labeling/)
-│   └── BundleError    a predictor bundle: missing, damaged or foreign files
+│   ├── BundleError    a predictor bundle: missing, damaged or foreign files
+│   └── OutcomeModelError  an outcome model, or what it should be learned on
 ├── MismatchError      catalog and predictor bundle (or eval set) do not belong together
 ├── RoutingError       no route is possible; `http_status` says how a gateway answers
 ├── StoreError         a read or write of the workspace store failed; nothing was changed
@@ -33,6 +34,7 @@ __all__ = [
     "HydraError",
     "LabelError",
     "MismatchError",
+    "OutcomeModelError",
     "Problem",
     "ProblemsError",
     "RoutingError",
@@ -101,6 +103,10 @@ class LabelError(ProblemsError):
 
 class BundleError(ProblemsError):
     """A predictor bundle that is missing, damaged or foreign."""
+
+
+class OutcomeModelError(ProblemsError):
+    """An outcome model that is missing, damaged or foreign, or that cannot be learned."""
 
 
 class MismatchError(HydraError):

@@ -20,15 +20,23 @@ if TYPE_CHECKING:
 
 __all__ = ["checked_tau", "evaluate", "loaded_sweep", "selection"]
 
+_KNOBS = {"shortfall": "tau", "value": "one more resolved query worth USD"}
+
 
 def evaluate(options: argparse.Namespace) -> int:
     """Replay an eval set under a catalog."""
+    from hydra_core.catalog.schema import load_catalog
+    from hydra_core.cli.rules import value_sweep
+    from hydra_core.evaluation.evalset.evalset import load_evalset
     from hydra_core.evaluation.replay.evaluation import evaluate as evaluate_policy
     from hydra_core.evaluation.report.document import evaluation_document
 
-    sweep, tau = loaded_sweep(options, options.weights)
+    catalog = load_catalog(existing(options.catalog))
+    evalset = load_evalset(existing(options.evalset))
+    by_value = value_sweep(options, catalog, evalset)
+    sweep, knob = by_value or loaded_sweep(options, options.weights)
     baseline = _baseline(options.baseline, sweep.data)
-    found = evaluate_policy(sweep, tau, baseline, selection=selection(options))
+    found = evaluate_policy(sweep, knob, baseline, selection=selection(options))
     if options.json:
         made = datetime.now().astimezone()
         print_json(evaluation_document(found, made=made), indent=None)
@@ -125,7 +133,7 @@ def _text(found: Evaluation) -> str:
     return "\n".join(
         [
             f"{evalset.name}: {router.n} queries, catalog {found.sweep.catalog.name}, "
-            f"tau {found.knob:g}",
+            f"{_KNOBS[found.sweep.rule.value]} {found.knob:g}",
             *flags,
             "",
             table(header, [_row(name, one) for name, one in policies.items()]),

@@ -12,10 +12,10 @@ from hydra_core.cli import (
     console,
     data,
     evaluate,
-    flight,
     init,
-    label,
+    learn,
     maintain,
+    partitions,
     predictor,
     records,
     report,
@@ -24,6 +24,7 @@ from hydra_core.cli import (
     traffic,
 )
 from hydra_core.cli.grammar import EXIT_CODES, add_fixed, import_options, verb
+from hydra_core.cli.studies import flight, label, probe, recalibrate
 
 __all__ = ["build_parser"]
 
@@ -84,6 +85,7 @@ examples:
       --catalog catalog/paper_five_published.yaml
   python -m hydra_core evaluate evalsets/mine --catalog pool.yaml --tau 0.1 --baseline gpt-5 --json
   python -m hydra_core evaluate evalsets/mine --catalog pool.yaml --weights 1,2,1,0.5
+  python -m hydra_core evaluate evalsets/other --catalog pool.yaml --outcome-model om --json
   python -m hydra_core evaluate evalsets/mine --catalog pool.yaml --tau 0.1 --fixed
 """
 _ROUTE = """\
@@ -158,12 +160,16 @@ def build_parser() -> argparse.ArgumentParser:
     _score_texts(verbs)
     _evaluate_predictor(verbs)
     _rebind(verbs)
+    learn.add_learn(verbs)
     report.add_report(verbs)
     init.add_init(verbs)
     console.add_console(verbs)
     label.add_label(verbs)
     flight.add_flight(verbs)
+    recalibrate.add_recalibrate(verbs)
+    probe.add_probe(verbs)
     serve.add_serve(verbs)
+    partitions.add_partitions(verbs)
     audit.add_audit(verbs)
     return parser
 
@@ -242,6 +248,20 @@ def _evaluate(verbs: Any) -> None:  # noqa: ANN401
         "--weights", metavar="r,c,d,t", help="one stored weight per dimension, catalog order"
     )
     parser.add_argument("--baseline", metavar="MODEL", help="savings against it (default: dearest)")
+    parser.add_argument(
+        "--outcome-model",
+        type=Path,
+        metavar="DIR",
+        help="replay the value rule by its predictions",
+    )
+    parser.add_argument(
+        "--value", type=float, metavar="V", help="USD that one more resolved query is worth"
+    )
+    parser.add_argument(
+        "--cross-fitted",
+        action="store_true",
+        help="the set was learned on: use predictions by heads that had not seen its queries",
+    )
     add_fixed(parser)
 
 

@@ -23,7 +23,7 @@ from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.replay.verdict import Selection, Verdict, verdict
 from hydra_core.evaluation.significance import Interval, detectable_effect
-from hydra_core.types import IntArray
+from hydra_core.types import IntArray, Rule
 
 __all__ = ["Evaluation", "evaluate"]
 
@@ -35,7 +35,7 @@ class Evaluation:
     """The policy at one value of the knob; what takes longer is computed when first asked for.
 
     Attributes:
-        knob: Where on the sweep the policy stands (tau).
+        knob: Where on the sweep the policy stands: tau, or V under the value rule.
         choice: (n,) pool index of the model each query goes to.
         router: Its metrics with 95 % intervals.
         verdict: Against the best constant policy at the same cost.
@@ -67,10 +67,13 @@ class Evaluation:
 
     @cached_property
     def cross_fit(self) -> CrossFit | None:
-        """The same quality aimed at on one half and measured on the other; None if n is small."""
+        """The same quality aimed at on one half and measured on the other.
+
+        None if n is small, and under the value rule, whose predictions are cross-fitted already.
+        """
         data, quality = self.sweep.data, self.router.quality.value
         units = len(data.query_ids) if data.clusters is None else np.unique(data.clusters).size
-        if units < _FEWEST_TO_HALVE:
+        if units < _FEWEST_TO_HALVE or self.sweep.rule is Rule.VALUE:
             return None
 
         def aim(half: ReplayData, curve: Frontier) -> float:
@@ -134,7 +137,7 @@ def evaluate(
     """Evaluate the policy at one value of the knob.
 
     Args:
-        knob: Tau, >= 0.
+        knob: Tau >= 0, or V > 0 in USD under the value rule.
         baseline: Model that savings are measured against; the costliest where it is not replayed.
         selection: How this point came about; by default the catalog's own policy counts as fixed
             beforehand and any other as chosen by looking.

@@ -17,7 +17,8 @@ from hydra_core.evaluation.evalset.format import scored_by
 from hydra_core.evaluation.evalset.score_files import load_scores
 from hydra_core.evaluation.replay.frontier import Frontier, frontier
 from hydra_core.evaluation.replay.pricing import Prices, priced_costs
-from hydra_core.routing.matcher import choose, shortfall
+from hydra_core.outcome_model.raw import Predicted
+from hydra_core.routing.matcher import choose, choose_by_value, shortfall
 from hydra_core.types import Catalog, CostBasis, FloatArray, IntArray, Pool
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "clusters_of",
     "data_frontier",
     "replay",
+    "replay_by_value",
 ]
 
 
@@ -45,6 +47,7 @@ class ReplayData:
         rows: (n,) row numbers in the eval set.
         clusters: (n,) cluster numbers, or None when queries are independent.
         notes: What was left out and why, in plain words.
+        predicted: (n, m) predicted success and cost, None where there is no outcome model.
         dependence: What a verdict must say about undeclared dependence; '' if there is nothing.
     """
 
@@ -58,6 +61,7 @@ class ReplayData:
     clusters: IntArray | None = None
     notes: tuple[str, ...] = ()
     dependence: str = ""
+    predicted: Predicted | None = None
 
     @property
     def independent(self) -> int:
@@ -83,6 +87,7 @@ class ReplayData:
             if self.clusters is None
             else np.unique(self.clusters[rows], return_inverse=True)[1],
             notes=self.notes,
+            predicted=None if self.predicted is None else self.predicted.take(rows),
             dependence=self.dependence,
         )
 
@@ -198,6 +203,17 @@ def data_frontier(data: ReplayData, weights: FloatArray | None = None) -> Fronti
 def replay(data: ReplayData, tau: float, weights: FloatArray | None = None) -> IntArray:
     """(n,) index of the model each query is routed to at tau, by the router's own rule."""
     return choose(data.shortfalls(weights), data.pool.cost, tau)
+
+
+def replay_by_value(data: ReplayData, value_usd: float) -> IntArray:
+    """(n,) index of the model each query is routed to at V, by the router's own value rule.
+
+    Raises:
+        ValueError: There are no predictions.
+    """
+    if data.predicted is None:
+        raise ValueError("the value rule needs the predictions of an outcome model")
+    return choose_by_value(data.predicted.success, data.predicted.cost_usd, value_usd)
 
 
 def clusters_of(queries: pd.DataFrame, rows: IntArray) -> IntArray | None:

@@ -24,14 +24,14 @@ from hydra_core.evaluation.replay.metrics import (
 from hydra_core.evaluation.replay.replay import ReplayData, align_catalog, data_frontier
 from hydra_core.evaluation.replay.verdict import Selection
 from hydra_core.routing.matcher import choose
-from hydra_core.types import Catalog, FloatArray, IntArray
+from hydra_core.types import Catalog, ChoiceArray, FloatArray, IntArray, Rule
 
-__all__ = ["Sweep", "sweep_catalog", "tidy_tau", "turning_points"]
+__all__ = ["BAND_POSITIONS", "Sweep", "sweep_catalog", "tidy_tau", "turning_points"]
 
 _Array = TypeVar("_Array", FloatArray, IntArray)
 _SHARE_STEPS = 160
 #: At 2,000 queries the critical value of 512 positions is at most 0.07 below that of them all.
-_BAND_POSITIONS = 512
+BAND_POSITIONS = 512
 _SLIDER_STEPS = 140
 
 
@@ -51,6 +51,11 @@ class Sweep:
     catalog: Catalog
     data: ReplayData
     weights: tuple[float, ...]
+
+    @property
+    def rule(self) -> Rule:
+        """Which rule the knob belongs to."""
+        return Rule.SHORTFALL
 
     def route(self, knob: float) -> IntArray:
         """(n,) pool index of the model each query is routed to at this value of the knob."""
@@ -118,6 +123,10 @@ class Sweep:
         traffic = shares(self.shortfalls, self.data.pool.cost, grid)[:, self.order]
         return _read_only(grid), _read_only(traffic)
 
+    def choices(self, knobs: FloatArray) -> ChoiceArray:
+        """(n, p) pool index of the model each query goes to at each of p settings."""
+        return choices(self.shortfalls, self.data.pool.cost, knobs)
+
     def band(self, progress: Progress | None = None) -> CurveBand:
         """How far the whole curve may lie from the hull by chance, over all its positions at once.
 
@@ -128,12 +137,12 @@ class Sweep:
         """
         kept = vars(self)
         if "_band" not in kept:
-            knob = self.curve.knob[self.curve.simplified(_BAND_POSITIONS)]
-            data, chosen = self.data, choices(self.shortfalls, self.data.pool.cost, knob)
+            rows, data = self.curve.simplified(BAND_POSITIONS), self.data
+            knob = np.array([self.curve.point(int(row)).knob for row in rows])
             kept["_band"] = lift_band(
                 data.quality,
                 data.cost_usd,
-                chosen,
+                self.choices(knob),
                 knob,
                 data.clusters,
                 rng=np.random.default_rng(0),
