@@ -13,6 +13,7 @@ from hydra_core.store.roles import Action
 from hydra_core.ui import cache, selectors, state, tables, widgets
 from hydra_core.ui import identity as who
 from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.evalsets.dependence import dependence
 from hydra_core.ui.evalsets.earlier_states import earlier_states
 from hydra_core.ui.jobs import ScoreJob
 from hydra_core.ui.widgets import literal
@@ -88,6 +89,7 @@ def show(entry: SetEntry) -> None:
     _facts(loaded)
     _badges(loaded)
     _scores(entry, loaded)
+    dependence(entry, loaded)
     table = model_table(loaded)
     view = outcomes_view(loaded, table)
     if view is not None:
