@@ -63,7 +63,7 @@ bench: $(VENV)/.dev  ## the figures of the README's table
 	$(BIN)/python -m benchmarks.console.slider
 	$(BIN)/python -m benchmarks.speed.store
 	$(BIN)/python -m benchmarks.speed.tuner
-	$(BIN)/python -m benchmarks.quality.verdict_calibration --sets 2000 --queries 500
+	$(BIN)/python -m benchmarks.verdict_calibration
 	$(BIN)/python -m benchmarks.console.depth_pages
 
 sample-data: $(VENV)/.dev  ## rebuild sample_data/ from scratch
