@@ -57,6 +57,7 @@ audit: $(VENV)/.dev  ## known weaknesses of what is locked (asks PyPI's database
 bench: $(VENV)/.dev  ## the figures of the README's table
 	$(BIN)/python -m benchmarks.speed.bootstrap
 	$(BIN)/python -m benchmarks.speed.frontier
+	$(BIN)/python -m benchmarks.speed.band
 	$(BIN)/python -m benchmarks.speed.predictor
 	$(BIN)/python -m benchmarks.quality.robustness
 	$(BIN)/python -m benchmarks.speed.router --soak 1000000
