@@ -61,6 +61,10 @@ bench: $(VENV)/.dev  ## the figures of the README's table
 	$(BIN)/python -m benchmarks.speed.predictor
 	$(BIN)/python -m benchmarks.quality.robustness
 	$(BIN)/python -m benchmarks.speed.router --soak 1000000
+	$(BIN)/python -m benchmarks.speed.serve
+	$(BIN)/python -m benchmarks.speed.serve_memory
+	$(BIN)/python -m benchmarks.speed.serve_soak
+	$(BIN)/python -m benchmarks.speed.sweep
 	$(BIN)/python -m benchmarks.console.slider
 	$(BIN)/python -m benchmarks.speed.store
 	$(BIN)/python -m benchmarks.speed.tuner
