@@ -1,6 +1,7 @@
 """What learned heads gain on mixed traffic: pools A to E, newcomers, and shuffled outcomes.
 
-    python -m benchmarks.quality.outcome_lift [--set DIR] [--pools ABCDE] [--newcomer] [--shuffled N]
+    python -m benchmarks.quality.outcome_lift [--set DIR] [--pools ABCDE] [--newcomer]
+        [--shuffled N]
 
 Every pool is learned on two thirds of the queries and measured on the rest, for each third (cut
 by a seed of its own; equal texts stay together); features, learner and penalties are chosen on the
