@@ -110,15 +110,6 @@ examples:
   python -m hydra_core validate catalog/paper_five.yaml
   python -m hydra_core validate evalsets/mine --json
 """
-_REBIND = """\
-Recomputes catalogs on the score bands of a predictor bundle: `predictor` and `bands` are replaced,
-derived capabilities follow when the catalog is loaded, everything else stays as it is, comments
-included. tau should be tuned anew afterwards.
-
-examples:
-  python -m hydra_core rebind catalog/paper_five.yaml
-  python -m hydra_core rebind pool.yaml --bundle bundles/compact-2
-"""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -142,7 +133,7 @@ def build_parser() -> argparse.ArgumentParser:
     _route(verbs)
     _validate(verbs)
     predictor.add_predictor(verbs)
-    _rebind(verbs)
+    maintain.add_rebind(verbs)
     learn.add_learn(verbs)
     report.add_report(verbs)
     init.add_init(verbs)
@@ -252,10 +243,3 @@ def _validate(verbs: Any) -> None:  # noqa: ANN401
     short = "check a catalog, an eval set or a bundle"
     parser = verb(verbs, "validate", maintain.validate, short, _VALIDATE)
     parser.add_argument("file", type=Path, metavar="FILE")
-
-
-def _rebind(verbs: Any) -> None:  # noqa: ANN401
-    short = "move catalogs to another predictor bundle"
-    parser = verb(verbs, "rebind", maintain.rebind, short, _REBIND, "REBIND")
-    parser.add_argument("catalogs", type=Path, nargs="+", metavar="CATALOG.yaml")
-    bundle_option(parser)
