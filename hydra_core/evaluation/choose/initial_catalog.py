@@ -15,10 +15,10 @@ from typing import Final
 
 import numpy as np
 
-from hydra_core.catalog.editing.render import Value, flow
 from hydra_core.catalog.prices.price_file import GivenPrice
-from hydra_core.catalog.schema import SCHEMA, parse_catalog
+from hydra_core.catalog.schema import parse_catalog
 from hydra_core.errors import CatalogError, EvalSetError, Problem
+from hydra_core.evaluation.choose.catalog_writer import PRICE_RATIO, CatalogWriter
 from hydra_core.evaluation.choose.under_hull import UnderHull, under_hull
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.replay.folds import folds
@@ -35,11 +35,8 @@ from hydra_core.types import Band, Catalog, FloatArray, ListPrice, Pool
 
 __all__ = ["InitialCatalog", "bands_of", "initial_catalog", "price_order_warnings"]
 
-#: What a context window is taken for where nobody says; the catalog marks it as assumed.
-ASSUMED_WINDOW: Final = 128_000
 _PERCENTILES: Final = (5.0, 95.0)
 _LEAST_WIDTH: Final = 0.01
-_PRICE_RATIO: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +100,7 @@ def initial_catalog(
     kept = [model for model in wanted if model not in left_out]
     if left_out:
         data = _aligned(evalset, requirements, kept)
-    writer = _Writer(evalset, data.take(train), prices, tuple(dimensions), today)
+    writer = CatalogWriter(evalset, data.take(train), prices, tuple(dimensions), today)
     text = writer.text(name, predictor, fingerprint, bands_of(requirements), tau=0.0)
     tau = _knee(text, evalset, requirements, train, today)
     text = writer.text(name, predictor, fingerprint, bands_of(requirements), tau=tau)
@@ -192,7 +189,7 @@ def _aligned(evalset: EvalSet, requirements: FloatArray, models: Sequence[str]) 
 
 def _with_costs(evalset: EvalSet, prices: Mapping[str, ListPrice]) -> EvalSet:
     """The set with what it would cost at these prices, where tokens or old prices are known."""
-    return replace(evalset, cost_usd=costs_at(evalset, prices, _PRICE_RATIO).usd)
+    return replace(evalset, cost_usd=costs_at(evalset, prices, PRICE_RATIO).usd)
 
 
 def _costed(evalset: EvalSet) -> EvalSet:
@@ -209,98 +206,3 @@ def _knee(
     half = align_catalog(_costed(evalset), catalog, requirements, today=today).take(rows)
     curve = data_frontier(half)
     return tidy_tau(curve, knee(curve).tau)
-
-
-class _Writer:
-    """Writes the catalog's text from the training half."""
-
-    def __init__(
-        self,
-        evalset: EvalSet,
-        half: ReplayData,
-        prices: Mapping[str, GivenPrice],
-        dimensions: tuple[str, ...],
-        today: date,
-    ) -> None:
-        self._set, self._half, self._prices = evalset, half, prices
-        self._dimensions, self._today = dimensions, today
-        costs = evalset.mean_cost()
-        known = {m: costs[m] for m in half.pool.ids if np.isfinite(costs.get(m, np.nan))}
-        self._costs = known if len(known) == len(half.pool.ids) else {}
-        undated = [m for m in half.pool.ids if prices[m].day is None]
-        self.assumptions = [
-            f"Context window {ASSUMED_WINDOW:,} tokens, no vision, tools: the data do not say.",
-            "Provider: the data do not say.",
-        ]
-        if undated:
-            self.assumptions.append(f"Price date today: none was given for {', '.join(undated)}.")
-        if not self._costs:
-            self.assumptions.append("Cost order by list price: the set lacks realised costs.")
-
-    def text(
-        self, name: str, predictor: str, fingerprint: str, bands: Sequence[Band], *, tau: float
-    ) -> str:
-        """The YAML."""
-        queries = f"{len(self._half.query_ids):,} of {self._set.n:,} queries"
-        head: dict[str, Value] = {
-            "schema": SCHEMA,
-            "name": name,
-            "notes": f"Made from eval set {self._set.name}: profiles and tau from {queries}.",
-            "dimensions": list(self._dimensions),
-            "predictor": {"name": predictor, "fingerprint": fingerprint},
-        }
-        lines = [f"{key}: {flow(value)}" for key, value in head.items()]
-        lines += ["bands:  # 5th to 95th percentile of the set's own requirements"]
-        for dimension, band in zip(self._dimensions, bands, strict=True):
-            lines.append(f"  {dimension}: {flow([band.lo, band.hi])}")
-        basis = "realised" if self._costs else "list_price"
-        lines += [
-            "policy:",
-            f"  tau: {flow(tau)}  # the knee on the same queries; tune it",
-            f"  weights: {flow(dict.fromkeys(self._dimensions, 1))}",
-            f"  cost_basis: {basis}",
-            f"  price_ratio: {_PRICE_RATIO:g}",
-        ]
-        if self._costs:
-            lines += ["realised_costs:", f"  evalset: {flow(self._set.name)}"]
-            lines += [f"  digest: {flow(self._set.digest)}", "  usd_per_query:"]
-            lines += [f"    {m}: {flow(float(f'{c:.6g}'))}" for m, c in self._costs.items()]
-        lines += ["evidence:", "  benchmarks:"]
-        for dimension in self._dimensions:
-            lines += [f"    - id: queries_by_{dimension}", "      importance: 1"]
-            lines += [f"      weights: {flow({dimension: 1})}"]
-        lines.append("models:")
-        rates = self._rates()
-        for row, model in enumerate(self._half.pool.ids):
-            lines += self._model(model, rates[row])
-        return "\n".join(lines) + "\n"
-
-    def _rates(self) -> FloatArray:
-        """(m, K) requirement-weighted mean quality."""
-        weights = self._half.requirements / self._half.requirements.sum(axis=0).clip(1e-12)
-        return np.asarray(self._half.quality.T @ weights, dtype=np.float64)
-
-    def _model(self, model: str, rates: FloatArray) -> list[str]:
-        given = self._prices[model]
-        pairs = zip(self._dimensions, rates.tolist(), strict=True)
-        scores = {f"queries_by_{name}": round(rate, 4) for name, rate in pairs}
-        lines = [
-            f"  - id: {flow(model)}",
-            "    provider: not stated",
-            "    status: active",
-            f"    input_usd_per_mtok: {flow(given.price.input_usd_per_mtok)}",
-            f"    output_usd_per_mtok: {flow(given.price.output_usd_per_mtok)}",
-        ]
-        if given.price.cached_input_usd_per_mtok is not None:
-            cached = flow(given.price.cached_input_usd_per_mtok)
-            lines.append(f"    cached_input_usd_per_mtok: {cached}")
-        return [
-            *lines,
-            f"    context_window: {ASSUMED_WINDOW}  # assumed",
-            "    vision: false  # assumed",
-            "    tools: true  # assumed",
-            f"    scores: {flow(scores)}",
-            "    capabilities: derived",
-            f"    price_source: {flow(given.note or 'given by the operator')}",
-            f"    price_date: {flow(given.day or self._today)}",
-        ]

@@ -3,6 +3,8 @@
     schema, made            hydra.evaluation/v1; when it was made (ISO 8601)
     evalset, synthetic, n   the set's name, whether its outcomes were simulated, queries replayed
     notes                   what was left out of the replay, in words
+    costs, recorded_costs   which prices the costs stand on, in words; the models whose costs an
+                            edited price does not move
     fingerprints            digests of catalog, predictor and eval set, origin, licence, flags
     policy                  tau, weights by dimension, cost_basis, price_ratio, tuned_on
     baseline                the model that savings (cs) are measured against
@@ -59,6 +61,8 @@ def evaluation_document(
         "synthetic": sweep.evalset.synthetic,
         "n": found.router.n,
         "notes": list(sweep.data.notes),
+        "costs": sweep.data.costs,
+        "recorded_costs": list(sweep.data.recorded),
         "fingerprints": _fingerprints(sweep),
         "policy": {
             "tau": found.knob,

@@ -1,0 +1,83 @@
+"""Scoring an eval set on the Eval sets page: who scored it, the offer, and progress."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from hydra_core.errors import HydraError
+from hydra_core.evaluation.evalset.evalset import EvalSet
+from hydra_core.ui import cache
+from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.jobs import ScoreJob
+from hydra_core.ui.widgets import literal
+
+__all__ = ["score_now", "scores"]
+
+
+def scores(entry: SetEntry, loaded: EvalSet) -> None:
+    """Which predictor bundles scored the set, and a way to score it with the shipped one."""
+    try:
+        bundle = cache.bundle()
+    except HydraError as error:
+        names = ", ".join(entry.info.scored) or "none"
+        st.info(
+            literal(f"Scored by: {names}. The shipped predictor cannot be used: {error}"),
+            icon=":material/neurology:",
+        )
+        return
+    job = cache.jobs().get(loaded.path, bundle.fingerprint)
+    if bundle.fingerprint in entry.info.scored:
+        st.badge(
+            literal(f"Scored by {bundle.name} {bundle.version} ({bundle.fingerprint[:12]})"),
+            icon=":material/check_circle:",
+            color="green",
+        )
+    elif job is not None and job.running:
+        _progress(job)
+    else:
+        _offer(loaded, bundle.name, job, bool(entry.info.scored))
+
+
+def score_now(entry: SetEntry, loaded: EvalSet) -> bool:
+    """Start scoring where it is missing, with progress; whether the set is scored.
+
+    Raises:
+        HydraError: The predictor cannot be used.
+    """
+    bundle = cache.bundle()
+    if bundle.fingerprint in entry.info.scored:
+        return True
+    job = cache.jobs().get(loaded.path, bundle.fingerprint)
+    if job is None:
+        job = cache.jobs().start(loaded, cache.predictor())
+    if job.running:
+        _progress(job)
+    else:
+        _offer(loaded, bundle.name, job, False)
+    return False
+
+
+def _offer(loaded: EvalSet, name: str, job: ScoreJob | None, elsewhere: bool) -> None:
+    if job is not None and job.error:
+        st.error(literal(job.error), icon=":material/error:")
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        other = " It is scored by another predictor only." if elsewhere else ""
+        st.markdown(
+            f"**Not scored yet by {literal(name)}.**{other} Routing needs the requirement scores "
+            "of every query; this takes some milliseconds per query and can be resumed.",
+            width="stretch",
+        )
+        if st.button(f"Score {loaded.n:,} queries", type="primary", key="eval_sets.score"):
+            cache.jobs().start(loaded, cache.predictor())
+            st.rerun()
+
+
+@st.fragment(run_every=0.5)
+def _progress(job: ScoreJob) -> None:
+    """Show a running job; the page runs once more when it ends."""
+    if not job.running:
+        st.rerun()
+    share = job.done / max(job.total, 1)
+    st.progress(share, text=f"Scoring: {job.done:,} of {job.total:,} queries")
+    if st.button("Stop", key="eval_sets.stop", help="What is done is kept; scoring can resume."):
+        job.cancelled = True
