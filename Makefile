@@ -5,11 +5,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Training alone needs torch, in an environment of its own.
 TRAIN := .venv-train
+# So does LiteLLM, whose proxy pins what it needs, and Ray.
+LITELLM := .venv-litellm
+RAY := .venv-ray
 INSTALL := python -m pip install -q --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile -q --upgrade --generate-hashes --python-version 3.11 \
 	--python-platform x86_64-manylinux_2_28 --custom-compile-command "make lock" pyproject.toml
 
-.PHONY: help run test test-fast test-train check check-train lock audit bench sample-data catalogs train clean
+.PHONY: help run test test-fast test-train litellm-test ray-test check check-train lock audit bench sample-data catalogs train clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -26,6 +29,12 @@ test-fast: $(VENV)/.dev  ## all but the browser's and the wheel's tests
 
 test-train: $(TRAIN)/.done  ## the tests of training, with torch
 	$(TRAIN)/bin/python -m pytest -q tests/training
+
+litellm-test: $(VENV)/.dev $(LITELLM)/.done  ## the plugins inside a real LiteLLM proxy
+	HYDRA_LITELLM=$(LITELLM) $(BIN)/python -m pytest -q tests/server/test_litellm.py
+
+ray-test: $(RAY)/.done  ## sweeps and the service on a local Ray
+	$(RAY)/bin/python -m pytest -q tests/evaluation/partitions tests/server/test_ray.py
 
 check: $(VENV)/.dev  ## ruff, mypy --strict, import layers
 	$(BIN)/ruff check .
@@ -67,9 +76,9 @@ train: $(TRAIN)/.done  ## show how to train a predictor
 	$(TRAIN)/bin/python -m hydra_core.training --help
 
 clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) $(TRAIN) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(TRAIN) $(LITELLM) $(RAY) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 
-$(VENV)/bin/python $(TRAIN)/bin/python:
+$(VENV)/bin/python $(TRAIN)/bin/python $(LITELLM)/bin/python $(RAY)/bin/python:
 	@test -n "$(PYTHON)" || { echo "HyDRA needs Python 3.11 or newer; no python3 was found."; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "HyDRA needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Set PYTHON=/path/to/python3.11."; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "HyDRA needs Python's venv module; on Debian: apt-get install python3-venv."; exit 1; }
@@ -89,4 +98,15 @@ $(TRAIN)/.done: requirements-dev.lock pyproject.toml | $(TRAIN)/bin/python
 	@echo "Installing what training needs (once)..."
 	@$(TRAIN)/bin/$(INSTALL) --require-hashes -r requirements-dev.lock
 	@$(TRAIN)/bin/$(INSTALL) -e ".[train]"
+	@touch $@
+
+$(LITELLM)/.done: pyproject.toml | $(LITELLM)/bin/python
+	@echo "Installing LiteLLM's proxy beside the router (once)..."
+	@$(LITELLM)/bin/$(INSTALL) -e ".[litellm]"
+	@touch $@
+
+$(RAY)/.done: requirements-dev.lock pyproject.toml | $(RAY)/bin/python
+	@echo "Installing Ray (once)..."
+	@$(RAY)/bin/$(INSTALL) --require-hashes -r requirements-dev.lock
+	@$(RAY)/bin/$(INSTALL) -e ".[ray]"
 	@touch $@

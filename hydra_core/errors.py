@@ -6,11 +6,13 @@ HydraError
 │   ├── EvalSetError   an eval set folder or an import (evaluation/)
 │   ├── FlightError    a flight's settings or table (evaluation/flight/)
 │   ├── LabelError     a labelling run: its settings, messages or ledger (labeling/)
-│   └── BundleError    a predictor bundle: missing, damaged or foreign files
+│   ├── BundleError    a predictor bundle: missing, damaged or foreign files
+│   └── OutcomeModelError  an outcome model, or what it should be learned on
 ├── MismatchError      catalog and predictor bundle (or eval set) do not belong together
 ├── RoutingError       no route is possible; `http_status` says how a gateway answers
 ├── StoreError         a read or write of the workspace store failed; nothing was changed
 │   └── ConflictError  somebody else saved first; nothing was changed
+├── ExtraError         an optional part of HyDRA that is not installed here
 └── AccessError        the acting role may not do this
 
 Each message names the place, the value found and the way out.
@@ -27,10 +29,12 @@ __all__ = [
     "CatalogError",
     "ConflictError",
     "EvalSetError",
+    "ExtraError",
     "FlightError",
     "HydraError",
     "LabelError",
     "MismatchError",
+    "OutcomeModelError",
     "Problem",
     "ProblemsError",
     "RoutingError",
@@ -101,6 +105,10 @@ class BundleError(ProblemsError):
     """A predictor bundle that is missing, damaged or foreign."""
 
 
+class OutcomeModelError(ProblemsError):
+    """An outcome model that is missing, damaged or foreign, or that cannot be learned."""
+
+
 class MismatchError(HydraError):
     """Two parts that do not belong together, such as a catalog and another bundle's bands."""
 
@@ -124,6 +132,18 @@ class StoreError(HydraError):
 
 class ConflictError(StoreError):
     """The revision edited is no longer the newest; nothing was changed."""
+
+
+class ExtraError(HydraError):
+    """An optional part that is not installed.
+
+    Args:
+        what: What needs it, such as "stickiness in Redis".
+        extra: Name of the extra in pyproject.toml.
+    """
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} is not installed: pip install 'hydra-console[{extra}]'")
 
 
 class AccessError(HydraError):

@@ -25,9 +25,11 @@ __all__ = [
     "ListPrice",
     "ModelSpec",
     "ModelStatus",
+    "OutcomeModelRef",
     "Policy",
     "Pool",
     "RealisedCosts",
+    "Rule",
     "StickyMode",
     "StickyPolicy",
 ]
@@ -64,12 +66,24 @@ class CostBasis(StrEnum):
         return "USD / Mtok" if self is CostBasis.LIST_PRICE else "USD / query"
 
 
+class Rule(StrEnum):
+    """What decides a route: profiles against requirements, or predicted success against cost."""
+
+    SHORTFALL = "shortfall"
+    VALUE = "value"
+
+
 class StickyMode(StrEnum):
-    """How a conversation keeps its model (paper section "Prompt-cache-preserving routing")."""
+    """How a conversation keeps its model (paper section "Prompt-cache-preserving routing").
+
+    Adaptive is ours (the paper's future work): every turn is scored, and the model is kept until it
+    falls short by more than tau and a margin.
+    """
 
     PER_REQUEST = "per_request"
     PER_CONTENT = "per_content"
     PER_SESSION = "per_session"
+    ADAPTIVE = "adaptive"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +116,18 @@ class Benchmark:
 
 @dataclass(frozen=True, slots=True)
 class StickyPolicy:
-    """Conversation stickiness: mode, gamma threshold in [0, 1], time to live in seconds."""
+    """Conversation stickiness.
+
+    Attributes:
+        threshold: gamma in [0, 1]: a turn that requires less keeps its model.
+        ttl_s: How long a model is remembered, in seconds.
+        margin: How far beyond tau the kept model may fall short (adaptive), >= 0.
+    """
 
     mode: StickyMode = StickyMode.PER_SESSION
     threshold: float = 0.0
     ttl_s: float = 3600.0
+    margin: float = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +141,9 @@ class Policy:
         price_ratio: Input tokens per output token for the blended list price (3 means 3:1).
         sticky: Conversation stickiness.
         health_floor: Models with health below it are vetoed, in [0, 1].
+        rule: Which rule decides.
+        value_usd: V of the value rule, what one more resolved query is worth, USD > 0; None where
+            that rule was never set up.
     """
 
     tau: float
@@ -128,6 +152,8 @@ class Policy:
     price_ratio: float = 3.0
     sticky: StickyPolicy = field(default_factory=StickyPolicy)
     health_floor: float = 0.10
+    rule: Rule = Rule.SHORTFALL
+    value_usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +220,19 @@ class RealisedCosts:
 
 
 @dataclass(frozen=True, slots=True)
+class OutcomeModelRef:
+    """Which outcome model a catalog means.
+
+    Attributes:
+        path: Its folder, absolute or relative to the catalog's folder or the workspace.
+        sha256: Hex digest of its manifest: a model learned anew is another one.
+    """
+
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
 class Catalog:
     """A validated catalog: evidence, models and policy, bound to one predictor bundle's bands.
 
@@ -204,6 +243,8 @@ class Catalog:
         source: File name or label for messages.
         realised_costs: Measured costs that order the models under the basis `realised`; None
             where they must come from an eval set.
+        outcome_model: What the value rule predicts with; None where there is none.
+        folder: Where its file lies, '' for a text without one.
     """
 
     name: str
@@ -218,6 +259,8 @@ class Catalog:
     source: str = ""
     notes: str = ""
     realised_costs: RealisedCosts | None = None
+    outcome_model: OutcomeModelRef | None = None
+    folder: str = ""
 
     def model(self, model_id: str) -> ModelSpec:
         """The model with this id.

@@ -44,3 +44,26 @@ def test_no_task_stands_in_two_files_and_no_held_out_or_demo_text_is_trained_on(
     trained = {row["text"] for path in FILES if "held" not in path.name for row in read_lines(path)}
     assert trained.isdisjoint(held)
     assert trained.isdisjoint({text for text in demo["text"] if len(text) > 12})
+
+
+WRITTEN = sorted([*DATA.glob("written_*"), DATA / "fresh.jsonl.gz"])
+
+
+@pytest.mark.parametrize("path", WRITTEN, ids=lambda path: path.name)
+def test_messages_we_wrote_cover_every_language_and_are_labelled_on_the_scale(path: Path) -> None:
+    rows = read_lines(path)
+    assert {row["lang"] for row in rows} == set(LANGUAGES)
+    for row in rows:
+        assert str(row["text"]).strip()
+        for name in DIMENSIONS:
+            value = row[name]
+            assert isinstance(value, float)
+            assert 0 <= value <= 0.8
+
+
+def test_no_message_we_wrote_stands_twice_and_none_that_is_held_out_is_trained_on() -> None:
+    ids = [row["id"] for path in WRITTEN for row in read_lines(path)]
+    assert len(ids) == len(set(ids))
+    fresh = {(row["lang"], row["text"]) for row in read_lines(DATA / "fresh.jsonl.gz")}
+    for path in DATA.glob("written_*"):
+        assert fresh.isdisjoint((row["lang"], row["text"]) for row in read_lines(path))

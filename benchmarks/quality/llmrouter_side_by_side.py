@@ -29,7 +29,7 @@ from benchmarks.quality.real_pools import SETS, evalset_of
 from hydra_core.evaluation.replay.folds import folds
 from hydra_core.evaluation.replay.metrics import oracle_choice, picked, single_models
 from hydra_core.evaluation.replay.replay import align
-from hydra_core.evaluation.replay.verdict import verdict
+from hydra_core.evaluation.replay.verdict import Selection, verdict
 from hydra_core.evaluation.significance import paired_bootstrap
 from hydra_core.evaluation.study.baselines import run_baselines
 from hydra_core.evaluation.study.baselines.features import TextFeatures, hashed_texts
@@ -257,7 +257,7 @@ def one_row(data, theirs, tie, choice, ours, seed):
     """
     accuracy, paid, found, agree = against(data, choice, ours[theirs.ours], seed)
     _, _, clusters, near = against(data, choice, ours[CLUSTERS], seed)
-    said = verdict(data, choice)
+    said = verdict(data, choice, Selection.FIXED)
     qr = accuracy / picked(data.quality, oracle_choice(data)).mean()
     cells = [f"{theirs.name}; {tie}", *figures(data, choice)]
     cells += [f"{theirs.ours} {100 * accuracy:.1f}, QR {100 * qr:.1f}, ${paid:.4g}"]

@@ -35,7 +35,7 @@ from hydra_core.evaluation.replay.metrics import (
     single_models,
     upper_hull,
 )
-from hydra_core.evaluation.replay.verdict import verdict
+from hydra_core.evaluation.replay.verdict import Selection, verdict
 from hydra_core.evaluation.significance import holm
 from hydra_core.evaluation.study.baselines import run_baselines
 from hydra_core.evaluation.study.baselines.run import RANDOM_MIX
@@ -51,7 +51,7 @@ LEVEL = 0.025
 
 def measured(data, choice):
     """One policy at one cost: QR with interval, delta against the hull at its own cost."""
-    found, said = evaluate_choice(data, choice), verdict(data, choice)
+    found, said = evaluate_choice(data, choice), verdict(data, choice, Selection.FIXED)
     return {
         "qr": [found.qr.value, found.qr.lo, found.qr.hi],
         "mean_cost_usd": found.mean_cost_usd.value,

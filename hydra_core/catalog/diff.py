@@ -44,6 +44,7 @@ _UNITS = {
     "cached_input_usd_per_mtok": ("cached input price", "USD/Mtok"),
     "context_window": ("context window", "tokens"),
     "ttl_s": ("ttl", "s"),
+    "value_usd": ("value", "USD per resolved query"),
 }
 _NESTED = ("scores", "overrides")
 
@@ -64,6 +65,7 @@ def _settings(old: Catalog, new: Catalog) -> Iterator[Change]:
     before = dict(zip(old.dimensions, old.policy.weights, strict=True))
     after = dict(zip(new.dimensions, new.policy.weights, strict=True))
     yield from _values("weight of", ("policy", "weights"), before, after)
+    yield from _values("outcome model", ("outcome_model",), _learned(old), _learned(new))
     yield from _values("realised costs", ("realised_costs",), _measured(old), _measured(new))
     costs = (_realised(old), _realised(new))
     yield from _values("realised cost of", ("realised_costs", "usd_per_query"), *costs)
@@ -94,7 +96,15 @@ def _policy(catalog: Catalog) -> dict[str, _Leaf]:
         "sticky mode": policy.sticky.mode.value,
         "sticky threshold": policy.sticky.threshold,
         "ttl_s": policy.sticky.ttl_s,
+        "sticky margin": policy.sticky.margin,
+        "rule": policy.rule.value,
+        "value_usd": policy.value_usd,
     }
+
+
+def _learned(catalog: Catalog) -> dict[str, _Leaf]:
+    found = catalog.outcome_model
+    return {} if found is None else {"path": found.path, "sha256": found.sha256}
 
 
 def _measured(catalog: Catalog) -> dict[str, _Leaf]:

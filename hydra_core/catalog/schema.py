@@ -7,6 +7,7 @@ is repaired or filled in: a missing price or a missing benchmark rate is an erro
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -15,10 +16,11 @@ from hydra_core.catalog.reading.evidence import read_benchmarks
 from hydra_core.catalog.reading.fields import Interval, Problems, Section
 from hydra_core.catalog.reading.models import read_models
 from hydra_core.catalog.reading.nodes import ListNode, MapNode, ScalarNode, shown
+from hydra_core.catalog.reading.policy import read_outcome_model, read_policy
 from hydra_core.catalog.reading.realised_costs import read_realised_costs
 from hydra_core.catalog.reading.yaml_reader import MAX_BYTES, read_yaml
 from hydra_core.errors import CatalogError, Problem
-from hydra_core.types import Band, Catalog, CostBasis, Policy, StickyMode, StickyPolicy
+from hydra_core.types import Band, Catalog
 
 __all__ = ["MAX_DIMENSIONS", "SCHEMA", "load_catalog", "parse_catalog", "read_catalog_text"]
 
@@ -32,13 +34,12 @@ _KEYS: Final = (
     "predictor",
     "bands",
     "policy",
+    "outcome_model",
     "realised_costs",
     "evidence",
     "models",
 )
-_POLICY_KEYS: Final = ("tau", "weights", "cost_basis", "price_ratio", "sticky", "health_floor")
 _UNIT: Final = Interval(0.0, 1.0)
-_POSITIVE: Final = Interval(0.0, above=True)
 
 
 def load_catalog(path: Path) -> Catalog:
@@ -47,7 +48,8 @@ def load_catalog(path: Path) -> Catalog:
     Raises:
         CatalogError: The file cannot be read, or is not a valid catalog; all problems are listed.
     """
-    return parse_catalog(read_catalog_text(path), source=path.name)
+    catalog = parse_catalog(read_catalog_text(path), source=path.name)
+    return replace(catalog, folder=str(path.absolute().parent))
 
 
 def read_catalog_text(path: Path) -> str:
@@ -109,10 +111,11 @@ def _catalog(root: Section, text: str, source: str) -> Catalog | None:
     root.known(_KEYS)
     dimensions = _dimensions(root)
     bands = _bands(root, dimensions)
-    policy = _policy(root, dimensions)
+    policy = read_policy(root, dimensions)
     benchmarks = read_benchmarks(root, dimensions)
     models = read_models(root, dimensions, benchmarks)
     realised = read_realised_costs(root, models, policy)
+    outcome_model = read_outcome_model(root, policy)
     name = root.text("name", "a short name for this catalog", limit=200)
     notes = root.text("notes", "write text", required=False)
     predictor, fingerprint = _predictor(root)
@@ -131,6 +134,7 @@ def _catalog(root: Section, text: str, source: str) -> Catalog | None:
         source=source,
         notes=notes,
         realised_costs=realised,
+        outcome_model=outcome_model,
     )
 
 
@@ -209,58 +213,3 @@ def _band(section: Section, dimension: str, remedy: str) -> Band | None:
     if lo >= hi:
         section.wrong(dimension, f"lo must be < hi, got [{lo:g}, {hi:g}]", remedy)
     return Band(lo, hi)
-
-
-def _policy(root: Section, dimensions: tuple[str, ...]) -> Policy | None:
-    section = root.section("policy", "give at least tau and weights")
-    if section is None:
-        return None
-    section.known(_POLICY_KEYS)
-    tau = section.number("tau", Interval(0.0), "the largest acceptable shortfall, such as 0.24")
-    weights = _weights(section, dimensions)
-    basis = section.choice("cost_basis", CostBasis, "list_price or realised", required=False)
-    ratio = section.number(
-        "price_ratio", _POSITIVE, "input tokens per output token, such as 3", required=False
-    )
-    floor = section.number("health_floor", _UNIT, "such as 0.1", required=False)
-    sticky = _sticky(section)
-    if tau is None or sticky is None:
-        return None
-    default = Policy(tau=tau, weights=weights)
-    return Policy(
-        tau=tau,
-        weights=weights,
-        cost_basis=default.cost_basis if basis is None else basis,
-        price_ratio=default.price_ratio if ratio is None else ratio,
-        sticky=sticky,
-        health_floor=default.health_floor if floor is None else floor,
-    )
-
-
-def _weights(policy: Section, dimensions: tuple[str, ...]) -> tuple[float, ...]:
-    remedy = "a weight > 0 for each dimension; 1 for all treats them alike"
-    section = policy.section("weights", remedy)
-    if section is None:
-        return ()
-    if dimensions:
-        section.known(dimensions, "dimension")
-    found = [section.number(dimension, _POSITIVE, remedy) for dimension in dimensions]
-    return tuple(weight for weight in found if weight is not None)
-
-
-def _sticky(policy: Section) -> StickyPolicy | None:
-    default = StickyPolicy()
-    if policy.node.get("sticky") is None:
-        return default
-    section = policy.section("sticky", "give mode, threshold and ttl_s")
-    if section is None:
-        return None
-    section.known(("mode", "threshold", "ttl_s"))
-    mode = section.choice("mode", StickyMode, "such as per_session", required=False)
-    threshold = section.number("threshold", _UNIT, "such as 0.3", required=False)
-    ttl_s = section.number("ttl_s", _POSITIVE, "seconds, such as 3600", required=False)
-    return StickyPolicy(
-        mode=default.mode if mode is None else mode,
-        threshold=default.threshold if threshold is None else threshold,
-        ttl_s=default.ttl_s if ttl_s is None else ttl_s,
-    )

@@ -1,18 +1,21 @@
-"""Verbs that make eval sets: import swebench, import table, score."""
+"""Verbs that make eval sets: import swebench, import table, score, dependence."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING
 
-from hydra_core.cli.output import existing, open_predictor, print_json, say, table
+from hydra_core.cli.account import changes
+from hydra_core.cli.output import existing, open_predictor, print_json, progress_bar, say, table
 from hydra_core.cli.scoring import score_now
 from hydra_core.errors import EvalSetError, Problem
 
 if TYPE_CHECKING:
     from hydra_core.evaluation.importers.draft import About, Draft
 
-__all__ = ["import_swebench", "import_table", "need_out", "pairs", "score", "write"]
+__all__ = ["dependence", "import_swebench", "import_table", "need_out", "pairs", "score", "write"]
+
+_GROUPS_SHOWN = 5
 
 
 def import_swebench(options: argparse.Namespace) -> int:
@@ -82,6 +85,35 @@ def score(options: argparse.Namespace) -> int:
     return 0
 
 
+def dependence(options: argparse.Namespace) -> int:
+    """Look for dependent queries, and keep the answer if one is given or none is needed."""
+    from hydra_core.evaluation.evalset.evalset import load_evalset
+    from hydra_core.evaluation.evalset.suspects import answer, look
+
+    evalset = load_evalset(existing(options.evalset))
+    with progress_bar(evalset.name) as step:
+        found = look(evalset, step)
+    answered = options.accept or options.decline or not found.groups
+    if answered:
+        evalset = answer(evalset, found, accepted=options.accept)
+    said = evalset.dependence.answer if answered and evalset.dependence else "open"
+    ids = evalset.queries["query_id"]
+    groups = [ids.iloc[rows].tolist() for rows in found.groups]
+    if options.json:
+        print_json(
+            {"answer": said, "groups": groups, "queries": found.queries, "vectors": found.vectors}
+        )
+        return 0
+    print(found)
+    for members in groups[:_GROUPS_SHOWN]:
+        more = ["..."] if len(members) > _GROUPS_SHOWN else []
+        print("  " + ", ".join([*members[:_GROUPS_SHOWN], *more]))
+    if not found.vectors:
+        say("note: texts were not compared by meaning; score the set first for that")
+    print(f"answer: {said}" if answered else "give --accept or --decline to settle it")
+    return 0
+
+
 def pairs(texts: list[str], form: str = "ID=NAME", *, place: str = "--model") -> dict[str, str]:
     """Model id -> upstream name from `ID=NAME` texts."""
     problems, found = [], {}
@@ -117,7 +149,8 @@ def write(draft: Draft, options: argparse.Namespace, origin: str) -> int:
     from hydra_core.evaluation.importers.draft import write_draft
 
     if not options.dry_run:
-        write_draft(draft, options.out, _about(options, origin), force=options.force)
+        about, out = _about(options, origin), options.out
+        changes(out).write(out, lambda: write_draft(draft, out, about, force=options.force))
     where = None if options.dry_run else str(options.out)
     if options.json:
         print_json({**draft.report.to_dict(), "out": where})

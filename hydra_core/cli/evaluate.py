@@ -16,24 +16,41 @@ if TYPE_CHECKING:
     from hydra_core.evaluation.replay.metrics import PolicyMetrics
     from hydra_core.evaluation.replay.replay import ReplayData
     from hydra_core.evaluation.replay.sweep import Sweep
+    from hydra_core.evaluation.replay.verdict import Selection
     from hydra_core.types import Catalog
 
-__all__ = ["checked_tau", "evaluate", "loaded_sweep"]
+__all__ = ["checked_tau", "evaluate", "loaded_sweep", "selection"]
+
+_KNOBS = {"shortfall": "tau", "value": "one more resolved query worth USD"}
 
 
 def evaluate(options: argparse.Namespace) -> int:
     """Replay an eval set under a catalog."""
+    from hydra_core.catalog.schema import load_catalog
+    from hydra_core.cli.rules import value_sweep
+    from hydra_core.evaluation.evalset.evalset import load_evalset
     from hydra_core.evaluation.replay.evaluation import evaluate as evaluate_policy
     from hydra_core.evaluation.report.document import evaluation_document
 
-    sweep, tau = loaded_sweep(options, options.weights)
-    found = evaluate_policy(sweep, tau, _baseline(options.baseline, sweep.data))
+    catalog = load_catalog(existing(options.catalog))
+    evalset = load_evalset(existing(options.evalset))
+    by_value = value_sweep(options, catalog, evalset)
+    sweep, knob = by_value or loaded_sweep(options, options.weights)
+    baseline = _baseline(options.baseline, sweep.data)
+    found = evaluate_policy(sweep, knob, baseline, selection=selection(options))
     if options.json:
         made = datetime.now().astimezone()
         print_json(evaluation_document(found, made=made), indent=None)
     else:
         print(_text(found))
     return 0
+
+
+def selection(options: argparse.Namespace) -> Selection | None:
+    """Fixed beforehand where the operator says so; None leaves it to what the policy is."""
+    from hydra_core.evaluation.replay.verdict import Selection
+
+    return Selection.FIXED if options.fixed else None
 
 
 def loaded_sweep(options: argparse.Namespace, weights: str | None = None) -> tuple[Sweep, float]:
@@ -118,7 +135,7 @@ def _text(found: Evaluation) -> str:
     return "\n".join(
         [
             f"{evalset.name}: {router.n} queries, catalog {found.sweep.catalog.name}, "
-            f"tau {found.knob:g}",
+            f"{_KNOBS[found.sweep.rule.value]} {found.knob:g}",
             *flags,
             "",
             table(header, [_row(name, one) for name, one in policies.items()]),
@@ -128,6 +145,7 @@ def _text(found: Evaluation) -> str:
             f"costs: {found.sweep.data.costs}",
             f"savings are against {found.baseline}",
             f"verdict: {found.verdict.label}. {found.verdict.text}",
+            *filter(None, [found.caution]),
         ]
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["EXIT_CODES", "import_options", "verb"]
+__all__ = ["EXIT_CODES", "add_fixed", "import_options", "verb"]
 
 EXIT_CODES = "exit codes: 0 done; 2 the input is not valid; 1 it could not be run"
 
@@ -18,12 +18,14 @@ def verb(
     run: Callable[[argparse.Namespace], int],
     short: str,
     long: str,
+    asks: str = "",
     *,
     prints: bool = True,
 ) -> argparse.ArgumentParser:
     """One verb: its help text, its exit codes and the function that runs it.
 
     Args:
+        asks: Name of the `Action` that the account running it must be allowed; '' for none.
         prints: It has a result on stdout, so it takes --json.
     """
     parser: argparse.ArgumentParser = verbs.add_parser(
@@ -33,10 +35,16 @@ def verb(
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, asks=asks)
     if prints:
         parser.add_argument("--json", action="store_true", help="machine-readable result on stdout")
     return parser
+
+
+def add_fixed(parser: argparse.ArgumentParser) -> None:
+    """The operator's word that tau and weights were settled before anybody looked at the set."""
+    told = "tau and weights were settled before anybody looked at this set"
+    parser.add_argument("--fixed", action="store_true", help=told)
 
 
 def import_options(parser: argparse.ArgumentParser) -> None:

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from hydra_core.cli.account import require_account
 from hydra_core.cli.output import CannotRunError, say
 from hydra_core.cli.parser import build_parser
 from hydra_core.errors import HydraError, MismatchError, ProblemsError, RoutingError
@@ -29,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     options.passed_on = unknown
     try:
+        require_account("" if getattr(options, "dry_run", False) else options.asks)
         code: int = options.run(options)
         sys.stdout.flush()
     except BrokenPipeError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 from pathlib import Path
 
@@ -93,6 +92,7 @@ def rebind(options: argparse.Namespace) -> int:
     """Move catalogs to a bundle's bands and fingerprint."""
     from hydra_core.catalog.binding import rebind as rebound
     from hydra_core.catalog.schema import parse_catalog, read_catalog_text
+    from hydra_core.export.release import write_release
     from hydra_core.predictor.bundle import load_bundle
 
     bundle = load_bundle(None if options.bundle is None else existing(options.bundle))
@@ -106,24 +106,10 @@ def rebind(options: argparse.Namespace) -> int:
             continue
         done[path] = rebound(text, bundle.name, bundle.fingerprint, bands)
     for path, text in done.items():  # nothing is written unless every catalog could be moved
-        _replace(path, text)
+        write_release(path, text)
     if options.json:
         print_json({"fingerprint": bundle.fingerprint, "rebound": [str(path) for path in done]})
     else:
         for path in done:
             print(f"{path}: bound to {bundle.name} ({bundle.fingerprint[:12]}); tune tau anew")
     return 0
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a text file in one step, keeping its permissions."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with fresh.open("w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        fresh.chmod(path.stat().st_mode)
-        os.replace(fresh, path)
-    finally:
-        fresh.unlink(missing_ok=True)

@@ -83,11 +83,11 @@ def open_predictor(bundle: Path | None) -> Predictor:
 
 
 @contextmanager
-def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
+def progress_bar(label: str, *, unit: str = " queries") -> Iterator[Callable[[int, int], None]]:
     """A progress bar on stderr, fed with (done, total)."""
     from tqdm import tqdm
 
-    with tqdm(desc=label, unit=" queries", file=sys.stderr, mininterval=0.2) as bar:
+    with tqdm(desc=label, unit=unit, file=sys.stderr, mininterval=0.2) as bar:
 
         def step(done: int, total: int) -> None:
             bar.total = total

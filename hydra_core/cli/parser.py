@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from hydra_core.cli import (
+    audit,
     console,
     data,
     evaluate,
     flight,
     init,
     label,
+    learn,
     maintain,
     predictor,
     records,
@@ -22,7 +24,7 @@ from hydra_core.cli import (
     serve,
     traffic,
 )
-from hydra_core.cli.grammar import EXIT_CODES, import_options, verb
+from hydra_core.cli.grammar import EXIT_CODES, add_fixed, import_options, verb
 
 __all__ = ["build_parser"]
 
@@ -60,16 +62,32 @@ examples:
   python -m hydra_core score evalsets/mine
   python -m hydra_core score evalsets/mine --bundle bundles/compact-2
 """
+_DEPENDENCE = """\
+Looks for queries that belong together without saying so: the same text, ids that differ by a
+language or an attempt, texts that mean nearly the same (by the vectors of a bundle that has scored
+the set). They are printed with examples; --accept declares them as clusters, --decline keeps them
+apart. The answer is kept in the set and every verdict on it says if the question is open.
+
+examples:
+  python -m hydra_core dependence evalsets/mine
+  python -m hydra_core dependence evalsets/mine --accept
+"""
 _EVALUATE = """\
 Replays the router over an eval set: single models, oracle, the router at one tau with 95 %
 intervals, the verdict against the best constant policy at the same cost, the exact frontier.
 Queries that are not scored yet are scored first.
+
+The catalog's own policy counts as fixed beforehand. A --tau or --weights of your own counts as
+chosen by looking at this set, and is judged by the band over the whole curve, unless you say with
+--fixed that it was settled before anybody looked.
 
 examples:
   python -m hydra_core evaluate sample_data/paper_swebench \\
       --catalog catalog/paper_five_published.yaml
   python -m hydra_core evaluate evalsets/mine --catalog pool.yaml --tau 0.1 --baseline gpt-5 --json
   python -m hydra_core evaluate evalsets/mine --catalog pool.yaml --weights 1,2,1,0.5
+  python -m hydra_core evaluate evalsets/other --catalog pool.yaml --outcome-model om --json
+  python -m hydra_core evaluate evalsets/mine --catalog pool.yaml --tau 0.1 --fixed
 """
 _ROUTE = """\
 Routes the message on standard input and prints the model's id.
@@ -136,24 +154,27 @@ def build_parser() -> argparse.ArgumentParser:
     records.add_importers(sources)
     traffic.add_importers(sources)
     _score(verbs)
+    _dependence(verbs)
     _evaluate(verbs)
     _route(verbs)
     _validate(verbs)
     _score_texts(verbs)
     _evaluate_predictor(verbs)
     _rebind(verbs)
+    learn.add_learn(verbs)
     report.add_report(verbs)
     init.add_init(verbs)
     console.add_console(verbs)
     label.add_label(verbs)
     flight.add_flight(verbs)
     serve.add_serve(verbs)
+    audit.add_audit(verbs)
     return parser
 
 
 def _import_swebench(sources: Any) -> None:  # noqa: ANN401
     short = "runs of a SWE-bench leaderboard with their problem statements"
-    parser = verb(sources, "swebench", data.import_swebench, short, _IMPORT_SWEBENCH)
+    parser = verb(sources, "swebench", data.import_swebench, short, _IMPORT_SWEBENCH, "IMPORT")
     parser.add_argument("leaderboards", type=Path, metavar="LEADERBOARDS.json")
     parser.add_argument("--problems", type=Path, metavar="PROBLEMS.jsonl")
     parser.add_argument(
@@ -166,7 +187,7 @@ def _import_swebench(sources: Any) -> None:  # noqa: ANN401
 
 def _import_table(sources: Any) -> None:  # noqa: ANN401
     short = "tables of queries and outcomes (CSV, JSONL, Parquet; long or wide)"
-    parser = verb(sources, "table", data.import_table, short, _IMPORT_TABLE)
+    parser = verb(sources, "table", data.import_table, short, _IMPORT_TABLE, "IMPORT")
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
     parser.add_argument(
         "--map", action="append", default=[], metavar="FIELD=COLUMN", help="once per field"
@@ -201,9 +222,19 @@ def _catalog_and_policy(parser: argparse.ArgumentParser) -> None:
 
 
 def _score(verbs: Any) -> None:  # noqa: ANN401
-    parser = verb(verbs, "score", data.score, "score an eval set with a predictor bundle", _SCORE)
+    short = "score an eval set with a predictor bundle"
+    parser = verb(verbs, "score", data.score, short, _SCORE, "SCORE")
     parser.add_argument("evalset", type=Path, metavar="DIR")
     _bundle(parser)
+
+
+def _dependence(verbs: Any) -> None:  # noqa: ANN401
+    short = "look for queries that depend on each other"
+    parser = verb(verbs, "dependence", data.dependence, short, _DEPENDENCE)
+    parser.add_argument("evalset", type=Path, metavar="DIR")
+    answers = parser.add_mutually_exclusive_group()
+    answers.add_argument("--accept", action="store_true", help="declare them as clusters")
+    answers.add_argument("--decline", action="store_true", help="count them as independent")
 
 
 def _evaluate(verbs: Any) -> None:  # noqa: ANN401
@@ -218,6 +249,21 @@ def _evaluate(verbs: Any) -> None:  # noqa: ANN401
     costs = "at the catalog's prices (default), or as they were recorded"
     parser.add_argument("--costs", choices=("today", "recorded"), default="today", help=costs)
     _bundle(parser)
+    parser.add_argument(
+        "--outcome-model",
+        type=Path,
+        metavar="DIR",
+        help="replay the value rule by its predictions",
+    )
+    parser.add_argument(
+        "--value", type=float, metavar="V", help="USD that one more resolved query is worth"
+    )
+    parser.add_argument(
+        "--cross-fitted",
+        action="store_true",
+        help="the set was learned on: use predictions by heads that had not seen its queries",
+    )
+    add_fixed(parser)
 
 
 def _route(verbs: Any) -> None:  # noqa: ANN401
@@ -253,6 +299,6 @@ def _evaluate_predictor(verbs: Any) -> None:  # noqa: ANN401
 
 def _rebind(verbs: Any) -> None:  # noqa: ANN401
     short = "move catalogs to another predictor bundle"
-    parser = verb(verbs, "rebind", maintain.rebind, short, _REBIND)
+    parser = verb(verbs, "rebind", maintain.rebind, short, _REBIND, "REBIND")
     parser.add_argument("catalogs", type=Path, nargs="+", metavar="CATALOG.yaml")
     _bundle(parser)

@@ -55,20 +55,20 @@ example:
 def add_importers(sources: Any) -> None:  # noqa: ANN401 (argparse has no public type)
     """Add the four sources to `import`."""
     short = "LiveCodeBench pass@1 with its problem texts"
-    parser = verb(sources, "livecodebench", _livecodebench, short, _LIVECODEBENCH)
+    parser = verb(sources, "livecodebench", _livecodebench, short, _LIVECODEBENCH, "IMPORT")
     parser.add_argument("performances", type=Path, metavar="PERFORMANCES.json")
     parser.add_argument("--problems", type=Path, required=True, metavar="PROBLEMS.json")
     _options(parser)
     short = "LLMRouterBench result files"
-    parser = verb(sources, "llmrouterbench", _llmrouterbench, short, _LLMROUTERBENCH)
+    parser = verb(sources, "llmrouterbench", _llmrouterbench, short, _LLMROUTERBENCH, "IMPORT")
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE_OR_DIR")
     _options(parser)
     short = "RouterArena cached results"
-    parser = verb(sources, "routerarena", _routerarena, short, _ROUTERARENA)
+    parser = verb(sources, "routerarena", _routerarena, short, _ROUTERARENA, "IMPORT")
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE.jsonl")
     _options(parser)
     short = "RouteLLM evaluation responses"
-    parser = verb(sources, "routellm", _routellm, short, _ROUTELLM)
+    parser = verb(sources, "routellm", _routellm, short, _ROUTELLM, "IMPORT")
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE.csv")
     _options(parser)
 

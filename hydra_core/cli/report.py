@@ -7,8 +7,8 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hydra_core.cli.evaluate import loaded_sweep
-from hydra_core.cli.grammar import verb
+from hydra_core.cli.evaluate import loaded_sweep, selection
+from hydra_core.cli.grammar import add_fixed, verb
 from hydra_core.cli.output import print_json, table
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def add_report(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type
         if name == "evaluation":
             parser.add_argument("--out", type=Path, metavar="REPORT.html", required=True)
             parser.add_argument("--tuned-on", default="", help="what tau was chosen on")
+            add_fixed(parser)
         if name == "portability":
             help_text = "remove:ID, add:ID or reprice:ID=IN,OUT; default: each removed and added"
             parser.add_argument("--event", action="append", default=[], help=help_text)
@@ -70,7 +71,7 @@ def _evaluation(options: argparse.Namespace) -> int:
     from hydra_core.evaluation.report.html import evaluation_html, report_document
     from hydra_core.json_values import json_text
 
-    found = evaluate(*loaded_sweep(options))
+    found = evaluate(*loaded_sweep(options), selection=selection(options))
     made = datetime.now().astimezone()
     content = report_document(found, made=made, tuned_on=options.tuned_on)
     options.out.write_text(evaluation_html(content), encoding="utf-8")

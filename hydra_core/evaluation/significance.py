@@ -32,6 +32,7 @@ __all__ = [
     "ratio_interval",
     "standard_error",
     "sample_size",
+    "student_quantile",
     "wilson",
 ]
 
@@ -59,6 +60,11 @@ class Interval:
         ends = sorted((offset + factor * self.lo, offset + factor * self.hi))
         return Interval(offset + factor * self.value, ends[0], ends[1])
 
+    def widened(self, factor: float) -> Interval:
+        """The same estimate with both bounds this many times as far from it."""
+        down, up = self.value - self.lo, self.hi - self.value
+        return Interval(self.value, self.value - factor * down, self.value + factor * up)
+
     def clipped(self, lo: float, hi: float) -> Interval:
         """The same with bounds no wider than what is possible at all."""
         return Interval(self.value, max(self.lo, lo), min(self.hi, hi))
@@ -77,6 +83,11 @@ class McNemar:
 def normal_quantile(level: float = LEVEL) -> float:
     """Half width of a two-sided normal interval in standard errors: 1.96 at 95 %."""
     return float(stats.norm.ppf(0.5 + level / 2))
+
+
+def student_quantile(units: int, level: float = LEVEL) -> float:
+    """Half width in standard errors of an interval from so many independent units (>= 2)."""
+    return float(stats.t.ppf(0.5 + level / 2, units - 1))
 
 
 def wilson(successes: float, n: int, level: float = LEVEL) -> Interval:
@@ -129,7 +140,7 @@ def influence_interval(
     error, freedom = standard_error(influence, clusters)
     if not freedom:
         return Interval(value, float("-inf"), float("inf"))
-    half = float(stats.t.ppf(0.5 + level / 2, freedom)) * error
+    half = student_quantile(freedom + 1, level) * error
     return Interval(value, value - half, value + half)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from hydra_core.errors import RoutingError
 from hydra_core.predictor.onnx_predictor import Prediction
-from hydra_core.routing.decision import Cause, Decision, Query
+from hydra_core.routing.decision import Decision, Query
 from hydra_core.routing.economics import TurnCost, TurnTokens, conversation_cost
 from hydra_core.routing.messages import Conversation, Turn
 from hydra_core.routing.router import Router, Scorer
@@ -262,7 +262,7 @@ def _told(decision: Decision, query: Query) -> tuple[Event, str]:
     """What happened to the model, and why in one or two sentences."""
     reason = decision.reason
     before = query.current
-    if decision.cause in (Cause.KEPT_BY_SESSION, Cause.KEPT_BELOW_THRESHOLD):
+    if decision.cause.keeps:
         return Event.KEPT, reason
     if before is None:
         return Event.FIRST, reason

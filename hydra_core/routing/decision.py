@@ -40,6 +40,12 @@ class Cause(StrEnum):
     GATEWAY_FALLBACK = "gateway_fallback"
     KEPT_BY_SESSION = "kept_by_session"
     KEPT_BELOW_THRESHOLD = "kept_below_threshold"
+    KEPT_WITHIN_MARGIN = "kept_within_margin"
+
+    @property
+    def keeps(self) -> bool:
+        """Whether the conversation kept its model."""
+        return self.value.startswith("kept")
 
 
 class Fate(StrEnum):
@@ -248,6 +254,8 @@ class Decision:
             return Fate.DEARER, "Not considered: the conversation keeps its model."
         if self.shortfalls[i] > self.tau:
             return Fate.SHORT, self._short_because(i)
+        if self.cause.keeps:
+            return Fate.DEARER, f"Capable enough, but the conversation stays on {self.model}."
         return (
             Fate.DEARER,
             f"Capable enough, but {self.model} is as well and comes first by cost.",
@@ -274,7 +282,7 @@ def redecide(receipt: Mapping[str, Any]) -> str:
     """
     if receipt.get("schema") != RECEIPT_SCHEMA:
         raise ValueError(f"not a {RECEIPT_SCHEMA} receipt: schema is {receipt.get('schema')!r}")
-    if receipt["cause"] in (Cause.KEPT_BY_SESSION, Cause.KEPT_BELOW_THRESHOLD):
+    if Cause(receipt["cause"]).keeps:
         return str(receipt["kept"])
     order = {name: i for i, name in enumerate(receipt["catalog_order"])}
     rows = sorted(receipt["candidates"], key=lambda row: order[row["model"]])
@@ -305,6 +313,11 @@ def _chosen_because(decision: Decision, i: int) -> str:
         return "Fallback: every model within tau is unhealthy; best of what is left."
     if cause is Cause.KEPT_BELOW_THRESHOLD:
         return "Kept: the requirements are below the sticky threshold."
+    if cause is Cause.KEPT_WITHIN_MARGIN:
+        return (
+            f"Kept: it falls short by {decision.shortfalls[i]:.3f}, not enough beyond tau "
+            f"{decision.tau:.3f} to give up its prompt cache."
+        )
     return "Kept: the conversation stays on its model, so the prompt cache stays warm."
 
 

@@ -22,6 +22,7 @@ CAUSES = {
     Cause.GATEWAY_FALLBACK: "Fallback: the models within τ are not healthy",
     Cause.KEPT_BY_SESSION: "Kept by the conversation",
     Cause.KEPT_BELOW_THRESHOLD: "Kept: the message asks for little",
+    Cause.KEPT_WITHIN_MARGIN: "Kept: not far enough beyond τ to leave",
 }
 #: Weights that the console lets an operator set.
 WEIGHT_RANGE = (0.05, 10.0)

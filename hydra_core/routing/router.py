@@ -21,7 +21,7 @@ from hydra_core.routing.decision import Cause, Decision, Origin, Query, Reading
 from hydra_core.routing.gates import gate_reasons, require_open
 from hydra_core.routing.matcher import choose, contenders, shortfall
 from hydra_core.routing.sessions import SessionKeys, Sessions, session_keys
-from hydra_core.types import Catalog, FloatArray, ModelSpec, Pool
+from hydra_core.types import Catalog, FloatArray, ModelSpec, Pool, StickyMode, StickyPolicy
 
 __all__ = ["Router", "Scorer"]
 
@@ -90,18 +90,15 @@ class Router:
         keys = session_keys(policy.sticky.mode, query)
         kept = self._kept(keys, query)
         able = _able(state, gates, levels)
-        if kept in able and not query.compacted:
+        adaptive = policy.sticky.mode is StickyMode.ADAPTIVE
+        if kept in able and not query.compacted and not adaptive:
             return self._remember(state, keys, _keep(state, kept, gates, levels))
         decision = self._score_and_decide(state, query, gates, levels)
         current = kept or query.current
-        below = float(decision.requirements.max()) < policy.sticky.threshold
-        if below and current in able and current != decision.model:
-            decision = replace(
-                decision,
-                model=str(current),
-                cause=Cause.KEPT_BELOW_THRESHOLD,
-                kept=current,
-            )
+        if current in able and current != decision.model:
+            cause = _kept_because(decision, str(current), policy.sticky, fresh=query.compacted)
+            if cause is not None:
+                decision = replace(decision, model=str(current), cause=cause, kept=current)
         return self._remember(state, keys, decision)
 
     def decide(
@@ -181,6 +178,22 @@ def _decide(
     else:
         cause = Cause.FAIL_OPEN
     return _decision(state, pool.ids[chosen], cause, need, s[0], gates, levels)
+
+
+def _kept_because(
+    decision: Decision, current: str, sticky: StickyPolicy, *, fresh: bool
+) -> Cause | None:
+    """Why a scored turn stays on the conversation's model, None when it does not.
+
+    Args:
+        fresh: The history was rewritten, so there is no prompt cache to lose.
+    """
+    if float(decision.requirements.max()) < sticky.threshold:
+        return Cause.KEPT_BELOW_THRESHOLD
+    short = float(decision.shortfalls[decision.pool.ids.index(current)])
+    near = short <= decision.tau + sticky.margin
+    adaptive = sticky.mode is StickyMode.ADAPTIVE
+    return Cause.KEPT_WITHIN_MARGIN if adaptive and near and not fresh else None
 
 
 def _able(state: _State, gates: Mapping[str, str], levels: FloatArray) -> frozenset[str | None]:

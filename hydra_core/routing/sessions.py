@@ -3,7 +3,8 @@ sticky routing").
 
 The router is asked on turn 1, after a compaction or a background summarisation, and when the kept
 model cannot serve; every other turn reuses the kept model, so that the provider's prompt cache
-stays warm.
+stays warm. In the adaptive mode every turn is scored, and the kept model is left once it falls
+short by more than tau and a margin.
 """
 
 from __future__ import annotations
@@ -50,12 +51,12 @@ class SessionKeys:
 def session_keys(mode: StickyMode, query: Query) -> SessionKeys:
     """The keys of one turn.
 
-    Per-session: the conversation id. Per-content: the id and the SHA-256 of the user messages so
-    far, so that an edited or forked history is routed anew. Per-request: none.
+    Per-session and adaptive: the conversation id. Per-content: the id and the SHA-256 of the user
+    messages so far, so that an edited or forked history is routed anew. Per-request: none.
     """
     if mode is StickyMode.PER_REQUEST or query.conversation_id is None:
         return SessionKeys(None, None)
-    if mode is StickyMode.PER_SESSION:
+    if mode in (StickyMode.PER_SESSION, StickyMode.ADAPTIVE):
         key = f"session:{query.conversation_id}"
         return SessionKeys(key, key)
     before, after = query.prefix, (*query.prefix, query.text)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from hydra_core.errors import ExtraError
 from hydra_core.routing.sessions import MemorySessions
 
 if TYPE_CHECKING:
@@ -52,9 +53,12 @@ class RedisSessions:
     @classmethod
     def from_url(cls, url: str, *, timeout_s: float = 0.05) -> RedisSessions:
         """Connect to e.g. ``redis://localhost:6379/0``; nothing is sent before the first use."""
-        from redis import Redis
-        from redis.backoff import NoBackoff
-        from redis.retry import Retry
+        try:
+            from redis import Redis
+            from redis.backoff import NoBackoff
+            from redis.retry import Retry
+        except ModuleNotFoundError as error:
+            raise ExtraError("stickiness in Redis", "redis") from error
 
         client = Redis.from_url(
             url,

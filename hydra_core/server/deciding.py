@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from hydra_core.decision_log.records import DecisionRecord, text_digest
 from hydra_core.errors import RoutingError
-from hydra_core.routing.decision import Cause, Decision
+from hydra_core.routing.decision import Decision
 from hydra_core.routing.fallbacks import fallbacks
 from hydra_core.routing.sessions import Sessions, session_keys
 from hydra_core.server.chat import ChatRequest
@@ -160,7 +160,6 @@ def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord
     """
     decision, serving, query = decided.decision, decided.serving, decided.request.query
     fell_back = bool(result.served) and result.served != decided.model
-    kept = decision.cause is Cause.KEPT_BY_SESSION
     place = decision.pool.ids.index(decided.model)
     return DecisionRecord(
         decision_id=decided.id,
@@ -185,7 +184,7 @@ def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord
         attempts=tuple(result.attempts),
         propensity=None if fell_back else decided.propensities[place],
         propensities=None if fell_back else decided.propensities,
-        keep_probability=1.0 if kept else 0.0,
+        keep_probability=1.0 if decision.cause.keeps else 0.0,
         status=result.status,
         text_sha256=text_digest(query.text),
         text=query.text if text else None,

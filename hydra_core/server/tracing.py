@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from hydra_core.errors import HydraError
+from hydra_core.errors import ExtraError
 from hydra_core.server.deciding import Decided, Result
 
 if TYPE_CHECKING:
@@ -28,14 +28,12 @@ def spans(tracer: Tracer | None = None) -> Tell:
         tracer: The one to use; None takes the process's own, which OTEL_* variables set up.
 
     Raises:
-        HydraError: opentelemetry-api is not installed.
+        ExtraError: opentelemetry-api is not installed.
     """
     try:
         from opentelemetry import trace
-    except ImportError as error:
-        raise HydraError(
-            "--spans needs opentelemetry-api: pip install opentelemetry-api"
-        ) from error
+    except ModuleNotFoundError as error:
+        raise ExtraError("tracing (--spans)", "tracing") from error
     source = tracer or trace.get_tracer("hydra_core.server")
 
     def tell(decided: Decided, result: Result) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from hydra_core.store import tables
 from hydra_core.store.database import Database
 from hydra_core.store.roles import Action, Actor
+from hydra_core.store.trail import append
 
 __all__ = ["Desk", "utc_now"]
 
@@ -42,17 +42,18 @@ class Desk:
         metrics: Mapping[str, Any] | None = None,
     ) -> None:
         """Add a line to the audit trail, in the transaction of what it tells of."""
-        connection.execute(
-            tables.audit.insert().values(
-                at=self.clock(),
-                actor=actor.name,
-                role=actor.role.value,
-                action=action.value,
-                subject=subject[:800],
-                catalog=catalog,
-                revision=revision,
-                from_revision=from_revision,
-                reason=reason,
-                metrics=dict(metrics or {}),
-            )
+        append(
+            connection,
+            {
+                "at": self.clock(),
+                "actor": actor.name,
+                "role": actor.role.value,
+                "action": action.value,
+                "subject": subject[:800],
+                "catalog": catalog,
+                "revision": revision,
+                "from_revision": from_revision,
+                "reason": reason,
+                "metrics": dict(metrics or {}),
+            },
         )

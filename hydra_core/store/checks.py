@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from hydra_core.catalog.identifiers import id_problem, skeleton
 from hydra_core.catalog.reading.yaml_reader import MAX_BYTES
 from hydra_core.catalog.schema import parse_catalog
 from hydra_core.errors import CatalogError, Problem, StoreError
 from hydra_core.types import Catalog
 
-__all__ = ["checked_catalog", "checked_line", "checked_metrics", "checked_text", "finite"]
+__all__ = [
+    "checked_catalog",
+    "checked_line",
+    "checked_metrics",
+    "checked_name",
+    "checked_text",
+    "finite",
+]
 
 MAX_NAME: Final = 200
 MAX_TEXT: Final = 20_000
@@ -29,6 +37,22 @@ def checked_line(value: str, what: str, limit: int = MAX_NAME) -> str:
     if not line or len(line) > limit or not line.isprintable():
         raise StoreError(f"{what} must be 1 to {limit} visible characters, got {value[:60]!r}")
     return line
+
+
+def checked_name(value: str, taken: Iterable[str]) -> str:
+    """A new catalog's name: by the rules of ids, and not to be confused with one there is.
+
+    Raises:
+        StoreError: It breaks a rule, or looks like another's.
+    """
+    problem = id_problem(value)
+    if problem is not None:
+        message, remedy = problem
+        raise StoreError(f"the catalog's name {message}; {remedy}")
+    twin = next((name for name in taken if skeleton(name) == skeleton(value)), None)
+    if twin is not None and twin != value:
+        raise StoreError(f"the catalog's name {value!r} looks like {twin!r}; choose another")
+    return value
 
 
 def checked_text(value: str, what: str, *, required: bool = False, limit: int = MAX_TEXT) -> str:

@@ -20,12 +20,12 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 
-from hydra_core.errors import StoreError
+from hydra_core.errors import ExtraError, StoreError
 
 __all__ = ["HEAD", "Database", "database_url", "open_database", "workspace_folder"]
 
 #: The newest migration; a test holds it to the files in `migrations/versions`.
-HEAD: Final = "0001"
+HEAD: Final = "0002"
 _WAIT_S: Final = 30
 #: Any number, the same in every process: whoever holds it migrates.
 _MIGRATION_LOCK: Final = 7_395_264_118
@@ -141,13 +141,16 @@ def open_database(url: sa.URL) -> Database:
 
 def _engine(url: sa.URL) -> sa.Engine:
     if url.get_backend_name() != "sqlite":
-        return sa.create_engine(
-            url,
-            pool_pre_ping=True,
-            pool_size=5,
-            max_overflow=20,
-            connect_args={"connect_timeout": 10},
-        )
+        try:
+            return sa.create_engine(
+                url,
+                pool_pre_ping=True,
+                pool_size=5,
+                max_overflow=20,
+                connect_args={"connect_timeout": 10},
+            )
+        except ModuleNotFoundError as error:
+            raise ExtraError("a store in PostgreSQL", "postgres") from error
     engine = sa.create_engine(url, connect_args={"timeout": _WAIT_S}, pool_size=5, max_overflow=40)
     sa.event.listen(engine, "connect", _prepare_sqlite)
     sa.event.listen(engine, "begin", _begin_sqlite)

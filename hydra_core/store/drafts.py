@@ -10,7 +10,12 @@ import sqlalchemy as sa
 from hydra_core.errors import AccessError, ConflictError, StoreError
 from hydra_core.store import tables
 from hydra_core.store.base import Desk
-from hydra_core.store.checks import checked_catalog, checked_line, checked_unfinished
+from hydra_core.store.checks import (
+    checked_catalog,
+    checked_line,
+    checked_name,
+    checked_unfinished,
+)
 from hydra_core.store.records import Draft
 from hydra_core.store.roles import Action, Actor, require
 
@@ -52,6 +57,8 @@ class Drafts:
         require(actor, Action.DRAFT)
         name = checked_line(catalog, "the catalog's name")
         checked_catalog(text, name)
+        if base_revision == 0:
+            checked_name(name, ())
         if base_revision < 0:
             raise StoreError(f"{name}: there is no revision {base_revision}")
         draft = Draft(name, actor.name, base_revision, (text,), 0, 1, self._desk.clock())

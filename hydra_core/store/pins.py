@@ -82,14 +82,20 @@ class OperatingPoints:
             AccessError: The actor may not.
             StoreError: It is gone already.
         """
-        require(actor, Action.PIN if point.author == actor.name else Action.MODERATE)
+        require(actor, Action.PIN)
         table = tables.operating_points
-        mine = sa.and_(table.c.catalog == point.catalog, table.c.name == point.name)
+        this = sa.and_(table.c.catalog == point.catalog, table.c.name == point.name)
         with self._desk.database.writing() as connection:
-            if connection.execute(table.delete().where(mine)).rowcount != 1:
+            row = connection.execute(sa.select(table).where(this).with_for_update()).one_or_none()
+            if row is None:
                 raise StoreError(f"the operating point {point.name!r} is gone already")
+            action = _of_whom(actor, row.author, Action.PIN)
+            connection.execute(table.delete().where(this))
+            before = {"author": row.author, "tau": row.tau, "weights": row.weights}
             subject = f"operating point {point.name} removed"
-            self._desk.record(connection, actor, Action.PIN, subject, catalog=point.catalog)
+            self._desk.record(
+                connection, actor, action, subject, catalog=row.catalog, metrics={"before": before}
+            )
 
     @staticmethod
     def _insert(connection: sa.Connection, point: OperatingPoint) -> None:
@@ -142,7 +148,8 @@ class Notes:
         }
         with self._desk.database.writing() as connection:
             made = connection.execute(tables.notes.insert().values(values))
-            self._desk.record(connection, actor, Action.NOTE, f"note on {values['query_id']}")
+            subject, after = f"note on {values['query_id']}", {"after": {"text": values["text"]}}
+            self._desk.record(connection, actor, Action.NOTE, subject, metrics=after)
             key = made.inserted_primary_key
         assert key is not None
         return Note(id=int(key[0]), **values)
@@ -154,13 +161,29 @@ class Notes:
             AccessError: The actor may not.
             StoreError: It is gone already.
         """
-        require(actor, Action.NOTE if note.author == actor.name else Action.MODERATE)
+        require(actor, Action.NOTE)
+        table = tables.notes
+        this = table.c.id == note.id
         with self._desk.database.writing() as connection:
-            gone = connection.execute(tables.notes.delete().where(tables.notes.c.id == note.id))
-            if gone.rowcount != 1:
+            row = connection.execute(sa.select(table).where(this).with_for_update()).one_or_none()
+            if row is None:
                 raise StoreError("the note is gone already")
-            subject = f"note on {note.query_id} removed"
-            self._desk.record(connection, actor, Action.NOTE, subject)
+            action = _of_whom(actor, row.author, Action.NOTE)
+            connection.execute(table.delete().where(this))
+            before = {"author": row.author, "text": row.text}
+            subject = f"note on {row.query_id} removed"
+            self._desk.record(connection, actor, action, subject, metrics={"before": before})
+
+
+def _of_whom(actor: Actor, author: str, own: Action) -> Action:
+    """What removing a record is, by the author that the database names, not the caller.
+
+    Raises:
+        AccessError: It is another person's, and the actor may not.
+    """
+    action = own if author == actor.name else Action.MODERATE
+    require(actor, action)
+    return action
 
 
 def _point(row: sa.Row[Any]) -> OperatingPoint:

@@ -111,7 +111,13 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One write: who, when, what, why, from which revision, with which metrics."""
+    """One write: who, when, what, why, from which revision, with which metrics.
+
+    Attributes:
+        metrics: What was measured, or `before` and `after` where something was replaced.
+        previous: Digest of the record before, '' for the first.
+        digest: SHA-256 (hex) of this record.
+    """
 
     id: int
     at: datetime
@@ -124,6 +130,8 @@ class AuditEntry:
     from_revision: int | None
     reason: str
     metrics: Mapping[str, Any]
+    previous: str
+    digest: str
 
 
 class NewerRevisionError(ConflictError):

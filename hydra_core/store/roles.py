@@ -53,7 +53,13 @@ class Action(StrEnum):
     PIN = "pin an operating point"
     PUBLISH = "publish a revision"
     ROLL_BACK = "roll back to an earlier revision"
-    MODERATE = "change what another person wrote"
+    MODERATE = "change what another person wrote or began"
+    IMPORT = "import an eval set"
+    SCORE = "score an eval set"
+    LEARN = "learn an outcome model"
+    REPLACE = "replace an eval set"
+    DELETE = "remove an eval set"
+    REBIND = "move a catalog file to another predictor"
 
 
 _LEAST: Final[Mapping[Action, Role]] = {
@@ -64,6 +70,12 @@ _LEAST: Final[Mapping[Action, Role]] = {
     Action.PUBLISH: Role.PUBLISHER,
     Action.ROLL_BACK: Role.PUBLISHER,
     Action.MODERATE: Role.PUBLISHER,
+    Action.IMPORT: Role.EDITOR,
+    Action.SCORE: Role.EDITOR,
+    Action.LEARN: Role.EDITOR,
+    Action.REPLACE: Role.PUBLISHER,
+    Action.DELETE: Role.PUBLISHER,
+    Action.REBIND: Role.PUBLISHER,
 }
 
 

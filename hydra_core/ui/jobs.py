@@ -9,14 +9,22 @@ from pathlib import Path
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.evalset.scoring import ScoringPredictor, score_evalset
+from hydra_core.store import Action, Actor, Store, require
 
 __all__ = ["Jobs", "ScoreJob"]
 
 
 @dataclass(slots=True)
 class ScoreJob:
-    """Progress of one job; written by its thread, read by any page."""
+    """Progress of one job; written by its thread, read by any page.
 
+    Attributes:
+        subject: What is scored, as the audit trail names it.
+        owner: Who began it.
+    """
+
+    subject: str
+    owner: str
     total: int
     done: int = 0
     running: bool = True
@@ -39,18 +47,38 @@ class Jobs:
         """The newest job of this folder and bundle."""
         return self._jobs.get((path, fingerprint))
 
-    def start(self, evalset: EvalSet, predictor: ScoringPredictor) -> ScoreJob:
-        """Start scoring, unless a job of the same folder and bundle is running."""
+    def start(
+        self, evalset: EvalSet, predictor: ScoringPredictor, *, actor: Actor, store: Store
+    ) -> ScoreJob:
+        """Start scoring, unless a job of the same folder and bundle is running.
+
+        Raises:
+            AccessError: The actor may not score.
+            StoreError: It could not be told to the audit trail; nothing was started.
+        """
+        require(actor, Action.SCORE)
         key = (evalset.path, predictor.bundle.fingerprint)
         with self._lock:
             job = self._jobs.get(key)
             if job is not None and job.running:
                 return job
-            job = ScoreJob(total=evalset.n)
+            subject = f"eval set {evalset.path.name}"
+            store.tell(actor, Action.SCORE, subject, after=predictor.bundle.fingerprint)
+            job = ScoreJob(subject, actor.name, total=evalset.n)
             self._jobs[key] = job
         thread = threading.Thread(target=_work, args=(job, evalset, predictor), daemon=True)
         thread.start()
         return job
+
+    def stop(self, job: ScoreJob, *, actor: Actor, store: Store) -> None:
+        """Stop a job; another person's takes a publisher.
+
+        Raises:
+            AccessError: The actor may not.
+        """
+        action = Action.SCORE if actor.name == job.owner else Action.MODERATE
+        store.tell(actor, action, f"scoring of {job.subject} stopped", before=job.owner)
+        job.cancelled = True
 
 
 def _work(job: ScoreJob, evalset: EvalSet, predictor: ScoringPredictor) -> None:

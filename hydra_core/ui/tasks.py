@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 from hydra_core.errors import HydraError
+from hydra_core.store import Action, Actor, require
 
 __all__ = ["Task", "Tasks"]
 
@@ -23,6 +24,7 @@ class Task:
         done, total: Steps; total 0 where they cannot be counted.
         error: What went wrong in words; '' otherwise.
         result: None until it is there.
+        owner: Who began it, '' for nobody in particular.
     """
 
     done: int = 0
@@ -30,9 +32,20 @@ class Task:
     running: bool = True
     error: str = ""
     result: object = None
+    owner: str = ""
     began: float = field(default_factory=time.monotonic)
     ended: float | None = None
     cancel: threading.Event = field(default_factory=threading.Event)
+
+    def stop(self, actor: Actor) -> None:
+        """Ask it to stop; what another person began takes a publisher.
+
+        Raises:
+            AccessError: The actor may not.
+        """
+        if actor.name != self.owner:
+            require(actor, Action.MODERATE)
+        self.cancel.set()
 
     def progress(self, done: int, total: int) -> None:
         """Take note of how far it is."""
@@ -62,13 +75,13 @@ class Tasks:
         """The newest with this key."""
         return self._tasks.get(key)
 
-    def start(self, key: Hashable, work: Callable[[Task], object]) -> Task:
+    def start(self, key: Hashable, work: Callable[[Task], object], owner: str = "") -> Task:
         """Begin, unless one with this key is running or has its result."""
         with self._lock:
             known = self._tasks.get(key)
             if known is not None and (known.running or known.result is not None):
                 return known
-            task = Task()
+            task = Task(owner=owner)
             self._tasks.pop(key, None)
             self._tasks[key] = task
             for old in [k for k, t in self._tasks.items() if not t.running][:-_KEPT]:

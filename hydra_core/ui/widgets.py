@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
+_ADDRESS = re.compile(r"https?(?=:)|www(?=\.)", re.IGNORECASE)
 _HEADLINES = {
     VerdictLabel.BEATS: "Routing pays here",
     VerdictLabel.TIES: "Routing cannot be told from a constant here",
@@ -44,8 +45,11 @@ _HEADLINES = {
 
 
 def literal(text: str) -> str:
-    """Text from outside as Markdown that shows exactly that text: no markup, maths or icons."""
-    return _MARKUP.sub(r"\\\1", text.replace("\n", " "))
+    """Text from outside as Markdown that shows exactly that text: no markup, maths, icons, links.
+
+    Web addresses would be made links after the escapes are gone: an invisible joiner parts them.
+    """
+    return _MARKUP.sub(r"\\\1", _ADDRESS.sub("\\g<0>\u2060", text.replace("\n", " ")))
 
 
 def colors() -> Palette:

@@ -16,6 +16,7 @@ __all__ = ["MODES", "alone", "cost_order", "lanes", "marks", "mode_table"]
 
 MODES: Mapping[StickyMode, str] = {
     StickyMode.PER_SESSION: "Per session",
+    StickyMode.ADAPTIVE: "Adaptive",
     StickyMode.PER_CONTENT: "Per content",
     StickyMode.PER_REQUEST: "Per request",
 }

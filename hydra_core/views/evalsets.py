@@ -32,6 +32,7 @@ _SHOWN_CHARS = 240
 def model_table(evalset: EvalSet) -> pd.DataFrame:
     """One row per model, cheapest first: quality, resolved, cost, and what is missing."""
     rows = []
+    mean_cost = evalset.mean_cost()
     for i, model in enumerate(evalset.models):
         quality, cost = evalset.quality[:, i], evalset.cost_usd[:, i]
         with_outcome = np.flatnonzero(~np.isnan(quality))
@@ -45,7 +46,7 @@ def model_table(evalset: EvalSet) -> pd.DataFrame:
                 "low": 100 * interval.lo if interval else np.nan,
                 "high": 100 * interval.hi if interval else np.nan,
                 "resolved": int((known >= RESOLVED_AT).sum()),
-                "cost": float(np.nanmean(cost)) if (~np.isnan(cost)).any() else np.nan,
+                "cost": mean_cost[model],
                 "missing_quality": int(np.isnan(quality).sum()),
                 "missing_cost": int(np.isnan(cost).sum()),
             }

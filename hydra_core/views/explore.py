@@ -109,7 +109,8 @@ def spread_view(evalset: EvalSet) -> SpreadView | None:
         return None
     costs = evalset.cost_usd[:, has]
     quantiles = np.nanquantile(costs, [0.05, 0.25, 0.5, 0.75, 0.95], axis=0)
-    mean = np.nanmean(costs, axis=0)
+    every = evalset.mean_cost()
+    mean = np.asarray([every[evalset.models[i]] for i in has])
     order = np.argsort(mean, kind="stable")
     return SpreadView(
         tuple(evalset.models[has[i]] for i in order),

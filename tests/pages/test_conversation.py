@@ -43,7 +43,8 @@ def test_every_shipped_conversation_plays(page, scene):
     assert set(values(page)) == {
         "Cost, estimated", "Every turn afresh", "Switches", "From the cache",
     }  # fmt: skip
-    assert page.table[0].value["Mode"].tolist() == ["Per session", "Per content", "Per request"]
+    modes = ["Per session", "Adaptive", "Per content", "Per request"]
+    assert page.table[0].value["Mode"].tolist() == modes
 
 
 def test_a_session_does_not_switch_unless_something_forces_it(page):

@@ -89,3 +89,22 @@ def test_only_the_author_or_a_publisher_removes_a_note(store):
 def test_an_empty_or_unprintable_note_is_refused(store, text):
     with pytest.raises(StoreError):
         store.notes.add("d" * 64, "q1", text, actor=EDITOR)
+
+
+def test_a_forged_author_does_not_make_a_note_or_point_ones_own(catalog):
+    note = catalog.notes.add("d" * 64, "q1", "Ana's", actor=ANA)
+    point = catalog.points.pin("small", "night", actor=ANA, **POINT)
+    with pytest.raises(AccessError):
+        catalog.notes.remove(replace(note, author=EDITOR.name), actor=EDITOR)
+    with pytest.raises(AccessError):
+        catalog.points.remove(replace(point, author=EDITOR.name), actor=EDITOR)
+    assert catalog.notes.all("d" * 64) == (note,)
+    assert catalog.points.all("small") == (point,)
+
+
+def test_what_is_removed_stands_in_the_trail(catalog):
+    note = catalog.notes.add("d" * 64, "q1", "Ana's", actor=ANA)
+    catalog.notes.remove(note, actor=BEN)
+    newest = catalog.audit()[0]
+    assert newest.metrics == {"before": {"author": ANA.name, "text": "Ana's"}}
+    assert newest.action == "change what another person wrote or began"

@@ -162,3 +162,27 @@ def test_a_revision_changed_outside_is_refused(store, url):
     engine.dispose()
     with pytest.raises(StoreError, match="changed outside HyDRA"):
         store.newest("small")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["paper_fіve", "a b", "x`rm -rf ~`", "$(reboot)", "![x](http://evil.example/x.png)", "<img>"]
+    + ["-rf", "ｐaper", "a;b"],
+)
+def test_a_new_name_obeys_the_rules_of_ids(store, name):
+    for write in (
+        lambda: store.publish(name, SMALL, actor=ANA, base_revision=0, note=""),
+        lambda: store.drafts.start(name, SMALL, actor=ANA, base_revision=0),
+    ):
+        with pytest.raises(StoreError, match="the catalog's name"):
+            write()
+    assert store.catalogs() == {}
+    assert store.drafts.all() == ()
+
+
+def test_a_name_that_looks_like_anothers_is_refused(store):
+    published(store, SMALL)
+    store.publish("aaa", SMALL, actor=ANA, base_revision=0, note="")
+    with pytest.raises(StoreError, match="looks like 'aaa'"):
+        store.publish("ааа", SMALL, actor=ANA, base_revision=0, note="")
+    assert store.catalogs() == {"aaa": 1, "small": 1}

@@ -171,7 +171,15 @@ def may(role, action):
 def test_each_role_includes_the_ones_before():
     allowed = {role: {action for action in Action if may(role, action)} for role in Role}
     assert allowed[Role.VIEWER] == {Action.READ}
-    assert allowed[Role.EDITOR] == {Action.READ, Action.DRAFT, Action.NOTE, Action.PIN}
+    assert allowed[Role.EDITOR] == {
+        Action.READ,
+        Action.DRAFT,
+        Action.NOTE,
+        Action.PIN,
+        Action.IMPORT,
+        Action.SCORE,
+        Action.LEARN,
+    }
     assert allowed[Role.PUBLISHER] == set(Action)
 
 

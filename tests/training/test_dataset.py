@@ -102,6 +102,20 @@ def test_messages_judged_by_ourselves_are_trained_on_and_never_held_out(
     assert "copy" not in {m.id for m in after.train}
 
 
+def test_messages_we_wrote_are_trained_on_unless_their_file_holds_them_out(
+    messages: Sequence[Message],
+) -> None:
+    written = [
+        replace(messages[0], id=f"w{i}", origin="written", text=f"written by us {i} " * 9)
+        for i in range(6)
+    ]
+    fresh = [replace(written[0], id="f", origin="fresh", text="and this one nobody trains on " * 3)]
+    copy = replace(fresh[0], id="copy", origin="written")
+    parts = split([*messages, *written, *fresh, copy], PLAN)
+    assert parts.fresh == tuple(fresh)
+    assert {m.id for m in parts.train if m.origin == "written"} == {m.id for m in written}
+
+
 def test_our_labels_join_the_messages_without_any(tmp_path: Path) -> None:
     def write(name: str, *lines: str) -> Path:
         (tmp_path / name).write_text("\n".join(lines))

@@ -49,3 +49,24 @@ def test_blending_moves_between_the_two_heads(tiny: Predictor) -> None:
         head = fit_layered(seen, half, np.ones(3, np.float32), KernelConfig(landmarks=3), 2)
         tiny.kernel, tiny.kernel_share = head, 0.25
         assert torch.allclose(tiny(ids, mask), 0.75 * plain + 0.25 * 0.5, atol=1e-2)
+
+
+def test_stillness_draws_the_wordings_of_a_request_together() -> None:
+    x, y = data()
+    family = np.repeat(np.arange(200), 3)
+    spreads = []
+    for stillness in (0.0, 30.0):
+        config = KernelConfig(landmarks=300, gamma=0.8, ridge=0.02, stillness=stillness)
+        head = fit_kernel(x, y, np.ones(600, np.float32), config, family)
+        spreads.append(head(torch.tensor(x)).numpy().reshape(200, 3, 2).std(1).mean())
+    assert spreads[1] < 0.5 * spreads[0]
+
+
+def test_a_row_that_only_has_a_family_moves_nothing_without_stillness() -> None:
+    x, y = data()
+    weight = np.ones(600, np.float32)
+    weight[500:] = 0
+    config = KernelConfig(landmarks=200, stillness=0.0)
+    whole = fit_kernel(x, y, weight, config, np.arange(600) % 50)
+    part = fit_kernel(x[:500], y[:500], weight[:500], config)
+    assert torch.allclose(whole(torch.tensor(x)), part(torch.tensor(x)), atol=1e-5)

@@ -11,18 +11,18 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="training needs torch: make test-train")
 
+from hydra_core.training.network.checkpoint import load_weights
 from hydra_core.training.network.fit import (
     Example,
     Family,
     FitConfig,
     Fitter,
-    load_weights,
-    predict,
     rate_at,
     squared_spread,
     weighted_bce,
 )
 from hydra_core.training.network.model import EncoderConfig, Predictor
+from hydra_core.training.network.predict import predict
 from hydra_core.training.network.pretrained import PretrainedError, dequantise_q4, read_pack
 from hydra_core.training.network.workers import Team, together
 from hydra_core.training.texts.dataset import Message

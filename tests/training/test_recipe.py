@@ -45,4 +45,4 @@ def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
         main(["--help"])
     assert stop.value.code == 0
     text = capsys.readouterr().out
-    assert all(verb in text for verb in ("fit", "export", "ablations"))
+    assert all(verb in text for verb in ("fit", "export", "refit", "ablations"))

@@ -18,7 +18,7 @@ import numpy as np
 from hydra_core.catalog.prices.price_file import GivenPrice
 from hydra_core.catalog.schema import parse_catalog
 from hydra_core.errors import CatalogError, EvalSetError, Problem
-from hydra_core.evaluation.choose.catalog_writer import PRICE_RATIO, CatalogWriter
+from hydra_core.evaluation.choose.catalog_text import PRICE_RATIO, CatalogText
 from hydra_core.evaluation.choose.under_hull import UnderHull, under_hull
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.replay.folds import folds
@@ -100,7 +100,7 @@ def initial_catalog(
     kept = [model for model in wanted if model not in left_out]
     if left_out:
         data = _aligned(evalset, requirements, kept)
-    writer = CatalogWriter(evalset, data.take(train), prices, tuple(dimensions), today)
+    writer = CatalogText(evalset, data.take(train), prices, tuple(dimensions), today)
     text = writer.text(name, predictor, fingerprint, bands_of(requirements), tau=0.0)
     tau = _knee(text, evalset, requirements, train, today)
     text = writer.text(name, predictor, fingerprint, bands_of(requirements), tau=tau)

@@ -31,7 +31,7 @@ from hydra_core.evaluation.choose.space import (
 from hydra_core.evaluation.replay.folds import folds
 from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice, oracle_quality
 from hydra_core.evaluation.replay.replay import ReplayData, data_frontier, replay
-from hydra_core.evaluation.replay.verdict import Verdict, verdict
+from hydra_core.evaluation.replay.verdict import Selection, Verdict, verdict
 from hydra_core.evaluation.study.compare import Comparison, compare, policy_run
 from hydra_core.types import FloatArray, IntArray
 
@@ -153,7 +153,7 @@ def tune(
         promised=promised,
         halves=tuple(halves),
         metrics=metrics,
-        verdict=verdict(data, choice),
+        verdict=verdict(data, choice, Selection.CROSS_FITTED),
         optimism_qr=promised_qr - metrics.qr.value,
         optimism_cost_usd=metrics.mean_cost_usd.value - promised_cost,
         tau_only=evaluate_choice(data, plain),

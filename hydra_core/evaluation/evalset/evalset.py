@@ -25,6 +25,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from hydra_core.errors import EvalSetError, Problem
+from hydra_core.evaluation.evalset.dependence import DependenceAnswer
 from hydra_core.evaluation.evalset.folders import replace_folder, sha256_file
 from hydra_core.evaluation.evalset.format import (
     MANIFEST,
@@ -78,6 +79,7 @@ class EvalSet:
         digest: SHA-256 (hex) of evalset.yaml, which holds the digests of the parts.
         extras: Optional (n, m) matrices by name: latency_s, tokens (their sum where that is all
             that is known), input_tokens, output_tokens, cached_input_tokens (part of the input).
+        dependence: What was said about dependent queries; None if nobody has looked.
         prices: Model id -> list price when the costs were recorded, where it is known.
     """
 
@@ -94,6 +96,7 @@ class EvalSet:
     digest: str
     price_notes: str = ""
     extras: Mapping[str, FloatArray] = field(default_factory=dict)
+    dependence: DependenceAnswer | None = None
     prices: Mapping[str, ListPrice] = field(default_factory=dict)
 
     @property
@@ -191,6 +194,7 @@ def load_evalset(path: Path) -> EvalSet:
         digest=digest,
         price_notes=manifest.price_notes,
         extras=matrices,
+        dependence=manifest.dependence,
         prices=manifest.prices,
     )
 
@@ -230,6 +234,7 @@ def save_evalset(
     cost_estimated: bool = False,
     price_notes: str = "",
     extras: Mapping[str, FloatArray] | None = None,
+    dependence: DependenceAnswer | None = None,
     prices: Mapping[str, ListPrice] | None = None,
     force: bool = False,
 ) -> EvalSet:
@@ -241,6 +246,7 @@ def save_evalset(
         quality: (n, m) in [0, 1], NaN where missing.
         cost_usd: (n, m) USD >= 0, NaN where missing.
         extras: Further (n, m) matrices, names as in `EXTRA_OUTCOMES`.
+        dependence: The answer about dependent queries; None leaves the question open.
         prices: Model id -> list price when the costs were recorded, where it is known.
         force: Replace an eval set that is already there.
 
@@ -268,6 +274,7 @@ def save_evalset(
             price_notes=price_notes,
             models=tuple(models),
             parts={part: sha256_file(folder / part) for part in PARTS},
+            dependence=dependence,
             prices=dict(prices or {}),
         )
         (folder / MANIFEST).write_text(dump_manifest(manifest), encoding="utf-8")

@@ -6,7 +6,7 @@ import hashlib
 import io
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -18,6 +18,7 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.events import AliasEvent
 
 from hydra_core.errors import EvalSetError, Problem
+from hydra_core.evaluation.evalset.dependence import DependenceAnswer, dependence_problems
 from hydra_core.evaluation.evalset.rules import model_id_problem
 from hydra_core.types import ListPrice
 
@@ -39,9 +40,7 @@ __all__ = [
 
 SCHEMA = "hydra.evalset/v1"
 MANIFEST = "evalset.yaml"
-QUERIES = "queries.parquet"
-OUTCOMES = "outcomes.parquet"
-PARTS = (QUERIES, OUTCOMES)
+PARTS = QUERIES, OUTCOMES = "queries.parquet", "outcomes.parquet"
 
 _MANIFEST_BYTES = 1 << 20
 _PART_BYTES = 2 << 30
@@ -49,7 +48,7 @@ _BATCH_ROWS = 256
 _TEXTS = ("name", "origin", "licence", "price_notes")
 _FLAGS = ("synthetic", "cost_estimated")
 _PRICES = ("input", "output", "cached")
-_KEYS = ("schema", *_TEXTS, *_FLAGS, "prices", "models", "parts")
+_KEYS = ("schema", *_TEXTS, *_FLAGS, "prices", "models", "parts", "dependence")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +68,7 @@ class Manifest:
     price_notes: str
     models: tuple[str, ...]
     parts: Mapping[str, str]
+    dependence: DependenceAnswer | None = None
     prices: Mapping[str, ListPrice] = field(default_factory=dict)
 
 
@@ -85,6 +85,7 @@ def dump_manifest(manifest: Manifest) -> str:
         **({"prices": _price_rows(manifest.prices)} if manifest.prices else {}),
         "models": list(manifest.models),
         "parts": dict(manifest.parts),
+        **({"dependence": asdict(manifest.dependence)} if manifest.dependence else {}),
     }
     yaml = YAML()
     yaml.width = 100
@@ -126,7 +127,7 @@ def parse_manifest(raw: bytes, source: str) -> Manifest:
         EvalSetError: With every problem found.
     """
     content = _yaml(raw, source)
-    problems = _manifest_problems(content)
+    problems, given = _manifest_problems(content), content.get("dependence")
     if problems:
         raise EvalSetError(source, problems)
     return Manifest(
@@ -134,6 +135,7 @@ def parse_manifest(raw: bytes, source: str) -> Manifest:
         **{key: content.get(key, False) for key in _FLAGS},
         models=tuple(content["models"]),
         parts={part: content["parts"][part] for part in PARTS},
+        dependence=given and DependenceAnswer(**given),
         prices={
             model: ListPrice(*(price.get(name) for name in _PRICES))
             for model, price in content.get("prices", {}).items()
@@ -177,7 +179,8 @@ def _manifest_problems(content: Mapping[str, Any]) -> list[Problem]:
     if "synthetic" not in content:
         problems.append(Problem("synthetic", "is missing", "say true for simulated outcomes"))
     problems += _price_problems(content.get("prices", {}), content.get("models"))
-    return problems + _model_problems(content.get("models")) + _part_problems(content.get("parts"))
+    problems += _model_problems(content.get("models")) + _part_problems(content.get("parts"))
+    return problems + dependence_problems(content.get("dependence"))
 
 
 def _price_problems(prices: object, models: object) -> list[Problem]:

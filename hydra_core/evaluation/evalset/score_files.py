@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 from hydra_core.errors import EvalSetError, Problem
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.evalset.format import read_arrow
+from hydra_core.outcome_model.features import Messages
 from hydra_core.predictor.surface import COUNTS, CountArray
 from hydra_core.types import FloatArray
 
@@ -33,6 +34,7 @@ __all__ = [
     "TextFacts",
     "load_scores",
     "load_text_facts",
+    "messages_of",
     "query_turns",
     "save_scores",
     "score_path",
@@ -148,6 +150,26 @@ def load_text_facts(evalset: EvalSet, fingerprint: str) -> TextFacts | None:
     for array in (vectors, counts):
         array.setflags(write=False)
     return TextFacts(vectors, counts.astype(np.int32))
+
+
+def messages_of(evalset: EvalSet, fingerprint: str, width: int) -> Messages:
+    """What is known of every query of a set, as one bundle has scored it.
+
+    Args:
+        fingerprint: Of the bundle.
+        width: Of the bundle's text vectors.
+
+    Raises:
+        EvalSetError: The set has no vectors of this bundle, or the score file is damaged.
+    """
+    scores, facts = load_scores(evalset, fingerprint), load_text_facts(evalset, fingerprint)
+    if scores is None or facts is None or facts.vectors.shape[1] != width:
+        remedy = f"run: python -m hydra_core score {evalset.path}"
+        if evalset.texts is None:
+            remedy = "this set has no texts: use the bundle that its vectors came from"
+        message = f"has no text vectors of the bundle {fingerprint[:12]}"
+        raise EvalSetError(evalset.name, [Problem("scores", message, remedy)])
+    return Messages(scores, facts.vectors, facts.counts)
 
 
 def save_scores(

@@ -9,39 +9,18 @@ from a price card that also says how many tokens an answer of each model has.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from hydra_core.errors import EvalSetError, Problem
-from hydra_core.evaluation.importers.draft import About, Draft, ImportReport, write_draft
+from hydra_core.evaluation.importers.draft import Draft
 from hydra_core.evaluation.importers.price_card import PriceCard, text_tokens
 from hydra_core.evaluation.importers.reading.bounded import TableFile
 from hydra_core.evaluation.importers.reading.json_document import read_json
 from hydra_core.evaluation.importers.records import Records, chosen_models
 
-__all__ = ["import_livecodebench", "read_livecodebench"]
+__all__ = ["read_livecodebench"]
 
 _TOKENS = "question bytes / 4 and the stated mean answer tokens"
-
-
-def import_livecodebench(
-    performances: TableFile,
-    problems: TableFile,
-    models: Mapping[str, str],
-    prices: PriceCard,
-    out: Path,
-    about: About | None = None,
-    *,
-    force: bool = False,
-) -> ImportReport:
-    """Import as an eval set folder; see `read_livecodebench` and `write_draft`.
-
-    Raises:
-        EvalSetError: With every problem found; nothing was changed on disk.
-    """
-    draft = read_livecodebench(performances, problems, models, prices)
-    write_draft(draft, out, about or About(origin="LiveCodeBench leaderboard"), force=force)
-    return draft.report
 
 
 def read_livecodebench(

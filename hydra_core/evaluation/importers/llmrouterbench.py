@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from hydra_core.errors import EvalSetError, Problem
-from hydra_core.evaluation.importers.draft import About, Draft, ImportReport, write_draft
+from hydra_core.evaluation.importers.draft import Draft
 from hydra_core.evaluation.importers.price_card import PriceCard
 from hydra_core.evaluation.importers.reading.bounded import Budget, TableFile
 from hydra_core.evaluation.importers.reading.json_document import read_json
 from hydra_core.evaluation.importers.records import Records, chosen_models, number_or_nan
 
-__all__ = ["import_llmrouterbench", "read_llmrouterbench", "result_files"]
+__all__ = ["read_llmrouterbench", "result_files"]
 
 _MAX_BYTES = 1 << 30
 _MAX_FILES = 2_000
@@ -39,25 +39,6 @@ def result_files(path: Path) -> list[Path]:
         remedy = f"give a folder with 1 to {_MAX_FILES} results"
         raise EvalSetError(str(path), [Problem("", message, remedy)])
     return found
-
-
-def import_llmrouterbench(
-    files: Sequence[TableFile],
-    models: Mapping[str, str],
-    prices: PriceCard,
-    out: Path,
-    about: About | None = None,
-    *,
-    force: bool = False,
-) -> ImportReport:
-    """Import as an eval set folder; see `read_llmrouterbench` and `write_draft`.
-
-    Raises:
-        EvalSetError: With every problem found; nothing was changed on disk.
-    """
-    draft = read_llmrouterbench(files, models, prices)
-    write_draft(draft, out, about or About(origin="LLMRouterBench"), force=force)
-    return draft.report
 
 
 def read_llmrouterbench(

@@ -11,35 +11,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hydra_core.errors import EvalSetError, Problem
-from hydra_core.evaluation.importers.draft import About, Draft, ImportReport, write_draft
+from hydra_core.evaluation.importers.draft import Draft
 from hydra_core.evaluation.importers.price_card import PriceCard, text_tokens
 from hydra_core.evaluation.importers.reading.bounded import Budget, TableFile
 from hydra_core.evaluation.importers.reading.tables import LINE, columns_of, read_columns
 from hydra_core.evaluation.importers.records import Records, chosen_models
 
-__all__ = ["import_routellm", "read_routellm"]
+__all__ = ["read_routellm"]
 
 _RESPONSE = "_response"
 _TOKENS = "bytes / 4 of prompt and answer (or the stated answer tokens)"
-
-
-def import_routellm(
-    files: Sequence[TableFile],
-    models: Mapping[str, str],
-    prices: PriceCard,
-    out: Path,
-    about: About | None = None,
-    *,
-    force: bool = False,
-) -> ImportReport:
-    """Import as an eval set folder; see `read_routellm` and `write_draft`.
-
-    Raises:
-        EvalSetError: With every problem found; nothing was changed on disk.
-    """
-    draft = read_routellm(files, models, prices)
-    write_draft(draft, out, about or About(origin="RouteLLM evaluation responses"), force=force)
-    return draft.report
 
 
 def read_routellm(

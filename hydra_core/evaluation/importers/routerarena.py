@@ -16,36 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from hydra_core.errors import EvalSetError, Problem
-from hydra_core.evaluation.importers.draft import About, Draft, ImportReport, write_draft
+from hydra_core.evaluation.importers.draft import Draft
 from hydra_core.evaluation.importers.price_card import PriceCard
 from hydra_core.evaluation.importers.reading.bounded import Budget, TableFile
 from hydra_core.evaluation.importers.reading.issues import Issues
 from hydra_core.evaluation.importers.reading.tables import json_objects
 from hydra_core.evaluation.importers.records import Records, chosen_models, number_or_nan
 
-__all__ = ["import_routerarena", "read_routerarena"]
+__all__ = ["read_routerarena"]
 
 _LITERAL_CHARS = 200_000
 _TOKENS = "recorded tokens"
-
-
-def import_routerarena(
-    files: Sequence[TableFile],
-    models: Mapping[str, str],
-    prices: PriceCard,
-    out: Path,
-    about: About | None = None,
-    *,
-    force: bool = False,
-) -> ImportReport:
-    """Import as an eval set folder; see `read_routerarena` and `write_draft`.
-
-    Raises:
-        EvalSetError: With every problem found; nothing was changed on disk.
-    """
-    draft = read_routerarena(files, models, prices)
-    write_draft(draft, out, about or About(origin="RouterArena cached results"), force=force)
-    return draft.report
 
 
 def read_routerarena(

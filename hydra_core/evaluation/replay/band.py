@@ -26,7 +26,7 @@ from hydra_core.evaluation.replay.metrics import ConstantPolicy, picked, upper_h
 from hydra_core.evaluation.significance import Interval
 from hydra_core.types import BoolArray, ChoiceArray, FloatArray, IntArray
 
-__all__ = ["MIN_MOVED", "CurveBand", "lift_band", "simultaneous_band"]
+__all__ = ["MIN_MOVED", "CurveBand", "Progress", "lift_band", "simultaneous_band"]
 
 #: Fewer moved queries (clusters) than this cannot carry a verdict.
 MIN_MOVED = 20
@@ -248,11 +248,11 @@ def _critical(
     """The quantile of the largest |t| over positions with this correlation; for none, for one."""
     values, vectors = np.linalg.eigh(correlation if correlation.size else np.ones((1, 1)))
     kept = values > 1e-10 * values[-1]
-    factor = (vectors[:, kept] * np.sqrt(values[kept])).T
+    factor = (vectors[:, kept] * np.sqrt(values[kept])).T.astype(np.float32)
     largest = []
     for begin in range(0, draws, _DRAWS_PER_BLOCK):
         count = min(_DRAWS_PER_BLOCK, draws - begin)
-        deviation = rng.standard_normal((count, len(factor))) @ factor
+        deviation = rng.standard_normal((count, len(factor)), dtype=np.float32) @ factor
         root = np.sqrt(rng.chisquare(freedom, count) / freedom)
         largest.append(np.abs(deviation).max(axis=1) / root)
     one = float(stats.t.ppf(0.5 + level / 2, freedom))

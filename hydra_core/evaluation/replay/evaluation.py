@@ -21,9 +21,9 @@ from hydra_core.evaluation.replay.operating_point import (
 )
 from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.evaluation.replay.sweep import Sweep
-from hydra_core.evaluation.replay.verdict import Verdict, verdict
-from hydra_core.evaluation.significance import detectable_effect
-from hydra_core.types import IntArray
+from hydra_core.evaluation.replay.verdict import Selection, Verdict, verdict
+from hydra_core.evaluation.significance import Interval, detectable_effect
+from hydra_core.types import IntArray, Rule
 
 __all__ = ["Evaluation", "evaluate"]
 
@@ -35,7 +35,7 @@ class Evaluation:
     """The policy at one value of the knob; what takes longer is computed when first asked for.
 
     Attributes:
-        knob: Where on the sweep the policy stands (tau).
+        knob: Where on the sweep the policy stands: tau, or V under the value rule.
         choice: (n,) pool index of the model each query goes to.
         router: Its metrics with 95 % intervals.
         verdict: Against the best constant policy at the same cost.
@@ -67,10 +67,13 @@ class Evaluation:
 
     @cached_property
     def cross_fit(self) -> CrossFit | None:
-        """The same quality aimed at on one half and measured on the other; None if n is small."""
+        """The same quality aimed at on one half and measured on the other.
+
+        None if n is small, and under the value rule, whose predictions are cross-fitted already.
+        """
         data, quality = self.sweep.data, self.router.quality.value
         units = len(data.query_ids) if data.clusters is None else np.unique(data.clusters).size
-        if units < _FEWEST_TO_HALVE:
+        if units < _FEWEST_TO_HALVE or self.sweep.rule is Rule.VALUE:
             return None
 
         def aim(half: ReplayData, curve: Frontier) -> float:
@@ -100,17 +103,47 @@ class Evaluation:
         """Smallest quality difference that this set would show with 80 % power."""
         return detectable_effect(self.verdict.interval.standard_error, 1)
 
+    @property
+    def simultaneous(self) -> Interval:
+        """The interval of the verdict's difference that holds along the whole curve."""
+        return self.verdict.over_the_curve(self.sweep.band().critical)
+
+    @property
+    def weights_edited(self) -> bool:
+        """Whether the weights are not the catalog's: the band covers the knob, not their choice."""
+        return self.sweep.weights != self.sweep.catalog.policy.weights
+
+    @property
+    def caution(self) -> str:
+        """What the verdict's interval does not cover; empty where it covers everything."""
+        if not (self.weights_edited and self.verdict.selection is Selection.LOOKED):
+            return ""
+        return (
+            "The band covers tau alone: weights edited while looking at this set are a choice of "
+            "their own. Check them cross-fitted with the Tuner."
+        )
+
     def _metrics(self, choice: IntArray) -> PolicyMetrics:
         return evaluate_choice(self.sweep.data, choice, baseline=self.baseline)
 
 
-def evaluate(sweep: Sweep, knob: float, baseline: str | None = None) -> Evaluation:
+def evaluate(
+    sweep: Sweep,
+    knob: float,
+    baseline: str | None = None,
+    *,
+    selection: Selection | None = None,
+) -> Evaluation:
     """Evaluate the policy at one value of the knob.
 
     Args:
-        knob: Tau, >= 0.
+        knob: Tau >= 0, or V > 0 in USD under the value rule.
         baseline: Model that savings are measured against; the costliest where it is not replayed.
+        selection: How this point came about; by default the catalog's own policy counts as fixed
+            beforehand and any other as chosen by looking.
     """
+    chosen = selection or sweep.selection(knob)
+    critical = sweep.band().critical if chosen is Selection.LOOKED else None
     choice = sweep.route(knob)
     named = baseline if baseline in sweep.data.pool.ids else None
     return Evaluation(
@@ -118,5 +151,5 @@ def evaluate(sweep: Sweep, knob: float, baseline: str | None = None) -> Evaluati
         knob=knob,
         choice=choice,
         router=evaluate_choice(sweep.data, choice, baseline=named),
-        verdict=verdict(sweep.data, choice),
+        verdict=verdict(sweep.data, choice, chosen, critical=critical),
     )

@@ -114,3 +114,15 @@ class MatchedCost:
         """(2, n, p) True where a query is not sent to the mixture's cheaper (dearer) end."""
         result: BoolArray = choice[None] != self.ends[:, None, :]
         return result
+
+    def moved(self, choice: IntArray, clusters: IntArray | None = None) -> int:
+        """Independent queries that one policy (p = 1) sends elsewhere than the nearer end.
+
+        Args:
+            choice: (n,) pool index of each query's model.
+            clusters: (n,) cluster numbers, None when all queries are independent.
+        """
+        away = self.away(choice[:, None])[:, :, 0]
+        if clusters is None:
+            return int(away.sum(axis=1).min())
+        return min(int(np.unique(clusters[rows]).size) for rows in away)

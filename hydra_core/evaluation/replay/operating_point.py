@@ -11,7 +11,7 @@ from hydra_core.errors import HydraError
 from hydra_core.evaluation.replay.frontier import Frontier, FrontierPoint
 from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice
 from hydra_core.evaluation.replay.replay import ReplayData, data_frontier, replay
-from hydra_core.evaluation.replay.verdict import Verdict, verdict
+from hydra_core.evaluation.replay.verdict import Selection, Verdict, verdict
 from hydra_core.types import FloatArray, IntArray
 
 __all__ = [
@@ -125,7 +125,7 @@ def cross_fit(
     return CrossFit(
         taus=tuple(taus),
         metrics=metrics,
-        verdict=verdict(data, choice),
+        verdict=verdict(data, choice, Selection.CROSS_FITTED),
         in_sample_quality=promised,
         optimism=promised - metrics.quality.value,
     )

@@ -11,12 +11,14 @@ import pandas as pd
 
 from hydra_core.catalog.profiles import pool as routable_pool
 from hydra_core.errors import MismatchError
+from hydra_core.evaluation.evalset.dependence import dependence_note
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.evalset.format import scored_by
 from hydra_core.evaluation.evalset.score_files import load_scores
 from hydra_core.evaluation.replay.frontier import Frontier, frontier
 from hydra_core.evaluation.replay.pricing import CostSource, Prices, priced_costs
-from hydra_core.routing.matcher import choose, shortfall
+from hydra_core.outcome_model.raw import Predicted
+from hydra_core.routing.matcher import choose, choose_by_value, shortfall
 from hydra_core.types import Catalog, CostBasis, FloatArray, IntArray, Pool
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "clusters_of",
     "data_frontier",
     "replay",
+    "replay_by_value",
 ]
 
 
@@ -46,6 +49,8 @@ class ReplayData:
         notes: What was left out and why, in plain words.
         costs: Which prices the costs stand on, in one phrase; empty for a pool without a catalog.
         recorded: The models whose costs an edited price does not move.
+        predicted: (n, m) predicted success and cost, None where there is no outcome model.
+        dependence: What a verdict must say about undeclared dependence; '' if there is nothing.
     """
 
     query_ids: tuple[str, ...]
@@ -59,6 +64,13 @@ class ReplayData:
     notes: tuple[str, ...] = ()
     costs: str = ""
     recorded: tuple[str, ...] = ()
+    dependence: str = ""
+    predicted: Predicted | None = None
+
+    @property
+    def independent(self) -> int:
+        """Queries, or clusters where the set has them."""
+        return len(self.query_ids) if self.clusters is None else int(np.unique(self.clusters).size)
 
     def shortfalls(self, weights: FloatArray | None = None) -> FloatArray:
         """(n, m) weighted shortfalls; `weights` (K,) are compensated, default the pool's."""
@@ -81,6 +93,8 @@ class ReplayData:
             notes=self.notes,
             costs=self.costs,
             recorded=self.recorded,
+            predicted=None if self.predicted is None else self.predicted.take(rows),
+            dependence=self.dependence,
         )
 
 
@@ -128,6 +142,7 @@ def align(evalset: EvalSet, requirements: FloatArray, pool: Pool) -> ReplayData:
         ),
         rows=rows,
         clusters=clusters_of(evalset.queries, rows),
+        dependence=dependence_note(evalset.dependence),
         notes=_notes(absent, int((~complete).sum()), int((complete & ~scored).sum())),
     )
 
@@ -197,6 +212,17 @@ def data_frontier(data: ReplayData, weights: FloatArray | None = None) -> Fronti
 def replay(data: ReplayData, tau: float, weights: FloatArray | None = None) -> IntArray:
     """(n,) index of the model each query is routed to at tau, by the router's own rule."""
     return choose(data.shortfalls(weights), data.pool.cost, tau)
+
+
+def replay_by_value(data: ReplayData, value_usd: float) -> IntArray:
+    """(n,) index of the model each query is routed to at V, by the router's own value rule.
+
+    Raises:
+        ValueError: There are no predictions.
+    """
+    if data.predicted is None:
+        raise ValueError("the value rule needs the predictions of an outcome model")
+    return choose_by_value(data.predicted.success, data.predicted.cost_usd, value_usd)
 
 
 def clusters_of(queries: pd.DataFrame, rows: IntArray) -> IntArray | None:

@@ -11,7 +11,8 @@ import numpy as np
 
 from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.evaluation.evalset.evalset import EvalSet
-from hydra_core.evaluation.replay.frontier import Frontier, shares
+from hydra_core.evaluation.replay.band import CurveBand, Progress, lift_band
+from hydra_core.evaluation.replay.frontier import Frontier, choices, shares
 from hydra_core.evaluation.replay.metrics import (
     ConstantPolicy,
     PolicyMetrics,
@@ -22,13 +23,16 @@ from hydra_core.evaluation.replay.metrics import (
 )
 from hydra_core.evaluation.replay.pricing import Prices
 from hydra_core.evaluation.replay.replay import ReplayData, align_catalog, data_frontier
+from hydra_core.evaluation.replay.verdict import Selection
 from hydra_core.routing.matcher import choose
-from hydra_core.types import Catalog, FloatArray, IntArray
+from hydra_core.types import Catalog, ChoiceArray, FloatArray, IntArray, Rule
 
 __all__ = ["Sweep", "sweep_catalog", "tidy_tau", "turning_points"]
 
 _Array = TypeVar("_Array", FloatArray, IntArray)
 _SHARE_STEPS = 160
+#: At 2,000 queries the critical value of 512 positions is at most 0.07 below that of them all.
+_BAND_POSITIONS = 512
 _SLIDER_STEPS = 140
 
 
@@ -48,6 +52,11 @@ class Sweep:
     catalog: Catalog
     data: ReplayData
     weights: tuple[float, ...]
+
+    @property
+    def rule(self) -> Rule:
+        """Which rule the knob belongs to."""
+        return Rule.SHORTFALL
 
     def route(self, knob: float) -> IntArray:
         """(n,) pool index of the model each query is routed to at this value of the knob."""
@@ -114,6 +123,40 @@ class Sweep:
         grid = np.linspace(0.0, max(float(self.curve.knob[-1]) * 1.02, 0.01), _SHARE_STEPS)
         traffic = shares(self.shortfalls, self.data.pool.cost, grid)[:, self.order]
         return _read_only(grid), _read_only(traffic)
+
+    def choices(self, knobs: FloatArray) -> ChoiceArray:
+        """(n, p) pool index of the model each query goes to at each of p settings."""
+        return choices(self.shortfalls, self.data.pool.cost, knobs)
+
+    def band(self, progress: Progress | None = None) -> CurveBand:
+        """How far the whole curve may lie from the hull by chance, over all its positions at once.
+
+        Computed when it is first asked for, then kept; it does not depend on the knob.
+
+        Args:
+            progress: Called with (done, total) queries.
+        """
+        kept = vars(self)
+        if "_band" not in kept:
+            rows, data = self.curve.simplified(_BAND_POSITIONS), self.data
+            knob = np.array([self.curve.point(int(row)).knob for row in rows])
+            kept["_band"] = lift_band(
+                data.quality,
+                data.cost_usd,
+                self.choices(knob),
+                knob,
+                data.clusters,
+                rng=np.random.default_rng(0),
+                progress=progress,
+            )
+        band: CurveBand = kept["_band"]
+        return band
+
+    def selection(self, knob: float) -> Selection:
+        """Whether this is the catalog's own policy, fixed beforehand, or one chosen by looking."""
+        policy = self.catalog.policy
+        own = knob == policy.tau and self.weights == policy.weights
+        return Selection.FIXED if own else Selection.LOOKED
 
     @property
     def binary(self) -> bool:

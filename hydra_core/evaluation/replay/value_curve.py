@@ -14,10 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from hydra_core.evaluation.evalset.evalset import RESOLVED_AT
+from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.evaluation.replay.step_curve import CurvePoint, StepCurve, accumulate
 from hydra_core.types import FloatArray, IntArray
 
-__all__ = ["ValueCurve", "ValuePoint", "value_curve", "value_shares"]
+__all__ = ["ValueCurve", "ValuePoint", "data_value_curve", "value_curve", "value_shares"]
 
 #: So many queries at a time stay in the processor's cache.
 _ROWS_PER_CHUNK = 4_096
@@ -92,6 +93,20 @@ def value_curve(
         steps.append(np.stack([c[row, after] - c[row, before] for c in columns], axis=1))
     knob, means = accumulate(start, np.concatenate(knobs), np.concatenate(steps), len(success))
     return ValueCurve(knob, *means)
+
+
+def data_value_curve(data: ReplayData) -> ValueCurve:
+    """The exact curve of the value rule over a replayed set.
+
+    Raises:
+        ValueError: There are no predictions.
+    """
+    if data.predicted is None:
+        raise ValueError("the value rule needs the predictions of an outcome model")
+    predicted = data.predicted
+    return value_curve(
+        predicted.success, predicted.cost_usd, data.quality, data.cost_usd, data.pool.cost
+    )
 
 
 def value_shares(

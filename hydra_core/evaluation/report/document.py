@@ -6,19 +6,25 @@
     costs, recorded_costs   which prices the costs stand on, in words; the models whose costs an
                             edited price does not move
     fingerprints            digests of catalog, predictor and eval set, origin, licence, flags
-    policy                  tau, weights by dimension, cost_basis, price_ratio, tuned_on
+    rule                    shortfall or value: which of them decided
+    policy                  tau (value_usd under the value rule), weights by dimension, cost_basis,
+                            price_ratio, tuned_on
     baseline                the model that savings (cs) are measured against
     router, oracle, cross_fit
                             resolved; quality, qr, cs, misroute, mean_cost_usd; shares by model;
                             ci: the same five names -> [low, high]. router adds tau; cross_fit (null
-                            for small sets) adds taus, in_sample_quality, optimism, verdict,
-                            verdict_text
+                            for small sets and under the value rule) adds taus,
+                            in_sample_quality, optimism, verdict, verdict_text
     models                  id -> resolved, quality, mean_cost_usd, cs, share of traffic, on_hull
-    verdict                 label (beats, ties, loses), text, delta, interval [low, high], constant,
+    verdict                 label (beats, ties, loses), text, caution (what the interval does not
+                            cover), delta, selection (fixed, cross_fitted, looked), interval
+                            [low, high] of this point alone, simultaneous [low, high] over the
+                            whole curve, moved and independent queries, constant,
                             constant_quality, constant_mean_cost_usd, detectable_difference
     languages, groups       name, n, small, p_value; qr, cs, strong, mean_cost_usd, difference; ci
     spread_against_english  group; qr, cs, strong; ci
-    frontier                [tau, quality, mean_cost_usd] rows by tau
+    outcome_model           under the value rule: sha256, evalset, learner, cross_fitted; else null
+    frontier                [tau or value_usd, quality, mean_cost_usd] rows by tau or value_usd
 
 Rates are fractions, costs USD per query, intervals 95 %. What is not defined is NaN here and null
 in JSON.
@@ -34,11 +40,16 @@ from hydra_core.evaluation.replay.evaluation import Evaluation
 from hydra_core.evaluation.replay.metrics import PolicyMetrics
 from hydra_core.evaluation.replay.operating_point import CrossFit
 from hydra_core.evaluation.replay.sweep import Sweep
+from hydra_core.evaluation.replay.value_curve import ValueCurve
+from hydra_core.evaluation.replay.value_sweep import ValueSweep
 from hydra_core.evaluation.significance import Interval
+from hydra_core.types import Rule
 
 __all__ = ["SCHEMA", "evaluation_document"]
 
 SCHEMA = "hydra.evaluation/v1"
+#: Rows of the value rule's curve; both ends and the best are always among them.
+_MOST_VALUES = 4_990
 _NOT_STATED = "not stated: if tau was chosen on these queries, see the cross-fit"
 
 
@@ -60,19 +71,20 @@ def evaluation_document(
         "evalset": sweep.evalset.name,
         "synthetic": sweep.evalset.synthetic,
         "n": found.router.n,
+        "rule": sweep.rule.value,
         "notes": list(sweep.data.notes),
         "costs": sweep.data.costs,
         "recorded_costs": list(sweep.data.recorded),
         "fingerprints": _fingerprints(sweep),
         "policy": {
-            "tau": found.knob,
+            **_knob(found),
             "weights": dict(zip(sweep.catalog.dimensions, sweep.weights, strict=True)),
             "cost_basis": sweep.catalog.policy.cost_basis.value,
             "price_ratio": sweep.catalog.policy.price_ratio,
             "tuned_on": tuned_on or _NOT_STATED,
         },
         "baseline": found.baseline,
-        "router": {"tau": found.knob, **_metrics(found.router)},
+        "router": {**_knob(found), **_metrics(found.router)},
         "oracle": _metrics(found.oracle),
         "cross_fit": None if found.cross_fit is None else _cross_fit(found.cross_fit),
         "models": _models(found),
@@ -80,7 +92,24 @@ def evaluation_document(
         "languages": [_slice(one, "name", "n", "small", "p_value") for one in found.languages],
         "groups": [_slice(one, "name", "n", "small", "p_value") for one in found.groups],
         "spread_against_english": [_slice(one, "group") for one in found.spreads],
+        "outcome_model": _outcome_model(sweep),
         "frontier": _frontier(sweep, rows),
+    }
+
+
+def _knob(found: Evaluation) -> dict[str, float]:
+    return {"value_usd" if found.sweep.rule is Rule.VALUE else "tau": found.knob}
+
+
+def _outcome_model(sweep: Sweep) -> dict[str, Any] | None:
+    if not isinstance(sweep, ValueSweep):
+        return None
+    model = sweep.outcome_model
+    return {
+        "sha256": model.digest,
+        "evalset": model.evalset,
+        "learner": model.learner,
+        "cross_fitted": sweep.cross_fitted,
     }
 
 
@@ -122,8 +151,13 @@ def _verdict(found: Evaluation) -> dict[str, Any]:
     return {
         "label": said.label.value,
         "text": said.text,
+        "caution": found.caution,
         "delta": said.delta,
+        "selection": said.selection.value,
         "interval": [said.interval.lo, said.interval.hi],
+        "simultaneous": [found.simultaneous.lo, found.simultaneous.hi],
+        "moved": said.moved,
+        "independent": said.independent,
         "constant": str(said.constant),
         "constant_quality": said.constant.quality,
         "constant_mean_cost_usd": said.constant.mean_cost_usd,
@@ -162,6 +196,9 @@ def _slice(one: object, *about: str) -> dict[str, Any]:
 
 def _frontier(sweep: Sweep, rows: int | None) -> list[list[float]]:
     curve = sweep.curve
+    if isinstance(curve, ValueCurve):  # a V at which each row holds, not where it begins
+        points = [curve.point(int(row)) for row in curve.simplified(rows or _MOST_VALUES)]
+        return [[one.value_usd, one.quality, one.mean_cost_usd] for one in points]
     kept = slice(None) if rows is None else curve.simplified(rows)
     columns = (curve.knob, curve.quality, curve.mean_cost_usd)
     return [list(row) for row in zip(*(column[kept].tolist() for column in columns), strict=True)]

@@ -92,7 +92,8 @@ def _verdict(verdict: Mapping[str, Any]) -> str:
     )
     return (
         f'<div class="verdict {label}"><strong>{escape(label.capitalize())}.</strong> '
-        f'{escape(verdict["text"])} <span class="small">{hint}</span></div>'
+        f"{escape(verdict['text'])} {escape(verdict['caution'])} "
+        f'<span class="small">{hint}</span></div>'
     )
 
 

@@ -19,7 +19,7 @@ from hydra_core.evaluation.replay.folds import Fold, folds
 from hydra_core.evaluation.replay.frontier import frontier
 from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice, picked
 from hydra_core.evaluation.replay.replay import ReplayData, replay
-from hydra_core.evaluation.replay.verdict import Verdict, verdict
+from hydra_core.evaluation.replay.verdict import Selection, Verdict, verdict
 from hydra_core.evaluation.study.compare import Comparison, compare, policy_run
 from hydra_core.types import Band, IntArray
 
@@ -77,7 +77,8 @@ def ablation(
     for kept, choice in zip(subsets, choices, strict=True):
         names = tuple(dimensions[k] for k in kept)
         run = policy_run(" + ".join(names), data, choice)
-        metrics, said = evaluate_choice(data, choice), verdict(data, choice)
+        metrics = evaluate_choice(data, choice)
+        said = verdict(data, choice, Selection.CROSS_FITTED)
         found.append(Ablated(names, metrics, said, compare(full, run)))
     return tuple(found)
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import pandas as pd
 
 from hydra_core.evaluation.evalset.evalset import RESOLVED_AT, EvalSet
+from hydra_core.evaluation.evalset.suspects import normalised
 from hydra_core.evaluation.significance import Interval, mean_interval
 from hydra_core.types import FloatArray
 
@@ -25,7 +23,6 @@ __all__ = [
     "difficulty",
     "duplicates",
     "missing_data",
-    "normalised",
     "overlaps",
     "solve_patterns",
 ]
@@ -113,21 +110,6 @@ def solve_patterns(models: Sequence[str], quality: FloatArray) -> tuple[SolvePat
         )
         for i in order
     )
-
-
-def normalised(text: str) -> str:
-    """A text without case, punctuation and runs of space (NFKC): equal ones are duplicates."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return " ".join(folded.translate(_blanks()).split()) or " ".join(folded.split())
-
-
-@lru_cache(maxsize=1)
-def _blanks() -> dict[int, str]:
-    """Punctuation, symbols, controls and format marks, each to a space."""
-    kinds = {"Cc", "Cf"}
-    points = range(sys.maxunicode + 1)
-    names = ((point, unicodedata.category(chr(point))) for point in points)
-    return {point: " " for point, kind in names if kind in kinds or kind[0] in "PSZ"}
 
 
 def duplicates(evalset: EvalSet) -> tuple[DuplicateGroup, ...]:

@@ -21,7 +21,7 @@ from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice
 from hydra_core.evaluation.replay.pricing import CostSource, priced_costs
 from hydra_core.evaluation.replay.replay import ReplayData, align_catalog, replay
-from hydra_core.evaluation.replay.verdict import Verdict, verdict
+from hydra_core.evaluation.replay.verdict import Selection, Verdict, verdict
 from hydra_core.evaluation.study.compare import Comparison, compare, policy_run
 from hydra_core.types import Catalog, FloatArray, ModelStatus
 
@@ -163,7 +163,7 @@ def _report(
         after=evaluate_choice(after, choices[1]),
         comparison=found,
         moved=len(found.flipped) / found.n,
-        verdict=verdict(after, choices[1]),
+        verdict=verdict(after, choices[1], Selection.FIXED),
         notes=(*notes, *after.notes),
     )
 

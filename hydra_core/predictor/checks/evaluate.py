@@ -17,7 +17,7 @@ import numpy.typing as npt
 from hydra_core.predictor.bundle import Bundle
 from hydra_core.types import FloatArray
 
-__all__ = ["METRICS", "Reliability", "evaluate", "interval_alpha", "reliability", "report"]
+__all__ = ["METRICS", "Reliability", "evaluate", "reliability", "report"]
 
 #: Per dimension: correlations; mean absolute, root mean squared and mean signed error; agreement
 #: on which side of .5; Krippendorff's alpha.
@@ -100,17 +100,6 @@ def evaluate(
             for part in sorted(set(parts))
         }
     return result
-
-
-def interval_alpha(scores: FloatArray, labels: FloatArray) -> float:
-    """Krippendorff's alpha (interval) of two raters; nan where all values are equal.
-
-    Args:
-        scores: (n,) the one rater.
-        labels: (n,) the other.
-    """
-    count = np.ones((1, len(scores)))
-    return float(_statistics(scores[:, None], labels[:, None], count)["alpha"][0, 0])
 
 
 def reliability(scores: FloatArray, labels: FloatArray, bins: int = 10) -> Reliability:

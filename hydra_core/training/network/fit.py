@@ -6,7 +6,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -17,7 +17,9 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from hydra_core.training.network.checkpoint import load_weights, save_weights
 from hydra_core.training.network.model import Predictor
+from hydra_core.training.network.rarity import Rarity, rarity_of
 from hydra_core.training.network.workers import Team
 from hydra_core.training.texts.encode import buckets, collate, token_ids
 
@@ -46,7 +48,8 @@ class FitConfig:
     """The recipe. Defaults are the paper's where the paper states them.
 
     `steps` ends the run after that many updates, 0 leaves it to `epochs`.
-    `consistency` weighs the spread of scores inside a family.
+    `consistency` weighs the spread of scores inside a family, `rarity` is the
+    power by which rare labels weigh more (`network/rarity.py`).
     """
 
     epochs: int = 5
@@ -60,6 +63,7 @@ class FitConfig:
     max_tokens: int = 256
     dimension_weights: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0)
     consistency: float = 0.0
+    rarity: float = 0.0
     freeze_table: bool = True
     patience: int = 2
     precision: str = "bf16"
@@ -77,17 +81,23 @@ class FitResult:
     history: list[dict[str, float]] = field(default_factory=list)
 
 
-def weighted_bce(logits: Tensor, targets: Tensor, alpha: Tensor, weight: Tensor) -> Tensor:
-    """(b, K), (b, K), (K,), (b,) -> scalar. The paper's training objective."""
+def weighted_bce(
+    logits: Tensor, targets: Tensor, alpha: Tensor, weight: Tensor, rare: Tensor | None = None
+) -> Tensor:
+    """(b, K), (b, K), (K,), (b,) -> scalar. The paper's training objective.
+
+    `rare`, (b, K), weighs single labels on top.
+    """
     each = nn.functional.binary_cross_entropy_with_logits(logits, targets, reduction="none")
+    each = each if rare is None else each * rare
     rows = (each * alpha).sum(1) / alpha.sum()
     return (rows * weight).sum() / weight.sum()
 
 
 def squared_spread(scores: Tensor, owner: Tensor, families: int) -> Tensor:
     """(n, K) scores, (n,) family of each -> scalar: squared distances from the family's mean."""
-    counts = torch.zeros(families).index_add_(0, owner, torch.ones(len(owner)))
-    means = torch.zeros(families, scores.shape[1]).index_add_(0, owner, scores)
+    counts = scores.new_zeros(families).index_add_(0, owner, scores.new_ones(len(owner)))
+    means = scores.new_zeros(families, scores.shape[1]).index_add_(0, owner, scores)
     return (scores - (means / counts[:, None])[owner]).square().sum()
 
 
@@ -119,9 +129,12 @@ class Fitter:
         self.model, self.tokenizer, self.config = model, tokenizer, config
         self.folder, self.team = folder, team or Team()
         folder.mkdir(parents=True, exist_ok=True)
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        model.to(self.device)
         self.optimizer = torch.optim.AdamW(parameter_groups(model, config))
         self.step, self.epoch, self.best = 0, 0, (-1.0, -1)
         self.history: list[dict[str, float]] = []
+        self.rarity: Rarity | None = None
 
     def run(self, draw: Draw, judge: Callable[[Predictor], dict[str, float]]) -> FitResult:
         """Train until the epochs or steps are done or `judge`'s "score" stops rising.
@@ -135,7 +148,9 @@ class Fitter:
         self._resume()
         total = self.config.steps
         while self.epoch < self.config.epochs and not (total and self.step >= total):
-            steps = self._steps(self.team.share(lambda: draw(self.epoch)))
+            families = self.team.share(lambda: draw(self.epoch))
+            self.rarity = self._rarity(families)
+            steps = self._steps(families)
             total = total or max(1, self.config.epochs * len(steps))
             self._train_epoch(steps, total)
             self.epoch += 1
@@ -149,6 +164,13 @@ class Fitter:
             record = {"config": asdict(self.config), "result": asdict(result)}
             (self.folder / "run.json").write_text(json.dumps(record, indent=1) + "\n")
         return result
+
+    def _rarity(self, families: Sequence[Family]) -> Rarity | None:
+        """How rare the labels of an epoch are, where the recipe asks for it."""
+        if not self.config.rarity:
+            return None
+        targets = np.array([row.target for family in families for row in family], np.float32)
+        return rarity_of(targets, self.config.rarity)
 
     def _judged(self, metrics: dict[str, float]) -> None:
         self.history.append({"epoch": self.epoch, "step": self.step, **metrics})
@@ -212,12 +234,17 @@ class Fitter:
         if not rows:
             return None
         targets = torch.tensor([r.target for r in rows], dtype=torch.float32)
-        each = torch.tensor([r.weight for r in rows], dtype=torch.float32)
-        alpha = torch.tensor(self.config.dimension_weights)
+        each = torch.tensor([r.weight for r in rows], dtype=torch.float32, device=self.device)
+        alpha = torch.tensor(self.config.dimension_weights, device=self.device)
         logits = self._logits([r.text for r in rows])
-        loss = weighted_bce(logits, targets, alpha, each) * each.sum() / weight
+        rare = None
+        if self.rarity is not None:
+            rare = torch.tensor(self.rarity(targets.numpy()), device=self.device)
+        loss = weighted_bce(logits, targets.to(self.device), alpha, each, rare)
+        loss = loss * each.sum() / weight
         if self.config.consistency:
-            owner = torch.tensor([i for i, family in enumerate(families) for _ in family])
+            numbers = [i for i, family in enumerate(families) for _ in family]
+            owner = torch.tensor(numbers, device=self.device)
             gap = squared_spread(torch.sigmoid(logits), owner, len(families))
             loss = loss + self.config.consistency * gap / weight
         return loss
@@ -228,11 +255,12 @@ class Fitter:
         out: list[Tensor] = []
         order: list[int] = []
         for block in buckets([len(row) for row in ids], len(ids), tokens=2048):
-            batch = collate([ids[i] for i in block])
-            with torch.autocast("cpu", torch.bfloat16, enabled=self.config.precision == "bf16"):
+            batch = collate([ids[i] for i in block]).to(self.device)
+            half = self.config.precision == "bf16"
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=half):
                 out.append(self.model.logits(batch.input_ids, batch.attention_mask).float())
             order += block
-        return torch.cat(out)[torch.argsort(torch.tensor(order))]
+        return torch.cat(out)[torch.argsort(torch.tensor(order, device=self.device))]
 
     def _save(self) -> None:
         state = {
@@ -248,7 +276,7 @@ class Fitter:
         last = self.folder / "last.pt"
         if not last.is_file():
             return
-        state = torch.load(last, weights_only=True)
+        state = torch.load(last, weights_only=True, map_location=self.device)
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.step, self.epoch = state["step"], state["epoch"]
@@ -262,39 +290,3 @@ def rate_at(step: int, total: int, warmup: float) -> float:
     if step < rise:
         return (step + 1) / rise
     return float(0.5 * (1 + np.cos(np.pi * min(1.0, (step - rise) / max(1, total - rise)))))
-
-
-def save_weights(model: Predictor, path: Path) -> None:
-    """Write the state of a model, whole or not at all."""
-    part = path.with_suffix(".part")
-    torch.save(model.state_dict(), part)
-    os.replace(part, path)
-
-
-def load_weights(path: Path) -> dict[str, Tensor]:
-    """Read what `save_weights` wrote; tensors only, nothing is executed."""
-    state: dict[str, Tensor] = torch.load(path, weights_only=True)
-    return state
-
-
-def predict(
-    model: Predictor, tokenizer: Tokenizer, texts: Sequence[str], *,
-    max_tokens: int = 512, batch: int = 64, precision: str = "fp32",
-) -> FloatArray:  # fmt: skip
-    """Texts -> (n, K) scores, in length-bucketed batches."""
-    rows = token_ids(tokenizer, texts, max_tokens)
-    out = np.zeros((len(rows), len(model.config.dimensions)), np.float32)
-    model.eval()
-    for block, part in _forward(model, rows, batch, precision):
-        out[block] = part
-    return out
-
-
-def _forward(
-    model: Predictor, rows: Sequence[list[int]], batch: int, precision: str
-) -> Iterator[tuple[list[int], FloatArray]]:
-    with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
-        for block in buckets([len(r) for r in rows], batch):
-            data = collate([rows[i] for i in block])
-            scores = model(data.input_ids, data.attention_mask).float()
-            yield block, np.asarray(scores.numpy(), np.float32)

@@ -17,16 +17,21 @@ from scipy.linalg import cho_factor, cho_solve
 from torch import Tensor, nn
 
 FloatArray = NDArray[np.float32]
+Families = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class KernelConfig:
-    """Landmarks, width of the kernel and ridge of the fit."""
+    """Landmarks, width of the kernel, ridge of the fit.
 
-    landmarks: int = 1000
+    `stillness` weighs how far scores inside a family lie from the family's mean.
+    """
+
+    landmarks: int = 3000
     gamma: float = 1.0
     ridge: float = 0.1
     seed: int = 42
+    stillness: float = 10.0
 
 
 class KernelHead(nn.Module):
@@ -56,23 +61,34 @@ class KernelHead(nn.Module):
 
 
 def fit_kernel(
-    vectors: FloatArray, targets: FloatArray, weight: FloatArray, config: KernelConfig
+    vectors: FloatArray,
+    targets: FloatArray,
+    weight: FloatArray,
+    config: KernelConfig,
+    family: Families | None = None,
 ) -> KernelHead:
     """Nystroem ridge regression, (n, d), (n, K), (n,) -> head.
+
+    With `config.stillness` the loss also holds the squared distance of every score from the mean
+    of its family (wordings of one request: translations, a text with and without a claim), which
+    is a quadratic form like the rest, so the fit stays closed.
 
     Args:
         vectors: text vectors of the trained encoder.
         targets: labels, the same for all wordings of a message.
-        weight: weight of each row in the squared loss.
-        config: number of landmarks (drawn from the rows), kernel, ridge.
+        weight: weight of each row in the squared loss; 0 for one that only has a family.
+        config: number of landmarks (drawn from the rows that weigh anything), kernel, ridges.
+        family: (n,) number of each row's family, -1 for none.
     """
-    count = min(config.landmarks, len(vectors))
+    known = np.flatnonzero(weight > 0)
+    count = min(config.landmarks, len(known))
     head = KernelHead(vectors.shape[1], count, targets.shape[1], config.gamma)
-    centre = vectors.mean(0)
-    scale = float(np.sqrt(np.square(vectors - centre).sum(1).mean()))
+    centre = vectors[known].mean(0)
+    scale = float(np.sqrt(np.square(vectors[known] - centre).sum(1).mean()))
     x = (vectors - centre) / scale
-    chosen = np.random.default_rng(config.seed).choice(len(x), count, replace=False)
-    points = x[chosen]
+    chosen = np.random.default_rng(config.seed).choice(known, count, replace=False)
+    # The shipped graph keeps the points in half precision: fit with what it will compare with.
+    points = x[chosen].astype(np.float16).astype(np.float32)
     kernel = rbf(points, points, config.gamma)
     mean = np.average(targets, axis=0, weights=weight)
     normal = config.ridge * kernel.astype(np.float64)
@@ -83,6 +99,8 @@ def fit_kernel(
         weighted = phi * weight[block, None]
         normal += weighted.T @ phi
         right += weighted.T @ (targets[block] - mean)
+    if config.stillness and family is not None:
+        normal += config.stillness * _unrest(x, points, config.gamma, family)
     normal[np.diag_indices_from(normal)] += 1e-6 * np.trace(normal) / count
     solved = cho_solve(cho_factor(normal), right)
     head.centre.copy_(torch.tensor(centre))
@@ -91,6 +109,19 @@ def fit_kernel(
     head.coefficients.copy_(torch.tensor(solved, dtype=torch.float32))
     head.offset.copy_(torch.tensor(mean, dtype=torch.float32))
     return head
+
+
+def _unrest(
+    x: FloatArray, points: FloatArray, gamma: float, family: Families
+) -> NDArray[np.float64]:
+    """(landmarks, landmarks): the form that gives the spread of scores inside families."""
+    rows = np.flatnonzero(family >= 0)
+    names, owner = np.unique(family[rows], return_inverse=True)
+    phi = rbf(x[rows], points, gamma).astype(np.float64)
+    means = np.zeros((len(names), len(points)))
+    np.add.at(means, owner, phi)
+    phi -= (means / np.bincount(owner)[:, None])[owner]
+    return np.asarray(phi.T @ phi)
 
 
 class LayeredHead(nn.Module):
@@ -108,14 +139,19 @@ class LayeredHead(nn.Module):
 
 
 def fit_layered(
-    vectors: FloatArray, targets: FloatArray, weight: FloatArray, config: KernelConfig, layers: int
+    vectors: FloatArray,
+    targets: FloatArray,
+    weight: FloatArray,
+    config: KernelConfig,
+    layers: int,
+    family: Families | None = None,
 ) -> LayeredHead:
     """`fit_kernel` for each of `layers` blocks of columns.
 
     Separate kernels, averaged, did better than one kernel on all columns.
     """
     blocks = np.split(vectors, layers, axis=1)
-    return LayeredHead([fit_kernel(block, targets, weight, config) for block in blocks])
+    return LayeredHead([fit_kernel(block, targets, weight, config, family) for block in blocks])
 
 
 def rbf(a: FloatArray, b: FloatArray, gamma: float = 1.0) -> FloatArray:

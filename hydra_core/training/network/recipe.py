@@ -10,9 +10,12 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from hydra_core.training.network.fit import FitConfig, FitResult, Fitter, load_weights, predict
+from hydra_core.training.network.checkpoint import load_weights
+from hydra_core.training.network.fit import FitConfig, FitResult, Fitter
 from hydra_core.training.network.model import EncoderConfig, Predictor, from_pack, init_table
+from hydra_core.training.network.predict import predict
 from hydra_core.training.network.pretrained import PretrainedPack, read_pack
+from hydra_core.training.network.recover import recovered
 from hydra_core.training.network.workers import Team
 from hydra_core.training.ship.probe import spread
 from hydra_core.training.ship.release import quality_of
@@ -38,6 +41,8 @@ class Weights:
     parallel: float = 2.0
     extra: float = 1.5
     ours: float = 0.7
+    written: float = 0.7
+    outcomes: float = 0.4
     unlabelled: float = 0.4
 
 
@@ -88,10 +93,10 @@ def prepare(paths: DataPaths, pack_file: Path, recipe: Recipe) -> Material:
 def vocabulary(pack: PretrainedPack, messages: Sequence[Message], size: int) -> TrimmedVocab:
     """The word rows to keep, by how often the messages use them.
 
-    Parallel tasks weigh more: they alone hold every language evenly. Tasks that are added later
-    stay out, so that the vocabulary of a run under way does not change.
+    Parallel tasks weigh more: they alone hold every language evenly. What is added later stays
+    out, so that a run can go on from the weights of an earlier one.
     """
-    texts = [m.text for m in messages if m.origin not in ("extra", "held")]
+    texts = [m.text for m in messages if m.origin in ("corpus", "parallel", "ours", "unlabelled")]
     texts += [m.text for m in messages if m.origin == "parallel"] * 3
     return trim(pack.vocab, texts, size=size)
 
@@ -152,13 +157,16 @@ def run(
         material: what `prepare` gave.
         recipe: the recipe.
         folder: checkpoints, `recipe.json`, `run.json`, `tokenizer.json`.
-        start: weights to start from instead of the pretrained ones.
+        start: weights to start from instead of the pretrained ones: a checkpoint, or the INT8
+            graph of a bundle.
         teacher: soft scores by message id.
         team: the processes that train together; alone if None.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if start is not None:
-        material.model.load_state_dict(load_weights(start))
+        material.model.load_state_dict(
+            recovered(start) if start.suffix == ".onnx" else load_weights(start)
+        )
     material.model.encoder.set_attn_implementation("sdpa")
     material.tokenizer.save(str(folder / "tokenizer.json"))
     pool = [*material.splits.train, *material.splits.unlabelled]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 
@@ -14,15 +15,15 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from hydra_core.training.network.kernel_head import KernelConfig, fit_layered
+from hydra_core.training.network.kernel_head import KernelConfig, LayeredHead, fit_layered
 from hydra_core.training.network.model import Predictor
-from hydra_core.training.network.word_head import WordConfig, fit_words
+from hydra_core.training.network.word_head import WordConfig, WordHead, fit_words
 from hydra_core.training.ship.calibrate import bands_of
 from hydra_core.training.ship.export import export_module, session
 from hydra_core.training.ship.probe import parallel_report, pool_on
 from hydra_core.training.ship.quantize import variant_of
 from hydra_core.training.ship.release import pearsons
-from hydra_core.training.texts.dataset import Message, Splits
+from hydra_core.training.texts.dataset import Message, Origin, Splits
 from hydra_core.training.texts.encode import collate, token_ids
 from hydra_core.training.texts.suffixes import attack
 
@@ -30,11 +31,36 @@ FloatArray = NDArray[np.float32]
 KERNEL_SHARES = (0.0, 0.2, 0.35, 0.5, 0.65, 0.8)
 WORD_SHARES = (0.0, 0.1, 0.2, 0.3)  # more would be a bag of words with an encoder beside it
 
-# Real messages are what these heads are for: our own tasks, which the encoder learns from, made
-# them worse on messages and no better on tasks. A kernel has only so many landmarks, so what there
-# is much of, in few languages, is thinned out.
-_KEPT = {"corpus": 1.0, "parallel": 1.0, "ours": 0.35}
-_WEIGHT = {"corpus": 1.0, "parallel": 1.5, "ours": 0.7}
+# Real messages are what these heads are for. What we wrote and what was replayed is of another
+# kind, and our own tasks, which the encoder learns from, weigh little as labels: they are here for
+# their families, whose scores should lie together.
+_WEIGHT: Mapping[Origin, float] = {
+    "corpus": 1.0, "parallel": 1.5, "ours": 0.7, "written": 0.25, "outcomes": 1.0, "extra": 1.0,
+}  # fmt: skip
+_TASKS = 0.3  # of our own tasks, by `_WORDINGS` languages
+_WORDINGS = 5
+
+Read = Callable[[Sequence[Sequence[int]]], tuple[FloatArray, FloatArray]]
+"""Rows of ids -> (n, layers * width) text vectors and (n, K) scores of the main heads."""
+
+
+@dataclass(frozen=True, slots=True)
+class SecondHeads:
+    """What stands beside the main heads, with its shares of the score."""
+
+    kernel: LayeredHead
+    words: WordHead
+    kernel_share: float
+    word_share: float
+    worth: Mapping[str, float]
+
+    def facts(self, kernel: KernelConfig, words: WordConfig) -> dict[str, object]:
+        """For the record of the bundle."""
+        return {
+            "kernel": asdict(kernel) | {"share": self.kernel_share},
+            "words": asdict(words) | {"share": self.word_share},
+            "validation_worth_by_shares": dict(self.worth),
+        }
 
 
 class _Vectors(nn.Module):
@@ -61,54 +87,110 @@ def vectors(model: Predictor, rows: Sequence[Sequence[int]], *, workers: int = 2
         return np.stack(list(pool.map(one, rows)))
 
 
-def wordings(
-    messages: Sequence[Message], *, attacked: float, seed: int
-) -> tuple[list[str], FloatArray, FloatArray]:
-    """Texts, (n, K) labels and (n,) weights: messages and some attacked copies."""
+@dataclass(frozen=True, slots=True)
+class Wordings:
+    """Texts, (n, K) labels, (n,) weights and (n,) numbers of families, -1 for none."""
+
+    texts: list[str]
+    labels: FloatArray
+    weight: FloatArray
+    family: NDArray[np.int64]
+
+
+def wordings(messages: Sequence[Message], *, attacked: float, seed: int) -> Wordings:
+    """Labelled messages, some with a copy that carries a claim, and a sample of our tasks."""
     rng = np.random.default_rng(seed)
-    texts, labels, weight = [], [], []
-    for message in messages:
-        if rng.random() >= _KEPT.get(message.origin, 0.0):
-            continue
+    names: dict[str, int] = {}
+    texts: list[str] = []
+    labels: list[tuple[float, ...]] = []
+    weight: list[float] = []
+    family: list[int] = []
+    for message in _sampled(messages, rng):
         copies = [message.text]
-        if rng.random() < attacked:
+        if message.task is None and rng.random() < attacked:
             copies.append(attack(message.text, message.lang, rng).text)
+        name = message.task or (message.id if len(copies) > 1 else None)
+        number = -1 if name is None else names.setdefault(name, len(names))
         texts += copies
-        labels += [message.labels] * len(copies)
+        labels += [message.labels or ()] * len(copies)
         weight += [_WEIGHT[message.origin]] * len(copies)
-    return texts, np.array(labels, np.float32), np.array(weight, np.float32)
+        family += [number] * len(copies)
+    return Wordings(
+        texts, np.array(labels, np.float32), np.array(weight, np.float32),
+        np.array(family, np.int64),
+    )  # fmt: skip
 
 
-def add_heads(
-    model: Predictor, tokenizer: Tokenizer, splits: Splits, kernel: KernelConfig,
-    words: WordConfig, catalog: Path, *, attacked: float = 0.4, max_tokens: int = 256,
-) -> dict[str, float]:  # fmt: skip
+def _sampled(messages: Sequence[Message], rng: np.random.Generator) -> list[Message]:
+    out = [m for m in messages if m.origin in _WEIGHT and m.origin != "extra"]
+    tasks: dict[str, list[Message]] = {}
+    for message in messages:
+        if message.origin == "extra" and message.task is not None:
+            tasks.setdefault(message.task, []).append(message)
+    for wordings_of in tasks.values():
+        if rng.random() < _TASKS:
+            out += [wordings_of[i] for i in rng.permutation(len(wordings_of))[:_WORDINGS]]
+    return out
+
+
+def reader(model: Predictor) -> Read:
+    """What the INT8 encoder of a trained model gives, and its main heads say."""
+
+    def read(rows: Sequence[Sequence[int]]) -> tuple[FloatArray, FloatArray]:
+        seen = vectors(model, rows)
+        with torch.inference_mode():
+            last = torch.tensor(seen[:, -model.config.width :])
+            return seen, torch.sigmoid(model.heads(last)).numpy()
+
+    return read
+
+
+def fit_second(
+    read: Read, tokenizer: Tokenizer, splits: Splits, kernel: KernelConfig, words: WordConfig,
+    catalog: Path, *, layers: int, vocab: int, attacked: float = 0.1,
+    caps: tuple[int, int] = (256, 512),
+) -> SecondHeads:  # fmt: skip
     """Fit the second heads on the training split, their shares on validation and held tasks.
 
-    The model is changed in place. Routes are compared on `catalog`. Returns the worth (see
-    `worth`) by "kernel share, word share".
+    Args:
+        read: gives the vectors that the heads will see at run time.
+        tokenizer: the bundle's.
+        splits: training messages, and those that choose the shares.
+        kernel: of the kernel heads.
+        words: of the word head.
+        catalog: on which routes are compared.
+        layers: blocks of columns in the text vectors.
+        vocab: rows of the word table.
+        attacked: share of the messages with a copy that carries a claim.
+        caps: tokens of a message at most, in fitting and in choosing.
     """
-    texts, labels, weight = wordings(splits.train, attacked=attacked, seed=kernel.seed)
-    rows = token_ids(tokenizer, texts, max_tokens)
+    known = wordings(splits.train, attacked=attacked, seed=kernel.seed)
+    rows = token_ids(tokenizer, known.texts, caps[0])
     judges = [*splits.validation, *splits.tasks]
-    ids = token_ids(tokenizer, [m.text for m in judges], model.config.max_tokens)
-    both = vectors(model, [*rows, *ids])
-    seen, new = both[: len(rows)], torch.tensor(both[len(rows) :])
-    second = fit_layered(seen, labels, weight, kernel, len(model.layers_seen))
-    third = fit_words(rows, labels, weight, model.config.vocab, words)
+    ids = token_ids(tokenizer, [m.text for m in judges], caps[1])
+    seen, said = read([*rows, *ids])
+    first = len(rows)
+    second = fit_layered(seen[:first], known.labels, known.weight, kernel, layers, known.family)
+    third = fit_words(rows, known.labels, known.weight, vocab, words)
     with torch.inference_mode():
-        said = torch.sigmoid(model.heads(new[:, -model.config.width :])).numpy()
-        near = second(new).numpy()
+        near = second(torch.tensor(seen[first:])).numpy()
         batch = [collate([row]) for row in ids]
-        read = np.concatenate([third(b.input_ids, b.attention_mask).numpy() for b in batch])
+        heard = np.concatenate([third(b.input_ids, b.attention_mask).numpy() for b in batch])
     found: dict[tuple[float, float], float] = {}
     for k, w in product(KERNEL_SHARES, WORD_SHARES):
-        scores = (1 - w) * ((1 - k) * said + k * near) + w * read
+        scores = (1 - w) * ((1 - k) * said[first:] + k * near) + w * heard
         found[k, w] = worth(judges, scores, catalog)
-    model.kernel_share, model.word_share = max(found, key=lambda shares: found[shares])
-    model.kernel = second if model.kernel_share else None
-    model.words = third if model.word_share else None
-    return {f"{k}, {w}": round(value, 4) for (k, w), value in found.items()}
+    shares = max(found, key=lambda pair: found[pair])
+    return SecondHeads(
+        second, third, *shares, {f"{k}, {w}": round(v, 4) for (k, w), v in found.items()}
+    )
+
+
+def add_heads(model: Predictor, heads: SecondHeads) -> None:
+    """Put second heads into a model, in place; one without a share stays out."""
+    model.kernel_share, model.word_share = heads.kernel_share, heads.word_share
+    model.kernel = heads.kernel if heads.kernel_share else None
+    model.words = heads.words if heads.word_share else None
 
 
 def worth(messages: Sequence[Message], scores: FloatArray, catalog: Path) -> float:

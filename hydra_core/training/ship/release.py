@@ -15,8 +15,8 @@ from hydra_core.predictor.bundle import Bundle, Curve, write_manifest
 from hydra_core.predictor.languages import group_of
 from hydra_core.predictor.onnx_predictor import Predictor as Runtime
 from hydra_core.training.network.claim_head import add_claims
-from hydra_core.training.network.fit import predict
 from hydra_core.training.network.model import EncoderConfig, Predictor
+from hydra_core.training.network.predict import predict
 from hydra_core.training.ship.calibrate import apply_all, bands_of, bias_by_group, fit_all
 from hydra_core.training.ship.card import Findings, card
 from hydra_core.training.ship.export import Parity, export_onnx, parity, run_graph, session
@@ -31,6 +31,9 @@ FloatArray = NDArray[np.float32]
 
 
 GRAPH, TOKENIZER = "model.int8.onnx", "tokenizer.json"
+
+#: A label from here on says that a cheap model would most likely not do.
+HARD = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +69,19 @@ def metrics(messages: Sequence[Message], scores: FloatArray) -> dict[str, object
         ]),
         "mae": round(float(np.abs(scores - truth).mean()), 4),
         "mae_by_dimension": [round(float(v), 4) for v in np.abs(scores - truth).mean(0)],
+        "mean_where_hard": mean_where_hard(scores, truth),
         "pearson_by_group": {
             str(g): _mean(pearsons(scores[groups == g], truth[groups == g]))
             for g in sorted(set(groups.tolist()))
         },
         "bias_by_group": bias_by_group(scores, truth, groups.tolist()),
     }  # fmt: skip
+
+
+def mean_where_hard(scores: FloatArray, truth: FloatArray) -> float:
+    """Mean score over all labels of at least .5; 0 where there is none."""
+    hard = truth >= HARD
+    return round(float(scores[hard].mean()), 4) if hard.any() else 0.0
 
 
 def pearsons(scores: FloatArray, truth: FloatArray) -> list[float]:
@@ -89,10 +99,10 @@ def _mean(values: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A bundle and what was found while making it."""
+    """A bundle and what was found while making it; `parity` only where there is a float graph."""
 
     bundle: Bundle
-    parity: Parity
+    parity: Parity | None
     quality: dict[str, object]
 
 
@@ -136,7 +146,7 @@ def release(model: Predictor, tokenizer: Tokenizer, job: Job) -> Release:
 
 
 def conclude(
-    job: Job, config: EncoderConfig, tokenizer: Tokenizer, said: FloatArray, vectors: int
+    job: Job, config: EncoderConfig, tokenizer: Tokenizer, said: FloatArray | None, vectors: int
 ) -> Release:
     """Recalibrate the graph in the job's folder, measure it, write manifest and card.
 
@@ -144,12 +154,13 @@ def conclude(
         job: the job whose folder holds graph and tokenizer.
         config: of the encoder.
         tokenizer: the bundle's.
-        said: (n, K) float32 scores of the validation messages, before rounding.
+        said: (n, K) float32 scores of the validation messages, before rounding; None where the
+            float graph is not at hand.
         vectors: Width of the graph's output `vectors`, 0 where it has none.
     """
     held, cap = job.splits.validation, config.max_tokens
     raw = run_graph(session(job.folder / GRAPH), token_ids(tokenizer, [m.text for m in held], cap))
-    drift = parity(said, raw)
+    drift = None if said is None else parity(said, raw)
     curves = fit_all(raw, labels_of(held), validation_weights(held))
     bands = bands_of(apply_all(curves, raw))
 
@@ -187,7 +198,7 @@ def measure(bundle: Bundle, job: Job) -> Findings:
     )  # fmt: skip
 
 
-def summary(found: Findings, drift: Parity) -> dict[str, object]:
+def summary(found: Findings, drift: Parity | None) -> dict[str, object]:
     """The figures that go into `bundle.yaml`."""
     worst = max((r.success for r in found.attacks), default=0.0)
     dearest = max((r.cost_ratio for r in found.attacks), default=1.0)
@@ -195,7 +206,7 @@ def summary(found: Findings, drift: Parity) -> dict[str, object]:
         "messages": metrics(found.messages, found.scores),
         "parallel": {**metrics(found.tasks, found.task_scores), **asdict(found.parallel)},
         "suffix_attacks": {"worst_success": worst, "worst_cost_ratio": dearest},
-        "int8_against_fp32": asdict(drift),
+        **({} if drift is None else {"int8_against_fp32": asdict(drift)}),
     }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -21,9 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hydra_core.errors import HydraError
+from hydra_core.training.texts import outcome_labels
 from hydra_core.training.texts.duplicates import Components, near_duplicates
 
-Origin = Literal["corpus", "parallel", "extra", "held", "ours", "unlabelled"]
+Origin = Literal[
+    "corpus", "parallel", "extra", "held", "ours", "written", "outcomes", "fresh", "unlabelled"
+]
 Part = Literal["train", "validation", "test"]
 _SIGNATURE = re.compile(r"(?:\bdef|\bfunction|\bfunc|\bfn|\bfun|\bsub)\s+(\w{5,})\s*\(")
 
@@ -51,7 +54,9 @@ class DataPaths:
 
     Files named in `extra` are parallel tasks of our own, `held` are more of
     them that are never trained on; `judged` has labels of our own for messages
-    of `unlabelled`.
+    of `unlabelled`. `written` are messages that we wrote and labelled, `fresh`
+    those of them that are never trained on. `outcomes` is a folder of replayed
+    queries whose labels are what models achieved on them.
     """
 
     corpus: Path
@@ -61,38 +66,48 @@ class DataPaths:
     extra: tuple[Path, ...] = ()
     judged: Path | None = None
     held: Path | None = None
+    written: tuple[Path, ...] = ()
+    fresh: Path | None = None
+    outcomes: Path | None = None
 
     @staticmethod
-    def under(
-        root: Path,
-        extra: Iterable[Path] = (),
-        judged: Path | None = None,
-        held: Path | None = None,
-    ) -> DataPaths:
-        """The usual layout: `corpus/` and `parallel/` under one folder."""
-        corpus = root / "corpus"
-        return DataPaths(
+    def under(root: Path, own: Path | None = None) -> DataPaths:
+        """The usual layout: `corpus/`, `parallel/` and `replay/` under `root`, our files in `own`.
+
+        Without `own` only what lies under `root` and its labels are read.
+        """
+        corpus, replay = root / "corpus", root / "replay" / "mixed-2024"
+        shared = (
             corpus / "queries.jsonl.gz", corpus / "labels.jsonl.gz",
             root / "parallel" / "train.jsonl", corpus / "unlabelled.jsonl.gz",
-            tuple(sorted(extra)), judged, held,
+        )  # fmt: skip
+        if own is None:
+            return DataPaths(*shared)
+        return DataPaths(
+            *shared, tuple(sorted(own.glob("tasks_*"))), own / "judged.jsonl.gz",
+            own / "held_tasks.jsonl.gz", tuple(sorted(own.glob("written_*"))),
+            own / "fresh.jsonl.gz", replay if replay.is_dir() else None,
         )  # fmt: skip
 
     def digests(self) -> dict[str, str]:
         """SHA-256 of every file by name, for the record of a run."""
-        paths = [self.corpus, self.labels, self.parallel, *self.extra]
-        paths += [p for p in (self.unlabelled, self.judged, self.held) if p is not None]
+        paths = [self.corpus, self.labels, self.parallel, *self.extra, *self.written]
+        single = (self.unlabelled, self.judged, self.held, self.fresh)
+        paths += [path for path in single if path is not None]
+        paths += outcome_labels.files(self.outcomes) if self.outcomes is not None else []
         return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in paths}
 
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """Labelled messages by part, messages without labels, and our own held-out tasks."""
+    """Labelled messages by part, messages without labels, our held-out tasks and messages."""
 
     train: tuple[Message, ...]
     validation: tuple[Message, ...]
     test: tuple[Message, ...]
     unlabelled: tuple[Message, ...] = field(default=())
     tasks: tuple[Message, ...] = field(default=())
+    fresh: tuple[Message, ...] = field(default=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +157,15 @@ def read_messages(paths: DataPaths, dimensions: Sequence[str]) -> list[Message]:
     tasks: list[tuple[Path, Origin]] = [(paths.parallel, "parallel")]
     tasks += [(path, "extra") for path in paths.extra]
     tasks += [(paths.held, "held")] if paths.held is not None else []
+    tasks += [(path, "written") for path in paths.written]
+    tasks += [(paths.fresh, "fresh")] if paths.fresh is not None else []
     for path, origin in tasks:
         out += [_message(r, origin, labels=_labels(r, dimensions, path)) for r in read_lines(path)]
+    if paths.outcomes is not None:
+        out += [
+            _message(r, "outcomes", labels=_labels(r, dimensions, paths.outcomes))
+            for r in outcome_labels.read_outcomes(paths.outcomes, dimensions)
+        ]
     if paths.unlabelled is not None:
         out += _free(paths.unlabelled, paths.judged, dimensions)
     return out
@@ -206,12 +228,13 @@ def split(messages: Sequence[Message], plan: SplitPlan = SplitPlan()) -> Splits:
     """Grouped splits, stratified by language, the same for the same seed.
 
     Validation and test come from the corpus and its parallel tasks alone; any
-    other message that touches one of them, or a task held out by its file, is
-    dropped.
+    other message that touches one of them, or a task or message held out by
+    its file, is dropped.
     """
     labelled = [m for m in messages if m.origin in ("corpus", "parallel")]
     held = tuple(m for m in messages if m.origin == "held")
-    free = [m for m in messages if m.origin not in ("corpus", "parallel", "held")]
+    fresh = tuple(m for m in messages if m.origin == "fresh")
+    free = [m for m in messages if m.origin not in ("corpus", "parallel", "held", "fresh")]
     members: dict[int, list[int]] = defaultdict(list)
     for i, group in enumerate(group_of(labelled)):
         members[int(group)].append(i)
@@ -222,12 +245,12 @@ def split(messages: Sequence[Message], plan: SplitPlan = SplitPlan()) -> Splits:
     for group in order:
         texts = [labelled[i] for i in members[group]]
         parts[_place(texts, room)] += texts
-    clear = _clear_of(free, [*parts["validation"], *parts["test"], *held])
+    clear = _clear_of(free, [*parts["validation"], *parts["test"], *held, *fresh])
     return Splits(
         (*parts["train"], *(m for m in clear if m.labels is not None)),
         tuple(parts["validation"]), tuple(parts["test"]),
         tuple(m for m in clear if m.labels is None),
-        held,
+        held, fresh,
     )  # fmt: skip
 
 

@@ -19,6 +19,10 @@ class Batch:
     input_ids: Tensor
     attention_mask: Tensor
 
+    def to(self, device: torch.device) -> Batch:
+        """The same batch where a model is."""
+        return Batch(self.input_ids.to(device), self.attention_mask.to(device))
+
 
 def token_ids(tokenizer: Tokenizer, texts: Sequence[str], max_tokens: int) -> list[list[int]]:
     """Ids of prefix and message, at most `max_tokens` each, specials included."""

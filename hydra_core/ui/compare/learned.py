@@ -62,4 +62,4 @@ def _waiting(task: Task, name: str) -> None:
     if not task.running:
         st.rerun()
     share = task.done / task.total if task.total else 0.0
-    st.progress(share, text=f"Fitting {name}, cross-fitted: {task.seconds:.0f} s so far")
+    st.progress(share, text=f"Fitting {literal(name)}, cross-fitted: {task.seconds:.0f} s so far")

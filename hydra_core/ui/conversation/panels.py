@@ -67,7 +67,7 @@ def _change(cost: float, afresh: float) -> str:
 
 
 def lanes(played: Mapping[StickyMode, Played], mode: StickyMode) -> None:
-    """The three modes side by side, turn by turn."""
+    """The modes side by side, turn by turn."""
     order = views.cost_order(tuple(played.values()))
     chart = lanes_figure(
         views.lanes(played, mode), order, colors(), marks=views.marks(played[mode])

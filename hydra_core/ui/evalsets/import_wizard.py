@@ -12,11 +12,14 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from hydra_core.catalog.identifiers import proposed_ids
 from hydra_core.errors import EvalSetError, HydraError, Problem
+from hydra_core.evaluation.evalset.changes import EvalSetChanges
 from hydra_core.evaluation.importers.draft import About, ImportReport
 from hydra_core.evaluation.importers.mapping import TableMapping
 from hydra_core.evaluation.importers.reading.bounded import MAX_BYTES, TableFile
 from hydra_core.evaluation.importers.table import Preview, import_table, model_names, preview
+from hydra_core.store.roles import Action
 from hydra_core.ui import cache, widgets
+from hydra_core.ui import identity as who
 from hydra_core.ui.evalsets import make_catalog
 from hydra_core.ui.evalsets.swebench import Runner, swebench_source
 from hydra_core.ui.widgets import literal
@@ -202,7 +205,11 @@ def _finish(run: Runner, name: str) -> None:
         synthetic = st.checkbox("Outcomes are simulated")
         estimated = st.checkbox("Costs are estimated from prices")
         force = st.checkbox("Replace a set of the same name")
-    if not st.button("Import", type="primary", icon=":material/upload:", key="eval_sets.import"):
+    if not st.button(
+        "Import", type="primary", icon=":material/upload:", key="eval_sets.import",
+        disabled=not who.may(Action.IMPORT),
+        help=None if who.may(Action.IMPORT) else "Importing takes the role editor.",
+    ):  # fmt: skip
         return
     folder = folder_name(name)
     about = About(
@@ -212,7 +219,8 @@ def _finish(run: Runner, name: str) -> None:
     try:
         root.mkdir(parents=True, exist_ok=True)
         with st.spinner("Importing"):
-            report = run(root / folder, about, force)
+            changes = EvalSetChanges(who.actor(), cache.store())
+            report = changes.write(root / folder, lambda: run(root / folder, about, force))
     except OSError as error:
         widgets.problem(
             EvalSetError(str(root), [Problem("", f"cannot be written: {error.strerror}")])

@@ -12,6 +12,8 @@ from hydra_core.figures.outcomes import outcomes_figure
 from hydra_core.ui import cache, selectors, state, tables, widgets
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.evalsets import make_catalog, scoring
+from hydra_core.ui.evalsets.earlier_states import earlier_states
+from hydra_core.ui.evalsets.scoring import TOLD
 from hydra_core.ui.widgets import literal
 from hydra_core.views.evalsets import model_table, outcomes_view, query_table
 
@@ -46,6 +48,7 @@ def choose(sets: Sequence[SetEntry], used: str) -> SetEntry:
             persist_state="session",
             label_visibility="collapsed",
         )
+    earlier_states(by_key[chosen], TOLD)
     return by_key[chosen]
 
 
@@ -61,6 +64,9 @@ def _caption(entry: SetEntry) -> str:
 
 def show(entry: SetEntry) -> None:
     """Everything about one set."""
+    error = st.session_state.pop(TOLD, None)
+    if error is not None:
+        widgets.problem(error)
     try:
         loaded = cache.evalset(entry.info.path, entry.info.digest)
     except HydraError as error:

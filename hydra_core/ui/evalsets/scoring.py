@@ -6,12 +6,17 @@ import streamlit as st
 
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.evalset.evalset import EvalSet
+from hydra_core.store.roles import Action
 from hydra_core.ui import cache
+from hydra_core.ui import identity as who
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.jobs import ScoreJob
 from hydra_core.ui.widgets import literal
 
-__all__ = ["score_now", "scores"]
+__all__ = ["TOLD", "score_now", "scores"]
+
+#: Where an error of a callback waits for the next run.
+TOLD = "eval_sets.told"
 
 
 def scores(entry: SetEntry, loaded: EvalSet) -> None:
@@ -48,9 +53,9 @@ def score_now(entry: SetEntry, loaded: EvalSet) -> bool:
     if bundle.fingerprint in entry.info.scored:
         return True
     job = cache.jobs().get(loaded.path, bundle.fingerprint)
-    if job is None:
-        job = cache.jobs().start(loaded, cache.predictor())
-    if job.running:
+    if job is None and who.may(Action.SCORE):
+        job = cache.jobs().start(loaded, cache.predictor(), actor=who.actor(), store=cache.store())
+    if job is not None and job.running:
         _progress(job)
     else:
         _offer(loaded, bundle.name, job, False)
@@ -67,9 +72,29 @@ def _offer(loaded: EvalSet, name: str, job: ScoreJob | None, elsewhere: bool) ->
             "of every query; this takes some milliseconds per query and can be resumed.",
             width="stretch",
         )
-        if st.button(f"Score {loaded.n:,} queries", type="primary", key="eval_sets.score"):
-            cache.jobs().start(loaded, cache.predictor())
-            st.rerun()
+        st.button(
+            f"Score {loaded.n:,} queries", type="primary", key="eval_sets.score",
+            disabled=not who.may(Action.SCORE), on_click=_start, args=(loaded,),
+        )  # fmt: skip
+
+
+def _tell(error: HydraError) -> None:
+    """Shown by the next run: what a callback writes is lost."""
+    st.session_state[TOLD] = error
+
+
+def _start(loaded: EvalSet) -> None:
+    try:
+        cache.jobs().start(loaded, cache.predictor(), actor=who.actor(), store=cache.store())
+    except HydraError as error:
+        _tell(error)
+
+
+def _stop(job: ScoreJob) -> None:
+    try:
+        cache.jobs().stop(job, actor=who.actor(), store=cache.store())
+    except HydraError as error:
+        _tell(error)
 
 
 @st.fragment(run_every=0.5)
@@ -79,5 +104,8 @@ def _progress(job: ScoreJob) -> None:
         st.rerun()
     share = job.done / max(job.total, 1)
     st.progress(share, text=f"Scoring: {job.done:,} of {job.total:,} queries")
-    if st.button("Stop", key="eval_sets.stop", help="What is done is kept; scoring can resume."):
-        job.cancelled = True
+    st.button(
+        "Stop", key="eval_sets.stop", help="What is done is kept; scoring can resume.",
+        on_click=_stop, args=(job,),
+        disabled=not who.may(Action.SCORE if job.owner == who.actor().name else Action.MODERATE),
+    )  # fmt: skip

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from shlex import quote
 
 import streamlit as st
 
 from hydra_core.catalog.binding import rebind
 from hydra_core.catalog.diff import semantic_diff
+from hydra_core.catalog.identifiers import id_problem, skeleton
 from hydra_core.errors import HydraError
 from hydra_core.export import provenance as release_facts
 from hydra_core.export.foreign import Export
@@ -24,6 +26,7 @@ from hydra_core.ui.drafts import Working
 from hydra_core.ui.ship import publish as ship_publish
 from hydra_core.ui.widgets import literal
 from hydra_core.views.downloads import csv_file
+from hydra_core.views.evalsets import folder_name
 
 __all__ = ["adopt", "export"]
 
@@ -83,7 +86,7 @@ def _release(working: Working, name: str) -> None:
             "Validated just now. Comments and spelling are the source's; provenance stands in "
             "the head. Check and use it with"
         )
-        st.code(f"python -m hydra_core validate \\\n  {name}.yaml", language="bash")
+        st.code(f"python -m hydra_core validate \\\n  {quote(name + '.yaml')}", language="bash")
     with left:
         st.code(text, language="yaml", height=520)
 
@@ -184,7 +187,7 @@ def _bound(text: str) -> str:
 
 
 def _differences(entry: CatalogEntry, working: Working, catalog: Catalog) -> None:
-    st.subheader(f"Against {entry.key} as it stands", anchor=False)
+    st.subheader(literal(f"Against {entry.key} as it stands"), anchor=False)
     if working.catalog is None:
         return
     changes = semantic_diff(working.catalog, catalog)
@@ -196,18 +199,21 @@ def _differences(entry: CatalogEntry, working: Working, catalog: Catalog) -> Non
 
 def _take(entry: CatalogEntry, working: Working, text: str, catalog: Catalog) -> None:
     st.button(
-        f"Put into the draft of {entry.key}", icon=":material/edit:", width="stretch",
+        literal(f"Put into the draft of {entry.key}"), icon=":material/edit:", width="stretch",
         disabled=not drafting.may_edit(), key="ship.adopt",
         on_click=_adopt, args=(entry, working, text),
     )  # fmt: skip
     st.divider()
-    name = st.text_input("Or as a catalog of its own, named", value=catalog.name[:80])
-    taken = {one.key for one in cache.catalogs()}
-    if name in taken:
-        st.caption("There is a catalog of that name.")
+    name = st.text_input("Or as a catalog of its own, named", value=folder_name(catalog.name))
+    twin = next((k.key for k in cache.catalogs() if skeleton(k.key) == skeleton(name)), None)
+    wrong = id_problem(name)
+    if twin is not None:
+        st.caption(literal(f"There is a catalog {twin}."))
+    elif wrong is not None:
+        st.caption(literal(f"The name {wrong[0]}; {wrong[1]}."))
     st.button(
         "Publish as its revision 1", icon=":material/publish:", width="stretch",
-        disabled=not who.may(Action.PUBLISH) or not name.strip() or name in taken,
+        disabled=not who.may(Action.PUBLISH) or twin is not None or wrong is not None,
         on_click=_adopt_new, args=(name, text), key="ship.adopt_new",
     )  # fmt: skip
 

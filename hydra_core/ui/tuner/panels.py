@@ -9,11 +9,13 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from hydra_core.errors import AccessError
 from hydra_core.evaluation.choose.aims import Aim, AimKind
 from hydra_core.evaluation.choose.space import Cell, cells_around
 from hydra_core.evaluation.choose.tuning import Space, Tuning, tune
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.ui import cache, cache_evaluate, widgets
+from hydra_core.ui import identity as who
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.tasks import Task
 from hydra_core.ui.widgets import literal
@@ -89,7 +91,7 @@ def search(entry: SetEntry, sweep: Sweep, want: Wanted) -> Task | None:
     if task is not None and task.running:
         st.button(
             "Stop", icon=":material/stop:", key="tuner.stop", width="stretch",
-            on_click=task.cancel.set, disabled=task.cancel.is_set(),
+            on_click=_stop, args=(task,), disabled=task.cancel.is_set(),
             help="What was tried is kept; the search can go on from there.",
         )  # fmt: skip
         return task
@@ -104,6 +106,13 @@ def search(entry: SetEntry, sweep: Sweep, want: Wanted) -> Task | None:
         _start(key, sweep, want)
         st.rerun()
     return task
+
+
+def _stop(task: Task) -> None:
+    try:
+        task.stop(who.actor())
+    except AccessError as error:
+        st.toast(literal(str(error)), icon=":material/lock:")
 
 
 def _key(entry: SetEntry, sweep: Sweep, want: Wanted) -> Hashable:
@@ -134,7 +143,7 @@ def _start(key: Hashable, sweep: Sweep, want: Wanted) -> Task:
             storage=storage,
         )
 
-    return cache_evaluate.tasks().start(key, work)
+    return cache_evaluate.tasks().start(key, work, who.actor().name)
 
 
 @st.fragment(run_every=0.7)

@@ -9,7 +9,8 @@ import pytest
 from hydra_core.cli.main import main
 from hydra_core.errors import EvalSetError
 from hydra_core.evaluation.evalset.evalset import load_evalset
-from hydra_core.evaluation.importers.livecodebench import import_livecodebench, read_livecodebench
+from hydra_core.evaluation.importers.draft import About, write_draft
+from hydra_core.evaluation.importers.livecodebench import read_livecodebench
 from hydra_core.evaluation.importers.llmrouterbench import read_llmrouterbench, result_files
 from hydra_core.evaluation.importers.price_card import parse_prices, text_tokens
 from hydra_core.evaluation.importers.routellm import read_routellm
@@ -55,8 +56,8 @@ def test_tokens_of_a_text_count_its_bytes():
 def test_livecodebench_is_joined_and_marked_as_estimated(tmp_path):
     files = livecodebench(tmp_path)
     models = {"small": "S (N=1)", "big": "B"}
-    report = import_livecodebench(*files, models, PRICES, tmp_path / "set")
-    found = load_evalset(tmp_path / "set")
+    draft = read_livecodebench(*files, models, PRICES)
+    report, found = draft.report, write_draft(draft, tmp_path / "set", About())
     assert (found.models, found.query_ids) == (("big", "small"), ("a", "b"))
     np.testing.assert_array_equal(found.quality, [[0.5, 1.0], [np.nan, 0.0]])
     assert found.cost_usd[0, 1] == pytest.approx((1 * 10 + 2 * 100) / 1e6)

@@ -9,7 +9,7 @@ from hydra_core.evaluation.replay.band import MIN_MOVED, lift_band, simultaneous
 from hydra_core.evaluation.replay.frontier import choices
 from hydra_core.evaluation.replay.matched_cost import matched_cost_mix
 from hydra_core.evaluation.replay.metrics import picked, single_models, upper_hull
-from hydra_core.evaluation.replay.verdict import verdict
+from hydra_core.evaluation.replay.verdict import Selection, verdict
 from hydra_core.evaluation.significance import mean_interval
 from hydra_core.routing.matcher import choose
 from tests.evaluation.conftest import make_data
@@ -113,7 +113,7 @@ def test_lift_is_at_every_tau_what_the_verdict_says(clustered):
         assert band.estimate[i] == pytest.approx(quality.mean() - mix.quality, abs=1e-12)
         units = 150 if clustered else 300
         half = stats.t.ppf(0.975, units - 1) * band.standard_error[i]
-        said = verdict(data, choice).interval
+        said = verdict(data, choice, Selection.FIXED).interval
         assert said.hi - said.lo == pytest.approx(2 * half, abs=1e-12)
         ends = (mix.cheap.index, mix.strong.index)
         away = min(

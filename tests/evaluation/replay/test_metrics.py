@@ -20,7 +20,7 @@ from hydra_core.evaluation.replay.operating_point import (
     knee,
 )
 from hydra_core.evaluation.replay.replay import ReplayData, data_frontier, replay
-from hydra_core.evaluation.replay.verdict import VerdictLabel, verdict
+from hydra_core.evaluation.replay.verdict import Selection, VerdictLabel, verdict
 from hydra_core.types import Pool
 from tests.evaluation.conftest import make_data
 
@@ -85,14 +85,14 @@ def test_no_mixture_of_constants_lies_above_the_hull(data):
 
 def test_a_router_that_reads_difficulty_beats_the_constant():
     data = make_data(n=3000, seed=1)
-    found = verdict(data, replay(data, 0.3))
+    found = verdict(data, replay(data, 0.3), Selection.FIXED)
     assert found.label is VerdictLabel.BEATS
     assert found.interval.lo > 0
     assert "beats" in found.text
 
 
 def test_a_router_that_is_a_constant_says_so(data):
-    found = verdict(data, np.zeros(len(data.query_ids), dtype=int))
+    found = verdict(data, np.zeros(len(data.query_ids), dtype=int), Selection.FIXED)
     assert (found.label, found.delta) == (VerdictLabel.TIES, 0.0)
     assert "is a constant policy: always m0" in found.text
 
@@ -100,7 +100,7 @@ def test_a_router_that_is_a_constant_says_so(data):
 def test_a_router_worse_than_the_constant_is_told_so():
     data = make_data(n=3000, seed=2)
     backwards = np.where(data.requirements.mean(axis=1) > 0.5, 0, 2)
-    assert verdict(data, backwards).label is VerdictLabel.LOSES
+    assert verdict(data, backwards, Selection.FIXED).label is VerdictLabel.LOSES
 
 
 def test_random_routing_is_seldom_said_to_beat():
@@ -108,7 +108,7 @@ def test_random_routing_is_seldom_said_to_beat():
     wins = 0
     for seed in range(200):
         data = make_data(n=300, seed=seed)
-        wins += verdict(data, rng.integers(0, 3, 300)).label is VerdictLabel.BEATS
+        wins += verdict(data, rng.integers(0, 3, 300), Selection.FIXED).label is VerdictLabel.BEATS
     assert wins <= 8
 
 
@@ -119,7 +119,7 @@ def test_translations_of_one_task_do_not_make_the_verdict_surer():
         **{name: getattr(many, name) for name in many.__slots__ if name != "clusters"},
         clusters=np.repeat(np.arange(60), 16),
     )
-    a, b = (verdict(d, replay(d, 0.3)).interval for d in (once, clustered))
+    a, b = (verdict(d, replay(d, 0.3), Selection.FIXED).interval for d in (once, clustered))
     assert (a.lo, a.hi) == pytest.approx((b.lo, b.hi))
 
 

@@ -6,7 +6,7 @@ import pytest
 from hydra_core.evaluation.replay.folds import folds
 from hydra_core.evaluation.replay.matched_cost import matched_cost_mix
 from hydra_core.evaluation.replay.metrics import picked, single_models, upper_hull
-from hydra_core.evaluation.replay.verdict import VerdictLabel, verdict
+from hydra_core.evaluation.replay.verdict import Selection, VerdictLabel, verdict
 from hydra_core.evaluation.study.baselines import BASELINES, run_baselines
 from hydra_core.evaluation.study.baselines.factorisation import factorise
 from hydra_core.evaluation.study.baselines.run import MODEL_COUPLED, RANDOM_MIX
@@ -47,7 +47,7 @@ def test_a_text_that_tells_is_used(runs, name):
     run = next(run for run in found if run.name == name)
     middle = float(data.cost_usd.mean(axis=0).mean())
     choice = run.at_cost(middle, np.random.default_rng(0))
-    assert verdict(data, choice).label is VerdictLabel.BEATS
+    assert verdict(data, choice, Selection.FIXED).label is VerdictLabel.BEATS
 
 
 def test_a_text_that_does_not_tell_beats_nothing():
@@ -56,7 +56,7 @@ def test_a_text_that_does_not_tell_beats_nothing():
     for run in run_baselines(data, texts):
         if run.name != "binary-v1 style":  # reads the requirements, not the text
             choice = run.at_cost(middle, np.random.default_rng(77))
-            assert verdict(data, choice).label is not VerdictLabel.BEATS
+            assert verdict(data, choice, Selection.FIXED).label is not VerdictLabel.BEATS
 
 
 def test_the_requirements_serve_the_binary_router():
@@ -64,7 +64,7 @@ def test_the_requirements_serve_the_binary_router():
     data.requirements[:, 0] = 1.0 - data.quality[:, 0]
     (run,) = run_baselines(data, ["same"] * 300, names=["binary-v1 style"])
     choice = run.at_cost(float(np.median(run.mean_cost_usd)), np.random.default_rng(77))
-    assert verdict(data, choice).label is VerdictLabel.BEATS
+    assert verdict(data, choice, Selection.FIXED).label is VerdictLabel.BEATS
 
 
 def test_a_binary_router_cannot_use_what_lies_between():

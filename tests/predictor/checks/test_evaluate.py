@@ -14,7 +14,6 @@ from hydra_core.predictor.bundle import Bundle
 from hydra_core.predictor.checks.evaluate import (
     METRICS,
     evaluate,
-    interval_alpha,
     reliability,
     report,
 )
@@ -54,7 +53,8 @@ def test_point_values_equal_scipy_and_numpy() -> None:
 def test_alpha_equals_the_krippendorff_package(n: int) -> None:
     scores, labels = sample(n, seed=n)
     expected = krippendorff.alpha([scores[:, 0], labels[:, 0]], level_of_measurement="interval")
-    assert interval_alpha(scores[:, 0], labels[:, 0]) == pytest.approx(expected, abs=1e-12)
+    found = evaluate(scores, labels, D, resamples=0)["alpha"][D[0]]
+    assert found == pytest.approx(expected, abs=1e-12)
 
 
 def test_bootstrap_intervals_equal_a_plain_loop() -> None:

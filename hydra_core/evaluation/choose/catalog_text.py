@@ -1,4 +1,4 @@
-"""The text of a first catalog: what the data say, and what is assumed where they do not."""
+"""The text of a first catalog: what the data say, and what had to be assumed, marked as such."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.types import Band, FloatArray
 
-__all__ = ["PRICE_RATIO", "CatalogWriter"]
+__all__ = ["PRICE_RATIO", "CatalogText"]
 
+#: Input tokens per output token in a first catalog.
+PRICE_RATIO: Final = 3.0
 #: What a context window is taken for where nobody says; the catalog marks it as assumed.
 ASSUMED_WINDOW: Final = 128_000
-#: Input tokens per output token of a blended price.
-PRICE_RATIO: Final = 3.0
 
 
-class CatalogWriter:
-    """Writes the catalog's text from the training half.
+class CatalogText:
+    """Writes a first catalog's text from the training half of an eval set.
 
     Attributes:
         assumptions: What was assumed, one sentence each.

@@ -1,0 +1,60 @@
+"""Who runs a verb: the account of this machine, with the role that the roles file gives it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hydra_core.evaluation.evalset.changes import EvalSetChanges
+    from hydra_core.store import Actor, Store
+
+__all__ = ["acting", "changes", "require_account", "store_of"]
+
+
+def acting() -> Actor:
+    """The account, by its number: variables such as USER can say anything.
+
+    Raises:
+        AccessError: The roles file cannot be read or is missing though HYDRA_ROLES names one.
+    """
+    import pwd
+
+    from hydra_core.store import roles_of, workspace_folder
+
+    try:
+        name = pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        name = str(os.geteuid())
+    return roles_of(workspace_folder()).account(name)
+
+
+def require_account(asks: str) -> None:
+    """Make sure that the account may do what a verb is about to do.
+
+    Args:
+        asks: Name of an `Action`, '' for verbs that only read.
+
+    Raises:
+        AccessError: It may not.
+    """
+    if asks:
+        from hydra_core.store import Action, require
+
+        require(acting(), Action[asks])
+
+
+def store_of(path: Path) -> Store | None:
+    """The store of the workspace that `path` lies in; None outside of it."""
+    from hydra_core.store import open_store, workspace_folder
+
+    folder = workspace_folder()
+    return open_store(folder) if path.resolve().is_relative_to(folder.resolve()) else None
+
+
+def changes(path: Path) -> EvalSetChanges:
+    """How the account changes the eval set at `path`."""
+    from hydra_core.evaluation.evalset.changes import EvalSetChanges
+
+    return EvalSetChanges(acting(), store_of(path))

@@ -1,0 +1,54 @@
+"""Which rule a set is replayed by, as the verb evaluate is told."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from datetime import date
+from typing import TYPE_CHECKING
+
+from hydra_core.cli.output import existing, say
+from hydra_core.errors import CatalogError, Problem
+
+if TYPE_CHECKING:
+    from hydra_core.evaluation.evalset.evalset import EvalSet
+    from hydra_core.evaluation.replay.value_sweep import ValueSweep
+    from hydra_core.types import Catalog
+
+__all__ = ["value_sweep"]
+
+
+def value_sweep(
+    options: argparse.Namespace, catalog: Catalog, evalset: EvalSet
+) -> tuple[ValueSweep, float] | None:
+    """The set under the value rule, and V; None where the shortfall rule is asked for.
+
+    The value rule is taken where an outcome model is given, or the catalog routes by it and no
+    tau is given.
+
+    Raises:
+        CatalogError: V is not a number > 0.
+    """
+    by_catalog = catalog.policy.rule.value == "value" and options.tau is None
+    if options.outcome_model is None and not by_catalog:
+        return None
+    from hydra_core.evaluation.replay.value_sweep import middle_value, sweep_by_value
+    from hydra_core.outcome_model.find import catalog_outcome_model
+    from hydra_core.outcome_model.format import load_outcome_model
+
+    if options.outcome_model is None:
+        model = catalog_outcome_model(catalog)
+    else:
+        model = load_outcome_model(existing(options.outcome_model))
+    sweep = sweep_by_value(
+        evalset, catalog, model, cross_fitted=options.cross_fitted, today=date.today()
+    )
+    for note in sweep.data.notes:
+        say(f"note: {note}")
+    value = catalog.policy.value_usd if options.value is None else options.value
+    if value is None:
+        value = middle_value(sweep.curve)
+    if not (math.isfinite(value) and value > 0):
+        problem = Problem("", f"must be a number > 0, got {value:g}", "in USD, such as 0.02")
+        raise CatalogError("--value", [problem])
+    return sweep, value

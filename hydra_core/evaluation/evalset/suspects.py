@@ -1,0 +1,243 @@
+"""Queries that belong together without saying so: duplicates, translations, repeated attempts.
+
+Intervals count queries as independent unless the set declares clusters. What looks dependent is
+offered to the operator as clusters; the answer is kept in the set's manifest, and a verdict on a
+set without an accepted answer says so. Three signs are looked at:
+
+- the same text up to case, spaces and punctuation;
+- ids that differ by a language or an attempt only (`task12-de`, `task12_try2`);
+- text vectors of a predictor bundle (`near_texts`).
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from hydra_core.errors import EvalSetError, Problem
+from hydra_core.evaluation.evalset.dependence import (
+    ACCEPTED,
+    DECLINED,
+    NONE_FOUND,
+    DependenceAnswer,
+)
+from hydra_core.evaluation.evalset.evalset import EvalSet, load_evalset
+from hydra_core.evaluation.evalset.folders import replace_folder, sha256_file
+from hydra_core.evaluation.evalset.format import (
+    MANIFEST,
+    QUERIES,
+    dump_manifest,
+    read_manifest,
+    scored_by,
+)
+from hydra_core.evaluation.evalset.near_texts import Pairs, Progress, near_texts
+from hydra_core.evaluation.evalset.score_files import load_text_facts
+from hydra_core.types import Float32Array, IntArray
+
+__all__ = ["Sign", "Suspects", "answer", "look", "normalised", "suspects", "with_clusters"]
+
+_ATTEMPT = re.compile(
+    r"(?P<base>.+?)(?P<rest>)[-_.:/#@ ]*"
+    r"(?:attempt|try|trial|run|sample|rep|repeat|seed|variant)[-_.:# ]?\d{1,3}"
+)
+
+
+class Sign(StrEnum):
+    """Why queries are thought to belong together."""
+
+    TEXT = "the same text"
+    IDS = "ids that differ by a language or an attempt"
+    VECTORS = "texts that mean nearly the same"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Suspects:
+    """Groups of queries that look dependent and are not declared as one cluster.
+
+    Attributes:
+        groups: Row numbers of each group, the largest first; declared clusters are kept whole.
+        signs: Number of groups that each sign has a part in.
+        vectors: Whether text vectors were there to look at.
+    """
+
+    groups: tuple[IntArray, ...]
+    signs: dict[Sign, int]
+    vectors: bool
+
+    @property
+    def queries(self) -> int:
+        """Queries in all groups."""
+        return sum(len(rows) for rows in self.groups)
+
+    def __str__(self) -> str:
+        if not self.groups:
+            return "no two queries look dependent"
+        why = ", ".join(f"{sign} ({count})" for sign, count in self.signs.items())
+        return f"{self.queries} queries look like {len(self.groups)} groups: {why}"
+
+
+def look(evalset: EvalSet, progress: Progress | None = None) -> Suspects:
+    """Find what looks dependent in a set, with the vectors of a bundle that has scored it.
+
+    Args:
+        progress: Called with (done, n) rows while vectors are compared.
+
+    Raises:
+        EvalSetError: A file of scores is damaged.
+    """
+    kept = (load_text_facts(evalset, name) for name in scored_by(evalset.path))
+    facts = next((found for found in kept if found is not None), None)
+    vectors = None if facts is None else facts.vectors.astype(np.float32)
+    return suspects(evalset.queries, vectors, progress)
+
+
+def suspects(
+    queries: pd.DataFrame,
+    vectors: Float32Array | None = None,
+    progress: Progress | None = None,
+) -> Suspects:
+    """Find what looks dependent.
+
+    Args:
+        queries: query_id, language, and where known text, cluster, conversation_id; n rows.
+        vectors: (n, d) text vectors, None if the set is not scored by a bundle that has them.
+        progress: Called with (done, n) rows while vectors are compared.
+    """
+    n = len(queries)
+    found = {Sign.TEXT: _same_text(queries), Sign.IDS: _by_id(queries)}
+    if vectors is not None:
+        found[Sign.VECTORS] = near_texts(vectors, queries["language"].to_numpy(), progress)
+    declared = _joined([_same_key(_declared(queries))], n)
+    merged = _joined([_same_key(pd.Series(declared)), *found.values()], n)
+    units = pd.Series(declared).groupby(merged).nunique()
+    several = units.index[units > 1]
+    members = pd.Series(np.arange(n)).groupby(merged)
+    groups = [members.get_group(group).to_numpy() for group in several]
+    signs = {
+        sign: np.unique(merged[left[declared[left] != declared[right]]]).size
+        for sign, (left, right) in found.items()
+    }
+    return Suspects(
+        groups=tuple(sorted(groups, key=lambda rows: (-len(rows), rows[0]))),
+        signs={sign: count for sign, count in signs.items() if count},
+        vectors=vectors is not None,
+    )
+
+
+def answer(evalset: EvalSet, found: Suspects, *, accepted: bool) -> EvalSet:
+    """Keep what the operator says to the suspects; accepted groups become declared clusters.
+
+    The folder is replaced as a whole, scores included.
+
+    Raises:
+        EvalSetError: It cannot be written; nothing was changed.
+    """
+    said = (ACCEPTED if accepted else DECLINED) if found.groups else NONE_FOUND
+    given = DependenceAnswer(said, len(found.groups), found.queries, found.vectors)
+
+    def fill(folder: Path) -> None:
+        shutil.copytree(evalset.path, folder, dirs_exist_ok=True)
+        if said == ACCEPTED:
+            with_clusters(evalset.queries, found).to_parquet(folder / QUERIES, index=False)
+        manifest = read_manifest(folder)[0]
+        parts = {**manifest.parts, QUERIES: sha256_file(folder / QUERIES)}
+        text = dump_manifest(replace(manifest, parts=parts, dependence=given))
+        (folder / MANIFEST).write_text(text, encoding="utf-8")
+        load_evalset(folder)  # what we write must pass what we check
+
+    try:
+        replace_folder(evalset.path, fill)
+    except OSError as error:
+        problem = Problem("", f"cannot be written: {error}", "nothing was changed")
+        raise EvalSetError(str(evalset.path), [problem]) from error
+    return load_evalset(evalset.path)
+
+
+def _declared(queries: pd.DataFrame) -> pd.Series:
+    """(n,) the cluster or conversation that each row is declared to belong to, missing for none."""
+    for column in ("cluster", "conversation_id"):
+        if column in queries.columns and queries[column].notna().any():
+            return queries[column].reset_index(drop=True)
+    return pd.Series(np.full(len(queries), None, dtype=object))
+
+
+def with_clusters(queries: pd.DataFrame, found: Suspects) -> pd.DataFrame:
+    """The query table with the suspected groups declared; each is named after its first query."""
+    cluster = _declared(queries).astype(object)
+    for rows in found.groups:
+        cluster.iloc[rows] = str(queries["query_id"].iloc[rows[0]])
+    return queries.assign(cluster=cluster.where(cluster.notna(), None).to_numpy())
+
+
+def normalised(text: str) -> str:
+    """A text without case, punctuation and runs of space (NFKC): equal ones are duplicates."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return " ".join(folded.translate(_blanks()).split()) or " ".join(folded.split())
+
+
+@lru_cache(maxsize=1)
+def _blanks() -> dict[int, str]:
+    """Punctuation, symbols, controls and format marks, each to a space."""
+    kinds = {"Cc", "Cf"}
+    points = range(sys.maxunicode + 1)
+    names = ((point, unicodedata.category(chr(point))) for point in points)
+    return {point: " " for point, kind in names if kind in kinds or kind[0] in "PSZ"}
+
+
+def _same_key(keys: pd.Series) -> Pairs:
+    """Every row with its key's first row; rows without a key stand alone."""
+    codes = pd.factorize(keys)[0]
+    rows = np.flatnonzero(codes >= 0)
+    first = np.full(codes.max(initial=-1) + 1, -1)
+    first[codes[rows[::-1]]] = rows[::-1]
+    return rows, first[codes[rows]]
+
+
+def _joined(links: Iterable[Pairs], n: int) -> IntArray:
+    """(n,) number of the connected component of each row."""
+    left, right = (np.concatenate(ends) for ends in zip(*links, strict=True))
+    graph = coo_matrix((np.ones(left.size, dtype=bool), (left, right)), shape=(n, n))
+    labels: IntArray = connected_components(graph, directed=False)[1].astype(np.intp)
+    return labels
+
+
+def _same_text(queries: pd.DataFrame) -> Pairs:
+    if "text" not in queries.columns:
+        return _same_key(pd.Series([], dtype=object))
+    return _same_key(queries["text"].map(normalised).reset_index(drop=True))
+
+
+def _by_id(queries: pd.DataFrame) -> Pairs:
+    """Ids with the query's own language at an end, or with a numbered attempt.
+
+    Fewer different tasks than a single one has repeats means that the numbers name the tasks
+    (`humaneval_sample_1` to `_164`): nothing is taken from such ids.
+    """
+    bases: list[str | None] = []
+    for text, language in zip(
+        queries["query_id"].astype(str), queries["language"].astype(str), strict=True
+    ):
+        match = _ATTEMPT.fullmatch(text) or _language_at_an_end(language).fullmatch(text)
+        bases.append(match and (match["base"] or match["rest"]))
+    keys = pd.Series(bases, dtype=object)
+    repeats = keys.value_counts()
+    return _same_key(keys.where(pd.Series(repeats.max() <= repeats.size, index=keys.index)))
+
+
+@lru_cache(maxsize=256)
+def _language_at_an_end(language: str) -> re.Pattern[str]:
+    """`task12-pt`, `task12_pt-BR`, `pt/task12`."""
+    code, cut = rf"{re.escape(language)}(?:[-_][A-Za-z]{{2,4}})?", "[-_.:/#@ ]"
+    return re.compile(rf"(?P<base>.+?){cut}{code}|{code}{cut}(?P<rest>.+)", re.IGNORECASE)

@@ -1,0 +1,180 @@
+"""One eval set replayed under the value rule, for every V.
+
+A query that the outcome model was learned on is never predicted by heads that have seen it: its
+cross-fitted predictions are used, and only where that was asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import cached_property
+
+import numpy as np
+
+from hydra_core.errors import MismatchError
+from hydra_core.evaluation.evalset.evalset import EvalSet
+from hydra_core.evaluation.evalset.score_files import messages_of
+from hydra_core.evaluation.replay.replay import align_catalog, catalog_scores, replay_by_value
+from hydra_core.evaluation.replay.sweep import Sweep
+from hydra_core.evaluation.replay.value_curve import ValueCurve, data_value_curve, value_shares
+from hydra_core.evaluation.replay.verdict import Selection
+from hydra_core.outcome_model.find import require_same_bundle
+from hydra_core.outcome_model.learned import text_digests
+from hydra_core.outcome_model.model import OutcomeModel, PoolHeads
+from hydra_core.outcome_model.raw import Predicted, Raw
+from hydra_core.types import BoolArray, Catalog, ChoiceArray, FloatArray, IntArray, Pool, Rule
+
+__all__ = ["ValueSweep", "middle_value", "pool_heads", "predict_evalset", "sweep_by_value"]
+
+_SHARE_STEPS = 160
+_SLIDER_STEPS = 140
+
+
+@dataclass(frozen=True, eq=False)
+class ValueSweep(Sweep):
+    """As `Sweep`, with V as the knob.
+
+    Attributes:
+        outcome_model: Whose predictions the data carry.
+        cross_fitted: Whether queries that were learned on are among them.
+    """
+
+    outcome_model: OutcomeModel
+    cross_fitted: bool
+
+    @property
+    def rule(self) -> Rule:
+        """The value rule."""
+        return Rule.VALUE
+
+    def route(self, knob: float) -> IntArray:
+        """(n,) pool index of the model each query is routed to at this V."""
+        return replay_by_value(self.data, knob)
+
+    def choices(self, knobs: FloatArray) -> ChoiceArray:
+        """(n, p) pool index of the model each query goes to at each of p values of V."""
+        columns = [self.route(float(knob)).astype(np.uint8) for knob in knobs]
+        return np.stack(columns, axis=1)
+
+    def selection(self, knob: float) -> Selection:
+        """Whether V is the catalog's own, fixed beforehand, or one chosen by looking."""
+        policy = self.catalog.policy
+        own = policy.rule is Rule.VALUE and knob == policy.value_usd
+        return Selection.FIXED if own else Selection.LOOKED
+
+    @cached_property
+    def curve(self) -> ValueCurve:  # type: ignore[override]
+        """The exact curve."""
+        return data_value_curve(self.data)
+
+    @cached_property
+    def steps(self) -> tuple[float, ...]:
+        """Values of V that lie evenly along the curve: a slider's positions."""
+        rows = self.curve.simplified(_SLIDER_STEPS)
+        return tuple(sorted({self.curve.point(int(row)).value_usd for row in rows}))
+
+    @cached_property
+    def shares(self) -> tuple[FloatArray, FloatArray]:
+        """(t,) values of V, evenly in their logarithm, and (t, m) traffic in `order`."""
+        assert self.data.predicted is not None
+        predicted = self.data.predicted
+        known = self.curve.value_usd[self.curve.value_usd > 0]
+        low, high = (float(known[0]) / 2, 2 * float(known[-1])) if known.size else (0.5, 2.0)
+        grid = np.geomspace(low, high, _SHARE_STEPS)
+        traffic = value_shares(predicted.success, predicted.cost_usd, grid)
+        return grid, traffic[:, self.order]
+
+
+def sweep_by_value(
+    evalset: EvalSet,
+    catalog: Catalog,
+    model: OutcomeModel,
+    *,
+    cross_fitted: bool,
+    today: date,
+) -> ValueSweep:
+    """Replay an eval set by the predictions of an outcome model.
+
+    Args:
+        cross_fitted: Use cross-fitted predictions for queries that were learned on.
+        today: Decides about retiring models.
+
+    Raises:
+        MismatchError: They do not fit together, or queries were learned on and `cross_fitted` is
+            off.
+        EvalSetError: The set has no vectors of the model's bundle.
+    """
+    data = align_catalog(evalset, catalog, catalog_scores(evalset, catalog), today=today)
+    heads = pool_heads(model, catalog, data.pool)
+    predicted = predict_evalset(evalset, model, heads, cross_fitted=cross_fitted)
+    notes = list(data.notes)
+    if heads.placed:
+        listed = ", ".join(heads.placed)
+        notes.append(f"No outcomes of {listed} were learned: predicted from the profile's place.")
+    if not heads.priced:
+        notes.append("Costs are predicted as they were in the set learned on, not from prices.")
+    whole = replace(data, predicted=predicted.take(data.rows), notes=tuple(notes))
+    return ValueSweep(evalset, catalog, whole, catalog.policy.weights, model, cross_fitted)
+
+
+def middle_value(curve: ValueCurve) -> float:
+    """The V at which half of the cost range is spent: where to begin without one."""
+    cost = curve.mean_cost_usd
+    middle = (float(cost[0]) + float(cost[-1])) / 2
+    return curve.point(int(np.abs(cost - middle).argmin())).value_usd
+
+
+def pool_heads(model: OutcomeModel, catalog: Catalog, pool: Pool) -> PoolHeads:
+    """The heads of a catalog's pool, at its prices.
+
+    Raises:
+        MismatchError: The catalog is bound to another bundle, or no model of the pool is known.
+    """
+    require_same_bundle(catalog, model)
+    if not set(pool.ids) & set(model.models):
+        raise MismatchError(
+            f"outcome model {model.path.name!r} knows {', '.join(model.models)}, and none of the "
+            f"models of catalog {catalog.name!r}: {', '.join(pool.ids)}"
+        )
+    specs = [catalog.model(name) for name in pool.ids]
+    prices = np.array([[s.input_usd_per_mtok, s.output_usd_per_mtok] for s in specs])
+    return model.heads.for_pool(pool.ids, pool.capabilities.mean(axis=1), prices)
+
+
+def predict_evalset(
+    evalset: EvalSet, model: OutcomeModel, heads: PoolHeads, *, cross_fitted: bool
+) -> Predicted:
+    """Success and cost of every query of the set, (n, m) in the order of the pool.
+
+    Args:
+        heads: Of the pool, from the same model.
+        cross_fitted: Use the cross-fitted predictions for queries that were learned on.
+
+    Raises:
+        MismatchError: The set shares queries with what was learned, and `cross_fitted` is off.
+        EvalSetError: The set has no vectors of the model's bundle.
+    """
+    messages = messages_of(evalset, model.fingerprint, model.vectors)
+    texts = text_digests([] if evalset.texts is None else evalset.texts.tolist())
+    rows = model.learned.rows_of(evalset.query_ids, texts)
+    seen = rows >= 0
+    if seen.any() and not cross_fitted:
+        raise MismatchError(
+            f"{int(seen.sum())} of the {evalset.n} queries of '{evalset.name}' were learned on: "
+            "evaluate on others, or add --cross-fitted to use predictions by heads that had not "
+            "seen them"
+        )
+    found = model.heads.read(messages)
+    if seen.any():
+        found = _with(found, model.learned.raw.take(rows[seen]), seen)
+    return heads.combine(found)
+
+
+def _with(fresh: Raw, known: Raw, rows: BoolArray) -> Raw:
+    values = {}
+    for name in Raw.__slots__:
+        whole = np.array(getattr(fresh, name))
+        whole[rows] = getattr(known, name)
+        values[name] = whole
+    return replace(fresh, **values)

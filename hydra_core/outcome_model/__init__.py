@@ -1,0 +1,1 @@
+"""What an operator's models are predicted to achieve and cost: load and predict, no fitting."""

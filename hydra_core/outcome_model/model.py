@@ -1,0 +1,228 @@
+"""An outcome model: messages in, predicted success and cost of every model out.
+
+Success is `f0 + d_m`: f0 the difficulty all models share, d_m each model's difference from it. A
+model with few outcomes has a linear head on what is predicted for the others, shrunk to f0; one
+without any stands at f0 plus the mean difference of the models its profile lies between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from hydra_core.outcome_model.features import Features, Messages
+from hydra_core.outcome_model.heads import Forest, Linear
+from hydra_core.outcome_model.learned import Learned
+from hydra_core.outcome_model.raw import Predicted, Raw
+from hydra_core.types import Float32Array, FloatArray
+
+__all__ = [
+    "LEAST_OUTCOMES",
+    "Costs",
+    "OutcomeHeads",
+    "OutcomeModel",
+    "Part",
+    "PoolHeads",
+]
+
+#: With fewer outcomes than this a model has no head of its own.
+LEAST_OUTCOMES = 25
+
+_PER_MTOK = 1e-6
+_LOG_BOUND = 30.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """One learner's heads, f0 first, and its share in the average."""
+
+    share: float
+    heads: Linear | Forest
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Costs:
+    """Linear heads for the logarithm of what an answer takes; one output per model.
+
+    Attributes:
+        cost_usd: Realised cost in USD: used where tokens are not known.
+        input_tokens: Tokens read; None where the set had none.
+        output_tokens: Tokens written; likewise.
+    """
+
+    cost_usd: Linear
+    input_tokens: Linear | None = None
+    output_tokens: Linear | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OutcomeHeads:
+    """Everything that predicts; models in the order in which they were learned.
+
+    Attributes:
+        models: (m,) ids; the b models learned together first.
+        features: What is read of a message.
+        parts: Success heads of the first b models: 1 + b outputs, f0 first.
+        newcomers: From those outputs to the difference of the m - b models with few outcomes.
+        costs: Heads for cost.
+        mean_difference: (m,) mean of outcome minus f0.
+    """
+
+    models: tuple[str, ...]
+    features: Features
+    parts: tuple[Part, ...]
+    newcomers: Linear | None
+    costs: Costs
+    mean_difference: FloatArray
+
+    def read(self, messages: Messages) -> Raw:
+        """What the heads say of n messages."""
+        columns = self.features.columns(messages)
+        wide = self.features.with_products(columns)
+        shared = np.zeros((len(columns), 1), dtype=np.float32)
+        for part in self.parts:
+            seen = wide if isinstance(part.heads, Linear) else columns
+            shared = shared + np.float32(part.share) * part.heads(seen)
+        difference = shared[:, 1:]
+        if self.newcomers is not None:
+            difference = np.concatenate([difference, self.newcomers(shared)], axis=1)
+        none = np.empty((len(columns), 0), dtype=np.float32)
+        costs = self.costs
+        return Raw(
+            shared[:, :1],
+            difference,
+            costs.cost_usd(wide),
+            none if costs.input_tokens is None else costs.input_tokens(wide),
+            none if costs.output_tokens is None else costs.output_tokens(wide),
+        )
+
+    def for_pool(
+        self, ids: Sequence[str], strength: FloatArray, prices: FloatArray | None
+    ) -> PoolHeads:
+        """The heads of one pool, in its order and at its prices.
+
+        Args:
+            ids: (m,) the pool's models.
+            strength: (m,) mean capability: where a model without outcomes stands.
+            prices: (m, 2) USD per million tokens read and written; None to predict cost as it was
+                when the heads were learned.
+        """
+        rows = [self.models.index(name) if name in self.models else -1 for name in ids]
+        known = [i for i, row in enumerate(rows) if row >= 0]
+        mixture = np.zeros((len(self.models), len(rows)), dtype=np.float32)
+        mixture[[rows[i] for i in known], known] = 1.0
+        offset = np.zeros(len(rows), dtype=np.float32)
+        order = sorted(known, key=lambda i: strength[i])
+        means = [float(self.mean_difference[rows[i]]) for i in order]
+        for i in (i for i, row in enumerate(rows) if row < 0 and order):
+            offset[i] = np.interp(strength[i], strength[order], means)
+        placed = tuple(name for name, row in zip(ids, rows, strict=True) if row < 0)
+        return PoolHeads(self, mixture, offset, prices, placed)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PoolHeads:
+    """Outcome heads for one pool.
+
+    Attributes:
+        mixture: (all, m) which head answers for a model; a column of 0 for one without outcomes.
+        offset: (m,) added to f0: 0, or the place by profile of a model without outcomes.
+        prices: (m, 2) USD per million tokens read and written, or None.
+        placed: Models without outcomes.
+    """
+
+    heads: OutcomeHeads
+    mixture: Float32Array
+    offset: Float32Array
+    prices: FloatArray | None
+    placed: tuple[str, ...]
+
+    def predict(self, messages: Messages) -> Predicted:
+        """Success and cost of every model of the pool for n messages."""
+        return self.combine(self.heads.read(messages))
+
+    def combine(self, raw: Raw) -> Predicted:
+        """The same from what the heads said, cross-fitted say."""
+        success = raw.shared + raw.difference @ self.mixture + self.offset
+        return Predicted(np.clip(success, 0.0, 1.0).astype(np.float64), self._cost_usd(raw))
+
+    @property
+    def priced(self) -> bool:
+        """Whether cost is predicted tokens times the pool's prices, else as it was learned."""
+        return self.prices is not None and self.heads.costs.input_tokens is not None
+
+    def _cost_usd(self, raw: Raw) -> FloatArray:
+        prices = self.prices
+        if prices is None or not raw.input_tokens.shape[1]:
+            return np.exp(self._spread(raw.cost_usd) + self._dearer())
+        read, written = (
+            np.exp(self._spread(logs)) for logs in (raw.input_tokens, raw.output_tokens)
+        )
+        return _PER_MTOK * (read * prices[:, 0] + written * prices[:, 1])
+
+    def _dearer(self) -> FloatArray:
+        """(m,) log of how much dearer by price a model without outcomes is than those with."""
+        own = self.mixture.any(axis=0)
+        if self.prices is None or own.all() or not own.any():
+            return np.zeros(own.size)
+        blended = np.log(self.prices @ np.array([3.0, 1.0]))
+        result: FloatArray = np.where(own, 0.0, blended - blended[own].mean())
+        return result
+
+    def _spread(self, logs: Float32Array) -> FloatArray:
+        """(n, all) logarithms -> (n, m); a model without outcomes has the mean of the others."""
+        shares = self.mixture.copy()
+        shares[:, ~shares.any(axis=0)] = 1.0 / len(shares)
+        result: FloatArray = np.clip(logs @ shares, -_LOG_BOUND, _LOG_BOUND).astype(np.float64)
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class OutcomeModel:
+    """A checked outcome model.
+
+    Attributes:
+        path: Its folder.
+        digest: SHA-256 (hex) of its manifest, which holds those of its files.
+        fingerprint: The predictor bundle whose vectors and requirements it reads.
+        vectors: Width of those vectors.
+        evalset: Name of the set it was learned on.
+        evalset_digest: That set's digest.
+        outcomes: (m,) queries with an outcome, in the order of the heads' models.
+        learner: What was chosen, in words.
+        reliability: (m, bins, 3) number, mean predicted and mean achieved success of similar
+            cross-fitted predictions.
+        open_learned: Reads what it was learned on, when that is asked for.
+        figures: What `learn` found.
+    """
+
+    path: Path
+    digest: str
+    fingerprint: str
+    vectors: int
+    evalset: str
+    evalset_digest: str
+    outcomes: tuple[int, ...]
+    learner: str
+    heads: OutcomeHeads
+    reliability: FloatArray
+    open_learned: Callable[[], Learned]
+    figures: Mapping[str, object]
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """(m,) ids in the order of the heads."""
+        return self.heads.models
+
+    @cached_property
+    def learned(self) -> Learned:
+        """The queries it was learned on, with cross-fitted predictions.
+
+        Raises:
+            OutcomeModelError: The file is damaged.
+        """
+        return self.open_learned()

@@ -1,0 +1,60 @@
+"""Small eval sets in which the text vector foretells success, or nothing does."""
+
+import numpy as np
+import pandas as pd
+
+from hydra_core.evaluation.evalset.evalset import save_evalset
+from hydra_core.evaluation.evalset.score_files import TextFacts, messages_of, save_scores
+from hydra_core.evaluation.learning.material import gather
+
+FINGERPRINT = "f" * 64
+DIMENSIONS = ("reasoning", "debugging")
+MODELS = ("cheap", "middle", "strong")
+WIDTH = 8
+
+
+def learnable(folder, n=600, *, seed=0, signal=3.0, tokens=True, texts=True, known=None):
+    """Queries of two kinds: on easy ones the cheap model is as good as the strong one.
+
+    Args:
+        signal: How strongly the vector says which kind it is; 0: not at all.
+        known: Model -> how many of its outcomes are kept.
+    """
+    rng = np.random.default_rng(seed)
+    hard = rng.random(n) < 0.5
+    vectors = rng.normal(size=(n, WIDTH))
+    vectors[:, 0] += signal * np.where(hard, 1.0, -1.0)
+    chance = np.stack([np.where(hard, p, 0.9) for p in (0.1, 0.5, 0.9)], axis=1)
+    quality = (rng.random((n, 3)) < chance).astype(float)
+    written = rng.lognormal(5.0, 0.3, (n, 1)) * np.ones(3)
+    read = np.full((n, 3), 100.0)
+    cost_usd = 1e-6 * (read * [0.1, 1.0, 5.0] + written * [0.4, 4.0, 20.0])
+    for model, kept in (known or {}).items():
+        quality[kept:, MODELS.index(model)] = np.nan
+    queries = pd.DataFrame(
+        {
+            "query_id": [f"q{i}" for i in range(n)],
+            "language": "en",
+            "group": np.where(hard, "hard", "easy"),
+        }
+    )
+    if texts:
+        queries["text"] = [f"message {seed} {i}" for i in range(n)]
+    evalset = save_evalset(
+        folder,
+        name="learnable",
+        queries=queries,
+        models=MODELS,
+        quality=quality,
+        cost_usd=cost_usd,
+        extras={"input_tokens": read, "output_tokens": written} if tokens else None,
+    )
+    counts = np.full((n, 6), 20, np.int32) + rng.integers(0, 10, (n, 6), dtype=np.int32)
+    scores = rng.random((n, len(DIMENSIONS)))
+    facts = TextFacts(vectors.astype(np.float16), counts)
+    save_scores(evalset, FINGERPRINT, DIMENSIONS, scores, facts)
+    return evalset
+
+
+def material_of(evalset, models=MODELS):
+    return gather(evalset, messages_of(evalset, FINGERPRINT, WIDTH), models)

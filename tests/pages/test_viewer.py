@@ -1,0 +1,152 @@
+"""A viewer tries every write there is: at the page, by a deep link, below it and on the command
+line. Nothing changes."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hydra_core.errors import AccessError
+from hydra_core.evaluation.evalset.changes import EvalSetChanges
+from hydra_core.evaluation.evalset.evalset import load_evalset
+from hydra_core.predictor.onnx_predictor import default_predictor
+from hydra_core.store import Action, Actor, Role
+from hydra_core.ui.jobs import Jobs
+from hydra_core.ui.tasks import Tasks
+from tests.evaluation.sets import saved
+from tests.pages.store_steps import ANA, FILE, NAME, draft, opened, priced
+
+ROOT = Path(__file__).resolve().parents[2]
+VIEWER = Actor("vic", Role.VIEWER)
+PAGES = {
+    "pages/operate/overview.py": {},
+    "pages/operate/inspect.py": {},
+    "pages/operate/conversation.py": {},
+    "pages/configure/catalog.py": {"catalog": NAME},
+    "pages/configure/profiles.py": {"catalog": NAME},
+    "pages/evaluate/tune.py": {"catalog": NAME},
+    "pages/evaluate/eval_sets.py": {"set": "my/mine"},
+    "pages/evaluate/compare.py": {"catalog": NAME},
+    "pages/ship/export.py": {"catalog": NAME},
+}
+WRITES = ("publish", "rollback", "adopt", "score", "remove", "bring_back", "pin", "note", "import")
+
+
+@pytest.fixture
+def filled(workspace):
+    """A workspace with something of everything in it, and who may do what."""
+    store = opened(workspace)
+    store.publish(NAME, FILE, actor=ANA, base_revision=0, note="one")
+    store.publish(NAME, priced(FILE, 0.9), actor=ANA, base_revision=1, note="two")
+    draft(store, priced(FILE, 0.8))
+    saved(workspace / "evalsets" / "mine", name="mine")
+    EvalSetChanges(ANA, store).write(
+        workspace / "evalsets" / "mine",
+        lambda: saved(workspace / "evalsets" / "mine", name="mine", force=True),
+    )
+    (workspace / "roles.yaml").write_text("users: {ana@example.org: publisher}\n")
+    yield workspace
+    store.close()
+
+
+def state(workspace):
+    """Everything a write could change."""
+    store = opened(workspace)
+    rows = [store.catalogs(), store.history(NAME), store.drafts.all(), store.audit()]
+    rows += [store.points.all(NAME), store.notes.all("d" * 64)]
+    store.close()
+    files = sorted(str(p) for p in (workspace / "evalsets").rglob("*"))
+    return rows, files
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_writes_for_a_viewer_whatever_is_pressed(filled, open_page, page):
+    before = state(filled)
+    app = open_page(page, **PAGES[page])
+    assert not app.exception
+    for button in app.button:
+        if any(word in (button.key or "") for word in WRITES):
+            assert button.disabled, button.key
+            button.proto.disabled = False  # a browser would not send this; a forged message can
+            button.click()
+    app.run()
+    assert not app.exception
+    assert state(filled) == before
+
+
+def test_nothing_below_the_pages_writes_for_a_viewer(filled):
+    store, before = opened(filled), state(filled)
+    points, notes, drafts = store.points, store.notes, store.drafts
+    note = store.notes.add("d" * 64, "q", "Ana's", actor=ANA)
+    point = points.pin(
+        NAME, "p", actor=ANA, revision=1, evalset_digest="d", tau=0.1, weights=(1.0,)
+    )
+    forged = dataclasses.replace(note, author="vic"), dataclasses.replace(point, author="vic")
+    evalset = load_evalset(filled / "evalsets" / "mine")
+    doing = EvalSetChanges(VIEWER, store)
+    jobs, task = Jobs(), Tasks().start("key", lambda task: task.cancel.wait(20), owner="ana")
+    attempts = [
+        lambda: store.publish(NAME, priced(FILE, 0.7), actor=VIEWER, base_revision=2, note=""),
+        lambda: store.roll_back(NAME, 1, actor=VIEWER, base_revision=2, note=""),
+        lambda: drafts.start("other", FILE, actor=VIEWER, base_revision=0),
+        lambda: drafts.discard(drafts.all()[0], actor=VIEWER),
+        lambda: points.remove(forged[1], actor=VIEWER),
+        lambda: notes.remove(forged[0], actor=VIEWER),
+        lambda: notes.add("d" * 64, "q", "mine", actor=VIEWER),
+        lambda: doing.write(filled / "evalsets" / "new", lambda: None),
+        lambda: doing.write(filled / "evalsets" / "mine", lambda: None),
+        lambda: doing.remove(filled / "evalsets" / "mine"),
+        lambda: jobs.start(evalset, default_predictor(), actor=VIEWER, store=store),
+        lambda: task.stop(VIEWER),
+        *(
+            lambda action=action: store.tell(VIEWER, action, "anything")
+            for action in Action
+            if action is not Action.READ
+        ),
+    ]
+    for attempt in attempts:
+        with pytest.raises(AccessError):
+            attempt()
+    assert not task.cancel.is_set()
+    task.cancel.set()
+    notes.remove(note, actor=ANA)
+    points.remove(point, actor=ANA)
+    after = state(filled)
+    assert (after[0][:3], after[1]) == (before[0][:3], before[1])
+    assert len(after[0][3]) == len(before[0][3]) + 4  # Ana's note and point, made and removed
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["import", "table", "rows.csv", "--out", "{workspace}/evalsets/new"],
+        ["import", "table", "rows.csv", "--out", "{workspace}/evalsets/mine", "--force"],
+        ["import", "table", "rows.csv", "--out", "elsewhere"],
+        ["score", "{workspace}/evalsets/mine"],
+        ["rebind", "pool.yaml"],
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_no_verb_writes_for_a_viewer(filled, tmp_path, words):
+    (tmp_path / "rows.csv").write_text("query_id,text,model,quality,cost_usd\na,hello,m,1,0.1\n")
+    (tmp_path / "pool.yaml").write_text(FILE)
+    (tmp_path / "who.yaml").write_text("default: viewer\nusers: {ana@example.org: publisher}\n")
+    before = state(filled)
+    done = subprocess.run(
+        [sys.executable, "-m", "hydra_core"] + [word.format(workspace=filled) for word in words],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "HYDRA_ROLES": str(tmp_path / "who.yaml")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1, done.stderr
+    assert "is a viewer and may not" in done.stderr
+    assert state(filled) == before
+    assert (tmp_path / "pool.yaml").read_text() == FILE
+    assert not (tmp_path / "elsewhere").exists()

@@ -1,0 +1,34 @@
+"""An optional part that is not installed is named with the command that installs it."""
+
+import sys
+
+import pytest
+import sqlalchemy as sa
+
+from hydra_core.errors import ExtraError
+from hydra_core.routing.sessions_redis import RedisSessions
+from hydra_core.store.database import open_database
+
+
+@pytest.fixture
+def without(monkeypatch):
+    def hide(*modules):
+        for name in [*sys.modules]:
+            if name.split(".")[0] in modules:
+                monkeypatch.delitem(sys.modules, name)
+        for name in modules:
+            monkeypatch.setitem(sys.modules, name, None)
+
+    return hide
+
+
+def test_redis(without):
+    without("redis")
+    with pytest.raises(ExtraError, match=r"hydra-console\[redis\]"):
+        RedisSessions.from_url("redis://localhost:1/0")
+
+
+def test_postgres(without):
+    without("psycopg")
+    with pytest.raises(ExtraError, match=r"hydra-console\[postgres\]"):
+        open_database(sa.make_url("postgresql+psycopg://localhost:1/none"))
