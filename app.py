@@ -78,6 +78,12 @@ PAGES = {
             url_path="compare",
         ),
         st.Page(
+            "pages/evaluate/audit.py",
+            title="Audit",
+            icon=":material/rate_review:",
+            url_path="audit",
+        ),
+        st.Page(
             "pages/evaluate/flight.py",
             title="Flight",
             icon=":material/flight_takeoff:",
@@ -94,7 +100,7 @@ PAGES = {
     ],
 }
 
-page = st.navigation(PAGES)
+page = st.navigation(PAGES, expanded=True)
 who.gate()
 who.badge()
 page.run()

@@ -58,7 +58,6 @@ def test_nothing_of_the_package_imports_app_or_pages():
 #: Larger than they should be, to be split; nothing may join them.
 OVERDUE = {
     "hydra_core/cli",
-    "hydra_core/server",
     "hydra_core/ui",
     "hydra_core/ui/cache.py",
     "hydra_core/evaluation/evalset/evalset.py",

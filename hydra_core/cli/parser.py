@@ -12,11 +12,10 @@ from hydra_core.cli import (
     console,
     data,
     evaluate,
-    flight,
     init,
-    label,
     learn,
     maintain,
+    partitions,
     predictor,
     records,
     report,
@@ -25,6 +24,7 @@ from hydra_core.cli import (
     traffic,
 )
 from hydra_core.cli.grammar import EXIT_CODES, add_fixed, import_options, verb
+from hydra_core.cli.studies import flight, label, recalibrate
 
 __all__ = ["build_parser"]
 
@@ -167,7 +167,9 @@ def build_parser() -> argparse.ArgumentParser:
     console.add_console(verbs)
     label.add_label(verbs)
     flight.add_flight(verbs)
+    recalibrate.add_recalibrate(verbs)
     serve.add_serve(verbs)
+    partitions.add_partitions(verbs)
     audit.add_audit(verbs)
     return parser
 

@@ -129,7 +129,7 @@ def _check_numbers(options: argparse.Namespace) -> None:
 
 
 def _token(options: argparse.Namespace) -> int:
-    from hydra_core.server.tokens import new_token
+    from hydra_core.server.access.tokens import new_token
     from hydra_core.store.roles import Role
 
     token, line = new_token(options.name, Role(options.role))

@@ -50,19 +50,23 @@ example:
 
 def add_importers(sources: Any) -> None:  # noqa: ANN401 (argparse has no public type)
     """Add the four sources to `import`."""
-    parser = verb(sources, "log", _log, "the decision log of serve", _LOG)
+    parser = verb(sources, "log", _log, "the decision log of serve", _LOG, "IMPORT")
     parser.add_argument("folder", type=Path, metavar="DIR")
     _models(parser)
-    parser = verb(sources, "spend-logs", _spend, "LiteLLM spend logs with feedback", _SPEND)
+    parser = verb(
+        sources, "spend-logs", _spend, "LiteLLM spend logs with feedback", _SPEND, "IMPORT"
+    )
     parser.add_argument("files", nargs="+", metavar="FILE|URL")
     parser.add_argument("--feedback", type=Path, action="append", default=[], metavar="FILE")
     _models(parser, scaled=True)
-    parser = verb(sources, "langfuse", _langfuse, "Langfuse generations with scores", _LANGFUSE)
+    parser = verb(
+        sources, "langfuse", _langfuse, "Langfuse generations with scores", _LANGFUSE, "IMPORT"
+    )
     parser.add_argument("files", type=Path, nargs="+", metavar="OBSERVATIONS")
     parser.add_argument("--scores", type=Path, action="append", default=[], metavar="FILE")
     parser.add_argument("--score", default="", metavar="NAME", help="which score is the quality")
     _models(parser, scaled=True)
-    parser = verb(sources, "spans", _spans, "GenAI or OpenInference spans", _SPANS)
+    parser = verb(sources, "spans", _spans, "GenAI or OpenInference spans", _SPANS, "IMPORT")
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE.jsonl")
     parser.add_argument("--score", default="", metavar="NAME", help="which one is the quality")
     parser.add_argument("--price", action="append", default=[], metavar="ID=IN,OUT")

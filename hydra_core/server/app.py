@@ -18,16 +18,16 @@ from hydra_core.catalog import parse_catalog
 from hydra_core.decision_log.records import OutcomeRecord
 from hydra_core.errors import AccessError, HydraError, Problem, ProblemsError, RoutingError
 from hydra_core.predictor.bundle import Bundle
+from hydra_core.server.access.doors import Doors, StrangerError, TooOftenError
+from hydra_core.server.access.limits import BodyTooLargeError, read_body
 from hydra_core.server.answers import error_response, our_headers
 from hydra_core.server.chat import RequestError, parse_json, read_chat
 from hydra_core.server.checking import checked
 from hydra_core.server.deciding import Decided, Result
-from hydra_core.server.doors import Doors, StrangerError, TooOftenError
-from hydra_core.server.limits import BodyTooLargeError, read_body
 from hydra_core.server.metrics import CONTENT_TYPE_LATEST
 from hydra_core.server.service import Service
 from hydra_core.server.settings import AUTO, Settings
-from hydra_core.server.upstreams import parse_upstreams
+from hydra_core.server.upstream.file import parse_upstreams
 from hydra_core.store.roles import Action
 
 __all__ = ["application"]

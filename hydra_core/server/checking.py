@@ -9,7 +9,7 @@ from typing import Any
 from hydra_core.catalog import pool, require_bundle
 from hydra_core.predictor.bundle import Bundle
 from hydra_core.routing.router import Router
-from hydra_core.server.upstreams import Upstreams
+from hydra_core.server.upstream.file import Upstreams
 from hydra_core.types import Catalog
 
 __all__ = ["checked"]

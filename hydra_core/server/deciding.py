@@ -15,9 +15,9 @@ from hydra_core.routing.fallbacks import fallbacks
 from hydra_core.routing.sessions import Sessions, session_keys
 from hydra_core.server.chat import ChatRequest
 from hydra_core.server.explore import Exploration
-from hydra_core.server.health import Health
 from hydra_core.server.live import LiveCatalog, Serving
 from hydra_core.server.settings import AUTO
+from hydra_core.server.upstream.health import Health
 
 __all__ = ["Decided", "Decider", "Result", "UnknownModelError", "record_of"]
 

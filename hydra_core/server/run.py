@@ -15,13 +15,13 @@ from hydra_core.predictor.bundle import load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor, default_predictor
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions, Sessions
+from hydra_core.server.access.doors import Doors
+from hydra_core.server.access.limits import RateLimit
+from hydra_core.server.access.tokens import load_tokens
 from hydra_core.server.app import application
 from hydra_core.server.checking import checked
 from hydra_core.server.deciding import Decider
-from hydra_core.server.doors import Doors
 from hydra_core.server.explore import Exploration
-from hydra_core.server.health import Health
-from hydra_core.server.limits import RateLimit
 from hydra_core.server.live import LiveCatalog, source_of
 from hydra_core.server.metrics import Metrics
 from hydra_core.server.service import Service
@@ -32,10 +32,10 @@ from hydra_core.server.settings import (
     require_safe_address,
     to_text,
 )
-from hydra_core.server.tokens import load_tokens
 from hydra_core.server.tracing import no_spans, spans
-from hydra_core.server.upstream_calls import Caller
-from hydra_core.server.upstreams import Upstreams, load_upstreams
+from hydra_core.server.upstream.calls import Caller
+from hydra_core.server.upstream.file import Upstreams, load_upstreams
+from hydra_core.server.upstream.health import Health
 from hydra_core.types import Catalog
 
 __all__ = ["app_from_environment", "build", "check", "serve"]

@@ -26,8 +26,8 @@ from hydra_core.server.chat import ChatRequest
 from hydra_core.server.deciding import Decided, Decider, Result, record_of
 from hydra_core.server.metrics import Metrics
 from hydra_core.server.tracing import Tell, no_spans
-from hydra_core.server.upstream_calls import Answer, BrokeOffError, Caller, NotAnsweredError
-from hydra_core.server.usage import StreamTap, Usage, usage_of
+from hydra_core.server.upstream.calls import Answer, BrokeOffError, Caller, NotAnsweredError
+from hydra_core.server.upstream.usage import StreamTap, Usage, usage_of
 
 __all__ = ["Service"]
 

@@ -8,7 +8,10 @@ from hydra_core.store.records import (
     NewerRevisionError,
     Note,
     OperatingPoint,
+    Rating,
+    RatingState,
     Revision,
+    Sample,
 )
 from hydra_core.store.roles import (
     Action,
@@ -32,9 +35,12 @@ __all__ = [
     "NewerRevisionError",
     "Note",
     "OperatingPoint",
+    "Rating",
+    "RatingState",
     "Revision",
     "Role",
     "Roles",
+    "Sample",
     "Store",
     "load_roles",
     "open_store",

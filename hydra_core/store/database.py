@@ -25,7 +25,7 @@ from hydra_core.errors import ExtraError, StoreError
 __all__ = ["HEAD", "Database", "database_url", "open_database", "workspace_folder"]
 
 #: The newest migration; a test holds it to the files in `migrations/versions`.
-HEAD: Final = "0002"
+HEAD: Final = "0003"
 _WAIT_S: Final = 30
 #: Any number, the same in every process: whoever holds it migrates.
 _MIGRATION_LOCK: Final = 7_395_264_118

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from hydra_core.errors import ConflictError
@@ -15,7 +16,10 @@ __all__ = [
     "NewerRevisionError",
     "Note",
     "OperatingPoint",
+    "Rating",
+    "RatingState",
     "Revision",
+    "Sample",
 ]
 
 
@@ -106,6 +110,45 @@ class Note:
     query_id: str
     text: str
     author: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Queries of an eval set drawn for people to rate.
+
+    Attributes:
+        evalset: Its key; `evalset_digest` is of the set they were drawn from.
+        dimensions: (K,) what is rated.
+    """
+
+    name: str
+    evalset: str
+    evalset_digest: str
+    dimensions: tuple[str, ...]
+    query_ids: tuple[str, ...]
+    author: str
+    created_at: datetime
+
+
+class RatingState(StrEnum):
+    """Rated, passed over, or taken back."""
+
+    RATED = "rated"
+    SKIPPED = "skipped"
+    UNDONE = "undone"
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """What one rater said of one query: a score from 1 to 5 for each dimension of the sample."""
+
+    sample: str
+    query_id: str
+    rater: str
+    state: RatingState
+    scores: tuple[float, ...]
+    note: str
     created_at: datetime
 
 

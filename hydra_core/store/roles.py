@@ -50,6 +50,7 @@ class Action(StrEnum):
     READ = "look"
     DRAFT = "edit a draft"
     NOTE = "write a note"
+    RATE = "rate messages"
     PIN = "pin an operating point"
     PUBLISH = "publish a revision"
     ROLL_BACK = "roll back to an earlier revision"
@@ -66,6 +67,7 @@ _LEAST: Final[Mapping[Action, Role]] = {
     Action.READ: Role.VIEWER,
     Action.DRAFT: Role.EDITOR,
     Action.NOTE: Role.EDITOR,
+    Action.RATE: Role.EDITOR,
     Action.PIN: Role.EDITOR,
     Action.PUBLISH: Role.PUBLISHER,
     Action.ROLL_BACK: Role.PUBLISHER,

@@ -24,6 +24,7 @@ from hydra_core.store.checks import (
 from hydra_core.store.database import Database, database_url, open_database, workspace_folder
 from hydra_core.store.drafts import Drafts, close_draft
 from hydra_core.store.pins import Notes, OperatingPoints
+from hydra_core.store.ratings import Ratings
 from hydra_core.store.records import AuditEntry, NewerRevisionError, Revision
 from hydra_core.store.roles import Action, Actor, require
 from hydra_core.store.trail import TrailCheck, check_trail
@@ -44,6 +45,7 @@ class Store:
         drafts: Unpublished edits.
         points: Pinned operating points.
         notes: Notes on queries.
+        ratings: Samples and how people rated them.
     """
 
     def __init__(self, database: Database, clock: Callable[[], datetime] = utc_now) -> None:
@@ -51,6 +53,7 @@ class Store:
         self.drafts = Drafts(self._desk)
         self.points = OperatingPoints(self._desk)
         self.notes = Notes(self._desk)
+        self.ratings = Ratings(self._desk)
 
     @property
     def where(self) -> str:

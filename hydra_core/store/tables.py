@@ -15,7 +15,9 @@ __all__ = [
     "metadata",
     "notes",
     "operating_points",
+    "ratings",
     "revisions",
+    "samples",
 ]
 
 _NAME: Final = sa.String(200)
@@ -124,6 +126,34 @@ notes: Final = sa.Table(
     sa.Column("author", _NAME, nullable=False),
     sa.Column("created_at", UtcTime, nullable=False),
     sa.Index("ix_notes_evalset_digest_query_id", "evalset_digest", "query_id"),
+)
+
+#: Queries drawn for people to rate.
+samples: Final = sa.Table(
+    "samples",
+    metadata,
+    sa.Column("name", _NAME, primary_key=True),
+    sa.Column("evalset", _NAME, nullable=False),
+    sa.Column("evalset_digest", _DIGEST, nullable=False),
+    sa.Column("dimensions", sa.JSON, nullable=False),
+    sa.Column("query_ids", sa.JSON, nullable=False),
+    sa.Column("author", _NAME, nullable=False),
+    sa.Column("created_at", UtcTime, nullable=False),
+)
+
+#: Ratings are only ever added; of one rater's on one query the newest counts.
+ratings: Final = sa.Table(
+    "ratings",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("sample", _NAME, sa.ForeignKey("samples.name"), nullable=False),
+    sa.Column("query_id", sa.String(500), nullable=False),
+    sa.Column("rater", _NAME, nullable=False),
+    sa.Column("state", sa.String(20), nullable=False),
+    sa.Column("scores", sa.JSON, nullable=False),
+    sa.Column("note", sa.Text, nullable=False),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Index("ix_ratings_sample_rater", "sample", "rater"),
 )
 
 audit: Final = sa.Table(

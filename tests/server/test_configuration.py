@@ -9,7 +9,7 @@ from hydra_core.errors import StoreError
 from hydra_core.routing.router import Router
 from hydra_core.server.live import LiveCatalog, StoreSource
 from hydra_core.server.tracing import spans
-from hydra_core.server.upstreams import UpstreamsError, parse_upstreams
+from hydra_core.server.upstream.file import UpstreamsError, parse_upstreams
 from hydra_core.store.roles import Actor, Role
 from hydra_core.store.store import open_store
 from tests.server.conftest import CATALOG, EASY, MODELS, asked, upstreams_text

@@ -3,9 +3,9 @@
 import pytest
 
 from hydra_core.errors import AccessError
+from hydra_core.server.access.tokens import TokenFileError, new_token, parse_tokens
 from hydra_core.server.run import build
 from hydra_core.server.settings import Settings
-from hydra_core.server.tokens import TokenFileError, new_token, parse_tokens
 from hydra_core.store.roles import Role
 from tests.server.conftest import CATALOG, EASY, asked
 

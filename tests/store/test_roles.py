@@ -175,6 +175,7 @@ def test_each_role_includes_the_ones_before():
         Action.READ,
         Action.DRAFT,
         Action.NOTE,
+        Action.RATE,
         Action.PIN,
         Action.IMPORT,
         Action.SCORE,

@@ -16,7 +16,7 @@ from hydra_core.evaluation.replay.step_curve import CurvePoint, StepCurve, accum
 from hydra_core.routing.matcher import preference
 from hydra_core.types import BoolArray, ChoiceArray, FloatArray, IntArray
 
-__all__ = ["Frontier", "FrontierPoint", "choices", "frontier", "shares"]
+__all__ = ["Frontier", "FrontierPoint", "HandOvers", "choices", "frontier", "hand_overs", "shares"]
 
 _ROWS_PER_CHUNK = 65_536
 _ROUTED_PER_CHUNK = 4_096
@@ -48,6 +48,23 @@ class Frontier(StepCurve):
     def point(self, row: int) -> FrontierPoint:
         """The totals of one row."""
         return self._at(FrontierPoint, row, float(self.tau[row]))
+
+
+@dataclass(frozen=True, slots=True)
+class HandOvers:
+    """Where the queries of a set change their model as tau grows.
+
+    Attributes:
+        base: (n,) each: quality, cost in USD and misroute of the model of least shortfall.
+        row: (b,) the query of each change.
+        tau: (b,) from which it holds.
+        step: (b, 3) what it changes of quality, cost and misroute.
+    """
+
+    base: tuple[FloatArray, ...]
+    row: IntArray
+    tau: FloatArray
+    step: FloatArray
 
 
 def frontier(
@@ -85,15 +102,12 @@ def frontier(
     for begin in range(0, n, _ROWS_PER_CHUNK):
         part = slice(begin, begin + _ROWS_PER_CHUNK)
         order = preference(shortfalls[part], cost) if static_order is None else static_order
-        base, tau, step = _breakpoints(
-            _ranked(shortfalls[part], order),
-            _ranked(quality[part], order),
-            _ranked(cost_usd[part], order),
-            _cheaper_resolved(quality[part], cost, order, resolved_at),
+        found = _hand_overs(
+            shortfalls[part], cost, quality[part], cost_usd[part], order, resolved_at
         )
-        start += base
-        taus.append(tau)
-        steps.append(step)
+        start += [values.sum() for values in found.base]
+        taus.append(found.tau)
+        steps.append(found.step)
     knob, columns = accumulate(start, np.concatenate(taus), np.concatenate(steps), n)
     return Frontier(knob, *columns)
 
@@ -236,16 +250,43 @@ def _records(ranked: FloatArray) -> tuple[IntArray, BoolArray]:
     return rows * m + columns, last
 
 
-def _breakpoints(
-    ranked: FloatArray, *values: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Start totals (3,), breakpoints (b,) and the change of each value there (b, 3)."""
+def hand_overs(
+    shortfalls: FloatArray,
+    cost: FloatArray,
+    quality: FloatArray,
+    cost_usd: FloatArray,
+    *,
+    resolved_at: float = 0.5,
+) -> HandOvers:
+    """Every change of model of every query, unsorted; `frontier` is their running sum.
+
+    Args and errors: as `frontier`. For a part of a set that is too large to sort at once.
+    """
+    _check(shortfalls, quality, cost_usd)
+    order = preference(shortfalls, cost)
+    return _hand_overs(shortfalls, cost, quality, cost_usd, order, resolved_at)
+
+
+def _hand_overs(
+    shortfalls: FloatArray,
+    cost: FloatArray,
+    quality: FloatArray,
+    cost_usd: FloatArray,
+    order: IntArray,
+    resolved_at: float,
+) -> HandOvers:
+    ranked = _ranked(shortfalls, order)
+    values = (
+        _ranked(quality, order),
+        _ranked(cost_usd, order),
+        _cheaper_resolved(quality, cost, order, resolved_at),
+    )
     flat, last = _records(ranked)
     chosen = [value.reshape(-1)[flat] for value in values]
-    base = np.asarray([value[last].sum() for value in chosen])
     handover = ~last[:-1]
-    tau = ranked.reshape(-1)[flat[:-1][handover]]
-    step = np.empty((tau.size, len(values)))  # one row per breakpoint: sorted in one gather
+    at = flat[:-1][handover]
+    step = np.empty((at.size, len(values)))  # one row per breakpoint: sorted in one gather
     for column, value in enumerate(chosen):
         step[:, column] = (value[:-1] - value[1:])[handover]
-    return base, tau, step
+    base = tuple(value[last] for value in chosen)
+    return HandOvers(base, at // ranked.shape[1], ranked.reshape(-1)[at], step)

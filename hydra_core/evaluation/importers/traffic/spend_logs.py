@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from hydra_core.errors import EvalSetError, Problem
+from hydra_core.errors import EvalSetError, ExtraError, Problem
 from hydra_core.evaluation.importers.draft import Draft
 from hydra_core.evaluation.importers.price_card import PriceCard
 from hydra_core.evaluation.importers.reading.bounded import MAX_ROWS, Budget, TableFile
@@ -83,10 +83,14 @@ def spend_log_rows(url: str) -> Iterator[Row]:
 
     Raises:
         EvalSetError: The database cannot be read.
+        ExtraError: psycopg is not installed.
     """
-    import psycopg
-    from psycopg import sql
-    from psycopg.rows import dict_row
+    try:
+        import psycopg
+        from psycopg import sql
+        from psycopg.rows import dict_row
+    except ImportError as error:
+        raise ExtraError("reading PostgreSQL", "postgres") from error
 
     names = sql.SQL(", ").join(map(sql.Identifier, _COLUMNS))
     table = sql.Identifier("LiteLLM_SpendLogs")

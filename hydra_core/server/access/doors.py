@@ -10,9 +10,9 @@ from starlette.requests import Request
 
 from hydra_core.addresses import is_loopback
 from hydra_core.errors import AccessError
-from hydra_core.server.limits import RateLimit
+from hydra_core.server.access.limits import RateLimit
+from hydra_core.server.access.tokens import Tokens
 from hydra_core.server.settings import Settings
-from hydra_core.server.tokens import Tokens
 from hydra_core.store.roles import Action, Actor, Role, require
 
 __all__ = ["Doors", "StrangerError", "TooOftenError"]

@@ -12,7 +12,7 @@ from typing import Any, Final
 import aiohttp
 
 from hydra_core.server.chat import ChatRequest
-from hydra_core.server.upstreams import Upstream, Upstreams
+from hydra_core.server.upstream.file import Upstream, Upstreams
 
 __all__ = ["Answer", "BrokeOffError", "Caller", "NotAnsweredError"]
 

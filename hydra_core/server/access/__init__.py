@@ -1,0 +1,1 @@
+"""Who may ask: tokens and roles, rates and sizes."""

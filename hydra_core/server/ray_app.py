@@ -1,0 +1,21 @@
+"""The service as a Ray Serve application: `serve run hydra_core.server.ray_app:app`.
+
+Each replica is one process of the service, set up by the same HYDRA_SERVE variable as a worker of
+`serve`; give it `redis`, so that replicas agree on a conversation's model, and a `log` folder that
+each node can write. Ray starts, spreads and scales replicas; HyDRA chooses models.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ray import serve
+
+from hydra_core.server.run import app_from_environment
+
+__all__ = ["app"]
+
+_replica: Any = serve.ingress(app_from_environment)()
+app: Any = serve.deployment(name="hydra-router", num_replicas=2, max_ongoing_requests=100)(
+    _replica
+).bind()

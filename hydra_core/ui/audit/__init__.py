@@ -1,0 +1,1 @@
+"""The Audit page: draw a sample, rate it blind, agreement, recalibration."""

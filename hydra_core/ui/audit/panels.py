@@ -1,0 +1,199 @@
+"""Drawing a sample, agreement with its tables, and what recalibration would do."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from hydra_core.errors import HydraError
+from hydra_core.evaluation.audit.ratings_csv import from_csv, to_csv
+from hydra_core.evaluation.audit.recalibrate import recalibrate
+from hydra_core.evaluation.audit.sample import draw_sample
+from hydra_core.evaluation.audit.tables import audit, slices
+from hydra_core.evaluation.evalset.evalset import EvalSet
+from hydra_core.figures.intervals import intervals_figure
+from hydra_core.store.records import RatingState, Sample
+from hydra_core.store.roles import Action
+from hydra_core.types import FloatArray
+from hydra_core.ui import cache, identity, widgets
+from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.widgets import literal
+from hydra_core.views.audit import (
+    Rated,
+    agreement_frame,
+    agreement_view,
+    clusters_of,
+    error_frame,
+    length_of,
+    rated,
+    recalibration_frame,
+)
+
+__all__ = ["agreement", "draw_form", "exchange", "recalibration"]
+
+_TOO_FEW = 5
+_COUNT = st.column_config.NumberColumn
+
+
+def draw_form(entry: SetEntry, evalset: EvalSet, scores: FloatArray) -> None:
+    """Name, size and seed of a new sample."""
+    dimensions = cache.bundle().dimensions
+    labels = _labels(evalset, dimensions)
+    with st.form("audit.draw", border=True):
+        st.markdown("#### Draw a sample to rate")
+        st.caption(
+            "Languages, the dimension that is needed most and the disagreement of predictor and "
+            "label take turns, so that rare kinds are there too. Raters see the message alone."
+        )
+        name, count, seed = st.columns([5, 2.5, 2.5])
+        named = name.text_input("Name", f"{entry.key} audit", max_chars=120)
+        size = count.number_input("Messages", 5, 5_000, min(100, evalset.n), 5)
+        drawn = seed.number_input("Seed", 0, 10**6, 1)
+        if not st.form_submit_button("Draw", type="primary", icon=":material/casino:"):
+            return
+    languages = evalset.queries["language"].astype(str).tolist()
+    places = draw_sample(languages, scores, labels, int(size), rng=np.random.default_rng(drawn))
+    queries = [evalset.query_ids[place] for place in places]
+    try:
+        cache.store().ratings.draw(
+            named, actor=identity.actor(), evalset=entry.key, evalset_digest=evalset.digest,
+            dimensions=dimensions, query_ids=queries,
+        )  # fmt: skip
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    st.session_state["audit.wanted"] = named.strip()
+    st.rerun()
+
+
+def _labels(evalset: EvalSet, dimensions: tuple[str, ...]) -> FloatArray | None:
+    columns = [f"label_{name}" for name in dimensions]
+    if not set(columns) <= set(evalset.queries.columns):
+        return None
+    found = evalset.queries[columns].to_numpy(dtype=float)
+    return found if np.isfinite(found).all() else None
+
+
+def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
+    """The paper's two tables and the figure, then error by language and length."""
+    found = _rated(sample, evalset)
+    if found is None:
+        return
+    labels = _labels(evalset, sample.dimensions)
+    label = None if labels is None else labels[found.places]
+    predictor = scores[found.places]
+    result = audit(found.ratings, predictor, label, sample.dimensions, found.raters)
+    with st.container(border=True):
+        widgets.figure(
+            intervals_figure(agreement_view(result), widgets.colors()), "audit.alpha",
+            alt="Krippendorff's alpha by dimension: raters, predictor, label",
+        )  # fmt: skip
+    left, right = st.columns([4.7, 5.3], gap="small")
+    with left:
+        st.markdown("**Agreement** (alpha, interval)")
+        st.dataframe(agreement_frame(result), hide_index=True, height="content",
+                     column_config={"dimension": "Dimension", "raters": "Between raters",
+                                    "predictor": "Raters, predictor",
+                                    "label": "Raters, label"})  # fmt: skip
+    with right:
+        st.markdown("**Error on [0, 1]**")
+        st.dataframe(error_frame(result), hide_index=True, height="content",
+                     column_config={"dimension": "Dimension",
+                                    "predictor_mae": _COUNT("Predictor MAE", format="%.3f"),
+                                    "predictor_bias": "Predictor bias",
+                                    "label_mae": _COUNT("Label MAE", format="%.3f"),
+                                    "label_bias": _COUNT("Label bias", format="%+.3f"),
+                                    })  # fmt: skip
+    who = ", ".join(map(literal, found.raters))
+    st.caption(f"{len(found.query_ids):,} messages, rated by {who}. The reference is the mean "
+               "rating. Pooled is one alpha over all cells; averaged is the mean of the "
+               "dimensions.")  # fmt: skip
+    texts = evalset.queries["text"].astype(str).iloc[found.places]
+    parts = {
+        "language": evalset.queries["language"].astype(str).iloc[found.places].tolist(),
+        "length": [length_of(text) for text in texts],
+    }
+    human = np.nanmean(found.ratings, axis=0)
+    with st.expander("By language and length"):
+        st.dataframe(slices(human, predictor, label, parts), hide_index=True, height="content",
+                     column_config={"kind": "Kind", "part": "Part", "n": "Messages",
+                                    "predictor_mae": _COUNT("Predictor MAE", format="%.3f"),
+                                    "predictor_bias": _COUNT("Predictor bias", format="%+.3f"),
+                                    "label_mae": _COUNT("Label MAE", format="%.3f")})  # fmt: skip
+
+
+def _rated(sample: Sample, evalset: EvalSet) -> Rated | None:
+    """The ratings as arrays; says what is missing where there are too few."""
+    found = rated(sample, cache.store().ratings.of(sample.name), evalset)
+    if found is None or len(found.query_ids) < _TOO_FEW:
+        widgets.empty(
+            "Not enough ratings yet",
+            f"Rate at least {_TOO_FEW} messages under Rate, or take ratings in from a CSV file "
+            "under Exchange. With two raters or more their agreement is shown too.",
+        )
+        return None
+    return found
+
+
+def recalibration(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
+    """Error before and after a monotone map, and the command that writes the bundle."""
+    found = _rated(sample, evalset)
+    if found is None:
+        return
+    human = np.nanmean(found.ratings, axis=0)
+    try:
+        groups = clusters_of(evalset, found.places)
+        rng = np.random.default_rng(11)
+        result = recalibrate(scores[found.places], human, groups=groups, rng=rng)
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    st.dataframe(
+        recalibration_frame(result, sample.dimensions), hide_index=True, height="content",
+        column_config={
+            "dimension": "Dimension",
+            "before": _COUNT("Error now", format="%.3f"),
+            "after": _COUNT("Error recalibrated", format="%.3f"),
+            "bias_before": _COUNT("Bias now", format="%+.3f"),
+            "bias_after": _COUNT("Bias recalibrated", format="%+.3f"),
+        },
+    )  # fmt: skip
+    st.caption("Mean absolute error and bias on [0, 1] against the mean rating, cross-fitted: "
+               "each message is judged by a curve that did not see it.")  # fmt: skip
+    st.markdown("Export the ratings, then write the new bundle and move your catalogs to it:")
+    st.code(
+        f"python -m hydra_core recalibrate ratings.csv --evalset {evalset.path} \\\n"
+        "    --out bundles/recalibrated\n"
+        "python -m hydra_core rebind pool.yaml --bundle bundles/recalibrated",
+        language="bash",
+    )
+
+
+def exchange(sample: Sample) -> None:
+    """Ratings out as CSV, and in."""
+    given = [one for one in cache.store().ratings.of(sample.name)
+             if one.state is RatingState.RATED]  # fmt: skip
+    rows = [(one.query_id, one.rater, one.scores, one.note) for one in given]
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.markdown("#### Out")
+        st.caption("query_id, rater, one column a dimension (1 to 5), note. Made to be read again.")
+        st.download_button(
+            f"{len(rows):,} ratings as CSV", to_csv(rows, sample.dimensions),
+            f"{sample.name}.csv", icon=":material/download:", disabled=not rows, key="audit.out",
+        )  # fmt: skip
+    with right:
+        st.markdown("#### In")
+        if not identity.may(Action.MODERATE):
+            st.caption("Taking in other people's ratings needs the role of a publisher.")
+            return
+        file = st.file_uploader("Ratings as CSV", ["csv"], key="audit.file")
+        if file is None or not st.button("Take in", type="primary", key="audit.in"):
+            return
+        try:
+            taken = from_csv(file, sample.dimensions, sample.query_ids)
+            count = cache.store().ratings.take_in(sample, taken, actor=identity.actor())
+        except HydraError as error:
+            widgets.problem(error)
+            return
+        st.success(f"{count:,} ratings taken in.")
