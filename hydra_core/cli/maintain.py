@@ -6,7 +6,7 @@ import argparse
 import re
 from pathlib import Path
 
-from hydra_core.cli.output import existing, open_predictor, print_json, say
+from hydra_core.cli.output import existing, print_json, say
 from hydra_core.errors import HydraError, Problem, ProblemsError
 
 __all__ = ["rebind", "validate"]
@@ -59,8 +59,9 @@ def _check(kind: str, path: Path) -> str:
     """
     folder = path if path.is_dir() else path.parent
     if kind == "bundle":
-        predictor = open_predictor(folder)  # opens the model and scores one message
-        return f"{predictor.bundle.name} {predictor.bundle.version}"
+        from hydra_core.predictor.checks.opening import open_apart
+
+        return open_apart(folder)  # opens the model and scores one message
     if kind == "eval set":
         return _check_evalset(folder)
     from datetime import date

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from hydra_core.errors import HydraError, Problem, ProblemsError
 from hydra_core.json_values import json_text
@@ -21,6 +21,7 @@ __all__ = [
     "print_json",
     "progress_bar",
     "say",
+    "stdin",
     "table",
     "utf8_stdin",
 ]
@@ -53,13 +54,24 @@ def existing(path: Path) -> Path:
     return path
 
 
+def stdin() -> BinaryIO:
+    """Standard input as bytes.
+
+    Raises:
+        CannotRunError: It is closed.
+    """
+    if sys.stdin is None:
+        raise CannotRunError("standard input is closed; pipe something into it")
+    return sys.stdin.buffer
+
+
 def utf8_stdin() -> str:
     """All of standard input as text.
 
     Raises:
         ProblemsError: Over 64 MiB, or not UTF-8.
     """
-    raw = sys.stdin.buffer.read(_STDIN_BYTES + 1)
+    raw = stdin().read(_STDIN_BYTES + 1)
     if len(raw) > _STDIN_BYTES:
         raise ProblemsError("standard input", [Problem("", "holds more than 64 MiB, the limit")])
     try:

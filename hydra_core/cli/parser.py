@@ -24,7 +24,7 @@ from hydra_core.cli import (
     traffic,
 )
 from hydra_core.cli.grammar import EXIT_CODES, add_fixed, import_options, verb
-from hydra_core.cli.studies import flight, label, recalibrate
+from hydra_core.cli.studies import flight, label, probe, recalibrate
 
 __all__ = ["build_parser"]
 
@@ -168,6 +168,7 @@ def build_parser() -> argparse.ArgumentParser:
     label.add_label(verbs)
     flight.add_flight(verbs)
     recalibrate.add_recalibrate(verbs)
+    probe.add_probe(verbs)
     serve.add_serve(verbs)
     partitions.add_partitions(verbs)
     audit.add_audit(verbs)

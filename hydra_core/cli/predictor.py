@@ -10,7 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hydra_core.cli.output import existing, open_predictor, print_json, progress_bar, say, table
+from hydra_core.cli.output import (
+    existing,
+    open_predictor,
+    print_json,
+    progress_bar,
+    say,
+    stdin,
+    table,
+)
 from hydra_core.errors import EvalSetError, Problem
 
 if TYPE_CHECKING:
@@ -42,7 +50,7 @@ def _lines() -> Iterator[dict[str, Any]]:
         EvalSetError: A line that is no object with "id" and a text.
     """
     number = 0
-    while raw := sys.stdin.buffer.readline(_LINE_BYTES + 1):
+    while raw := stdin().readline(_LINE_BYTES + 1):
         number += 1
         if len(raw) > _LINE_BYTES:
             raise _bad(number, "is longer than 16 MiB")

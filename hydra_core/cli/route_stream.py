@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from hydra_core.cli.output import stdin
 from hydra_core.errors import Problem, RoutingError
 from hydra_core.routing.query_fields import (
     FIELDS,
@@ -87,11 +88,12 @@ def route_stream(router: Router, *, receipts: bool) -> int:
 def _lines() -> Iterator[tuple[int, bytes]]:
     """Number and bytes of every line that is not blank; of an endless one only the beginning."""
     number = 0
-    while raw := sys.stdin.buffer.readline(_LINE_BYTES + 1):
+    stream = stdin()
+    while raw := stream.readline(_LINE_BYTES + 1):
         number += 1
         rest = raw
         while len(rest) > _LINE_BYTES and not rest.endswith(b"\n"):
-            rest = sys.stdin.buffer.readline(_LINE_BYTES + 1)
+            rest = stream.readline(_LINE_BYTES + 1)
         if raw.strip():
             yield number, raw
 

@@ -15,15 +15,13 @@ import numpy.typing as npt
 
 from hydra_core.errors import BundleError, Problem
 from hydra_core.predictor.bundle import Bundle
+from hydra_core.predictor.onnx_rules import graph_problem
 from hydra_core.types import Float32Array, FloatArray
 
 if TYPE_CHECKING:
     import onnxruntime
 
 __all__ = ["Graph", "GraphRun", "first_line", "foreign"]
-
-#: How a protobuf begins to say where a tensor's bytes lie outside the model file.
-_EXTERNAL = b"\x0a\x08location\x12"
 
 #: Optional outputs: what `claims.py` reads, and what success heads are learned on.
 _CLAIMS, _VECTORS = "claims", "vectors"
@@ -55,11 +53,6 @@ class Graph:
         self._bundle = bundle
         self._session = _open_session(bundle, threads)
         self._inputs = frozenset(node.name for node in self._session.get_inputs())
-        if "input_ids" not in self._inputs or self._inputs - _INPUTS:
-            message = (
-                f"takes the inputs {sorted(self._inputs)}, only {sorted(_INPUTS)} can be given"
-            )
-            raise foreign(bundle, bundle.model, message)
         scores, *others = (node.name for node in self._session.get_outputs())
         if bundle.vectors and _VECTORS not in others:
             message = f"has no output {_VECTORS!r}, bundle.yaml says there is one"
@@ -143,14 +136,11 @@ def _open_session(bundle: Bundle, threads: int) -> onnxruntime.InferenceSession:
 
 
 def _read_graph(bundle: Bundle) -> bytes:
-    """The model file; one that takes weights from other files is refused.
-
-    onnxruntime would look for those in the working directory or beside the model, and the
-    fingerprint does not cover them.
-    """
+    """The model file, once it is known to hold nothing that a bundle may not."""
     graph = (bundle.path / bundle.model).read_bytes()
-    if _EXTERNAL in graph:
-        raise foreign(bundle, bundle.model, "keeps weights outside its own file")
+    problem = graph_problem(graph, frozenset({_CLAIMS, _VECTORS}), _INPUTS)
+    if problem:
+        raise foreign(bundle, bundle.model, problem)
     return graph
 
 

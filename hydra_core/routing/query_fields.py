@@ -26,7 +26,8 @@ def _is_names(value: object) -> bool:
 
 def _is_health(value: object) -> bool:
     return isinstance(value, dict) and all(
-        isinstance(level, int | float) and not isinstance(level, bool) for level in value.values()
+        isinstance(level, int | float) and not isinstance(level, bool) and 0 <= level <= 1
+        for level in value.values()
     )
 
 

@@ -7,9 +7,11 @@ of its own process, says so in every receipt, and tries Redis again after a paus
 from __future__ import annotations
 
 import logging
+import re
 import time
+from collections import OrderedDict
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hydra_core.errors import ExtraError
 from hydra_core.routing.sessions import MemorySessions
@@ -20,6 +22,24 @@ if TYPE_CHECKING:
 __all__ = ["RedisSessions"]
 
 _LOG = logging.getLogger(__name__)
+#: Conversations that are remembered for Redis while it is away; the oldest are dropped.
+_MOST_UNSENT: Final = 100_000
+_WRITTEN: Final = re.compile(rb"([0-9]{1,15}) ([0-9]{1,15}) (\S{1,512})")
+
+
+class _Kept(NamedTuple):
+    """A remembered model, as Redis holds it: `moment lifetime model`, both in milliseconds."""
+
+    at_ms: int
+    ttl_ms: int
+    model: str
+
+    @property
+    def until_ms(self) -> int:
+        return self.at_ms + self.ttl_ms
+
+    def __str__(self) -> str:
+        return f"{self.at_ms} {self.ttl_ms} {self.model}"
 
 
 class RedisSessions:
@@ -31,6 +51,7 @@ class RedisSessions:
         pause_s: Time without a try after Redis failed.
         clock: Seconds, monotonic.
         prefix: In front of every key.
+        now: Seconds since 1970, to tell which of two processes remembered last.
     """
 
     def __init__(
@@ -41,7 +62,10 @@ class RedisSessions:
         pause_s: float = 2.0,
         clock: Callable[[], float] = time.monotonic,
         prefix: str = "hydra:",
+        now: Callable[[], float] = time.time,
     ) -> None:
+        self._now = now
+        self._unsent: OrderedDict[str, _Kept] = OrderedDict()
         self._client = client
         self._fallback = fallback or MemorySessions()
         self._pause_s = pause_s
@@ -81,23 +105,46 @@ class RedisSessions:
         """The kept model, from Redis, else from this process."""
         if self._clock() >= self._away_until:
             try:
-                found = self._client.get(self._prefix + key)
+                found = _read(self._client.get(self._prefix + key), key)
                 self._healed()
-                return found.decode() if isinstance(found, bytes) else None
+                return self._newer(key, found)
             except self._errors() as error:
                 self._failed(error)
         return self._fallback.get(key)
 
     def put(self, key: str, model: str, ttl_s: float) -> None:
         """Remember a model for `ttl_s` seconds from now, here and in Redis."""
+        kept = _Kept(int(1000 * self._now()), int(1000 * ttl_s), model)
         self._fallback.put(key, model, ttl_s)
+        self._unsent[key] = kept
+        self._unsent.move_to_end(key)
+        if len(self._unsent) > _MOST_UNSENT:
+            self._unsent.popitem(last=False)
         if self._clock() < self._away_until:
             return
         try:
-            self._client.set(self._prefix + key, model, px=max(1, int(1000 * ttl_s)))
+            self._send(key, kept)
             self._healed()
         except self._errors() as error:
             self._failed(error)
+
+    def _newer(self, key: str, found: _Kept | None) -> str | None:
+        """What Redis has, or what was remembered here since while it was away."""
+        mine, now_ms = self._unsent.pop(key, None), int(1000 * self._now())
+        alive = mine is not None and mine.until_ms > now_ms
+        if alive and mine and (found is None or mine.at_ms >= found.at_ms):
+            self._unsent[key] = mine
+            self._send(key, mine)
+            return mine.model
+        if found is None:
+            return None
+        self._fallback.put(key, found.model, (found.until_ms - now_ms) / 1000)
+        return found.model
+
+    def _send(self, key: str, kept: _Kept) -> None:
+        left_ms = kept.until_ms - int(1000 * self._now())
+        self._client.set(self._prefix + key, str(kept), px=max(1, left_ms))
+        self._unsent.pop(key, None)
 
     @staticmethod
     def _errors() -> tuple[type[Exception], ...]:
@@ -115,3 +162,17 @@ class RedisSessions:
         if self._note:
             _LOG.info("Redis is back")
         self._note = ""
+
+
+def _read(value: object, key: str) -> _Kept | None:
+    """What Redis holds; something else than we wrote is told and not used."""
+    if value is None:
+        return None
+    found = _WRITTEN.fullmatch(value) if isinstance(value, bytes) else None
+    try:
+        if found is not None:
+            return _Kept(int(found[1]), int(found[2]), found[3].decode())
+    except UnicodeDecodeError:
+        pass
+    _LOG.warning("Redis holds a damaged value for %s; the turn is routed afresh", ascii(key[:80]))
+    return None

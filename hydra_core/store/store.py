@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from hydra_core.errors import StoreError
+from hydra_core.store import revision_rows as rows
 from hydra_core.store import tables
 from hydra_core.store.base import Desk, utc_now
 from hydra_core.store.checks import (
@@ -25,7 +24,7 @@ from hydra_core.store.database import Database, database_url, open_database, wor
 from hydra_core.store.drafts import Drafts, close_draft
 from hydra_core.store.pins import Notes, OperatingPoints
 from hydra_core.store.ratings import Ratings
-from hydra_core.store.records import AuditEntry, NewerRevisionError, Revision
+from hydra_core.store.records import AuditEntry, Revision
 from hydra_core.store.roles import Action, Actor, require
 from hydra_core.store.trail import TrailCheck, check_trail
 
@@ -67,13 +66,13 @@ class Store:
     def catalogs(self) -> dict[str, int]:
         """Name of each published catalog -> its newest revision's number."""
         with self._desk.database.reading() as connection:
-            rows = connection.execute(sa.select(tables.catalogs).order_by(tables.catalogs.c.name))
-            return {row.name: row.head for row in rows if row.head > 0}
+            found = connection.execute(sa.select(tables.catalogs).order_by(tables.catalogs.c.name))
+            return {row.name: row.head for row in found if row.head > 0}
 
     def newest(self, catalog: str) -> Revision | None:
         """The published revision, None where there is none yet."""
         with self._desk.database.reading() as connection:
-            return _newest(connection, catalog)
+            return rows.newest_of(connection, catalog)
 
     def revision(self, catalog: str, number: int) -> Revision:
         """One revision.
@@ -82,7 +81,7 @@ class Store:
             StoreError: There is none with that number.
         """
         with self._desk.database.reading() as connection:
-            return _revision(connection, catalog, number)
+            return rows.revision_of(connection, catalog, number)
 
     def history(
         self, catalog: str, *, limit: int = 100, before: int | None = None
@@ -93,8 +92,8 @@ class Store:
         if before is not None:
             query = query.where(table.c.number < before)
         with self._desk.database.reading() as connection:
-            rows = connection.execute(query.order_by(table.c.number.desc()).limit(limit))
-            return tuple(_read(row) for row in rows)
+            found = connection.execute(query.order_by(table.c.number.desc()).limit(limit))
+            return tuple(rows.read(row) for row in found)
 
     def publish(
         self,
@@ -210,16 +209,16 @@ class Store:
         with self._desk.database.writing() as connection:
             if base_revision == 0:
                 checked_name(name, connection.scalars(sa.select(tables.catalogs.c.name)))
-            _lock(connection, name)
-            newest = _newest(connection, name)
-            _require_newest(newest, name, base_revision)
+            rows.lock(connection, name)
+            newest = rows.newest_of(connection, name)
+            rows.require_newest(newest, name, base_revision)
             if newest is not None and newest.yaml == text:
                 raise StoreError(f"{name}: revision {newest.number} says the same already")
             revision = Revision(
                 catalog=name,
                 number=base_revision + 1,
                 yaml=text,
-                digest=_digest(text),
+                digest=rows.digest(text),
                 parent=base_revision or None,
                 restores=restores,
                 author=actor.name,
@@ -228,7 +227,7 @@ class Store:
                 metrics=measured,
                 bundle_fingerprint=parsed.predictor_fingerprint,
             )
-            _write(connection, revision)
+            rows.write(connection, revision)
             close_draft(connection, name, actor.name, text)
             self._desk.record(
                 connection,
@@ -261,60 +260,3 @@ def open_store(
     """
     folder = workspace or workspace_folder()
     return Store(open_database(url or database_url(folder)), clock)
-
-
-def _digest(text: str) -> str:
-    """As `Catalog.digest`: a leading byte order mark does not count."""
-    return hashlib.sha256(text.removeprefix("\ufeff").encode()).hexdigest()
-
-
-def _lock(connection: sa.Connection, catalog: str) -> None:
-    """Let nobody else publish this catalog until the transaction ends."""
-    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    row = insert(tables.catalogs).values(name=catalog, head=0)
-    connection.execute(row.on_conflict_do_nothing(index_elements=["name"]))
-    held = sa.select(tables.catalogs.c.head).where(tables.catalogs.c.name == catalog)
-    connection.execute(held.with_for_update())  # SQLite holds the whole file already
-
-
-def _require_newest(newest: Revision | None, catalog: str, base_revision: int) -> None:
-    head = 0 if newest is None else newest.number
-    if head == base_revision:
-        return
-    if newest is None or base_revision > head:
-        raise StoreError(f"{catalog}: there is no revision {base_revision}; the newest is {head}")
-    raise NewerRevisionError(newest, base_revision)
-
-
-def _write(connection: sa.Connection, revision: Revision) -> None:
-    values = {name: getattr(revision, name) for name in tables.revisions.c.keys()}  # noqa: SIM118
-    connection.execute(tables.revisions.insert().values(values))
-    table = tables.catalogs
-    head = table.update().where(table.c.name == revision.catalog).values(head=revision.number)
-    connection.execute(head)
-
-
-def _newest(connection: sa.Connection, catalog: str) -> Revision | None:
-    table = tables.revisions
-    query = sa.select(table).where(table.c.catalog == catalog).order_by(table.c.number.desc())
-    row = connection.execute(query.limit(1)).one_or_none()
-    return None if row is None else _read(row)
-
-
-def _revision(connection: sa.Connection, catalog: str, number: int) -> Revision:
-    table = tables.revisions
-    query = sa.select(table).where(table.c.catalog == catalog, table.c.number == number)
-    row = connection.execute(query).one_or_none()
-    if row is None:
-        raise StoreError(f"{catalog}: there is no revision {number}")
-    return _read(row)
-
-
-def _read(row: sa.Row[Any]) -> Revision:
-    revision = Revision(**row._mapping)
-    if _digest(revision.yaml) != revision.digest:
-        raise StoreError(
-            f"{revision.catalog}: revision {revision.number} was changed outside HyDRA: its text "
-            "does not have the digest it was published with; restore the database from a backup"
-        )
-    return revision

@@ -21,6 +21,7 @@ from streamlit.web import cli
 
 from hydra_core.addresses import INSECURE_FLAG
 from hydra_core.errors import AccessError
+from hydra_core.evaluation.evalset.folders import sweep
 from hydra_core.shipped import APP
 from hydra_core.store.database import workspace_folder
 from hydra_core.store.roles import roles_of
@@ -48,6 +49,7 @@ def main(arguments: Sequence[str] = ()) -> None:
         roles_of(workspace_folder())
     except AccessError as error:
         sys.stderr.write(f"{error}\n")  # the pages say it too, to whoever comes
+    sweep(workspace_folder() / "evalsets")
     PagesManager.uses_pages_directory = False
     # Streamlit would ask a server on the internet for this machine's address, to compare it with
     # the Origin of a page that it is about to refuse.

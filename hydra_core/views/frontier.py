@@ -14,7 +14,7 @@ from hydra_core.evaluation.replay.matched_cost import Mix
 from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.significance import Interval
-from hydra_core.figures.frontier import AxisSpec, CurveLine, FrontierView, Spot
+from hydra_core.figures.frontier import AxisSpec, CurveBandView, CurveLine, FrontierView, Spot
 from hydra_core.figures.languages import LanguagesView
 from hydra_core.figures.shares import SharesView
 from hydra_core.predictor.languages import LANGUAGES
@@ -87,6 +87,7 @@ def frontier_view(
         models=spots,
         hull=np.asarray(hull),
         oracle=_spot("oracle", sweep, sweep.oracle, axes),
+        band=_band(sweep, axes),
         pinned=_spot("pinned", sweep, pinned.router, axes) if pinned else None,
         pinned_curve=_line(sweep, axes, pinned.sweep) if pinned and other_curve else None,
     )
@@ -206,6 +207,18 @@ def _line(sweep: Sweep, axes: Axes, drawn: Sweep) -> CurveLine:
     curve = drawn.curve
     return CurveLine(
         x.many(curve.mean_cost_usd[rows]), y.many(curve.quality[rows]), curve.tau[rows]
+    )
+
+
+def _band(sweep: Sweep, axes: Axes) -> CurveBandView:
+    """The band around the router's curve: where the mix leaves it, the difference is no chance."""
+    x, y = _scales(sweep, axes)
+    band, curve = sweep.band(), sweep.curve
+    rows = [curve.row(float(knob)) for knob in band.knob[band.counted]]
+    half = band.critical * band.standard_error[band.counted]
+    quality = curve.quality[rows]
+    return CurveBandView(
+        x.many(curve.mean_cost_usd[rows]), y.many(quality - half), y.many(quality + half)
     )
 
 

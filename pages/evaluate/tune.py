@@ -7,9 +7,10 @@ import streamlit as st
 from hydra_core.errors import HydraError, MismatchError
 from hydra_core.evaluation.replay.evaluation import Evaluation, evaluate
 from hydra_core.types import Catalog
-from hydra_core.ui import cache, selectors, state, widgets
+from hydra_core.ui import cache, cache_evaluate, selectors, state, widgets
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.evalsets import make_catalog
+from hydra_core.ui.tune import judgement
 from hydra_core.ui.tune import panels as tune_panels
 
 
@@ -27,8 +28,9 @@ def tune(entry: SetEntry, catalog: Catalog) -> None:
     except HydraError as error:
         widgets.problem(error)
         return
-    evaluation = evaluate(sweep, tuning.tau_for(catalog), tuning.baseline)
-    widgets.verdict_box(evaluation.verdict)
+    cache_evaluate.band(sweep)
+    evaluation = judgement.judged(evaluate(sweep, tuning.tau_for(catalog), tuning.baseline))
+    judgement.verdict(evaluation, entry)
     widgets.kpis(evaluation)
     wide, narrow = st.columns([7, 2.6], gap="small")
     with narrow:

@@ -141,7 +141,11 @@ def test_no_verb_writes_for_a_viewer(filled, tmp_path, words):
     done = subprocess.run(
         [sys.executable, "-m", "hydra_core"] + [word.format(workspace=filled) for word in words],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "HYDRA_ROLES": str(tmp_path / "who.yaml")},
+        env={
+            **os.environ,
+            "PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
+            "HYDRA_ROLES": str(tmp_path / "who.yaml"),
+        },
         capture_output=True,
         text=True,
     )

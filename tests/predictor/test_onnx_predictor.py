@@ -191,7 +191,7 @@ def refusal(bundle: Bundle) -> str:
 
 def test_a_model_that_is_no_onnx_is_refused(tmp_path: Path) -> None:
     (tmp_path / "model.int8.onnx").write_bytes(b"not a model")
-    assert "model.int8.onnx: is not a usable ONNX model" in refusal(make_bundle(tmp_path))
+    assert "model.int8.onnx: is not an ONNX file" in refusal(make_bundle(tmp_path))
 
 
 def test_half_a_model_with_a_matching_sum_is_refused(bundle_maker: Callable[..., Bundle]) -> None:

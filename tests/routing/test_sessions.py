@@ -188,3 +188,53 @@ def test_redis_gone_and_back(redis_server, scores):
     assert healed.model == "mid"
     assert "session_store" not in healed.receipt()
     plain.close()
+
+
+@pytest.mark.parametrize(
+    "value", [b"\xff\xfe", b"", b"strong", b"1 2", b"x y strong", b"1 2 a b", b"9" * 99 + b" 1 m"]
+)
+def test_a_damaged_value_is_told_and_routed_afresh(redis_server, scores, caplog, value):
+    port, _, _ = redis_server
+    sessions = RedisSessions.from_url(f"redis://127.0.0.1:{port}/0", timeout_s=0.5)
+    router = Router(make_catalog(), scores, sessions=sessions)
+    scores.level = 0.9
+    assert router.route(Query("a", 1, "c")).model == "strong"
+    sessions._client.set("hydra:session:c", value, keepttl=True)
+    scores.level = 0.1
+    assert router.route(Query("b", 2, "c")).model == "cheap"
+    assert "damaged" in caplog.text
+    sessions.close()
+
+
+def test_after_a_restart_of_redis_the_newer_memory_wins(redis_server, tmp_path):
+    port, start, stop = redis_server
+    first, second = (
+        RedisSessions.from_url(f"redis://127.0.0.1:{port}/0", timeout_s=0.5) for _ in range(2)
+    )
+    first._pause_s = second._pause_s = 0.0
+    first.put("c", "older", 60.0)
+    assert second.get("c") == "older"
+    old = first._client.get("hydra:c")
+    stop()
+    second.put("c", "newer", 60.0)
+    assert second.get("c") == "newer"
+    start()
+    first._client.set("hydra:c", old)  # what a Redis that saves to disk comes back with
+    assert second.get("c") == "newer"
+    assert first.get("c") == "newer"
+    stop()
+    assert first.get("c") == "newer"  # what it last saw, not what it once wrote
+    start()
+    for store in (first, second):
+        store.close()
+
+
+def test_what_redis_forgot_is_not_brought_back(redis_server):
+    port, start, stop = redis_server
+    sessions = RedisSessions.from_url(f"redis://127.0.0.1:{port}/0", timeout_s=0.5)
+    sessions._pause_s = 0.0
+    sessions.put("c", "m", 60.0)
+    stop()
+    start()
+    assert sessions.get("c") is None  # another process may have remembered another model
+    sessions.close()

@@ -22,13 +22,18 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def _basics(workspace):
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    return {"PYTHONPATH": path, "HYDRA_WORKSPACE": str(workspace)}
+
+
 def start(port, workspace, *options, cwd=ROOT, **environ):
     """The process of a console."""
     return subprocess.Popen(
         [sys.executable, "-m", "hydra_core", "console", "--server.port", str(port)]
         + ["--server.headless", "true", *options],
         cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "HYDRA_WORKSPACE": str(workspace), **environ},
+        env={**os.environ, **_basics(workspace), **environ},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["replace_folder", "sha256_file"]
+__all__ = ["replace_folder", "sha256_file", "sweep"]
 
+#: As `mkdtemp` names folders, and as they are put aside.
+_TEMPORARY = re.compile(r"\..+\.[a-z0-9_]{8}(\.old)?")
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 
@@ -41,7 +46,10 @@ def replace_folder(target: Path, fill: Callable[[Path], None], *, replace: bool 
     """
     target = target.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
+    sweep(target.parent)
     fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    held = os.open(fresh, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)  # a killed process lets go, so `sweep` knows
     try:
         fill(fresh)
         _sync(fresh)
@@ -49,6 +57,21 @@ def replace_folder(target: Path, fill: Callable[[Path], None], *, replace: bool 
         _swap_in(fresh, target, replace)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)  # on success: what stood at `target` before
+        os.close(held)
+
+
+def sweep(parent: Path) -> None:
+    """Remove what writers that were killed left under `parent`; running ones hold their folder."""
+    for path in parent.glob(".*"):
+        if not _TEMPORARY.fullmatch(path.name) or path.is_symlink() or not path.is_dir():
+            continue
+        with suppress(OSError):
+            handle = os.open(path, os.O_RDONLY)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(path, ignore_errors=True)
+            finally:
+                os.close(handle)
 
 
 def _umask() -> int:

@@ -48,6 +48,7 @@ class ReplayData:
         clusters: (n,) cluster numbers, or None when queries are independent.
         notes: What was left out and why, in plain words.
         costs: Which prices the costs stand on, in one phrase; empty for a pool without a catalog.
+        prices: Whether costs are those of today's prices or as recorded.
         recorded: The models whose costs an edited price does not move.
         predicted: (n, m) predicted success and cost, None where there is no outcome model.
         dependence: What a verdict must say about undeclared dependence; '' if there is nothing.
@@ -63,6 +64,7 @@ class ReplayData:
     clusters: IntArray | None = None
     notes: tuple[str, ...] = ()
     costs: str = ""
+    prices: Prices = Prices.TODAY
     recorded: tuple[str, ...] = ()
     dependence: str = ""
     predicted: Predicted | None = None
@@ -92,6 +94,7 @@ class ReplayData:
             else np.unique(self.clusters[rows], return_inverse=True)[1],
             notes=self.notes,
             costs=self.costs,
+            prices=self.prices,
             recorded=self.recorded,
             predicted=None if self.predicted is None else self.predicted.take(rows),
             dependence=self.dependence,
@@ -201,7 +204,7 @@ def align_catalog(
     note = costs.note(ids)
     recorded = tuple(m for m in ids if costs.sources.get(m) is CostSource.RECORDED)
     notes = (*data.notes, note) if note else data.notes
-    return replaced(data, notes=notes, costs=costs.summary(ids), recorded=recorded)
+    return replaced(data, notes=notes, costs=costs.summary(ids), prices=prices, recorded=recorded)
 
 
 def data_frontier(data: ReplayData, weights: FloatArray | None = None) -> Frontier:

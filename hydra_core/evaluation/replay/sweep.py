@@ -27,12 +27,12 @@ from hydra_core.evaluation.replay.verdict import Selection
 from hydra_core.routing.matcher import choose
 from hydra_core.types import Catalog, ChoiceArray, FloatArray, IntArray, Rule
 
-__all__ = ["Sweep", "sweep_catalog", "tidy_tau", "turning_points"]
+__all__ = ["BAND_POSITIONS", "Sweep", "sweep_catalog", "tidy_tau", "turning_points"]
 
 _Array = TypeVar("_Array", FloatArray, IntArray)
 _SHARE_STEPS = 160
 #: At 2,000 queries the critical value of 512 positions is at most 0.07 below that of them all.
-_BAND_POSITIONS = 512
+BAND_POSITIONS = 512
 _SLIDER_STEPS = 140
 
 
@@ -138,7 +138,7 @@ class Sweep:
         """
         kept = vars(self)
         if "_band" not in kept:
-            rows, data = self.curve.simplified(_BAND_POSITIONS), self.data
+            rows, data = self.curve.simplified(BAND_POSITIONS), self.data
             knob = np.array([self.curve.point(int(row)).knob for row in rows])
             kept["_band"] = lift_band(
                 data.quality,

@@ -12,6 +12,7 @@ from hydra_core.figures.outcomes import outcomes_figure
 from hydra_core.ui import cache, selectors, state, tables, widgets
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.evalsets import make_catalog, scoring
+from hydra_core.ui.evalsets.dependence import dependence
 from hydra_core.ui.evalsets.earlier_states import earlier_states
 from hydra_core.ui.evalsets.scoring import TOLD
 from hydra_core.ui.widgets import literal
@@ -84,6 +85,7 @@ def show(entry: SetEntry) -> None:
         make_catalog.panel(entry, loaded)
         return
     scoring.scores(entry, loaded)
+    dependence(entry, loaded)
     table = model_table(loaded)
     view = outcomes_view(loaded, table)
     if view is not None:

@@ -18,6 +18,7 @@ from hydra_core.figures.languages import languages_figure
 from hydra_core.figures.shares import shares_figure
 from hydra_core.ui import state, tables
 from hydra_core.ui.state import Pin
+from hydra_core.ui.tune.judgement import keep_found
 from hydra_core.ui.widgets import colors, figure, literal
 from hydra_core.views.frontier import (
     Axes,
@@ -173,9 +174,11 @@ def _find(sweep: Sweep, aim: Aim) -> None:
             else str(error)
         )
         return
-    state.put(tau=tidy_tau(sweep.curve, found.tau))
-    elsewhere = cross_fit_aim(sweep.data, aim).metrics
-    qr = elsewhere.qr.scaled(100.0)
+    tau = tidy_tau(sweep.curve, found.tau)
+    state.put(tau=tau)
+    fair = cross_fit_aim(sweep.data, aim)
+    keep_found(tau, sweep.weights, fair.verdict)
+    elsewhere, qr = fair.metrics, fair.metrics.qr.scaled(100.0)
     st.session_state["tune.answer"] = (
         f"On queries it was not tuned on: QR {qr.value:.1f} % [{qr.lo:.1f}, {qr.hi:.1f}] at "
         f"{usd(elsewhere.mean_cost_usd.value)} per query."

@@ -1,0 +1,1 @@
+"""Attacks on doors, durability and readers: `python -m benchmarks.attacks`."""

@@ -1,0 +1,24 @@
+"""The whole suite runs with its sockets guarded: see guard/sitecustomize.py."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import tempfile
+from pathlib import Path
+
+GUARD = Path(__file__).parent / "guard"
+_LOG = Path(tempfile.mkdtemp(prefix="hydra-network-")) / "log"
+
+os.environ["HYDRA_TEST_NETWORK_LOG"] = str(_LOG)
+os.environ["PYTHONPATH"] = os.pathsep.join([str(GUARD), os.environ.get("PYTHONPATH", "")])
+runpy.run_path(str(GUARD / "sitecustomize.py"))
+
+
+def pytest_sessionfinish(session, exitstatus):
+    """Fail the run where anything tried to reach another machine, even if nobody noticed."""
+    tried = _LOG.read_text() if _LOG.exists() else ""
+    if tried and exitstatus == 0:
+        session.exitstatus = 1
+    if tried:
+        raise RuntimeError(f"the network was tried:\n{tried}")

@@ -1,0 +1,33 @@
+"""The guard that the whole suite runs under does hold, here and in processes that tests start."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+STRANGER = ("192.0.2.1", 9)
+
+
+@pytest.fixture
+def unlogged(monkeypatch):
+    monkeypatch.delenv("HYDRA_TEST_NETWORK_LOG")
+
+
+def test_no_test_connects_to_another_machine(unlogged):
+    with socket.socket() as line, pytest.raises(ConnectionRefusedError, match="must not reach"):
+        line.connect(STRANGER)
+    with pytest.raises(ConnectionRefusedError, match="must not reach"):
+        socket.getaddrinfo("example.org", 443)
+
+
+def test_nor_does_a_process_that_a_test_starts(unlogged, tmp_path):
+    log = tmp_path / "log"
+    code = f"import socket; socket.create_connection({STRANGER!r}, timeout=1)"
+    environ = {**os.environ, "HYDRA_TEST_NETWORK_LOG": str(log)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environ)
+    assert b"must not reach a network" in done.stderr
+    assert "192.0.2.1" in log.read_text()
