@@ -110,15 +110,6 @@ examples:
   python -m hydra_core validate catalog/paper_five.yaml
   python -m hydra_core validate evalsets/mine --json
 """
-_REBIND = """\
-Recomputes catalogs on the score bands of a predictor bundle: `predictor` and `bands` are replaced,
-derived capabilities follow when the catalog is loaded, everything else stays as it is, comments
-included. tau should be tuned anew afterwards.
-
-examples:
-  python -m hydra_core rebind catalog/paper_five.yaml
-  python -m hydra_core rebind pool.yaml --bundle bundles/compact-2
-"""
 _SCORE_TEXTS = """\
 Scores messages. Standard input: one JSON object a line with "id", "text" and optionally "turn";
 standard output: one JSON object a line with "id" and a score in [0, 1] for each dimension, in the
@@ -159,7 +150,7 @@ def build_parser() -> argparse.ArgumentParser:
     _validate(verbs)
     _score_texts(verbs)
     _evaluate_predictor(verbs)
-    _rebind(verbs)
+    maintain.add_rebind(verbs)
     learn.add_learn(verbs)
     report.add_report(verbs)
     init.add_init(verbs)
@@ -293,11 +284,4 @@ def _evaluate_predictor(verbs: Any) -> None:  # noqa: ANN401
     parser.add_argument(
         "--resamples", type=int, default=1000, metavar="N", help="bootstrap, 0: no intervals"
     )
-    _bundle(parser)
-
-
-def _rebind(verbs: Any) -> None:  # noqa: ANN401
-    short = "move catalogs to another predictor bundle"
-    parser = verb(verbs, "rebind", maintain.rebind, short, _REBIND, "REBIND")
-    parser.add_argument("catalogs", type=Path, nargs="+", metavar="CATALOG.yaml")
     _bundle(parser)

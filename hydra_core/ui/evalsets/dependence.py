@@ -7,10 +7,13 @@ from typing import Literal
 import streamlit as st
 
 from hydra_core.errors import HydraError
+from hydra_core.evaluation.evalset.changes import EvalSetChanges
 from hydra_core.evaluation.evalset.dependence import ACCEPTED, DECLINED
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.evalset.suspects import Suspects, answer, look
-from hydra_core.ui import widgets
+from hydra_core.store.roles import Action
+from hydra_core.ui import cache, widgets
+from hydra_core.ui import identity as who
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.widgets import literal
 from hydra_core.views.evalsets import suspect_table
@@ -59,7 +62,8 @@ def _ask(entry: SetEntry, loaded: EvalSet) -> None:
 
 def _look_button(entry: SetEntry, loaded: EvalSet, label: str) -> None:
     shipped = "The shipped sets cannot be changed here." if entry.shipped else None
-    if st.button(label, key="eval_sets.look", disabled=entry.shipped, help=shipped):
+    barred = entry.shipped or not who.may(Action.REPLACE)
+    if st.button(label, key="eval_sets.look", disabled=barred, help=shipped):
         shown = st.progress(0.0, "Comparing texts")
 
         def step(done: int, total: int) -> None:
@@ -68,7 +72,7 @@ def _look_button(entry: SetEntry, loaded: EvalSet, label: str) -> None:
         try:
             found = look(loaded, step)
             if not found.groups:
-                answer(loaded, found, accepted=False)
+                _keep(loaded, found, accepted=False)
             else:
                 st.session_state[_LOOKED] = (loaded.digest, found)
         except HydraError as error:
@@ -88,12 +92,17 @@ def _offer(loaded: EvalSet, found: Suspects) -> None:
             _button("No, they are independent", loaded, found, accepted=False)
 
 
+def _keep(loaded: EvalSet, found: Suspects, *, accepted: bool) -> None:
+    changes = EvalSetChanges(who.actor(), cache.store())
+    changes.write(loaded.path, lambda: answer(loaded, found, accepted=accepted))
+
+
 def _button(label: str, loaded: EvalSet, found: Suspects, *, accepted: bool) -> None:
     kind: Literal["primary", "secondary"] = "primary" if accepted else "secondary"
     if not st.button(label, type=kind, key=f"eval_sets.answer.{accepted}"):
         return
     try:
-        answer(loaded, found, accepted=accepted)
+        _keep(loaded, found, accepted=accepted)
     except HydraError as error:
         widgets.problem(error)
         return
