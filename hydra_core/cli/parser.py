@@ -75,6 +75,7 @@ examples:
 _EVALUATE = """\
 Replays the router over an eval set: single models, oracle, the router at one tau with 95 %
 intervals, the verdict against the best constant policy at the same cost, the exact frontier.
+Queries that are not scored yet are scored first.
 
 The catalog's own policy counts as fixed beforehand. A --tau or --weights of your own counts as
 chosen by looking at this set, and is judged by the band over the whole curve, unless you say with
@@ -213,6 +214,9 @@ def _evaluate(verbs: Any) -> None:  # noqa: ANN401
         "--weights", metavar="r,c,d,t", help="one stored weight per dimension, catalog order"
     )
     parser.add_argument("--baseline", metavar="MODEL", help="savings against it (default: dearest)")
+    costs = "at the catalog's prices (default), or as they were recorded"
+    parser.add_argument("--costs", choices=("today", "recorded"), default="today", help=costs)
+    _bundle(parser)
     parser.add_argument(
         "--outcome-model",
         type=Path,
