@@ -56,6 +56,7 @@ def add_report(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type
         parser.add_argument("evalset", type=Path, metavar="DIR")
         parser.add_argument("--catalog", type=Path, required=True, metavar="C.yaml")
         parser.add_argument("--tau", type=float, metavar="T", help="default: the catalog's")
+        parser.add_argument("--bundle", type=Path, metavar="B", help="predictor bundle folder")
         if name == "evaluation":
             parser.add_argument("--out", type=Path, metavar="REPORT.html", required=True)
             parser.add_argument("--tuned-on", default="", help="what tau was chosen on")
