@@ -23,7 +23,7 @@ from hydra_core.cli import (
     serve,
     traffic,
 )
-from hydra_core.cli.grammar import EXIT_CODES, add_fixed, import_options, verb
+from hydra_core.cli.grammar import EXIT_CODES, add_fixed, bundle_option, import_options, verb
 from hydra_core.cli.studies import flight, label, probe, recalibrate
 
 __all__ = ["build_parser"]
@@ -75,6 +75,7 @@ examples:
 _EVALUATE = """\
 Replays the router over an eval set: single models, oracle, the router at one tau with 95 %
 intervals, the verdict against the best constant policy at the same cost, the exact frontier.
+Queries that are not scored yet are scored first.
 
 The catalog's own policy counts as fixed beforehand. A --tau or --weights of your own counts as
 chosen by looking at this set, and is judged by the band over the whole curve, unless you say with
@@ -110,22 +111,6 @@ examples:
   python -m hydra_core validate catalog/paper_five.yaml
   python -m hydra_core validate evalsets/mine --json
 """
-_SCORE_TEXTS = """\
-Scores messages. Standard input: one JSON object a line with "id", "text" and optionally "turn";
-standard output: one JSON object a line with "id" and a score in [0, 1] for each dimension, in the
-same order, and "truncated": true where a part of the message was not seen.
-
-example:
-  echo '{"id": 1, "text": "Why does this loop never end?"}' | python -m hydra_core score-texts
-"""
-_EVALUATE_PREDICTOR = """\
-Measures a predictor bundle on labelled messages: one JSON object a line with "id", "text", "lang"
-and the label of each dimension in [0, 1].
-
-examples:
-  python -m hydra_core evaluate-predictor labelled.jsonl --json
-  python -m hydra_core evaluate-predictor labelled.jsonl --bundle bundles/compact-2
-"""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -148,8 +133,7 @@ def build_parser() -> argparse.ArgumentParser:
     _evaluate(verbs)
     _route(verbs)
     _validate(verbs)
-    _score_texts(verbs)
-    _evaluate_predictor(verbs)
+    predictor.add_predictor(verbs)
     maintain.add_rebind(verbs)
     learn.add_learn(verbs)
     report.add_report(verbs)
@@ -200,15 +184,6 @@ def _import_table(sources: Any) -> None:  # noqa: ANN401
     import_options(parser)
 
 
-def _bundle(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--bundle",
-        type=Path,
-        metavar="B",
-        help="predictor bundle folder (default: the shipped one)",
-    )
-
-
 def _catalog_and_policy(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--catalog", type=Path, required=True, metavar="C.yaml")
     parser.add_argument("--tau", type=float, metavar="T", help="threshold (default: the catalog's)")
@@ -218,7 +193,7 @@ def _score(verbs: Any) -> None:  # noqa: ANN401
     short = "score an eval set with a predictor bundle"
     parser = verb(verbs, "score", data.score, short, _SCORE, "SCORE")
     parser.add_argument("evalset", type=Path, metavar="DIR")
-    _bundle(parser)
+    bundle_option(parser)
 
 
 def _dependence(verbs: Any) -> None:  # noqa: ANN401
@@ -239,6 +214,9 @@ def _evaluate(verbs: Any) -> None:  # noqa: ANN401
         "--weights", metavar="r,c,d,t", help="one stored weight per dimension, catalog order"
     )
     parser.add_argument("--baseline", metavar="MODEL", help="savings against it (default: dearest)")
+    costs = "at the catalog's prices (default), or as they were recorded"
+    parser.add_argument("--costs", choices=("today", "recorded"), default="today", help=costs)
+    _bundle(parser)
     parser.add_argument(
         "--outcome-model",
         type=Path,
@@ -262,26 +240,10 @@ def _route(verbs: Any) -> None:  # noqa: ANN401
     parser.add_argument("--explain", action="store_true", help="why, model by model")
     parser.add_argument("--stream", action="store_true", help="JSONL in, JSONL out")
     parser.add_argument("--receipt", action="store_true", help="the whole receipt as JSON")
-    _bundle(parser)
+    bundle_option(parser)
 
 
 def _validate(verbs: Any) -> None:  # noqa: ANN401
     short = "check a catalog, an eval set or a bundle"
     parser = verb(verbs, "validate", maintain.validate, short, _VALIDATE)
     parser.add_argument("file", type=Path, metavar="FILE")
-
-
-def _score_texts(verbs: Any) -> None:  # noqa: ANN401
-    short = "score messages from standard input (JSONL)"
-    _bundle(verb(verbs, "score-texts", predictor.score_texts, short, _SCORE_TEXTS))
-
-
-def _evaluate_predictor(verbs: Any) -> None:  # noqa: ANN401
-    short = "measure a bundle on labelled messages"
-    run = predictor.evaluate_predictor
-    parser = verb(verbs, "evaluate-predictor", run, short, _EVALUATE_PREDICTOR)
-    parser.add_argument("labelled", type=Path, metavar="LABELLED.jsonl")
-    parser.add_argument(
-        "--resamples", type=int, default=1000, metavar="N", help="bootstrap, 0: no intervals"
-    )
-    _bundle(parser)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
+from hydra_core.evaluation.replay.pricing import Prices
 from hydra_core.types import Catalog
 from hydra_core.views.frontier import XAxis, YAxis
 
@@ -50,6 +51,7 @@ class Tuning:
         tau: None means the catalog's own.
         weights: Stored weights w_k; None means the catalog's own.
         baseline: Model that savings are measured against; empty means the costliest.
+        costs: At the catalog's prices of today, or as they were recorded.
     """
 
     evalset: str = ""
@@ -59,6 +61,7 @@ class Tuning:
     baseline: str = ""
     x: XAxis = XAxis.COST
     y: YAxis = YAxis.QR
+    costs: Prices = Prices.TODAY
     pin: Pin | None = None
 
     def tau_for(self, catalog: Catalog) -> float:
@@ -119,6 +122,7 @@ def from_link(params: Mapping[str, str]) -> Tuning:
         baseline=params.get("baseline", ""),
         x=XAxis.SAVINGS if params.get("x") == XAxis.SAVINGS else XAxis.COST,
         y=YAxis.RESOLVED if params.get("y") == YAxis.RESOLVED else YAxis.QR,
+        costs=Prices.RECORDED if params.get("costs") == Prices.RECORDED else Prices.TODAY,
         pin=Pin(pin_tau, pin_weights) if pin_tau is not None and pin_weights else None,
     )
 
@@ -134,6 +138,8 @@ def to_link(tuning: Tuning) -> dict[str, str]:
         link["x"] = tuning.x.value
     if tuning.y is not YAxis.QR:
         link["y"] = tuning.y.value
+    if tuning.costs is not Prices.TODAY:
+        link["costs"] = tuning.costs.value
     if tuning.pin is not None:
         link |= {"pin": repr(tuning.pin.tau), "pin_w": ",".join(map(repr, tuning.pin.weights))}
     return {name: value for name, value in link.items() if value}

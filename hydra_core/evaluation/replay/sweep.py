@@ -21,6 +21,7 @@ from hydra_core.evaluation.replay.metrics import (
     single_models,
     upper_hull,
 )
+from hydra_core.evaluation.replay.pricing import Prices
 from hydra_core.evaluation.replay.replay import ReplayData, align_catalog, data_frontier
 from hydra_core.evaluation.replay.verdict import Selection
 from hydra_core.routing.matcher import choose
@@ -174,6 +175,7 @@ def sweep_catalog(
     weights: tuple[float, ...] | None = None,
     *,
     today: date,
+    prices: Prices = Prices.TODAY,
 ) -> Sweep:
     """Replay an eval set under a catalog's pool.
 
@@ -181,12 +183,13 @@ def sweep_catalog(
         scores: (n, K) requirements from the catalog's own predictor bundle.
         weights: (K,) stored weights, > 0; default the catalog's.
         today: Decides about retiring models.
+        prices: Costs at the catalog's prices of today, or as they were recorded.
 
     Raises:
         MismatchError: No common models, or no query with outcomes of all of them.
         CatalogError: Wrong weights, or a realised cost that is not known.
     """
-    data = align_catalog(evalset, catalog, scores, weights, today=today)
+    data = align_catalog(evalset, catalog, scores, weights, today=today, prices=prices)
     return Sweep(evalset, catalog, data, weights or catalog.policy.weights)
 
 

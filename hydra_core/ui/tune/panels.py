@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from hydra_core.evaluation.choose.aims import Aim, AimKind, aim_at, cross_fit_aim
 from hydra_core.evaluation.replay.evaluation import Evaluation
 from hydra_core.evaluation.replay.operating_point import InfeasibleError
+from hydra_core.evaluation.replay.pricing import Prices
 from hydra_core.evaluation.replay.sweep import Sweep, tidy_tau
 from hydra_core.figures.frontier import frontier_figure
 from hydra_core.figures.languages import languages_figure
@@ -38,6 +39,7 @@ _AIMS = {
     AimKind.BEST_WITH_COST: "Cost ≤",
     AimKind.HYPERVOLUME: "Knee",
 }
+_COSTS: dict[str, str] = {Prices.TODAY: "Costs at today's prices", Prices.RECORDED: "As recorded"}
 _DETAILS = ("Traffic", "Languages", "Numbers")
 
 
@@ -241,10 +243,12 @@ def _pin(evaluation: Evaluation, pinned: Evaluation | None) -> None:
 def details(evaluation: Evaluation) -> None:
     """Traffic, languages or numbers; only the one on screen is computed."""
     st.session_state.setdefault("tune.details", _DETAILS[0])
-    shown = st.segmented_control(
-        "Details", _DETAILS, key="tune.details", required=True, persist_state="session",
-        label_visibility="collapsed",
-    )  # fmt: skip
+    with st.container(horizontal=True, horizontal_alignment="distribute", gap="small"):
+        shown = st.segmented_control(
+            "Details", _DETAILS, key="tune.details", required=True, persist_state="session",
+            label_visibility="collapsed",
+        )  # fmt: skip
+        _toggle("costs", _COSTS, "Costs")
     if shown == "Traffic":
         chart = shares_figure(shares_view(evaluation), colors())
         figure(chart, "tune.shares", alt="Share of traffic by model for every tau")
