@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from hydra_core.cli.grammar import verb
+from hydra_core.cli.grammar import bundle_option, verb
 from hydra_core.cli.output import existing, print_json, say
 from hydra_core.errors import HydraError, Problem, ProblemsError
 
@@ -105,8 +105,7 @@ def add_rebind(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type
     short = "move catalogs to another predictor bundle"
     parser = verb(verbs, "rebind", rebind, short, _REBIND, "REBIND")
     parser.add_argument("catalogs", type=Path, nargs="+", metavar="CATALOG.yaml")
-    what = "predictor bundle folder (default: the shipped one)"
-    parser.add_argument("--bundle", type=Path, metavar="B", help=what)
+    bundle_option(parser)
 
 
 def rebind(options: argparse.Namespace) -> int:

@@ -24,7 +24,7 @@ from hydra_core.cli import (
     serve,
     traffic,
 )
-from hydra_core.cli.grammar import EXIT_CODES, add_fixed, import_options, verb
+from hydra_core.cli.grammar import EXIT_CODES, add_fixed, bundle_option, import_options, verb
 from hydra_core.cli.studies import flight, label, probe, recalibrate
 
 __all__ = ["build_parser"]
@@ -112,22 +112,6 @@ examples:
   python -m hydra_core validate catalog/paper_five.yaml
   python -m hydra_core validate evalsets/mine --json
 """
-_SCORE_TEXTS = """\
-Scores messages. Standard input: one JSON object a line with "id", "text" and optionally "turn";
-standard output: one JSON object a line with "id" and a score in [0, 1] for each dimension, in the
-same order, and "truncated": true where a part of the message was not seen.
-
-example:
-  echo '{"id": 1, "text": "Why does this loop never end?"}' | python -m hydra_core score-texts
-"""
-_EVALUATE_PREDICTOR = """\
-Measures a predictor bundle on labelled messages: one JSON object a line with "id", "text", "lang"
-and the label of each dimension in [0, 1].
-
-examples:
-  python -m hydra_core evaluate-predictor labelled.jsonl --json
-  python -m hydra_core evaluate-predictor labelled.jsonl --bundle bundles/compact-2
-"""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -151,8 +135,7 @@ def build_parser() -> argparse.ArgumentParser:
     _evaluate(verbs)
     _route(verbs)
     _validate(verbs)
-    _score_texts(verbs)
-    _evaluate_predictor(verbs)
+    predictor.add_predictor(verbs)
     maintain.add_rebind(verbs)
     learn.add_learn(verbs)
     report.add_report(verbs)
@@ -203,15 +186,6 @@ def _import_table(sources: Any) -> None:  # noqa: ANN401
     import_options(parser)
 
 
-def _bundle(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--bundle",
-        type=Path,
-        metavar="B",
-        help="predictor bundle folder (default: the shipped one)",
-    )
-
-
 def _catalog_and_policy(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--catalog", type=Path, required=True, metavar="C.yaml")
     parser.add_argument("--tau", type=float, metavar="T", help="threshold (default: the catalog's)")
@@ -221,7 +195,7 @@ def _score(verbs: Any) -> None:  # noqa: ANN401
     short = "score an eval set with a predictor bundle"
     parser = verb(verbs, "score", data.score, short, _SCORE, "SCORE")
     parser.add_argument("evalset", type=Path, metavar="DIR")
-    _bundle(parser)
+    bundle_option(parser)
 
 
 def _dependence(verbs: Any) -> None:  # noqa: ANN401
@@ -268,26 +242,10 @@ def _route(verbs: Any) -> None:  # noqa: ANN401
     parser.add_argument("--explain", action="store_true", help="why, model by model")
     parser.add_argument("--stream", action="store_true", help="JSONL in, JSONL out")
     parser.add_argument("--receipt", action="store_true", help="the whole receipt as JSON")
-    _bundle(parser)
+    bundle_option(parser)
 
 
 def _validate(verbs: Any) -> None:  # noqa: ANN401
     short = "check a catalog, an eval set or a bundle"
     parser = verb(verbs, "validate", maintain.validate, short, _VALIDATE)
     parser.add_argument("file", type=Path, metavar="FILE")
-
-
-def _score_texts(verbs: Any) -> None:  # noqa: ANN401
-    short = "score messages from standard input (JSONL)"
-    _bundle(verb(verbs, "score-texts", predictor.score_texts, short, _SCORE_TEXTS))
-
-
-def _evaluate_predictor(verbs: Any) -> None:  # noqa: ANN401
-    short = "measure a bundle on labelled messages"
-    run = predictor.evaluate_predictor
-    parser = verb(verbs, "evaluate-predictor", run, short, _EVALUATE_PREDICTOR)
-    parser.add_argument("labelled", type=Path, metavar="LABELLED.jsonl")
-    parser.add_argument(
-        "--resamples", type=int, default=1000, metavar="N", help="bootstrap, 0: no intervals"
-    )
-    _bundle(parser)
