@@ -16,6 +16,7 @@ from hydra_core.cli import (
     learn,
     maintain,
     partitions,
+    policy,
     predictor,
     records,
     report,
@@ -126,6 +127,7 @@ def build_parser() -> argparse.ArgumentParser:
     sources = importers.add_subparsers(metavar="SOURCE", required=True)
     _import_swebench(sources)
     _import_table(sources)
+    policy.add_policy(sources)
     records.add_importers(sources)
     traffic.add_importers(sources)
     _score(verbs)
