@@ -57,13 +57,18 @@ audit: $(VENV)/.dev  ## known weaknesses of what is locked (asks PyPI's database
 bench: $(VENV)/.dev  ## the figures of the README's table
 	$(BIN)/python -m benchmarks.speed.bootstrap
 	$(BIN)/python -m benchmarks.speed.frontier
+	$(BIN)/python -m benchmarks.speed.band
 	$(BIN)/python -m benchmarks.speed.predictor
 	$(BIN)/python -m benchmarks.quality.robustness
 	$(BIN)/python -m benchmarks.speed.router --soak 1000000
+	$(BIN)/python -m benchmarks.speed.serve
+	$(BIN)/python -m benchmarks.speed.serve_memory
+	$(BIN)/python -m benchmarks.speed.serve_soak
+	$(BIN)/python -m benchmarks.speed.sweep
 	$(BIN)/python -m benchmarks.console.slider
 	$(BIN)/python -m benchmarks.speed.store
 	$(BIN)/python -m benchmarks.speed.tuner
-	$(BIN)/python -m benchmarks.quality.verdict_calibration --sets 2000 --queries 500
+	$(BIN)/python -m benchmarks.verdict_calibration
 	$(BIN)/python -m benchmarks.console.depth_pages
 
 sample-data: $(VENV)/.dev  ## rebuild sample_data/ from scratch

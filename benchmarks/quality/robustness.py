@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
@@ -20,6 +20,7 @@ import pandas as pd
 from hydra_core.catalog.binding import rebind
 from hydra_core.catalog.profiles import pool
 from hydra_core.catalog.schema import parse_catalog
+from hydra_core.evaluation.study.probe import remembering
 from hydra_core.predictor.bundle import SHIPPED, Bundle, load_bundle
 from hydra_core.predictor.checks.robustness import parallel_consistency, suffix_attacks
 from hydra_core.predictor.onnx_predictor import Predictor
@@ -37,21 +38,10 @@ def bound_pool(catalog: Path, bundle: Bundle) -> Pool:
     return pool(parse_catalog(text, str(catalog)), today=date.today())
 
 
-def remembering(predictor: Predictor) -> Callable[[Sequence[str]], FloatArray]:
-    """The predictor's scores; a message seen before is not scored again."""
-    known: dict[str, FloatArray] = {}
-
-    def score(texts: Sequence[str]) -> FloatArray:
-        fresh = [text for text in dict.fromkeys(texts) if text not in known]
-        known.update(zip(fresh, predictor.predict_batches(fresh).requirements, strict=True))
-        return np.array([known[text] for text in texts]).reshape(len(texts), -1)
-
-    return score
-
-
 def measure(bundle: Bundle, catalog: Path, taus: Sequence[float], queries: pd.DataFrame) -> dict:
     models = bound_pool(catalog, bundle)
-    score = remembering(Predictor(bundle))
+    predictor = Predictor(bundle)
+    score = remembering(lambda part: predictor.predict_batches(part).requirements)
     texts, languages = list(queries["text"]), list(queries["language"])
     labels = queries[[f"label_{name}" for name in bundle.dimensions]].to_numpy(np.float64)
     result: dict = {"bundle": f"{bundle.name} {bundle.version}", "n": len(texts), "tau": {}}

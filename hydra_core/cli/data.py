@@ -95,7 +95,8 @@ def dependence(options: argparse.Namespace) -> int:
         found = look(evalset, step)
     answered = options.accept or options.decline or not found.groups
     if answered:
-        evalset = answer(evalset, found, accepted=options.accept)
+        path, accepted = evalset.path, options.accept
+        evalset = changes(path).write(path, lambda: answer(evalset, found, accepted=accepted))
     said = evalset.dependence.answer if answered and evalset.dependence else "open"
     ids = evalset.queries["query_id"]
     groups = [ids.iloc[rows].tolist() for rows in found.groups]

@@ -8,6 +8,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 from hydra_core.cli.output import existing, print_json, say, table
+from hydra_core.cli.scoring import scores_for
 from hydra_core.errors import CatalogError, EvalSetError, Problem
 
 if TYPE_CHECKING:
@@ -56,15 +57,16 @@ def loaded_sweep(options: argparse.Namespace, weights: str | None = None) -> tup
     """The eval set replayed under the catalog, and the tau to look at; notes go to stderr."""
     from hydra_core.catalog.schema import load_catalog
     from hydra_core.evaluation.evalset.evalset import load_evalset
-    from hydra_core.evaluation.replay.replay import catalog_scores
+    from hydra_core.evaluation.replay.pricing import Prices
     from hydra_core.evaluation.replay.sweep import sweep_catalog
 
     catalog = load_catalog(existing(options.catalog))
     evalset = load_evalset(existing(options.evalset))
     tau = checked_tau(options.tau, catalog)
     stored = _weights(weights, catalog)
-    scores = catalog_scores(evalset, catalog)
-    sweep = sweep_catalog(evalset, catalog, scores, stored, today=date.today())
+    scores = scores_for(evalset, catalog, options.bundle)
+    prices = Prices(getattr(options, "costs", Prices.TODAY))
+    sweep = sweep_catalog(evalset, catalog, scores, stored, today=date.today(), prices=prices)
     for note in sweep.data.notes:
         say(f"note: {note}")
     return sweep, tau
@@ -140,6 +142,7 @@ def _text(found: Evaluation) -> str:
             "",
             f"router, 95 % intervals: {ranges}",
             f"traffic: {shares}",
+            f"costs: {found.sweep.data.costs}",
             f"savings are against {found.baseline}",
             f"verdict: {found.verdict.label}. {found.verdict.text}",
             *filter(None, [found.caution]),

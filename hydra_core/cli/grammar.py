@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["EXIT_CODES", "add_fixed", "import_options", "verb"]
+__all__ = ["EXIT_CODES", "add_fixed", "bundle_option", "import_options", "verb"]
 
 EXIT_CODES = "exit codes: 0 done; 2 the input is not valid; 1 it could not be run"
 
@@ -59,4 +59,14 @@ def import_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--synthetic", action="store_true", help="outcomes were simulated")
     parser.add_argument(
         "--cost-estimated", action="store_true", help="costs were computed from prices"
+    )
+
+
+def bundle_option(parser: argparse.ArgumentParser) -> None:
+    """Which predictor bundle to use."""
+    parser.add_argument(
+        "--bundle",
+        type=Path,
+        metavar="B",
+        help="predictor bundle folder (default: the shipped one)",
     )

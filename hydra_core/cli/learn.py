@@ -33,7 +33,7 @@ examples:
 
 def add_learn(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
     """Add the verb."""
-    parser = verb(verbs, "learn", learn, "learn an outcome model from an eval set", _LEARN)
+    parser = verb(verbs, "learn", learn, "learn an outcome model from an eval set", _LEARN, "LEARN")
     parser.add_argument("evalset", type=Path, metavar="SET")
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--catalog", type=Path, metavar="C.yaml", help="its models, at its prices")

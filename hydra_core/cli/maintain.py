@@ -5,12 +5,23 @@ from __future__ import annotations
 import argparse
 import re
 from pathlib import Path
+from typing import Any
 
+from hydra_core.cli.grammar import bundle_option, verb
 from hydra_core.cli.output import existing, print_json, say
 from hydra_core.errors import HydraError, Problem, ProblemsError
 
-__all__ = ["rebind", "validate"]
+__all__ = ["add_rebind", "rebind", "validate"]
 
+_REBIND = """\
+Recomputes catalogs on the score bands of a predictor bundle: `predictor` and `bands` are replaced,
+derived capabilities follow when the catalog is loaded, everything else stays as it is, comments
+included. tau should be tuned anew afterwards.
+
+examples:
+  python -m hydra_core rebind catalog/paper_five.yaml
+  python -m hydra_core rebind pool.yaml --bundle bundles/compact-2
+"""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -87,6 +98,14 @@ def _check_evalset(folder: Path) -> str:
     for fingerprint in fingerprints:
         load_scores(evalset, fingerprint)
     return f"{evalset.n} queries, {len(evalset.models)} models, {len(fingerprints)} sets of scores"
+
+
+def add_rebind(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
+    """Add the verb rebind."""
+    short = "move catalogs to another predictor bundle"
+    parser = verb(verbs, "rebind", rebind, short, _REBIND, "REBIND")
+    parser.add_argument("catalogs", type=Path, nargs="+", metavar="CATALOG.yaml")
+    bundle_option(parser)
 
 
 def rebind(options: argparse.Namespace) -> int:

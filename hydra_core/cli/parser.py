@@ -16,6 +16,7 @@ from hydra_core.cli import (
     learn,
     maintain,
     partitions,
+    policy,
     predictor,
     records,
     report,
@@ -23,8 +24,8 @@ from hydra_core.cli import (
     serve,
     traffic,
 )
-from hydra_core.cli.grammar import EXIT_CODES, add_fixed, import_options, verb
-from hydra_core.cli.studies import flight, label, recalibrate
+from hydra_core.cli.grammar import EXIT_CODES, add_fixed, bundle_option, import_options, verb
+from hydra_core.cli.studies import flight, label, probe, recalibrate
 
 __all__ = ["build_parser"]
 
@@ -75,6 +76,7 @@ examples:
 _EVALUATE = """\
 Replays the router over an eval set: single models, oracle, the router at one tau with 95 %
 intervals, the verdict against the best constant policy at the same cost, the exact frontier.
+Queries that are not scored yet are scored first.
 
 The catalog's own policy counts as fixed beforehand. A --tau or --weights of your own counts as
 chosen by looking at this set, and is judged by the band over the whole curve, unless you say with
@@ -110,31 +112,6 @@ examples:
   python -m hydra_core validate catalog/paper_five.yaml
   python -m hydra_core validate evalsets/mine --json
 """
-_REBIND = """\
-Recomputes catalogs on the score bands of a predictor bundle: `predictor` and `bands` are replaced,
-derived capabilities follow when the catalog is loaded, everything else stays as it is, comments
-included. tau should be tuned anew afterwards.
-
-examples:
-  python -m hydra_core rebind catalog/paper_five.yaml
-  python -m hydra_core rebind pool.yaml --bundle bundles/compact-2
-"""
-_SCORE_TEXTS = """\
-Scores messages. Standard input: one JSON object a line with "id", "text" and optionally "turn";
-standard output: one JSON object a line with "id" and a score in [0, 1] for each dimension, in the
-same order, and "truncated": true where a part of the message was not seen.
-
-example:
-  echo '{"id": 1, "text": "Why does this loop never end?"}' | python -m hydra_core score-texts
-"""
-_EVALUATE_PREDICTOR = """\
-Measures a predictor bundle on labelled messages: one JSON object a line with "id", "text", "lang"
-and the label of each dimension in [0, 1].
-
-examples:
-  python -m hydra_core evaluate-predictor labelled.jsonl --json
-  python -m hydra_core evaluate-predictor labelled.jsonl --bundle bundles/compact-2
-"""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -150,6 +127,7 @@ def build_parser() -> argparse.ArgumentParser:
     sources = importers.add_subparsers(metavar="SOURCE", required=True)
     _import_swebench(sources)
     _import_table(sources)
+    policy.add_policy(sources)
     records.add_importers(sources)
     traffic.add_importers(sources)
     _score(verbs)
@@ -157,9 +135,8 @@ def build_parser() -> argparse.ArgumentParser:
     _evaluate(verbs)
     _route(verbs)
     _validate(verbs)
-    _score_texts(verbs)
-    _evaluate_predictor(verbs)
-    _rebind(verbs)
+    predictor.add_predictor(verbs)
+    maintain.add_rebind(verbs)
     learn.add_learn(verbs)
     report.add_report(verbs)
     init.add_init(verbs)
@@ -167,6 +144,7 @@ def build_parser() -> argparse.ArgumentParser:
     label.add_label(verbs)
     flight.add_flight(verbs)
     recalibrate.add_recalibrate(verbs)
+    probe.add_probe(verbs)
     serve.add_serve(verbs)
     partitions.add_partitions(verbs)
     audit.add_audit(verbs)
@@ -208,15 +186,6 @@ def _import_table(sources: Any) -> None:  # noqa: ANN401
     import_options(parser)
 
 
-def _bundle(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--bundle",
-        type=Path,
-        metavar="B",
-        help="predictor bundle folder (default: the shipped one)",
-    )
-
-
 def _catalog_and_policy(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--catalog", type=Path, required=True, metavar="C.yaml")
     parser.add_argument("--tau", type=float, metavar="T", help="threshold (default: the catalog's)")
@@ -226,7 +195,7 @@ def _score(verbs: Any) -> None:  # noqa: ANN401
     short = "score an eval set with a predictor bundle"
     parser = verb(verbs, "score", data.score, short, _SCORE, "SCORE")
     parser.add_argument("evalset", type=Path, metavar="DIR")
-    _bundle(parser)
+    bundle_option(parser)
 
 
 def _dependence(verbs: Any) -> None:  # noqa: ANN401
@@ -247,6 +216,9 @@ def _evaluate(verbs: Any) -> None:  # noqa: ANN401
         "--weights", metavar="r,c,d,t", help="one stored weight per dimension, catalog order"
     )
     parser.add_argument("--baseline", metavar="MODEL", help="savings against it (default: dearest)")
+    costs = "at the catalog's prices (default), or as they were recorded"
+    parser.add_argument("--costs", choices=("today", "recorded"), default="today", help=costs)
+    bundle_option(parser)
     parser.add_argument(
         "--outcome-model",
         type=Path,
@@ -270,33 +242,10 @@ def _route(verbs: Any) -> None:  # noqa: ANN401
     parser.add_argument("--explain", action="store_true", help="why, model by model")
     parser.add_argument("--stream", action="store_true", help="JSONL in, JSONL out")
     parser.add_argument("--receipt", action="store_true", help="the whole receipt as JSON")
-    _bundle(parser)
+    bundle_option(parser)
 
 
 def _validate(verbs: Any) -> None:  # noqa: ANN401
     short = "check a catalog, an eval set or a bundle"
     parser = verb(verbs, "validate", maintain.validate, short, _VALIDATE)
     parser.add_argument("file", type=Path, metavar="FILE")
-
-
-def _score_texts(verbs: Any) -> None:  # noqa: ANN401
-    short = "score messages from standard input (JSONL)"
-    _bundle(verb(verbs, "score-texts", predictor.score_texts, short, _SCORE_TEXTS))
-
-
-def _evaluate_predictor(verbs: Any) -> None:  # noqa: ANN401
-    short = "measure a bundle on labelled messages"
-    run = predictor.evaluate_predictor
-    parser = verb(verbs, "evaluate-predictor", run, short, _EVALUATE_PREDICTOR)
-    parser.add_argument("labelled", type=Path, metavar="LABELLED.jsonl")
-    parser.add_argument(
-        "--resamples", type=int, default=1000, metavar="N", help="bootstrap, 0: no intervals"
-    )
-    _bundle(parser)
-
-
-def _rebind(verbs: Any) -> None:  # noqa: ANN401
-    short = "move catalogs to another predictor bundle"
-    parser = verb(verbs, "rebind", maintain.rebind, short, _REBIND, "REBIND")
-    parser.add_argument("catalogs", type=Path, nargs="+", metavar="CATALOG.yaml")
-    _bundle(parser)

@@ -47,7 +47,7 @@ def add_partitions(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public 
         "--resamples", type=int, default=100, metavar="N", help="bootstrap, 0: no intervals"
     )
     _job(parser)
-    parser = verb(verbs, "score-parts", _score, "score a set of any size", _SCORE)
+    parser = verb(verbs, "score-parts", _score, "score a set of any size", _SCORE, "SCORE")
     parser.add_argument("parts", type=Path, metavar="DIR")
     parser.add_argument("--bundle", type=Path, metavar="B", help="predictor bundle folder")
     _job(parser)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hydra_core.cli.grammar import bundle_option, verb
 from hydra_core.cli.output import (
     existing,
     open_predictor,
@@ -24,10 +25,39 @@ from hydra_core.errors import EvalSetError, Problem
 if TYPE_CHECKING:
     from hydra_core.predictor.onnx_predictor import Predictor
 
-__all__ = ["evaluate_predictor", "score_texts"]
+__all__ = ["add_predictor", "evaluate_predictor", "score_texts"]
 
 _CHUNK = 256
 _LINE_BYTES = 16 << 20
+_SCORE_TEXTS = """\
+Scores messages. Standard input: one JSON object a line with "id", "text" and optionally "turn";
+standard output: one JSON object a line with "id" and a score in [0, 1] for each dimension, in the
+same order, and "truncated": true where a part of the message was not seen.
+
+example:
+  echo '{"id": 1, "text": "Why does this loop never end?"}' | python -m hydra_core score-texts
+"""
+_EVALUATE_PREDICTOR = """\
+Measures a predictor bundle on labelled messages: one JSON object a line with "id", "text", "lang"
+and the label of each dimension in [0, 1].
+
+examples:
+  python -m hydra_core evaluate-predictor labelled.jsonl --json
+  python -m hydra_core evaluate-predictor labelled.jsonl --bundle bundles/compact-2
+"""
+
+
+def add_predictor(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
+    """Add both verbs."""
+    short = "score messages from standard input (JSONL)"
+    bundle_option(verb(verbs, "score-texts", score_texts, short, _SCORE_TEXTS))
+    short = "measure a bundle on labelled messages"
+    parser = verb(verbs, "evaluate-predictor", evaluate_predictor, short, _EVALUATE_PREDICTOR)
+    parser.add_argument("labelled", type=Path, metavar="LABELLED.jsonl")
+    parser.add_argument(
+        "--resamples", type=int, default=1000, metavar="N", help="bootstrap, 0: no intervals"
+    )
+    bundle_option(parser)
 
 
 def score_texts(options: argparse.Namespace) -> int:

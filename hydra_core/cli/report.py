@@ -56,6 +56,7 @@ def add_report(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type
         parser.add_argument("evalset", type=Path, metavar="DIR")
         parser.add_argument("--catalog", type=Path, required=True, metavar="C.yaml")
         parser.add_argument("--tau", type=float, metavar="T", help="default: the catalog's")
+        parser.add_argument("--bundle", type=Path, metavar="B", help="predictor bundle folder")
         if name == "evaluation":
             parser.add_argument("--out", type=Path, metavar="REPORT.html", required=True)
             parser.add_argument("--tuned-on", default="", help="what tau was chosen on")
@@ -106,8 +107,8 @@ def _portability(options: argparse.Namespace) -> int:
             [
                 {
                     "event": str(one.event),
-                    "qr_before": one.before.qr.value,
-                    "qr_after": one.after.qr.value,
+                    "qr_before": _triple(one.qr_before),
+                    "qr_after": _triple(one.qr_after),
                     "quality": _triple(one.comparison.quality),
                     "savings": _triple(one.comparison.savings),
                     "moved": one.moved,
@@ -121,8 +122,8 @@ def _portability(options: argparse.Namespace) -> int:
     rows = [
         [
             str(one.event),
-            f"{100 * one.before.qr.value:.1f}",
-            f"{100 * one.after.qr.value:.1f}",
+            f"{100 * one.qr_before.value:.1f}",
+            f"{100 * one.qr_after.value:.1f}",
             _shown(one.comparison.quality),
             _shown(one.comparison.savings),
             f"{100 * one.moved:.0f}",
@@ -133,7 +134,7 @@ def _portability(options: argparse.Namespace) -> int:
     head = ["event", "QR before", "after", "quality, pp", "cost saved, %", "moved, %", "verdict"]
     print(f"{evalset.name}: catalog {catalog.name}, tau {tau:g}, nothing retrained")
     print(table(head, rows))
-    print("QR is against each pool's own oracle; quality is compared query by query")
+    print("QR, before and after, is against one oracle: that of the larger pool")
     for note in dict.fromkeys(note for one in found for note in one.notes):
         print(f"note: {note}")
     return 0

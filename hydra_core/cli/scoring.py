@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hydra_core.cli.account import acting, require_account, store_of
-from hydra_core.cli.output import progress_bar, say
+from hydra_core.cli.output import open_predictor, progress_bar, say
 
 if TYPE_CHECKING:
     from hydra_core.evaluation.evalset.evalset import EvalSet
     from hydra_core.predictor.onnx_predictor import Predictor
-    from hydra_core.types import FloatArray
+    from hydra_core.types import Catalog, FloatArray
 
-__all__ = ["score_now", "scored"]
+__all__ = ["score_now", "scored", "scores_for"]
+
+
+def scores_for(evalset: EvalSet, catalog: Catalog, bundle: Path | None) -> FloatArray:
+    """(n, K) requirements by the predictor that a catalog is bound to, scored now if missing.
+
+    Args:
+        bundle: Folder of that predictor; None: the shipped one.
+
+    Raises:
+        MismatchError: They are missing, and the catalog is bound to another predictor.
+        EvalSetError: The set has no texts, or its folder cannot be written.
+    """
+    from hydra_core.evaluation.evalset.format import scored_by
+    from hydra_core.evaluation.replay.replay import catalog_scores
+
+    if catalog.predictor_fingerprint not in scored_by(evalset.path):
+        predictor = open_predictor(bundle)
+        if predictor.bundle.fingerprint == catalog.predictor_fingerprint:
+            return scored(evalset, predictor)
+    return catalog_scores(evalset, catalog)
 
 
 def scored(evalset: EvalSet, predictor: Predictor) -> FloatArray:

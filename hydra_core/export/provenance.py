@@ -43,6 +43,7 @@ def measured(found: Replayed, info: EvalSetInfo) -> dict[str, Any]:
         "queries": found.metrics.n,
         "tau": found.catalog.policy.tau,
         "baseline": found.metrics.baseline,
+        "costs": found.data.costs,
         "values": values,
     }
 
@@ -81,6 +82,7 @@ def provenance(
         evalset=str(metrics.get("evalset", "")),
         evalset_digest=str(metrics.get("evalset_digest", "")),
         synthetic=bool(metrics.get("synthetic", False)),
+        costs=str(metrics.get("costs", "")),
         metrics=intervals,
     )
 

@@ -46,6 +46,7 @@ class Provenance:
         evalset: Name of the eval set, '' where nothing was measured.
         evalset_digest: Its digest (hex).
         synthetic: Whether that eval set is simulated.
+        costs: Which prices the measured costs stand on, '' where that was not kept.
         metrics: Name -> measured value with its 95 % interval.
     """
 
@@ -56,6 +57,7 @@ class Provenance:
     evalset: str = ""
     evalset_digest: str = ""
     synthetic: bool = False
+    costs: str = ""
     metrics: Mapping[str, Interval] = field(default_factory=dict)
 
 
@@ -190,6 +192,8 @@ def _measured(provenance: Provenance) -> Iterator[str]:
         return
     kind = " (simulated)" if provenance.synthetic else ""
     yield f"measured on: {provenance.evalset}{kind}, digest {provenance.evalset_digest}"
+    if provenance.costs:
+        yield f"costs: {provenance.costs}"
     for name, value in provenance.metrics.items():
         yield f"  {name}: {value.value:.6g} [{value.lo:.6g}, {value.hi:.6g}]"
 

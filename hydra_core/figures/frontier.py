@@ -10,10 +10,10 @@ import numpy as np
 import plotly.graph_objects as go
 
 from hydra_core.figures.labels import Label, label_notes, place
-from hydra_core.figures.theme import Palette, base_layout, model_colors, plain
+from hydra_core.figures.theme import Palette, base_layout, model_colors, plain, tint
 from hydra_core.types import FloatArray
 
-__all__ = ["AxisSpec", "CurveLine", "FrontierView", "Spot", "frontier_figure"]
+__all__ = ["AxisSpec", "CurveBandView", "CurveLine", "FrontierView", "Spot", "frontier_figure"]
 
 #: Points along the curve that can be hovered over and clicked.
 _TARGETS = 160
@@ -57,6 +57,15 @@ class CurveLine:
 
 
 @dataclass(frozen=True, slots=True)
+class CurveBandView:
+    """The 95 % band around a curve in axis units, position by position, all (p,)."""
+
+    x: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
 class FrontierView:
     """Everything on the frontier plot, in axis units.
 
@@ -65,6 +74,7 @@ class FrontierView:
         selected: The current operating point.
         models: Every single model, in the pool's cost order.
         hull: (h, 2) upper hull of the single models, ascending in x.
+        band: Around `curve`, holding for every tau at once.
         oracle: The cheapest choice that resolves what any model resolves.
         pinned: A policy to compare with, and its curve where it differs from `curve`.
         beside: The curve of the other rule.
@@ -77,6 +87,7 @@ class FrontierView:
     selected: Spot
     models: tuple[Spot, ...]
     hull: FloatArray
+    band: CurveBandView | None = None
     oracle: Spot | None = None
     pinned: Spot | None = None
     pinned_curve: CurveLine | None = None
@@ -127,6 +138,8 @@ def _lines(view: FrontierView, colors: Palette) -> list[dict[str, Any]]:
     traces = [
         _line(view.hull[:, 0], view.hull[:, 1], "Mix of single models", colors.muted, 1.5, "dash")
     ]
+    if view.band is not None and view.band.x.size:
+        traces.insert(0, _band(view.band, colors))
     if view.pinned_curve is not None:
         ghost = view.pinned_curve
         traces.append(_line(ghost.x, ghost.y, "Pinned policy", colors.ghost, 2, "dot"))
@@ -143,6 +156,16 @@ def _line(
     return {
         "type": "scatter", "mode": "lines", "x": x, "y": y, "name": name, "hoverinfo": "skip",
         "line": {"color": color, "width": width, "dash": dash},
+    }  # fmt: skip
+
+
+def _band(band: CurveBandView, colors: Palette) -> dict[str, Any]:
+    return {
+        "type": "scatter", "mode": "lines", "fill": "toself", "hoverinfo": "skip",
+        "x": np.concatenate([band.x, band.x[::-1]]),
+        "y": np.concatenate([band.high, band.low[::-1]]),
+        "name": "95 % band over every τ", "line": {"width": 0},
+        "fillcolor": tint(colors.accent, 0.13),
     }  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from hydra_core.catalog.schema import load_catalog, parse_catalog
 from hydra_core.errors import CatalogError, HydraError, Problem, StoreError
 from hydra_core.evaluation.evalset.evalset import EvalSet, EvalSetInfo, list_evalsets, load_evalset
 from hydra_core.evaluation.evalset.score_files import score_path
+from hydra_core.evaluation.replay.pricing import Prices
 from hydra_core.evaluation.replay.replay import catalog_scores
 from hydra_core.evaluation.replay.sweep import Sweep, sweep_catalog
 from hydra_core.evaluation.study.sensitivity import Effect
@@ -202,6 +203,7 @@ class ReplayKey:
         tau: None where it is replayed for every tau.
         scores_mtime_ns: When the predictor's scores were written, 0 if there are none.
         day: Decides about retiring models.
+        prices: Which prices its costs follow.
     """
 
     evalset: str
@@ -210,6 +212,7 @@ class ReplayKey:
     tau: float | None
     scores_mtime_ns: int
     day: date
+    prices: Prices = Prices.TODAY
 
 
 def replay_key(
@@ -221,20 +224,26 @@ def replay_key(
     return ReplayKey(entry.info.digest, catalog.digest, weights, tau, stamp, date.today())
 
 
-def sweep(entry: SetEntry, catalog: Catalog, weights: tuple[float, ...]) -> Sweep:
+def sweep(
+    entry: SetEntry,
+    catalog: Catalog,
+    weights: tuple[float, ...],
+    prices: Prices = Prices.TODAY,
+) -> Sweep:
     """The eval set replayed under a catalog and weights, for every tau.
 
     Raises:
         HydraError: They do not fit together; the message says what to do.
     """
-    return _sweep(replay_key(entry, catalog, weights), entry.info.path, catalog)
+    key = replace(replay_key(entry, catalog, weights), prices=prices)
+    return _sweep(key, entry.info.path, catalog)
 
 
 @st.cache_resource(max_entries=24, show_spinner="Replaying")
 def _sweep(key: ReplayKey, _path: Path, _catalog: Catalog) -> Sweep:
     loaded = evalset(_path, key.evalset)
     scores = catalog_scores(loaded, _catalog)
-    return sweep_catalog(loaded, _catalog, scores, key.weights, today=key.day)
+    return sweep_catalog(loaded, _catalog, scores, key.weights, today=key.day, prices=key.prices)
 
 
 def replayed(entry: SetEntry, catalog: Catalog) -> Replayed:

@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import streamlit as st
 
+from hydra_core.errors import MismatchError
+from hydra_core.evaluation.choose.aims import Aim, AimKind
+from hydra_core.evaluation.choose.initial_catalog import InitialCatalog, initial_catalog
+from hydra_core.evaluation.choose.space import Space
+from hydra_core.evaluation.choose.tuning import tune
 from hydra_core.evaluation.evalset.evalset import EvalSet
+from hydra_core.evaluation.evalset.score_files import load_scores
+from hydra_core.evaluation.replay.evaluation import Evaluation
 from hydra_core.evaluation.replay.sweep import Sweep
+from hydra_core.evaluation.replay.verdict import Verdict
 from hydra_core.evaluation.study.baselines.run import BaselineRun
 from hydra_core.evaluation.study.contents import Difficulty, difficulty
 from hydra_core.figures.upset import SpreadView, UpsetView
-from hydra_core.ui.cache import ReplayKey, SetEntry, replay_key, workspace
+from hydra_core.ui.cache import ReplayKey, SetEntry, bundle, evalset, replay_key, workspace
 from hydra_core.ui.tasks import Tasks
 from hydra_core.views.comparison import Kind, Paired, Side, pair, side_run
 from hydra_core.views.explore import Bounds, bounds, spread_view, upset_view
+from hydra_core.views.new_catalog import EnteredPrices
 
 __all__ = [
+    "band",
+    "cross_fitted_check",
     "sweep_key",
     "difficulties",
+    "new_catalog",
     "paired",
     "set_bounds",
     "spread",
@@ -28,9 +42,14 @@ __all__ = [
 ]
 
 
+_CHECK_TRIALS = 150
+#: Outcomes from which on the band takes over a second.
+_SLOW_BAND = 100_000
+
+
 def sweep_key(entry: SetEntry, sweep: Sweep) -> ReplayKey:
     """What a sweep was made of."""
-    return replay_key(entry, sweep.catalog, sweep.weights)
+    return replace(replay_key(entry, sweep.catalog, sweep.weights), prices=sweep.data.prices)
 
 
 def paired(
@@ -68,6 +87,41 @@ def _paired(
         return pair(side_run(a, of_a, float(run_b.cost_usd.mean()), _learned), run_b, own)
     run_a = side_run(a, of_a, None, _learned)
     return pair(run_a, side_run(b, of_b, float(run_a.cost_usd.mean()), _learned), own)
+
+
+def band(sweep: Sweep) -> None:
+    """See to it that the band along the curve is there, with progress where that takes long."""
+    if len(sweep.data.rows) * len(sweep.data.pool.ids) < _SLOW_BAND:
+        sweep.band()
+        return
+    told = "The 95 % band over every τ"
+    shown = st.progress(0.0, told)
+
+    def step(done: int, total: int) -> None:
+        shown.progress(done / total, told)
+
+    sweep.band(step)
+    shown.empty()
+
+
+def cross_fitted_check(entry: SetEntry, evaluation: Evaluation) -> Verdict:
+    """Weights and tau chosen on one half for the QR of an evaluation, measured on the other.
+
+    Raises:
+        InfeasibleError: No weighting reaches that QR.
+        ValueError: Too few independent queries to halve.
+    """
+    sweep = evaluation.sweep
+    own = replace(sweep_key(entry, sweep), weights=sweep.catalog.policy.weights)
+    return _cross_fitted_check(own, round(evaluation.router.qr.value, 4), sweep)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _cross_fitted_check(key: ReplayKey, qr: float, _sweep: Sweep) -> Verdict:
+    del key
+    aim = Aim(AimKind.CHEAPEST_WITH_QR, qr)
+    with st.spinner("Choosing on one half, measuring on the other", show_time=True):
+        return tune(_sweep.data, Space(_sweep.catalog.bands), aim, trials=_CHECK_TRIALS).verdict
 
 
 def tasks() -> Tasks:
@@ -111,3 +165,36 @@ def difficulties(digest: str, column: str, _evalset: EvalSet) -> tuple[Difficult
     """How hard each language or group is."""
     del digest
     return difficulty(_evalset, column)
+
+
+def new_catalog(entry: SetEntry, entered: EnteredPrices, cut_to_hull: bool) -> InitialCatalog:
+    """A catalog that fits an eval set scored by the shipped predictor, not yet published.
+
+    Raises:
+        HydraError: It cannot be made; the message says what to do.
+    """
+    key = (entry.info.digest, bundle().fingerprint, date.today())
+    return _new_catalog(key, entered, cut_to_hull, entry)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Making the catalog")
+def _new_catalog(
+    key: tuple[str, str, date], entered: EnteredPrices, cut_to_hull: bool, _entry: SetEntry
+) -> InitialCatalog:
+    digest, fingerprint, today = key
+    loaded = evalset(_entry.info.path, digest)
+    scores = load_scores(loaded, fingerprint)
+    if scores is None:
+        raise MismatchError(f"eval set '{loaded.name}' is not scored yet; score it first")
+    return initial_catalog(
+        loaded,
+        scores,
+        dict(entered.prices),
+        name=loaded.name,
+        predictor=bundle().name,
+        fingerprint=fingerprint,
+        dimensions=bundle().dimensions,
+        models=entered.models,
+        cut_to_hull=cut_to_hull,
+        today=today,
+    )

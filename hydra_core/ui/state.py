@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from hydra_core.types import Catalog, Rule
+from hydra_core.evaluation.replay.pricing import Prices
+from hydra_core.types import Catalog
 from hydra_core.views.frontier import XAxis, YAxis
 
 __all__ = [
@@ -34,11 +35,10 @@ _TOUCHED = "tuning.touched"
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A policy to compare with, on the same eval set and catalog; V where it routes by value."""
+    """A policy to compare with, on the same eval set and catalog."""
 
     tau: float
     weights: tuple[float, ...]
-    value_usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,33 +50,23 @@ class Tuning:
         catalog: Key of the catalog.
         tau: None means the catalog's own.
         weights: Stored weights w_k; None means the catalog's own.
-        rule: None means the catalog's own.
-        value_usd: V of the value rule, USD; None means the catalog's own, or the middle.
         baseline: Model that savings are measured against; empty means the costliest.
+        costs: At the catalog's prices of today, or as they were recorded.
     """
 
     evalset: str = ""
     catalog: str = ""
     tau: float | None = None
     weights: tuple[float, ...] | None = None
-    rule: Rule | None = None
-    value_usd: float | None = None
     baseline: str = ""
     x: XAxis = XAxis.COST
     y: YAxis = YAxis.QR
+    costs: Prices = Prices.TODAY
     pin: Pin | None = None
 
     def tau_for(self, catalog: Catalog) -> float:
         """The tau in force."""
         return catalog.policy.tau if self.tau is None else self.tau
-
-    def rule_for(self, catalog: Catalog) -> Rule:
-        """The rule in force."""
-        return catalog.policy.rule if self.rule is None else self.rule
-
-    def value_for(self, catalog: Catalog) -> float | None:
-        """The V in force, USD; None where neither the operator nor the catalog named one."""
-        return catalog.policy.value_usd if self.value_usd is None else self.value_usd
 
     def weights_for(self, catalog: Catalog) -> tuple[float, ...]:
         """The stored weights in force; those of another dimension count are not used."""
@@ -123,21 +113,17 @@ def write_link() -> None:
 def from_link(params: Mapping[str, str]) -> Tuning:
     """Read a link's parameters; what cannot be read is ignored, never an error."""
     pin_tau = number(params.get("pin", ""))
-    rule = params.get("rule", "")
     pin_weights = numbers(params.get("pin_w", ""))
     return Tuning(
         evalset=params.get("set", ""),
         catalog=params.get("catalog", ""),
         tau=number(params.get("tau", "")),
         weights=numbers(params.get("w", "")),
-        rule=Rule(rule) if rule in set(Rule) else None,
-        value_usd=dollars(params.get("v", "")),
         baseline=params.get("baseline", ""),
         x=XAxis.SAVINGS if params.get("x") == XAxis.SAVINGS else XAxis.COST,
         y=YAxis.RESOLVED if params.get("y") == YAxis.RESOLVED else YAxis.QR,
-        pin=Pin(pin_tau, pin_weights, dollars(params.get("pin_v", "")))
-        if pin_tau is not None and pin_weights
-        else None,
+        costs=Prices.RECORDED if params.get("costs") == Prices.RECORDED else Prices.TODAY,
+        pin=Pin(pin_tau, pin_weights) if pin_tau is not None and pin_weights else None,
     )
 
 
@@ -146,20 +132,16 @@ def to_link(tuning: Tuning) -> dict[str, str]:
     link = {"set": tuning.evalset, "catalog": tuning.catalog, "baseline": tuning.baseline}
     if tuning.tau is not None:
         link["tau"] = repr(tuning.tau)
-    if tuning.rule is not None:
-        link["rule"] = tuning.rule.value
-    if tuning.value_usd is not None:
-        link["v"] = repr(tuning.value_usd)
     if tuning.weights is not None:
         link["w"] = ",".join(map(repr, tuning.weights))
     if tuning.x is not XAxis.COST:
         link["x"] = tuning.x.value
     if tuning.y is not YAxis.QR:
         link["y"] = tuning.y.value
+    if tuning.costs is not Prices.TODAY:
+        link["costs"] = tuning.costs.value
     if tuning.pin is not None:
         link |= {"pin": repr(tuning.pin.tau), "pin_w": ",".join(map(repr, tuning.pin.weights))}
-        if tuning.pin.value_usd is not None:
-            link["pin_v"] = repr(tuning.pin.value_usd)
     return {name: value for name, value in link.items() if value}
 
 
@@ -170,15 +152,6 @@ def number(text: str) -> float | None:
     except ValueError:
         return None
     return value if 0.0 <= value <= 100.0 else None
-
-
-def dollars(text: str) -> float | None:
-    """An amount of a link in USD, > 0; None for anything else."""
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if 0.0 < value <= 1e6 else None
 
 
 def numbers(text: str) -> tuple[float, ...] | None:

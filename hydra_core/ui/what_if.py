@@ -59,6 +59,7 @@ def deltas(found: WhatIf, *, before: str = "published", after: str = "draft") ->
             help=f"With the {after}; {note}. Below: the paired difference with its 95 % interval.",
             border=True,
         )
+    widgets.recorded_costs(found.after.data)
 
 
 def _signed(change: Interval, money: bool) -> str:

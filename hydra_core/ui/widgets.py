@@ -11,6 +11,8 @@ import streamlit as st
 from hydra_core.errors import HydraError, ProblemsError
 from hydra_core.evaluation.evalset.evalset import EvalSetInfo
 from hydra_core.evaluation.replay.evaluation import Evaluation
+from hydra_core.evaluation.replay.pricing import RECORDED_COSTS
+from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.replay.verdict import Verdict, VerdictLabel
 from hydra_core.evaluation.significance import Interval
@@ -28,6 +30,7 @@ __all__ = [
     "notes",
     "problem",
     "provenance",
+    "recorded_costs",
     "synthetic_badge",
     "verdict_box",
 ]
@@ -117,7 +120,8 @@ def kpis(evaluation: Evaluation) -> None:
             "Cost per query",
             usd(metrics.mean_cost_usd.value),
             f"{usd(metrics.mean_cost_usd.lo)} – {usd(metrics.mean_cost_usd.hi)}",
-            "Mean realised cost in USD.",
+            "Mean realised cost in USD, "
+            f"from {evaluation.sweep.data.costs or 'the eval set as recorded'}.",
         ),
         (
             "Cost savings",
@@ -141,6 +145,20 @@ def kpis(evaluation: Evaluation) -> None:
             delta_arrow="off",
             help=f"{text} Below: 95 % interval.",
             border=True,
+        )
+    recorded_costs(evaluation.sweep.data)
+
+
+def recorded_costs(data: ReplayData) -> None:
+    """Say that costs do not follow an edited price, where they do not."""
+    if data.recorded:
+        which = ", ".join(data.recorded) if len(data.recorded) < len(data.pool.ids) else ""
+        st.badge(
+            RECORDED_COSTS + (f": {literal(which)}" if which else ""),
+            icon=":material/price_change:",
+            color="orange",
+            help="The eval set holds neither tokens nor the prices at recording, so a price "
+            "that you edit does not move these costs.",
         )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.evaluation.evalset.evalset import RESOLVED_AT, EvalSet
+from hydra_core.evaluation.evalset.suspects import Suspects
 from hydra_core.evaluation.importers.draft import ImportReport
 from hydra_core.evaluation.importers.swebench import Run
 from hydra_core.evaluation.replay.replay import clusters_of
@@ -23,10 +24,12 @@ __all__ = [
     "outcomes_view",
     "query_table",
     "run_table",
+    "suspect_table",
 ]
 
 _SHOWN_QUERIES = 200
 _SHOWN_CHARS = 240
+_SHOWN_GROUPS = 5
 
 
 def model_table(evalset: EvalSet) -> pd.DataFrame:
@@ -89,6 +92,24 @@ def query_table(evalset: EvalSet) -> pd.DataFrame:
             "text": text,
         }
     )
+
+
+def suspect_table(evalset: EvalSet, found: Suspects) -> pd.DataFrame:
+    """The largest groups of queries that look dependent, with the beginning of two of each."""
+    texts = evalset.texts
+    rows = []
+    for group in found.groups[:_SHOWN_GROUPS]:
+        queries = evalset.queries.iloc[group]
+        told = [] if texts is None else [text[:_SHOWN_CHARS] for text in texts.iloc[group[:2]]]
+        rows.append(
+            {
+                "Queries": len(group),
+                "Ids": ", ".join(queries["query_id"].iloc[:3]) + ", ..." * (len(group) > 3),
+                "Languages": queries["language"].nunique(),
+                "For example": "\n".join(told),
+            }
+        )
+    return pd.DataFrame(rows)
 
 
 def dropped_table(report: ImportReport) -> pd.DataFrame:

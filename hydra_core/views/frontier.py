@@ -15,7 +15,7 @@ from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.replay.value_curve import ValueCurve
 from hydra_core.evaluation.significance import Interval
-from hydra_core.figures.frontier import AxisSpec, CurveLine, FrontierView, Spot
+from hydra_core.figures.frontier import AxisSpec, CurveBandView, CurveLine, FrontierView, Spot
 from hydra_core.figures.languages import LanguagesView
 from hydra_core.figures.shares import SharesView
 from hydra_core.predictor.languages import LANGUAGES
@@ -110,6 +110,7 @@ def frontier_view(
         models=spots,
         hull=np.asarray(hull),
         oracle=_spot("oracle", sweep, sweep.oracle, axes),
+        band=_band(sweep, axes),
         pinned=_spot("pinned", sweep, pinned.router, axes) if pinned else None,
         pinned_curve=_line(sweep, axes, pin) if other_curve else None,
         beside=None if beside is None else _line(sweep, axes, beside),
@@ -243,6 +244,18 @@ def _line(sweep: Sweep, axes: Axes, drawn: Sweep) -> CurveLine:
         y.many(curve.quality[rows]),
         knob,
         _CURVES[drawn.rule],
+    )
+
+
+def _band(sweep: Sweep, axes: Axes) -> CurveBandView:
+    """The band around the router's curve: where the mix leaves it, the difference is no chance."""
+    x, y = _scales(sweep, axes)
+    band, curve = sweep.band(), sweep.curve
+    rows = [curve.row(float(knob)) for knob in band.knob[band.counted]]
+    half = band.critical * band.standard_error[band.counted]
+    quality = curve.quality[rows]
+    return CurveBandView(
+        x.many(curve.mean_cost_usd[rows]), y.many(quality - half), y.many(quality + half)
     )
 
 

@@ -16,6 +16,7 @@ from hydra_core.ui.compare import panels as compare_panels
 from hydra_core.ui.compare import queries as compare_queries
 from hydra_core.ui.compare import state as compare_state
 from hydra_core.ui.compare.queries import Sides
+from hydra_core.ui.evalsets import make_catalog
 from hydra_core.views.comparison import Paired, Side, totals
 
 _PARTS = ("Who moved", "Languages and groups", "Queries")
@@ -44,9 +45,7 @@ def compare(entry: SetEntry, catalog: Catalog) -> None:
         both = cache_evaluate.paired(entry, *both_sides, own, learned)
     except (HydraError, ValueError) as error:
         st.warning(widgets.literal(str(error)), icon=":material/link_off:")
-        st.page_link(
-            "pages/evaluate/eval_sets.py", label="Go to Eval sets", icon=":material/arrow_forward:"
-        )
+        make_catalog.offer(entry)
         return
     for card, run, at in zip(cards, (both.a, both.b), (both.at_a, both.at_b), strict=True):
         compare_panels.standing(card, totals(run, at, both.clusters))
@@ -71,6 +70,7 @@ def show(own: Sweep, both: Paired, both_sides: Sides) -> None:
     """The answer, then the part that is asked for."""
     b = both_sides[1][0]
     compare_panels.answer(both)
+    widgets.recorded_costs(own.data)
     widgets.notes(own)
     if both.found.left_out:
         st.caption(f"{both.found.left_out:,} queries that only one of the two can route: left out.")

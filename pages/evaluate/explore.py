@@ -10,6 +10,7 @@ from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.types import Catalog
 from hydra_core.ui import cache, cache_evaluate, selectors, widgets
 from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.evalsets import make_catalog
 from hydra_core.ui.explore import checks as explore_checks
 from hydra_core.ui.explore import panels as explore_panels
 from hydra_core.ui.tasks import Task
@@ -27,6 +28,7 @@ def replayed(entry: SetEntry, catalog: Catalog) -> Sweep | None:
             title="Whether routing can help is not known yet",
             icon=":material/link_off:",
         )
+        make_catalog.offer(entry)
         return None
 
 

@@ -7,8 +7,10 @@ import streamlit as st
 from hydra_core.errors import HydraError, MismatchError
 from hydra_core.evaluation.replay.evaluation import Evaluation, evaluate
 from hydra_core.types import Catalog
-from hydra_core.ui import cache, selectors, state, widgets
+from hydra_core.ui import cache, cache_evaluate, selectors, state, widgets
 from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.evalsets import make_catalog
+from hydra_core.ui.tune import judgement
 from hydra_core.ui.tune import panels as tune_panels
 
 
@@ -17,21 +19,18 @@ def tune(entry: SetEntry, catalog: Catalog) -> None:
     """Everything that follows tau; only this part runs again when it moves."""
     tuning = state.get()
     try:
-        sweep = cache.sweep(entry, catalog, tuning.weights_for(catalog))
+        sweep = cache.sweep(entry, catalog, tuning.weights_for(catalog), tuning.costs)
         pinned = _pinned(entry, catalog, tuning)
     except MismatchError as error:
         st.warning(widgets.literal(str(error)), icon=":material/link_off:")
-        st.page_link(
-            "pages/evaluate/eval_sets.py",
-            label="Go to Eval sets",
-            icon=":material/arrow_forward:",
-        )
+        make_catalog.offer(entry)
         return
     except HydraError as error:
         widgets.problem(error)
         return
-    evaluation = evaluate(sweep, tuning.tau_for(catalog), tuning.baseline)
-    widgets.verdict_box(evaluation.verdict)
+    cache_evaluate.band(sweep)
+    evaluation = judgement.judged(evaluate(sweep, tuning.tau_for(catalog), tuning.baseline))
+    judgement.verdict(evaluation, entry)
     widgets.kpis(evaluation)
     wide, narrow = st.columns([7, 2.6], gap="small")
     with narrow:
@@ -47,7 +46,7 @@ def _pinned(entry: SetEntry, catalog: Catalog, tuning: state.Tuning) -> Evaluati
     pin = tuning.pin
     if pin is None or len(pin.weights) != len(catalog.dimensions):
         return None
-    sweep = cache.sweep(entry, catalog, pin.weights)
+    sweep = cache.sweep(entry, catalog, pin.weights, tuning.costs)
     return evaluate(sweep, pin.tau, tuning.baseline)
 
 

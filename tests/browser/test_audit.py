@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-expect.set_options(timeout=60_000)
+expect.set_options(timeout=120_000)
 pytestmark = pytest.mark.browser
 DIMENSIONS = ("Reasoning", "Code generation", "Debugging", "Tool use")
 

@@ -23,7 +23,7 @@ from hydra_core.catalog.schema import read_catalog_text
 from hydra_core.errors import CatalogError, Problem
 from hydra_core.types import ListPrice
 
-__all__ = ["GivenPrice", "listed_prices", "parse_price_file", "read_price_file"]
+__all__ = ["GivenPrice", "listed_prices", "parse_listed", "parse_price_file", "read_price_file"]
 
 _UNITS: Final = ("usd_per_1m_tokens", "usd_per_mtok")
 _POSITIVE: Final = Interval(0.0, above=True)
@@ -73,13 +73,24 @@ def parse_price_file(text: str, source: str = "prices") -> dict[str, GivenPrice]
 def listed_prices(path: Path, models: Sequence[str]) -> dict[str, GivenPrice]:
     """Prices of these models from a public list (LiteLLM, OpenRouter, models.dev).
 
+    Raises:
+        CatalogError: The list cannot be read, or lists a model at more than one price.
+    """
+    day = date.fromtimestamp(path.stat().st_mtime)
+    return parse_listed(read_catalog_text(path), path.name, models, as_of=day)
+
+
+def parse_listed(
+    text: str, source: str, models: Sequence[str], *, as_of: date
+) -> dict[str, GivenPrice]:
+    """Prices of these models from the text of a public list.
+
     A model counts as listed under its own id, or under it behind a provider ("openai/gpt-4o").
 
     Raises:
         CatalogError: The list cannot be read, or lists a model at more than one price.
     """
-    day = date.fromtimestamp(path.stat().st_mtime)
-    quotes = read_prices(read_catalog_text(path), path.name, as_of=day).quotes
+    quotes = read_prices(text, source, as_of=as_of).quotes
     problems, found = [], {}
     for model in models:
         own = [quote for quote in quotes if quote.id == model]
@@ -87,7 +98,7 @@ def listed_prices(path: Path, models: Sequence[str]) -> dict[str, GivenPrice]:
         different = {(hit.input_usd_per_mtok, hit.output_usd_per_mtok) for hit in hits}
         if len(different) > 1:
             listed = ", ".join(hit.id for hit in hits[:4])
-            remedy = f"say which with --price {model}=INPUT,OUTPUT"
+            remedy = f"say which yourself (on the command line --price {model}=INPUT,OUTPUT)"
             problems.append(Problem(model, f"is listed at several prices ({listed})", remedy))
         elif hits:
             cached = hits[0].cached_input_usd_per_mtok
@@ -96,9 +107,9 @@ def listed_prices(path: Path, models: Sequence[str]) -> dict[str, GivenPrice]:
                 float(hits[0].output_usd_per_mtok),
                 None if cached is None else float(cached),
             )
-            found[model] = GivenPrice(price, day, f"{hits[0].source.value}: {hits[0].id}")
+            found[model] = GivenPrice(price, as_of, f"{hits[0].source.value}: {hits[0].id}")
     if problems:
-        raise CatalogError(path.name, problems)
+        raise CatalogError(source, problems)
     return found
 
 

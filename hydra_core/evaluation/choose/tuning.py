@@ -29,10 +29,10 @@ from hydra_core.evaluation.choose.space import (
     with_cells,
 )
 from hydra_core.evaluation.replay.folds import folds
+from hydra_core.evaluation.replay.matched_cost import MatchedGain, matched_gain
 from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice, oracle_quality
 from hydra_core.evaluation.replay.replay import ReplayData, data_frontier, replay
 from hydra_core.evaluation.replay.verdict import Selection, Verdict, verdict
-from hydra_core.evaluation.study.compare import Comparison, compare, policy_run
 from hydra_core.types import FloatArray, IntArray
 
 __all__ = ["Half", "Setting", "Space", "Tuning", "tune"]
@@ -66,7 +66,7 @@ class Tuning:
         optimism_qr: QR the halves promised minus the QR measured, as a fraction.
         optimism_cost_usd: Cost measured minus cost promised.
         tau_only: The same aim met by tau alone, the weights left as they are, cross-fitted.
-        over_tau_only: Tuned minus tau alone, paired by query.
+        over_tau_only: Tuned against tau alone at the same cost, paired by query.
         trials: Settings tried in all.
     """
 
@@ -79,7 +79,7 @@ class Tuning:
     optimism_qr: float
     optimism_cost_usd: float
     tau_only: PolicyMetrics
-    over_tau_only: Comparison
+    over_tau_only: MatchedGain
     trials: int
     seed: int
 
@@ -95,10 +95,9 @@ class Tuning:
             f"{100 * qr.value:.1f} % [{100 * qr.lo:.1f}, {100 * qr.hi:.1f}] at ${cost.value:.4g} "
             f"per query; the halves promised {100 * (qr.value + self.optimism_qr):.1f} % at "
             f"${cost.value - self.optimism_cost_usd:.4g} (optimism "
-            f"{100 * self.optimism_qr:+.1f} QR points). Against tuning tau alone: "
-            f"{100 * gain.quality.value:+.1f} pp quality "
-            f"[{100 * gain.quality.lo:+.1f}, {100 * gain.quality.hi:+.1f}], "
-            f"{100 * gain.savings.value:+.1f} % cost saved.{cells}"
+            f"{100 * self.optimism_qr:+.1f} QR points). Against tuning tau alone, at the "
+            f"same cost: {100 * gain.quality.value:+.1f} pp quality "
+            f"[{100 * gain.quality.lo:+.1f}, {100 * gain.quality.hi:+.1f}].{cells}"
         )
 
 
@@ -157,19 +156,10 @@ def tune(
         optimism_qr=promised_qr - metrics.qr.value,
         optimism_cost_usd=metrics.mean_cost_usd.value - promised_cost,
         tau_only=evaluate_choice(data, plain),
-        over_tau_only=_compared(data, plain, choice),
+        over_tau_only=matched_gain(data, plain, choice),
         trials=job.done,
         seed=seed,
     )
-
-
-def _compared(data: ReplayData, plain: IntArray, tuned: IntArray) -> Comparison:
-    runs = policy_run("tau alone", data, plain), policy_run("tuned", data, tuned)
-    if data.clusters is None:
-        return compare(*runs)
-    whole = np.full(int(data.rows.max()) + 1, -1)  # `compare` wants one for each eval set row
-    whole[data.rows] = data.clusters
-    return compare(*runs, whole.tolist())
 
 
 def _half(data: ReplayData, choice: IntArray, setting: Setting, promised: Aimed) -> Half:

@@ -52,6 +52,7 @@ def import_table(
     *,
     need_cost: bool = True,
     quality_scale: float = 1.0,
+    ids: Mapping[str, str] | None = None,
     force: bool = False,
 ) -> ImportReport:
     """Import tables as an eval set folder; see `read_table` and `write_draft`.
@@ -59,7 +60,7 @@ def import_table(
     Raises:
         EvalSetError: With every problem found; nothing was changed on disk.
     """
-    draft = read_table(files, mapping, need_cost=need_cost, quality_scale=quality_scale)
+    draft = read_table(files, mapping, need_cost=need_cost, quality_scale=quality_scale, ids=ids)
     origin = ", ".join(file.name for file in files)
     write_draft(draft, out, about or About(origin=origin), force=force)
     return draft.report

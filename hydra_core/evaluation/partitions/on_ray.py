@@ -39,7 +39,7 @@ def run_on_ray(job: Job, todo: Sequence[Task], workers: int) -> Iterator[int]:
             _Worker,
             fn_constructor_args=(job, list(todo)),
             batch_size=1,
-            concurrency=min(workers, len(todo)),
+            compute=ray.data.ActorPoolStrategy(size=min(workers, len(todo))),
         )
         for row in done.iter_rows():
             yield int(row["place"])

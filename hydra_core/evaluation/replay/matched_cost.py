@@ -7,10 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hydra_core.evaluation.replay.metrics import ConstantPolicy, picked
+from hydra_core.evaluation.replay.metrics import (
+    ConstantPolicy,
+    picked,
+    single_models,
+    upper_hull,
+)
+from hydra_core.evaluation.replay.replay import ReplayData
+from hydra_core.evaluation.significance import Interval, mean_interval
 from hydra_core.types import BoolArray, ChoiceArray, FloatArray, IntArray
 
-__all__ = ["MatchedCost", "Mix", "matched_cost_mix"]
+__all__ = ["MatchedCost", "MatchedGain", "Mix", "matched_cost_mix", "matched_gain"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,3 +133,41 @@ class MatchedCost:
         if clusters is None:
             return int(away.sum(axis=1).min())
         return min(int(np.unique(clusters[rows]).size) for rows in away)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedGain:
+    """One policy over another at the same cost; a cheaper but worse policy gains nothing by that.
+
+    Both are held against the mixture of constants at their own cost, so the difference in cost is
+    counted at what constants trade quality for there. It is one comparison with one interval.
+
+    Attributes:
+        quality: Mean quality gained at the same cost.
+        saving: The same as a share of the first policy's cost saved at the same quality; None
+            where more money buys no quality, so that quality cannot be turned into money.
+    """
+
+    quality: Interval
+    saving: Interval | None
+
+    @property
+    def gains(self) -> bool:
+        """Whether there is a gain beyond chance."""
+        return self.quality.lo > 0
+
+
+def matched_gain(data: ReplayData, before: IntArray, after: IntArray) -> MatchedGain:
+    """Compare two assignments of the same queries at the same cost.
+
+    Args:
+        before, after: (n,) pool index of each query's model; neither chosen on these queries.
+    """
+    both = np.stack([before, after], axis=1)
+    hull = upper_hull(single_models(data))
+    costs = picked(data.cost_usd, both).mean(axis=0).tolist()
+    mixes = [matched_cost_mix(hull, cost) for cost in costs]
+    lifts = MatchedCost.of(mixes, len(data.pool.ids)).differences(data.quality, data.cost_usd, both)
+    quality = mean_interval(lifts[:, 1] - lifts[:, 0], data.clusters)
+    worth = mixes[0].quality_per_usd * costs[0]
+    return MatchedGain(quality, quality.scaled(1 / worth) if worth > 0 else None)

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 import numpy as np
 
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.types import Catalog, FloatArray, ListPrice
 
-__all__ = ["CostSource", "PricedCosts", "Prices", "costs_at", "priced_costs"]
+__all__ = ["RECORDED_COSTS", "CostSource", "PricedCosts", "Prices", "costs_at", "priced_costs"]
 
 
 class Prices(StrEnum):
@@ -58,17 +59,25 @@ class PricedCosts:
                 told.append(f"{text}{which}.")
         return " ".join(told)
 
-    @property
-    def follow_prices(self) -> bool:
-        """Whether every model's costs move with its price."""
-        return CostSource.RECORDED not in self.sources.values()
+    def summary(self, models: Sequence[str]) -> str:
+        """Which prices the costs of these models stand on, in one phrase."""
+        if not self.sources:
+            return "as recorded"
+        kinds = dict.fromkeys(self.sources[model] for model in models if model in self.sources)
+        if set(kinds) == {CostSource.RECORDED}:
+            return RECORDED_COSTS.lower()
+        if CostSource.RECORDED in kinds:
+            named = [m for m in models if self.sources.get(m) is CostSource.RECORDED]
+            return f"the catalog's prices; {RECORDED_COSTS.lower()} for {', '.join(named)}"
+        return "the catalog's prices"
 
+
+#: What is said beside a cost that an edited price does not move.
+RECORDED_COSTS: Final = "Recorded costs, not your new price"
 
 _TOLD = {
     CostSource.TOKENS: "Costs: recorded tokens times the catalog's prices",
     CostSource.SCALED: "Costs: as recorded, scaled to the catalog's prices",
-    CostSource.RECORDED: "Recorded costs, not your new price: neither tokens nor the price at "
-    "recording are known",
 }
 
 

@@ -16,7 +16,7 @@ from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.evalset.format import scored_by
 from hydra_core.evaluation.evalset.score_files import load_scores
 from hydra_core.evaluation.replay.frontier import Frontier, frontier
-from hydra_core.evaluation.replay.pricing import Prices, priced_costs
+from hydra_core.evaluation.replay.pricing import CostSource, Prices, priced_costs
 from hydra_core.outcome_model.raw import Predicted
 from hydra_core.routing.matcher import choose, choose_by_value, shortfall
 from hydra_core.types import Catalog, CostBasis, FloatArray, IntArray, Pool
@@ -47,6 +47,9 @@ class ReplayData:
         rows: (n,) row numbers in the eval set.
         clusters: (n,) cluster numbers, or None when queries are independent.
         notes: What was left out and why, in plain words.
+        costs: Which prices the costs stand on, in one phrase; empty for a pool without a catalog.
+        prices: Whether costs are those of today's prices or as recorded.
+        recorded: The models whose costs an edited price does not move.
         predicted: (n, m) predicted success and cost, None where there is no outcome model.
         dependence: What a verdict must say about undeclared dependence; '' if there is nothing.
     """
@@ -60,6 +63,9 @@ class ReplayData:
     rows: IntArray
     clusters: IntArray | None = None
     notes: tuple[str, ...] = ()
+    costs: str = ""
+    prices: Prices = Prices.TODAY
+    recorded: tuple[str, ...] = ()
     dependence: str = ""
     predicted: Predicted | None = None
 
@@ -87,6 +93,9 @@ class ReplayData:
             if self.clusters is None
             else np.unique(self.clusters[rows], return_inverse=True)[1],
             notes=self.notes,
+            costs=self.costs,
+            prices=self.prices,
+            recorded=self.recorded,
             predicted=None if self.predicted is None else self.predicted.take(rows),
             dependence=self.dependence,
         )
@@ -191,8 +200,11 @@ def align_catalog(
     realised = priced.mean_cost() if basis is CostBasis.REALISED else None
     models = routable_pool(catalog, today=today, weights=weights, realised_cost=realised)
     data = align(priced, requirements, models)
-    note = costs.note(data.pool.ids)
-    return replaced(data, notes=(*data.notes, note)) if note else data
+    ids = data.pool.ids
+    note = costs.note(ids)
+    recorded = tuple(m for m in ids if costs.sources.get(m) is CostSource.RECORDED)
+    notes = (*data.notes, note) if note else data.notes
+    return replaced(data, notes=notes, costs=costs.summary(ids), prices=prices, recorded=recorded)
 
 
 def data_frontier(data: ReplayData, weights: FloatArray | None = None) -> Frontier:

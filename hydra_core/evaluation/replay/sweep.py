@@ -21,17 +21,18 @@ from hydra_core.evaluation.replay.metrics import (
     single_models,
     upper_hull,
 )
+from hydra_core.evaluation.replay.pricing import Prices
 from hydra_core.evaluation.replay.replay import ReplayData, align_catalog, data_frontier
 from hydra_core.evaluation.replay.verdict import Selection
 from hydra_core.routing.matcher import choose
 from hydra_core.types import Catalog, ChoiceArray, FloatArray, IntArray, Rule
 
-__all__ = ["Sweep", "sweep_catalog", "tidy_tau", "turning_points"]
+__all__ = ["BAND_POSITIONS", "Sweep", "sweep_catalog", "tidy_tau", "turning_points"]
 
 _Array = TypeVar("_Array", FloatArray, IntArray)
 _SHARE_STEPS = 160
 #: At 2,000 queries the critical value of 512 positions is at most 0.07 below that of them all.
-_BAND_POSITIONS = 512
+BAND_POSITIONS = 512
 _SLIDER_STEPS = 140
 
 
@@ -137,7 +138,7 @@ class Sweep:
         """
         kept = vars(self)
         if "_band" not in kept:
-            rows, data = self.curve.simplified(_BAND_POSITIONS), self.data
+            rows, data = self.curve.simplified(BAND_POSITIONS), self.data
             knob = np.array([self.curve.point(int(row)).knob for row in rows])
             kept["_band"] = lift_band(
                 data.quality,
@@ -174,6 +175,7 @@ def sweep_catalog(
     weights: tuple[float, ...] | None = None,
     *,
     today: date,
+    prices: Prices = Prices.TODAY,
 ) -> Sweep:
     """Replay an eval set under a catalog's pool.
 
@@ -181,12 +183,13 @@ def sweep_catalog(
         scores: (n, K) requirements from the catalog's own predictor bundle.
         weights: (K,) stored weights, > 0; default the catalog's.
         today: Decides about retiring models.
+        prices: Costs at the catalog's prices of today, or as they were recorded.
 
     Raises:
         MismatchError: No common models, or no query with outcomes of all of them.
         CatalogError: Wrong weights, or a realised cost that is not known.
     """
-    data = align_catalog(evalset, catalog, scores, weights, today=today)
+    data = align_catalog(evalset, catalog, scores, weights, today=today, prices=prices)
     return Sweep(evalset, catalog, data, weights or catalog.policy.weights)
 
 

@@ -148,8 +148,8 @@ class Verdict:
     def _conclusion(self) -> str:
         if self.moved < MIN_MOVED:
             return (
-                f"Too few queries move: {self.moved} of {self.independent:,}, and a verdict needs "
-                f"{MIN_MOVED}."
+                f"Too few queries move: {self.moved} of {self.independent:,} independent ones, "
+                f"and a verdict needs {MIN_MOVED}."
             )
         if self._thin:
             return "Too few queries move: the difference is under 0.05 pp."

@@ -3,6 +3,8 @@
     schema, made            hydra.evaluation/v1; when it was made (ISO 8601)
     evalset, synthetic, n   the set's name, whether its outcomes were simulated, queries replayed
     notes                   what was left out of the replay, in words
+    costs, recorded_costs   which prices the costs stand on, in words; the models whose costs an
+                            edited price does not move
     fingerprints            digests of catalog, predictor and eval set, origin, licence, flags
     rule                    shortfall or value: which of them decided
     policy                  tau (value_usd under the value rule), weights by dimension, cost_basis,
@@ -71,6 +73,8 @@ def evaluation_document(
         "n": found.router.n,
         "rule": sweep.rule.value,
         "notes": list(sweep.data.notes),
+        "costs": sweep.data.costs,
+        "recorded_costs": list(sweep.data.recorded),
         "fingerprints": _fingerprints(sweep),
         "policy": {
             **_knob(found),

@@ -12,6 +12,7 @@ from html import escape
 from typing import Any
 
 from hydra_core.evaluation.replay.evaluation import Evaluation
+from hydra_core.evaluation.replay.pricing import RECORDED_COSTS
 from hydra_core.evaluation.report.document import evaluation_document
 
 __all__ = ["evaluation_html", "report_document"]
@@ -51,7 +52,7 @@ def evaluation_html(report: Mapping[str, Any]) -> str:
         f"<h1>{escape(title)}</h1>",
         f'<p class="small">{report["n"]:,} queries, tau {policy["tau"]:.4g}, made '
         f"{escape(report['made'])}</p>",
-        *_flags(about),
+        *_flags(report),
         _verdict(report["verdict"]),
         "<h2>Frontier</h2>",
         _figure(report),
@@ -61,7 +62,7 @@ def evaluation_html(report: Mapping[str, Any]) -> str:
         _tuned(report),
         *_languages(report),
         "<h2>Fingerprints</h2>",
-        _fingerprints(about, policy, report["notes"]),
+        _fingerprints({**about, "costs": report["costs"]}, policy, report["notes"]),
     ]
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -72,12 +73,14 @@ def evaluation_html(report: Mapping[str, Any]) -> str:
     )
 
 
-def _flags(about: Mapping[str, Any]) -> list[str]:
-    flags = []
+def _flags(report: Mapping[str, Any]) -> list[str]:
+    about, flags = report["fingerprints"], []
     if about["synthetic"]:
         flags.append("Synthetic: these outcomes were simulated, not measured.")
     if about["cost_estimated"]:
         flags.append(f"Costs were estimated from prices, not billed. {about['price_notes']}")
+    if report["recorded_costs"]:
+        flags.append(f"{RECORDED_COSTS}: {', '.join(report['recorded_costs'])}.")
     return [f'<p class="flag">{escape(text)}</p>' for text in flags]
 
 

@@ -12,18 +12,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from enum import StrEnum
+from functools import reduce
 
 import numpy as np
 
 from hydra_core.catalog.profiles import blended_price
 from hydra_core.errors import CatalogError, Problem
 from hydra_core.evaluation.evalset.evalset import EvalSet
-from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice
+from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice, picked
 from hydra_core.evaluation.replay.pricing import CostSource, priced_costs
 from hydra_core.evaluation.replay.replay import ReplayData, align_catalog, replay
 from hydra_core.evaluation.replay.verdict import Selection, Verdict, verdict
+from hydra_core.evaluation.significance import Interval, ratio_interval
 from hydra_core.evaluation.study.compare import Comparison, compare, policy_run
-from hydra_core.types import Catalog, FloatArray, ModelStatus
+from hydra_core.types import Catalog, FloatArray, IntArray, ModelStatus
 
 __all__ = ["Event", "EventKind", "EventReport", "default_events", "parse_event", "portability"]
 
@@ -56,6 +58,9 @@ class EventReport:
     """The same policy before and after one event, at the same tau.
 
     Attributes:
+        before, after: Each on its own pool's queries.
+        qr_before, qr_after: Both against one oracle, that of the larger pool, on the queries both
+            have: against its own pool's oracle a pool that lost a model can only look better.
         comparison: After minus before, paired by query.
         moved: Fraction of the queries that change model.
         verdict: Of the policy after the event.
@@ -65,6 +70,8 @@ class EventReport:
     event: Event
     before: PolicyMetrics
     after: PolicyMetrics
+    qr_before: Interval
+    qr_after: Interval
     comparison: Comparison
     moved: float
     verdict: Verdict
@@ -157,15 +164,33 @@ def _report(
     choices = replay(before, tau), replay(after, tau)
     runs = policy_run("before", before, choices[0]), policy_run("after", after, choices[1])
     found = compare(*runs)
+    qr_before, qr_after = _retained((before, choices[0]), (after, choices[1]))
     return EventReport(
         event=event,
         before=evaluate_choice(before, choices[0]),
         after=evaluate_choice(after, choices[1]),
+        qr_before=qr_before,
+        qr_after=qr_after,
         comparison=found,
         moved=len(found.flipped) / found.n,
         verdict=verdict(after, choices[1], Selection.FIXED),
         notes=(*notes, *after.notes),
     )
+
+
+def _retained(*policies: tuple[ReplayData, IntArray]) -> list[Interval]:
+    """QR of each policy against the oracle of the largest pool, on the queries all of them have."""
+    largest = max((data for data, _ in policies), key=lambda data: len(data.pool.ids))
+    rows = reduce(np.intersect1d, (data.rows for data, _ in policies))
+    common = np.isin(largest.rows, rows)
+    best = largest.quality.max(axis=1)[common]
+    clusters = None
+    if largest.clusters is not None:
+        clusters = np.unique(largest.clusters[common], return_inverse=True)[1]
+    return [
+        ratio_interval(picked(data.quality, choice)[np.isin(data.rows, rows)], best, clusters)
+        for data, choice in policies
+    ]
 
 
 def _without(catalog: Catalog, model: str) -> Catalog:

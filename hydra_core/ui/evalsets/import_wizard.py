@@ -10,18 +10,21 @@ from typing import cast
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+from hydra_core.catalog.identifiers import proposed_ids
 from hydra_core.errors import EvalSetError, HydraError, Problem
 from hydra_core.evaluation.evalset.changes import EvalSetChanges
 from hydra_core.evaluation.importers.draft import About, ImportReport
 from hydra_core.evaluation.importers.mapping import TableMapping
 from hydra_core.evaluation.importers.reading.bounded import MAX_BYTES, TableFile
-from hydra_core.evaluation.importers.table import Preview, import_table, preview
+from hydra_core.evaluation.importers.table import Preview, import_table, model_names, preview
 from hydra_core.store.roles import Action
 from hydra_core.ui import cache, widgets
 from hydra_core.ui import identity as who
+from hydra_core.ui.evalsets import make_catalog
 from hydra_core.ui.evalsets.swebench import Runner, swebench_source
 from hydra_core.ui.widgets import literal
 from hydra_core.views.evalsets import dropped_table, folder_name
+from hydra_core.views.new_catalog import covered
 
 __all__ = ["wizard"]
 
@@ -35,7 +38,7 @@ _QUERY = {
     "group": "Group",
 }
 _LONG = {"model": "Model", "quality": "Quality", "cost_usd": "Cost in USD"}
-_REQUIRED = ("query_id", "text", "model", "quality", "cost_usd")
+_REQUIRED = ("query_id", "text", "model", "quality")
 _SCALES = {1.0: "0 to 1 (or true/false)", 100.0: "0 to 100"}
 
 
@@ -66,9 +69,10 @@ def _table() -> None:
     )
     if not uploads:
         st.caption(
-            "Needed: a query id, the message, and for every model its quality (0 to 1) and cost in "
-            "USD. One row per query and model, or one row per query with columns such as "
-            "`quality:gpt-5` and `cost:gpt-5`. Nothing is imputed; missing outcomes stay missing."
+            "Needed: a query id, the message, and for every model its quality (0 to 1); the cost "
+            "in USD or the tokens in and out, to know what routing would cost. One row per query "
+            "and model, or one row per query with columns such as `quality:gpt-5` and "
+            "`cost:gpt-5`. Nothing is imputed; missing outcomes stay missing."
         )
         return
     files = [cast(TableFile, file) for file in uploads]
@@ -80,6 +84,11 @@ def _table() -> None:
     st.markdown("##### First rows")
     st.dataframe(looks[0].rows, hide_index=True, height="content")
     mapping = _mapping(looks, "-".join(file.file_id for file in uploads)[:200])
+    try:
+        ids = _model_ids(model_names(files, mapping))
+    except HydraError as error:
+        widgets.problem(error)
+        return
     scale = st.selectbox(
         "Quality is given as", list(_SCALES), format_func=_SCALES.__getitem__, width=260
     )
@@ -87,7 +96,10 @@ def _table() -> None:
     def run(out: Path, about: About, force: bool) -> ImportReport:
         if not about.origin:
             about = replace(about, origin=", ".join(file.name for file in files))
-        return import_table(files, out, mapping, about, quality_scale=scale, force=force)
+        return import_table(
+            files, out, mapping, about,
+            need_cost=False, quality_scale=scale, ids=ids, force=force,
+        )  # fmt: skip
 
     _finish(run, _default_name(uploads))
 
@@ -131,6 +143,26 @@ def _fields(
     return chosen
 
 
+def _model_ids(names: Sequence[str]) -> dict[str, str]:
+    """A proposed id, editable, for each name that cannot be one; name -> id."""
+    proposed = proposed_ids(names)
+    strange = {name: model for name, model in proposed.items() if name != model}
+    if not strange:
+        return {}
+    st.markdown("##### Model names")
+    st.caption(
+        f"{len(strange)} of {len(names)} names cannot be ids (letters, digits and . _ - / : @ +). "
+        "These would stand for them; change what you like."
+    )
+    places = st.columns(min(4, len(strange)))
+    return {
+        name: places[i % 4]
+        .text_input(literal(name), model, key=f"eval_sets.id.{name}", max_chars=128)
+        .strip()
+        for i, (name, model) in enumerate(strange.items())
+    }
+
+
 def _per_model(
     suggested: TableMapping, columns: Sequence[str], stamp: str
 ) -> tuple[dict[str, str], dict[str, str]]:
@@ -144,7 +176,7 @@ def _per_model(
             (left, quality, column),
             (right, cost, suggested.cost.get(model)),
         ):
-            label = "Quality *" if side is quality else "Cost in USD *"
+            label = "Quality *" if side is quality else "Cost in USD"
             picked = place.selectbox(
                 label,
                 columns,
@@ -218,12 +250,25 @@ def _report(report: ImportReport, key: str, name: str) -> None:
     if report.missing:
         lines = [f"{m}: {q:,} outcomes, {c:,} costs" for m, (q, c) in report.missing.items()]
         st.caption(literal("Missing, and left missing: " + "; ".join(lines)))
+    known = covered(report.models, [one.catalog for one in cache.catalogs()])
+    if not known:
+        st.caption("No catalog knows all of these models yet: make one, then tune it.")
     with st.container(horizontal=True):
+        if not known:
+            st.button(
+                "Make a catalog", type="primary", on_click=_make, args=(key,),
+                key="eval_sets.make", icon=":material/add_notes:",
+            )  # fmt: skip
         st.button(
-            "Open it", type="primary", on_click=_open, args=(key,),
+            "Open it", type="primary" if known else "secondary", on_click=_open, args=(key,),
             key="eval_sets.open",
         )  # fmt: skip
         st.button("Import another", on_click=lambda: widgets.forget(_REPORT))
+
+
+def _make(key: str) -> None:
+    widgets.forget(_REPORT)
+    make_catalog.open_for(key)
 
 
 def _open(key: str) -> None:

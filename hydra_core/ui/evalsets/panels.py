@@ -9,19 +9,18 @@ import streamlit as st
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.figures.outcomes import outcomes_figure
-from hydra_core.store.roles import Action
 from hydra_core.ui import cache, selectors, state, tables, widgets
-from hydra_core.ui import identity as who
 from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.evalsets import make_catalog, scoring
+from hydra_core.ui.evalsets.dependence import dependence
 from hydra_core.ui.evalsets.earlier_states import earlier_states
-from hydra_core.ui.jobs import ScoreJob
+from hydra_core.ui.evalsets.scoring import TOLD
 from hydra_core.ui.widgets import literal
 from hydra_core.views.evalsets import model_table, outcomes_view, query_table
 
 __all__ = ["choose", "nothing_yet", "show"]
 
 _CHOSEN = "eval_sets.chosen"
-_TOLD = "eval_sets.told"
 _PARTS = ("Models", "Queries")
 
 
@@ -50,13 +49,8 @@ def choose(sets: Sequence[SetEntry], used: str) -> SetEntry:
             persist_state="session",
             label_visibility="collapsed",
         )
-    earlier_states(by_key[chosen], _TOLD)
+    earlier_states(by_key[chosen], TOLD)
     return by_key[chosen]
-
-
-def _tell(error: HydraError) -> None:
-    """Shown by the next run: what a callback writes is lost."""
-    st.session_state[_TOLD] = error
 
 
 def _caption(entry: SetEntry) -> str:
@@ -71,7 +65,7 @@ def _caption(entry: SetEntry) -> str:
 
 def show(entry: SetEntry) -> None:
     """Everything about one set."""
-    error = st.session_state.pop(_TOLD, None)
+    error = st.session_state.pop(TOLD, None)
     if error is not None:
         widgets.problem(error)
     try:
@@ -79,15 +73,19 @@ def show(entry: SetEntry) -> None:
     except HydraError as error:
         widgets.problem(error)
         return
-    left, right = st.columns([7, 2], vertical_alignment="center")
+    left, right = st.columns([6, 5], vertical_alignment="center")
     left.subheader(literal(loaded.name), anchor=False)
     with right.container(horizontal_alignment="right"):
-        _use(entry)
+        _next(entry)
     about = " · ".join(literal(part) for part in (loaded.origin, loaded.licence) if part)
     st.caption(about or "No origin or licence was given.")
     _facts(loaded)
     _badges(loaded)
-    _scores(entry, loaded)
+    if make_catalog.is_open(entry):
+        make_catalog.panel(entry, loaded)
+        return
+    scoring.scores(entry, loaded)
+    dependence(entry, loaded)
     table = model_table(loaded)
     view = outcomes_view(loaded, table)
     if view is not None:
@@ -131,77 +129,19 @@ def _badges(loaded: EvalSet) -> None:
             st.caption(literal(loaded.price_notes), width="content")
 
 
-def _scores(entry: SetEntry, loaded: EvalSet) -> None:
-    """Which predictor bundles scored the set, and a way to score it with the shipped one."""
-    try:
-        bundle = cache.bundle()
-    except HydraError as error:
-        names = ", ".join(entry.info.scored) or "none"
-        st.info(
-            literal(f"Scored by: {names}. The shipped predictor cannot be used: {error}"),
-            icon=":material/neurology:",
-        )
+def _next(entry: SetEntry) -> None:
+    """Tune where a catalog fits, and the way to a catalog of its own."""
+    if make_catalog.is_open(entry):
         return
-    job = cache.jobs().get(loaded.path, bundle.fingerprint)
-    if bundle.fingerprint in entry.info.scored:
-        st.badge(
-            literal(f"Scored by {bundle.name} {bundle.version} ({bundle.fingerprint[:12]})"),
-            icon=":material/check_circle:",
-            color="green",
-        )
-    elif job is not None and job.running:
-        _progress(job)
-    else:
-        _offer(loaded, bundle.name, job, bool(entry.info.scored))
+    fitting = any(selectors.fits(entry, catalog) for catalog in cache.catalogs())
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        make_catalog.offer(entry, primary=not fitting)
+        if fitting:
+            _use(entry)
 
 
 def _use(entry: SetEntry) -> None:
-    fitting = any(selectors.fits(entry, catalog) for catalog in cache.catalogs())
-    if fitting and st.button("Use on Tune", icon=":material/tune:", key="eval_sets.use"):
+    if st.button("Use on Tune", icon=":material/tune:", key="eval_sets.use"):
         if state.get().evalset != entry.key:
             state.put(evalset=entry.key, catalog="", tau=None, weights=None, pin=None)
         st.switch_page("pages/evaluate/tune.py")
-
-
-def _offer(loaded: EvalSet, name: str, job: ScoreJob | None, elsewhere: bool) -> None:
-    if job is not None and job.error:
-        st.error(literal(job.error), icon=":material/error:")
-    with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        other = " It is scored by another predictor only." if elsewhere else ""
-        st.markdown(
-            f"**Not scored yet by {literal(name)}.**{other} Routing needs the requirement scores "
-            "of every query; this takes some milliseconds per query and can be resumed.",
-            width="stretch",
-        )
-        st.button(
-            f"Score {loaded.n:,} queries", type="primary", key="eval_sets.score",
-            disabled=not who.may(Action.SCORE), on_click=_start, args=(loaded,),
-        )  # fmt: skip
-
-
-def _start(loaded: EvalSet) -> None:
-    try:
-        cache.jobs().start(loaded, cache.predictor(), actor=who.actor(), store=cache.store())
-    except HydraError as error:
-        _tell(error)
-
-
-def _stop(job: ScoreJob) -> None:
-    try:
-        cache.jobs().stop(job, actor=who.actor(), store=cache.store())
-    except HydraError as error:
-        _tell(error)
-
-
-@st.fragment(run_every=0.5)
-def _progress(job: ScoreJob) -> None:
-    """Show a running job; the page runs once more when it ends."""
-    if not job.running:
-        st.rerun()
-    share = job.done / max(job.total, 1)
-    st.progress(share, text=f"Scoring: {job.done:,} of {job.total:,} queries")
-    st.button(
-        "Stop", key="eval_sets.stop", help="What is done is kept; scoring can resume.",
-        on_click=_stop, args=(job,),
-        disabled=not who.may(Action.SCORE if job.owner == who.actor().name else Action.MODERATE),
-    )  # fmt: skip

@@ -9,7 +9,7 @@ from hydra_core.evaluation.replay.value_sweep import ValueSweep, middle_value
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.types import Rule
 from hydra_core.ui import drafts as drafting
-from hydra_core.ui import selectors, state, widgets
+from hydra_core.ui import selectors, widgets
 from hydra_core.ui.cache_learn import FOLDER
 from hydra_core.ui.widgets import literal
 from hydra_core.views.frontier import usd
@@ -24,13 +24,10 @@ def default_value(sweep: ValueSweep) -> float:
 
 
 def take(model: OutcomeModel, value_usd: float) -> None:
-    """V and where to take it: the catalog draft, or Tune."""
+    """V, and the way into the catalog draft."""
     recommended, _, _ = headline(model)
     st.markdown(f"**One more resolved query is worth {literal(usd(value_usd))}**")
-    st.caption(
-        "This V spends half of the range between the cheapest and the best model. Tune shows "
-        "every other."
-    )
+    st.caption("This V spends half of the range between the cheapest and the best model.")
     if drafting.may_edit():
         st.button(
             "Take it into the catalog draft", icon=":material/edit_note:", key="learn.take",
@@ -38,9 +35,6 @@ def take(model: OutcomeModel, value_usd: float) -> None:
             on_click=_draft, args=(model, value_usd),
             help="Sets rule, V and the outcome model in your draft; nothing is published.",
         )  # fmt: skip
-    if st.button("Open in Tune", icon=":material/tune:", key="learn.tune", width="stretch"):
-        state.put(rule=Rule.VALUE, value_usd=value_usd)
-        st.switch_page("pages/evaluate/tune.py")
     told = st.session_state.pop("learn.told", "")
     if told:
         st.caption(f":material/check: {literal(told)}")

@@ -149,6 +149,7 @@ def _measured_on(working: Working) -> SetEntry | None:
             delta=literal(f"{form.format(one.lo)} – {form.format(one.hi)}"),
             delta_color="off", delta_arrow="off", help="With its 95 % interval.",
         )  # fmt: skip
+    widgets.recorded_costs(after.data)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if chosen.info.synthetic:
             widgets.synthetic_badge()

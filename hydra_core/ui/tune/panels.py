@@ -11,12 +11,14 @@ from streamlit.delta_generator import DeltaGenerator
 from hydra_core.evaluation.choose.aims import Aim, AimKind, aim_at, cross_fit_aim
 from hydra_core.evaluation.replay.evaluation import Evaluation
 from hydra_core.evaluation.replay.operating_point import InfeasibleError
+from hydra_core.evaluation.replay.pricing import Prices
 from hydra_core.evaluation.replay.sweep import Sweep, tidy_tau
 from hydra_core.figures.frontier import frontier_figure
 from hydra_core.figures.languages import languages_figure
 from hydra_core.figures.shares import shares_figure
 from hydra_core.ui import state, tables
 from hydra_core.ui.state import Pin
+from hydra_core.ui.tune.judgement import keep_found
 from hydra_core.ui.widgets import colors, figure, literal
 from hydra_core.views.frontier import (
     Axes,
@@ -37,6 +39,7 @@ _AIMS = {
     AimKind.BEST_WITH_COST: "Cost ≤",
     AimKind.HYPERVOLUME: "Knee",
 }
+_COSTS: dict[str, str] = {Prices.TODAY: "Costs at today's prices", Prices.RECORDED: "As recorded"}
 _DETAILS = ("Traffic", "Languages", "Numbers")
 
 
@@ -171,9 +174,11 @@ def _find(sweep: Sweep, aim: Aim) -> None:
             else str(error)
         )
         return
-    state.put(tau=tidy_tau(sweep.curve, found.tau))
-    elsewhere = cross_fit_aim(sweep.data, aim).metrics
-    qr = elsewhere.qr.scaled(100.0)
+    tau = tidy_tau(sweep.curve, found.tau)
+    state.put(tau=tau)
+    fair = cross_fit_aim(sweep.data, aim)
+    keep_found(tau, sweep.weights, fair.verdict)
+    elsewhere, qr = fair.metrics, fair.metrics.qr.scaled(100.0)
     st.session_state["tune.answer"] = (
         f"On queries it was not tuned on: QR {qr.value:.1f} % [{qr.lo:.1f}, {qr.hi:.1f}] at "
         f"{usd(elsewhere.mean_cost_usd.value)} per query."
@@ -238,10 +243,12 @@ def _pin(evaluation: Evaluation, pinned: Evaluation | None) -> None:
 def details(evaluation: Evaluation) -> None:
     """Traffic, languages or numbers; only the one on screen is computed."""
     st.session_state.setdefault("tune.details", _DETAILS[0])
-    shown = st.segmented_control(
-        "Details", _DETAILS, key="tune.details", required=True, persist_state="session",
-        label_visibility="collapsed",
-    )  # fmt: skip
+    with st.container(horizontal=True, horizontal_alignment="distribute", gap="small"):
+        shown = st.segmented_control(
+            "Details", _DETAILS, key="tune.details", required=True, persist_state="session",
+            label_visibility="collapsed",
+        )  # fmt: skip
+        _toggle("costs", _COSTS, "Costs")
     if shown == "Traffic":
         chart = shares_figure(shares_view(evaluation), colors())
         figure(chart, "tune.shares", alt="Share of traffic by model for every tau")

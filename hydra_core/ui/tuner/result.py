@@ -62,7 +62,7 @@ def _agreement(result: Tuning) -> str:
 def _figures(result: Tuning) -> None:
     kept, gain = result.metrics, result.over_tau_only
     qr, cost = kept.qr.scaled(100.0), kept.mean_cost_usd
-    more, saved = gain.quality.scaled(100.0), gain.savings.scaled(100.0)
+    more, saved = gain.quality.scaled(100.0), gain.saving and gain.saving.scaled(100.0)
     entries = (
         ("QR kept", f"{qr.value:.1f} %", f"{qr.lo:.1f} to {min(qr.hi, 100.0):.1f} %",
          "Quality retention on queries the setting was not chosen on."),
@@ -73,10 +73,12 @@ def _figures(result: Tuning) -> None:
          f"{'more' if result.optimism_cost_usd >= 0 else 'less'} spent",
          "QR promised minus QR kept; below, cost measured against cost promised."),
         ("Over τ alone", f"{more.value:+.1f} pp", f"{more.lo:+.1f} to {more.hi:+.1f} pp",
-         "Mean quality against choosing τ alone with the weights left as they are, paired by "
-         "query."),
-        ("Saved over τ alone", f"{saved.value:+.1f} %", f"{saved.lo:+.1f} to {saved.hi:+.1f} %",
-         "Cost saved against choosing τ alone."),
+         "Quality at the same cost against choosing τ alone with the weights left as they are, "
+         "paired by query."),
+        ("Saved over τ alone", f"{saved.value:+.1f} %" if saved else "–",
+         f"{saved.lo:+.1f} to {saved.hi:+.1f} %" if saved else "quality buys nothing here",
+         "The same gain as cost saved at the same quality, at the price that constants pay for "
+         "quality here."),
     )  # fmt: skip
     for column, (label, value, below, text) in zip(st.columns(len(entries)), entries, strict=True):
         column.metric(

@@ -4,7 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hydra_core.evaluation.evalset.suspects import Sign, suspects, with_clusters
+from hydra_core.errors import EvalSetError
+from hydra_core.evaluation.evalset.dependence import DependenceAnswer, dependence_note
+from hydra_core.evaluation.evalset.evalset import load_evalset
+from hydra_core.evaluation.evalset.suspects import Sign, answer, look, suspects, with_clusters
+from tests.evaluation import sets
 
 
 def table(ids, languages="en", texts=None, **columns):
@@ -103,3 +107,39 @@ def test_queries_without_a_group_stay_independent():
     assert pd.isna(accepted["cluster"].iloc[2])
     assert str(suspects(queries)) == "2 queries look like 1 groups: the same text (1)"
     assert str(suspects(accepted)) == "no two queries look dependent"
+
+
+def repeated(folder):
+    """A saved set whose first two texts are one and the same."""
+    again = sets.queries().assign(text=["Fix the bug", "fix the bug!", "other"])
+    return sets.saved(folder / "set", queries=again)
+
+
+@pytest.mark.parametrize(("accepted", "said"), [(True, "accepted"), (False, "declined")])
+def test_an_answer_is_kept_in_the_set_and_in_what_verdicts_say(tmp_path, accepted, said):
+    evalset = repeated(tmp_path)
+    assert "Nobody has looked" in dependence_note(evalset.dependence)
+    kept = answer(evalset, look(evalset), accepted=accepted)
+    assert kept.dependence == DependenceAnswer(said, groups=1, queries=2)
+    assert ("cluster" in kept.queries.columns) is accepted
+    assert ("too narrow" in dependence_note(kept.dependence)) is not accepted
+    np.testing.assert_array_equal(kept.quality, evalset.quality)
+    assert load_evalset(kept.path).dependence == kept.dependence
+
+
+def test_nothing_found_is_an_answer_too(tmp_path):
+    evalset = sets.saved(tmp_path / "set")
+    kept = answer(evalset, look(evalset), accepted=False)
+    assert kept.dependence.answer == "none found"
+    assert dependence_note(kept.dependence) == ""
+
+
+@pytest.mark.parametrize(
+    "wrong", ["maybe", "{answer: maybe}", "{answer: declined, groups: -1}", "{answer: x, y: 1}"]
+)
+def test_a_damaged_answer_is_named(tmp_path, wrong):
+    folder = sets.saved(tmp_path / "set").path
+    with (folder / "evalset.yaml").open("a") as file:
+        file.write(f"dependence: {wrong}\n")
+    with pytest.raises(EvalSetError, match="dependence"):
+        load_evalset(folder)

@@ -70,8 +70,8 @@ def test_without_tokens_the_price_at_recording_scales_them(tmp_path):
 def test_with_neither_the_costs_stay_and_say_so(tmp_path):
     costs = priced_costs(saved(tmp_path / "set"), with_output_price("strong", 30.0))
     np.testing.assert_array_equal(costs.usd, COST_USD)
-    assert costs.note(MODELS).startswith("Recorded costs, not your new price")
-    assert not costs.follow_prices
+    assert costs.note(MODELS) == ""
+    assert costs.summary(MODELS) == "recorded costs, not your new price"
 
 
 def test_recorded_is_the_other_choice(tokens):

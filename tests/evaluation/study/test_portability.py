@@ -90,6 +90,15 @@ def test_a_model_that_becomes_the_cheapest_takes_traffic_and_the_estimate_is_sai
     assert "an estimate" in found.notes[0]
 
 
+def test_both_pools_are_held_against_one_oracle(world):
+    (found,) = report(world, Event(EventKind.REMOVE, "m2"))
+    gained = found.qr_after.value - found.qr_before.value
+    best = world[2].quality.max(axis=1).mean()  # of all models, before and after
+    assert gained == pytest.approx(found.comparison.quality.value / best)
+    own = found.after.qr.value - found.before.qr.value
+    assert own > gained  # without its best model a pool seems to lose less than it does
+
+
 def test_every_unknown_model_is_named_at_once(world):
     with pytest.raises(CatalogError) as caught:
         report(world, Event(EventKind.REMOVE, "x"), Event(EventKind.ADD, "y"))

@@ -1,0 +1,80 @@
+"""The verdict of the Tune page: how its point came about, and the check that covers weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from hydra_core.errors import HydraError
+from hydra_core.evaluation.replay.evaluation import Evaluation
+from hydra_core.evaluation.replay.verdict import Verdict
+from hydra_core.ui import cache_evaluate, state, widgets
+from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.widgets import literal
+
+__all__ = ["Found", "judged", "keep_found", "verdict"]
+
+_FOUND = "tune.found"
+_CHECKED = "tune.checked"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What Find chose and what that is worth on queries it was not chosen on."""
+
+    where: tuple[str, str, float, tuple[float, ...]]
+    verdict: Verdict
+
+
+def _where(tau: float, weights: tuple[float, ...]) -> tuple[str, str, float, tuple[float, ...]]:
+    tuning = state.get()
+    return tuning.evalset, tuning.catalog, tau, weights
+
+
+def keep_found(tau: float, weights: tuple[float, ...], verdict: Verdict) -> None:
+    """Remember a tau that Find chose, with its cross-fitted verdict."""
+    st.session_state[_FOUND] = Found(_where(tau, weights), verdict)
+
+
+def judged(evaluation: Evaluation) -> Evaluation:
+    """The evaluation with the cross-fitted verdict where Find chose its tau.
+
+    Not where the weights are edited: they were chosen on every query, so tau alone being found on
+    one half and measured on the other would prove nothing.
+    """
+    found = st.session_state.get(_FOUND)
+    here = _where(evaluation.knob, evaluation.sweep.weights)
+    if not isinstance(found, Found) or found.where != here or evaluation.weights_edited:
+        return evaluation
+    return replace(evaluation, verdict=found.verdict)
+
+
+def verdict(evaluation: Evaluation, entry: SetEntry) -> None:
+    """The verdict, what its interval does not cover, and the check that covers it."""
+    widgets.verdict_box(evaluation.verdict)
+    if not evaluation.caution:
+        return
+    here = _where(evaluation.knob, evaluation.sweep.weights)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(literal(evaluation.caution), width="stretch")
+        st.button(
+            "Check cross-fitted",
+            icon=":material/fact_check:",
+            key="tune.check",
+            help="Chooses weights and τ anew on one half of the queries for the same QR, and "
+            "measures them on the other half; both ways round.",
+            on_click=lambda: st.session_state.__setitem__(_CHECKED, here),
+        )
+    if st.session_state.get(_CHECKED) == here:
+        _checked(evaluation, entry)
+
+
+def _checked(evaluation: Evaluation, entry: SetEntry) -> None:
+    try:
+        found = cache_evaluate.cross_fitted_check(entry, evaluation)
+    except (HydraError, ValueError) as error:
+        st.warning(literal(str(error)), icon=":material/error:")
+        return
+    st.markdown("**What tuned weights keep on queries they were not chosen on**")
+    widgets.verdict_box(found)

@@ -1,0 +1,76 @@
+"""Tune says how its point was chosen, and Eval sets asks about dependent queries."""
+
+import shutil
+
+import pytest
+
+from hydra_core.evaluation.evalset.evalset import load_evalset, save_evalset
+from tests.pages.conftest import ROOT
+
+TUNE = "pages/evaluate/tune.py"
+
+
+def verdict(app):
+    """The text of the first verdict box."""
+    return next(text for text in boxes(app) if "per query" in text)
+
+
+def boxes(app):
+    return [box.value.replace("\\", "") for box in [*app.success, *app.info, *app.warning]]
+
+
+def test_the_catalogs_own_policy_is_fixed_and_a_moved_tau_was_looked_at(open_page):
+    app = open_page(TUNE)
+    assert "fixed beforehand" in verdict(app)
+    app.number_input(key="tune.tau").set_value(0.2).run()
+    assert "chosen by looking" in verdict(app)
+
+
+def test_what_find_chose_is_judged_on_queries_it_was_not_chosen_on(open_page):
+    app = open_page(TUNE)
+    app.button(key="tune.find").click().run()
+    assert "cross-fitted" in verdict(app)
+    app.number_input(key="tune.tau").set_value(0.2).run()
+    assert "chosen by looking" in verdict(app)
+
+
+def test_edited_weights_are_cautioned_and_checked_in_one_click(open_page):
+    app = open_page(TUNE)
+    assert not [b for b in app.button if b.key == "tune.check"]
+    app.number_input(key="tune.w.reasoning").set_value(2.5).run()
+    assert any("covers tau alone" in caption.value for caption in app.caption)
+    app.button(key="tune.find").click().run()
+    assert "chosen by looking" in verdict(app)  # the weights were not chosen on a half
+    app.button(key="tune.check").click().run()
+    assert any("cross-fitted" in text for text in boxes(app))
+    assert not app.exception
+
+
+def imported(workspace, name="mine"):
+    """The shipped demo set as an imported one that declares no clusters and was never asked."""
+    folder = workspace / "evalsets" / name
+    demo = load_evalset(ROOT / "sample_data" / "console_demo")
+    save_evalset(
+        folder,
+        name=name,
+        queries=demo.queries.drop(columns="cluster"),
+        models=demo.models,
+        quality=demo.quality,
+        cost_usd=demo.cost_usd,
+    )
+    shutil.copytree(demo.path / "scores", folder / "scores")
+    return folder
+
+
+@pytest.mark.parametrize(("key", "said"), [("True", "accepted"), ("False", "declined")])
+def test_undeclared_translations_are_offered_as_clusters(open_page, workspace, key, said):
+    folder = imported(workspace)
+    app = open_page("pages/evaluate/eval_sets.py")
+    app.radio(key="eval_sets.chosen").set_value("my/mine").run()
+    app.button(key="eval_sets.look").click().run()
+    assert any("640 queries look like 40 groups" in text.value for text in app.markdown)
+    app.button(key=f"eval_sets.answer.{key}").click().run()
+    assert not app.exception
+    kept = load_evalset(folder)
+    assert (kept.dependence.answer, kept.dependence.groups) == (said, 40)
+    assert ("cluster" in kept.queries.columns) is (said == "accepted")
