@@ -218,7 +218,7 @@ def _evaluate(verbs: Any) -> None:  # noqa: ANN401
     parser.add_argument("--baseline", metavar="MODEL", help="savings against it (default: dearest)")
     costs = "at the catalog's prices (default), or as they were recorded"
     parser.add_argument("--costs", choices=("today", "recorded"), default="today", help=costs)
-    _bundle(parser)
+    bundle_option(parser)
     parser.add_argument(
         "--outcome-model",
         type=Path,
