@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.evalset.evalset import EvalSet
-from sample_data import console_demo, paper_flight, paper_reconstruction
+from sample_data import console_demo, mixed_2024, paper_flight, paper_reconstruction
 
 HERE = Path(__file__).parent
 
@@ -25,8 +25,9 @@ def main(arguments: list[str] | None = None) -> int:
         "what",
         nargs="?",
         default="all",
-        choices=("paper_swebench", "console_demo", "scores", "paper_flight", "all"),
-        help="scores: score console_demo with the shipped predictor bundle",
+        choices=("paper_swebench", "console_demo", "scores", "paper_flight", "mixed_2024", "all"),
+        help="scores: score console_demo with the shipped predictor bundle; mixed_2024: real "
+        "outcomes without texts, of the replay data beside the project (not part of all)",
     )
     parser.add_argument("--out", type=Path, default=HERE, help="folder to write the sets to")
     options = parser.parse_args(arguments)
@@ -38,6 +39,8 @@ def main(arguments: list[str] | None = None) -> int:
         if options.what in ("scores", "all"):
             count = console_demo.score(options.out / "console_demo")
             sys.stdout.write(f"{options.out / 'console_demo'}: {count} queries scored\n")
+        if options.what == "mixed_2024":
+            _say(mixed_2024.build(options.out / "mixed_2024"))
         if options.what in ("paper_flight", "all"):
             count = paper_flight.build(options.out / "paper_flight")
             sys.stdout.write(f"{options.out / 'paper_flight'}: {count} users\n")

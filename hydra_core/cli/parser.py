@@ -16,6 +16,7 @@ from hydra_core.cli import (
     learn,
     maintain,
     partitions,
+    policy,
     predictor,
     records,
     report,
@@ -126,6 +127,7 @@ def build_parser() -> argparse.ArgumentParser:
     sources = importers.add_subparsers(metavar="SOURCE", required=True)
     _import_swebench(sources)
     _import_table(sources)
+    policy.add_policy(sources)
     records.add_importers(sources)
     traffic.add_importers(sources)
     _score(verbs)
@@ -216,7 +218,7 @@ def _evaluate(verbs: Any) -> None:  # noqa: ANN401
     parser.add_argument("--baseline", metavar="MODEL", help="savings against it (default: dearest)")
     costs = "at the catalog's prices (default), or as they were recorded"
     parser.add_argument("--costs", choices=("today", "recorded"), default="today", help=costs)
-    _bundle(parser)
+    bundle_option(parser)
     parser.add_argument(
         "--outcome-model",
         type=Path,

@@ -1,0 +1,156 @@
+"""What learned heads gain on mixed traffic: pools A to E, newcomers, and shuffled outcomes.
+
+    python -m benchmarks.quality.outcome_lift [--set DIR] [--pools ABCDE] [--newcomer]
+        [--shuffled N]
+
+Every pool is learned on two thirds of the queries and measured on the rest, for each third (cut
+by a seed of its own; equal texts stay together); features, learner and penalties are chosen on the
+training part alone. --newcomer keeps 50 outcomes of the strongest model there. --shuffled counts
+how often `recommend` is said when outcomes are dealt out anew.
+Without --set, the data beside the project are read and scored, which takes minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from hydra_core.evaluation.evalset.evalset import load_evalset
+from hydra_core.evaluation.evalset.score_files import messages_of
+from hydra_core.evaluation.evalset.scoring import score_evalset
+from hydra_core.evaluation.learning.fitting import choose, fit, grouped_parts
+from hydra_core.evaluation.learning.learn import learn
+from hydra_core.evaluation.learning.lift import lift_of
+from hydra_core.evaluation.learning.material import gather
+from hydra_core.outcome_model.raw import Predicted
+from hydra_core.predictor.onnx_predictor import default_predictor
+from sample_data import mixed_2024
+
+_SONNET = "claude-3-5-sonnet-20240620"
+POOLS = {
+    "A": (
+        *("gpt-4o-mini-2024-07-18", "claude-3-haiku-20240307", "llama-3-70b-instruct"),
+        *(_SONNET, "gpt-4o-2024-05-13"),
+    ),
+    "B": (
+        *("gemini-1.5-flash", "gpt-4o-mini-2024-07-18", "llama-3-70b-instruct"),
+        *("gpt-4o-2024-08-06", _SONNET),
+    ),
+    "C": (
+        *("llama-3-8b-instruct", "gpt-3.5-turbo-0125", "llama-3-70b-instruct"),
+        *(_SONNET, "claude-3-opus-20240229"),
+    ),
+    "D": ("llama-3-8b-instruct", "claude-3-haiku-20240307", "gpt-4o-2024-05-13"),
+    "E": ("gemini-1.5-flash", "llama-3-70b-instruct", _SONNET),
+}
+#: The strongest model of a pool, and how many of its outcomes a newcomer has.
+STRONGEST = {"C": _SONNET, "D": "gpt-4o-2024-05-13", "E": _SONNET}
+OUTCOMES = 50
+_THIRDS = 3
+
+
+def held_out_lift(material, seed, masked=None):
+    """Lift on thirds that were not learned on; `masked` is a model with few outcomes there."""
+    part = grouped_parts(material.clusters, _THIRDS, np.random.default_rng(seed))
+    shape = material.quality.shape
+    predicted = Predicted(np.zeros(shape), np.zeros(shape))
+    for number in range(_THIRDS):
+        rng = np.random.default_rng([seed, number])
+        train = material.take(np.flatnonzero(part != number))
+        if masked is not None:
+            train = with_few(train, masked, rng)
+        heads = fit(train, choose(train, rng), seed=seed + number)
+        pool = heads.for_pool(material.models, np.zeros(shape[1]), None)
+        rows = np.flatnonzero(part == number)
+        found = pool.predict(material.messages.take(rows))
+        predicted.success[rows], predicted.cost_usd[rows] = found.success, found.cost_usd
+    return lift_of(
+        material.quality,
+        material.cost_usd,
+        predicted,
+        material.clusters,
+        np.random.default_rng(seed),
+    )
+
+
+def with_few(train, model, rng):
+    """The training part with a few outcomes of one model, which becomes a newcomer."""
+    column = train.models.index(model)
+    order = [i for i in range(len(train.models)) if i != column] + [column]
+    gone = np.setdiff1d(np.arange(train.n), rng.choice(train.n, OUTCOMES, replace=False))
+    quality, cost = train.quality[:, order].copy(), train.cost_usd[:, order].copy()
+    tokens = [values[:, order].copy() for values in (train.input_tokens, train.output_tokens)]
+    for values in (quality, cost, *tokens):
+        values[gone, -1] = np.nan
+    return replace(
+        train,
+        models=tuple(train.models[i] for i in order),
+        together=len(order) - 1,
+        quality=quality,
+        cost_usd=cost,
+        input_tokens=tokens[0],
+        output_tokens=tokens[1],
+    )
+
+
+def shuffled(material, runs):
+    """How often an outcome model is recommended whose outcomes are another query's."""
+    said = 0
+    for seed in range(runs):
+        order = np.random.default_rng(seed).permutation(material.n)
+        dealt = replace(
+            material, quality=material.quality[order], cost_usd=material.cost_usd[order]
+        )
+        said += learn(dealt, None, folds=2, seed=seed, curve=False).recommend
+    return said
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--set", type=Path, help="mixed-2024 as an eval set, scored already")
+    parser.add_argument("--pools", default="ABCDE")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--newcomer", action="store_true")
+    parser.add_argument("--shuffled", type=int, default=0, metavar="N")
+    options = parser.parse_args()
+    predictor = default_predictor()
+    with tempfile.TemporaryDirectory() as scratch:
+        every = tuple(sorted({model for pool in POOLS.values() for model in pool}))
+        if options.set is None:
+            evalset = mixed_2024.read(Path(scratch) / "mixed", models=every)
+            score_evalset(evalset, predictor)
+        else:
+            evalset = load_evalset(options.set)
+        messages = messages_of(evalset, predictor.bundle.fingerprint, predictor.bundle.vectors)
+        report(options, evalset, messages)
+
+
+def report(options, evalset, messages):
+    """Print a line a pool, and their mean."""
+    means, kept = [], []
+    for name in options.pools:
+        material = gather(evalset, messages, POOLS[name])
+        lift = held_out_lift(material, options.seed)
+        means.append(lift.mean.value)
+        ends = f"[{100 * lift.mean.lo:+.2f}, {100 * lift.mean.hi:+.2f}]"
+        line = f"pool {name}: {100 * lift.mean.value:+.2f} points {ends}"
+        if options.newcomer and name in STRONGEST:
+            few = held_out_lift(material, options.seed, STRONGEST[name])
+            kept.append(few.mean.value / lift.mean.value)
+            line += f"; with {OUTCOMES} outcomes of {STRONGEST[name]} {100 * kept[-1]:.0f} % of it"
+        print(line, flush=True)
+    print(f"mean: {100 * np.mean(means):+.2f} points")
+    if kept:
+        print(f"newcomer: {100 * np.mean(kept):.0f} % of the lift on average")
+    if options.shuffled:
+        material = gather(evalset, messages, POOLS[options.pools[0]])
+        said = shuffled(material, options.shuffled)
+        print(f"shuffled outcomes: recommended in {said} of {options.shuffled} runs")
+
+
+if __name__ == "__main__":
+    main()
