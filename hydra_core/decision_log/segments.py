@@ -108,6 +108,7 @@ def finish(path: Path) -> Path | None:
             _synced(fresh)
             os.replace(fresh, target)
             _synced(target.parent)
+            pa.default_memory_pool().release_unused()  # else a service grows by what it once held
         path.unlink()
         _count_path(path).unlink(missing_ok=True)
     except (OSError, pa.ArrowException) as error:

@@ -44,7 +44,7 @@ class LogWriter:
         folder: Path,
         *,
         flush_s: float = 0.1,
-        rotate_bytes: int = 16 << 20,
+        rotate_bytes: int = 4 << 20,
         rotate_s: float = 3600.0,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:

@@ -32,6 +32,7 @@ def test_a_sample_is_drawn_rated_and_compared(page):
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("4 of 6 rated")).to_be_visible()
     rate(page, (5, 3, 2, 4), 5, 6, fresh=False)  # it comes back with its scores
+    expect(page.get_by_role("button", name="Save")).to_be_disabled()
     page.get_by_role("button", name="Skip").click()
     expect(page.get_by_text("1 skipped")).to_be_visible()
     page.reload()  # resumes
