@@ -10,7 +10,7 @@ from hydra_core.outcome_model.format import load_outcome_model
 from hydra_core.types import Rule
 from hydra_core.ui import cache, cache_evaluate
 from hydra_core.ui import identity as who
-from hydra_core.views.learn import headline
+from hydra_core.views.learn.answer import headline
 
 PAGE = "pages/evaluate/learn.py"
 LINK = {"set": "console_demo", "catalog": "paper_five"}

@@ -16,8 +16,8 @@ from hydra_core.figures.learn.reliability import reliability_figure
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.ui.learn import work
 from hydra_core.ui.widgets import colors, figure, literal
-from hydra_core.views import learn as views
 from hydra_core.views.frontier import Axes, XAxis, YAxis, frontier_view
+from hydra_core.views.learn import answer as views
 
 __all__ = ["answer", "curves", "questions"]
 

@@ -13,7 +13,7 @@ from hydra_core.ui import selectors, widgets
 from hydra_core.ui.cache_learn import FOLDER
 from hydra_core.ui.widgets import literal
 from hydra_core.views.frontier import usd
-from hydra_core.views.learn import headline
+from hydra_core.views.learn.answer import headline
 
 __all__ = ["default_value", "take"]
 

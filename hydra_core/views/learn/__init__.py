@@ -1,0 +1,1 @@
+"""What the Learn page shows, as plain values."""
