@@ -60,6 +60,12 @@ PAGES = {
             url_path="tuner",
         ),
         st.Page(
+            "pages/evaluate/learn.py",
+            title="Learn",
+            icon=":material/school:",
+            url_path="learn",
+        ),
+        st.Page(
             "pages/evaluate/eval_sets.py",
             title="Eval sets",
             icon=":material/dataset:",

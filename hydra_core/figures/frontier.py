@@ -48,11 +48,12 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class CurveLine:
-    """A policy's curve in axis units: x, y and the tau of every point, all (p,)."""
+    """A policy's curve in axis units: x, y and the knob (tau or V) of every point, all (p,)."""
 
     x: FloatArray
     y: FloatArray
-    tau: FloatArray
+    knob: FloatArray
+    name: str = "Router, every τ"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +70,15 @@ class FrontierView:
     """Everything on the frontier plot, in axis units.
 
     Attributes:
-        curve: The router for every tau.
+        curve: The router for every setting of its knob.
         selected: The current operating point.
         models: Every single model, in the pool's cost order.
         hull: (h, 2) upper hull of the single models, ascending in x.
         band: Around `curve`, holding for every tau at once.
         oracle: The cheapest choice that resolves what any model resolves.
         pinned: A policy to compare with, and its curve where it differs from `curve`.
+        beside: The curve of the other rule.
+        knob: Before and after a knob's value on hover, as a d3 template: "τ %s".
     """
 
     x_axis: AxisSpec
@@ -88,12 +91,14 @@ class FrontierView:
     oracle: Spot | None = None
     pinned: Spot | None = None
     pinned_curve: CurveLine | None = None
+    beside: CurveLine | None = None
+    knob: str = "τ %s"
 
 
 def frontier_figure(
     view: FrontierView, colors: Palette, *, height: int = 440, width: int = 560
 ) -> go.Figure:
-    """The plot of a `FrontierView`; the points of the curve carry tau in `customdata`.
+    """The plot of a `FrontierView`; the points of the curve carry the knob in `customdata`.
 
     Args:
         height: Of the whole figure in pixels.
@@ -129,7 +134,7 @@ def frontier_figure(
 
 
 def _lines(view: FrontierView, colors: Palette) -> list[dict[str, Any]]:
-    """Hull, the pinned policy's curve, the router's curve and its click targets."""
+    """Hull, the pinned policy's curve, the other rule's, the router's and its click targets."""
     traces = [
         _line(view.hull[:, 0], view.hull[:, 1], "Mix of single models", colors.muted, 1.5, "dash")
     ]
@@ -138,8 +143,10 @@ def _lines(view: FrontierView, colors: Palette) -> list[dict[str, Any]]:
     if view.pinned_curve is not None:
         ghost = view.pinned_curve
         traces.append(_line(ghost.x, ghost.y, "Pinned policy", colors.ghost, 2, "dot"))
-    curve = view.curve
-    traces.append(_line(curve.x, curve.y, "Router, every τ", colors.accent, 3, "solid"))
+    curve, other = view.curve, view.beside
+    if other is not None:
+        traces.append(_line(other.x, other.y, other.name, colors.warn, 2, "solid"))
+    traces.append(_line(curve.x, curve.y, curve.name, colors.accent, 3, "solid"))
     return [*traces, _targets(view, colors)]
 
 
@@ -166,16 +173,17 @@ def _targets(view: FrontierView, colors: Palette) -> dict[str, Any]:
     """Invisible points along the router's curve to hover over and to click."""
     some = slice(None, None, max(view.curve.x.size // _TARGETS, 1))
     invisible = {"marker": {"opacity": 0}}
+    knob = view.knob % "%{customdata:.4~g}"
     return {
         "type": "scatter",
         "mode": "markers",
         "x": view.curve.x[some],
         "y": view.curve.y[some],
-        "customdata": view.curve.tau[some],
+        "customdata": view.curve.knob[some],
         "marker": {"color": colors.accent, "size": 9, "opacity": 0},
         "selected": invisible,
         "unselected": invisible,
-        "hovertemplate": f"<b>τ %{{customdata:.4~f}}</b><br>{view.y_axis.hover('y')}<br>"
+        "hovertemplate": f"<b>{knob}</b><br>{view.y_axis.hover('y')}<br>"
         f"{view.x_axis.hover('x')}<br><i>click to set</i><extra></extra>",
         "showlegend": False,
     }
@@ -216,13 +224,13 @@ def _marker(view: FrontierView, spots: Sequence[Spot], marker: dict[str, Any]) -
 def _ranges(view: FrontierView) -> tuple[Range, Range]:
     """Axis ranges that hold everything with room for labels, and do not move with tau."""
     spots = [*view.models, *([view.oracle] if view.oracle else [])]
-    ghost = view.pinned_curve or view.curve
+    curves = [one for one in (view.curve, view.pinned_curve, view.beside) if one is not None]
     bounds = []
-    for values, curve, other, room in (
-        ([s.x for s in spots], view.curve.x, ghost.x, 0.07),
-        ([s.y for s in spots], view.curve.y, ghost.y, 0.09),
+    for values, lines, room in (
+        ([s.x for s in spots], [one.x for one in curves], 0.07),
+        ([s.y for s in spots], [one.y for one in curves], 0.09),
     ):
-        every = np.concatenate([values, curve, other])
+        every = np.concatenate([values, *lines])
         low, high = float(every.min()), float(every.max())
         pad = room * ((high - low) or abs(high) or 1.0)
         bounds.append((low - pad, high + pad))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import plotly.graph_objects as go
 
 from hydra_core.figures.theme import Palette, base_layout, model_colors, plain, tint
@@ -14,30 +15,37 @@ __all__ = ["SharesView", "shares_figure"]
 
 @dataclass(frozen=True, slots=True)
 class SharesView:
-    """Traffic shares: `tau` (t,) ascending, `shares` (t, m) with rows that sum to 1.
+    """Traffic shares: `knob` (t,) ascending, `shares` (t, m) with rows that sum to 1.
 
     Attributes:
         models: (m,) ids in the pool's cost order, cheapest first.
-        selected: The current tau.
+        knob: tau, or V in USD.
+        selected: Where the policy stands on it.
         slots: (m,) numbers of the models' colours.
+        value: Whether the knob is V, which is drawn by its logarithm.
     """
 
     models: tuple[str, ...]
-    tau: FloatArray
+    knob: FloatArray
     shares: FloatArray
     selected: float
     slots: tuple[int, ...] = ()
+    value: bool = False
 
 
 def shares_figure(view: SharesView, colors: Palette, *, height: int = 330) -> go.Figure:
-    """Stacked areas of traffic by model as a function of tau, with a line at the current tau."""
+    """Stacked areas of traffic by model over the knob, with a line where the policy stands."""
     by_model = model_colors(view.models, colors, view.slots)
     layout = base_layout(colors, height=height)
-    layout["xaxis"] |= {"range": [0, view.tau[-1]]}
-    layout["xaxis"]["title"] = {
-        **layout["xaxis"]["title"],
-        "text": "τ, largest acceptable shortfall",
-    }
+    at, name = view.selected, f"τ {view.selected:.4g}"
+    title = "τ, largest acceptable shortfall"
+    layout["xaxis"] |= {"range": [0, view.knob[-1]]}
+    if view.value:
+        at, name = float(np.log10(view.selected)), f"V ${view.selected:.4g}"
+        title = "V, what one more resolved query is worth, USD"
+        ends = np.log10(view.knob[[0, -1]])
+        layout["xaxis"] |= {"range": list(ends), "type": "log", "tickprefix": "$", "dtick": 1}
+    layout["xaxis"]["title"] = {**layout["xaxis"]["title"], "text": title}
     layout["yaxis"] |= {"range": [0, 100], "ticksuffix": " %"}
     layout["yaxis"]["title"] = {**layout["yaxis"]["title"], "text": "Traffic"}
     layout |= {
@@ -56,8 +64,8 @@ def shares_figure(view: SharesView, colors: Palette, *, height: int = 330) -> go
         ],
         "annotations": [
             {
-                "x": view.selected, "y": 1, "yref": "paper", "yanchor": "bottom",
-                "showarrow": False, "text": f"<b>τ {view.selected:.4g}</b>",
+                "x": at, "y": 1, "yref": "paper", "yanchor": "bottom",
+                "showarrow": False, "text": f"<b>{name}</b>",
                 "font": {"color": colors.ink, "size": 13},
             }
         ],
@@ -66,7 +74,7 @@ def shares_figure(view: SharesView, colors: Palette, *, height: int = 330) -> go
         {
             "type": "scatter",
             "mode": "lines",
-            "x": view.tau,
+            "x": view.knob,
             "y": view.shares[:, i] * 100,
             "name": plain(model),
             "stackgroup": "traffic",

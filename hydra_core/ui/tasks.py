@@ -22,6 +22,7 @@ class Task:
 
     Attributes:
         done, total: Steps; total 0 where they cannot be counted.
+        stage: What it is doing, where there are several parts.
         error: What went wrong in words; '' otherwise.
         result: None until it is there.
         owner: Who began it, '' for nobody in particular.
@@ -29,6 +30,7 @@ class Task:
 
     done: int = 0
     total: int = 0
+    stage: str = ""
     running: bool = True
     error: str = ""
     result: object = None

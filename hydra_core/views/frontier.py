@@ -13,18 +13,20 @@ from hydra_core.evaluation.replay.languages import SMALL
 from hydra_core.evaluation.replay.matched_cost import Mix
 from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice
 from hydra_core.evaluation.replay.sweep import Sweep
+from hydra_core.evaluation.replay.value_curve import ValueCurve
 from hydra_core.evaluation.significance import Interval
 from hydra_core.figures.frontier import AxisSpec, CurveBandView, CurveLine, FrontierView, Spot
 from hydra_core.figures.languages import LanguagesView
 from hydra_core.figures.shares import SharesView
 from hydra_core.predictor.languages import LANGUAGES
-from hydra_core.types import FloatArray
+from hydra_core.types import FloatArray, Rule
 
 __all__ = [
     "Axes",
     "XAxis",
     "YAxis",
     "frontier_view",
+    "knob_text",
     "language_table",
     "languages_view",
     "policy_table",
@@ -66,10 +68,29 @@ def usd(value: float) -> str:
     return f"${value:,.{min(digits, 9)}f}"
 
 
+#: The knob of each rule on hover, and what its curve is called.
+_KNOBS = {Rule.SHORTFALL: "τ %s", Rule.VALUE: "V $%s"}
+_CURVES = {Rule.SHORTFALL: "Shortfall rule, every τ", Rule.VALUE: "Value rule, every V"}
+
+
+def knob_text(rule: Rule, knob: float) -> str:
+    """A knob's value in four digits: τ 0.24, or V $0.02."""
+    return _KNOBS[rule] % f"{knob:.4g}" if rule is Rule.SHORTFALL else f"V {usd(knob)}"
+
+
 def frontier_view(
-    evaluation: Evaluation, axes: Axes, *, pinned: Evaluation | None = None
+    evaluation: Evaluation,
+    axes: Axes,
+    *,
+    pinned: Evaluation | None = None,
+    beside: Sweep | None = None,
 ) -> FrontierView:
-    """The frontier plot of an evaluation; `pinned` is another, perhaps under other weights."""
+    """The frontier plot of an evaluation.
+
+    Args:
+        pinned: Another policy, perhaps under other weights or the other rule.
+        beside: The same set under the other rule.
+    """
     sweep = evaluation.sweep
     x, y = _scales(sweep, axes)
     models = [sweep.singles[i] for i in sweep.order]
@@ -78,25 +99,35 @@ def frontier_view(
         for s, slot in zip(models, _slots(sweep), strict=True)
     )
     hull = sorted((x(s.mean_cost_usd), y(s.quality)) for s in sweep.hull)
-    other_curve = pinned is not None and pinned.sweep.weights != sweep.weights
+    shown = [(one.rule, one.weights) for one in (sweep, beside) if one is not None]
+    pin = pinned.sweep if pinned is not None else sweep
+    other_curve = (pin.rule, pin.weights) not in shown
     return FrontierView(
         x_axis=_x_axis(axes),
         y_axis=_y_axis(sweep, axes),
         curve=_line(sweep, axes, sweep),
-        selected=_spot(f"τ {evaluation.knob:.4g}", sweep, evaluation.router, axes),
+        selected=_spot(knob_text(sweep.rule, evaluation.knob), sweep, evaluation.router, axes),
         models=spots,
         hull=np.asarray(hull),
         oracle=_spot("oracle", sweep, sweep.oracle, axes),
         band=_band(sweep, axes),
         pinned=_spot("pinned", sweep, pinned.router, axes) if pinned else None,
-        pinned_curve=_line(sweep, axes, pinned.sweep) if pinned and other_curve else None,
+        pinned_curve=_line(sweep, axes, pin) if other_curve else None,
+        beside=None if beside is None else _line(sweep, axes, beside),
+        knob=_KNOBS[sweep.rule],
     )
 
 
 def shares_view(evaluation: Evaluation) -> SharesView:
-    """Traffic by model over tau."""
+    """Traffic by model over the knob."""
     sweep = evaluation.sweep
-    return SharesView(sweep.models, *sweep.shares, evaluation.knob, _slots(sweep))
+    return SharesView(
+        sweep.models,
+        *sweep.shares,
+        evaluation.knob,
+        _slots(sweep),
+        value=sweep.rule is Rule.VALUE,
+    )
 
 
 def _slots(sweep: Sweep) -> tuple[int, ...]:
@@ -137,7 +168,7 @@ def policy_table(evaluation: Evaluation) -> pd.DataFrame:
     """The router beside the oracle, its matched-cost mix and every single model."""
     mix, always = evaluation.verdict.constant, evaluation.constants
     rows = [
-        _row("Router", f"τ {evaluation.knob:.4g}", evaluation.router),
+        _row("Router", knob_text(evaluation.sweep.rule, evaluation.knob), evaluation.router),
         _mix_row(mix, always[mix.cheap.model], always[mix.strong.model]),
         _row("Oracle", "best in hindsight", evaluation.oracle),
         *(_row(f"Always {model}", "single model", one) for model, one in always.items()),
@@ -205,8 +236,14 @@ def _line(sweep: Sweep, axes: Axes, drawn: Sweep) -> CurveLine:
     x, y = _scales(sweep, axes)
     rows = drawn.curve.simplified(_CURVE_POINTS)
     curve = drawn.curve
+    knob = curve.knob[rows]
+    if isinstance(curve, ValueCurve):  # a V at which the row holds, not where it begins
+        knob = np.array([curve.point(int(row)).value_usd for row in rows])
     return CurveLine(
-        x.many(curve.mean_cost_usd[rows]), y.many(curve.quality[rows]), curve.tau[rows]
+        x.many(curve.mean_cost_usd[rows]),
+        y.many(curve.quality[rows]),
+        knob,
+        _CURVES[drawn.rule],
     )
 
 

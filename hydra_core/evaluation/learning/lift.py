@@ -16,7 +16,7 @@ from hydra_core.outcome_model.raw import Predicted
 from hydra_core.routing.matcher import choose_by_value
 from hydra_core.types import FloatArray, IntArray
 
-__all__ = ["POINTS", "Lift", "hull_of", "lift_of", "recommendation"]
+__all__ = ["POINTS", "Lift", "differences_to_hull", "hull_of", "lift_of", "recommendation"]
 
 #: Percent of the way from the cheapest to the dearest constant of the hull.
 POINTS: Final = (25, 50, 75)
@@ -85,11 +85,11 @@ def lift_of(
     )
     band = lift_band(quality, cost_usd, choice, values, clusters, rng=rng)
     fixed = choice[:, [_GRID.index(percent) for percent in POINTS]]
-    added = _differences(quality, cost_usd, fixed, hull).mean(axis=1)
+    added = differences_to_hull(quality, cost_usd, fixed, hull).mean(axis=1)
     return Lift(mean_interval(added, clusters), band, values, added)
 
 
-def _differences(
+def differences_to_hull(
     quality: FloatArray, cost_usd: FloatArray, choice: IntArray, hull: tuple[ConstantPolicy, ...]
 ) -> FloatArray:
     """(n, p) what each query adds to policy minus mixture at each of p settings."""

@@ -176,9 +176,10 @@ def verdict(
 
     The constant is picked in hindsight on the same queries, which favours the constant, so
     "beats" is not said lightly. The interval is paired by query and counts the uncertainty of
-    the matched cost (delta method; over clusters where the set has them). At kinks of the hull a
-    bootstrap that picks the hull again covers no better (`benchmarks/quality/kink_coverage.py`). Neither "beats" nor
-    "loses" is said of fewer than `MIN_MOVED` moved queries, or of an effect too small to print.
+    the matched cost (delta method; over clusters where the set has them); at kinks of the hull a
+    bootstrap that picks the hull again covers no better (`benchmarks/quality/kink_coverage.py`).
+    Neither "beats" nor "loses" is said of fewer than `MIN_MOVED` moved queries, or of an effect
+    too small to print.
 
     Args:
         data: Replayed set.

@@ -66,6 +66,7 @@ def run_baselines(
     *,
     names: Sequence[str] = BASELINES,
     parts: int = 2,
+    cut: Sequence[Fold] | None = None,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[BaselineRun, ...]:
@@ -76,6 +77,7 @@ def run_baselines(
         texts: (n,) message of each query of `data`.
         names: Which ones, of `BASELINES`.
         parts: Number of parts; clusters stay whole.
+        cut: The parts themselves, where others were judged on them.
         seed: Draws the parts and every learner's start.
         progress: Called with (done, total) after each learner and part; what it raises stops.
 
@@ -89,7 +91,7 @@ def run_baselines(
             f"no such baseline: {', '.join(unknown)}; there are {', '.join(BASELINES)}"
         )
     rng = np.random.default_rng(seed)
-    cut = folds(data, parts, rng)
+    cut = folds(data, parts, rng) if cut is None else cut
     learned = [name for name in names if name != RANDOM_MIX]
     choices = _learned(data, texts, learned, cut, seed, progress) if learned else {}
     if RANDOM_MIX in names:

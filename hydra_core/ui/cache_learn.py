@@ -1,0 +1,134 @@
+"""Outcome models of this workspace, and eval sets replayed by the value rule."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import streamlit as st
+
+from hydra_core.evaluation.replay.replay import catalog_scores
+from hydra_core.evaluation.replay.sweep import Sweep, sweep_catalog
+from hydra_core.evaluation.replay.value_sweep import ValueSweep, sweep_by_value
+from hydra_core.outcome_model.find import catalog_outcome_model
+from hydra_core.outcome_model.format import MANIFEST, load_outcome_model
+from hydra_core.outcome_model.model import OutcomeModel
+from hydra_core.types import Catalog
+from hydra_core.ui import cache
+from hydra_core.ui.cache import SetEntry, workspace
+
+__all__ = [
+    "FOLDER",
+    "cut_to",
+    "folder_of",
+    "learnable",
+    "learned",
+    "model_for",
+    "shortfall_sweep",
+    "value_sweep",
+]
+
+#: Where the console keeps what it has learned, below the workspace.
+FOLDER = "outcome_models"
+
+
+def learnable(entry: SetEntry, catalog: Catalog) -> tuple[str, ...]:
+    """The catalog's models that the set has outcomes of, in the catalog's order."""
+    return tuple(model.id for model in catalog.models if model.id in entry.info.models)
+
+
+def folder_of(entry: SetEntry, catalog: Catalog, models: Sequence[str]) -> Path:
+    """Where the outcome model of a set and these models belongs; another input, another folder.
+
+    What was learned is never overwritten: a published catalog may name it.
+    """
+    prices = [
+        [model, catalog.model(model).input_usd_per_mtok, catalog.model(model).output_usd_per_mtok]
+        for model in models
+    ]
+    made_of = [entry.info.digest, catalog.predictor_fingerprint, prices]
+    digest = hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:10]
+    name = re.sub(r"[^a-z0-9]+", "-", entry.info.path.name.lower()).strip("-")[:40]
+    return workspace() / FOLDER / f"{name}-{digest}"
+
+
+def learned(folder: Path) -> OutcomeModel | None:
+    """The outcome model in a folder, None where none was learned.
+
+    Raises:
+        OutcomeModelError: It is damaged.
+    """
+    manifest = folder / MANIFEST
+    if not manifest.is_file():
+        return None
+    return _loaded(folder, manifest.stat().st_mtime_ns)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _loaded(folder: Path, mtime_ns: int) -> OutcomeModel:
+    del mtime_ns
+    return load_outcome_model(folder)
+
+
+def model_for(entry: SetEntry, catalog: Catalog) -> OutcomeModel | None:
+    """What the value rule would predict with: the catalog's own, else one learned on this set.
+
+    Raises:
+        OutcomeModelError: The one the catalog names is missing or damaged.
+        MismatchError: It was learned with another predictor bundle.
+    """
+    if catalog.outcome_model is not None:
+        return catalog_outcome_model(catalog)
+    return learned(folder_of(entry, catalog, learnable(entry, catalog)))
+
+
+def cut_to(catalog: Catalog, models: Sequence[str]) -> Catalog:
+    """The catalog with these models only."""
+    return replace(catalog, models=tuple(m for m in catalog.models if m.id in models))
+
+
+def value_sweep(entry: SetEntry, catalog: Catalog, model: OutcomeModel) -> ValueSweep:
+    """The set under the value rule, for every V; queries that were learned on are cross-fitted.
+
+    Raises:
+        HydraError: They do not fit together.
+    """
+    key = (cache.replay_key(entry, catalog, catalog.policy.weights), _ids(catalog), model.digest)
+    return _value_sweep(key, entry.info.path, entry.info.digest, catalog, model)
+
+
+@st.cache_resource(max_entries=12, show_spinner="Replaying by value")
+def _value_sweep(
+    key: tuple[object, ...], _path: Path, _digest: str, _catalog: Catalog, _model: OutcomeModel
+) -> ValueSweep:
+    del key
+    evalset = cache.evalset(_path, _digest)
+    return sweep_by_value(evalset, _catalog, _model, cross_fitted=True, today=date.today())
+
+
+def shortfall_sweep(entry: SetEntry, catalog: Catalog) -> Sweep:
+    """The set under the shortfall rule, also of a catalog that `cut_to` has made.
+
+    Raises:
+        HydraError: They do not fit together.
+    """
+    key = (cache.replay_key(entry, catalog, catalog.policy.weights), _ids(catalog))
+    return _shortfall_sweep(key, entry.info.path, entry.info.digest, catalog)
+
+
+@st.cache_resource(max_entries=12, show_spinner="Replaying")
+def _shortfall_sweep(
+    key: tuple[object, ...], _path: Path, _digest: str, _catalog: Catalog
+) -> Sweep:
+    del key
+    evalset = cache.evalset(_path, _digest)
+    return sweep_catalog(evalset, _catalog, catalog_scores(evalset, _catalog), today=date.today())
+
+
+def _ids(catalog: Catalog) -> tuple[str, ...]:
+    return tuple(model.id for model in catalog.models)

@@ -1,0 +1,184 @@
+"""The panels of the Learn page: the answer, both rules' curves, and one question at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import streamlit as st
+
+from hydra_core.evaluation.replay.evaluation import Evaluation
+from hydra_core.evaluation.replay.sweep import Sweep
+from hydra_core.evaluation.replay.value_sweep import ValueSweep
+from hydra_core.figures.frontier import frontier_figure
+from hydra_core.figures.intervals import intervals_figure
+from hydra_core.figures.learn.reliability import reliability_figure
+from hydra_core.outcome_model.model import OutcomeModel
+from hydra_core.ui.learn import work
+from hydra_core.ui.widgets import colors, figure, literal
+from hydra_core.views import learn as views
+from hydra_core.views.frontier import Axes, XAxis, YAxis, frontier_view
+
+__all__ = ["answer", "curves", "questions"]
+
+
+def answer(model: OutcomeModel) -> None:
+    """Whether to use it, and what it gains with its intervals."""
+    good, title, sentence = views.headline(model)
+    box, icon = (st.success, ":material/trending_up:") if good else (st.info, ":material/balance:")
+    box(literal(sentence), title=title, icon=icon)
+    found = views.lifts(model)
+    for column, one in zip(st.columns(max(len(found), 1)), found, strict=False):
+        known = np.isfinite([one.low, one.high]).all()
+        column.metric(
+            one.name,
+            literal(f"{one.pp:+.1f} pp"),
+            delta=literal(f"{one.low:+.1f} to {one.high:+.1f} pp" if known else "too few moved"),
+            delta_color="off", delta_arrow="off", border=True,
+            help="Quality of the value rule minus that of the best mixture of constant models at "
+            "the same cost, on queries its heads had not seen. Below: 95 % interval; those of "
+            "the three points hold at once.",
+        )  # fmt: skip
+
+
+def curves(evaluation: Evaluation, shortfall: Sweep) -> None:
+    """Both rules' curves over the hull of constants."""
+    axes = Axes(XAxis.COST, YAxis.RESOLVED, evaluation.baseline)
+    view = frontier_view(evaluation, axes, beside=shortfall)
+    figure(
+        frontier_figure(view, colors(), height=400),
+        "learn.curves",
+        alt="Quality against cost of the value rule and the shortfall rule, with single models",
+    )
+
+
+def questions(model: OutcomeModel, sweep: ValueSweep, shortfall: Sweep) -> None:
+    """One question at a time; only the one on screen is computed."""
+    parts: dict[str, Callable[[], None]] = {
+        "Can it be believed?": lambda: _reliability(model),
+        "What it reads": lambda: _reads(model),
+        "More outcomes": lambda: _more(model),
+        "Groups and languages": lambda: _slices(model),
+        "Other routers": lambda: _rivals(model, sweep, shortfall),
+    }
+    st.session_state.setdefault("learn.part", next(iter(parts)))
+    part = st.segmented_control(
+        "Question", list(parts), key="learn.part", required=True, persist_state="session",
+        label_visibility="collapsed",
+    )  # fmt: skip
+    parts[part or next(iter(parts))]()
+
+
+def _reliability(model: OutcomeModel) -> None:
+    lines = views.reliability_lines(model)
+    wide, narrow = st.columns([7, 4], gap="medium", vertical_alignment="center")
+    with wide.container(border=True):
+        figure(
+            reliability_figure(lines, colors()),
+            "learn.reliability",
+            alt="Predicted against achieved success of every model",
+        )
+    with narrow:
+        st.metric(
+            "Predicted and achieved lie apart by",
+            f"{views.calibration_error(lines):.1f} pp",
+            help="Mean distance from the dashed line over all points.",
+        )
+        st.caption(
+            "Each point is a tenth of the queries, alike in what was predicted for that model by "
+            "heads that had not seen them. On the dashed line a model keeps what was predicted; "
+            "below it too much was promised."
+        )
+
+
+def _reads(model: OutcomeModel) -> None:
+    left, right = st.columns([6, 5], gap="medium")
+    column = st.column_config
+    with left:
+        st.markdown(f"**It reads {literal(views.read_blocks(model))}**")
+        st.dataframe(
+            views.choices_table(model), hide_index=True, height="content",
+            column_config={
+                "learner": column.TextColumn("Learner and what it reads"),
+                "error": column.NumberColumn(
+                    "Squared error", format="%.5f", width=100,
+                    help="Mean over models, on inner folds; smaller is better.",
+                ),
+                "chosen": column.CheckboxColumn("Chosen", width=60),
+            },
+        )  # fmt: skip
+        st.caption("Chosen on inner folds of the outcomes alone, never on the lift shown above.")
+    with right:
+        st.markdown("**Outcomes it learned from**")
+        st.dataframe(
+            views.model_table(model), hide_index=True, height="content",
+            column_config={
+                "model": column.TextColumn("Model"),
+                "outcomes": column.NumberColumn("Outcomes", format="localized", width=80),
+                "newcomer": column.CheckboxColumn(
+                    "Newcomer", width=75,
+                    help="Has few outcomes: leans on what is known of the other models.",
+                ),
+            },
+        )  # fmt: skip
+
+
+def _more(model: OutcomeModel) -> None:
+    view = views.curve_view(model)
+    if not view.names:
+        st.info("There is no learning curve: routing has no cost range here.")
+        return
+    st.markdown(literal(views.more_outcomes(model)))
+    with st.container(border=True):
+        figure(
+            intervals_figure(view, colors()), "learn.curve",
+            alt="Mean lift against the number of queries that were learned on",
+        )  # fmt: skip
+    st.caption("Mean lift with its 95 % interval when each fold learns on so many queries.")
+
+
+def _slices(model: OutcomeModel) -> None:
+    drawn = 0
+    for kind, title in (("group", "By group"), ("language", "By language")):
+        view = views.slices_view(model, kind)
+        if view is None or len(view.names) < 2:
+            continue
+        drawn += 1
+        st.markdown(f"**{title}**")
+        with st.container(border=True):
+            figure(
+                intervals_figure(view, colors()), f"learn.{kind}",
+                alt=f"Mean lift {title.lower()} with intervals",
+            )  # fmt: skip
+    if drawn:
+        st.caption("In brackets the number of queries; those with fewer than 50 are left out.")
+    else:
+        st.info("This set has one group and one language, or too few queries in each.")
+
+
+def _rivals(model: OutcomeModel, sweep: ValueSweep, shortfall: Sweep) -> None:
+    task = work.find_rivals((model.digest, shortfall.catalog.digest), (sweep, shortfall), model)
+    if task.running:
+        work.waiting(task, "Fitting the other routers on the same folds")
+        return
+    if not isinstance(task.result, tuple):
+        st.error(literal(task.error or "They could not be fitted."), icon=":material/error:")
+        return
+    with st.container(border=True):
+        figure(
+            intervals_figure(views.rivals_view(task.result), colors()), "learn.rivals",
+            alt="Mean lift of every way to route with its interval",
+        )  # fmt: skip
+    if sweep.evalset.texts is None:
+        st.caption(
+            ":material/info: This set has no texts: the complexity score and the learned "
+            "baselines, which read them, are left out."
+        )
+    free = ", ".join(one.name.lower() for one in task.result if not one.learns)
+    st.caption(
+        literal(
+            f"Mean over 25, 50 and 75 % of the cost range, with 95 % intervals. Without "
+            f"outcomes: {free}. All others learned on the same folds, never from a query they "
+            "route."
+        )
+    )

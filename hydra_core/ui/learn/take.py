@@ -1,0 +1,68 @@
+"""One click takes what was learned into the catalog draft."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from hydra_core.catalog.editing.document import CatalogDocument
+from hydra_core.evaluation.replay.value_sweep import ValueSweep, middle_value
+from hydra_core.outcome_model.model import OutcomeModel
+from hydra_core.types import Rule
+from hydra_core.ui import drafts as drafting
+from hydra_core.ui import selectors, widgets
+from hydra_core.ui.cache_learn import FOLDER
+from hydra_core.ui.widgets import literal
+from hydra_core.views.frontier import usd
+from hydra_core.views.learn import headline
+
+__all__ = ["default_value", "take"]
+
+
+def default_value(sweep: ValueSweep) -> float:
+    """The V that spends half of the cost range, in three digits."""
+    return float(f"{middle_value(sweep.curve):.3g}")
+
+
+def take(model: OutcomeModel, value_usd: float) -> None:
+    """V, and the way into the catalog draft."""
+    recommended, _, _ = headline(model)
+    st.markdown(f"**One more resolved query is worth {literal(usd(value_usd))}**")
+    st.caption("This V spends half of the range between the cheapest and the best model.")
+    if drafting.may_edit():
+        st.button(
+            "Take it into the catalog draft", icon=":material/edit_note:", key="learn.take",
+            type="primary" if recommended else "secondary", width="stretch",
+            on_click=_draft, args=(model, value_usd),
+            help="Sets rule, V and the outcome model in your draft; nothing is published.",
+        )  # fmt: skip
+    told = st.session_state.pop("learn.told", "")
+    if told:
+        st.caption(f":material/check: {literal(told)}")
+        st.page_link(
+            "pages/ship/export.py", label="Review and publish", icon=":material/rocket_launch:"
+        )
+    problem = drafting.told()
+    if problem is not None:
+        widgets.problem(problem)
+
+
+def _draft(model: OutcomeModel, value_usd: float) -> None:
+    pair = selectors.current()
+    if pair is None:
+        return
+    if drafting.edit(pair[1], lambda text: drafted(text, pair[1].key, model, value_usd)):
+        st.session_state["learn.told"] = "Your draft of the catalog routes by value."
+
+
+def drafted(text: str, source: str, model: OutcomeModel, value_usd: float) -> str:
+    """The catalog text with the value rule, V, and the outcome model it predicts with.
+
+    Raises:
+        CatalogError: The draft cannot be written.
+    """
+    document = CatalogDocument.parse(text, source)
+    document.set("policy", "rule", Rule.VALUE.value)
+    document.set("policy", "value_usd", value_usd)
+    reference = {"path": f"{FOLDER}/{model.path.name}", "sha256": model.digest}
+    document.set("outcome_model", reference)
+    return document.text()

@@ -1,0 +1,121 @@
+"""Learning and fitting rivals in the background: started, watched, stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+
+from hydra_core.catalog.binding import require_bundle
+from hydra_core.errors import HydraError
+from hydra_core.evaluation.choose.search import CancelledError
+from hydra_core.evaluation.evalset.score_files import messages_of
+from hydra_core.evaluation.evalset.scoring import score_evalset
+from hydra_core.evaluation.learning.learn import learn
+from hydra_core.evaluation.learning.material import gather
+from hydra_core.evaluation.learning.rivals import Rival, rivals
+from hydra_core.evaluation.learning.write import write_outcome_model
+from hydra_core.evaluation.replay.sweep import Sweep
+from hydra_core.outcome_model.model import OutcomeModel
+from hydra_core.store.roles import Action, require
+from hydra_core.types import Catalog
+from hydra_core.ui import cache, cache_evaluate
+from hydra_core.ui import drafts as drafting
+from hydra_core.ui import identity as who
+from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.tasks import Task
+
+__all__ = ["failed", "find_rivals", "learning", "start", "stop", "waiting"]
+
+
+def learning(folder: Path) -> Task | None:
+    """The newest run that learns into this folder."""
+    return cache_evaluate.tasks().get(("learn", folder))
+
+
+def start(entry: SetEntry, catalog: Catalog, models: tuple[str, ...], folder: Path) -> None:
+    """Make missing text vectors, learn, and write the outcome model.
+
+    Raises:
+        AccessError: The actor may not.
+        HydraError: The set or the predictor cannot be opened, or the catalog is bound to another
+            bundle than the console's.
+    """
+    me = who.actor()
+    require(me, Action.LEARN)
+    require_bundle(catalog, cache.bundle().fingerprint)
+    evalset = cache.evalset(entry.info.path, entry.info.digest)
+    predictor = cache.predictor()
+    bundle = predictor.bundle
+    specs = [catalog.model(name) for name in models]
+    prices = {m.id: (m.input_usd_per_mtok, m.output_usd_per_mtok) for m in specs}
+
+    def work(task: Task) -> OutcomeModel:
+        step = _stepper(task)
+        task.stage = "Reading the messages"
+        score_evalset(evalset, predictor, step)
+        messages = messages_of(evalset, bundle.fingerprint, bundle.vectors)
+        material = gather(evalset, messages, models)
+        task.stage, task.done, task.total = "Learning, cross-fitted", 0, 0
+        per_mtok = np.array([prices[name] for name in material.models])
+        found = learn(material, per_mtok, progress=step)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        return write_outcome_model(folder, found, fingerprint=bundle.fingerprint, force=True)
+
+    cache_evaluate.tasks().start(("learn", folder), work, owner=me.name)
+
+
+def stop(task: Task) -> None:
+    """Ask it to stop; what another person began takes a publisher."""
+    try:
+        task.stop(who.actor())
+    except HydraError as error:
+        drafting.tell(error)
+
+
+def find_rivals(key: Hashable, sweeps: tuple[Sweep, ...], model: OutcomeModel) -> Task:
+    """What other ways to route gain; begun when it is first asked for, then kept."""
+    evalset, seed = sweeps[0].evalset, model.figures.get("seed", 0)
+    folds = model.figures.get("folds", 5)
+    assert isinstance(folds, int)
+    assert isinstance(seed, int)
+
+    def work(task: Task) -> tuple[Rival, ...]:
+        messages = messages_of(evalset, model.fingerprint, model.vectors)
+        material = gather(evalset, messages, model.models)
+        step = _stepper(task)
+        return rivals(sweeps, material, folds=folds, seed=seed, progress=step)
+
+    tasks = cache_evaluate.tasks()
+    return tasks.get(("rivals", key)) or tasks.start(("rivals", key), work)
+
+
+def _stepper(task: Task) -> Callable[[int, int], None]:
+    """Takes note of progress, and stops the work where the operator wants that."""
+
+    def step(done: int, total: int) -> None:
+        task.progress(done, total)
+        if task.cancel.is_set():
+            raise CancelledError("stopped")
+
+    return step
+
+
+@st.fragment(run_every=0.7)
+def waiting(task: Task, word: str) -> None:
+    """Progress; the page runs once more when the work ends."""
+    if not task.running:
+        st.rerun()
+    share = min(task.done / task.total, 1.0) if task.total else 0.0
+    left = task.left_s
+    rest = "" if left is None else f", about {max(left, 1):.0f} s left"
+    doing = "Stopping after this step" if task.cancel.is_set() else task.stage or word
+    st.progress(share, text=f"{doing}: {task.done:,} of {task.total or '…'} steps{rest}")
+    st.caption("You may leave this page; the work goes on and its result waits here.")
+
+
+def failed(task: Task | None) -> HydraError | None:
+    """Why a run ended without a result, None where it did not or was stopped."""
+    return HydraError(task.error) if task is not None and task.error else None

@@ -1,0 +1,99 @@
+"""Learn: do outcomes teach a router that beats every constant at the same cost?"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from hydra_core.errors import HydraError
+from hydra_core.evaluation.replay.evaluation import evaluate
+from hydra_core.outcome_model.model import OutcomeModel
+from hydra_core.store.roles import Action
+from hydra_core.types import Catalog
+from hydra_core.ui import cache_learn, selectors, widgets
+from hydra_core.ui import identity as who
+from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.learn import panels, take, work
+
+
+def choose(entry: SetEntry, catalog: Catalog) -> tuple[str, ...]:
+    """Which models to learn; all that have outcomes unless some are taken out."""
+    known = cache_learn.learnable(entry, catalog)
+    key = f"learn.models.{entry.key}.{catalog.name}"
+    st.session_state.setdefault(key, list(known))
+    picked = st.multiselect(
+        "Models", known, key=key, persist_state="session",
+        help="At least two, with 25 outcomes or more each.",
+    )  # fmt: skip
+    return tuple(name for name in known if name in picked)
+
+
+def run(entry: SetEntry, catalog: Catalog) -> None:
+    """The controls above; below the work or what was learned."""
+    with st.container(border=True):
+        left, right = st.columns([9, 2], vertical_alignment="bottom", gap="small")
+        with left:
+            models = choose(entry, catalog)
+        folder = cache_learn.folder_of(entry, catalog, models)
+        found, task = cache_learn.learned(folder), work.learning(folder)
+        running = task is not None and task.running
+        with right:
+            if task is not None and running:
+                st.button(
+                    "Stop", icon=":material/stop:", key="learn.stop", width="stretch",
+                    on_click=work.stop, args=(task,), disabled=task.cancel.is_set(),
+                )  # fmt: skip
+            elif st.button(
+                "Learn", type="primary", icon=":material/school:", key="learn.start",
+                width="stretch", disabled=found is not None or not who.may(Action.LEARN),
+                help="These outcomes are learned already." if found else None,
+            ):  # fmt: skip
+                work.start(entry, catalog, models, folder)
+                st.rerun()
+    if task is not None and running:
+        work.waiting(task, "Learning")
+    elif found is not None:
+        result(entry, catalog, found)
+    else:
+        failure = work.failed(task)
+        if failure is not None:
+            widgets.problem(failure)
+        else:
+            nothing_yet(entry)
+
+
+def nothing_yet(entry: SetEntry) -> None:
+    """What learning will do, before it did."""
+    widgets.empty(
+        "Learn what each model achieves on which message",
+        f"From the outcomes of {entry.info.n:,} queries, in seconds to a minute. Every figure is "
+        "**cross-fitted**: no query is predicted by heads that have seen it, its translations or "
+        "its conversation. The answer comes first: use it, or keep the constant.",
+    )
+
+
+def result(entry: SetEntry, catalog: Catalog, model: OutcomeModel) -> None:
+    """The answer, the curves with where to take it, then one question at a time."""
+    cut = cache_learn.cut_to(catalog, model.models)
+    sweep = cache_learn.value_sweep(entry, cut, model)
+    shortfall = cache_learn.shortfall_sweep(entry, cut)
+    value_usd = take.default_value(sweep)
+    panels.answer(model)
+    wide, narrow = st.columns([7, 2.6], gap="small")
+    with wide.container(border=True):
+        panels.curves(evaluate(sweep, value_usd), shortfall)
+    with narrow.container(border=True):
+        take.take(model, value_usd)
+    panels.questions(model, sweep, shortfall)
+
+
+left, right = st.columns([2.8, 7.2], vertical_alignment="bottom")
+left.title("Learn", anchor=False)
+with right:
+    chosen = selectors.choose_data(baseline=False)
+if chosen is not None:
+    with left:
+        widgets.provenance(chosen[0].info)
+    try:
+        run(*chosen)
+    except HydraError as error:
+        widgets.problem(error)

@@ -1,0 +1,89 @@
+"""Learn from app.py: the answer first, what it says is what was learned, one click to the draft."""
+
+import time
+
+import pytest
+
+from hydra_core.catalog.schema import parse_catalog
+from hydra_core.outcome_model.find import catalog_outcome_model
+from hydra_core.outcome_model.format import load_outcome_model
+from hydra_core.types import Rule
+from hydra_core.ui import cache, cache_evaluate
+from hydra_core.ui import identity as who
+from hydra_core.views.learn import headline
+
+PAGE = "pages/evaluate/learn.py"
+LINK = {"set": "console_demo", "catalog": "paper_five"}
+#: Two models and few steps keep the test short; the demo's outcomes are simulated.
+MODELS = ["gpt-5.4-mini", "gpt-5.4"]
+
+
+def choose_models(app):
+    return app.multiselect[0].set_value(MODELS).run()
+
+
+def finished(app):
+    """The page once its work is done."""
+    for _ in range(600):
+        tasks = [task for task in cache_evaluate.tasks()._tasks.values() if task.running]
+        if not tasks:
+            return app.run()
+        time.sleep(0.2)
+    raise AssertionError("it did not end")
+
+
+@pytest.fixture
+def learned(open_page):
+    """The page with two models learned."""
+    app = choose_models(open_page(PAGE, **LINK))
+    app.button(key="learn.start").click().run()
+    return finished(app)
+
+
+def test_before_learning_it_says_what_it_would_do(open_page):
+    app = open_page(PAGE, **LINK)
+    assert not app.exception
+    assert any("cross-fitted" in one.value for one in app.markdown)
+    assert not app.button(key="learn.start").disabled
+
+
+def test_one_model_alone_is_refused_with_the_remedy(open_page):
+    app = open_page(PAGE, **LINK)
+    app.multiselect[0].set_value(MODELS[:1]).run()
+    app.button(key="learn.start").click().run()
+    app = finished(app)
+    assert "at least two" in app.error[0].value
+
+
+def test_a_catalog_of_another_bundle_is_refused(open_page):
+    app = open_page(PAGE, set="paper_swebench", catalog="paper_five_published")
+    app.button(key="learn.start").click().run()
+    assert "rebind" in app.error[0].value
+    assert not (cache.workspace() / "outcome_models").exists()
+
+
+def test_the_answer_comes_first_and_goes_into_the_draft(learned):
+    app = learned
+    assert not app.exception
+    (folder,) = (cache.workspace() / "outcome_models").iterdir()
+    title, sentence = headline(load_outcome_model(folder))[1:]
+    assert [(one.proto.title, one.value.replace("\\", "")) for one in app.info] == [
+        (title, sentence)
+    ]
+    assert app.metric[0].label == "At 25 % of the cost range"
+    app.button(key="learn.take").click().run()
+    assert not app.error
+    draft = cache.store().drafts.find("paper_five", who.actor())
+    catalog = parse_catalog(draft.text, source="draft")
+    assert catalog.policy.rule is Rule.VALUE
+    assert catalog.policy.value_usd > 0
+    assert catalog_outcome_model(catalog).models == tuple(MODELS)
+
+
+def test_every_question_has_its_answer(learned):
+    app = learned
+    for part in ("What it reads", "More outcomes", "Groups and languages", "Other routers"):
+        app.session_state["learn.part"] = part
+        app = finished(app.run())
+        assert not app.exception, part
+        assert not app.error, part
