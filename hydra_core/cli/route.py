@@ -52,6 +52,8 @@ def route(options: argparse.Namespace) -> int:
 
 def _explanation(decision: Decision, catalog: Catalog) -> str:
     """Requirements, every model cheapest first, which model for every tau, the nearest flips."""
+    if decision.valuation is not None:
+        return _valued(decision, catalog)
     needs = ", ".join(
         f"{name} {value:.3f}"
         for name, value in zip(decision.dimensions, decision.requirements, strict=True)
@@ -88,6 +90,48 @@ def _explanation(decision: Decision, catalog: Catalog) -> str:
             *reasons,
             "",
             *_what_if(decision, catalog),
+        ]
+    )
+
+
+def _valued(decision: Decision, catalog: Catalog) -> str:
+    """The same under the value rule: predicted success and cost of every model, and neighbours."""
+    from hydra_core.routing.explain import flips, strip
+
+    valued = decision.valuation
+    assert valued is not None
+    rows, reasons = [], []
+    for one in decision.candidates():
+        i = decision.pool.ids.index(one.model)
+        ends = valued.range_of(i)
+        between = "by profile" if ends is None else f"{100 * ends[0]:.0f} to {100 * ends[1]:.0f} %"
+        success, cost = f"{100 * valued.success[i]:.1f} %", f"{valued.cost_usd[i]:.5f}"
+        rows.append([one.model, success, between, cost, one.fate.value])
+        reasons.append(f"  {one.model}: {one.reason}")
+    near = [
+        f"  {found.query_id} ({found.likeness:.2f}): "
+        + ", ".join(f"{name} {quality:g}" for name, quality in found.outcomes.items())
+        for found in valued.neighbours()
+    ]
+    return "\n".join(
+        [
+            f"{decision.model} ({decision.cause.value.replace('_', ' ')}, one more resolved query "
+            f"worth ${valued.value_usd:g})",
+            "",
+            _read(decision),
+            "",
+            table(["model", "success", "95 %", "USD", "fate"], rows),
+            "",
+            *reasons,
+            "",
+            "which model for every worth in USD:",
+            *(f"  above {part.start:.5g}  {part.model}" for part in strip(decision)),
+            "",
+            "smallest changes of one number that choose another model:",
+            *(f"  {flip}" for flip in flips(decision, catalog)),
+            "",
+            "nearest queries learned on, and what the models achieved there:",
+            *near,
         ]
     )
 

@@ -18,7 +18,7 @@ from typing import Final
 from hydra_core.catalog import CatalogDocument, compensated_weights, parse_catalog
 from hydra_core.errors import StoreError
 from hydra_core.evaluation.significance import Interval
-from hydra_core.types import Catalog, CostBasis
+from hydra_core.types import Catalog, CostBasis, Rule
 
 __all__ = [
     "Provenance",
@@ -178,6 +178,9 @@ def _policy(catalog: Catalog) -> Iterator[str]:
     yield f"tau: {policy.tau!r}"
     yield f"weights w: {_by_dimension(catalog, policy.weights)}"
     yield f"compensated weights w~: {_by_dimension(catalog, tilde)}"
+    if policy.rule is Rule.VALUE and catalog.outcome_model is not None:
+        yield f"rule: value, one more resolved query is worth {policy.value_usd!r} USD"
+        yield f"outcome model sha256: {catalog.outcome_model.sha256}; ship its folder beside this"
     if policy.cost_basis is CostBasis.REALISED and catalog.realised_costs is not None:
         yield f"cost order: realised cost, measured on {catalog.realised_costs.evalset}"
     elif policy.cost_basis is CostBasis.REALISED:

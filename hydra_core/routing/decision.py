@@ -6,7 +6,7 @@ it alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -14,7 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from hydra_core.predictor.signals import signals
-from hydra_core.routing.matcher import choose, contenders, shortfall
+from hydra_core.routing.matcher import choose, choose_by_value, contenders, shortfall
+from hydra_core.routing.valuation import Valuation
 from hydra_core.types import CostBasis, FloatArray, Pool
 
 __all__ = [
@@ -38,6 +39,7 @@ class Cause(StrEnum):
     CHEAPEST_ELIGIBLE = "cheapest_eligible"
     FAIL_OPEN = "fail_open"
     GATEWAY_FALLBACK = "gateway_fallback"
+    HIGHEST_VALUE = "highest_value"
     KEPT_BY_SESSION = "kept_by_session"
     KEPT_BELOW_THRESHOLD = "kept_below_threshold"
     KEPT_WITHIN_MARGIN = "kept_within_margin"
@@ -56,6 +58,7 @@ class Fate(StrEnum):
     SHORT = "short"
     GATED = "gated"
     UNHEALTHY = "unhealthy"
+    WORTH_LESS = "worth_less"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +152,7 @@ class Decision:
         reading: What the predictor read, None when it was not asked.
         kept: The conversation's model where it was kept.
         session_note: What the session store has to say, such as that Redis does not answer.
+        valuation: Predicted success and cost under the value rule; None under the shortfall rule.
     """
 
     model: str
@@ -167,6 +171,7 @@ class Decision:
     reading: Reading | None = None
     kept: str | None = None
     session_note: str = ""
+    valuation: Valuation | None = None
 
     @property
     def index(self) -> int:
@@ -227,9 +232,12 @@ class Decision:
                     "capabilities": list(row.capabilities),
                     "deficits": _numbers(row.deficits),
                     "shortfall": None if np.isnan(row.shortfall) else row.shortfall,
+                    **self._predicted(self.pool.ids.index(row.model)),
                 }
                 for row in rows
             ],
+            "rule": "shortfall" if self.valuation is None else "value",
+            **({} if self.valuation is None else self.valuation.receipt()),
             "signals": None if self.query is None else _signals(self.query),
             "cost_basis": self.cost_basis.value,
             **asdict(self.origin),
@@ -237,6 +245,16 @@ class Decision:
             **({} if self.reading is None else asdict(self.reading)),
             **({} if self.kept is None else {"kept": self.kept}),
             **({"session_store": self.session_note} if self.session_note else {}),
+        }
+
+    def _predicted(self, i: int) -> dict[str, Any]:
+        if self.valuation is None:
+            return {}
+        ends = self.valuation.range_of(i)
+        return {
+            "success": float(self.valuation.success[i]),
+            "success_range": None if ends is None else list(ends),
+            "predicted_cost_usd": float(self.valuation.cost_usd[i]),
         }
 
     def _fate(self, i: int) -> tuple[Fate, str]:
@@ -252,6 +270,8 @@ class Decision:
             )
         if not self.scored:
             return Fate.DEARER, "Not considered: the conversation keeps its model."
+        if self.valuation is not None:
+            return Fate.WORTH_LESS, self.valuation.why_not(i, self.index)
         if self.shortfalls[i] > self.tau:
             return Fate.SHORT, self._short_because(i)
         if self.cause.keeps:
@@ -286,6 +306,8 @@ def redecide(receipt: Mapping[str, Any]) -> str:
         return str(receipt["kept"])
     order = {name: i for i, name in enumerate(receipt["catalog_order"])}
     rows = sorted(receipt["candidates"], key=lambda row: order[row["model"]])
+    if receipt.get("rule") == "value":
+        return _redecide_by_value(receipt, rows)
     need = np.asarray(receipt["requirements"])
     weights = np.asarray(receipt["weights_compensated"])
     health = np.asarray([row["health"] for row in rows])
@@ -297,12 +319,29 @@ def redecide(receipt: Mapping[str, Any]) -> str:
     return str(rows[alive[choose(shortfalls, cost, receipt["tau"])[0]]]["model"])
 
 
+def _redecide_by_value(receipt: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
+    health = np.asarray([row["health"] for row in rows])
+    past_gates = np.asarray([row["gate"] is None for row in rows])
+    alive, _ = contenders(past_gates, health, receipt["health_floor"])
+    success, cost_usd = (
+        np.asarray([[rows[i][key] for i in alive]]) for key in ("success", "predicted_cost_usd")
+    )
+    chosen = choose_by_value(success, cost_usd, receipt["value_usd"])[0]
+    return str(rows[alive[chosen]]["model"])
+
+
 def _chosen_because(decision: Decision, i: int) -> str:
     cause = decision.cause
     if cause is Cause.CHEAPEST_ELIGIBLE:
         return (
             f"Cheapest model within tau: shortfall {decision.shortfalls[i]:.3f} <= "
             f"{decision.tau:.3f}."
+        )
+    if cause is Cause.HIGHEST_VALUE and decision.valuation is not None:
+        valued = decision.valuation
+        return (
+            f"Worth most: {100 * valued.success[i]:.0f} % predicted success for "
+            f"${valued.cost_usd[i]:.4g}, at ${valued.value_usd:.3g} for one more resolved query."
         )
     if cause is Cause.FAIL_OPEN:
         return (

@@ -11,13 +11,15 @@ import numpy as np
 from hydra_core.routing import matcher
 from hydra_core.routing.decision import Cause, Decision
 from hydra_core.routing.flips import Flip, StripPart, nearest_flips, tau_strip
-from hydra_core.types import Catalog, CostBasis, Pool
+from hydra_core.routing.value_flips import value_flips, value_strip
+from hydra_core.types import Catalog, CostBasis, FloatArray, Pool
 
 __all__ = ["CAUSES", "WEIGHT_RANGE", "FlipText", "contenders", "flip_text", "flips", "strip"]
 
 #: A cause in a few plain words.
 CAUSES = {
     Cause.CHEAPEST_ELIGIBLE: "Cheapest model within τ",
+    Cause.HIGHEST_VALUE: "Worth most: predicted success against cost",
     Cause.FAIL_OPEN: "No model is within τ: the one that falls short least",
     Cause.GATEWAY_FALLBACK: "Fallback: the models within τ are not healthy",
     Cause.KEPT_BY_SESSION: "Kept by the conversation",
@@ -57,8 +59,15 @@ def contenders(decision: Decision) -> Pool:
 
 
 def strip(decision: Decision) -> tuple[StripPart, ...]:
-    """Which model for every tau, ascending; empty when the session kept the model unscored."""
-    return tau_strip(decision.requirements, contenders(decision)) if decision.scored else ()
+    """Which model for every tau (V under the value rule), ascending.
+
+    Empty when the session kept the model unscored.
+    """
+    if not decision.scored:
+        return ()
+    if decision.valuation is not None:
+        return value_strip(*_valued(decision))
+    return tau_strip(decision.requirements, contenders(decision))
 
 
 def flips(decision: Decision, catalog: Catalog) -> tuple[FlipText, ...]:
@@ -71,6 +80,9 @@ def flips(decision: Decision, catalog: Catalog) -> tuple[FlipText, ...]:
     """
     if not decision.scored:
         return ()
+    if decision.valuation is not None:
+        nearest = value_flips(*_valued(decision), decision.valuation.value_usd)
+        return tuple(_value_text(flip) for flip in nearest)
     found = nearest_flips(
         decision.requirements,
         contenders(decision),
@@ -80,6 +92,26 @@ def flips(decision: Decision, catalog: Catalog) -> tuple[FlipText, ...]:
     )
     basis = catalog.policy.cost_basis
     return tuple(flip_text(flip, decision.dimensions, basis) for flip in found if _settable(flip))
+
+
+def _valued(decision: Decision) -> tuple[FloatArray, FloatArray, tuple[str, ...]]:
+    """Predicted success and cost of the models that could be chosen, and their ids."""
+    assert decision.valuation is not None
+    ids = contenders(decision).ids
+    rows = [decision.pool.ids.index(name) for name in ids]
+    return decision.valuation.success[rows], decision.valuation.cost_usd[rows], ids
+
+
+def _value_text(flip: Flip) -> FlipText:
+    """A flip of the value rule in words."""
+    if flip.what == "value":
+        subject = "Worth of one more resolved query"
+        return FlipText(subject, f"${flip.before:.4g}", f"${flip.after:.4g}", flip.model)
+    if flip.what == "price":
+        change = f"{100 * flip.change:+.1f} %"
+        return FlipText(f"Price of {flip.name}", "as it is", change, flip.model)
+    before, after = f"{100 * flip.before:.1f} %", f"{100 * flip.after:.1f} %"
+    return FlipText(f"Predicted success of {flip.name}", before, after, flip.model)
 
 
 def _settable(flip: Flip) -> bool:

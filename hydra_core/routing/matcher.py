@@ -156,7 +156,8 @@ def choose_by_value(success: FloatArray, cost_usd: FloatArray, value_usd: float)
         raise ValueError("success and cost_usd must be finite numbers, found NaN or infinity")
     if not value_usd > 0:
         raise ValueError(f"the value of a resolved query must be > 0 USD, got {value_usd}")
-    net = success - cost_usd / value_usd
+    with np.errstate(over="ignore"):  # V near 0: every cost is beyond measure
+        net = success - cost_usd / value_usd
     best = net >= net.max(axis=1, keepdims=True)
     chosen: IntArray = np.where(best, cost_usd, np.inf).argmin(axis=1)
     return chosen

@@ -15,12 +15,13 @@ from typing import Protocol
 import numpy as np
 
 from hydra_core.catalog.profiles import pool as build_pool
-from hydra_core.errors import RoutingError
+from hydra_core.errors import MismatchError, OutcomeModelError, RoutingError
 from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.routing.decision import Cause, Decision, Origin, Query, Reading
 from hydra_core.routing.gates import gate_reasons, require_open
-from hydra_core.routing.matcher import choose, contenders, shortfall
+from hydra_core.routing.matcher import choose, choose_by_value, contenders, shortfall
 from hydra_core.routing.sessions import SessionKeys, Sessions, session_keys
+from hydra_core.routing.valuation import Valuation, Valuer, valuer_of
 from hydra_core.types import Catalog, FloatArray, ModelSpec, Pool, StickyMode, StickyPolicy
 
 __all__ = ["Router", "Scorer"]
@@ -42,6 +43,7 @@ class _State:
     pool: Pool
     models: tuple[ModelSpec, ...]
     day: date
+    valuer: Valuer | None
 
 
 class Router:
@@ -69,6 +71,8 @@ class Router:
         self._sessions = sessions
         self._realised_cost = realised_cost
         self._today = today
+        self._refused: tuple[Catalog, date] | None = None
+        self._problem = ""
         self._state = self._build(self._source(), today())
 
     def route(self, query: Query, *, health: Mapping[str, float] | None = None) -> Decision:
@@ -108,7 +112,10 @@ class Router:
         *,
         health: Mapping[str, float] | None = None,
     ) -> Decision:
-        """Choose for known requirements (K,), without predictor or session."""
+        """Choose for known requirements (K,) by the shortfall rule, without predictor or session.
+
+        The value rule needs the message itself: `route`.
+        """
         state = self._current()
         asked = query or Query("")
         gates = gate_reasons(state.models, asked)
@@ -118,14 +125,25 @@ class Router:
     def _current(self) -> _State:
         state = self._state
         catalog, day = self._source(), self._today()
-        if catalog is not state.catalog or day != state.day:
-            state = self._build(catalog, day)
-            self._state = state
+        current = catalog is state.catalog and day == state.day
+        if not current and (catalog, day) != self._refused:
+            try:
+                state = self._state = self._build(catalog, day)
+                self._problem = ""
+            except (OutcomeModelError, MismatchError) as error:
+                self._refused = catalog, day  # the last good revision stays in use
+                self._problem = str(error)
         return state
+
+    @property
+    def problem(self) -> str:
+        """Why the newest catalog is not in use, '' when it is."""
+        return self._problem
 
     def _build(self, catalog: Catalog, day: date) -> _State:
         pool = build_pool(catalog, today=day, realised_cost=self._realised_cost)
-        return _State(catalog, pool, tuple(catalog.model(name) for name in pool.ids), day)
+        models = tuple(catalog.model(name) for name in pool.ids)
+        return _State(catalog, pool, models, day, valuer_of(catalog, pool))
 
     def _kept(self, keys: SessionKeys, query: Query) -> str | None:
         """The model this conversation has been on, None on its first turn."""
@@ -146,7 +164,8 @@ class Router:
             ignored_chars=0 if prediction.ignored is None else int(prediction.ignored[0]),
             predict_ms=1e3 * (time.perf_counter() - start),
         )
-        decision = _decide(state, prediction.requirements[0], gates, levels)
+        valued = None if state.valuer is None else state.valuer.value(query.text, prediction)
+        decision = _decide(state, prediction.requirements[0], gates, levels, valued)
         return replace(decision, query=query, reading=reading)
 
     def _remember(self, state: _State, keys: SessionKeys, decision: Decision) -> Decision:
@@ -162,13 +181,20 @@ def _decide(
     requirements: FloatArray,
     gates: Mapping[str, str],
     levels: FloatArray,
+    valued: Valuation | None = None,
 ) -> Decision:
-    """Algorithms 2 and 4 over the models that passed the gates."""
+    """Algorithms 2 and 4 over the models that passed the gates, or the value rule over them."""
     pool, policy = state.pool, state.catalog.policy
     need = np.asarray(requirements, dtype=np.float64)
     s = shortfall(need[None, :], pool.capabilities, pool.weights)
     past_gates = np.asarray([name not in gates for name in pool.ids])
     rows, fallback = contenders(past_gates, levels, policy.health_floor)
+    if valued is not None:
+        success, cost_usd = valued.success[None, rows], valued.cost_usd[None, rows]
+        best = int(rows[choose_by_value(success, cost_usd, valued.value_usd)[0]])
+        cause = Cause.GATEWAY_FALLBACK if fallback else Cause.HIGHEST_VALUE
+        decided = _decision(state, pool.ids[best], cause, need, s[0], gates, levels)
+        return replace(decided, valuation=valued)
     chosen = int(rows[choose(s[:, rows], pool.cost[rows], policy.tau)[0]])
     within = s[0] <= policy.tau
     if within[chosen] and not fallback:
@@ -190,8 +216,11 @@ def _kept_because(
     """
     if float(decision.requirements.max()) < sticky.threshold:
         return Cause.KEPT_BELOW_THRESHOLD
-    short = float(decision.shortfalls[decision.pool.ids.index(current)])
-    near = short <= decision.tau + sticky.margin
+    i = decision.pool.ids.index(current)
+    if decision.valuation is None:
+        near = float(decision.shortfalls[i]) <= decision.tau + sticky.margin
+    else:  # within a margin of predicted success, net of cost
+        near = float(decision.valuation.net[i]) >= decision.valuation.net.max() - sticky.margin
     adaptive = sticky.mode is StickyMode.ADAPTIVE
     return Cause.KEPT_WITHIN_MARGIN if adaptive and near and not fresh else None
 

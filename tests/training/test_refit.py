@@ -64,7 +64,7 @@ def test_a_graph_with_new_heads_says_what_the_model_with_them_says(
     add_heads(model, some_heads(1, 300, (0.2, 0.2)))
     path = exported(model, tmp_path / "old.onnx")
     add_vectors(path)
-    graph = onnx.load(path)
+    graph = onnx.shape_inference.infer_shapes(onnx.load(path))
     before = run_graph(session(graph.SerializeToString()), rows)
     graft(graph, new)
     add_heads(model, new)

@@ -15,7 +15,7 @@ import numpy as np
 
 from hydra_core.evaluation.learning.cost_heads import fit_costs
 from hydra_core.evaluation.learning.material import Material
-from hydra_core.evaluation.learning.ridge import PENALTIES, Path, linear, ridge_path
+from hydra_core.evaluation.learning.ridge import PENALTIES, Path, ridge_path
 from hydra_core.evaluation.learning.trees import grow
 from hydra_core.outcome_model.features import BLOCKS, Features, Messages, small_columns, unit_rows
 from hydra_core.outcome_model.heads import Linear
@@ -28,6 +28,8 @@ _COMPONENTS: Final = 40
 _INNER: Final = 3
 _FEW_TREES: Final = 60
 _TREES: Final = 200
+#: A newcomer is shrunk to f0 as if so many queries had said that it differs by a constant.
+_PRIOR: Final = 50.0
 _WITHOUT_VECTORS: Final = ("requirements", "length", "words")
 
 
@@ -219,11 +221,13 @@ def _newcomers(material: Material, held_out: FloatArray) -> Linear | None:
     b = material.together
     if b == len(material.models):
         return None
+    scale = np.maximum(held_out.std(axis=0), 1e-9)
     weights, offset = [], []
     for values in material.quality[:, b:].T:
         rows = np.flatnonzero(np.isfinite(values))
-        head = linear(held_out[rows], (values[rows] - held_out[rows, 0])[:, None])
-        weights.append(head.weights[:, 0])
+        path = ridge_path(held_out[rows] / scale, (values[rows] - held_out[rows, 0])[:, None])
+        head = path.heads(_PRIOR / rows.size)
+        weights.append(head.weights[:, 0] / scale)
         offset.append(head.offset[0])
     return Linear(
         np.stack(weights, axis=1).astype(np.float32), np.asarray(offset, dtype=np.float32)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from hydra_core.outcome_model.heads import Linear
 from hydra_core.types import FloatArray
 
-__all__ = ["PENALTIES", "Path", "linear", "ridge_path"]
+__all__ = ["PENALTIES", "Path", "ridge_path"]
 
 #: Penalties tried, each times the number of queries (columns have unit spread).
 PENALTIES: Final = np.geomspace(1e-3, 30.0, 19)
@@ -61,21 +61,3 @@ def ridge_path(columns: _AnyFloat, wanted: FloatArray) -> Path:
     values, vectors = np.linalg.eigh(gram)
     rotated = vectors.T @ (moved.T @ (wanted - mean).astype(columns.dtype)).astype(np.float64)
     return Path(np.maximum(values, 0.0), vectors, rotated, centre, mean, len(columns))
-
-
-def linear(columns: FloatArray, wanted: FloatArray) -> Linear:
-    """Ridge with the penalty chosen by leaving each row out in turn, in closed form."""
-    spread = columns.std(axis=0)
-    scale = np.where(spread > 1e-9, spread, 1.0)
-    path = ridge_path(columns / scale, wanted)
-    turned = (columns / scale - path.centre) @ path.vectors
-    best, least = PENALTIES[-1], np.inf
-    for penalty in PENALTIES:
-        shrunk = 1.0 / (path.values + path.n * penalty)
-        residual = wanted - path.mean - turned @ (path.rotated * shrunk[:, None])
-        leverage = (turned**2 * shrunk).sum(axis=1) + 1.0 / path.n
-        error = float(((residual / (1.0 - np.minimum(leverage, 0.99))[:, None]) ** 2).mean())
-        if error < least:
-            best, least = penalty, error
-    found = path.heads(float(best))
-    return Linear((found.weights / scale[:, None]).astype(np.float32), found.offset)

@@ -6,6 +6,7 @@ import pandas as pd
 from hydra_core.evaluation.evalset.evalset import save_evalset
 from hydra_core.evaluation.evalset.score_files import TextFacts, messages_of, save_scores
 from hydra_core.evaluation.learning.material import gather
+from hydra_core.predictor.surface import surface_counts
 
 FINGERPRINT = "f" * 64
 DIMENSIONS = ("reasoning", "debugging")
@@ -49,7 +50,7 @@ def learnable(folder, n=600, *, seed=0, signal=3.0, tokens=True, texts=True, kno
         cost_usd=cost_usd,
         extras={"input_tokens": read, "output_tokens": written} if tokens else None,
     )
-    counts = np.full((n, 6), 20, np.int32) + rng.integers(0, 10, (n, 6), dtype=np.int32)
+    counts = surface_counts([f"message {seed} {i}" for i in range(n)])
     scores = rng.random((n, len(DIMENSIONS)))
     facts = TextFacts(vectors.astype(np.float16), counts)
     save_scores(evalset, FINGERPRINT, DIMENSIONS, scores, facts)

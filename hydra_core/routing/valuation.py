@@ -1,0 +1,165 @@
+"""What a decision under the value rule rests on: predicted success and cost, V, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hydra_core.errors import RoutingError
+from hydra_core.outcome_model.features import Messages
+from hydra_core.outcome_model.find import catalog_outcome_model
+from hydra_core.outcome_model.model import OutcomeModel, PoolHeads
+from hydra_core.predictor.onnx_predictor import Prediction
+from hydra_core.predictor.surface import surface_counts
+from hydra_core.types import Catalog, Float32Array, FloatArray, Pool, Rule
+
+__all__ = ["Neighbour", "Valuation", "Valuer", "valuer_of"]
+
+_NEIGHBOURS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A query learned on that is like this one, and what the pool's models achieved on it.
+
+    Attributes:
+        likeness: Cosine similarity of features, at most 1.
+        outcomes: Model id -> quality in [0, 1]; a model without an outcome there is not in it.
+    """
+
+    query_id: str
+    likeness: float
+    outcomes: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Valuation:
+    """Predictions for one message, in the order of the pool.
+
+    Attributes:
+        value_usd: V, what one more resolved query is worth, USD.
+        success: (m,) predicted success in [0, 1].
+        cost_usd: (m,) predicted cost of this query, USD.
+        columns: (p,) what was read of the message, standardised.
+    """
+
+    valuer: Valuer
+    value_usd: float
+    success: FloatArray
+    cost_usd: FloatArray
+    columns: Float32Array
+
+    @property
+    def net(self) -> FloatArray:
+        """(m,) success - cost / V: the largest is chosen."""
+        result: FloatArray = self.success - self.cost_usd / self.value_usd
+        return result
+
+    def range_of(self, i: int) -> tuple[float, float] | None:
+        """95 % interval of what similar predictions came to; None for a placed model."""
+        model = self.valuer.outcome_model
+        name = self.valuer.ids[i]
+        if name not in model.models:
+            return None
+        n, said, achieved = model.reliability[model.models.index(name)].T
+        near = int(np.abs(np.where(n > 0, said, np.inf) - self.success[i]).argmin())
+        if not n[near]:
+            return None
+        half = 1.96 * np.sqrt(max(achieved[near] * (1 - achieved[near]), 0.01) / n[near])
+        shift = self.success[i] - said[near]
+        middle = achieved[near] + shift
+        return float(np.clip(middle - half, 0, 1)), float(np.clip(middle + half, 0, 1))
+
+    def neighbours(self, count: int = _NEIGHBOURS) -> tuple[Neighbour, ...]:
+        """The learned queries most like this one.
+
+        Raises:
+            OutcomeModelError: The record of what was learned on is damaged.
+        """
+        model = self.valuer.outcome_model
+        learned = model.learned
+        rows, likeness = learned.nearest(self.columns, count)
+        found = []
+        for row, like in zip(rows.tolist(), likeness.tolist(), strict=True):
+            known = zip(model.models, learned.quality[row].tolist(), strict=True)
+            outcomes = {n: q for n, q in known if n in self.valuer.ids and not np.isnan(q)}
+            found.append(Neighbour(str(learned.query_ids[row]), like, outcomes))
+        return tuple(found)
+
+    def why_not(self, i: int, chosen: int) -> str:
+        """One sentence on a model that was not chosen."""
+        gain = self.success[i] - self.success[chosen]
+        extra = self.cost_usd[i] - self.cost_usd[chosen]
+        points = f"{100 * gain:+.0f} pp"
+        if gain <= 0 <= extra:
+            return f"{points}, and no cheaper: ${extra:.4g} more."
+        price = extra / gain
+        if gain < 0:
+            return (
+                f"{points}, ${-extra:.4g} cheaper: saves ${price:.3g} for each resolved query "
+                f"lost; one is worth ${self.value_usd:.3g} to you."
+            )
+        return (
+            f"{points} for ${extra:.4g} more: ${price:.3g} for one more resolved query; you pay "
+            f"${self.value_usd:.3g}."
+        )
+
+    def receipt(self) -> dict[str, Any]:
+        """JSON-ready terms of the whole decision."""
+        model = self.valuer.outcome_model
+        return {
+            "value_usd": self.value_usd,
+            "outcome_model": {"sha256": model.digest, "evalset": model.evalset},
+            "learner": model.learner,
+            "placed_by_profile": list(self.valuer.heads.placed),
+            "cost_from_prices": self.valuer.heads.priced,
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Valuer:
+    """An outcome model lined up with one catalog revision's pool."""
+
+    outcome_model: OutcomeModel
+    heads: PoolHeads
+    ids: Sequence[str]
+    value_usd: float
+
+    def value(self, text: str, prediction: Prediction) -> Valuation:
+        """Predict for one message.
+
+        Raises:
+            RoutingError: The predictor gives no text vectors.
+        """
+        if prediction.vectors is None:
+            raise RoutingError(
+                "the value rule needs a predictor bundle with text vectors", http_status=500
+            )
+        messages = Messages(
+            prediction.requirements,
+            prediction.vectors.astype(np.float16),
+            surface_counts([text]),
+        )
+        found = self.heads.predict(messages)
+        columns = self.heads.heads.features.columns(messages)[0]
+        return Valuation(self, self.value_usd, found.success[0], found.cost_usd[0], columns)
+
+
+def valuer_of(catalog: Catalog, pool: Pool) -> Valuer | None:
+    """The valuer of a catalog that routes by value; None under the shortfall rule.
+
+    Raises:
+        OutcomeModelError: Its outcome model is missing, damaged or another one.
+        MismatchError: The outcome model belongs to another predictor bundle.
+    """
+    policy = catalog.policy
+    if policy.rule is not Rule.VALUE or policy.value_usd is None:
+        return None
+    model = catalog_outcome_model(catalog)
+    specs = [catalog.model(name) for name in pool.ids]
+    prices = np.array([[s.input_usd_per_mtok, s.output_usd_per_mtok] for s in specs])
+    heads = model.heads.for_pool(pool.ids, pool.capabilities.mean(axis=1), prices)
+    return Valuer(model, heads, pool.ids, policy.value_usd)

@@ -1,0 +1,177 @@
+"""The router under the value rule: the same rule as the replay, gates, health and reload held."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hydra_core.errors import MismatchError, OutcomeModelError
+from hydra_core.evaluation.learning.learn import learn
+from hydra_core.evaluation.learning.write import write_outcome_model
+from hydra_core.predictor.onnx_predictor import Prediction
+from hydra_core.routing.decision import Cause, Fate, Query, redecide
+from hydra_core.routing.explain import flips, strip
+from hydra_core.routing.matcher import choose_by_value
+from hydra_core.routing.router import Router
+from hydra_core.routing.sessions import MemorySessions
+from hydra_core.types import Band, OutcomeModelRef, Rule
+from tests.evaluation.learning.sets import DIMENSIONS, FINGERPRINT, learnable, material_of
+from tests.routing.conftest import make_catalog, spec
+
+
+class Known:
+    """A predictor that knows the messages of the learned set by their number."""
+
+    def __init__(self, messages):
+        self.messages = messages
+
+    def predict(self, texts, turns=None):
+        rows = np.array([int(text.rsplit(" ", 1)[1]) for text in texts])
+        some = self.messages.take(rows)
+        n = len(rows)
+        return Prediction(
+            some.requirements,
+            np.full(n, 9),
+            np.zeros(n, dtype=bool),
+            vectors=some.vectors.astype(np.float32),
+        )
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("value")
+    material = material_of(learnable(folder / "set", 300))
+    found = learn(material, None, folds=2, curve=False)
+    return material, write_outcome_model(folder / "om", found, fingerprint=FINGERPRINT)
+
+
+def by_value(model, value_usd=0.005, models=None):
+    pool = models or (spec("cheap", 0.4, 0.2), spec("middle", 4, 0.5), spec("strong", 20, 0.9))
+    pool = tuple(
+        replace(m, overrides=dict.fromkeys(DIMENSIONS, next(iter(m.overrides.values()))))
+        for m in pool
+    )
+    base = make_catalog(*pool)
+    policy = replace(base.policy, weights=(1.0, 1.0), rule=Rule.VALUE, value_usd=value_usd)
+    return replace(
+        base,
+        dimensions=DIMENSIONS,
+        bands=(Band(0.0, 1.0),) * 2,
+        predictor_fingerprint=FINGERPRINT,
+        policy=policy,
+        outcome_model=OutcomeModelRef(str(model.path), model.digest),
+    )
+
+
+@pytest.fixture
+def router(learned):
+    material, model = learned
+    return Router(by_value(model), Known(material.messages), sessions=MemorySessions())
+
+
+def text(row):
+    return f"message 0 {row}"
+
+
+def test_the_route_is_the_rule_on_the_predictions(router, learned):
+    routes = set()
+    for row in range(60):
+        decision = router.route(Query(text(row)))
+        valued = decision.valuation
+        expected = choose_by_value(valued.success[None], valued.cost_usd[None], 0.005)[0]
+        assert decision.model == decision.pool.ids[expected]
+        assert decision.cause is Cause.HIGHEST_VALUE
+        routes.add(decision.model)
+    assert len(routes) > 1
+
+
+def test_a_receipt_decides_again_and_says_why(router):
+    decision = router.route(Query(text(3)))
+    receipt = decision.receipt()
+    assert redecide(receipt) == decision.model
+    assert receipt["rule"] == "value"
+    assert receipt["value_usd"] == 0.005
+    assert all(0 <= row["success"] <= 1 for row in receipt["candidates"])
+    fates = {row.model: row.fate for row in decision.candidates()}
+    assert fates.pop(decision.model) is Fate.CHOSEN
+    assert set(fates.values()) == {Fate.WORTH_LESS}
+    low, high = decision.valuation.range_of(decision.index)
+    assert 0 <= low < high <= 1
+
+
+def test_neighbours_are_queries_that_were_learned_on(router):
+    near = router.route(Query(text(7))).valuation.neighbours()
+    assert near[0].query_id == "q7"
+    assert near[0].likeness == pytest.approx(1.0, abs=1e-3)
+    assert set(near[0].outcomes) == {"cheap", "middle", "strong"}
+
+
+def test_every_flip_flips(router, learned):
+    material, model = learned
+    tried = 0
+    for row in range(20):
+        decision = router.route(Query(text(row)))
+        found = flips(decision, by_value(model))
+        assert all(flip.model != decision.model for flip in found)
+        parts = strip(decision)
+        here = [part.model for part in parts if part.start < 0.005 <= part.end]
+        assert here == [decision.model]
+        if found[0].subject.startswith("Worth"):
+            tried += 1
+            after = float(found[0].after.removeprefix("$"))
+            beyond = after * (1.001 if after > 0.005 else 0.999)
+            other = Router(by_value(model, beyond), Known(material.messages))
+            assert other.route(Query(text(row))).model == found[0].model
+    assert tried
+
+
+def test_gates_and_health_hold(router):
+    decision = router.route(Query(text(3)))
+    without = router.route(Query(text(3), deny=frozenset({decision.model})))
+    assert without.model != decision.model
+    ill = router.route(Query(text(3)), health={decision.model: 0.0})
+    assert ill.model == without.model
+    nobody = router.route(Query(text(3)), health=dict.fromkeys(decision.pool.ids, 0.0))
+    assert nobody.cause is Cause.GATEWAY_FALLBACK
+
+
+def test_a_conversation_keeps_its_model(router):
+    first = router.route(Query(text(3), conversation_id="c"))
+    later = router.route(Query(text(11), turn=2, conversation_id="c"))
+    assert later.model == first.model
+    assert later.cause is Cause.KEPT_BY_SESSION
+
+
+def test_a_model_without_outcomes_is_named(learned):
+    material, model = learned
+    pool = (spec("cheap", 0.4, 0.2), spec("new", 4, 0.5), spec("strong", 20, 0.9))
+    router = Router(by_value(model, models=pool), Known(material.messages))
+    assert router.route(Query(text(0))).receipt()["placed_by_profile"] == ["new"]
+
+
+def test_a_missing_outcome_model_is_refused_at_the_start(learned, tmp_path):
+    _, model = learned
+    gone = replace(
+        by_value(model), outcome_model=OutcomeModelRef(str(tmp_path / "gone"), model.digest)
+    )
+    with pytest.raises(OutcomeModelError, match="is not there"):
+        Router(gone)
+    other = replace(by_value(model), outcome_model=OutcomeModelRef(str(model.path), "0" * 64))
+    with pytest.raises(OutcomeModelError, match="is another outcome model"):
+        Router(other)
+    with pytest.raises(MismatchError, match="learn it again with this bundle"):
+        Router(replace(by_value(model), predictor_fingerprint="e" * 64))
+
+
+def test_a_reload_to_a_missing_outcome_model_keeps_the_last_good_catalog(learned, tmp_path):
+    material, model = learned
+    good = by_value(model)
+    now = [good]
+    router = Router(lambda: now[0], Known(material.messages))
+    before = router.route(Query(text(3))).model
+    now[0] = replace(good, outcome_model=OutcomeModelRef(str(tmp_path / "no"), model.digest))
+    assert router.route(Query(text(3))).model == before
+    assert "is not there" in router.problem
+    now[0] = replace(good, policy=replace(good.policy, value_usd=1e-9))
+    assert router.route(Query(text(3))).model == "cheap"
+    assert not router.problem
