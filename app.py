@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from hydra_core.shipped import LOGO, MARK
-from hydra_core.ui import identity as who
+from hydra_core.ui.access import identity
 
 st.set_page_config(
     page_title="HyDRA console",
@@ -107,6 +107,6 @@ PAGES = {
 }
 
 page = st.navigation(PAGES, expanded=True)
-who.gate()
-who.badge()
+identity.gate()
+identity.badge()
 page.run()

@@ -365,7 +365,7 @@ def test_an_option_that_a_verb_does_not_know_is_refused(capsys):
 
 def test_the_console_passes_options_on_to_streamlit(monkeypatch):
     given = []
-    monkeypatch.setattr("hydra_core.ui.serve.main", given.append)
+    monkeypatch.setattr("hydra_core.ui.access.serve.main", given.append)
     assert main(["console", "--server.port", "8600", "--server.headless=true"]) == 0
     assert given == [["--server.port", "8600", "--server.headless=true"]]
 

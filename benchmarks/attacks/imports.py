@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 from hydra_core.evaluation.evalset.changes import EvalSetChanges, earlier
-from hydra_core.evaluation.evalset.evalset import list_evalsets, load_evalset
+from hydra_core.evaluation.evalset.evalset import load_evalset
+from hydra_core.evaluation.evalset.listing import list_evalsets
 from hydra_core.store import Actor, Role, open_store
 from tests.evaluation.sets import saved
 

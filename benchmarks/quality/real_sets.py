@@ -23,7 +23,8 @@ from scipy import stats
 from benchmarks.quality.real_policies import hydra_runs, real_data
 from benchmarks.quality.real_pools import SETS, evalset_of
 from benchmarks.quality.real_table import document
-from hydra_core.evaluation.evalset.evalset import list_evalsets, load_evalset
+from hydra_core.evaluation.evalset.evalset import load_evalset
+from hydra_core.evaluation.evalset.listing import list_evalsets
 from hydra_core.evaluation.evalset.score_files import load_scores, save_scores, texts_digest
 from hydra_core.evaluation.evalset.scoring import score_evalset
 from hydra_core.evaluation.replay.matched_cost import matched_cost_mix

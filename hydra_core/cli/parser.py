@@ -7,24 +7,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from hydra_core.cli import (
-    audit,
-    console,
-    data,
-    evaluate,
-    init,
-    learn,
-    maintain,
-    partitions,
-    policy,
-    predictor,
-    records,
-    report,
-    route,
-    serve,
-    traffic,
-)
+from hydra_core.cli import audit, maintain, predictor
+from hydra_core.cli.evalsets import imports as data
+from hydra_core.cli.evalsets import init, partitions, policy, records, traffic
 from hydra_core.cli.grammar import EXIT_CODES, add_fixed, bundle_option, import_options, verb
+from hydra_core.cli.live import console, route, serve
+from hydra_core.cli.policies import evaluate, learn, report
 from hydra_core.cli.studies import flight, label, probe, recalibrate
 
 __all__ = ["build_parser"]

@@ -10,7 +10,7 @@ import pandas as pd
 
 from hydra_core.catalog.diff import Change, ChangeKind
 from hydra_core.catalog.profiles import blended_price, capabilities
-from hydra_core.evaluation.evalset.evalset import EvalSetInfo
+from hydra_core.evaluation.evalset.listing import EvalSetInfo
 from hydra_core.evaluation.significance import Interval
 from hydra_core.evaluation.study.what_if import Replayed
 from hydra_core.export.release import Provenance

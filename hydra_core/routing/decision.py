@@ -1,12 +1,12 @@
 """What goes into a decision and what comes out of it: query, decision, receipt.
 
-The receipt is plain JSON and holds everything that decided; `redecide` recomputes the model from
-it alone.
+The receipt is plain JSON and holds everything that decided; `redecide.redecide`
+recomputes the model from it alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from hydra_core.predictor.signals import signals
-from hydra_core.routing.matcher import choose, choose_by_value, contenders, shortfall
+from hydra_core.routing.query import Query
 from hydra_core.routing.valuation import Valuation
 from hydra_core.types import CostBasis, FloatArray, Pool
 
@@ -27,7 +27,6 @@ __all__ = [
     "Origin",
     "Query",
     "Reading",
-    "redecide",
 ]
 
 RECEIPT_SCHEMA: Final = "hydra.receipt/v1"
@@ -59,37 +58,6 @@ class Fate(StrEnum):
     GATED = "gated"
     UNHEALTHY = "unhealthy"
     WORTH_LESS = "worth_less"
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """One request to route.
-
-    Attributes:
-        text: The current user message.
-        turn: Number of the user turn, from 1.
-        conversation_id: Key of the conversation, None for a single request.
-        prefix: The earlier user messages, oldest first (per-content stickiness only).
-        has_image: An image is attached: only models with vision can serve it.
-        needs_tools: The request declares tools: only models with tool use can serve it.
-        context_tokens: Tokens the chosen model must take in (history included), if known.
-        allow: Only these models, None for all.
-        deny: Never these models.
-        compacted: This turn follows an explicit compaction or a background summarisation.
-        current: The model the caller is on now, where no session store knows it.
-    """
-
-    text: str
-    turn: int = 1
-    conversation_id: str | None = None
-    prefix: tuple[str, ...] = ()
-    has_image: bool = False
-    needs_tools: bool = False
-    context_tokens: int = 0
-    allow: frozenset[str] | None = None
-    deny: frozenset[str] = frozenset()
-    compacted: bool = False
-    current: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,45 +257,6 @@ class Decision:
             f"{self.dimensions[worst].replace('_', ' ')} (needs {self.requirements[worst]:.2f}, "
             f"has {self.pool.capabilities[i, worst]:.2f})."
         )
-
-
-def redecide(receipt: Mapping[str, Any]) -> str:
-    """The model that a receipt's own numbers lead to.
-
-    Args:
-        receipt: As written by `Decision.receipt`.
-
-    Raises:
-        ValueError: The receipt is of another schema.
-    """
-    if receipt.get("schema") != RECEIPT_SCHEMA:
-        raise ValueError(f"not a {RECEIPT_SCHEMA} receipt: schema is {receipt.get('schema')!r}")
-    if Cause(receipt["cause"]).keeps:
-        return str(receipt["kept"])
-    order = {name: i for i, name in enumerate(receipt["catalog_order"])}
-    rows = sorted(receipt["candidates"], key=lambda row: order[row["model"]])
-    if receipt.get("rule") == "value":
-        return _redecide_by_value(receipt, rows)
-    need = np.asarray(receipt["requirements"])
-    weights = np.asarray(receipt["weights_compensated"])
-    health = np.asarray([row["health"] for row in rows])
-    past_gates = np.asarray([row["gate"] is None for row in rows])
-    alive, _ = contenders(past_gates, health, receipt["health_floor"])
-    capabilities = np.asarray([row["capabilities"] for row in rows])[alive]
-    cost = np.asarray([row["cost"] for row in rows])[alive]
-    shortfalls = shortfall(need[None, :], capabilities, weights)
-    return str(rows[alive[choose(shortfalls, cost, receipt["tau"])[0]]]["model"])
-
-
-def _redecide_by_value(receipt: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
-    health = np.asarray([row["health"] for row in rows])
-    past_gates = np.asarray([row["gate"] is None for row in rows])
-    alive, _ = contenders(past_gates, health, receipt["health_floor"])
-    success, cost_usd = (
-        np.asarray([[rows[i][key] for i in alive]]) for key in ("success", "predicted_cost_usd")
-    )
-    chosen = choose_by_value(success, cost_usd, receipt["value_usd"])[0]
-    return str(rows[alive[chosen]]["model"])
 
 
 def _chosen_because(decision: Decision, i: int) -> str:

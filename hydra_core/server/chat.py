@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from hydra_core.errors import Problem, ProblemsError
 from hydra_core.evaluation.importers.price_card import text_tokens
-from hydra_core.routing.conversation import IMAGE_TOKENS
+from hydra_core.routing.conversations.conversation import IMAGE_TOKENS
+from hydra_core.routing.conversations.messages import Conversation, read_messages
 from hydra_core.routing.decision import Query
-from hydra_core.routing.messages import Conversation, read_messages
 from hydra_core.routing.query_fields import (
     FIELDS,
     BadFieldError,

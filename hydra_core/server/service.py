@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hydra_core.decision_log.writer import LogWriter
-from hydra_core.routing.economics import TurnTokens, billed_usd
+from hydra_core.routing.conversations.economics import TurnTokens, billed_usd
 from hydra_core.routing.gates import gate_of
 from hydra_core.server.answers import (
     ClientGoneError,

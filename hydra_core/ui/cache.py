@@ -12,13 +12,12 @@ import streamlit as st
 
 from hydra_core.catalog.schema import load_catalog, parse_catalog
 from hydra_core.errors import CatalogError, HydraError, Problem, StoreError
-from hydra_core.evaluation.evalset.evalset import EvalSet, EvalSetInfo, list_evalsets, load_evalset
+from hydra_core.evaluation.evalset.evalset import EvalSet, load_evalset
+from hydra_core.evaluation.evalset.listing import EvalSetInfo, list_evalsets
 from hydra_core.evaluation.evalset.score_files import score_path
 from hydra_core.evaluation.replay.pricing import Prices
 from hydra_core.evaluation.replay.replay import catalog_scores
 from hydra_core.evaluation.replay.sweep import Sweep, sweep_catalog
-from hydra_core.evaluation.study.sensitivity import Effect
-from hydra_core.evaluation.study.sensitivity import sensitivity as find_sensitivity
 from hydra_core.evaluation.study.what_if import Replayed, replay_catalog
 from hydra_core.predictor.bundle import Bundle, load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor
@@ -43,7 +42,6 @@ __all__ = [
     "predictor",
     "replay_key",
     "replayed",
-    "sensitivity",
     "store",
     "token_counter",
     "workspace",
@@ -263,23 +261,6 @@ def _replayed(key: ReplayKey, _path: Path, _catalog: Catalog) -> Replayed:
     fingerprint = _catalog.predictor_fingerprint
     scores = _scores(_path, key.evalset, fingerprint, key.scores_mtime_ns, _catalog)
     return replay_catalog(loaded, _catalog, scores, fingerprint, today=key.day)
-
-
-def sensitivity(entry: SetEntry, catalog: Catalog) -> tuple[Effect, ...]:
-    """What nudging each number of the evidence does on an eval set.
-
-    Raises:
-        HydraError: They do not fit together.
-    """
-    return _sensitivity((entry.info.digest, catalog.digest, date.today()), entry, catalog)
-
-
-@st.cache_resource(max_entries=16, show_spinner="Nudging every number of the evidence")
-def _sensitivity(
-    key: tuple[str, str, date], _entry: SetEntry, _catalog: Catalog
-) -> tuple[Effect, ...]:
-    del key
-    return find_sensitivity(replayed(_entry, _catalog).data, _catalog)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

@@ -21,8 +21,19 @@ from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.replay.verdict import Verdict
 from hydra_core.evaluation.study.baselines.run import BaselineRun
 from hydra_core.evaluation.study.contents import Difficulty, difficulty
+from hydra_core.evaluation.study.sensitivity import Effect
+from hydra_core.evaluation.study.sensitivity import sensitivity as find_sensitivity
 from hydra_core.figures.upset import SpreadView, UpsetView
-from hydra_core.ui.cache import ReplayKey, SetEntry, bundle, evalset, replay_key, workspace
+from hydra_core.types import Catalog
+from hydra_core.ui.cache import (
+    ReplayKey,
+    SetEntry,
+    bundle,
+    evalset,
+    replay_key,
+    replayed,
+    workspace,
+)
 from hydra_core.ui.tasks import Tasks
 from hydra_core.views.comparison import Kind, Paired, Side, pair, side_run
 from hydra_core.views.explore import Bounds, bounds, spread_view, upset_view
@@ -35,6 +46,7 @@ __all__ = [
     "difficulties",
     "new_catalog",
     "paired",
+    "sensitivity",
     "set_bounds",
     "spread",
     "tasks",
@@ -198,3 +210,20 @@ def _new_catalog(
         cut_to_hull=cut_to_hull,
         today=today,
     )
+
+
+def sensitivity(entry: SetEntry, catalog: Catalog) -> tuple[Effect, ...]:
+    """What nudging each number of the evidence does on an eval set.
+
+    Raises:
+        HydraError: They do not fit together.
+    """
+    return _sensitivity((entry.info.digest, catalog.digest, date.today()), entry, catalog)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Nudging every number of the evidence")
+def _sensitivity(
+    key: tuple[str, str, date], _entry: SetEntry, _catalog: Catalog
+) -> tuple[Effect, ...]:
+    del key
+    return find_sensitivity(replayed(_entry, _catalog).data, _catalog)

@@ -17,7 +17,7 @@ from hydra_core.store.records import Draft, Revision
 from hydra_core.store.roles import Action
 from hydra_core.types import Catalog
 from hydra_core.ui import cache
-from hydra_core.ui import identity as who
+from hydra_core.ui.access import identity
 from hydra_core.ui.cache import CatalogEntry
 
 __all__ = [
@@ -90,7 +90,7 @@ def load(entry: CatalogEntry) -> Working:
     Raises:
         HydraError: The store or the file cannot be read.
     """
-    store, me = cache.store(), who.actor()
+    store, me = cache.store(), identity.actor()
     newest = store.newest(entry.key)
     published = newest.yaml if newest else read_catalog_text(entry.path)
     draft = store.drafts.find(entry.key, me)
@@ -140,7 +140,7 @@ def edit(
 
 
 def _save(working: Working, text: str) -> None:
-    me, drafts = who.actor(), cache.store().drafts
+    me, drafts = identity.actor(), cache.store().drafts
     draft = working.draft or drafts.start(
         working.key, working.published_text, actor=me, base_revision=working.revision
     )
@@ -149,17 +149,17 @@ def _save(working: Working, text: str) -> None:
 
 def undo(working: Working) -> None:
     """One step back."""
-    _walk(working, lambda draft: cache.store().drafts.undo(draft, actor=who.actor()))
+    _walk(working, lambda draft: cache.store().drafts.undo(draft, actor=identity.actor()))
 
 
 def redo(working: Working) -> None:
     """One step forward again."""
-    _walk(working, lambda draft: cache.store().drafts.redo(draft, actor=who.actor()))
+    _walk(working, lambda draft: cache.store().drafts.redo(draft, actor=identity.actor()))
 
 
 def discard(working: Working) -> None:
     """Back to what is published."""
-    _walk(working, lambda draft: cache.store().drafts.discard(draft, actor=who.actor()))
+    _walk(working, lambda draft: cache.store().drafts.discard(draft, actor=identity.actor()))
 
 
 def _walk(working: Working, step: Callable[[Draft], object]) -> None:
@@ -194,4 +194,4 @@ def told() -> HydraError | None:
 
 def may_edit() -> bool:
     """Whether the actor may keep a draft."""
-    return who.may(Action.DRAFT)
+    return identity.may(Action.DRAFT)

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from hydra_core.errors import HydraError, ProblemsError
-from hydra_core.evaluation.evalset.evalset import EvalSetInfo
+from hydra_core.evaluation.evalset.listing import EvalSetInfo
 from hydra_core.evaluation.replay.evaluation import Evaluation
 from hydra_core.evaluation.replay.pricing import RECORDED_COSTS
 from hydra_core.evaluation.replay.replay import ReplayData

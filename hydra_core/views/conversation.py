@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.figures.lanes import Lane, Stop
-from hydra_core.routing.conversation import Event, Simulation, TurnOutcome
+from hydra_core.routing.conversations.conversation import Event, Simulation, TurnOutcome
 from hydra_core.types import StickyMode
 from hydra_core.views.frontier import usd
 

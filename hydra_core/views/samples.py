@@ -9,7 +9,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from hydra_core.predictor.languages import LANGUAGES
-from hydra_core.routing.messages import Conversation, read_messages
+from hydra_core.routing.conversations.messages import Conversation, read_messages
 from hydra_core.shipped import SAMPLE_DATA
 
 __all__ = ["Example", "Scene", "examples", "scenes"]

@@ -10,7 +10,7 @@ from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.store.roles import Action
 from hydra_core.types import Catalog
 from hydra_core.ui import cache_learn, selectors, widgets
-from hydra_core.ui import identity as who
+from hydra_core.ui.access import identity
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.learn import panels, take, work
 
@@ -44,7 +44,7 @@ def run(entry: SetEntry, catalog: Catalog) -> None:
                 )  # fmt: skip
             elif st.button(
                 "Learn", type="primary", icon=":material/school:", key="learn.start",
-                width="stretch", disabled=found is not None or not who.may(Action.LEARN),
+                width="stretch", disabled=found is not None or not identity.may(Action.LEARN),
                 help="These outcomes are learned already." if found else None,
             ):  # fmt: skip
                 work.start(entry, catalog, models, folder)

@@ -9,9 +9,9 @@ from functools import lru_cache
 import streamlit as st
 
 from hydra_core.errors import HydraError
-from hydra_core.routing.conversation import Memo, Simulation, play
-from hydra_core.routing.economics import assumed_cache
-from hydra_core.routing.messages import Conversation
+from hydra_core.routing.conversations.conversation import Memo, Simulation, play
+from hydra_core.routing.conversations.economics import assumed_cache
+from hydra_core.routing.conversations.messages import Conversation
 from hydra_core.types import Catalog, StickyMode
 from hydra_core.ui import cache, widgets
 from hydra_core.ui.conversation import input as conversation_input

@@ -5,8 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from hydra_core.errors import HydraError
-from hydra_core.ui import drafts as drafting
-from hydra_core.ui import selectors, widgets
+from hydra_core.ui import drafts, selectors, widgets
 from hydra_core.ui.catalog import panels as catalog_panels
 from hydra_core.ui.ship import exports as ship_exports
 from hydra_core.ui.ship import history as ship_history
@@ -36,7 +35,7 @@ if entry is None:
     st.warning("There is no catalog yet.")
 else:
     try:
-        working = drafting.load(entry)
+        working = drafts.load(entry)
     except HydraError as error:
         widgets.problem(error)
     else:

@@ -9,7 +9,8 @@ import pytest
 
 from hydra_core.catalog import load_catalog
 from hydra_core.predictor.onnx_predictor import default_predictor
-from hydra_core.routing.decision import Query, redecide
+from hydra_core.routing.decision import Query
+from hydra_core.routing.redecide import redecide
 from hydra_core.routing.router import Router
 from hydra_core.shipped import CATALOGS
 from hydra_core.ui.inspect import state as inspect_state

@@ -9,7 +9,7 @@ from hydra_core.outcome_model.find import catalog_outcome_model
 from hydra_core.outcome_model.format import load_outcome_model
 from hydra_core.types import Rule
 from hydra_core.ui import cache, cache_evaluate
-from hydra_core.ui import identity as who
+from hydra_core.ui.access import identity
 from hydra_core.views.learn.answer import headline
 
 PAGE = "pages/evaluate/learn.py"
@@ -73,7 +73,7 @@ def test_the_answer_comes_first_and_goes_into_the_draft(learned):
     assert app.metric[0].label == "At 25 % of the cost range"
     app.button(key="learn.take").click().run()
     assert not app.error
-    draft = cache.store().drafts.find("paper_five", who.actor())
+    draft = cache.store().drafts.find("paper_five", identity.actor())
     catalog = parse_catalog(draft.text, source="draft")
     assert catalog.policy.rule is Rule.VALUE
     assert catalog.policy.value_usd > 0

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from hydra_core.catalog.schema import parse_catalog
-from hydra_core.routing.decision import Cause, Query, redecide
+from hydra_core.routing.decision import Cause, Query
+from hydra_core.routing.redecide import redecide
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions
 from hydra_core.types import StickyMode

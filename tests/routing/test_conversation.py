@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hydra_core.predictor.onnx_predictor import Prediction
-from hydra_core.routing.conversation import (
+from hydra_core.routing.conversations.conversation import (
     COMPACTED_SHARE,
     IMAGE_TOKENS,
     Event,
@@ -14,8 +14,8 @@ from hydra_core.routing.conversation import (
     Options,
     play,
 )
-from hydra_core.routing.economics import assumed_cache
-from hydra_core.routing.messages import Conversation, Turn
+from hydra_core.routing.conversations.economics import assumed_cache
+from hydra_core.routing.conversations.messages import Conversation, Turn
 from hydra_core.types import StickyMode
 from tests.routing.conftest import make_catalog, spec
 

@@ -2,7 +2,11 @@
 
 import pytest
 
-from hydra_core.routing.economics import TurnTokens, conversation_cost, switch_cost_usd
+from hydra_core.routing.conversations.economics import (
+    TurnTokens,
+    conversation_cost,
+    switch_cost_usd,
+)
 from tests.routing.conftest import spec
 
 MODELS = {

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from hydra_core.errors import ProblemsError
-from hydra_core.routing.messages import MAX_BYTES, MAX_MESSAGES, parse_messages
+from hydra_core.routing.conversations.messages import MAX_BYTES, MAX_MESSAGES, parse_messages
 
 
 def user(content):

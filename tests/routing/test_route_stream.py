@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from hydra_core.cli.route_stream import route_stream
-from hydra_core.routing.decision import redecide
+from hydra_core.cli.live.route_stream import route_stream
+from hydra_core.routing.redecide import redecide
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions
 from tests.routing.conftest import Scores, make_catalog
@@ -89,9 +89,11 @@ def test_a_line_that_is_not_valid_is_told_with_its_number(stream, line, told):
     assert answers[2]["model"] == "cheap"
 
 
-def test_a_wrong_health_is_a_routing_error(stream):
-    _, (answer,) = stream(b'{"text": "x", "health": {"cheap": NaN}}')
-    assert answer["http_status"] == 400
+@pytest.mark.parametrize("health", [b"NaN", b"Infinity", b"-1", b"2"])
+def test_a_wrong_health_is_an_error_line_and_a_failed_run(stream, health):
+    code, (answer,) = stream(b'{"text": "x", "health": {"cheap": ' + health + b"}}")
+    assert code == 2
+    assert "health" in answer["error"]
 
 
 def test_half_characters_pass_through(stream):

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hydra_core.errors import RoutingError
-from hydra_core.routing.decision import Cause, Fate, Query, redecide
+from hydra_core.routing.decision import Cause, Fate, Query
 from hydra_core.routing.matcher import choose, shortfall
+from hydra_core.routing.redecide import redecide
 from hydra_core.routing.router import Router
 from hydra_core.types import ModelStatus
 from tests.routing.conftest import Scores, make_catalog, spec

@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from hydra_core.routing.decision import Cause, Query, redecide
+from hydra_core.routing.decision import Cause, Query
+from hydra_core.routing.redecide import redecide
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions
 from hydra_core.routing.sessions_redis import RedisSessions

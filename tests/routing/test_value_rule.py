@@ -9,9 +9,10 @@ from hydra_core.errors import MismatchError, OutcomeModelError
 from hydra_core.evaluation.learning.learn import learn
 from hydra_core.evaluation.learning.write import write_outcome_model
 from hydra_core.predictor.onnx_predictor import Prediction
-from hydra_core.routing.decision import Cause, Fate, Query, redecide
+from hydra_core.routing.decision import Cause, Fate, Query
 from hydra_core.routing.explain import flips, strip
 from hydra_core.routing.matcher import choose_by_value
+from hydra_core.routing.redecide import redecide
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions
 from hydra_core.types import Band, OutcomeModelRef, Rule

@@ -5,9 +5,9 @@ from __future__ import annotations
 import psutil
 import pytest
 
-from hydra_core.ui import doors
-from hydra_core.ui.serve import safe_options
-from hydra_core.ui.sign_in import SignIn
+from hydra_core.ui.access import doors
+from hydra_core.ui.access.serve import safe_options
+from hydra_core.ui.access.sign_in import SignIn
 from tests.ui.consoles import ROOT, console, free_port, handshake, refused, start
 from tests.ui.test_sign_in import RIGHT
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hydra_core.errors import AccessError
-from hydra_core.ui.sign_in import SignIn, read_sign_in
+from hydra_core.ui.access.sign_in import SignIn, read_sign_in
 
 RIGHT = """\
 [auth]

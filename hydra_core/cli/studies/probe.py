@@ -47,7 +47,7 @@ def _probe(options: argparse.Namespace) -> int:
     from hydra_core.catalog.binding import rebind
     from hydra_core.catalog.profiles import pool
     from hydra_core.catalog.schema import parse_catalog, read_catalog_text
-    from hydra_core.cli.evaluate import checked_tau
+    from hydra_core.cli.policies.evaluate import checked_tau
     from hydra_core.evaluation.evalset.evalset import load_evalset
     from hydra_core.evaluation.study.probe import own_suffixes, probe, remembering
 

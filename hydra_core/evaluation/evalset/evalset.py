@@ -15,14 +15,12 @@ imputed. A query counts as resolved by a model when its quality is at least `RES
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 
 from hydra_core.errors import EvalSetError, Problem
 from hydra_core.evaluation.evalset.dependence import DependenceAnswer
@@ -36,10 +34,8 @@ from hydra_core.evaluation.evalset.format import (
     Manifest,
     dump_manifest,
     load_part,
-    parse_manifest,
     read_manifest,
     require_free,
-    scored_by,
 )
 from hydra_core.evaluation.evalset.rules import (
     check_outcomes,
@@ -54,8 +50,6 @@ __all__ = [
     "RESOLVED_AT",
     "SCHEMA",
     "EvalSet",
-    "EvalSetInfo",
-    "list_evalsets",
     "load_evalset",
     "save_evalset",
 ]
@@ -139,26 +133,6 @@ class EvalSet:
 
     def _by_model(self, counts: IntArray) -> dict[str, int]:
         return {model: int(count) for model, count in zip(self.models, counts, strict=True)}
-
-
-@dataclass(frozen=True, slots=True)
-class EvalSetInfo:
-    """What a list shows of an eval set without loading it.
-
-    Attributes:
-        n: Number of queries; 0 when it cannot be read.
-        scored: Fingerprints of the bundles whose scores lie in the folder.
-        problem: Why it cannot be used, empty when it looks fine.
-    """
-
-    path: Path
-    name: str
-    n: int
-    models: tuple[str, ...]
-    synthetic: bool
-    digest: str
-    scored: tuple[str, ...]
-    problem: str = ""
 
 
 def load_evalset(path: Path) -> EvalSet:
@@ -287,25 +261,3 @@ def save_evalset(
             str(path), [Problem("", f"cannot be written: {error}", "nothing was changed")]
         ) from error
     return replace(written[0], path=path)
-
-
-def list_evalsets(root: Path) -> tuple[EvalSetInfo, ...]:
-    """The eval sets directly under `root`, by name; broken ones carry their `problem`."""
-    if not root.is_dir():
-        return ()
-    folders = (p for p in sorted(root.iterdir()) if not p.name.startswith("."))
-    return tuple(_info(folder) for folder in folders if (folder / MANIFEST).is_file())
-
-
-def _info(folder: Path) -> EvalSetInfo:
-    scored = scored_by(folder)
-    try:
-        text = (folder / MANIFEST).read_bytes()
-        manifest = parse_manifest(text, str(folder))
-        n = pq.ParquetFile(folder / QUERIES).metadata.num_rows
-    except (EvalSetError, OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
-        return EvalSetInfo(folder, folder.name, 0, (), False, "", scored, str(error))
-    digest = hashlib.sha256(text).hexdigest()
-    return EvalSetInfo(
-        folder, manifest.name, n, manifest.models, manifest.synthetic, digest, scored
-    )

@@ -15,7 +15,8 @@ from hydra_core.figures.intervals import intervals_figure
 from hydra_core.store.records import RatingState, Sample
 from hydra_core.store.roles import Action
 from hydra_core.types import FloatArray
-from hydra_core.ui import cache, identity, widgets
+from hydra_core.ui import cache, widgets
+from hydra_core.ui.access import identity
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.widgets import literal
 from hydra_core.views.audit import (

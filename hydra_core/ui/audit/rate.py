@@ -8,7 +8,8 @@ from hydra_core.errors import HydraError
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.store.records import RatingState, Sample
 from hydra_core.store.roles import Action
-from hydra_core.ui import cache, identity, widgets
+from hydra_core.ui import cache, widgets
+from hydra_core.ui.access import identity
 from hydra_core.ui.widgets import literal
 from hydra_core.views.audit import next_query
 

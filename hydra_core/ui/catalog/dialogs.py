@@ -19,8 +19,7 @@ from hydra_core.catalog.prices.quotes import PriceList
 from hydra_core.catalog.prices.suggestions import PriceMatch, apply_price, suggest_matches
 from hydra_core.errors import HydraError
 from hydra_core.types import Catalog
-from hydra_core.ui import cache, widgets
-from hydra_core.ui import drafts as drafting
+from hydra_core.ui import cache, drafts, widgets
 from hydra_core.ui.cache import CatalogEntry
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.widgets import literal
@@ -112,7 +111,7 @@ def _try(entry: CatalogEntry, working: Working, change: Any) -> None:  # noqa: A
         lines = "\n".join(f"- {literal(str(one))}" for one in cell_problems(found)[:12])
         st.error(lines, title="Not added yet", icon=":material/error:")
         return
-    if drafting.edit(entry, change, seen=working.text):
+    if drafts.edit(entry, change, seen=working.text):
         st.rerun()
 
 
@@ -148,7 +147,7 @@ def paste(entry: CatalogEntry, working: Working) -> None:
         return
     _preview(working, catalog, after)
     if st.button("Put into the draft", type="primary", icon=":material/check:"):
-        done = drafting.edit(entry, lambda before: apply_pasted(before, pasted), seen=working.text)
+        done = drafts.edit(entry, lambda before: apply_pasted(before, pasted), seen=working.text)
         if done:
             st.rerun()
 
@@ -196,7 +195,7 @@ def prices(entry: CatalogEntry, working: Working) -> None:
         st.warning(f"Tick one quote only for {literal(', '.join(twice))}.")
     label = f"Put {len(chosen)} price{'s' * (len(chosen) != 1)} into the draft"
     if st.button(label, type="primary", disabled=not chosen or bool(twice)):
-        done = drafting.edit(entry, lambda text: _apply(text, chosen), seen=working.text)
+        done = drafts.edit(entry, lambda text: _apply(text, chosen), seen=working.text)
         if done:
             st.rerun()
 

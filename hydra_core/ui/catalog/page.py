@@ -8,9 +8,8 @@ from streamlit.delta_generator import DeltaGenerator
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.study.what_if import WhatIf
 from hydra_core.types import Catalog
-from hydra_core.ui import cache, selectors, widgets
+from hydra_core.ui import cache, drafts, selectors, widgets
 from hydra_core.ui import draft_effect as effect
-from hydra_core.ui import drafts as drafting
 from hydra_core.ui import what_if as what_if_panels
 from hydra_core.ui.cache import CatalogEntry, SetEntry
 from hydra_core.ui.catalog import cards as catalog_cards
@@ -30,7 +29,7 @@ _DEMO = "catalog.demo"
 def show(entry: CatalogEntry, view: str) -> None:
     """One view of the catalog; only this part runs again after an edit."""
     try:
-        working = drafting.load(entry)
+        working = drafts.load(entry)
     except HydraError as error:
         widgets.problem(error)
         return
@@ -52,7 +51,7 @@ def show(entry: CatalogEntry, view: str) -> None:
 
 
 def _edit(entry: CatalogEntry, working: Working) -> None:
-    if not drafting.may_edit():
+    if not drafts.may_edit():
         st.info("Your role is viewer: you can look, but not edit.", icon=":material/lock:")
     tools = st.container(horizontal=True, gap="small")
     rows, wrong, below = st.container(), st.container(), st.container()
@@ -75,7 +74,7 @@ def _tools(entry: CatalogEntry, working: Working) -> None:
         ("Import prices", ":material/price_change:", catalog_dialogs.prices),
     )
     for label, icon, dialog in dialogs:
-        if st.button(label, icon=icon, disabled=not drafting.may_edit(), key=f"catalog.{label}"):
+        if st.button(label, icon=icon, disabled=not drafts.may_edit(), key=f"catalog.{label}"):
             dialog(entry, working)
 
 

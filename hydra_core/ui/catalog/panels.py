@@ -24,8 +24,7 @@ from hydra_core.catalog.editing.model_grid import (
 )
 from hydra_core.catalog.prices.suggestions import stale_prices
 from hydra_core.types import ModelStatus
-from hydra_core.ui import drafts as drafting
-from hydra_core.ui import widgets
+from hydra_core.ui import drafts, widgets
 from hydra_core.ui.cache import CatalogEntry
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.widgets import literal
@@ -47,15 +46,15 @@ def status_line(working: Working, *, tools: bool = True) -> None:
         draft = working.draft
         st.button(
             "Undo", icon=":material/undo:", disabled=not (draft and draft.can_undo),
-            on_click=drafting.undo, args=(working,), key="catalog.undo",
+            on_click=drafts.undo, args=(working,), key="catalog.undo",
         )  # fmt: skip
         st.button(
             "Redo", icon=":material/redo:", disabled=not (draft and draft.can_redo),
-            on_click=drafting.redo, args=(working,), key="catalog.redo",
+            on_click=drafts.redo, args=(working,), key="catalog.redo",
         )  # fmt: skip
         st.button(
             "Discard", icon=":material/delete_sweep:", disabled=draft is None,
-            on_click=drafting.discard, args=(working,), key="catalog.discard",
+            on_click=drafts.discard, args=(working,), key="catalog.discard",
             help="Throw the draft away and go back to what is published.",
         )  # fmt: skip
 
@@ -86,7 +85,7 @@ def _badges(working: Working) -> None:
 
 def problems(working: Working) -> None:
     """What a callback refused, and what keeps the draft from being a catalog, by cell."""
-    error = drafting.told()
+    error = drafts.told()
     if error is not None:
         widgets.problem(error)
     if not working.problems:
@@ -127,7 +126,7 @@ def table(entry: CatalogEntry, working: Working) -> list[int]:
         num_rows="fixed",
         height="content",
         row_height=36,
-        disabled=["check"] if drafting.may_edit() else list(frame.columns),
+        disabled=["check"] if drafts.may_edit() else list(frame.columns),
         column_order=_order(bool(working.problems)),
         placeholder="–",
         column_config=_columns(bool(working.problems)),
@@ -140,7 +139,7 @@ def table(entry: CatalogEntry, working: Working) -> list[int]:
 
 
 def _table_key(entry: CatalogEntry) -> str:
-    return f"catalog.table.{entry.key}.{drafting.generation()}"
+    return f"catalog.table.{entry.key}.{drafts.generation()}"
 
 
 def _unmoved(entry: CatalogEntry, rows: list[dict[str, Data]]) -> list[dict[str, Data]]:
@@ -151,12 +150,12 @@ def _unmoved(entry: CatalogEntry, rows: list[dict[str, Data]]) -> list[dict[str,
     """
     held = f"catalog.began.{entry.key}"
     generation, began = st.session_state.get(held, (-1, []))
-    if generation == drafting.generation():
+    if generation == drafts.generation():
         edits = (st.session_state.get(_table_key(entry)) or {}).get("edited_rows", {})
         if rows_after(began, {int(row): cells for row, cells in edits.items()}) == rows:
             return list(began)
-        drafting.renew()
-    st.session_state[held] = (drafting.generation(), rows)
+        drafts.renew()
+    st.session_state[held] = (drafts.generation(), rows)
     return rows
 
 
@@ -201,10 +200,10 @@ def _edited(entry: CatalogEntry, key: str, ids: list[str]) -> None:
     def change(text: str) -> str:
         return edit_cells(text, edits)
 
-    if _model_count(drafting.load(entry)) == len(ids):
-        drafting.edit(entry, change, restart=False)
+    if _model_count(drafts.load(entry)) == len(ids):
+        drafts.edit(entry, change, restart=False)
     else:
-        drafting.edit(entry, change, seen="")  # rows moved in another window: refuse and say so
+        drafts.edit(entry, change, seen="")  # rows moved in another window: refuse and say so
 
 
 def _model_count(working: Working) -> int:
@@ -241,10 +240,10 @@ def _columns(faulty: bool) -> dict[str, Any]:
 
 def row_tools(entry: CatalogEntry, working: Working, ticked: list[int]) -> None:
     """What can be done with the ticked rows."""
-    ready = bool(ticked) and drafting.may_edit()
+    ready = bool(ticked) and drafts.may_edit()
 
     def run(change: Callable[[str], str]) -> None:
-        drafting.edit(entry, change, seen=working.text)
+        drafts.edit(entry, change, seen=working.text)
 
     def duplicate(text: str) -> str:
         for row in ticked:

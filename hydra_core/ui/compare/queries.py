@@ -16,7 +16,7 @@ from hydra_core.store.records import Note
 from hydra_core.store.roles import Action
 from hydra_core.types import IntArray
 from hydra_core.ui import cache, widgets
-from hydra_core.ui import identity as who
+from hydra_core.ui.access import identity
 from hydra_core.ui.widgets import literal
 from hydra_core.views.comparison import Paired, Side
 from hydra_core.views.comparison_slices import slice_names
@@ -238,8 +238,8 @@ def _written(notes: Sequence[Note]) -> None:
                 f"{note.created_at:%Y-%m-%d %H:%M}]",
                 width="stretch",
             )
-            mine = note.author == who.actor().name
-            if who.may(Action.NOTE if mine else Action.MODERATE):
+            mine = note.author == identity.actor().name
+            if identity.may(Action.NOTE if mine else Action.MODERATE):
                 st.button(
                     "", icon=":material/delete:", key=f"compare.drop.{note.id}", type="tertiary",
                     help="Delete this note", on_click=_drop, args=(note,),
@@ -248,7 +248,7 @@ def _written(notes: Sequence[Note]) -> None:
 
 def _drop(note: Note) -> None:
     try:
-        cache.store().notes.remove(note, actor=who.actor())
+        cache.store().notes.remove(note, actor=identity.actor())
     except HydraError as error:
         st.session_state["compare.told"] = str(error)
 
@@ -257,7 +257,7 @@ def _write(digest: str, query_id: str) -> None:
     told = st.session_state.pop("compare.told", "")
     if told:
         st.error(literal(told))
-    if not who.may(Action.NOTE):
+    if not identity.may(Action.NOTE):
         st.caption("Viewers may read notes, not write them.")
         return
     st.pills("Cause", _CAUSES, key="compare.cause", label_visibility="collapsed")
@@ -274,7 +274,7 @@ def _save(digest: str, query_id: str) -> None:
     typed = str(st.session_state.get("compare.note") or "").strip()
     text = ": ".join(part for part in (cause, typed) if part)
     try:
-        cache.store().notes.add(digest, query_id, text, actor=who.actor())
+        cache.store().notes.add(digest, query_id, text, actor=identity.actor())
     except HydraError as error:
         st.session_state["compare.told"] = str(error)
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from hydra_core.errors import HydraError
-from hydra_core.routing.messages import MAX_BYTES, Conversation, parse_messages
+from hydra_core.routing.conversations.messages import MAX_BYTES, Conversation, parse_messages
 from hydra_core.types import Catalog
 from hydra_core.ui import widgets
 from hydra_core.ui.conversation import state as conversation_state

@@ -7,9 +7,14 @@ from collections.abc import Mapping
 import streamlit as st
 
 from hydra_core.figures.lanes import lanes_figure
-from hydra_core.routing.conversation import COMPACTED_SHARE, IMAGE_TOKENS, Event, TurnOutcome
-from hydra_core.routing.conversation import Simulation as Played
-from hydra_core.routing.messages import Conversation
+from hydra_core.routing.conversations.conversation import (
+    COMPACTED_SHARE,
+    IMAGE_TOKENS,
+    Event,
+    TurnOutcome,
+)
+from hydra_core.routing.conversations.conversation import Simulation as Played
+from hydra_core.routing.conversations.messages import Conversation
 from hydra_core.types import Catalog, StickyMode
 from hydra_core.ui.conversation.state import get
 from hydra_core.ui.widgets import colors, figure, literal

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import streamlit as st
 
-from hydra_core.routing.conversation import Options
-from hydra_core.routing.messages import Conversation
+from hydra_core.routing.conversations.conversation import Options
+from hydra_core.routing.conversations.messages import Conversation
 from hydra_core.types import StickyMode
 from hydra_core.views import samples
 

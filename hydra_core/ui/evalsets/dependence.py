@@ -13,7 +13,7 @@ from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.evalset.suspects import Suspects, answer, look
 from hydra_core.store.roles import Action
 from hydra_core.ui import cache, widgets
-from hydra_core.ui import identity as who
+from hydra_core.ui.access import identity
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.widgets import literal
 from hydra_core.views.evalsets import suspect_table
@@ -62,7 +62,7 @@ def _ask(entry: SetEntry, loaded: EvalSet) -> None:
 
 def _look_button(entry: SetEntry, loaded: EvalSet, label: str) -> None:
     shipped = "The shipped sets cannot be changed here." if entry.shipped else None
-    barred = entry.shipped or not who.may(Action.REPLACE)
+    barred = entry.shipped or not identity.may(Action.REPLACE)
     if st.button(label, key="eval_sets.look", disabled=barred, help=shipped):
         shown = st.progress(0.0, "Comparing texts")
 
@@ -93,7 +93,7 @@ def _offer(loaded: EvalSet, found: Suspects) -> None:
 
 
 def _keep(loaded: EvalSet, found: Suspects, *, accepted: bool) -> None:
-    changes = EvalSetChanges(who.actor(), cache.store())
+    changes = EvalSetChanges(identity.actor(), cache.store())
     changes.write(loaded.path, lambda: answer(loaded, found, accepted=accepted))
 
 

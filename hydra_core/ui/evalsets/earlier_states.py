@@ -8,7 +8,7 @@ from hydra_core.errors import HydraError
 from hydra_core.evaluation.evalset.changes import Earlier, EvalSetChanges, earlier
 from hydra_core.store.roles import Action
 from hydra_core.ui import cache
-from hydra_core.ui import identity as who
+from hydra_core.ui.access import identity
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.widgets import literal
 
@@ -39,7 +39,7 @@ def _offer_removal(entry: SetEntry, told: str) -> None:
     st.button(
         f"Remove {literal(entry.info.name)}", icon=":material/delete:", width="stretch",
         key="eval_sets.remove", on_click=_remove, args=(entry, told),
-        disabled=not who.may(Action.DELETE),
+        disabled=not identity.may(Action.DELETE),
     )  # fmt: skip
     st.caption("It is kept and can be brought back here. This takes the role publisher.")
 
@@ -49,12 +49,12 @@ def _offer_return(state: Earlier, number: int, told: str) -> None:
     left.markdown(f"{literal(state.name)}  \nuntil {state.until:%Y-%m-%d %H:%M} UTC")
     right.button(
         "Bring back", key=f"eval_sets.bring_back.{number}", width="stretch",
-        on_click=_bring_back, args=(state, told), disabled=not who.may(Action.REPLACE),
+        on_click=_bring_back, args=(state, told), disabled=not identity.may(Action.REPLACE),
     )  # fmt: skip
 
 
 def _changes() -> EvalSetChanges:
-    return EvalSetChanges(who.actor(), cache.store())
+    return EvalSetChanges(identity.actor(), cache.store())
 
 
 def _remove(entry: SetEntry, told: str) -> None:

@@ -19,7 +19,7 @@ from hydra_core.evaluation.importers.reading.bounded import MAX_BYTES, TableFile
 from hydra_core.evaluation.importers.table import Preview, import_table, model_names, preview
 from hydra_core.store.roles import Action
 from hydra_core.ui import cache, widgets
-from hydra_core.ui import identity as who
+from hydra_core.ui.access import identity
 from hydra_core.ui.evalsets import make_catalog
 from hydra_core.ui.evalsets.swebench import Runner, swebench_source
 from hydra_core.ui.widgets import literal
@@ -207,8 +207,8 @@ def _finish(run: Runner, name: str) -> None:
         force = st.checkbox("Replace a set of the same name")
     if not st.button(
         "Import", type="primary", icon=":material/upload:", key="eval_sets.import",
-        disabled=not who.may(Action.IMPORT),
-        help=None if who.may(Action.IMPORT) else "Importing takes the role editor.",
+        disabled=not identity.may(Action.IMPORT),
+        help=None if identity.may(Action.IMPORT) else "Importing takes the role editor.",
     ):  # fmt: skip
         return
     folder = folder_name(name)
@@ -219,7 +219,7 @@ def _finish(run: Runner, name: str) -> None:
     try:
         root.mkdir(parents=True, exist_ok=True)
         with st.spinner("Importing"):
-            changes = EvalSetChanges(who.actor(), cache.store())
+            changes = EvalSetChanges(identity.actor(), cache.store())
             report = changes.write(root / folder, lambda: run(root / folder, about, force))
     except OSError as error:
         widgets.problem(

@@ -14,7 +14,8 @@ from hydra_core.evaluation.choose.initial_catalog import InitialCatalog
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.export.provenance import measured
 from hydra_core.store.roles import Action
-from hydra_core.ui import cache, cache_evaluate, identity, state, widgets
+from hydra_core.ui import cache, cache_evaluate, state, widgets
+from hydra_core.ui.access import identity
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.evalsets import scoring
 from hydra_core.ui.widgets import literal

@@ -8,7 +8,7 @@ from hydra_core.errors import HydraError
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.store.roles import Action
 from hydra_core.ui import cache
-from hydra_core.ui import identity as who
+from hydra_core.ui.access import identity
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.jobs import ScoreJob
 from hydra_core.ui.widgets import literal
@@ -53,8 +53,9 @@ def score_now(entry: SetEntry, loaded: EvalSet) -> bool:
     if bundle.fingerprint in entry.info.scored:
         return True
     job = cache.jobs().get(loaded.path, bundle.fingerprint)
-    if job is None and who.may(Action.SCORE):
-        job = cache.jobs().start(loaded, cache.predictor(), actor=who.actor(), store=cache.store())
+    if job is None and identity.may(Action.SCORE):
+        actor, store = identity.actor(), cache.store()
+        job = cache.jobs().start(loaded, cache.predictor(), actor=actor, store=store)
     if job is not None and job.running:
         _progress(job)
     else:
@@ -74,7 +75,7 @@ def _offer(loaded: EvalSet, name: str, job: ScoreJob | None, elsewhere: bool) ->
         )
         st.button(
             f"Score {loaded.n:,} queries", type="primary", key="eval_sets.score",
-            disabled=not who.may(Action.SCORE), on_click=_start, args=(loaded,),
+            disabled=not identity.may(Action.SCORE), on_click=_start, args=(loaded,),
         )  # fmt: skip
 
 
@@ -85,14 +86,14 @@ def _tell(error: HydraError) -> None:
 
 def _start(loaded: EvalSet) -> None:
     try:
-        cache.jobs().start(loaded, cache.predictor(), actor=who.actor(), store=cache.store())
+        cache.jobs().start(loaded, cache.predictor(), actor=identity.actor(), store=cache.store())
     except HydraError as error:
         _tell(error)
 
 
 def _stop(job: ScoreJob) -> None:
     try:
-        cache.jobs().stop(job, actor=who.actor(), store=cache.store())
+        cache.jobs().stop(job, actor=identity.actor(), store=cache.store())
     except HydraError as error:
         _tell(error)
 
@@ -102,10 +103,11 @@ def _progress(job: ScoreJob) -> None:
     """Show a running job; the page runs once more when it ends."""
     if not job.running:
         st.rerun()
+    own = job.owner == identity.actor().name
     share = job.done / max(job.total, 1)
     st.progress(share, text=f"Scoring: {job.done:,} of {job.total:,} queries")
     st.button(
         "Stop", key="eval_sets.stop", help="What is done is kept; scoring can resume.",
         on_click=_stop, args=(job,),
-        disabled=not who.may(Action.SCORE if job.owner == who.actor().name else Action.MODERATE),
+        disabled=not identity.may(Action.SCORE if own else Action.MODERATE),
     )  # fmt: skip

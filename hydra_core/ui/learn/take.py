@@ -8,8 +8,7 @@ from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.evaluation.replay.value_sweep import ValueSweep, middle_value
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.types import Rule
-from hydra_core.ui import drafts as drafting
-from hydra_core.ui import selectors, widgets
+from hydra_core.ui import drafts, selectors, widgets
 from hydra_core.ui.cache_learn import FOLDER
 from hydra_core.ui.widgets import literal
 from hydra_core.views.frontier import usd
@@ -28,7 +27,7 @@ def take(model: OutcomeModel, value_usd: float) -> None:
     recommended, _, _ = headline(model)
     st.markdown(f"**One more resolved query is worth {literal(usd(value_usd))}**")
     st.caption("This V spends half of the range between the cheapest and the best model.")
-    if drafting.may_edit():
+    if drafts.may_edit():
         st.button(
             "Take it into the catalog draft", icon=":material/edit_note:", key="learn.take",
             type="primary" if recommended else "secondary", width="stretch",
@@ -41,7 +40,7 @@ def take(model: OutcomeModel, value_usd: float) -> None:
         st.page_link(
             "pages/ship/export.py", label="Review and publish", icon=":material/rocket_launch:"
         )
-    problem = drafting.told()
+    problem = drafts.told()
     if problem is not None:
         widgets.problem(problem)
 
@@ -50,7 +49,7 @@ def _draft(model: OutcomeModel, value_usd: float) -> None:
     pair = selectors.current()
     if pair is None:
         return
-    if drafting.edit(pair[1], lambda text: drafted(text, pair[1].key, model, value_usd)):
+    if drafts.edit(pair[1], lambda text: drafted(text, pair[1].key, model, value_usd)):
         st.session_state["learn.told"] = "Your draft of the catalog routes by value."
 
 

@@ -21,9 +21,8 @@ from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.store.roles import Action, require
 from hydra_core.types import Catalog
-from hydra_core.ui import cache, cache_evaluate
-from hydra_core.ui import drafts as drafting
-from hydra_core.ui import identity as who
+from hydra_core.ui import cache, cache_evaluate, drafts
+from hydra_core.ui.access import identity
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.tasks import Task
 
@@ -43,7 +42,7 @@ def start(entry: SetEntry, catalog: Catalog, models: tuple[str, ...], folder: Pa
         HydraError: The set or the predictor cannot be opened, or the catalog is bound to another
             bundle than the console's.
     """
-    me = who.actor()
+    me = identity.actor()
     require(me, Action.LEARN)
     require_bundle(catalog, cache.bundle().fingerprint)
     evalset = cache.evalset(entry.info.path, entry.info.digest)
@@ -70,9 +69,9 @@ def start(entry: SetEntry, catalog: Catalog, models: tuple[str, ...], folder: Pa
 def stop(task: Task) -> None:
     """Ask it to stop; what another person began takes a publisher."""
     try:
-        task.stop(who.actor())
+        task.stop(identity.actor())
     except HydraError as error:
-        drafting.tell(error)
+        drafts.tell(error)
 
 
 def find_rivals(key: Hashable, sweeps: tuple[Sweep, ...], model: OutcomeModel) -> Task:

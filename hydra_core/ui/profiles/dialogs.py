@@ -6,8 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.catalog.editing.evidence_grid import add_benchmark, add_dimension
-from hydra_core.ui import cache
-from hydra_core.ui import drafts as drafting
+from hydra_core.ui import cache, drafts
 from hydra_core.ui.cache import CatalogEntry
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.widgets import literal
@@ -51,7 +50,7 @@ def add_benchmark_dialog(entry: CatalogEntry, working: Working) -> None:
     }
     if st.button("Add to the draft", type="primary", icon=":material/add:", disabled=not name):
         text = add_benchmark(working.text, name, importance, weights, scores)
-        if _valid(entry, text) and drafting.edit(entry, lambda _: text, seen=working.text):
+        if _valid(entry, text) and drafts.edit(entry, lambda _: text, seen=working.text):
             st.rerun()
 
 
@@ -69,7 +68,7 @@ def add_dimension_dialog(entry: CatalogEntry, working: Working) -> None:
     weight = three.number_input("Weight w", min_value=0.01, value=1.0, step=0.1)
     ready = bool(name) and lo < hi
     if st.button("Add to the draft", type="primary", icon=":material/add:", disabled=not ready):
-        done = drafting.edit(
+        done = drafts.edit(
             entry, lambda text: add_dimension(text, name, lo, hi, weight), seen=working.text
         )
         if done:

@@ -6,8 +6,7 @@ import streamlit as st
 
 from hydra_core.errors import HydraError
 from hydra_core.ui import draft_effect as effect
-from hydra_core.ui import drafts as drafting
-from hydra_core.ui import widgets
+from hydra_core.ui import drafts, widgets
 from hydra_core.ui.cache import CatalogEntry
 from hydra_core.ui.catalog import panels as catalog_panels
 from hydra_core.ui.profiles import panels as profile_panels
@@ -22,7 +21,7 @@ VIEWS = ("Evidence", "Capabilities", "Bands & weights", "Sensitivity")
 def show(entry: CatalogEntry, view: str) -> None:
     """One view; only this part runs again after an edit."""
     try:
-        working = drafting.load(entry)
+        working = drafts.load(entry)
     except HydraError as error:
         widgets.problem(error)
         return

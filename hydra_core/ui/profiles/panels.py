@@ -25,8 +25,7 @@ from hydra_core.catalog.profiles import (
 )
 from hydra_core.figures.contributions import ContributionsView, contributions_figure
 from hydra_core.types import Catalog
-from hydra_core.ui import drafts as drafting
-from hydra_core.ui import widgets
+from hydra_core.ui import drafts, widgets
 from hydra_core.ui.cache import CatalogEntry
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.profiles import dialogs as profile_dialogs
@@ -52,7 +51,7 @@ def evidence(entry: CatalogEntry, working: Working) -> None:
         hide_index=True,
         num_rows="fixed",
         height="content" if len(frame) <= 12 else 460,
-        disabled=["id"] if drafting.may_edit() else list(frame.columns),
+        disabled=["id"] if drafts.may_edit() else list(frame.columns),
         placeholder="–",
         column_config=_evidence_columns(frame),
         on_change=_edited,
@@ -87,7 +86,7 @@ def _evidence_columns(frame: pd.DataFrame) -> dict[str, Any]:
 
 
 def _evidence_tools(entry: CatalogEntry, working: Working, ticked: list[int]) -> None:
-    may = drafting.may_edit()
+    may = drafts.may_edit()
     if st.button(
         "Add benchmark", icon=":material/add:", disabled=not may, key="profiles.add_benchmark"
     ):
@@ -112,7 +111,7 @@ def _evidence_tools(entry: CatalogEntry, working: Working, ticked: list[int]) ->
 
 
 def _remove(entry: CatalogEntry, working: Working, ticked: list[int]) -> None:
-    drafting.edit(entry, lambda text: remove_benchmarks(text, ticked), seen=working.text)
+    drafts.edit(entry, lambda text: remove_benchmarks(text, ticked), seen=working.text)
 
 
 def capability_table(entry: CatalogEntry, catalog: Catalog) -> None:
@@ -145,7 +144,7 @@ def capability_table(entry: CatalogEntry, catalog: Catalog) -> None:
         hide_index=True,
         num_rows="fixed",
         height="content",
-        disabled=fixed if drafting.may_edit() else list(frame.columns),
+        disabled=fixed if drafts.may_edit() else list(frame.columns),
         placeholder="–",
         column_order=[*order, *(n for n in frame.columns if n not in ("model", "hand"))],
         column_config=config,
@@ -205,7 +204,7 @@ def scales(entry: CatalogEntry, working: Working, catalog: Catalog) -> None:
         hide_index=True,
         num_rows="fixed",
         height="content",
-        disabled=["dimension", "tilde"] if drafting.may_edit() else list(frame.columns),
+        disabled=["dimension", "tilde"] if drafts.may_edit() else list(frame.columns),
         column_config={
             "dimension": column.TextColumn("Dimension", width=170),
             "lo": column.NumberColumn("Band, low end", format="%.4f", width=125),
@@ -227,7 +226,7 @@ def scales(entry: CatalogEntry, working: Working, catalog: Catalog) -> None:
 
 
 def _policy(entry: CatalogEntry, working: Working, catalog: Catalog) -> None:
-    version = f"{drafting.generation()}.{working.draft.version if working.draft else 0}"
+    version = f"{drafts.generation()}.{working.draft.version if working.draft else 0}"
     one, two, three = st.columns([2, 2, 5], vertical_alignment="bottom")
     for place, label, field, value, step in (
         (one, "Threshold τ", "tau", catalog.policy.tau, 0.01),
@@ -236,7 +235,7 @@ def _policy(entry: CatalogEntry, working: Working, catalog: Catalog) -> None:
         key = f"profiles.{field}.{version}"
         place.number_input(
             label, min_value=0.0, value=value, step=step, format="%.4g", key=key,
-            disabled=not drafting.may_edit(), on_change=_policy_edited, args=(entry, key, field),
+            disabled=not drafts.may_edit(), on_change=_policy_edited, args=(entry, key, field),
         )  # fmt: skip
     order = sorted(catalog.models, key=lambda m: blended_price(m, catalog.policy.price_ratio))
     ranked = " < ".join(
@@ -253,13 +252,13 @@ def _policy_edited(entry: CatalogEntry, key: str, field: str) -> None:
         document.set("policy", field, value)
         return document.text()
 
-    drafting.edit(entry, change)
+    drafts.edit(entry, change)
 
 
 def _scales_edited(entry: CatalogEntry, key: str, dimensions: tuple[str, ...]) -> None:
     rows = st.session_state[key].get("edited_rows", {})
     edits = {dimensions[int(row)]: cells for row, cells in rows.items()}
-    drafting.edit(entry, lambda text: edit_scales(text, edits), restart=False)
+    drafts.edit(entry, lambda text: edit_scales(text, edits), restart=False)
 
 
 _Change = Callable[[str, dict[int, dict[str, Any]]], str]
@@ -274,8 +273,8 @@ def _edited(entry: CatalogEntry, key: str, change: _Change) -> None:
     }
     cleared = any(value is None for cells in edits.values() for value in cells.values())
     if any(edits.values()):  # a cleared capability shows its derived value: draw it anew
-        drafting.edit(entry, lambda text: change(text, edits), restart=cleared)
+        drafts.edit(entry, lambda text: change(text, edits), restart=cleared)
 
 
 def _key(table: str, entry: CatalogEntry) -> str:
-    return f"profiles.{table}.{entry.key}.{drafting.generation()}"
+    return f"profiles.{table}.{entry.key}.{drafts.generation()}"

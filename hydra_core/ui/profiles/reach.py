@@ -8,7 +8,7 @@ import streamlit as st
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.study.sensitivity import Cell, Effect, Reach, Steps, reach
 from hydra_core.types import Catalog
-from hydra_core.ui import cache, selectors, widgets
+from hydra_core.ui import cache, cache_evaluate, selectors, widgets
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.widgets import literal
 
@@ -30,7 +30,7 @@ def show(catalog: Catalog) -> None:
         return
     try:
         found = cache.replayed(chosen, catalog)
-        effects = cache.sensitivity(chosen, catalog)
+        effects = cache_evaluate.sensitivity(chosen, catalog)
     except HydraError as error:
         widgets.problem(error)
         return

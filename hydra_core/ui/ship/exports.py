@@ -18,9 +18,8 @@ from hydra_core.export.release import check_release, release_text, without_heade
 from hydra_core.export.vllm_semantic_router import vllm_semantic_router_config
 from hydra_core.store.roles import Action
 from hydra_core.types import Catalog
-from hydra_core.ui import cache, widgets
-from hydra_core.ui import drafts as drafting
-from hydra_core.ui import identity as who
+from hydra_core.ui import cache, drafts, widgets
+from hydra_core.ui.access import identity
 from hydra_core.ui.cache import CatalogEntry
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.ship import publish as ship_publish
@@ -67,7 +66,7 @@ def _release(working: Working, name: str) -> None:
     origin = release_facts.provenance(
         newest,
         newest.metrics if newest else {},
-        author=who.actor().name,
+        author=identity.actor().name,
         note="",
         now=datetime.now(UTC),
     )
@@ -124,7 +123,7 @@ def _tables(catalog: Catalog, name: str) -> None:
 
 def adopt(entry: CatalogEntry, working: Working) -> None:
     """A catalog from elsewhere: validated, compared, then taken into the draft or as a new one."""
-    error = drafting.told()
+    error = drafts.told()
     if error is not None:
         widgets.problem(error)
     upload = st.file_uploader("Catalog or release, YAML", type=["yaml", "yml"], key="ship.upload")
@@ -200,7 +199,7 @@ def _differences(entry: CatalogEntry, working: Working, catalog: Catalog) -> Non
 def _take(entry: CatalogEntry, working: Working, text: str, catalog: Catalog) -> None:
     st.button(
         literal(f"Put into the draft of {entry.key}"), icon=":material/edit:", width="stretch",
-        disabled=not drafting.may_edit(), key="ship.adopt",
+        disabled=not drafts.may_edit(), key="ship.adopt",
         on_click=_adopt, args=(entry, working, text),
     )  # fmt: skip
     st.divider()
@@ -213,19 +212,19 @@ def _take(entry: CatalogEntry, working: Working, text: str, catalog: Catalog) ->
         st.caption(literal(f"The name {wrong[0]}; {wrong[1]}."))
     st.button(
         "Publish as its revision 1", icon=":material/publish:", width="stretch",
-        disabled=not who.may(Action.PUBLISH) or twin is not None or wrong is not None,
+        disabled=not identity.may(Action.PUBLISH) or twin is not None or wrong is not None,
         on_click=_adopt_new, args=(name, text), key="ship.adopt_new",
     )  # fmt: skip
 
 
 def _adopt(entry: CatalogEntry, working: Working, text: str) -> None:
-    drafting.edit(entry, lambda _: text, seen=working.text)
+    drafts.edit(entry, lambda _: text, seen=working.text)
 
 
 def _adopt_new(name: str, text: str) -> None:
     try:
         cache.store().publish(
-            name, text, actor=who.actor(), base_revision=0, note="adopted from a file"
+            name, text, actor=identity.actor(), base_revision=0, note="adopted from a file"
         )
     except HydraError as error:
-        drafting.tell(error)
+        drafts.tell(error)

@@ -10,9 +10,8 @@ from hydra_core.errors import HydraError
 from hydra_core.export import provenance as release_facts
 from hydra_core.store.records import Revision
 from hydra_core.store.roles import Action
-from hydra_core.ui import cache, widgets
-from hydra_core.ui import drafts as drafting
-from hydra_core.ui import identity as who
+from hydra_core.ui import cache, drafts, widgets
+from hydra_core.ui.access import identity
 from hydra_core.ui.cache import CatalogEntry
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.ship import publish as ship_publish
@@ -23,7 +22,7 @@ __all__ = ["show"]
 
 def show(entry: CatalogEntry, working: Working) -> None:
     """Revisions, newest first; the one picked is told below."""
-    error = drafting.told()
+    error = drafts.told()
     if error is not None:
         widgets.problem(error)
     history = cache.store().history(entry.key)
@@ -101,7 +100,7 @@ def _roll_back(entry: CatalogEntry, working: Working, chosen: Revision) -> None:
     st.button(
         f"Publish it again as revision {working.revision + 1}",
         icon=":material/history:",
-        disabled=not who.may(Action.ROLL_BACK),
+        disabled=not identity.may(Action.ROLL_BACK),
         on_click=_do_roll_back,
         args=(entry, working, chosen),
         key="ship.rollback",
@@ -113,12 +112,12 @@ def _roll_back(entry: CatalogEntry, working: Working, chosen: Revision) -> None:
 def _do_roll_back(entry: CatalogEntry, working: Working, chosen: Revision) -> None:
     try:
         cache.store().roll_back(
-            entry.key, chosen.number, actor=who.actor(), base_revision=working.revision,
+            entry.key, chosen.number, actor=identity.actor(), base_revision=working.revision,
             note=str(st.session_state.get("ship.rollback.note", "")), metrics=chosen.metrics,
         )  # fmt: skip
     except HydraError as error:
-        drafting.tell(error)
-    drafting.renew()
+        drafts.tell(error)
+    drafts.renew()
 
 
 def _audit(entry: CatalogEntry) -> None:

@@ -16,10 +16,9 @@ from hydra_core.store.merge import Choice, MergeResult, Path, three_way
 from hydra_core.store.records import NewerRevisionError
 from hydra_core.store.roles import Action
 from hydra_core.types import Catalog
-from hydra_core.ui import cache, selectors, state, widgets
-from hydra_core.ui import drafts as drafting
-from hydra_core.ui import identity as who
+from hydra_core.ui import cache, drafts, selectors, state, widgets
 from hydra_core.ui import what_if as what_if_panels
+from hydra_core.ui.access import identity
 from hydra_core.ui.cache import CatalogEntry, SetEntry
 from hydra_core.ui.catalog import panels as catalog_panels
 from hydra_core.ui.drafts import Working
@@ -72,13 +71,13 @@ def _tuned(entry: CatalogEntry, catalog: Catalog) -> None:
         )
         st.button(
             "Take it into the draft", icon=":material/tune:", key="ship.take_tuned",
-            disabled=not drafting.may_edit(), on_click=_take,
+            disabled=not drafts.may_edit(), on_click=_take,
             args=(entry, tau, weights),
         )  # fmt: skip
 
 
 def _take(entry: CatalogEntry, tau: float, weights: tuple[float, ...]) -> None:
-    drafting.edit(entry, lambda text: with_policy(text, tau, weights))
+    drafts.edit(entry, lambda text: with_policy(text, tau, weights))
 
 
 def _what_changes(working: Working) -> None:
@@ -158,12 +157,12 @@ def _measured_on(working: Working) -> SetEntry | None:
 
 
 def _form(entry: CatalogEntry, working: Working, chosen: SetEntry | None) -> None:
-    me = who.actor()
+    me = identity.actor()
     st.text_area(
         "Note: why this change", key="ship.note", height=90,
         placeholder="Haiku's price rose on 1 March",
     )  # fmt: skip
-    allowed = who.may(Action.PUBLISH)
+    allowed = identity.may(Action.PUBLISH)
     st.button(
         f"Publish revision {working.revision + 1}",
         type="primary",
@@ -188,27 +187,27 @@ def _publish(entry: CatalogEntry, working: Working, chosen: SetEntry | None) -> 
             found = cache.replayed(chosen, working.catalog)
             metrics = release_facts.measured(found, chosen.info)
         revision = cache.store().publish(
-            entry.key, working.text, actor=who.actor(), base_revision=working.base_revision,
+            entry.key, working.text, actor=identity.actor(), base_revision=working.base_revision,
             note=note, metrics=metrics,
         )  # fmt: skip
     except NewerRevisionError as error:
-        drafting.tell(error)
+        drafts.tell(error)
         _keep_as_draft(entry, working)
         return
     except HydraError as error:
-        drafting.tell(error)
+        drafts.tell(error)
         return
     st.session_state["ship.note"] = ""
     st.session_state[_PUBLISHED] = (
         f"Revision {revision.number} is published. Every page routes with it from now on."
     )
-    drafting.renew()
+    drafts.renew()
 
 
 def _keep_as_draft(entry: CatalogEntry, working: Working) -> None:
     """A first publish has no draft yet; without one there would be nothing to merge."""
     if working.draft is None:
-        drafting.edit(entry, lambda _: working.text)
+        drafts.edit(entry, lambda _: working.text)
 
 
 def _merge(entry: CatalogEntry, working: Working) -> None:
@@ -270,7 +269,7 @@ def _choices(result: MergeResult) -> dict[Path, Choice]:
     column = st.column_config
     edited = st.data_editor(
         frame,
-        key=f"ship.conflicts.{drafting.generation()}",
+        key=f"ship.conflicts.{drafts.generation()}",
         hide_index=True,
         num_rows="fixed",
         disabled=["where", "base", "theirs", "mine"],
@@ -290,8 +289,8 @@ def _rebase(working: Working, merged: MergeResult) -> None:
     assert working.draft is not None
     try:
         cache.store().drafts.rebase(
-            working.draft, merged.text, actor=who.actor(), base_revision=working.revision
+            working.draft, merged.text, actor=identity.actor(), base_revision=working.revision
         )
     except HydraError as error:
-        drafting.tell(error)
-    drafting.renew()
+        drafts.tell(error)
+    drafts.renew()

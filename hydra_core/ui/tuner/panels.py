@@ -15,7 +15,7 @@ from hydra_core.evaluation.choose.space import Cell, cells_around
 from hydra_core.evaluation.choose.tuning import Space, Tuning, tune
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.ui import cache, cache_evaluate, widgets
-from hydra_core.ui import identity as who
+from hydra_core.ui.access import identity
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.tasks import Task
 from hydra_core.ui.widgets import literal
@@ -110,7 +110,7 @@ def search(entry: SetEntry, sweep: Sweep, want: Wanted) -> Task | None:
 
 def _stop(task: Task) -> None:
     try:
-        task.stop(who.actor())
+        task.stop(identity.actor())
     except AccessError as error:
         st.toast(literal(str(error)), icon=":material/lock:")
 
@@ -143,7 +143,7 @@ def _start(key: Hashable, sweep: Sweep, want: Wanted) -> Task:
             storage=storage,
         )
 
-    return cache_evaluate.tasks().start(key, work, who.actor().name)
+    return cache_evaluate.tasks().start(key, work, identity.actor().name)
 
 
 @st.fragment(run_every=0.7)

@@ -16,9 +16,8 @@ from hydra_core.evaluation.replay.metrics import oracle_quality
 from hydra_core.evaluation.replay.replay import data_frontier
 from hydra_core.evaluation.replay.sweep import Sweep, tidy_tau
 from hydra_core.store.roles import Action
-from hydra_core.ui import cache, selectors, state, widgets
-from hydra_core.ui import drafts as drafting
-from hydra_core.ui import identity as who
+from hydra_core.ui import cache, drafts, selectors, state, widgets
+from hydra_core.ui.access import identity
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.state import Pin
 from hydra_core.ui.widgets import literal
@@ -37,7 +36,7 @@ def take(result: Tuning, entry: SetEntry, sweep: Sweep) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         if not setting.cells:
             _onward(result, entry)
-        if drafting.may_edit():
+        if drafts.may_edit():
             st.button(
                 "To the catalog draft", icon=":material/edit_note:", key="tuner.draft",
                 type="primary" if setting.cells else "secondary",
@@ -51,7 +50,7 @@ def take(result: Tuning, entry: SetEntry, sweep: Sweep) -> None:
             )
     if told:
         st.caption(f":material/check: {literal(told)}")
-    problem = drafting.told()
+    problem = drafts.told()
     if problem is not None:
         widgets.problem(problem)
 
@@ -64,7 +63,7 @@ def _pin(setting: Setting) -> None:
 def _keep(result: Tuning, entry: SetEntry) -> None:
     """Keep it under a name in the store, where the catalog has a published revision."""
     pair = selectors.current()
-    if pair is None or not pair[1].revision or not who.may(Action.PIN):
+    if pair is None or not pair[1].revision or not identity.may(Action.PIN):
         return
     with st.popover("Keep under a name", icon=":material/bookmark:"):
         st.text_input("Name", key="tuner.name", placeholder="nightly batch, cheap")
@@ -84,11 +83,11 @@ def _store(result: Tuning, digest: str, catalog: str, revision: int) -> None:
     name = str(st.session_state.get("tuner.name") or "")
     try:
         point = cache.store().points.pin(
-            catalog, name, actor=who.actor(), revision=revision, evalset_digest=digest,
+            catalog, name, actor=identity.actor(), revision=revision, evalset_digest=digest,
             tau=result.setting.tau, weights=result.setting.weights, metrics=metrics,
         )  # fmt: skip
     except HydraError as error:
-        drafting.tell(error)
+        drafts.tell(error)
         return
     st.session_state["tuner.told"] = f"Kept as “{point.name}”; Compare offers it."
 
@@ -116,7 +115,7 @@ def _draft(result: Tuning, sweep: Sweep) -> None:
     pair = selectors.current()
     if pair is None:
         return
-    if drafting.edit(pair[1], lambda text: _drafted(text, pair[1].key, result, sweep)):
+    if drafts.edit(pair[1], lambda text: _drafted(text, pair[1].key, result, sweep)):
         parts = _parts(result.setting)
         st.session_state["tuner.told"] = f"Your draft of the catalog has the tuned {parts}."
 

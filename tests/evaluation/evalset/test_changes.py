@@ -9,7 +9,8 @@ import pytest
 
 from hydra_core.errors import AccessError, EvalSetError, StoreError
 from hydra_core.evaluation.evalset.changes import MOST_KEPT, EvalSetChanges, earlier
-from hydra_core.evaluation.evalset.evalset import list_evalsets, load_evalset
+from hydra_core.evaluation.evalset.evalset import load_evalset
+from hydra_core.evaluation.evalset.listing import list_evalsets
 from hydra_core.store import Action, Actor, Role, open_store
 from tests.evaluation.sets import saved
 

@@ -7,9 +7,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from hydra_core.errors import EvalSetError
-from hydra_core.evaluation.evalset.evalset import list_evalsets, load_evalset
+from hydra_core.evaluation.evalset.evalset import load_evalset
 from hydra_core.evaluation.evalset.folders import replace_folder, sha256_file
 from hydra_core.evaluation.evalset.format import read_arrow
+from hydra_core.evaluation.evalset.listing import list_evalsets
 from tests.evaluation.sets import COST_USD, QUALITY, queries, saved
 
 

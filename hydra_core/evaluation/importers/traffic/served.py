@@ -16,7 +16,7 @@ from hydra_core.evaluation.importers.price_card import PriceCard
 from hydra_core.evaluation.importers.reading.cells import FILE
 from hydra_core.evaluation.importers.reading.tables import LINE
 from hydra_core.evaluation.importers.records import chosen_models
-from hydra_core.routing.messages import read_messages
+from hydra_core.routing.conversations.messages import read_messages
 
 __all__ = ["Served", "Traffic", "last_message"]
 

@@ -13,7 +13,8 @@ import streamlit as st
 from hydra_core.addresses import is_loopback
 from hydra_core.errors import AccessError
 from hydra_core.store.roles import Action, Actor, Role, Roles, require, roles_of
-from hydra_core.ui import cache, doors
+from hydra_core.ui import cache
+from hydra_core.ui.access import doors
 from hydra_core.ui.widgets import literal
 
 __all__ = ["actor", "badge", "gate", "may"]

@@ -16,9 +16,9 @@ import numpy as np
 
 from hydra_core.errors import RoutingError
 from hydra_core.predictor.onnx_predictor import Prediction
+from hydra_core.routing.conversations.economics import TurnCost, TurnTokens, conversation_cost
+from hydra_core.routing.conversations.messages import Conversation, Turn
 from hydra_core.routing.decision import Decision, Query
-from hydra_core.routing.economics import TurnCost, TurnTokens, conversation_cost
-from hydra_core.routing.messages import Conversation, Turn
 from hydra_core.routing.router import Router, Scorer
 from hydra_core.routing.sessions import MemorySessions
 from hydra_core.types import Catalog, ModelSpec, StickyMode

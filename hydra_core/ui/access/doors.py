@@ -9,7 +9,7 @@ from typing import Final
 from streamlit import config
 
 from hydra_core.addresses import LOOPBACK_NAMES, is_loopback, require_safe
-from hydra_core.ui.sign_in import SignIn, sign_in
+from hydra_core.ui.access.sign_in import SignIn, sign_in
 
 __all__ = ["INSECURE_VARIABLE", "allowed_hosts", "configured", "insecure", "require_safe_console"]
 

@@ -27,7 +27,7 @@ _KNOBS = {"shortfall": "tau", "value": "one more resolved query worth USD"}
 def evaluate(options: argparse.Namespace) -> int:
     """Replay an eval set under a catalog."""
     from hydra_core.catalog.schema import load_catalog
-    from hydra_core.cli.rules import value_sweep
+    from hydra_core.cli.policies.rules import value_sweep
     from hydra_core.evaluation.evalset.evalset import load_evalset
     from hydra_core.evaluation.replay.evaluation import evaluate as evaluate_policy
     from hydra_core.evaluation.report.document import evaluation_document

@@ -28,7 +28,7 @@ def add_console(verbs: Any) -> None:  # noqa: ANN401
 
 
 def _console(options: argparse.Namespace) -> int:
-    from hydra_core.ui.serve import main
+    from hydra_core.ui.access.serve import main
 
     main(options.passed_on)
     return 0

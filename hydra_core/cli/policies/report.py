@@ -7,9 +7,9 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hydra_core.cli.evaluate import loaded_sweep, selection
 from hydra_core.cli.grammar import add_fixed, verb
 from hydra_core.cli.output import print_json, table
+from hydra_core.cli.policies.evaluate import loaded_sweep, selection
 
 if TYPE_CHECKING:
     from hydra_core.evaluation.significance import Interval

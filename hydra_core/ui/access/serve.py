@@ -25,8 +25,8 @@ from hydra_core.evaluation.evalset.folders import sweep
 from hydra_core.shipped import APP
 from hydra_core.store.database import workspace_folder
 from hydra_core.store.roles import roles_of
-from hydra_core.ui import doors
-from hydra_core.ui.sign_in import read_sign_in
+from hydra_core.ui.access import doors
+from hydra_core.ui.access.sign_in import read_sign_in
 
 __all__ = ["main", "safe_options"]
 

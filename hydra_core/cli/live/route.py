@@ -6,9 +6,9 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hydra_core.cli.evaluate import checked_tau
+from hydra_core.cli.live.route_stream import route_stream
 from hydra_core.cli.output import existing, open_predictor, print_json, say, table, utf8_stdin
-from hydra_core.cli.route_stream import route_stream
+from hydra_core.cli.policies.evaluate import checked_tau
 
 if TYPE_CHECKING:
     from hydra_core.routing.decision import Decision

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from hydra_core.cli.data import need_out, pairs, write
+from hydra_core.cli.evalsets.imports import need_out, pairs, write
 from hydra_core.cli.grammar import import_options, verb
 from hydra_core.cli.output import existing
 

@@ -1,0 +1,1 @@
+"""Verbs that make eval sets and what lies beside them."""

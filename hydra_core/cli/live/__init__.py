@@ -1,0 +1,1 @@
+"""Verbs that route messages and start servers."""

@@ -1,0 +1,1 @@
+"""Verbs that evaluate, learn and report policies."""

@@ -1,0 +1,1 @@
+"""Conversations: read, played turn by turn, and what they cost."""

@@ -1,0 +1,1 @@
+"""Who may come in: addresses, sign-in, and who is acting."""
