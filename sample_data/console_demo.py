@@ -14,7 +14,7 @@ from hydra_core.evaluation.evalset.scoring import score_evalset
 from hydra_core.evaluation.evalset.suspects import answer, look
 from hydra_core.predictor.languages import group_of
 from hydra_core.predictor.onnx_predictor import default_predictor
-from hydra_core.types import DIMENSIONS, FloatArray
+from hydra_core.types import DIMENSIONS, FloatArray, ModelSpec
 from sample_data.item_response import MODELS, Messages, draw_outcomes, draw_tokens
 
 __all__ = ["SEED", "TASKS", "build", "read_tasks", "score"]
@@ -57,10 +57,15 @@ def _messages(queries: pd.DataFrame) -> Messages:
     )
 
 
-def _prices() -> tuple[FloatArray, FloatArray]:
-    """(m,) input and output USD per million tokens from the catalog that the set is made for."""
+def _specs() -> list[ModelSpec]:
+    """The models as the catalog says that the set is made for."""
     catalog = load_catalog(CATALOG)
-    specs = [catalog.model(model) for model in MODELS]
+    return [catalog.model(model) for model in MODELS]
+
+
+def _prices() -> tuple[FloatArray, FloatArray]:
+    """(m,) input and output USD per million tokens."""
+    specs = _specs()
     return (
         np.array([spec.input_usd_per_mtok for spec in specs]),
         np.array([spec.output_usd_per_mtok for spec in specs]),
@@ -89,7 +94,8 @@ def build(folder: Path) -> EvalSet:
         models=MODELS,
         quality=quality,
         cost_usd=np.round(cost_usd, 8),
-        extras={"tokens": input_tokens + output_tokens},
+        extras={"input_tokens": input_tokens, "output_tokens": output_tokens},
+        prices={spec.id: spec.price for spec in _specs()},
         force=True,
     )
 

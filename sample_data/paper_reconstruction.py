@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from hydra_core.catalog.schema import load_catalog
 from hydra_core.evaluation.evalset.evalset import EvalSet, save_evalset
 from hydra_core.evaluation.evalset.score_files import save_scores
 from hydra_core.evaluation.evalset.suspects import answer, look
@@ -18,6 +19,8 @@ from sample_data.published import MODELS, N_QUERIES
 
 __all__ = ["FINGERPRINT", "SEEDS", "build", "texts"]
 
+#: The costs are at this catalog's prices.
+CATALOG = Path(__file__).parents[1] / "catalog" / "paper_five_published.yaml"
 #: The scores' name: no predictor made them, and only catalog/paper_five_published.yaml names it.
 FINGERPRINT = "paper"
 #: One stream per part. Those of the costs and scores were picked out of 40 and 14 as the ones
@@ -80,6 +83,7 @@ def build(folder: Path) -> EvalSet:
             "group": "english",
         }
     )
+    pool = load_catalog(CATALOG)
     evalset = save_evalset(
         folder,
         name="Paper reconstruction: SWE-bench, 5 models",
@@ -93,6 +97,7 @@ def build(folder: Path) -> EvalSet:
         models=MODELS,
         quality=quality,
         cost_usd=cost_usd,
+        prices={model: pool.model(model).price for model in MODELS},
         force=True,
     )
     save_scores(evalset, FINGERPRINT, DIMENSIONS, _scores(quality, cost_usd))
