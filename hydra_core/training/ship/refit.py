@@ -95,14 +95,14 @@ def graft(model: onnx.ModelProto, heads: SecondHeads) -> None:
         for name, value in head.named_buffers():
             tensors[f"kernel.heads.{i}.{name}"] = value.numpy()
     _share(graph, heads)
-    for ending, value in tensors.items():
+    for ending, array in tensors.items():
         if ending.endswith(".points"):
             if sum(_named(graph, ending) in node.input for node in graph.node) < 2:
                 raise RefitError("the exporter folded the kernel's points into other constants")
-            _halved(graph, _named(graph, ending), value)
+            _halved(graph, _named(graph, ending), array)
         elif not ending.endswith(".offset") or _has(graph, ending):
             # The exporter keeps equal offsets once.
-            _replace(graph, _named(graph, ending), value)
+            _replace(graph, _named(graph, ending), array)
     del graph.value_info[:]  # shapes noted while quantising tell of the old number of points
     onnx.checker.check_model(model)
 
