@@ -15,7 +15,6 @@ import streamlit as st
 from hydra_core.evaluation.replay.replay import catalog_scores
 from hydra_core.evaluation.replay.sweep import Sweep, sweep_catalog
 from hydra_core.evaluation.replay.value_sweep import ValueSweep, sweep_by_value
-from hydra_core.outcome_model.find import catalog_outcome_model
 from hydra_core.outcome_model.format import MANIFEST, load_outcome_model
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.types import Catalog
@@ -28,7 +27,6 @@ __all__ = [
     "folder_of",
     "learnable",
     "learned",
-    "model_for",
     "shortfall_sweep",
     "value_sweep",
 ]
@@ -73,18 +71,6 @@ def learned(folder: Path) -> OutcomeModel | None:
 def _loaded(folder: Path, mtime_ns: int) -> OutcomeModel:
     del mtime_ns
     return load_outcome_model(folder)
-
-
-def model_for(entry: SetEntry, catalog: Catalog) -> OutcomeModel | None:
-    """What the value rule would predict with: the catalog's own, else one learned on this set.
-
-    Raises:
-        OutcomeModelError: The one the catalog names is missing or damaged.
-        MismatchError: It was learned with another predictor bundle.
-    """
-    if catalog.outcome_model is not None:
-        return catalog_outcome_model(catalog)
-    return learned(folder_of(entry, catalog, learnable(entry, catalog)))
 
 
 def cut_to(catalog: Catalog, models: Sequence[str]) -> Catalog:
