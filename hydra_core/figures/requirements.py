@@ -139,7 +139,6 @@ def _models(view: RequirementsView, rows: FloatArray, colors: Palette) -> list[d
                 "y": rows,
                 "marker": {**marker, **form, **outline},
                 "name": f"{plain(model)} (chosen)" if chosen else plain(model),
-                "showlegend": chosen,
                 "cliponaxis": False,
                 "hovertemplate": f"<b>{plain(model)}</b> offers %{{x:.3f}}<extra></extra>",
             }

@@ -252,8 +252,10 @@ class Decision:
     def _short_because(self, i: int) -> str:
         terms = self.pool.weights * np.maximum(self.requirements - self.pool.capabilities[i], 0.0)
         worst = int(terms.argmax())
+        missing = self.shortfalls[i]
+        digits = next((d for d in range(3, 9) if round(missing, d) > round(self.tau, d)), 9)
         return (
-            f"Shortfall {self.shortfalls[i]:.3f} is above tau {self.tau:.3f}; most of it on "
+            f"Shortfall {missing:.{digits}f} is above τ {self.tau:.{digits}f}; most of it on "
             f"{self.dimensions[worst].replace('_', ' ')} (needs {self.requirements[worst]:.2f}, "
             f"has {self.pool.capabilities[i, worst]:.2f})."
         )
@@ -263,8 +265,7 @@ def _chosen_because(decision: Decision, i: int) -> str:
     cause = decision.cause
     if cause is Cause.CHEAPEST_ELIGIBLE:
         return (
-            f"Cheapest model within tau: shortfall {decision.shortfalls[i]:.3f} <= "
-            f"{decision.tau:.3f}."
+            f"Cheapest model within τ: shortfall {decision.shortfalls[i]:.3f} ≤ {decision.tau:.3f}."
         )
     if cause is Cause.HIGHEST_VALUE and decision.valuation is not None:
         valued = decision.valuation
@@ -274,16 +275,16 @@ def _chosen_because(decision: Decision, i: int) -> str:
         )
     if cause is Cause.FAIL_OPEN:
         return (
-            f"No model is within tau {decision.tau:.3f}; this one falls short least "
+            f"No model is within τ {decision.tau:.3f}; this one falls short least "
             f"({decision.shortfalls[i]:.3f})."
         )
     if cause is Cause.GATEWAY_FALLBACK:
-        return "Fallback: every model within tau is unhealthy; best of what is left."
+        return "Fallback: every model within τ is unhealthy; best of what is left."
     if cause is Cause.KEPT_BELOW_THRESHOLD:
         return "Kept: the requirements are below the sticky threshold."
     if cause is Cause.KEPT_WITHIN_MARGIN:
         return (
-            f"Kept: it falls short by {decision.shortfalls[i]:.3f}, not enough beyond tau "
+            f"Kept: it falls short by {decision.shortfalls[i]:.3f}, not enough beyond τ "
             f"{decision.tau:.3f} to give up its prompt cache."
         )
     return "Kept: the conversation stays on its model, so the prompt cache stays warm."
