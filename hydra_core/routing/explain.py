@@ -121,9 +121,7 @@ def _value_text(flip: Flip) -> FlipText:
         change = f"{100 * flip.change:+.1f} %"
         return FlipText(f"Price of {flip.name}", "as it is", change, flip.model, flip.cheaper)
     before, after = f"{100 * flip.before:.1f} %", f"{100 * flip.after:.1f} %"
-    return FlipText(
-        f"Predicted success of {flip.name}", before, after, flip.model, flip.cheaper
-    )
+    return FlipText(f"Predicted success of {flip.name}", before, after, flip.model, flip.cheaper)
 
 
 def _settable(flip: Flip) -> bool:
@@ -149,7 +147,7 @@ def flip_text(flip: Flip, dimensions: Sequence[str], basis: CostBasis) -> FlipTe
 
 def _shown(flip: Flip) -> tuple[str, str]:
     """Both values; `after` is rounded away from `before`, so that what is shown flips too."""
-    least = 3 if abs(flip.change) < 0.1 else 2
+    least = 3 if flip.what == "tau" or abs(flip.change) < 0.1 else 2
     for digits in range(least, 9):
         scale = 10.0**digits
         up = flip.after > flip.before

@@ -45,8 +45,9 @@ def deltas(found: WhatIf, *, before: str = "published", after: str = "draft") ->
          "removing a model can raise it"),
         ("Cost per query", b.mean_cost_usd.value, c.cost_usd, -1,
          f"{before} {usd(a.mean_cost_usd.value)}"),
-        ("Misrouted", b.misroute.value, c.misroute, -1,
-         f"{before} {100 * a.misroute.value:.1f} %"),
+        ("Cheaper would do", b.misroute.value, c.misroute, -1,
+         f"{before} {100 * a.misroute.value:.1f} %. Queries that a model "
+         "cheaper than the chosen one resolved"),
     )  # fmt: skip
     for place, (label, value, change, better, note) in zip(st.columns(4), tiles, strict=True):
         money = label == "Cost per query"

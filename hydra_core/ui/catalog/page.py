@@ -12,9 +12,11 @@ from hydra_core.ui import cache, drafts, selectors, widgets
 from hydra_core.ui import draft_effect as effect
 from hydra_core.ui import what_if as what_if_panels
 from hydra_core.ui.cache import CatalogEntry, SetEntry
+from hydra_core.ui.catalog import add_model
 from hydra_core.ui.catalog import cards as catalog_cards
 from hydra_core.ui.catalog import dialogs as catalog_dialogs
 from hydra_core.ui.catalog import panels as catalog_panels
+from hydra_core.ui.catalog import status as catalog_status
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.widgets import literal
 from hydra_core.views.demos import DEMOS, Demo, demo_catalogs, fits_demo
@@ -33,7 +35,7 @@ def show(entry: CatalogEntry, view: str) -> None:
     except HydraError as error:
         widgets.problem(error)
         return
-    catalog_panels.status_line(working)
+    catalog_status.status_line(working)
     if view == "Edit":
         _edit(entry, working)
         return
@@ -69,7 +71,7 @@ def _edit(entry: CatalogEntry, working: Working) -> None:
 
 def _tools(entry: CatalogEntry, working: Working) -> None:
     dialogs = (
-        ("Add model", ":material/add:", catalog_dialogs.add),
+        ("Add model", ":material/add:", add_model.add),
         ("Paste rows", ":material/content_paste:", catalog_dialogs.paste),
         ("Import prices", ":material/price_change:", catalog_dialogs.prices),
     )

@@ -9,6 +9,7 @@ from hydra_core.ui import draft_effect as effect
 from hydra_core.ui import drafts, widgets
 from hydra_core.ui.cache import CatalogEntry
 from hydra_core.ui.catalog import panels as catalog_panels
+from hydra_core.ui.catalog import status as catalog_status
 from hydra_core.ui.profiles import panels as profile_panels
 from hydra_core.ui.profiles import reach as profile_reach
 
@@ -25,7 +26,7 @@ def show(entry: CatalogEntry, view: str) -> None:
     except HydraError as error:
         widgets.problem(error)
         return
-    catalog_panels.status_line(working)
+    catalog_status.status_line(working)
     if view == "Evidence":
         profile_panels.evidence(entry, working)
         catalog_panels.problems(working)

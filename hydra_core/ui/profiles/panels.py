@@ -105,8 +105,24 @@ def _evidence_tools(entry: CatalogEntry, working: Working, ticked: list[int]) ->
         help=None if ticked else "Tick benchmarks in the table first.",
     )
     st.space("stretch")
-    st.caption(
-        "α: importance. ω: what a benchmark exercises. Then each model's rate.", width="content"
+    with st.popover("From rates to capabilities", icon=":material/function:"):
+        _formula()
+
+
+def _formula() -> None:
+    """Algorithm 1 in two lines, with every letter named."""
+    st.latex(
+        r"\text{raw}_{m,k} = \sum_b \frac{\alpha_b\,\omega_{b,k}}{\sum_{b'} \alpha_{b'}}\; s_{m,b}"
+    )
+    st.latex(
+        r"c_{m,k} = \text{lo}_k + (\text{hi}_k - \text{lo}_k)\,"
+        r"\frac{\text{raw}_{m,k} - \min \text{raw}_k}{\max \text{raw}_k - \min \text{raw}_k}"
+    )
+    st.markdown(
+        "**α** how much benchmark *b* counts · **ω** how much it exercises dimension *k* · **s** "
+        "the rate model *m* reached on it · **lo, hi** the predictor's score band · **c** the "
+        "capability. Minimum and maximum are taken over the active and retiring models, so "
+        "capabilities are relative to the pool."
     )
 
 
