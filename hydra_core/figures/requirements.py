@@ -75,7 +75,8 @@ def requirements_figure(view: RequirementsView, colors: Palette) -> go.Figure:
         "legend": {
             "orientation": "h", "xref": "container", "x": 0, "yref": "container", "y": 1,
             "yanchor": "top", "entrywidth": 0.98 / _LEGEND_COLUMNS, "entrywidthmode": "fraction",
-            "itemclick": False, "itemdoubleclick": False, "font": {"size": 12, "color": colors.muted},
+            "itemclick": False, "itemdoubleclick": False,
+            "font": {"size": 12, "color": colors.muted},
         },
         "annotations": _values(view, rows, colors),
     }  # fmt: skip

@@ -107,7 +107,7 @@ def test_removing_a_model_that_carries_traffic_changes_the_figures(open_page, wo
     assert tile(app, "Cost per query").delta != "unchanged"
 
 
-@pytest.mark.parametrize("view", ["Cards", "Capabilities", "What-if"])
+@pytest.mark.parametrize("view", ["Policy", "Cards", "Capabilities", "What-if"])
 def test_every_view_opens(open_page, view):
     app = open_page(PAGE, **HERE)
     app.session_state["catalog.view"] = view
@@ -140,3 +140,19 @@ def test_a_roles_file_that_cannot_be_read_lets_nobody_in(open_page, workspace):
     app = open_page(PAGE, **HERE)
     assert "nobody is let in" in shown(app)
     assert not app.data_editor
+
+
+def test_every_setting_of_the_policy_is_edited_with_what_it_alone_does(open_page):
+    app = open_page(PAGE, set="console_demo", catalog="paper_five")
+    app.session_state["catalog.view"] = "Policy"
+    app.run()
+    tau = next(one for one in app.number_input if one.label == "Threshold τ")
+    tau.set_value(0.0).run()
+    assert not app.exception
+    assert "Draft: 1 change" in shown(app)
+    assert "Published: 0.24. By itself:" in shown(app)
+    mode = next(one for one in app.selectbox if one.label == "Stickiness")
+    mode.set_value("adaptive").run()
+    assert not app.exception
+    assert "Draft: 2 changes" in shown(app)
+    assert any(one.label == "Margin beyond τ" for one in app.number_input)

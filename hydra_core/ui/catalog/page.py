@@ -19,6 +19,7 @@ from hydra_core.ui.catalog import add_model
 from hydra_core.ui.catalog import cards as catalog_cards
 from hydra_core.ui.catalog import dialogs as catalog_dialogs
 from hydra_core.ui.catalog import panels as catalog_panels
+from hydra_core.ui.catalog import policy as catalog_policy
 from hydra_core.ui.catalog import status as catalog_status
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.widgets import literal
@@ -26,7 +27,7 @@ from hydra_core.views.demos import DEMOS, Demo, demo_catalogs, fits_demo
 
 __all__ = ["VIEWS", "draft_page", "show"]
 
-VIEWS = ("Edit", "Cards", "Capabilities", "What-if")
+VIEWS = ("Edit", "Policy", "Cards", "Capabilities", "What-if")
 _DEMO = "catalog.demo"
 
 
@@ -77,7 +78,9 @@ def show(entry: CatalogEntry, working: Working, view: str) -> None:
     catalog = working.catalog or working.published
     if catalog is None:
         return
-    if view == "Cards":
+    if view == "Policy":
+        catalog_policy.policy(entry, working)
+    elif view == "Cards":
         catalog_cards.cards(catalog)
     elif view == "Capabilities":
         with st.container(border=True):
