@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hydra_core.errors import HydraError
+from hydra_core.evaluation.evalset.changes import EvalSetChanges
 from hydra_core.evaluation.evalset.evalset import EvalSet
-from hydra_core.evaluation.evalset.scoring import ScoringPredictor, score_evalset
+from hydra_core.evaluation.evalset.scoring import ScoringPredictor
 from hydra_core.store import Action, Actor, Store, require
 
 __all__ = ["Jobs", "ScoreJob"]
@@ -54,7 +55,6 @@ class Jobs:
 
         Raises:
             AccessError: The actor may not score.
-            StoreError: It could not be told to the audit trail; nothing was started.
         """
         require(actor, Action.SCORE)
         key = (evalset.path, predictor.bundle.fingerprint)
@@ -62,11 +62,10 @@ class Jobs:
             job = self._jobs.get(key)
             if job is not None and job.running:
                 return job
-            subject = f"eval set {evalset.path.name}"
-            store.tell(actor, Action.SCORE, subject, after=predictor.bundle.fingerprint)
-            job = ScoreJob(subject, actor.name, total=evalset.n)
+            job = ScoreJob(f"eval set {evalset.path.name}", actor.name, total=evalset.n)
             self._jobs[key] = job
-        thread = threading.Thread(target=_work, args=(job, evalset, predictor), daemon=True)
+        given = (job, evalset, predictor, EvalSetChanges(actor, store))
+        thread = threading.Thread(target=_work, args=given, daemon=True)
         thread.start()
         return job
 
@@ -81,14 +80,16 @@ class Jobs:
         job.cancelled = True
 
 
-def _work(job: ScoreJob, evalset: EvalSet, predictor: ScoringPredictor) -> None:
+def _work(
+    job: ScoreJob, evalset: EvalSet, predictor: ScoringPredictor, changes: EvalSetChanges
+) -> None:
     def progress(done: int, total: int) -> None:
         job.done, job.total = done, total
         if job.cancelled:
             raise _CancelledError
 
     try:
-        score_evalset(evalset, predictor, progress, chunk=64)
+        changes.score(evalset, predictor, progress, chunk=64)
     except _CancelledError:
         job.error = ""
     except HydraError as error:

@@ -11,15 +11,14 @@ import streamlit as st
 from hydra_core.catalog.binding import require_bundle
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.choose.search import CancelledError
+from hydra_core.evaluation.evalset.changes import EvalSetChanges
 from hydra_core.evaluation.evalset.score_files import messages_of
-from hydra_core.evaluation.evalset.scoring import score_evalset
 from hydra_core.evaluation.learning.learn import learn
 from hydra_core.evaluation.learning.material import gather
 from hydra_core.evaluation.learning.rivals import Rival, rivals
-from hydra_core.evaluation.learning.write import write_outcome_model
+from hydra_core.evaluation.learning.write import telling, write_outcome_model
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.outcome_model.model import OutcomeModel
-from hydra_core.store.roles import Action, require
 from hydra_core.types import Catalog
 from hydra_core.ui import cache, cache_evaluate, drafts
 from hydra_core.ui.access import identity
@@ -43,7 +42,8 @@ def start(entry: SetEntry, catalog: Catalog, models: tuple[str, ...], folder: Pa
             bundle than the console's.
     """
     me = identity.actor()
-    require(me, Action.LEARN)
+    store = cache.store()
+    tell = telling(me, store, folder)
     require_bundle(catalog, cache.bundle().fingerprint)
     evalset = cache.evalset(entry.info.path, entry.info.digest)
     predictor = cache.predictor()
@@ -54,14 +54,13 @@ def start(entry: SetEntry, catalog: Catalog, models: tuple[str, ...], folder: Pa
     def work(task: Task) -> OutcomeModel:
         step = _stepper(task)
         task.stage = "Reading the messages"
-        score_evalset(evalset, predictor, step)
+        EvalSetChanges(me, store).score(evalset, predictor, step)
         messages = messages_of(evalset, bundle.fingerprint, bundle.vectors)
         material = gather(evalset, messages, models)
         task.stage, task.done, task.total = "Learning, cross-fitted", 0, 0
         per_mtok = np.array([prices[name] for name in material.models])
         found = learn(material, per_mtok, progress=step)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        return write_outcome_model(folder, found, fingerprint=bundle.fingerprint, force=True)
+        return write_outcome_model(folder, found, fingerprint=bundle.fingerprint, tell=tell)
 
     cache_evaluate.tasks().start(("learn", folder), work, owner=me.name)
 
