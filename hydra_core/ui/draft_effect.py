@@ -14,7 +14,7 @@ from hydra_core.ui import what_if as what_if_panels
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.widgets import literal
-from hydra_core.views.catalog import moved_by_pool
+from hydra_core.views.catalogs.pool import moved_by_pool
 
 __all__ = ["compared", "strip"]
 

@@ -6,7 +6,7 @@ import pytest
 from hydra_core.catalog.schema import parse_catalog
 from hydra_core.shipped import CATALOGS
 from hydra_core.types import CostBasis, StickyMode
-from hydra_core.views.policy_fields import alone, conversation_note, value_of, with_field
+from hydra_core.views.catalogs.policy_fields import alone, conversation_note, value_of, with_field
 from tests.evaluation.sets import saved
 
 TEXT = (CATALOGS / "paper_five.yaml").read_text(encoding="utf-8")

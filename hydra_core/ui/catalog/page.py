@@ -23,7 +23,7 @@ from hydra_core.ui.catalog import policy as catalog_policy
 from hydra_core.ui.catalog import status as catalog_status
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.widgets import literal
-from hydra_core.views.demos import DEMOS, Demo, demo_catalogs, fits_demo
+from hydra_core.views.catalogs.demos import DEMOS, Demo, demo_catalogs, fits_demo
 
 __all__ = ["VIEWS", "draft_page", "show"]
 

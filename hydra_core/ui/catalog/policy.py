@@ -18,14 +18,14 @@ from hydra_core.ui import what_if as what_if_panels
 from hydra_core.ui.cache import CatalogEntry, SetEntry
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.widgets import literal
-from hydra_core.views.conversation import MODE_MEANINGS, MODES
-from hydra_core.views.policy_fields import (
+from hydra_core.views.catalogs.policy_fields import (
     ROUTES,
     alone,
     conversation_note,
     value_of,
     with_field,
 )
+from hydra_core.views.conversation import MODE_MEANINGS, MODES
 
 __all__ = ["policy"]
 
