@@ -18,6 +18,7 @@ __all__ = [
     "BoolArray",
     "Catalog",
     "ChoiceArray",
+    "Chosen",
     "CostBasis",
     "Float32Array",
     "FloatArray",
@@ -30,6 +31,7 @@ __all__ = [
     "Pool",
     "RealisedCosts",
     "Rule",
+    "Selection",
     "StickyMode",
     "StickyPolicy",
 ]
@@ -71,6 +73,14 @@ class Rule(StrEnum):
 
     SHORTFALL = "shortfall"
     VALUE = "value"
+
+
+class Selection(StrEnum):
+    """How the point that is judged came about; only the first two may use a pointwise interval."""
+
+    FIXED = "fixed"
+    CROSS_FITTED = "cross_fitted"
+    LOOKED = "looked"
 
 
 class StickyMode(StrEnum):
@@ -131,6 +141,24 @@ class StickyPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class Chosen:
+    """On which queries a policy was chosen, and how.
+
+    Attributes:
+        queries: Digest of the queries (`EvalSet.queries_digest`): the same for the same queries
+            under another name, with other models, prices or clusters.
+        evalset: Name that the set had.
+        how: Seen with its outcomes (looked), or chosen on one part and measured on another.
+        knob_alone: Whether tau (or V) is all that was chosen there, not weights, profiles or pool.
+    """
+
+    queries: str
+    evalset: str
+    how: Selection
+    knob_alone: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """The operator's runtime settings.
 
@@ -144,6 +172,7 @@ class Policy:
         rule: Which rule decides.
         value_usd: V of the value rule, what one more resolved query is worth, USD > 0; None where
             that rule was never set up.
+        chosen_on: The eval sets it was chosen on, as far as anybody recorded that.
     """
 
     tau: float
@@ -154,6 +183,7 @@ class Policy:
     health_floor: float = 0.10
     rule: Rule = Rule.SHORTFALL
     value_usd: float | None = None
+    chosen_on: tuple[Chosen, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,7 @@ def _settings(old: Catalog, new: Catalog) -> Iterator[Change]:
     yield from _values("policy", ("policy",), _policy(old), _policy(new))
     before = dict(zip(old.dimensions, old.policy.weights, strict=True))
     after = dict(zip(new.dimensions, new.policy.weights, strict=True))
+    yield from _values("chosen on", ("policy", "chosen_on"), _chosen_on(old), _chosen_on(new))
     yield from _values("weight of", ("policy", "weights"), before, after)
     yield from _values("outcome model", ("outcome_model",), _learned(old), _learned(new))
     yield from _values("realised costs", ("realised_costs",), _measured(old), _measured(new))
@@ -99,6 +100,15 @@ def _policy(catalog: Catalog) -> dict[str, _Leaf]:
         "sticky margin": policy.sticky.margin,
         "rule": policy.rule.value,
         "value_usd": policy.value_usd,
+    }
+
+
+def _chosen_on(catalog: Catalog) -> dict[str, _Leaf]:
+    return {
+        f"{one.evalset} ({one.queries[:8]})": f"{one.how}, {'knob alone' * one.knob_alone}".strip(
+            ", "
+        )
+        for one in catalog.policy.chosen_on
     }
 
 

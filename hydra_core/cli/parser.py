@@ -66,9 +66,10 @@ Replays the router over an eval set: single models, oracle, the router at one ta
 intervals, the verdict against the best constant policy at the same cost, the exact frontier.
 Queries that are not scored yet are scored first.
 
-The catalog's own policy counts as fixed beforehand. A --tau or --weights of your own counts as
-chosen by looking at this set, and is judged by the band over the whole curve, unless you say with
---fixed that it was settled before anybody looked.
+The catalog's own policy counts as fixed beforehand, but on the sets that its chosen_on names: what
+was dragged or tuned on a set is judged there by the band over the whole curve. So is a --tau or
+--weights of your own, unless you say with --fixed that it was settled before anybody looked: then
+the output says that this is your statement.
 
 examples:
   python -m hydra_core evaluate sample_data/paper_swebench \\

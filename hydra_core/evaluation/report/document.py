@@ -17,7 +17,8 @@
                             in_sample_quality, optimism, verdict, verdict_text
     models                  id -> resolved, quality, mean_cost_usd, cs, share of traffic, on_hull
     verdict                 label (beats, ties, loses), text, caution (what the interval does not
-                            cover), delta, selection (fixed, cross_fitted, looked), interval
+                            cover), delta, selection (fixed, cross_fitted, looked), origin (where
+                            it was chosen, in words), stated_by_operator (--fixed), interval
                             [low, high] of this point alone, simultaneous [low, high] over the
                             whole curve, moved and independent queries, constant,
                             constant_quality, constant_mean_cost_usd, detectable_difference
@@ -36,7 +37,7 @@ import math
 from datetime import datetime
 from typing import Any
 
-from hydra_core.evaluation.replay.evaluation import Evaluation
+from hydra_core.evaluation.replay.evaluation import STATED, Evaluation
 from hydra_core.evaluation.replay.metrics import PolicyMetrics
 from hydra_core.evaluation.replay.operating_point import CrossFit
 from hydra_core.evaluation.replay.sweep import Sweep
@@ -154,6 +155,8 @@ def _verdict(found: Evaluation) -> dict[str, Any]:
         "caution": found.caution,
         "delta": said.delta,
         "selection": said.selection.value,
+        "origin": said.origin,
+        "stated_by_operator": said.origin == STATED,
         "interval": [said.interval.lo, said.interval.hi],
         "simultaneous": [found.simultaneous.lo, found.simultaneous.hi],
         "moved": said.moved,

@@ -77,6 +77,7 @@ def _tuned(entry: CatalogEntry, catalog: Catalog) -> None:
 
 
 def _take(entry: CatalogEntry, tau: float, weights: tuple[float, ...]) -> None:
+    """The point goes into the draft, which records the set in sight as the one it was chosen on."""
     drafts.edit(entry, lambda text: with_policy(text, tau, weights))
 
 
@@ -179,15 +180,16 @@ def _form(entry: CatalogEntry, working: Working, chosen: SetEntry | None) -> Non
 
 
 def _publish(entry: CatalogEntry, working: Working, chosen: SetEntry | None) -> None:
-    """Publish exactly what was shown."""
+    """Publish what was shown, with the set it was shown on as one that it was chosen on."""
     note = str(st.session_state.get("ship.note", ""))
     try:
         metrics: dict[str, Any] = {}
         if chosen is not None and working.catalog is not None:
             found = cache.replayed(chosen, working.catalog)
             metrics = release_facts.measured(found, chosen.info)
+        text = drafts.record_looked(working, chosen)
         revision = cache.store().publish(
-            entry.key, working.text, actor=identity.actor(), base_revision=working.base_revision,
+            entry.key, text, actor=identity.actor(), base_revision=working.base_revision,
             note=note, metrics=metrics,
         )  # fmt: skip
     except NewerRevisionError as error:
