@@ -50,7 +50,9 @@ _NESTED = ("scores", "overrides")
 
 
 def semantic_diff(old: Catalog, new: Catalog) -> tuple[Change, ...]:
-    """All differences in meaning; comments, spelling and key order make none.
+    """All differences in what it does; comments, spelling and key order make none.
+
+    Nor does the record of where the policy was chosen: it says how a value came about.
 
     The order of the models counts: it breaks ties between equally dear models.
     """
@@ -64,7 +66,6 @@ def _settings(old: Catalog, new: Catalog) -> Iterator[Change]:
     yield from _values("policy", ("policy",), _policy(old), _policy(new))
     before = dict(zip(old.dimensions, old.policy.weights, strict=True))
     after = dict(zip(new.dimensions, new.policy.weights, strict=True))
-    yield from _values("chosen on", ("policy", "chosen_on"), _chosen_on(old), _chosen_on(new))
     yield from _values("weight of", ("policy", "weights"), before, after)
     yield from _values("outcome model", ("outcome_model",), _learned(old), _learned(new))
     yield from _values("realised costs", ("realised_costs",), _measured(old), _measured(new))
@@ -100,15 +101,6 @@ def _policy(catalog: Catalog) -> dict[str, _Leaf]:
         "sticky margin": policy.sticky.margin,
         "rule": policy.rule.value,
         "value_usd": policy.value_usd,
-    }
-
-
-def _chosen_on(catalog: Catalog) -> dict[str, _Leaf]:
-    return {
-        f"{one.evalset} ({one.queries[:8]})": f"{one.how}, {'knob alone' * one.knob_alone}".strip(
-            ", "
-        )
-        for one in catalog.policy.chosen_on
     }
 
 

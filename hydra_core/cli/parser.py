@@ -78,6 +78,8 @@ examples:
   python -m hydra_core evaluate evalsets/mine --catalog pool.yaml --weights 1,2,1,0.5
   python -m hydra_core evaluate evalsets/other --catalog pool.yaml --outcome-model om --json
   python -m hydra_core evaluate evalsets/mine --catalog pool.yaml --tau 0.1 --fixed
+  python -m hydra_core evaluate evalsets/mine --catalog pool.yaml --table --points 0.1,0.2
+  python -m hydra_core evaluate evalsets/mine --catalog pool.yaml --table table.tex
 """
 _ROUTE = """\
 Routes the message on standard input and prints the model's id.
@@ -223,6 +225,13 @@ def _evaluate(verbs: Any) -> None:  # noqa: ANN401
         help="the set was learned on: use predictions by heads that had not seen its queries",
     )
     add_fixed(parser)
+    table = "significance table of router, constants and imported policies; FILE: .csv or .tex"
+    parser.add_argument("--table", nargs="?", const="-", metavar="FILE", help=table)
+    points = "more values of tau (or V) as rows of the table"
+    parser.add_argument("--points", metavar="a,b,c", help=points)
+    parser.add_argument(
+        "--baselines", action="store_true", help="learned routers, cross-fitted, in the table too"
+    )
 
 
 def _route(verbs: Any) -> None:  # noqa: ANN401

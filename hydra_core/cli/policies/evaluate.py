@@ -38,7 +38,11 @@ def evaluate(options: argparse.Namespace) -> int:
     sweep, knob = by_value or loaded_sweep(options, options.weights)
     baseline = _baseline(options.baseline, sweep.data)
     found = evaluate_policy(sweep, knob, baseline, selection=selection(options))
-    if options.json:
+    if options.table is not None:
+        from hydra_core.cli.policies.significance import print_table
+
+        print_table(options, found)
+    elif options.json:
         made = datetime.now().astimezone()
         print_json(evaluation_document(found, made=made), indent=None)
     else:

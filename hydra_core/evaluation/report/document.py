@@ -25,6 +25,8 @@
     languages, groups       name, n, small, p_value; qr, cs, strong, mean_cost_usd, difference; ci
     spread_against_english  group; qr, cs, strong; ci
     outcome_model           under the value rule: sha256, evalset, learner, cross_fitted; else null
+    significance            in a report: n, strong, names, methods; standings and pairs as numbers
+                            (percent, USD), cells and matrix as text
     frontier                [tau or value_usd, quality, mean_cost_usd] rows by tau or value_usd
 
 Rates are fractions, costs USD per query, intervals 95 %. What is not defined is NaN here and null

@@ -11,9 +11,11 @@ from datetime import datetime
 from html import escape
 from typing import Any
 
-from hydra_core.evaluation.replay.evaluation import Evaluation
+from hydra_core.evaluation.replay.evaluation import STATED, Evaluation
 from hydra_core.evaluation.replay.pricing import RECORDED_COSTS
 from hydra_core.evaluation.report.document import evaluation_document
+from hydra_core.evaluation.report.policies import common_table
+from hydra_core.evaluation.report.significance import HEAD, significance_document
 
 __all__ = ["evaluation_html", "report_document"]
 
@@ -40,8 +42,12 @@ _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP, _RIGHT = 860, 420, 62, 48, 16, 24
 
 
 def report_document(found: Evaluation, *, made: datetime, tuned_on: str = "") -> dict[str, Any]:
-    """The document that a report draws: with as much of the frontier as can be seen."""
-    return evaluation_document(found, made=made, tuned_on=tuned_on, rows=_DRAWN)
+    """The document that a report draws: with its table, and what can be seen of the frontier."""
+    table = common_table(
+        found.sweep, [found.knob], strong=found.baseline, fixed=found.verdict.origin == STATED
+    )
+    content = evaluation_document(found, made=made, tuned_on=tuned_on, rows=_DRAWN)
+    return {**content, "significance": significance_document(table)}
 
 
 def evaluation_html(report: Mapping[str, Any]) -> str:
@@ -58,6 +64,7 @@ def evaluation_html(report: Mapping[str, Any]) -> str:
         _figure(report),
         "<h2>Policies</h2>",
         _policies(report),
+        *_significance(report.get("significance")),
         "<h2>What was tuned on what</h2>",
         _tuned(report),
         *_languages(report),
@@ -142,6 +149,21 @@ def _policies(report: Mapping[str, Any]) -> str:
     ]
     head = ["always", "quality, %", "QR, %", "USD per query", "share under the router, %"]
     return first + _table("Single models", head, singles)
+
+
+def _significance(table: Mapping[str, Any] | None) -> list[str]:
+    if table is None:
+        return []
+    return [
+        "<h2>Significance</h2>",
+        _table(f"On {table['n']:,} queries; p against {table['strong']}", HEAD, table["cells"]),
+        _table(
+            "Row minus column in points of quality; * where the corrected p is below 0.05",
+            ["", *table["names"]],
+            [[name, *cells] for name, cells in zip(table["names"], table["matrix"], strict=True)],
+        ),
+        f'<p class="small">{escape(" ".join(table["methods"]))}</p>',
+    ]
 
 
 def _tuned(report: Mapping[str, Any]) -> str:

@@ -92,6 +92,15 @@ def _what_changes(working: Working) -> None:
     n = len(working.changes)
     st.subheader(f"{n} change{'s' * (n != 1)} to what is published", anchor=False)
     changes_list(working.changes)
+    records = [
+        f"{one.evalset} ({'τ or V' if one.knob_alone else 'policy, profiles or pool'})"
+        for one in (working.catalog.policy.chosen_on if working.catalog else ())
+    ]
+    if records:
+        st.caption(
+            literal(f"Chosen on {', '.join(records)}: ") + "recorded in the catalog. A verdict on "
+            "these queries goes by the band over the whole curve, not by the point's own interval."
+        )
     if not n:
         st.caption("Only comments or spelling differ; the meaning is the same.")
     if st.toggle("Show the lines of YAML", key="ship.lines"):
