@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hydra_core.selection import Chosen, Selection
+
 __all__ = [
     "DIMENSIONS",
     "Band",
@@ -76,14 +78,6 @@ class Rule(StrEnum):
     VALUE = "value"
 
 
-class Selection(StrEnum):
-    """How the point that is judged came about; only the first two may use a pointwise interval."""
-
-    FIXED = "fixed"
-    CROSS_FITTED = "cross_fitted"
-    LOOKED = "looked"
-
-
 class StickyMode(StrEnum):
     """How a conversation keeps its model (paper section "Prompt-cache-preserving routing").
 
@@ -140,24 +134,6 @@ class StickyPolicy:
     threshold: float = 0.0
     ttl_s: float = 3600.0
     margin: float = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """On which queries a policy was chosen, and how.
-
-    Attributes:
-        queries: Digest of the queries (`EvalSet.queries_digest`): the same for the same queries
-            under another name, with other models, prices or clusters.
-        evalset: Name that the set had.
-        how: Seen with its outcomes (looked), or chosen on one part and measured on another.
-        knob_alone: Whether tau (or V) is all that was chosen there, not weights, profiles or pool.
-    """
-
-    queries: str
-    evalset: str
-    how: Selection
-    knob_alone: bool
 
 
 @dataclass(frozen=True, slots=True)

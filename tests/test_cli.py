@@ -448,4 +448,4 @@ def test_fixed_is_said_to_be_the_operators_word(run, world):
     common = (world / "set", "--catalog", world / "pool.yaml", "--tau", "0.123", "--fixed")
     verdict = evaluate_json(run, *common)["verdict"]
     assert (verdict["selection"], verdict["stated_by_operator"]) == ("fixed", True)
-    assert "as the operator states" in verdict["text"]
+    assert "as the operator states" in verdict["origin"]

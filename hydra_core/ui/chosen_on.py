@@ -10,7 +10,7 @@ from hydra_core.types import Catalog, Chosen, Selection
 from hydra_core.ui import cache, state
 from hydra_core.ui.cache import SetEntry
 
-__all__ = ["chosen", "in_sight", "looked_at", "recorded"]
+__all__ = ["chosen", "in_sight", "looked_at", "recorded", "told"]
 
 
 def chosen(entry: SetEntry, how: Selection, *, knob_alone: bool) -> Chosen:
@@ -53,3 +53,17 @@ def looked_at(before: Catalog | None, text: str, entry: SetEntry | None) -> str:
     if knob_alone is None:
         return text
     return record_choice(text, chosen(entry, Selection.LOOKED, knob_alone=knob_alone))
+
+
+def told(catalog: Catalog | None) -> str:
+    """Where a catalog's policy was chosen and what that means for its verdict; '' if nowhere."""
+    records = [
+        f"{one.evalset} ({'τ or V' if one.knob_alone else 'policy, profiles or pool'})"
+        for one in (catalog.policy.chosen_on if catalog else ())
+    ]
+    if not records:
+        return ""
+    return (
+        f"Chosen on {', '.join(records)}: recorded in the catalog. A verdict on these queries goes "
+        "by the band over the whole curve, not by the point's own interval."
+    )

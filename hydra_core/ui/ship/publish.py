@@ -16,7 +16,7 @@ from hydra_core.store.merge import Choice, MergeResult, Path, three_way
 from hydra_core.store.records import NewerRevisionError
 from hydra_core.store.roles import Action
 from hydra_core.types import Catalog
-from hydra_core.ui import cache, drafts, selectors, state, widgets
+from hydra_core.ui import cache, chosen_on, drafts, selectors, state, widgets
 from hydra_core.ui import what_if as what_if_panels
 from hydra_core.ui.access import identity
 from hydra_core.ui.cache import CatalogEntry, SetEntry
@@ -92,15 +92,9 @@ def _what_changes(working: Working) -> None:
     n = len(working.changes)
     st.subheader(f"{n} change{'s' * (n != 1)} to what is published", anchor=False)
     changes_list(working.changes)
-    records = [
-        f"{one.evalset} ({'τ or V' if one.knob_alone else 'policy, profiles or pool'})"
-        for one in (working.catalog.policy.chosen_on if working.catalog else ())
-    ]
-    if records:
-        st.caption(
-            literal(f"Chosen on {', '.join(records)}: ") + "recorded in the catalog. A verdict on "
-            "these queries goes by the band over the whole curve, not by the point's own interval."
-        )
+    told = chosen_on.told(working.catalog)
+    if told:
+        st.caption(literal(told))
     if not n:
         st.caption("Only comments or spelling differ; the meaning is the same.")
     if st.toggle("Show the lines of YAML", key="ship.lines"):
