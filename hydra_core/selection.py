@@ -1,11 +1,18 @@
-"""How a policy came about, and on which queries: nouns of the catalog and of every verdict."""
+"""What decides in a policy, how it came about, and on which queries."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Chosen", "Selection"]
+__all__ = ["Chosen", "Rule", "Selection"]
+
+
+class Rule(StrEnum):
+    """What decides a route: profiles against requirements, or predicted success against cost."""
+
+    SHORTFALL = "shortfall"
+    VALUE = "value"
 
 
 class Selection(StrEnum):

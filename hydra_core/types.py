@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hydra_core.selection import Chosen, Selection
+from hydra_core.selection import Chosen, Rule, Selection
 
 __all__ = [
     "DIMENSIONS",
@@ -69,13 +69,6 @@ class CostBasis(StrEnum):
     def unit(self) -> str:
         """Unit of the cost that orders the models."""
         return "USD / Mtok" if self is CostBasis.LIST_PRICE else "USD / query"
-
-
-class Rule(StrEnum):
-    """What decides a route: profiles against requirements, or predicted success against cost."""
-
-    SHORTFALL = "shortfall"
-    VALUE = "value"
 
 
 class StickyMode(StrEnum):

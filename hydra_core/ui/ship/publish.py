@@ -92,8 +92,7 @@ def _what_changes(working: Working) -> None:
     n = len(working.changes)
     st.subheader(f"{n} change{'s' * (n != 1)} to what is published", anchor=False)
     changes_list(working.changes)
-    told = chosen_on.told(working.catalog)
-    if told:
+    if told := chosen_on.told(working.catalog):
         st.caption(literal(told))
     if not n:
         st.caption("Only comments or spelling differ; the meaning is the same.")
