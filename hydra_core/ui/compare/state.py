@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from hydra_core.errors import HydraError
+from hydra_core.evaluation.replay.imported_policies import policy_names
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.study.baselines.run import BASELINES, RANDOM_MIX
 from hydra_core.store.records import OperatingPoint
@@ -74,7 +75,7 @@ def write_link(entry: SetEntry, catalog: str, a: Side, b: Side) -> None:
 
 
 def offered(entry: SetEntry, catalog: Catalog, sweep: Sweep) -> dict[str, Side]:
-    """Every policy that can stand on a side, by id: routers, constants, bounds.
+    """Every policy that can stand on a side, by id: routers, constants, imported, bounds.
 
     Args:
         sweep: The page's own, whose pool the constants come from.
@@ -94,6 +95,10 @@ def offered(entry: SetEntry, catalog: Catalog, sweep: Sweep) -> dict[str, Side]:
     found += [
         Side(f"always:{one.model}", f"Always {one.model}", Kind.ALWAYS, model=one.model)
         for one in sorted(sweep.singles, key=lambda single: single.mean_cost_usd)
+    ]
+    found += [
+        Side(f"imported:{name}", f"Imported: {name}", Kind.IMPORTED, model=name)
+        for name in policy_names(entry.info.path)
     ]
     found.append(Side("oracle", "Oracle, best in hindsight", Kind.ORACLE))
     found.append(Side("mix", "Random mixture at the other's cost", Kind.MIX))
