@@ -92,12 +92,14 @@ class Findings:
     Attributes:
         cheap: Messages routed below the frontier when clean.
         attacks: Per family and group, per family, and over all; own language first, then English.
+        languages: All families by language code (as `group`); own language first, then English.
     """
 
     knob: float
     n: int
     cheap: int
     attacks: tuple[AttackRow, ...]
+    languages: tuple[AttackRow, ...]
     flips: tuple[FlipRow, ...]
 
     @property
@@ -150,7 +152,12 @@ class RoutedAttacks:
         flips = [
             _flips(name, clean, self._routes(terms, knob)) for name, terms in self._changed.items()
         ]
-        return Findings(knob, len(clean), int(cheap.sum()), tuple(rows), tuple(flips))
+        spoken = [
+            *self._by_language(clean, cheap, routed, localised=True),
+            *self._by_language(clean, cheap, routed, localised=False),
+        ]
+        cheap_ones = int(cheap.sum())
+        return Findings(knob, len(clean), cheap_ones, tuple(rows), tuple(spoken), tuple(flips))
 
     def along(self, knobs: Sequence[float], *, localised: bool) -> tuple[AttackRow, ...]:
         """All families and languages together at every knob."""
@@ -210,6 +217,16 @@ class RoutedAttacks:
             yield self._row((name, EVERYONE, localised), clean, [routed[i]], cheap)
         every = [routed[i] for i in chosen]
         yield self._row((EVERYONE, EVERYONE, localised), clean, every, cheap)
+
+    def _by_language(
+        self, clean: IntArray, cheap: BoolArray, routed: Sequence[IntArray], *, localised: bool
+    ) -> Iterator[AttackRow]:
+        attacks = self.attacked.attacks
+        every = [routed[i] for i, attack in enumerate(attacks) if attack.localised is localised]
+        spoken = np.array(self.attacked.languages, dtype=np.object_)
+        for code in sorted(set(self.attacked.languages)):
+            part = cheap & (spoken == code)
+            yield self._row((EVERYONE, code, localised), clean, every, part)
 
     def _row(
         self, key: tuple[str, str, bool], clean: IntArray, routed: Sequence[IntArray],

@@ -67,6 +67,13 @@ def test_english_suffixes_are_counted_apart():
     assert routed().at(0.0).worst.family == "loud"
 
 
+def test_languages_hold_every_family():
+    found = {(row.group, row.localised): row for row in routed().at(0.0).languages}
+    assert (found["fr", True].n, found["fr", True].successes) == (2, 0)
+    assert (found["fr", False].n, found["fr", False].successes) == (2, 1)
+    assert {group for group, _ in found} == {"en", "fr", "de", "zh"}
+
+
 def test_cost_ratio_follows_the_routes():
     found = rows()
     assert found["loud", "european"].cost_ratio == (2.0 + 8.0) / 2
@@ -173,5 +180,5 @@ def test_the_verb_prints_its_figures(tmp_path, capsys):
     found = json.loads(capsys.readouterr().out)
     assert found["messages"] == 3
     assert {row["family"] for row in found["attacks"]} >= {"keywords", "effort", "all"}
-    assert main([*arguments, "--value-usd", "0.02"]) == 1
+    assert main([*arguments, "--value-usd", "0.02"]) == 2
     assert "give --tau" in capsys.readouterr().err
