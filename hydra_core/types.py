@@ -41,7 +41,8 @@ IntArray = npt.NDArray[np.intp]
 ChoiceArray = npt.NDArray[np.integer[Any]]
 BoolArray = npt.NDArray[np.bool_]
 
-#: The paper's four dimensions. K is data, not code: a catalog may have others.
+#: The paper's four dimensions, those of the shipped predictor and of what training makes. K is
+#: data, not code: a catalog may have others.
 DIMENSIONS = ("reasoning", "code_generation", "debugging", "tool_use")
 
 

@@ -16,7 +16,7 @@ from hydra_core.evaluation.evalset.changes import EvalSetChanges
 from hydra_core.evaluation.evalset.evalset import load_evalset
 from hydra_core.predictor.onnx_predictor import default_predictor
 from hydra_core.store import Action, Actor, Role
-from hydra_core.ui.jobs import Jobs
+from hydra_core.ui.evalsets.scoring import start
 from hydra_core.ui.tasks import Tasks
 from tests.evaluation.sets import saved
 from tests.pages.store_steps import ANA, FILE, NAME, draft, opened, priced
@@ -89,7 +89,8 @@ def test_nothing_below_the_pages_writes_for_a_viewer(filled):
     forged = dataclasses.replace(note, author="vic"), dataclasses.replace(point, author="vic")
     evalset = load_evalset(filled / "evalsets" / "mine")
     doing = EvalSetChanges(VIEWER, store)
-    jobs, task = Jobs(), Tasks().start("key", lambda task: task.cancel.wait(20), owner="ana")
+    tasks = Tasks()
+    task = tasks.start("key", lambda task: task.cancel.wait(20), owner="ana")
     attempts = [
         lambda: store.publish(NAME, priced(FILE, 0.7), actor=VIEWER, base_revision=2, note=""),
         lambda: store.roll_back(NAME, 1, actor=VIEWER, base_revision=2, note=""),
@@ -101,7 +102,7 @@ def test_nothing_below_the_pages_writes_for_a_viewer(filled):
         lambda: doing.write(filled / "evalsets" / "new", lambda: None),
         lambda: doing.write(filled / "evalsets" / "mine", lambda: None),
         lambda: doing.remove(filled / "evalsets" / "mine"),
-        lambda: jobs.start(evalset, default_predictor(), actor=VIEWER, store=store),
+        lambda: start(tasks, evalset, default_predictor(), actor=VIEWER, store=store),
         lambda: task.stop(VIEWER),
         *(
             lambda action=action: store.tell(VIEWER, action, "anything")
