@@ -62,14 +62,15 @@ def nothing_yet() -> None:
 
 def result(wanted: work.Wanted, found: Attacked, catalog: Catalog) -> None:
     """The knob, the answer, and one question at a time."""
-    left, right = st.columns([3, 7], vertical_alignment="bottom")
-    with left:
+    left, right = st.columns([7, 3], gap="medium")
+    with right:
         used = controls.ruled(catalog)
-    with right if used.outcome_model is not None else left:
         knob = controls.knob(used)
     routed = work.routed(wanted, found, used)
     findings = routed.at(knob)
-    panels.answer(findings)
+    with left:
+        panels.answer(findings)
+    panels.figures(findings)
     panels.questions(routed, findings)
 
 

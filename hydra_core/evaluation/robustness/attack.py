@@ -31,7 +31,7 @@ __all__ = [
 #: Family -> language code -> suffix; each has `en`.
 Families = Mapping[str, Mapping[str, str]]
 
-_PART = 256
+_PART = 64
 _SLIP_SHARE = 0.08
 _CHANGES = 3
 
@@ -152,7 +152,7 @@ def remembering(
 
     Args:
         predict: (n,) messages -> their scores.
-        progress: Told (scored, expected) after every 256 messages; what it raises stops the work.
+        progress: Told (scored, expected) after every 64 messages; what it raises stops the work.
         expected: Messages that will be scored in all, about.
     """
     known: dict[str, tuple[FloatArray, Float32Array | None, int]] = {}

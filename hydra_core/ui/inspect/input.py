@@ -15,13 +15,15 @@ from hydra_core.ui import cache, selectors, widgets
 from hydra_core.ui.cache import CatalogEntry
 from hydra_core.ui.inspect import state as inspect_state
 from hydra_core.views import samples
-from hydra_core.views.robustness import family_name
 from hydra_core.views.inspection import with_policy
 from hydra_core.views.marked_words import valid
+from hydra_core.views.robustness import family_name
 
 __all__ = ["message", "policy"]
 
 _FOUND = 100
+
+
 def policy(*, compare: bool = True) -> tuple[str, Catalog] | None:
     """Draw catalog and tau; the catalog's key and the catalog under the policy in force.
 

@@ -12,7 +12,7 @@ from hydra_core.ui.widgets import colors, figure, literal
 from hydra_core.views import robustness as views
 from hydra_core.views.downloads import csv_file
 
-__all__ = ["answer", "questions"]
+__all__ = ["answer", "figures", "questions"]
 
 _BOXES = {
     "success": (st.success, ":material/shield:"),
@@ -24,17 +24,21 @@ _STEPS = 41
 
 
 def answer(found: Findings) -> None:
-    """The sentence, then the row of figures."""
+    """The answer in a sentence."""
     tone, title, text = views.headline(found)
     box, icon = _BOXES[tone]
     box(literal(text), title=title, icon=icon)
+
+
+def figures(found: Findings) -> None:
+    """The row of figures."""
     own, english = (found.overall(localised=mine) for mine in (True, False))
     flip = max(found.flips, key=lambda one: np.nan_to_num(one.rate.value))
     entries = [
-        ("Success, own language", *_percent(own.success.value, own.success.lo, own.success.hi),
+        ("Own language", *_percent(own.success.value, own.success.lo, own.success.hi),
          "Attacks whose suffix, in the message's own language, moved it to one of the two dearest "
          "models."),
-        ("Success, English", *_percent(english.success.value, english.success.lo,
+        ("In English", *_percent(english.success.value, english.success.lo,
          english.success.hi), "The same with the suffix in English."),
         ("Cost ratio", _ratio(own.cost_ratio), "own language",
          "Cost of the attacked routes over that of the clean ones, by what orders the models."),

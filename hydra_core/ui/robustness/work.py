@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from datetime import date
 
 import numpy as np
 import streamlit as st
@@ -88,7 +89,9 @@ def start(wanted: Wanted) -> Task:
     families, predictor = wanted.families, cache.predictor()
 
     def work(task: Task) -> Attacked:
-        read = remembering(predictor.predict_batches, task.step, runs(languages, len(families)))
+        expected = runs(languages, len(families))
+        task.step(0, expected)
+        read = remembering(predictor.predict_batches, task.step, expected)
         rng = np.random.default_rng(_SEED)
         return attacked(read, texts, languages, families, rng=rng)
 
@@ -107,7 +110,5 @@ def routed(wanted: Wanted, found: Attacked, catalog: Catalog) -> RoutedAttacks:
 @st.cache_resource(max_entries=6, show_spinner="Routing the attacked messages")
 def _routed(key: tuple[object, ...], _found: Attacked, _catalog: Catalog) -> RoutedAttacks:
     del key
-    from datetime import date
-
     models = pool(_catalog, today=date.today())
     return RoutedAttacks(_found, models, valuer_of(_catalog, models))
