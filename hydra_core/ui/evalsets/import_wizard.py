@@ -47,7 +47,8 @@ def wizard() -> None:
     uploads = _files(kind)
     if not uploads:
         return
-    _fitting(kind, uploads)
+    if _fitting(kind, uploads):
+        return
     table = kind is Kind.TABLE
     source = table_source(uploads) if table else records_source(kind, uploads)
     if source is not None:
@@ -92,11 +93,15 @@ def _files(kind: Kind) -> list[UploadedFile]:
     return uploads
 
 
-def _fitting(kind: Kind, uploads: Sequence[UploadedFile]) -> None:
-    """Say what the files look like where that is another format, and offer its importer."""
+def _fitting(kind: Kind, uploads: Sequence[UploadedFile]) -> bool:
+    """Say what the files look like where that is another format, and offer its importer.
+
+    Returns:
+        Whether reading them as `kind` makes no sense; columns can be mapped whatever they hold.
+    """
     found = looks_like(cast(TableFile, uploads[0]))
     if found is None or found is kind:
-        return
+        return False
     name = FORMATS[found].name
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(
@@ -108,6 +113,7 @@ def _fitting(kind: Kind, uploads: Sequence[UploadedFile]) -> None:
             f"Read it as {name}", type="primary", key="eval_sets.fitting", on_click=_take,
             args=(found,),
         )  # fmt: skip
+    return kind is not Kind.TABLE or not uploads[0].name.lower().endswith((".csv", ".parquet"))
 
 
 def _take(kind: Kind) -> None:

@@ -11,7 +11,7 @@ from hydra_core.evaluation.importers.formats import Kind
 from hydra_core.evaluation.replay.evaluation import Evaluation, evaluate
 from hydra_core.evaluation.replay.verdict import VerdictLabel
 from hydra_core.figures.frontier import frontier_figure
-from hydra_core.ui import cache, selectors, state, tables, widgets
+from hydra_core.ui import bundles, cache, selectors, state, tables, widgets
 from hydra_core.ui import reports as reporting
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.evalsets.import_wizard import KIND
@@ -146,6 +146,7 @@ def loaded() -> None:
 
 
 def _bundle() -> None:
+    bundles.choose()
     try:
         bundle = cache.bundle()
     except HydraError as error:
