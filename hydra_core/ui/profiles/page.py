@@ -9,6 +9,7 @@ from hydra_core.ui import draft_effect as effect
 from hydra_core.ui import drafts, widgets
 from hydra_core.ui.cache import CatalogEntry
 from hydra_core.ui.catalog import panels as catalog_panels
+from hydra_core.ui.profiles import bands as profile_bands
 from hydra_core.ui.profiles import panels as profile_panels
 from hydra_core.ui.profiles import reach as profile_reach
 
@@ -47,3 +48,4 @@ def show(entry: CatalogEntry, view: str) -> None:
         return
     profile_panels.scales(entry, working, catalog)
     effect.strip(working)
+    profile_bands.from_evalset(entry, working, catalog)
