@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import streamlit as st
@@ -19,7 +19,6 @@ from hydra_core.views.comparison import Kind, Side
 
 __all__ = ["Comparing", "get", "offered", "put", "sides", "swap", "write_link"]
 
-_KEY = "compare"
 _TUNED, _PINNED = "tuned", "pin"
 
 
@@ -38,29 +37,23 @@ class Comparing:
     tau_b: float | None = None
 
 
-def get() -> Comparing:
-    """The session's record; a fresh session takes it from the link it was opened with."""
-    if _KEY not in st.session_state:
-        params = st.query_params.to_dict()
-        st.session_state[_KEY] = Comparing(
-            params.get("a", ""),
-            params.get("b", ""),
-            state.number(params.get("a_tau", "")),
-            state.number(params.get("b_tau", "")),
-        )
-    comparing: Comparing = st.session_state[_KEY]
-    return comparing
+def _from_link(params: Mapping[str, str]) -> Comparing:
+    return Comparing(
+        params.get("a", ""),
+        params.get("b", ""),
+        state.number(params.get("a_tau", "")),
+        state.number(params.get("b_tau", "")),
+    )
 
 
-def put(**changes: object) -> None:
-    """Change some fields."""
-    st.session_state[_KEY] = replace(get(), **changes)  # type: ignore[arg-type]
+_COMPARING = state.Remembered("compare", _from_link)
+get, put = _COMPARING.get, _COMPARING.put
 
 
 def swap(a: Side, b: Side) -> None:
     """A becomes B and B becomes A."""
     now = get()
-    st.session_state[_KEY] = Comparing(b.id, a.id, now.tau_b, now.tau_a)
+    _COMPARING.set(Comparing(b.id, a.id, now.tau_b, now.tau_a))
 
 
 def write_link(entry: SetEntry, catalog: str, a: Side, b: Side) -> None:

@@ -13,7 +13,7 @@ from hydra_core.ui import cache, cache_evaluate, drafts, selectors, widgets
 from hydra_core.ui.cache import CatalogEntry, SetEntry
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.widgets import literal
-from hydra_core.views.bands import band_table, fails_open
+from hydra_core.views.catalogs.bands import band_table, fails_open
 
 __all__ = ["from_evalset"]
 
