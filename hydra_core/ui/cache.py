@@ -28,6 +28,7 @@ from hydra_core.store.store import Store, open_store
 from hydra_core.types import Catalog, FloatArray
 
 __all__ = [
+    "BUNDLE",
     "CatalogEntry",
     "ReplayKey",
     "SetEntry",
@@ -290,11 +291,7 @@ def _predictor(folder: str) -> Predictor:
 
 
 def token_counter() -> TokenCounter:
-    """Counts tokens with the session's predictor's tokenizer.
-
-    Raises:
-        BundleError: The bundle is missing or damaged.
-    """
+    """Counts tokens with the tokenizer of the session's predictor; raises as `predictor`."""
     return _token_counter(str(st.session_state.get(BUNDLE, "")))
 
 
