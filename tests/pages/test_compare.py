@@ -116,7 +116,7 @@ def test_the_flipped_queries_are_those_that_changed_model(page):
 
     both, _ = paper_pair()
     sides = (
-        (Side("a", "A", Kind.CONSTANT), paper_sweep()),
+        (Side("a", "A", Kind.ALWAYS), paper_sweep()),
         (Side("b", "B", Kind.ROUTER), paper_sweep()),
     )
     at = np.flatnonzero(both.a.models[both.at_a] != both.b.models[both.at_b])

@@ -21,6 +21,7 @@ from hydra_core.ui import state, tables
 from hydra_core.ui.state import Pin
 from hydra_core.ui.tune.judgement import keep_found
 from hydra_core.ui.widgets import colors, figure, literal
+from hydra_core.views.comparison_slices import group_table
 from hydra_core.views.frontier import (
     Axes,
     XAxis,
@@ -32,6 +33,7 @@ from hydra_core.views.frontier import (
     shares_view,
     usd,
 )
+from hydra_core.views.numbers import signed
 
 __all__ = ["details", "plot", "rail"]
 
@@ -236,8 +238,8 @@ def _pin(evaluation: Evaluation, pinned: Evaluation | None) -> None:
         literal(
             f"Pinned τ {pinned.knob:.4g}: QR {100 * before.qr.value:.1f} % at "
             f"{usd(before.mean_cost_usd.value)}. "
-            f"Now {100 * (now.qr.value - before.qr.value):+.1f} pp at "
-            f"{100 * (now.mean_cost_usd.value / before.mean_cost_usd.value - 1):+.1f} % cost."
+            f"Now {signed(100 * (now.qr.value - before.qr.value))} pp at "
+            f"{signed(100 * (now.mean_cost_usd.value / before.mean_cost_usd.value - 1))} % cost."
         )
     )
 
@@ -262,5 +264,7 @@ def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
             alt="Quality retention by language against its number of queries",
         )
         tables.languages(frame)
+        if evaluation.spreads:
+            tables.groups(group_table(evaluation))
     else:
         tables.policies(policy_table(evaluation, imported.metrics))
