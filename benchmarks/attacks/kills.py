@@ -6,6 +6,7 @@ import multiprocessing
 import tempfile
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from hydra_core.evaluation.evalset.changes import EvalSetChanges, earlier
@@ -30,23 +31,18 @@ def replace_without_end(workspace, begun, acknowledged):
     while True:
         number = begun.value = begun.value + 1
         changes.write(path, lambda number=number: saved(path, name=f"set {number}", force=True))
-        acknowledged.value = number
+        acknowledged[:] = number, acknowledged[1] + 1
 
 
-def learn_without_end(workspace, begun, acknowledged):
-    """Learn from one set once, then write the outcome model again and again, as above.
-
-    The number stands where the seed does.
-    """
+def learn_without_end(found, workspace, begun, acknowledged):
+    """Write what was learned again and again, as above; the number stands where the seed does."""
     store, path = open_store(workspace), workspace / "outcome_models" / "mine"
-    material = material_of(load_evalset(workspace / "evalsets" / "learnable"))
-    found = learn(material, None, folds=2, curve=False)
     while True:
         number = begun.value = begun.value + 1
         tell = telling(LOADER, store, path)
         numbered = replace(found, seed=number)
         write_outcome_model(path, numbered, fingerprint=FINGERPRINT, force=True, tell=tell)
-        acknowledged.value = number
+        acknowledged[:] = number, acknowledged[1] + 1
 
 
 def kill_imports(rounds, rng):
@@ -60,46 +56,48 @@ def kill_learning(rounds, rng):
     """Outcome models begun and acknowledged; a lost or torn one raises AssertionError."""
     with tempfile.TemporaryDirectory() as folder:
         workspace = Path(folder)
-        learnable(workspace / "evalsets" / "learnable", 120)
-        return _kills(workspace, learn_without_end, _check_model, rounds, rng)
+        material = material_of(learnable(workspace / "learnable", 120))
+        found = learn(material, None, folds=2, curve=False)  # what comes before writes nothing
+        return _kills(workspace, partial(learn_without_end, found), _check_model, rounds, rng)
 
 
 def _kills(workspace, work, check, rounds, rng, longest_s=0.6):
-    begun, acknowledged = CONTEXT.Value("i", 0), CONTEXT.Value("i", 0)
+    begun = CONTEXT.Value("i", 0)
+    acknowledged = CONTEXT.Array("i", 2)  # the newest number, and how many there were
     for _ in range(rounds):
-        before = acknowledged.value
+        before = acknowledged[0]
         child = CONTEXT.Process(target=work, args=(workspace, begun, acknowledged))
         child.start()
-        while acknowledged.value == before and child.is_alive():
+        while acknowledged[0] == before and child.is_alive():
             time.sleep(0.01)
         time.sleep(rng.uniform(0, longest_s))
         child.kill()
         child.join()
-        check(workspace, begun.value, acknowledged.value)
-    return begun.value, acknowledged.value
+        check(workspace, begun.value, *acknowledged)
+    return begun.value, acknowledged[1]
 
 
-def _check_set(workspace, begun, acknowledged):
+def _check_set(workspace, begun, newest, count):
     root = workspace / "evalsets"
     number = int(load_evalset(root / "mine").name.split()[1])
-    assert acknowledged <= number <= begun, (acknowledged, number, begun)
+    assert newest <= number <= begun, (newest, number, begun)
     assert [info.problem for info in list_evalsets(root)] == [""]
     for state in earlier(root):
         load_evalset(state.path)
-    assert _told(workspace, "replace an eval set") >= acknowledged - 1
+    assert _told(workspace, "import an eval set", "replace an eval set") >= count
 
 
-def _check_model(workspace, begun, acknowledged):
+def _check_model(workspace, begun, newest, count):
     found = load_outcome_model(workspace / "outcome_models" / "mine")
     assert found.learned.query_ids.size == 120
-    assert acknowledged <= found.figures["seed"] <= begun, (acknowledged, found.figures, begun)
-    assert _told(workspace, "learn an outcome model") >= acknowledged
+    assert newest <= found.figures["seed"] <= begun, (newest, found.figures["seed"], begun)
+    assert _told(workspace, "learn an outcome model") >= count
 
 
-def _told(workspace, action):
-    """Records of an action in an audit trail that is whole."""
+def _told(workspace, *actions):
+    """Records of these actions in an audit trail that is whole."""
     store = open_store(workspace)
     assert not store.check_audit().fault
-    told = sum(line.action == action for line in store.audit(limit=10**6))
+    told = sum(line.action in actions for line in store.audit(limit=10**6))
     store.close()
     return told
