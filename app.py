@@ -36,6 +36,9 @@ PAGES = {
             icon=":material/forum:",
             url_path="conversation",
         ),
+        st.Page(
+            "pages/operate/live.py", title="Live", icon=":material/monitoring:", url_path="live"
+        ),
     ],
     "Configure": [
         st.Page(
@@ -82,6 +85,12 @@ PAGES = {
             title="Compare",
             icon=":material/compare_arrows:",
             url_path="compare",
+        ),
+        st.Page(
+            "pages/evaluate/robustness.py",
+            title="Robustness",
+            icon=":material/gpp_maybe:",
+            url_path="robustness",
         ),
         st.Page(
             "pages/evaluate/audit.py",
