@@ -32,7 +32,7 @@ _FEWEST = 10
 
 @dataclass(frozen=True, slots=True)
 class ModelAuc:
-    """How well success of one model is foretold on queries not learned from (0.5 = not at all).
+    """How well success of one model is predicted on queries not learned from (0.5 = not at all).
 
     Attributes:
         text: From the text's character n-grams.
@@ -54,7 +54,7 @@ class Routability:
         decidable: Fraction of queries on which the models differ in quality.
         aucs: Per model; empty where fewer than 10 queries succeed or fail.
         advantage: For the queries on which the best and the cheapest model differ: how well it
-            is foretold which of them wins.
+            is predicted which of them wins.
         sampled: Queries the AUCs were computed on.
         text: The sentence shown to an operator.
     """
@@ -152,7 +152,7 @@ def _aucs(
 
 
 def _targets(data: ReplayData, best: int) -> list[tuple[str, BoolArray, BoolArray]]:
-    """What is foretold, and among which queries: each model's success, then which of two wins."""
+    """What is predicted, and among which queries: each model's success, then which of two wins."""
     everything = np.ones(len(data.rows), dtype=np.bool_)
     models = [
         (model, data.quality[:, j] >= 0.5, everything) for j, model in enumerate(data.pool.ids)
@@ -178,8 +178,8 @@ def _auc(
         use, ask = among[fold.train], among[fold.test]
         for i, kind in enumerate(("text", "requirements")):
             known, asked = getattr(train, kind)[use], getattr(test, kind)[ask]
-            foretold = chance(known, target[fold.train][use], asked)
-            scores[i, fold.test[ask]] = _ranks(foretold)
+            predicted = chance(known, target[fold.train][use], asked)
+            scores[i, fold.test[ask]] = _ranks(predicted)
     text, requirements = (auc_interval(row[among], target[among]) for row in scores)
     return ModelAuc(name, text, requirements)
 
@@ -212,10 +212,10 @@ def _sentence(gain: Interval, best: str, decidable: float, middle: float, predic
         f"differ on {100 * decidable:.0f} % of the queries."
     )
     if np.isnan(middle):
-        return f"{bound} There are too few outcomes to say whether the text foretells success."
+        return f"{bound} There are too few outcomes to say whether the text predicts success."
     if predictive:
-        return f"{bound} The text foretells success (median AUC {middle:.2f}): routing can help."
+        return f"{bound} The text predicts success (median AUC {middle:.2f}): routing can help."
     return (
-        f"{bound} The text hardly foretells success (median AUC {middle:.2f}, 0.50 is chance): "
+        f"{bound} The text hardly predicts success (median AUC {middle:.2f}, 0.50 is chance): "
         "expect little from any router that reads the query alone."
     )

@@ -34,7 +34,7 @@ def add(entry: CatalogEntry, working: Working) -> None:
     """A form with all that a model must state; nothing is filled in silently."""
     catalog = working.catalog or working.published
     if catalog is None:
-        st.warning("Mend the problems of the draft first.")
+        st.warning("Correct the problems of the draft first.")
         return
     left, right = st.columns(2)
     values: dict[str, Any] = {
@@ -120,7 +120,7 @@ def paste(entry: CatalogEntry, working: Working) -> None:
     """Text with a heading row; a preview in words before anything is changed."""
     catalog = working.catalog or working.published
     if catalog is None:
-        st.warning("Mend the problems of the draft first.")
+        st.warning("Correct the problems of the draft first.")
         return
     st.caption(
         "Copy cells with their heading row. Known models are changed, unknown ones added; empty "
@@ -166,7 +166,7 @@ def _preview(working: Working, before: Catalog, after: Catalog) -> None:
 def prices(entry: CatalogEntry, working: Working) -> None:
     """A price list as file; each match is confirmed by hand."""
     if working.catalog is None:
-        st.warning("Mend the problems of the draft first.")
+        st.warning("Correct the problems of the draft first.")
         return
     st.caption(
         "LiteLLM's `model_prices_and_context_window.json`, OpenRouter's models JSON, or "
