@@ -21,21 +21,21 @@ _KEPT = 48
 class Write:
     """What a computation changes; its start and its stop go to the audit trail.
 
+    What it changed is told by what writes it, once it is done.
+
     Attributes:
         actor: Who begins it.
         subject: What is written, as the trail names it.
-        after: Digest of what it will be made with.
     """
 
     store: Store
     actor: Actor
     action: Action
     subject: str
-    after: str = ""
 
     def begin(self) -> None:
         """Record the start."""
-        self.store.tell(self.actor, self.action, self.subject, after=self.after)
+        self.store.tell(self.actor, self.action, f"work on {self.subject} begun")
 
     def stop(self, actor: Actor) -> None:
         """Record that an actor stops it."""

@@ -83,7 +83,7 @@ def test_who_writes_and_who_stops_it_stand_in_the_audit_trail(tmp_path):
             task.step(1, 2)
 
     def write(actor):
-        return Write(store, actor, Action.SCORE, "eval set mine", after="f1")
+        return Write(store, actor, Action.SCORE, "eval set mine")
 
     with pytest.raises(AccessError, match="score an eval set"):
         tasks.start("a", work, write=write(vic))
@@ -99,6 +99,6 @@ def test_who_writes_and_who_stops_it_stand_in_the_audit_trail(tmp_path):
     told = [(line.actor, line.action, line.subject) for line in store.audit()]
     assert sorted(told) == [
         ("ben", Action.MODERATE, "work on eval set mine stopped"),
-        ("eve", Action.SCORE, "eval set mine"),
+        ("eve", Action.SCORE, "work on eval set mine begun"),
     ]
     store.close()

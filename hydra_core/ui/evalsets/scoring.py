@@ -7,8 +7,9 @@ from pathlib import Path
 import streamlit as st
 
 from hydra_core.errors import HydraError
+from hydra_core.evaluation.evalset.changes import EvalSetChanges
 from hydra_core.evaluation.evalset.evalset import EvalSet
-from hydra_core.evaluation.evalset.scoring import ScoringPredictor, score_evalset
+from hydra_core.evaluation.evalset.scoring import ScoringPredictor
 from hydra_core.store import Action, Actor, Store
 from hydra_core.ui import cache, cache_evaluate
 from hydra_core.ui.access import identity
@@ -38,10 +39,9 @@ def start(
     fingerprint = predictor.bundle.fingerprint
 
     def work(task: Task) -> None:
-        score_evalset(evalset, predictor, task.step, chunk=_CHUNK)
+        EvalSetChanges(actor, store).score(evalset, predictor, task.step, chunk=_CHUNK)
 
-    subject = f"eval set {evalset.path.name}"
-    write = Write(store, actor, Action.SCORE, subject, after=fingerprint)
+    write = Write(store, actor, Action.SCORE, f"eval set {evalset.path.name}")
     return tasks.start(_key(evalset, fingerprint), work, write=write)
 
 

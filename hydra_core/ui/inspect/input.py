@@ -122,6 +122,10 @@ def message(catalog: Catalog, field: str = "text", label: str = "Message") -> No
     """A message with where to take it from; the first one also with the request around it."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**{label}**", width="stretch")
+        st.button(
+            "Route", type="primary", icon=":material/play_arrow:", key=f"inspect.{field}.route",
+            help="Routes the message as it stands. Ctrl+Enter in the text does the same.",
+        )  # fmt: skip
         with st.popover("Pick", icon=":material/list:"):
             _picker(field)
         if field == "other":
@@ -144,7 +148,7 @@ def _area(field: str, label: str) -> None:
         key=key,
         placeholder="This link came without its text; the scores below are those it had."
         if without
-        else "Type or paste a message, then press Ctrl+Enter",
+        else "Type or paste a message, then press Route or Ctrl+Enter",
         label_visibility="collapsed",
         on_change=lambda: inspect_state.put(**{field: st.session_state[key]}),
     )

@@ -10,12 +10,12 @@ import streamlit as st
 
 from hydra_core.catalog.binding import require_bundle
 from hydra_core.errors import HydraError
+from hydra_core.evaluation.evalset.changes import EvalSetChanges
 from hydra_core.evaluation.evalset.score_files import messages_of
-from hydra_core.evaluation.evalset.scoring import score_evalset
 from hydra_core.evaluation.learning.learn import learn
 from hydra_core.evaluation.learning.material import gather
 from hydra_core.evaluation.learning.rivals import Rival, rivals
-from hydra_core.evaluation.learning.write import write_outcome_model
+from hydra_core.evaluation.learning.write import telling, write_outcome_model
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.store import Action
@@ -41,6 +41,8 @@ def start(entry: SetEntry, catalog: Catalog, models: tuple[str, ...], folder: Pa
         HydraError: The set or the predictor cannot be opened, or the catalog is bound to another
             bundle than the console's.
     """
+    me, store = identity.actor(), cache.store()
+    tell = telling(me, store, folder)
     require_bundle(catalog, cache.bundle().fingerprint)
     evalset = cache.evalset(entry.info.path, entry.info.digest)
     predictor = cache.predictor()
@@ -50,17 +52,15 @@ def start(entry: SetEntry, catalog: Catalog, models: tuple[str, ...], folder: Pa
 
     def work(task: Task) -> OutcomeModel:
         task.stage = "Reading the messages"
-        score_evalset(evalset, predictor, task.step)
+        EvalSetChanges(me, store).score(evalset, predictor, task.step)
         messages = messages_of(evalset, bundle.fingerprint, bundle.vectors)
         material = gather(evalset, messages, models)
         task.stage, task.done, task.total = "Learning, cross-fitted", 0, 0
         per_mtok = np.array([prices[name] for name in material.models])
         found = learn(material, per_mtok, progress=task.step)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        return write_outcome_model(folder, found, fingerprint=bundle.fingerprint, force=True)
+        return write_outcome_model(folder, found, fingerprint=bundle.fingerprint, tell=tell)
 
-    subject = f"outcome model {folder.name}"
-    write = Write(cache.store(), identity.actor(), Action.LEARN, subject, after=bundle.fingerprint)
+    write = Write(store, me, Action.LEARN, f"outcome model {folder.name}")
     cache_evaluate.tasks().start(("learn", folder), work, write=write)
 
 

@@ -14,7 +14,7 @@ from hydra_core.ui import cache, selectors, state, tables, widgets
 from hydra_core.ui import reports as reporting
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.widgets import literal
-from hydra_core.views.catalog import pool_table
+from hydra_core.views.catalogs.pool import pool_table
 from hydra_core.views.frontier import Axes, frontier_view
 
 __all__ = ["loaded", "next_steps", "operating_point"]

@@ -47,6 +47,16 @@ def test_a_text_that_does_not_tell_is_not():
     assert "expect little" in found.text
 
 
+def test_the_one_answer_is_that_of_the_reading_that_foretells_more():
+    found = routability(*told(informative=False))
+    by_reading = {
+        "the text": np.median([one.text.value for one in found.aucs]),
+        "the requirement scores": np.median([one.scores.value for one in found.aucs]),
+    }
+    assert found.predicted == max(by_reading.values()) == by_reading[found.source]
+    assert found.source in found.text
+
+
 def test_the_bounds_by_hand(telling):
     (data, _), found = told(), telling
     assert found.best_constant == "m1"
