@@ -232,6 +232,6 @@ def _sentence(gain: Interval, best: str, decidable: float, middle: float, source
     if middle >= PREDICTIVE_AUC:
         return f"{bound} Success can be predicted ({told}): routing can help."
     return (
-        f"{bound} Success can hardly be predicted ({told}): expect little from any router that reads "
-        "the query alone."
+        f"{bound} Success can hardly be predicted ({told}): expect little from any router that "
+        "reads the query alone."
     )
