@@ -17,17 +17,11 @@ from hydra_core.ui.inspect import state as inspect_state
 from hydra_core.views import samples
 from hydra_core.views.inspection import with_policy
 from hydra_core.views.marked_words import valid
+from hydra_core.views.robustness import family_name
 
 __all__ = ["message", "policy"]
 
 _FOUND = 100
-_FAMILIES = {
-    "keywords": "Keywords of difficulty",
-    "concerns": "Concerns",
-    "role": "A claimed role",
-    "jargon": "Jargon",
-    "assertion": "A bare assertion",
-}
 
 
 def policy(*, compare: bool = True) -> tuple[str, Catalog] | None:
@@ -212,7 +206,7 @@ def _suffixes() -> None:
         f"is, so the route should not change. In {LANGUAGES[language].name}:"
     )
     for family, texts in probes.items():
-        label = _FAMILIES.get(family, family.replace("_", " ").capitalize())
+        label = family_name(family)
         suffix = texts.get(language) or texts["en"]
         st.button(
             label,
