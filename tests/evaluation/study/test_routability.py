@@ -47,7 +47,7 @@ def test_a_text_that_does_not_tell_is_not():
     assert "expect little" in found.text
 
 
-def test_the_one_answer_is_that_of_the_reading_that_foretells_more():
+def test_the_one_answer_is_that_of_the_reading_that_predicts_more():
     found = routability(*told(informative=False))
     by_reading = {
         "the text": np.median([one.text.value for one in found.aucs]),
