@@ -49,7 +49,7 @@ def compare(entry: SetEntry, catalog: Catalog) -> None:
         make_catalog.offer(entry)
         return
     for card, found in zip(cards, totals(both), strict=True):
-        compare_panels.standing(card, found)
+        compare_panels.side_figures(card, found)
     if show(own, both, both_sides) == "Significance":
         compare_significance.significance(entry, own, options, (a, b), sweep_of)
     compare_state.write_link(entry, state.get().catalog, a, b)

@@ -21,7 +21,7 @@ _LATER = 0.05
 
 def forget_departed() -> None:
     """Have sessions end, with what was uploaded in them, when their time is up."""
-    MemorySessionStorage.save = _saving(MemorySessionStorage.save)  # type: ignore[method-assign]
+    MemorySessionStorage.save = _saving(MemorySessionStorage.save)  # type: ignore[assignment,method-assign]
 
 
 def _saving(
