@@ -77,3 +77,11 @@ def test_a_set_without_scores_still_shows_what_is_in_it(open_page):
     assert not app.exception
     assert "not scored by" in said(app)
     assert "Predictability" not in app.segmented_control(key="explore.part").options
+
+
+def test_ablations_are_offered_and_not_begun(open_page):
+    app = open_page(PAGE)
+    app.session_state["explore.part"] = "Ablations"
+    app.run()
+    assert not app.exception
+    assert app.button(key="explore.ablate").label == "Measure"
