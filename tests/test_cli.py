@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from hydra_core.catalog import load_catalog
 from hydra_core.cli.main import main
 from hydra_core.evaluation.evalset.evalset import load_evalset
 from hydra_core.evaluation.evalset.score_files import save_scores
@@ -336,6 +338,20 @@ def test_rebind_leaves_named_profiles_and_broken_catalogs_alone(run, world, tmp_
     assert other.read_text() == fresh
 
 
+def test_rebind_takes_the_bands_of_an_eval_sets_own_requirements(run, world, tmp_path):
+    pool = tmp_path / "pool.yaml"
+    pool.write_text((world / "pool.yaml").read_text())
+    argv = ("rebind", pool, "--bundle", world / "bundle", "--from-evalset", world / "set")
+    assert run(*argv)[0] == 0
+    bound = load_catalog(pool)
+    (scores,) = (world / "set" / "scores").glob("*.parquet")
+    asked = pd.read_parquet(scores)[DIMENSIONS].to_numpy()
+    assert bound.predictor_fingerprint == scores.stem
+    assert [band.lo for band in bound.bands] == pytest.approx(
+        np.percentile(asked, 5, axis=0).round(4).clip(max=0.99)
+    )
+
+
 def shell(*arguments, **options):
     command = [sys.executable, "-m", "hydra_core", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False, **options)
@@ -415,3 +431,37 @@ def test_the_matched_pool_of_the_real_data(run, world, tmp_path):
     qualities = {name: round(100 * one["quality"], 1) for name, one in found["models"].items()}
     assert qualities == {"gpt-5": 65.0, "gpt-5-mini": 59.8, "gpt-5.2": 71.8}
     assert round(100 * found["models"]["gpt-5-mini"]["cs"], 1) == 93.2
+
+
+def test_evaluate_prints_and_writes_the_significance_table(run, world, tmp_path):
+    common = ("evaluate", world / "set", "--catalog", world / "pool.yaml", "--table")
+    code, out, _ = run(*common, "--points", "0.1,0.2")
+    assert code == 0
+    assert "τ 0.1 " in out
+    assert "p: McNemar's test against" in out
+    table = json.loads(run(*common, "--json")[1])
+    assert {one["policy"] for one in table["standings"]} == set(table["names"])
+    code, _, told = run(*common, tmp_path / "table.csv")
+    assert code == 0
+    assert "table-pairs.csv" in told
+    assert (tmp_path / "table.csv").read_text("utf-8-sig").startswith("policy,chosen,n,count")
+    assert run(*common, tmp_path / "t.tex")[0] == 0
+    assert r"\toprule" in (tmp_path / "t.tex").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"), [(("--table", "t.docx"), ".csv or .tex"), (("--points", "x"), "numbers")]
+)
+def test_a_table_nobody_can_write_is_refused(run, world, arguments, told):
+    if "--table" not in arguments:
+        arguments = ("--table", *arguments)
+    code, _, err = run("evaluate", world / "set", "--catalog", world / "pool.yaml", *arguments)
+    assert code == 2
+    assert told in err
+
+
+def test_fixed_is_said_to_be_the_operators_word(run, world):
+    common = (world / "set", "--catalog", world / "pool.yaml", "--tau", "0.123", "--fixed")
+    verdict = evaluate_json(run, *common)["verdict"]
+    assert (verdict["selection"], verdict["stated_by_operator"]) == ("fixed", True)
+    assert "as the operator states" in verdict["origin"]

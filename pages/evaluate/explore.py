@@ -38,7 +38,7 @@ def explore(entry: SetEntry, catalog: Catalog) -> None:
     """The sentence and its figures, then the part that is asked for."""
     sweep, task = replayed(entry, catalog), None
     if sweep is not None:
-        task = explore_panels.foretold(entry, sweep)
+        task = explore_panels.predicted(entry, sweep)
         explore_panels.limits(cache_evaluate.set_bounds(entry, sweep), task)
         widgets.notes(sweep)
     parts = _PARTS if sweep else tuple(part for part in _PARTS if part not in _OF_A_REPLAY)

@@ -12,6 +12,7 @@ from hydra_core.types import Catalog
 from hydra_core.ui import cache_learn, selectors, widgets
 from hydra_core.ui.access import identity
 from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.evalsets import make_catalog
 from hydra_core.ui.learn import panels, take, work
 
 
@@ -29,6 +30,10 @@ def choose(entry: SetEntry, catalog: Catalog) -> tuple[str, ...]:
 
 def run(entry: SetEntry, catalog: Catalog) -> None:
     """The controls above; below the work or what was learned."""
+    if not cache_learn.learnable(entry, catalog):
+        st.warning("This eval set has none of the catalog's models.", icon=":material/link_off:")
+        make_catalog.offer(entry)
+        return
     with st.container(border=True):
         left, right = st.columns([9, 2], vertical_alignment="bottom", gap="small")
         with left:
@@ -82,7 +87,7 @@ def result(entry: SetEntry, catalog: Catalog, model: OutcomeModel) -> None:
     with wide.container(border=True):
         panels.curves(evaluate(sweep, value_usd), shortfall)
     with narrow.container(border=True):
-        take.take(model, value_usd)
+        take.take(model, value_usd, entry)
     panels.questions(model, sweep, shortfall)
 
 

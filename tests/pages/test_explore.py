@@ -52,11 +52,12 @@ def test_a_running_measurement_says_how_far_it_is(open_page):
     cache_evaluate.tasks()._tasks["routability", key] = Task(done=3, total=8)
     (bar,) = open_page(PAGE, **PAPER).get("progress")
     assert bar.proto.value == 37
-    assert "Measuring how well success is foretold" in bar.proto.text
+    assert "Measuring how well success is predicted" in bar.proto.text
 
 
 @pytest.mark.parametrize(
-    "part", ["Who solves what", "Costs", "Difficulty", "Predictability", "Checks"]
+    "part",
+    ["Who solves what", "Costs", "Difficulty", "Predictability", "Ablations", "Checks"],
 )
 def test_every_part_opens(page, part):
     page.segmented_control(key="explore.part").set_value(part).run()
