@@ -38,6 +38,7 @@ class NamesKnown(Exception):  # noqa: N818 (an answer, not a fault)
         super().__init__(f"the files name {len(names)} models")
         self.names = tuple(names)
 
+
 _TOKENS = ("input_tokens", "output_tokens")
 
 
