@@ -140,6 +140,8 @@ def _check_shapes(model: OutcomeHeads) -> None:
             _require(forest.value.shape == (nodes, 1 + together), "leaves")
     for head in (model.costs.cost_usd, model.costs.input_tokens, model.costs.output_tokens):
         _require(head is None or head.weights.shape == (wide, m), "cost heads")
+    if model.newcomers is not None:
+        _require(model.newcomers.weights.shape == (together, m - together), "newcomers' heads")
     _require(model.mean_difference.shape == (m,), "mean differences")
 
 

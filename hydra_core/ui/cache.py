@@ -80,8 +80,12 @@ def workspace() -> Path:
 
 
 def evalsets() -> tuple[SetEntry, ...]:
-    """Shipped eval sets, then the operator's; keys are folder names, `my/` for the operator's."""
-    shipped = [SetEntry(i.path.name, i, True) for i in _listed(SAMPLE_DATA)]
+    """Shipped eval sets, real ones first, then the operator's.
+
+    Keys are folder names, `my/` for the operator's.
+    """
+    real_first = sorted(_listed(SAMPLE_DATA), key=lambda info: info.synthetic)
+    shipped = [SetEntry(i.path.name, i, True) for i in real_first]
     own = _listed(workspace() / "evalsets")
     return (*shipped, *(SetEntry(f"my/{i.path.name}", i, False) for i in own))
 

@@ -34,12 +34,14 @@ def replayed(entry: SetEntry, catalog: Catalog) -> Sweep | None:
 
 def explore(entry: SetEntry, catalog: Catalog) -> None:
     """The sentence and its figures, then the part that is asked for."""
-    sweep, task = replayed(entry, catalog), None
+    sweep, task, texts = replayed(entry, catalog), None, False
     if sweep is not None:
         task = explore_panels.foretold(entry, sweep)
-        explore_panels.limits(cache_evaluate.set_bounds(entry, sweep), task)
+        bounds = cache_evaluate.set_bounds(entry, sweep)
+        texts = sweep.evalset.texts is not None
+        explore_panels.limits(bounds, task, texts=texts)
         widgets.notes(sweep)
-    parts = _PARTS if sweep else tuple(part for part in _PARTS if part != "Predictability")
+    parts = _PARTS if texts else tuple(part for part in _PARTS if part != "Predictability")
     if st.session_state.setdefault("explore.part", parts[0]) not in parts:
         st.session_state["explore.part"] = parts[0]
     part = st.segmented_control(

@@ -58,7 +58,7 @@ def _probe(options: argparse.Namespace) -> int:
     catalog = parse_catalog(text, options.catalog.name)
     evalset = load_evalset(existing(options.evalset))
     own = own_suffixes(existing(options.suffixes)) if options.suffixes else None
-    texts = evalset.queries["text"].astype(str).tolist()
+    texts = evalset.require_texts("a probe").tolist()
     with progress_bar(options.evalset.name) as step:
         score = remembering(lambda part: predictor.predict_batches(part).requirements, step,
                             len(texts) * (4 + 2 * (5 + len(own or ()))))  # fmt: skip
