@@ -159,15 +159,18 @@ class _Routes:
 def _decision(decided: Decided) -> dict[str, Any]:
     decision = decided.decision
     known = zip(decision.dimensions, decision.requirements.tolist(), strict=True)
+    ids, valued = decision.pool.ids, decision.valuation
     answer: dict[str, Any] = {
         "model": decided.model,
         "fallbacks": list(decided.next_models()),
         "decision_id": decided.id,
         "rule": decided.rule,
-        "knob": decision.tau,
+        "knob": decided.knob,
         "cause": decision.cause.value,
         "reason": decided.reason,
         "requirements": dict(known) if decision.scored else None,
+        "predicted_success": valued and dict(zip(ids, valued.success.tolist(), strict=True)),
+        "predicted_cost_usd": valued and dict(zip(ids, valued.cost_usd.tolist(), strict=True)),
         "catalog_revision": decided.serving.label,
     }
     return {**answer, "receipt": decision.receipt()} if decided.request.receipt else answer

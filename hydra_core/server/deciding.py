@@ -55,7 +55,12 @@ class Decided:
     @property
     def rule(self) -> str:
         """How the model was chosen: the policy's rule, or `named` by the client."""
-        return _NAMED if self.request.model != AUTO else _rule(self.decision)
+        return _NAMED if self.request.model != AUTO else self.decision.rule.value
+
+    @property
+    def knob(self) -> float:
+        """tau, or V in USD, as the policy has it."""
+        return self.serving.catalog.policy.knob
 
     @property
     def reason(self) -> str:
@@ -160,7 +165,7 @@ def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord
     """
     decision, serving, query = decided.decision, decided.serving, decided.request.query
     fell_back = bool(result.served) and result.served != decided.model
-    place = decision.pool.ids.index(decided.model)
+    place, valued = decision.pool.ids.index(decided.model), decision.valuation
     return DecisionRecord(
         decision_id=decided.id,
         at=decided.at,
@@ -169,15 +174,15 @@ def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord
         revision=serving.revision,
         policy_digest=serving.policy_digest,
         rule=decided.rule,
-        knob=_knob(decision),
+        knob=decided.knob,
         conversation_id=query.conversation_id,
         turn=query.turn,
         dimensions=decision.dimensions,
         requirements=tuple(decision.requirements.tolist()) if decision.scored else None,
         candidates=decision.pool.ids,
         shortfalls=tuple(decision.shortfalls.tolist()) if decision.scored else None,
-        predicted_success=None,
-        predicted_cost_usd=None,
+        predicted_success=None if valued is None else tuple(valued.success.tolist()),
+        predicted_cost_usd=None if valued is None else tuple(valued.cost_usd.tolist()),
         chosen=decided.model,
         cause=decision.cause.value,
         served=result.served,
@@ -195,14 +200,6 @@ def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord
         latency_ms=result.latency_ms,
         decide_ms=decided.decide_ms,
     )
-
-
-def _rule(decision: Decision) -> str:
-    return str(getattr(decision, "rule", "shortfall"))
-
-
-def _knob(decision: Decision) -> float:
-    return decision.tau
 
 
 def _require_known(serving: Serving, model: str) -> None:

@@ -30,15 +30,16 @@ def tune(entry: SetEntry, catalog: Catalog) -> None:
         return
     cache_evaluate.band(sweep)
     evaluation = judgement.judged(evaluate(sweep, tuning.tau_for(catalog), tuning.baseline))
+    imported = cache_evaluate.imported(entry, sweep, evaluation.baseline)
     judgement.verdict(evaluation, entry)
     widgets.kpis(evaluation)
     wide, narrow = st.columns([7, 2.6], gap="small")
     with narrow:
         tune_panels.rail(evaluation, pinned)
     with wide.container(border=True):
-        tune_panels.plot(evaluation, pinned)
-    widgets.notes(sweep)
-    tune_panels.details(evaluation)
+        tune_panels.plot(evaluation, pinned, imported)
+    widgets.notes(sweep, imported.notes)
+    tune_panels.details(evaluation, imported)
     state.write_link()
 
 

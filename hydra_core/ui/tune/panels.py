@@ -10,6 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.evaluation.choose.aims import Aim, AimKind, aim_at, cross_fit_aim
 from hydra_core.evaluation.replay.evaluation import Evaluation
+from hydra_core.evaluation.replay.imported_policies import ImportedPolicies
 from hydra_core.evaluation.replay.operating_point import InfeasibleError
 from hydra_core.evaluation.replay.pricing import Prices
 from hydra_core.evaluation.replay.sweep import Sweep, tidy_tau
@@ -43,7 +44,7 @@ _COSTS: dict[str, str] = {Prices.TODAY: "Costs at today's prices", Prices.RECORD
 _DETAILS = ("Traffic", "Languages", "Numbers")
 
 
-def plot(evaluation: Evaluation, pinned: Evaluation | None) -> None:
+def plot(evaluation: Evaluation, pinned: Evaluation | None, imported: ImportedPolicies) -> None:
     """The frontier with its axis toggles; a click on the curve sets tau."""
     tuning = state.get()
     with st.container(horizontal=True, horizontal_alignment="distribute", gap="small"):
@@ -54,7 +55,8 @@ def plot(evaluation: Evaluation, pinned: Evaluation | None) -> None:
         )
         _toggle("x", {XAxis.COST: "Cost", XAxis.SAVINGS: "Savings"}, "Horizontal axis")
     axes = Axes(tuning.x, tuning.y, evaluation.baseline)
-    chart = frontier_figure(frontier_view(evaluation, axes, pinned=pinned), colors())
+    view = frontier_view(evaluation, axes, pinned=pinned, imported=imported.metrics)
+    chart = frontier_figure(view, colors())
     figure(
         chart,
         "tune.plot",
@@ -240,7 +242,7 @@ def _pin(evaluation: Evaluation, pinned: Evaluation | None) -> None:
     )
 
 
-def details(evaluation: Evaluation) -> None:
+def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
     """Traffic, languages or numbers; only the one on screen is computed."""
     st.session_state.setdefault("tune.details", _DETAILS[0])
     with st.container(horizontal=True, horizontal_alignment="distribute", gap="small"):
@@ -261,4 +263,4 @@ def details(evaluation: Evaluation) -> None:
         )
         tables.languages(frame)
     else:
-        tables.policies(policy_table(evaluation))
+        tables.policies(policy_table(evaluation, imported.metrics))
