@@ -51,6 +51,7 @@ class Working:
         catalog: `text` as a catalog, None while it is not valid.
         problems: Why it is not.
         changes: From published to `text`, in words; empty while it is not valid.
+        others: Who else has a draft of this catalog that says something else.
     """
 
     key: str
@@ -62,6 +63,7 @@ class Working:
     catalog: Catalog | None
     problems: tuple[Problem, ...]
     changes: tuple[Change, ...]
+    others: tuple[str, ...] = ()
 
     @property
     def revision(self) -> int:
@@ -93,12 +95,16 @@ def load(entry: CatalogEntry) -> Working:
     store, me = cache.store(), identity.actor()
     newest = store.newest(entry.key)
     published = newest.yaml if newest else read_catalog_text(entry.path)
-    draft = store.drafts.find(entry.key, me)
+    found = store.drafts.all(entry.key)
+    draft = next((one for one in found if one.author == me.name), None)
+    others = tuple(one.author for one in found if one is not draft and one.text != published)
     text = draft.text if draft else published
     before, _ = cache.parsed(published, entry.key)
     after, problems = cache.parsed(text, entry.key)
     changes = semantic_diff(before, after) if before and after else ()
-    return Working(entry.key, published, before, newest, draft, text, after, problems, changes)
+    return Working(
+        entry.key, published, before, newest, draft, text, after, problems, changes, others
+    )
 
 
 def edit(
@@ -158,8 +164,12 @@ def redo(working: Working) -> None:
 
 
 def discard(working: Working) -> None:
-    """Back to what is published."""
-    _walk(working, lambda draft: cache.store().drafts.discard(draft, actor=identity.actor()))
+    """Back to what is published: one more state that undo goes back from, if it began there."""
+    me, kept = identity.actor(), cache.store().drafts
+    if working.behind:
+        _walk(working, lambda draft: kept.discard(draft, actor=me))
+    else:
+        _walk(working, lambda draft: kept.save(draft, working.published_text, actor=me))
 
 
 def _walk(working: Working, step: Callable[[Draft], object]) -> None:

@@ -68,6 +68,19 @@ def test_two_who_changed_the_same_value_have_to_choose(open_page, workspace):
     assert app.button(key="ship.merge").disabled
 
 
+def test_a_roll_back_says_so_and_leaves_nothing_picked(open_page, workspace):
+    store = opened(workspace)
+    store.publish(NAME, FILE, actor=ANA, base_revision=0, note="first")
+    store.publish(NAME, priced(FILE, 0.7), actor=ANA, base_revision=1, note="second")
+    app = view(open_page(PAGE, **HERE), "History")
+    app.session_state["ship.history.2"] = {"selection": {"rows": [1], "columns": [], "cells": []}}
+    app.run()
+    app.button(key="ship.rollback").click().run()
+    assert "Revision 3 is published: it says what revision 1 said" in shown(app)
+    assert "This is what is published" in shown(app)
+    assert not [button for button in app.button if button.key == "ship.rollback"]
+
+
 def test_edits_of_different_values_merge_by_themselves(open_page, workspace):
     store = opened(workspace)
     store.publish(NAME, FILE, actor=ANA, base_revision=0, note="first")

@@ -16,7 +16,7 @@ from hydra_core.ui import reports as reporting
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.learn.take import default_value
 from hydra_core.ui.widgets import literal
-from hydra_core.views.catalog import pool_table
+from hydra_core.views.catalogs.pool import pool_table
 from hydra_core.views.frontier import Axes, frontier_view, usd
 
 __all__ = ["loaded", "next_steps", "operating_point"]

@@ -22,7 +22,36 @@ from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.state import Pin
 from hydra_core.ui.widgets import literal
 
-__all__ = ["take"]
+__all__ = ["basis", "take"]
+
+_NEXT = (
+    ("pages/evaluate/compare.py", "Compare"),
+    ("pages/configure/catalog.py", "Look at the draft"),
+    ("pages/ship/export.py", "Publish"),
+)
+
+
+def basis() -> None:
+    """Which state of the catalog is searched on, and that an unpublished draft is not."""
+    pair = selectors.current()
+    if pair is None:
+        return
+    try:
+        working = drafts.load(pair[1])
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    searched = f"revision {working.revision}" if working.revision else "the catalog file"
+    if not working.edited:
+        st.caption(f":material/history: Searches on {searched} of {literal(pair[1].key)}.")
+        return
+    n = len(working.changes)
+    what = f"{n} change{'s' * (n != 1)}" if n else "edits"
+    st.warning(
+        f"Searches on {searched} of {literal(pair[1].key)}. Your draft has {what} that "
+        "count only once they are published.",
+        icon=":material/edit_note:",
+    )
 
 
 def take(result: Tuning, entry: SetEntry, sweep: Sweep) -> None:
@@ -49,7 +78,10 @@ def take(result: Tuning, entry: SetEntry, sweep: Sweep) -> None:
                 "is published."
             )
     if told:
-        st.caption(f":material/check: {literal(told)}")
+        with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+            st.caption(f":material/check: {literal(told)}", width="content")
+            for page, label in _NEXT:
+                st.page_link(page, label=label, icon=":material/arrow_forward:")
     problem = drafts.told()
     if problem is not None:
         widgets.problem(problem)
