@@ -178,6 +178,9 @@ def _policy(catalog: Catalog) -> Iterator[str]:
     yield f"tau: {policy.tau!r}"
     yield f"weights w: {_by_dimension(catalog, policy.weights)}"
     yield f"compensated weights w~: {_by_dimension(catalog, tilde)}"
+    for one in policy.chosen_on:
+        what = "tau (or V)" if one.knob_alone else "policy and profiles"
+        yield f"{what} chosen on: {one.evalset}, {one.how}, queries sha256 {one.queries}"
     if policy.rule is Rule.VALUE:
         yield f"rule: value, one more resolved query is worth {policy.value_usd!r} USD"
     if catalog.outcome_model is not None:

@@ -11,14 +11,15 @@ from dataclasses import dataclass
 import streamlit as st
 
 from hydra_core.catalog.diff import Change, semantic_diff
+from hydra_core.catalog.editing.chosen_on import record_choice
 from hydra_core.catalog.schema import read_catalog_text
 from hydra_core.errors import ConflictError, HydraError, Problem
 from hydra_core.store.records import Draft, Revision
 from hydra_core.store.roles import Action
-from hydra_core.types import Catalog
-from hydra_core.ui import cache
+from hydra_core.types import Catalog, Chosen
+from hydra_core.ui import cache, chosen_on
 from hydra_core.ui.access import identity
-from hydra_core.ui.cache import CatalogEntry
+from hydra_core.ui.cache import CatalogEntry, SetEntry
 
 __all__ = [
     "Working",
@@ -27,6 +28,7 @@ __all__ = [
     "generation",
     "load",
     "may_edit",
+    "record_looked",
     "redo",
     "renew",
     "tell",
@@ -113,8 +115,11 @@ def edit(
     *,
     seen: str | None = None,
     restart: bool = True,
+    chosen: Chosen | None = None,
 ) -> bool:
     """Change the draft, starting one where there is none; a problem is told on the next run.
+
+    A choice made while an eval set's figures are in sight is recorded in the draft as such.
 
     Args:
         change: From the text to the new text.
@@ -122,6 +127,7 @@ def edit(
             nothing is changed. None for changes that hold whatever it says.
         restart: Whether tables have to be drawn anew, because rows moved or values did not come
             from the table itself.
+        chosen: How the new policy was chosen; by default, by looking at the set in sight.
 
     Returns:
         Whether it was saved.
@@ -134,6 +140,11 @@ def edit(
                 "here. This page shows it as it is now"
             )
         text = change(working.text)
+        if chosen is not None:
+            text = record_choice(text, chosen)
+        else:
+            before = working.catalog or working.published
+            text = chosen_on.looked_at(before, text, chosen_on.in_sight())
         if text != working.text:
             _save(working, text)
     except HydraError as error:
@@ -143,6 +154,20 @@ def edit(
     if restart:
         renew()
     return True
+
+
+def record_looked(working: Working, entry: SetEntry | None) -> str:
+    """The text to publish: the draft's, with the set that its figures are shown on at the end.
+
+    Raises:
+        HydraError: The draft was changed meanwhile.
+    """
+    text = working.text
+    if not chosen_on.recorded(working.catalog, entry):
+        text = chosen_on.looked_at(working.published, text, entry)
+    if working.draft is not None and text != working.text:
+        cache.store().drafts.save(working.draft, text, actor=identity.actor())
+    return text
 
 
 def _save(working: Working, text: str) -> None:

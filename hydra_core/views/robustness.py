@@ -11,7 +11,7 @@ import pandas as pd
 from hydra_core.evaluation.robustness.findings import EVERYONE, AttackRow, Exchange, Findings
 from hydra_core.evaluation.significance import Interval
 from hydra_core.figures.intervals import IntervalsView, Series
-from hydra_core.figures.knob_rate import KnobRateView
+from hydra_core.figures.robustness.knob_rate import KnobRateView
 from hydra_core.predictor.languages import LANGUAGES
 
 __all__ = [

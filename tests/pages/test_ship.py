@@ -146,3 +146,18 @@ def test_a_broken_catalog_changes_nothing(open_page, workspace):
     assert not app.exception
     assert "did you mean" in shown(app)
     assert opened(workspace).drafts.find(NAME, ANA) is None
+
+
+def test_a_tau_found_by_dragging_is_not_fixed_on_that_set_once_published(open_page):
+    tune = "pages/evaluate/tune.py"
+    app = open_page(tune, **HERE)
+    app.number_input(key="tune.tau").set_value(0.31).run()
+    app.switch_page(PAGE).run()
+    app.button(key="ship.take_tuned").click().run()
+    app.button(key="ship.publish").click().run()
+    assert "Revision 1 is published" in shown(app)
+    app.switch_page(tune).run()
+    assert app.number_input(key="tune.tau").value == 0.31
+    told = "\n".join(box.value for box in [*app.success, *app.info, *app.warning])
+    assert "on these queries, before it was published" in told
+    assert "fixed beforehand" not in told

@@ -7,7 +7,7 @@ import streamlit as st
 
 from hydra_core.evaluation.robustness.findings import Exchange, Findings, RoutedAttacks
 from hydra_core.figures.intervals import IntervalsView, intervals_figure
-from hydra_core.figures.knob_rate import knob_rate_figure
+from hydra_core.figures.robustness.knob_rate import knob_rate_figure
 from hydra_core.ui.widgets import colors, figure, literal
 from hydra_core.views import robustness as views
 from hydra_core.views.downloads import csv_file

@@ -16,7 +16,8 @@ from hydra_core.evaluation.replay.metrics import oracle_quality
 from hydra_core.evaluation.replay.replay import data_frontier
 from hydra_core.evaluation.replay.sweep import Sweep, tidy_tau
 from hydra_core.store.roles import Action
-from hydra_core.ui import cache, drafts, selectors, state, widgets
+from hydra_core.types import Selection
+from hydra_core.ui import cache, chosen_on, drafts, selectors, state, widgets
 from hydra_core.ui.access import identity
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.state import Pin
@@ -69,7 +70,7 @@ def take(result: Tuning, entry: SetEntry, sweep: Sweep) -> None:
             st.button(
                 "To the catalog draft", icon=":material/edit_note:", key="tuner.draft",
                 type="primary" if setting.cells else "secondary",
-                on_click=_draft, args=(result, sweep),
+                on_click=_draft, args=(result, sweep, entry),
                 help=f"Sets {_parts(setting)} in your draft of the catalog; nothing is published.",
             )  # fmt: skip
         if setting.cells:
@@ -107,6 +108,7 @@ def _keep(result: Tuning, entry: SetEntry) -> None:
 
 def _store(result: Tuning, digest: str, catalog: str, revision: int) -> None:
     metrics = {
+        "how": Selection.CROSS_FITTED.value,
         "qr": result.metrics.qr.value,
         "mean_cost_usd": result.metrics.mean_cost_usd.value,
         "optimism_qr": result.optimism_qr,
@@ -143,11 +145,13 @@ def _parts(setting: Setting) -> str:
     return f"τ, weights and {moved} profile {'cell' if moved == 1 else 'cells'}"
 
 
-def _draft(result: Tuning, sweep: Sweep) -> None:
+def _draft(result: Tuning, sweep: Sweep, entry: SetEntry) -> None:
     pair = selectors.current()
     if pair is None:
         return
-    if drafts.edit(pair[1], lambda text: _drafted(text, pair[1].key, result, sweep)):
+    tuned_on = chosen_on.chosen(entry, Selection.CROSS_FITTED, knob_alone=False)
+    key = pair[1].key
+    if drafts.edit(pair[1], lambda text: _drafted(text, key, result, sweep), chosen=tuned_on):
         parts = _parts(result.setting)
         st.session_state["tuner.told"] = f"Your draft of the catalog has the tuned {parts}."
 
