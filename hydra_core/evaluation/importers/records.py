@@ -21,6 +21,8 @@ from hydra_core.evaluation.importers.reading.tables import LINE
 
 __all__ = ["Records", "chosen_models", "number_or_nan"]
 
+_TOKENS = ("input_tokens", "output_tokens")
+
 
 @dataclass(slots=True)
 class Records:
@@ -28,7 +30,7 @@ class Records:
 
     queries: dict[str, list[object]] = field(default_factory=lambda: _columns("text", "group"))
     outcomes: dict[str, list[object]] = field(
-        default_factory=lambda: _columns("model", "quality", "cost_usd", "tokens")
+        default_factory=lambda: _columns("model", "quality", "cost_usd", *_TOKENS)
     )
     warnings: list[str] = field(default_factory=list)
     estimated: int = 0
@@ -44,10 +46,10 @@ class Records:
         model: str,
         quality: object,
         cost_usd: float,
-        tokens: float = math.nan,
+        tokens: tuple[float, float] = (math.nan, math.nan),
     ) -> None:
-        """One outcome; NaN where a number is not known."""
-        shown = {"cost_usd": cost_usd, "tokens": tokens}
+        """One outcome with its input and output tokens; NaN where a number is not known."""
+        shown = {"cost_usd": cost_usd, **dict(zip(_TOKENS, tokens, strict=True))}
         texts = {name: "" if math.isnan(value) else repr(value) for name, value in shown.items()}
         _append(self.outcomes, place, query_id, model=model, quality=quality, **texts)
 
@@ -62,8 +64,8 @@ class Records:
             EvalSetError: With every problem found.
         """
         queries, outcomes = _frame(self.queries), _frame(self.outcomes)
-        if (outcomes["tokens"] == "").all():
-            outcomes = outcomes.drop(columns="tokens")
+        unknown = [name for name in _TOKENS if (outcomes[name] == "").all()]
+        outcomes = outcomes.drop(columns=unknown)
         rows = Rows(queries, outcomes, tuple(self.warnings))
         need_text = bool((queries["text"] != "").any())
         draft = assemble(rows, source, quality_scale=scale, need_text=need_text)
