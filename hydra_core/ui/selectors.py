@@ -61,7 +61,7 @@ def choose_data(*, baseline: bool = True) -> tuple[SetEntry, Catalog] | None:
     options = [s.key for s in sets]
     _select(places[0], "Eval set", "evalset", options, entry.key, names, _set_changed)
     labels = {
-        c.key: c.key if fits(entry, c) else f"{c.key} (does not fit)"
+        c.key: c.key if fits(entry, c) else f"{c.key} (no fit)"
         for c in sorted(catalogs, key=lambda c: not fits(entry, c))
     }
     _select(places[1], "Catalog", "catalog", list(labels), catalog.key, labels, _catalog_changed)

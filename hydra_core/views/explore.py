@@ -155,7 +155,7 @@ def difficulty_view(frame: pd.DataFrame) -> IntervalsView:
 
 
 def auc_view(found: Routability) -> IntervalsView:
-    """How well each model's success is foretold, from the text and from the scores."""
+    """How well each model's success is predicted, from the text and from the scores."""
     rows = [*found.aucs, *([found.advantage] if found.advantage else [])]
     text, scores = (
         np.array([[one.value, one.lo, one.hi] for one in series]).reshape(-1, 3)

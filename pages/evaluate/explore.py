@@ -36,7 +36,7 @@ def explore(entry: SetEntry, catalog: Catalog) -> None:
     """The sentence and its figures, then the part that is asked for."""
     sweep, task, texts = replayed(entry, catalog), None, False
     if sweep is not None:
-        task = explore_panels.foretold(entry, sweep)
+        task = explore_panels.predicted(entry, sweep)
         bounds = cache_evaluate.set_bounds(entry, sweep)
         texts = sweep.evalset.texts is not None
         explore_panels.limits(bounds, task, texts=texts)

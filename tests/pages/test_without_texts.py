@@ -48,7 +48,7 @@ def test_learn_shows_what_the_catalog_has_learned_already(open_page):
 @pytest.mark.parametrize(
     ("page", "text"),
     [
-        ("pages/evaluate/explore.py", "This set has no texts: what its text vectors foretell"),
+        ("pages/evaluate/explore.py", "This set has no texts: what its text vectors predict"),
         ("pages/evaluate/audit.py", "This set has no texts"),
     ],
 )

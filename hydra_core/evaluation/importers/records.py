@@ -19,7 +19,27 @@ from hydra_core.evaluation.importers.price_card import PriceCard
 from hydra_core.evaluation.importers.reading.cells import FILE
 from hydra_core.evaluation.importers.reading.tables import LINE
 
-__all__ = ["Records", "chosen_models", "number_or_nan"]
+__all__ = ["AskNames", "NamesKnown", "Records", "chosen_models", "number_or_nan"]
+
+
+class AskNames(dict[str, str]):
+    """Instead of a choice of models: an import stops with `NamesKnown` once names are read."""
+
+    def __bool__(self) -> bool:
+        return True
+
+
+class NamesKnown(Exception):  # noqa: N818 (an answer, not a fault)
+    """The names of models that the files hold; nothing was imported.
+
+    Attributes:
+        names: As the files name them.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(f"the files name {len(names)} models")
+        self.names = tuple(names)
+
 
 _TOKENS = ("input_tokens", "output_tokens")
 
@@ -119,7 +139,12 @@ def chosen_models(
     Args:
         models: Model id -> upstream name; empty takes every model under its own name.
         known: Upstream names there are.
+
+    Raises:
+        NamesKnown: `models` only asks which there are.
     """
+    if isinstance(models, AskNames):
+        raise NamesKnown(known)
     wanted = dict(models) or {name: name for name in known}
     problems = []
     for model, name in wanted.items():

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from hydra_core.catalog.binding import require_bundle
 from hydra_core.errors import HydraError
 from hydra_core.predictor.checks.robustness import load_probes
 from hydra_core.predictor.languages import LANGUAGES, detect
 from hydra_core.types import Catalog
-from hydra_core.ui import cache, selectors, widgets
+from hydra_core.ui import bundles, cache, selectors, widgets
 from hydra_core.ui.cache import CatalogEntry
 from hydra_core.ui.inspect import state as inspect_state
 from hydra_core.views import samples
@@ -42,11 +41,11 @@ def policy(*, compare: bool = True) -> tuple[str, Catalog] | None:
     chosen = next((e for e in entries if e.key == now.catalog), None) or _default(
         entries, fingerprint
     )
-    places = st.columns([4, 4, 3], vertical_alignment="bottom")
+    places = st.columns([3.6, 4.6, 2.8], vertical_alignment="bottom")
     if compare:
         with places[0]:
             _mode(now.compare)
-    labels = {e.key: e.key if _fits(e, fingerprint) else f"{e.key} (does not fit)" for e in entries}
+    labels = {e.key: e.key if _fits(e, fingerprint) else f"{e.key} (rebind)" for e in entries}
     st.session_state["inspect.catalog"] = chosen.key
     places[1].selectbox(
         "Catalog",
@@ -60,12 +59,10 @@ def policy(*, compare: bool = True) -> tuple[str, Catalog] | None:
     assert chosen.catalog is not None
     with places[2]:
         tau = _tau(chosen.key, chosen.catalog)
-    try:
-        require_bundle(chosen.catalog, fingerprint)
-    except HydraError as error:
-        widgets.problem(error)
+    catalog = bundles.on_this_bundle(chosen)
+    if catalog is None:
         return None
-    return chosen.key, with_policy(chosen.catalog, tau, now.weights_for(chosen.key, chosen.catalog))
+    return chosen.key, with_policy(catalog, tau, now.weights_for(chosen.key, catalog))
 
 
 def _fits(entry: CatalogEntry, fingerprint: str) -> bool:
