@@ -79,10 +79,7 @@ def workspace() -> Path:
 
 
 def evalsets() -> tuple[SetEntry, ...]:
-    """Shipped eval sets, real ones first, then the operator's.
-
-    Keys are folder names, `my/` for the operator's.
-    """
+    """Shipped sets by folder name, real ones first, then the operator's as `my/` and the name."""
     real_first = sorted(_listed(SAMPLE_DATA), key=lambda info: info.synthetic)
     shipped = [SetEntry(i.path.name, i, True) for i in real_first]
     own = _listed(workspace() / "evalsets")
