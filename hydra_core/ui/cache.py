@@ -79,15 +79,14 @@ def workspace() -> Path:
 
 
 def evalsets() -> tuple[SetEntry, ...]:
-    """Shipped sets by folder name, real ones first, then the operator's as `my/` and the name."""
-    real_first = sorted(_listed(SAMPLE_DATA), key=lambda info: info.synthetic)
-    shipped = [SetEntry(i.path.name, i, True) for i in real_first]
+    """Shipped eval sets, then the operator's; keys are folder names, `my/` for the operator's."""
+    shipped = [SetEntry(i.path.name, i, True) for i in _listed(SAMPLE_DATA)]
     own = _listed(workspace() / "evalsets")
     return (*shipped, *(SetEntry(f"my/{i.path.name}", i, False) for i in own))
 
 
 def _listed(root: Path) -> tuple[EvalSetInfo, ...]:
-    """The eval sets below `root`, read again only when a file of one changes."""
+    """The sets below `root`, real ones first, read again only when a file of one changes."""
     found = []
     for path in (*root.glob("*/*"), *root.glob("*/scores/*")):
         with suppress(FileNotFoundError):  # an import may be moving its files into place
@@ -99,7 +98,7 @@ def _listed(root: Path) -> tuple[EvalSetInfo, ...]:
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _listing(root: Path, stamp: tuple[tuple[str, int, int], ...]) -> tuple[EvalSetInfo, ...]:
     del stamp
-    return list_evalsets(root)
+    return tuple(sorted(list_evalsets(root), key=lambda info: info.synthetic))
 
 
 def catalogs() -> tuple[CatalogEntry, ...]:
