@@ -15,6 +15,7 @@ import streamlit as st
 from hydra_core.evaluation.replay.replay import catalog_scores
 from hydra_core.evaluation.replay.sweep import Sweep, sweep_catalog
 from hydra_core.evaluation.replay.value_sweep import ValueSweep, sweep_by_value
+from hydra_core.outcome_model.find import catalog_outcome_model
 from hydra_core.outcome_model.format import MANIFEST, load_outcome_model
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.types import Catalog
@@ -27,6 +28,7 @@ __all__ = [
     "folder_of",
     "learnable",
     "learned",
+    "named",
     "shortfall_sweep",
     "value_sweep",
 ]
@@ -65,6 +67,19 @@ def learned(folder: Path) -> OutcomeModel | None:
     if not manifest.is_file():
         return None
     return _loaded(folder, manifest.stat().st_mtime_ns)
+
+
+def named(entry: SetEntry, catalog: Catalog, models: Sequence[str]) -> OutcomeModel | None:
+    """The catalog's own outcome model where it was learned from this set and these models.
+
+    Raises:
+        HydraError: It is missing, damaged, or of another predictor bundle.
+    """
+    if catalog.outcome_model is None:
+        return None
+    model = catalog_outcome_model(catalog)
+    same = model.evalset_digest == entry.info.digest and set(model.models) == set(models)
+    return model if same else None
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

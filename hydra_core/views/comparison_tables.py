@@ -119,9 +119,12 @@ def query_page(both: Paired, sides: Sides, at: IntArray, notes: dict[str, int]) 
         notes: Query id -> number of notes.
     """
     frame = whole_table(both, sides, at)
-    text = frame["text"].str.slice(0, _TEXT_CHARS * 2).str.replace(r"\s+", " ", regex=True)
+    shown = {}
+    if "text" in frame.columns:
+        text = frame["text"].str.slice(0, _TEXT_CHARS * 2).str.replace(r"\s+", " ", regex=True)
+        shown["text"] = text.str.slice(0, _TEXT_CHARS)
     return frame.assign(
-        text=text.str.slice(0, _TEXT_CHARS),
+        **shown,
         quality_change=100 * frame["quality_change"],
         notes=[float(notes.get(str(query), np.nan)) for query in frame["query_id"]],
     )
@@ -133,7 +136,9 @@ def whole_table(both: Paired, sides: Sides, at: IntArray) -> pd.DataFrame:
     With the query's requirements, and where a side routes by value its predicted success.
     """
     found, a, b = both.found, both.at_a[at], both.at_b[at]
-    queries = sides[0][1].evalset.queries.iloc[found.rows[at]]
+    evalset = sides[0][1].evalset
+    queries = evalset.queries.iloc[found.rows[at]]
+    texts = {} if evalset.texts is None else {"text": queries["text"].astype(str).to_numpy()}
     frame = pd.DataFrame(
         {
             "query_id": queries["query_id"].astype(str).to_numpy(),
@@ -146,10 +151,11 @@ def whole_table(both: Paired, sides: Sides, at: IntArray) -> pd.DataFrame:
             "cost_usd_a": both.a.cost_usd[a],
             "cost_usd_b": both.b.cost_usd[b],
             "cost_change_usd": found.delta_cost[at],
-            "text": queries["text"].astype(str).to_numpy(),
+            **texts,
         }
     )
-    for place, (name, column) in enumerate(_read_of(both, sides, at).items(), frame.shape[1] - 1):
+    last = frame.shape[1] - len(texts)
+    for place, (name, column) in enumerate(_read_of(both, sides, at).items(), last):
         frame.insert(place, name, column)
     return frame
 

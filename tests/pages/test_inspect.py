@@ -14,6 +14,7 @@ from hydra_core.routing.redecide import redecide
 from hydra_core.routing.router import Router
 from hydra_core.shipped import CATALOGS
 from hydra_core.store import open_store
+from hydra_core.ui import cache
 from hydra_core.ui.inspect import state as inspect_state
 from hydra_core.ui.widgets import literal
 from hydra_core.views.samples import examples
@@ -175,6 +176,8 @@ def test_a_catalog_of_another_predictor_is_refused_with_the_remedy(open_page):
 
 def test_without_a_bundle_the_page_says_so(open_page, monkeypatch, tmp_path):
     monkeypatch.setattr("hydra_core.predictor.bundle.SHIPPED", tmp_path / "gone")
+    cache.bundle.clear()
+    cache.predictor.clear()
     app = open_page(PAGE)
     assert not app.exception
     assert "there is no such file" in app.error[0].value.replace("\\", "")

@@ -144,6 +144,7 @@ def _table(
     part = at[(page - 1) * _ROWS : page * _ROWS]
     frame = query_page(both, sides, part, notes)
     read = [name for name in frame.columns if name.startswith(("needs_", "predicted_"))]
+    named = "text" if "text" in frame.columns else "query_id"
     column = st.column_config
     event = st.dataframe(
         frame,
@@ -154,11 +155,11 @@ def _table(
         selection_mode="single-row",
         placeholder="",
         column_order=(
-            "text", "language", "model_a", "model_b", "quality_change", "cost_change_usd",
+            named, "language", "model_a", "model_b", "quality_change", "cost_change_usd",
             *read, "notes",
         ),
         column_config={
-            "text": column.TextColumn("Query", width=240),
+            named: column.TextColumn("Query", width=240),
             "language": column.TextColumn("Lang.", width=50),
             "model_a": column.TextColumn("A sent it to", width=125),
             "model_b": column.TextColumn("B sends it to", width=125),
@@ -177,14 +178,11 @@ def _table(
 
 def _read_column(name: str) -> Any:  # noqa: ANN401 (Streamlit's own type)
     """A requirement or a predicted success in [0, 1]."""
+    number = st.column_config.NumberColumn
     if name.startswith("predicted_"):
-        label = f"Predicted {name[-1].upper()}"
-        return st.column_config.NumberColumn(
-            label, format="percent", width=95, help="Success predicted for the chosen model."
-        )
+        return number(f"Predicted {name[-1].upper()}", format="percent", width=95)
     label = name.removeprefix("needs_").replace("_", " ").capitalize()
-    text = "What the query requires, 0 to 1."
-    return st.column_config.NumberColumn(label, format="%.2f", width=112, help=text)
+    return number(label, format="%.2f", width=112, help="What the query requires, 0 to 1.")
 
 
 def _detail(row: int, both: Paired, sides: Sides, notes: Sequence[Note]) -> None:
@@ -202,8 +200,10 @@ def _detail(row: int, both: Paired, sides: Sides, notes: Sequence[Note]) -> None
     left, right = st.columns([8, 11], gap="medium")
     with left:
         with st.container(height=190, border=True):
-            st.text(str(query["text"])[:_TEXT_CHARS])
-        if st.button("Why, on Inspect", icon=":material/troubleshoot:", key="compare.inspect"):
+            st.text(str(query.get("text", "This set has no texts."))[:_TEXT_CHARS])
+        if "text" in query and st.button(
+            "Why, on Inspect", icon=":material/troubleshoot:", key="compare.inspect"
+        ):
             inspect_state.put(text=str(query["text"]), compare=False)
             st.switch_page("pages/operate/inspect.py")
         _written(notes)

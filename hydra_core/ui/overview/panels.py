@@ -11,28 +11,26 @@ from hydra_core.evaluation.importers.formats import Kind
 from hydra_core.evaluation.replay.evaluation import Evaluation, evaluate
 from hydra_core.evaluation.replay.verdict import VerdictLabel
 from hydra_core.figures.frontier import frontier_figure
-from hydra_core.ui import bundles, cache, selectors, state, tables, widgets
+from hydra_core.outcome_model.find import catalog_outcome_model
+from hydra_core.ui import bundles, cache, cache_learn, selectors, state, tables, widgets
 from hydra_core.ui import reports as reporting
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.evalsets.import_wizard import KIND
+from hydra_core.ui.learn.take import default_value
 from hydra_core.ui.widgets import literal
 from hydra_core.views.catalogs.pool import pool_table
-from hydra_core.views.frontier import Axes, frontier_view
+from hydra_core.views.frontier import Axes, frontier_view, usd
 
 __all__ = ["doors", "frontier", "loaded", "next_steps", "operating_point"]
 
+_TUNE = "pages/evaluate/tune.py"
+_EVAL_SETS = "pages/evaluate/eval_sets.py"
 #: Icon, title, text, the format that the import begins with, and what the button says.
 _DOORS = (
     (
-        "public", "Look at real data",
-        "Public records of what models achieved on the same tasks: SWE-bench, LiveCodeBench, "
-        "LLMRouterBench, RouterArena, RouteLLM. Download one, give it here.",
-        Kind.SWEBENCH, "Import public records",
-    ),
-    (
         "upload_file", "Bring your own file",
-        "A table of your messages with what each model achieved and cost. Columns are guessed from "
-        "their names and shown before anything is imported.",
+        "A table of your messages with what each model achieved and cost, or a public benchmark's "
+        "records. Columns are guessed from their names and shown before anything is imported.",
         Kind.TABLE, "Import a file",
     ),
     (
@@ -43,23 +41,49 @@ _DOORS = (
     ),
 )  # fmt: skip
 
-_TUNE = "pages/evaluate/tune.py"
-_EVAL_SETS = "pages/evaluate/eval_sets.py"
-
 
 def doors() -> None:
-    """Three ways to traffic of one's own, as long as only samples are loaded."""
-    if not all(entry.info.synthetic for entry in cache.evalsets()):
+    """Three ways in, as long as nothing but samples is loaded."""
+    sets = cache.evalsets()
+    if not all(entry.shipped for entry in sets):
         return
-    st.subheader("Only sample data is loaded: start with your own", anchor=False)
-    for place, (icon, title, text, kind, label) in zip(st.columns(3), _DOORS, strict=True):
+    st.subheader("Only samples are loaded: where to begin", anchor=False)
+    places = st.columns(3)
+    real = next((entry for entry in sets if not entry.info.synthetic), None)
+    with places[0].container(border=True, height="stretch"):
+        _real_data(real)
+    for place, (icon, title, text, kind, label) in zip(places[1:], _DOORS, strict=True):
         with place.container(border=True, height="stretch"):
             st.markdown(f":material/{icon}: **{title}**")
             st.caption(text)
             if st.button(label, key=f"overview.door.{kind.value}", icon=":material/arrow_forward:"):
-                st.session_state["eval_sets.view"] = "Import"
-                st.session_state[KIND] = kind
-                st.switch_page(_EVAL_SETS)
+                _to_import(kind)
+
+
+def _real_data(real: SetEntry | None) -> None:
+    """The real set among the samples, or the public records that can be got."""
+    st.markdown(":material/public: **Look at real data**")
+    if real is None:
+        st.caption(
+            "Public records of what models achieved on the same tasks: SWE-bench, LiveCodeBench, "
+            "LLMRouterBench, RouterArena, RouteLLM. Download one, give it here."
+        )
+        if st.button("Import public records", key="overview.door.real"):
+            _to_import(Kind.SWEBENCH)
+        return
+    st.caption(
+        f"{literal(real.info.name)}: {real.info.n:,} queries with what {len(real.info.models)} "
+        "models really achieved and cost. See first whether routing can help there."
+    )
+    if st.button("Explore it", key="overview.door.real", icon=":material/arrow_forward:"):
+        state.put(evalset=real.key, catalog="", tau=None, weights=None, pin=None)
+        st.switch_page("pages/evaluate/explore.py")
+
+
+def _to_import(kind: Kind) -> None:
+    st.session_state["eval_sets.view"] = "Import"
+    st.session_state[KIND] = kind
+    st.switch_page(_EVAL_SETS)
 
 
 def operating_point() -> None:
@@ -85,7 +109,18 @@ def operating_point() -> None:
         st.space("stretch")
         reporting.button(evaluation.sweep, evaluation.knob, "overview")
     widgets.kpis(evaluation)
-    widgets.verdict_box(evaluation.verdict)
+    learned = _learned()
+    if learned is None:
+        widgets.verdict_box(evaluation.verdict)
+        return
+    left, right = st.columns(2)
+    with left:
+        st.markdown(f"**Shortfall rule** · τ {evaluation.knob:.4g} · from profiles")
+        widgets.verdict_box(evaluation.verdict)
+    with right:
+        worth = literal(usd(learned.knob))
+        st.markdown(f"**Value rule** · V {worth} · learned from outcomes, cross-fitted")
+        widgets.verdict_box(learned.verdict)
 
 
 def _current() -> tuple[SetEntry, Evaluation] | None:
@@ -101,19 +136,36 @@ def _current() -> tuple[SetEntry, Evaluation] | None:
     return entry, evaluate(sweep, tuning.tau_for(catalog), tuning.baseline)
 
 
+def _learned() -> Evaluation | None:
+    """The set in use under the value rule; None where the catalog names no outcome model."""
+    pair = selectors.current()
+    if pair is None or pair[1].catalog is None or pair[1].catalog.outcome_model is None:
+        return None
+    entry, catalog = pair[0], pair[1].catalog
+    try:
+        sweep = cache_learn.value_sweep(entry, catalog, catalog_outcome_model(catalog))
+    except HydraError:
+        return None  # the Catalog page says what is wrong with it
+    return evaluate(sweep, catalog.policy.value_usd or default_value(sweep))
+
+
 def frontier() -> None:
     """The frontier as the Tune page has it, without its controls."""
     found = _current()
     if found is None:
         return
     _, evaluation = found
+    learned = _learned()
     st.subheader("Where this policy stands", anchor=False)
     tuning = state.get()
     axes = Axes(tuning.x, tuning.y, evaluation.baseline)
     with st.container(border=True):
         widgets.figure(
             frontier_figure(
-                frontier_view(evaluation, axes), widgets.colors(), height=340, width=430
+                frontier_view(evaluation, axes, beside=learned.sweep if learned else None),
+                widgets.colors(),
+                height=340,
+                width=430,
             ),
             "overview.frontier",
             alt="Quality against cost of the router for every tau, with single models and oracle",
