@@ -202,6 +202,7 @@ class ReplayKey:
         scores_mtime_ns: When the predictor's scores were written, 0 if there are none.
         day: Decides about retiring models.
         prices: Which prices its costs follow.
+        outcome_model: Digest of what the value rule predicts with; '' under the shortfall rule.
     """
 
     evalset: str
@@ -211,6 +212,7 @@ class ReplayKey:
     scores_mtime_ns: int
     day: date
     prices: Prices = Prices.TODAY
+    outcome_model: str = ""
 
 
 def replay_key(

@@ -22,6 +22,8 @@ from hydra_core.predictor.languages import LANGUAGES
 from hydra_core.types import FloatArray, Rule
 
 __all__ = [
+    "RULES",
+    "SYMBOLS",
     "Axes",
     "XAxis",
     "YAxis",
@@ -68,6 +70,9 @@ def usd(value: float) -> str:
     return f"${value:,.{min(digits, 9)}f}"
 
 
+#: What people call a rule and its knob.
+RULES = {Rule.SHORTFALL: "Shortfall", Rule.VALUE: "Value"}
+SYMBOLS = {Rule.SHORTFALL: "τ", Rule.VALUE: "V"}
 #: The knob of each rule on hover, and what its curve is called.
 _KNOBS = {Rule.SHORTFALL: "τ %s", Rule.VALUE: "V $%s"}
 _CURVES = {Rule.SHORTFALL: "Shortfall rule, every τ", Rule.VALUE: "Value rule, every V"}
@@ -255,7 +260,10 @@ def _band(sweep: Sweep, axes: Axes) -> CurveBandView:
     half = band.critical * band.standard_error[band.counted]
     quality = curve.quality[rows]
     return CurveBandView(
-        x.many(curve.mean_cost_usd[rows]), y.many(quality - half), y.many(quality + half)
+        x.many(curve.mean_cost_usd[rows]),
+        y.many(quality - half),
+        y.many(quality + half),
+        f"95 % band over every {SYMBOLS[sweep.rule]}",
     )
 
 

@@ -6,6 +6,8 @@ import streamlit as st
 
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.evalset.evalset import EvalSet
+from hydra_core.evaluation.evalset.score_files import load_text_facts
+from hydra_core.predictor.bundle import Bundle
 from hydra_core.store.roles import Action
 from hydra_core.ui import cache
 from hydra_core.ui.access import identity
@@ -13,7 +15,7 @@ from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.jobs import ScoreJob
 from hydra_core.ui.widgets import literal
 
-__all__ = ["TOLD", "score_now", "scores"]
+__all__ = ["TOLD", "score_now", "scores", "vectors_now"]
 
 #: Where an error of a callback waits for the next run.
 TOLD = "eval_sets.told"
@@ -52,6 +54,26 @@ def score_now(entry: SetEntry, loaded: EvalSet) -> bool:
     bundle = cache.bundle()
     if bundle.fingerprint in entry.info.scored:
         return True
+    _score(loaded, bundle)
+    return False
+
+
+def vectors_now(loaded: EvalSet) -> bool:
+    """Start reading text vectors where they are missing, with progress; whether they are there.
+
+    A set without texts has the vectors it came with, or none.
+
+    Raises:
+        HydraError: The predictor cannot be used.
+    """
+    bundle = cache.bundle()
+    if loaded.texts is None or load_text_facts(loaded, bundle.fingerprint) is not None:
+        return True
+    _score(loaded, bundle)
+    return False
+
+
+def _score(loaded: EvalSet, bundle: Bundle) -> None:
     job = cache.jobs().get(loaded.path, bundle.fingerprint)
     if job is None and identity.may(Action.SCORE):
         actor, store = identity.actor(), cache.store()
@@ -60,7 +82,6 @@ def score_now(entry: SetEntry, loaded: EvalSet) -> bool:
         _progress(job)
     else:
         _offer(loaded, bundle.name, job, False)
-    return False
 
 
 def _offer(loaded: EvalSet, name: str, job: ScoreJob | None, elsewhere: bool) -> None:
