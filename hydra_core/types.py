@@ -41,7 +41,8 @@ IntArray = npt.NDArray[np.intp]
 ChoiceArray = npt.NDArray[np.integer[Any]]
 BoolArray = npt.NDArray[np.bool_]
 
-#: The paper's four dimensions. K is data, not code: a catalog may have others.
+#: The paper's four dimensions, those of the shipped predictor and of what training makes. K is
+#: data, not code: a catalog may have others.
 DIMENSIONS = ("reasoning", "code_generation", "debugging", "tool_use")
 
 
@@ -77,7 +78,7 @@ class StickyMode(StrEnum):
     """How a conversation keeps its model (paper section "Prompt-cache-preserving routing").
 
     Adaptive is ours (the paper's future work): every turn is scored, and the model is kept until it
-    falls short by more than tau and a margin.
+    falls short by more than tau and a margin, or another is worth more than the lost prompt cache.
     """
 
     PER_REQUEST = "per_request"
@@ -121,7 +122,8 @@ class StickyPolicy:
     Attributes:
         threshold: gamma in [0, 1]: a turn that requires less keeps its model.
         ttl_s: How long a model is remembered, in seconds.
-        margin: How far beyond tau the kept model may fall short (adaptive), >= 0.
+        margin: How far beyond tau the kept model may fall short (adaptive, shortfall rule), >= 0;
+            the value rule weighs the lost prompt cache instead.
     """
 
     mode: StickyMode = StickyMode.PER_SESSION
@@ -154,6 +156,12 @@ class Policy:
     health_floor: float = 0.10
     rule: Rule = Rule.SHORTFALL
     value_usd: float | None = None
+
+    @property
+    def knob(self) -> float:
+        """What the operator turns under the policy's rule: tau, or V in USD."""
+        by_value = self.rule is Rule.VALUE and self.value_usd is not None
+        return float(self.value_usd or 0.0) if by_value else self.tau
 
 
 @dataclass(frozen=True, slots=True)

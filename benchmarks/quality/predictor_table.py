@@ -24,12 +24,13 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer
 
-from hydra_core.training.network.model import DIMENSIONS, EncoderConfig, Predictor
+from hydra_core.training.network.model import EncoderConfig, Predictor
 from hydra_core.training.ship.export import export_onnx, parity, run_graph, session
 from hydra_core.training.ship.quantize import VARIANTS, variant_of
 from hydra_core.training.ship.release import metrics
 from hydra_core.training.texts.dataset import DataPaths, Message, read_messages, split
 from hydra_core.training.texts.encode import token_ids
+from hydra_core.types import DIMENSIONS
 
 LENGTHS = (32, 128, 512)
 

@@ -21,9 +21,7 @@ from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.routing.decision import Query
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions
-from hydra_core.types import Band, Catalog, ModelSpec, ModelStatus, Policy
-
-DIMENSIONS = ("reasoning", "code_generation", "debugging", "tool_use")
+from hydra_core.types import DIMENSIONS, Band, Catalog, ModelSpec, ModelStatus, Policy
 
 
 class Instant:

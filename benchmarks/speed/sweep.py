@@ -23,13 +23,14 @@ import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.speed.router import DIMENSIONS, catalog
+from benchmarks.speed.router import catalog
 from hydra_core.catalog import pool
 from hydra_core.evaluation.partitions.engines import Engine, run
 from hydra_core.evaluation.partitions.parts import parts_of, tasks
 from hydra_core.evaluation.partitions.sweep import SweepParts, grid_of, key_of, merged
 from hydra_core.evaluation.replay.frontier import frontier
 from hydra_core.routing.matcher import shortfall
+from hydra_core.types import DIMENSIONS
 
 MODELS = 12
 PART = 200_000

@@ -26,15 +26,22 @@ class Change:
 
     Attributes:
         path: Keys and ids that lead to it, such as ("models", "gpt-5.4", "input_usd_per_mtok").
-        text: The difference as a sentence without a full stop.
+        subject: What changed, in words.
+        before, after: Its value then and now as shown, `after` with its unit; both None where a
+            whole model or benchmark came or went.
     """
 
     kind: ChangeKind
     path: tuple[str, ...]
-    text: str
+    subject: str
+    before: str | None = None
+    after: str | None = None
 
     def __str__(self) -> str:
-        return self.text
+        """The difference as a sentence without a full stop."""
+        if self.after is None:
+            return f"{self.subject} {self.kind.value}"
+        return f"{self.subject} {self.before} -> {self.after}"
 
 
 _Leaf = str | float | int | bool | date | None
@@ -144,8 +151,7 @@ def _models(old: Catalog, new: Catalog) -> Iterator[Change]:
         yield from _values(f"{name} capability by hand:", (*path, "capabilities"), *by_hand)
     kept = ([m for m in before if m in after], [m for m in after if m in before])
     if kept[0] != kept[1]:
-        text = f"model order {', '.join(kept[0])} -> {', '.join(kept[1])}"
-        yield Change(ChangeKind.CHANGED, ("models",), text)
+        yield Change(ChangeKind.CHANGED, ("models",), "model order", *map(", ".join, kept))
 
 
 def _model(model: ModelSpec) -> dict[str, _Leaf]:
@@ -158,10 +164,10 @@ def _presence(
 ) -> Iterator[Change]:
     for name in before:
         if name not in after:
-            yield Change(ChangeKind.REMOVED, (section, name), f"{noun} {name} removed")
+            yield Change(ChangeKind.REMOVED, (section, name), f"{noun} {name}")
     for name in after:
         if name not in before:
-            yield Change(ChangeKind.ADDED, (section, name), f"{noun} {name} added")
+            yield Change(ChangeKind.ADDED, (section, name), f"{noun} {name}")
 
 
 def _values(
@@ -178,8 +184,8 @@ def _values(
             kind = ChangeKind.ADDED
         elif after is None:
             kind = ChangeKind.REMOVED
-        text = f"{subject} {label} {_shown(before)} -> {_shown(after)} {unit}".strip()
-        yield Change(kind, (*path, key), text)
+        named = f"{subject} {label}".strip()
+        yield Change(kind, (*path, key), named, _shown(before), f"{_shown(after)} {unit}".strip())
 
 
 def _shown(value: _Leaf) -> str:

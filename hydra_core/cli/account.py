@@ -45,12 +45,13 @@ def require_account(asks: str) -> None:
         require(acting(), Action[asks])
 
 
-def store_of(path: Path) -> Store | None:
-    """The store of the workspace that `path` lies in; None outside of it."""
+def store_of(*paths: Path) -> Store | None:
+    """The store of the workspace that one of `paths` lies in; None outside of it."""
     from hydra_core.store import open_store, workspace_folder
 
-    folder = workspace_folder()
-    return open_store(folder) if path.resolve().is_relative_to(folder.resolve()) else None
+    folder = workspace_folder().resolve()
+    inside = any(path.resolve().is_relative_to(folder) for path in paths)
+    return open_store(folder) if inside else None
 
 
 def changes(path: Path) -> EvalSetChanges:

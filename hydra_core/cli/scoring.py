@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hydra_core.cli.account import acting, require_account, store_of
+from hydra_core.cli.account import changes
 from hydra_core.cli.output import open_predictor, progress_bar, say
 
 if TYPE_CHECKING:
@@ -58,14 +58,6 @@ def score_now(evalset: EvalSet, predictor: Predictor) -> FloatArray:
         AccessError: The account may not score.
         EvalSetError: The folder cannot be written.
     """
-    from hydra_core.evaluation.evalset.scoring import score_evalset
-    from hydra_core.store import Action
-
-    require_account(Action.SCORE.name)
     with progress_bar(evalset.name) as step:
-        frame = score_evalset(evalset, predictor, step)
-    store = store_of(evalset.path)
-    if store is not None:
-        what, after = f"eval set {evalset.path.name}", predictor.bundle.fingerprint
-        store.tell(acting(), Action.SCORE, what, after=after)
+        frame = changes(evalset.path).score(evalset, predictor, step)
     return frame.drop(columns="query_id").to_numpy()

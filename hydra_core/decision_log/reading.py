@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hydra_core.decision_log.records import SCHEMA, Kind
 from hydra_core.decision_log.segments import LogError, lines_table, open_segments, parquet_segments
 
 __all__ = ["DecisionLog", "read_log"]
+
+
+_OUTCOME: Final = ("quality", "source", "comment")
+#: What is read in any case: it says what a row is, and which outcome belongs to which decision.
+_BINDING: Final = ("kind", "at", "decision_id", "quality", "lost")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,8 +40,14 @@ class DecisionLog:
     lost: int
 
 
-def read_log(folder: Path) -> DecisionLog:
+def read_log(
+    folder: Path, *, since: datetime | None = None, columns: Sequence[str] | None = None
+) -> DecisionLog:
     """Every record of a log folder, those still being written included.
+
+    Args:
+        columns: Only these, beside what binds outcomes to decisions; None for all.
+        since: Leave out decisions before this moment; segments that ended earlier are not opened.
 
     Raises:
         LogError: The folder is not there or a segment is damaged.
@@ -40,18 +55,24 @@ def read_log(folder: Path) -> DecisionLog:
     if not folder.is_dir():
         raise LogError(f"{folder}: there is no such log folder")
     done = parquet_segments(folder)
+    if since is not None:
+        done = [path for path in done if path.stat().st_mtime >= since.timestamp()]
     finished = {path.stem for path in done}
-    tables = [_parquet(path) for path in done]
+    names = SCHEMA.names if columns is None else list(dict.fromkeys([*_BINDING, *columns]))
+    schema = pa.schema([SCHEMA.field(name) for name in names])
+    tables = [_parquet(path, schema) for path in done]
     for path in open_segments(folder):
         if path.stem not in finished:  # else: finished a moment ago and about to be removed
-            tables.append(lines_table(path))
-    table = pa.concat_tables(tables) if tables else SCHEMA.empty_table()
+            tables.append(lines_table(path).select(names))
+    table = pa.concat_tables(tables) if tables else schema.empty_table()
+    if since is not None:
+        table = table.filter(pc.greater_equal(table["at"], pa.scalar(since, table["at"].type)))
     return _joined(table.to_pandas())
 
 
-def _parquet(path: Path) -> pa.Table:
+def _parquet(path: Path, schema: pa.Schema) -> pa.Table:
     try:
-        return pq.read_table(path, schema=SCHEMA)
+        return pq.read_table(path, schema=schema)
     except (OSError, pa.ArrowException) as error:
         raise LogError(f"{path}: is damaged: {error}") from error
 
@@ -60,8 +81,8 @@ def _joined(rows: pd.DataFrame) -> DecisionLog:
     rows = rows.sort_values("at", kind="stable")
     kind = rows["kind"]
     decisions = rows.loc[kind == Kind.DECISION.value]
-    decisions = decisions.drop(columns=["kind", "lost", "quality", "source", "comment"])
-    told = ["decision_id", "quality", "source", "comment"]
+    told = ["decision_id", *(name for name in _OUTCOME if name in rows)]
+    decisions = decisions.drop(columns=["kind", "lost", *told[1:]])
     outcomes = rows.loc[kind == Kind.OUTCOME.value, told].drop_duplicates(
         "decision_id", keep="last"
     )

@@ -38,10 +38,17 @@ SCHEMA: Final = pa.schema(
         ("catalog_digest", pa.string()),
         ("revision", pa.string()),
         ("policy_digest", pa.string()),
+        ("predictor", pa.string()),
+        ("arm", pa.string()),
         ("rule", pa.string()),
         ("knob", pa.float64()),
         ("conversation_id", pa.string()),
         ("turn", pa.int64()),
+        ("has_image", pa.bool_()),
+        ("needs_tools", pa.bool_()),
+        ("context_tokens", pa.int64()),
+        ("allow", pa.list_(pa.string())),
+        ("deny", pa.list_(pa.string())),
         ("dimensions", pa.list_(pa.string())),
         ("requirements", _NUMBERS),
         ("candidates", pa.list_(pa.string())),
@@ -90,6 +97,9 @@ class DecisionRecord:
         keep_probability: Probability that this turn kept the conversation's model.
         status: decided, answered, failed, cancelled.
         text: Only where the operator opted in.
+        predictor: Fingerprint of the bundle that scored.
+        arm: `canary` or `main` while a canary runs, else ''.
+        has_image, needs_tools, context_tokens, allow, deny: What the hard gates looked at.
     """
 
     decision_id: str
@@ -124,6 +134,13 @@ class DecisionRecord:
     cost_usd: float | None = None
     latency_ms: float | None = None
     decide_ms: float | None = None
+    predictor: str = ""
+    arm: str = ""
+    has_image: bool = False
+    needs_tools: bool = False
+    context_tokens: int = 0
+    allow: tuple[str, ...] | None = None
+    deny: tuple[str, ...] = ()
     kind: Kind = field(default=Kind.DECISION, init=False)
 
 

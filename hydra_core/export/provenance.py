@@ -89,19 +89,15 @@ def provenance(
 
 def change_table(changes: tuple[Change, ...]) -> pd.DataFrame:
     """One row per change: what happened, what to, and the values side by side."""
-    rows = []
-    for change in changes:
-        what, arrow, after = change.text.rpartition(" -> ")
-        subject, _, before = what.rpartition(" ") if arrow else (change.text, "", "")
-        sided = arrow and "," not in before and "]" not in before and ")" not in before
-        rows.append(
-            {
-                "what": _WORDS[change.kind],
-                "change": subject if sided else change.text.replace(" -> ", " → "),
-                "published": before if sided else "",
-                "draft": after if sided else "",
-            }
-        )
+    rows = [
+        {
+            "what": _WORDS[change.kind],
+            "change": change.subject,
+            "published": change.before or "",
+            "draft": change.after or "",
+        }
+        for change in changes
+    ]
     return pd.DataFrame(rows, columns=["what", "change", "published", "draft"])
 
 

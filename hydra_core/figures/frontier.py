@@ -79,6 +79,7 @@ class FrontierView:
         oracle: The cheapest choice that resolves what any model resolves.
         pinned: A policy to compare with, and its curve where it differs from `curve`.
         beside: The curve of the other rule.
+        imported: Other routers' decisions.
         knob: Before and after a knob's value on hover, as a d3 template: "τ %s".
     """
 
@@ -93,6 +94,7 @@ class FrontierView:
     pinned: Spot | None = None
     pinned_curve: CurveLine | None = None
     beside: CurveLine | None = None
+    imported: tuple[Spot, ...] = ()
     knob: str = "τ %s"
 
 
@@ -191,10 +193,13 @@ def _targets(view: FrontierView, colors: Palette) -> dict[str, Any]:
 
 
 def _points(view: FrontierView, colors: Palette) -> list[dict[str, Any]]:
-    """Single models, oracle, pin and the operating point."""
+    """Single models, imported policies, oracle, pin and the operating point."""
     slots = [spot.slot for spot in view.models]
     tints = model_colors([spot.label for spot in view.models], colors, slots)
     traces = [_marker(view, view.models, {"size": 11, "color": [*tints.values()]})]
+    if view.imported:
+        square = {"size": 12, "symbol": "square", "color": colors.warn}
+        traces.append(_marker(view, view.imported, square))
     if view.oracle is not None:
         star = {"size": 16, "symbol": "star", "color": colors.oracle}
         traces.append(_marker(view, [view.oracle], star))
@@ -224,7 +229,7 @@ def _marker(view: FrontierView, spots: Sequence[Spot], marker: dict[str, Any]) -
 
 def _ranges(view: FrontierView) -> tuple[Range, Range]:
     """Axis ranges that hold everything with room for labels, and do not move with tau."""
-    spots = [*view.models, *([view.oracle] if view.oracle else [])]
+    spots = [*view.models, *view.imported, *([view.oracle] if view.oracle else [])]
     curves = [one for one in (view.curve, view.pinned_curve, view.beside) if one is not None]
     bounds = []
     for values, lines, room in (
@@ -250,7 +255,7 @@ def _labels(
         ]
         return np.stack(scaled, axis=1)
 
-    spots = [*view.models]
+    spots = [*view.models, *view.imported]
     spots += [spot for spot in (view.oracle, view.pinned) if spot is not None]
     spots.append(view.selected)
     at = pixels(np.asarray([s.x for s in spots]), np.asarray([s.y for s in spots]))

@@ -48,13 +48,13 @@ from ruamel.yaml import YAML
 from hydra_core.errors import BundleError, Problem
 from hydra_core.predictor.manifest import (
     MANIFEST,
-    MAX_BYTES,
     SCHEMA,
     SIGNALS_FORM,
     Curve,
     Manifest,
     parse_manifest,
 )
+from hydra_core.predictor.plain_yaml import MAX_BYTES
 from hydra_core.types import Band
 
 __all__ = [

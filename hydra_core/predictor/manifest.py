@@ -1,7 +1,7 @@
 """`bundle.yaml`: what a predictor bundle says of itself, read with every check.
 
-Only plain YAML is taken: no tags, no anchors or aliases, no duplicate keys, at most 100 kB and
-4,000 values (shipped ones have 10 kB and 1,000). All problems are collected and raised together.
+Only plain YAML is taken (`plain_yaml.py`); shipped ones have 10 kB and 1,000 values. All problems
+are collected and raised together.
 """
 
 from __future__ import annotations
@@ -10,14 +10,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any, Final
-
-import yaml
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-from yaml.events import AliasEvent, CollectionStartEvent, NodeEvent, ScalarEvent
 
 from hydra_core.errors import BundleError, Problem
+from hydra_core.predictor.plain_yaml import read_plain_yaml
 from hydra_core.types import Band
 
 __all__ = ["MANIFEST", "MAX_VECTOR", "SCHEMA", "Curve", "Manifest", "parse_manifest"]
@@ -26,11 +21,6 @@ SCHEMA = "hydra.predictor/v1"
 MANIFEST = "bundle.yaml"
 #: The form of the signal prefix; a bundle trained on another form cannot be scored here.
 SIGNALS_FORM = 1
-MAX_BYTES = 100_000
-_MAX_DEPTH = 12
-_MAX_EVENTS = 4_000
-# libyaml where the wheel has it (every published one has); the pure parser is slower only.
-_LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MAX_TOKENS = (8, 8192)
 #: Most numbers a text vector may have: 800 KB in half precision for a thousand queries.
 MAX_VECTOR = 400
@@ -84,37 +74,10 @@ class _Problems(list[Problem]):
         self.append(Problem(place, message, remedy))
 
 
-def _refuse_tricks(text: str) -> Problem | None:
-    """The first tag, anchor, alias or excess in `text`, before anything is built.
-
-    libyaml reads the events; ruamel's own parser, which builds the values, takes minutes for what
-    a hostile megabyte can hold.
-    """
-    depth = 0
-    for count, event in enumerate(yaml.parse(text, Loader=_LOADER)):
-        if count > _MAX_EVENTS:
-            return Problem("", f"holds more than {_MAX_EVENTS:,} values", "a bundle has some 1,000")
-        place = f"line {event.start_mark.line + 1}" if event.start_mark else ""
-        if isinstance(event, AliasEvent) or (isinstance(event, NodeEvent) and event.anchor):
-            return Problem(place, "anchors and aliases are not allowed", "write the value out")
-        if isinstance(event, (ScalarEvent, CollectionStartEvent)) and event.tag:
-            return Problem(place, f"the tag {event.tag} is not allowed", "use plain YAML values")
-        starts = isinstance(event, CollectionStartEvent)
-        depth += starts - (type(event).__name__ in {"MappingEndEvent", "SequenceEndEvent"})
-        if depth > _MAX_DEPTH:
-            return Problem(place, f"nested deeper than {_MAX_DEPTH} levels")
-    return None
-
-
 def _read_yaml(text: str, source: str) -> Yaml:
-    try:
-        trick = _refuse_tricks(text)
-        data = None if trick else YAML(typ="safe", pure=True).load(text)
-    except (yaml.YAMLError, YAMLError, ValueError, RecursionError) as error:
-        first = str(error).strip().splitlines() or [type(error).__name__]
-        raise BundleError(source, [Problem("", f"is not valid YAML: {first[0]}")]) from error
-    if trick:
-        raise BundleError(source, [trick])
+    data, problem = read_plain_yaml(text)
+    if problem:
+        raise BundleError(source, [problem])
     if not isinstance(data, dict):
         raise BundleError(source, [Problem("", f"must be a mapping with schema: {SCHEMA}")])
     return {str(key): value for key, value in data.items()}

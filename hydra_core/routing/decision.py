@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from typing import Any, Final
 
 import numpy as np
 
 from hydra_core.predictor.signals import signals
 from hydra_core.routing.query import Query
+from hydra_core.routing.reasons import Cause, Fate, fate_of
 from hydra_core.routing.valuation import Valuation
-from hydra_core.types import CostBasis, FloatArray, Pool
+from hydra_core.types import CostBasis, FloatArray, Pool, Rule
 
 __all__ = [
     "RECEIPT_SCHEMA",
@@ -30,34 +30,6 @@ __all__ = [
 ]
 
 RECEIPT_SCHEMA: Final = "hydra.receipt/v1"
-
-
-class Cause(StrEnum):
-    """Why the chosen model was chosen."""
-
-    CHEAPEST_ELIGIBLE = "cheapest_eligible"
-    FAIL_OPEN = "fail_open"
-    GATEWAY_FALLBACK = "gateway_fallback"
-    HIGHEST_VALUE = "highest_value"
-    KEPT_BY_SESSION = "kept_by_session"
-    KEPT_BELOW_THRESHOLD = "kept_below_threshold"
-    KEPT_WITHIN_MARGIN = "kept_within_margin"
-
-    @property
-    def keeps(self) -> bool:
-        """Whether the conversation kept its model."""
-        return self.value.startswith("kept")
-
-
-class Fate(StrEnum):
-    """What became of one candidate."""
-
-    CHOSEN = "chosen"
-    DEARER = "dearer"
-    SHORT = "short"
-    GATED = "gated"
-    UNHEALTHY = "unhealthy"
-    WORTH_LESS = "worth_less"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +92,9 @@ class Decision:
         reading: What the predictor read, None when it was not asked.
         kept: The conversation's model where it was kept.
         session_note: What the session store has to say, such as that Redis does not answer.
-        valuation: Predicted success and cost under the value rule; None under the shortfall rule.
+        valuation: Predicted success and cost under the value rule; None under the shortfall rule,
+            and where the session kept the model unscored.
+        rule: The rule that decided; of the policy where the session kept the model.
     """
 
     model: str
@@ -140,6 +114,7 @@ class Decision:
     kept: str | None = None
     session_note: str = ""
     valuation: Valuation | None = None
+    rule: Rule = Rule.SHORTFALL
 
     @property
     def index(self) -> int:
@@ -154,14 +129,14 @@ class Decision:
     @property
     def reason(self) -> str:
         """Why the model was chosen, in one sentence."""
-        return self._fate(self.index)[1]
+        return fate_of(self, self.index)[1]
 
     def candidates(self) -> tuple[Candidate, ...]:
         """Every model with its fate and one plain sentence, cheapest first."""
         deficits = np.maximum(self.requirements[None, :] - self.pool.capabilities, 0.0)
         rows = []
         for i in np.argsort(self.pool.cost, kind="stable"):
-            fate, reason = self._fate(int(i))
+            fate, reason = fate_of(self, int(i))
             rows.append(
                 Candidate(
                     model=self.pool.ids[i],
@@ -204,7 +179,7 @@ class Decision:
                 }
                 for row in rows
             ],
-            "rule": "shortfall" if self.valuation is None else "value",
+            "rule": self.rule.value,
             **({} if self.valuation is None else self.valuation.receipt()),
             "signals": None if self.query is None else _signals(self.query),
             "cost_basis": self.cost_basis.value,
@@ -224,69 +199,6 @@ class Decision:
             "success_range": None if ends is None else list(ends),
             "predicted_cost_usd": float(self.valuation.cost_usd[i]),
         }
-
-    def _fate(self, i: int) -> tuple[Fate, str]:
-        name = self.pool.ids[i]
-        if name == self.model:
-            return Fate.CHOSEN, _chosen_because(self, i)
-        if name in self.gates:
-            return Fate.GATED, self.gates[name]
-        if self.health[i] < self.health_floor:
-            return (
-                Fate.UNHEALTHY,
-                f"Health {self.health[i]:.2f} is below the floor {self.health_floor:.2f}.",
-            )
-        if not self.scored:
-            return Fate.DEARER, "Not considered: the conversation keeps its model."
-        if self.valuation is not None:
-            return Fate.WORTH_LESS, self.valuation.why_not(i, self.index)
-        if self.shortfalls[i] > self.tau:
-            return Fate.SHORT, self._short_because(i)
-        if self.cause.keeps:
-            return Fate.DEARER, f"Capable enough, but the conversation stays on {self.model}."
-        return (
-            Fate.DEARER,
-            f"Capable enough, but {self.model} is as well and comes first by cost.",
-        )
-
-    def _short_because(self, i: int) -> str:
-        terms = self.pool.weights * np.maximum(self.requirements - self.pool.capabilities[i], 0.0)
-        worst = int(terms.argmax())
-        return (
-            f"Shortfall {self.shortfalls[i]:.3f} is above tau {self.tau:.3f}; most of it on "
-            f"{self.dimensions[worst].replace('_', ' ')} (needs {self.requirements[worst]:.2f}, "
-            f"has {self.pool.capabilities[i, worst]:.2f})."
-        )
-
-
-def _chosen_because(decision: Decision, i: int) -> str:
-    cause = decision.cause
-    if cause is Cause.CHEAPEST_ELIGIBLE:
-        return (
-            f"Cheapest model within tau: shortfall {decision.shortfalls[i]:.3f} <= "
-            f"{decision.tau:.3f}."
-        )
-    if cause is Cause.HIGHEST_VALUE and decision.valuation is not None:
-        valued = decision.valuation
-        return (
-            f"Worth most: {100 * valued.success[i]:.0f} % predicted success for "
-            f"${valued.cost_usd[i]:.4g}, at ${valued.value_usd:.3g} for one more resolved query."
-        )
-    if cause is Cause.FAIL_OPEN:
-        return (
-            f"No model is within tau {decision.tau:.3f}; this one falls short least "
-            f"({decision.shortfalls[i]:.3f})."
-        )
-    if cause is Cause.GATEWAY_FALLBACK:
-        return "Fallback: every model within tau is unhealthy; best of what is left."
-    if cause is Cause.KEPT_BELOW_THRESHOLD:
-        return "Kept: the requirements are below the sticky threshold."
-    if cause is Cause.KEPT_WITHIN_MARGIN:
-        return (
-            f"Kept: it falls short by {decision.shortfalls[i]:.3f}, not enough beyond tau "
-            f"{decision.tau:.3f} to give up its prompt cache."
-        )
-    return "Kept: the conversation stays on its model, so the prompt cache stays warm."
 
 
 def _signals(query: Query) -> dict[str, Any]:

@@ -21,10 +21,10 @@ CAUSES = {
     Cause.CHEAPEST_ELIGIBLE: "Cheapest model within τ",
     Cause.HIGHEST_VALUE: "Worth most: predicted success against cost",
     Cause.FAIL_OPEN: "No model is within τ: the one that falls short least",
-    Cause.GATEWAY_FALLBACK: "Fallback: the models within τ are not healthy",
+    Cause.GATEWAY_FALLBACK: "Fallback: the models that would do are not healthy",
     Cause.KEPT_BY_SESSION: "Kept by the conversation",
     Cause.KEPT_BELOW_THRESHOLD: "Kept: the message asks for little",
-    Cause.KEPT_WITHIN_MARGIN: "Kept: not far enough beyond τ to leave",
+    Cause.KEPT_WITHIN_MARGIN: "Kept: not enough to gain by leaving its prompt cache",
 }
 #: Weights that the console lets an operator set.
 WEIGHT_RANGE = (0.05, 10.0)

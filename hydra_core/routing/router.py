@@ -17,12 +17,13 @@ import numpy as np
 from hydra_core.catalog.profiles import pool as build_pool
 from hydra_core.errors import MismatchError, OutcomeModelError, RoutingError
 from hydra_core.predictor.onnx_predictor import Prediction
+from hydra_core.routing.conversations.staying import kept_because
 from hydra_core.routing.decision import Cause, Decision, Origin, Query, Reading
 from hydra_core.routing.gates import gate_reasons, require_open
 from hydra_core.routing.matcher import choose, choose_by_value, contenders, shortfall
 from hydra_core.routing.sessions import SessionKeys, Sessions, session_keys
 from hydra_core.routing.valuation import Valuation, Valuer, valuer_of
-from hydra_core.types import Catalog, FloatArray, ModelSpec, Pool, StickyMode, StickyPolicy
+from hydra_core.types import Catalog, FloatArray, ModelSpec, Pool, Rule, StickyMode
 
 __all__ = ["Router", "Scorer"]
 
@@ -100,7 +101,7 @@ class Router:
         decision = self._score_and_decide(state, query, gates, levels)
         current = kept or query.current
         if current in able and current != decision.model:
-            cause = _kept_because(decision, str(current), policy.sticky, fresh=query.compacted)
+            cause = kept_because(decision, str(current), state.catalog, fresh=query.compacted)
             if cause is not None:
                 decision = replace(decision, model=str(current), cause=cause, kept=current)
         return self._remember(state, keys, decision)
@@ -194,7 +195,7 @@ def _decide(
         best = int(rows[choose_by_value(success, cost_usd, valued.value_usd)[0]])
         cause = Cause.GATEWAY_FALLBACK if fallback else Cause.HIGHEST_VALUE
         decided = _decision(state, pool.ids[best], cause, need, s[0], gates, levels)
-        return replace(decided, valuation=valued)
+        return replace(decided, valuation=valued, rule=Rule.VALUE)
     chosen = int(rows[choose(s[:, rows], pool.cost[rows], policy.tau)[0]])
     within = s[0] <= policy.tau
     if within[chosen] and not fallback:
@@ -204,25 +205,6 @@ def _decide(
     else:
         cause = Cause.FAIL_OPEN
     return _decision(state, pool.ids[chosen], cause, need, s[0], gates, levels)
-
-
-def _kept_because(
-    decision: Decision, current: str, sticky: StickyPolicy, *, fresh: bool
-) -> Cause | None:
-    """Why a scored turn stays on the conversation's model, None when it does not.
-
-    Args:
-        fresh: The history was rewritten, so there is no prompt cache to lose.
-    """
-    if float(decision.requirements.max()) < sticky.threshold:
-        return Cause.KEPT_BELOW_THRESHOLD
-    i = decision.pool.ids.index(current)
-    if decision.valuation is None:
-        near = float(decision.shortfalls[i]) <= decision.tau + sticky.margin
-    else:  # within a margin of predicted success, net of cost
-        near = float(decision.valuation.net[i]) >= decision.valuation.net.max() - sticky.margin
-    adaptive = sticky.mode is StickyMode.ADAPTIVE
-    return Cause.KEPT_WITHIN_MARGIN if adaptive and near and not fresh else None
 
 
 def _able(state: _State, gates: Mapping[str, str], levels: FloatArray) -> frozenset[str | None]:
@@ -240,7 +222,7 @@ def _keep(
     shortfalls = np.full(len(state.pool.ids), np.nan)
     cause = Cause.KEPT_BY_SESSION
     decision = _decision(state, model, cause, unknown, shortfalls, gates, levels)
-    return replace(decision, kept=model)
+    return replace(decision, kept=model, rule=state.catalog.policy.rule)
 
 
 def _decision(

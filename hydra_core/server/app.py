@@ -49,7 +49,7 @@ def application(service: Service, doors: Doors, bundle: Bundle, settings: Settin
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        service.decider.live.start()
+        service.decider.start()
         yield
         await service.close()
 
@@ -140,9 +140,9 @@ class _Routes:
 
     async def ready(self, request: Request) -> Response:
         """Requests can be routed; what does not work as it should is named."""
-        live, log = self._service.decider.live, self._service.log
-        notes = [note for note in (live.problem, log.problem if log else "") if note]
-        now = live.now
+        decider, log = self._service.decider, self._service.log
+        notes = [*decider.problems, *([log.problem] if log and log.problem else [])]
+        now = decider.live.now
         found = {"status": "ready", "catalog": now.catalog.name, "revision": now.label}
         return JSONResponse({**found, "notes": notes})
 
@@ -151,23 +151,27 @@ class _Routes:
         service = self._service
         service.metrics.seed(model.id for model in service.decider.live.now.catalog.models)
         given_up = service.log.given_up if service.log else 0
-        problem = bool(service.decider.live.problem)
-        text = service.metrics.text(problem=problem, given_up=given_up)
+        canary, problem = service.decider.canary, bool(service.decider.live.problem)
+        stopped = canary is not None and bool(canary.stopped)
+        text = service.metrics.text(problem=problem, given_up=given_up, stopped=stopped)
         return Response(text, media_type=CONTENT_TYPE_LATEST)
 
 
 def _decision(decided: Decided) -> dict[str, Any]:
     decision = decided.decision
     known = zip(decision.dimensions, decision.requirements.tolist(), strict=True)
+    ids, valued = decision.pool.ids, decision.valuation
     answer: dict[str, Any] = {
         "model": decided.model,
         "fallbacks": list(decided.next_models()),
         "decision_id": decided.id,
         "rule": decided.rule,
-        "knob": decision.tau,
+        "knob": decided.knob,
         "cause": decision.cause.value,
         "reason": decided.reason,
         "requirements": dict(known) if decision.scored else None,
+        "predicted_success": valued and dict(zip(ids, valued.success.tolist(), strict=True)),
+        "predicted_cost_usd": valued and dict(zip(ids, valued.cost_usd.tolist(), strict=True)),
         "catalog_revision": decided.serving.label,
     }
     return {**answer, "receipt": decision.receipt()} if decided.request.receipt else answer

@@ -28,7 +28,8 @@ def checked(catalog: Catalog, bundle: Bundle, upstreams: Upstreams | None) -> di
         "catalog": catalog.name,
         "digest": catalog.digest,
         "models": list(models),
-        "tau": catalog.policy.tau,
+        "rule": catalog.policy.rule.value,
+        "knob": catalog.policy.knob,
         "sticky": catalog.policy.sticky.mode.value,
     }
     if upstreams is not None:

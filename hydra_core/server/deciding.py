@@ -10,9 +10,11 @@ from datetime import UTC, datetime
 
 from hydra_core.decision_log.records import DecisionRecord, text_digest
 from hydra_core.errors import RoutingError
+from hydra_core.evaluation.live.canary import CANARY, MAIN
 from hydra_core.routing.decision import Decision
 from hydra_core.routing.fallbacks import fallbacks
 from hydra_core.routing.sessions import Sessions, session_keys
+from hydra_core.server.canary import Canary
 from hydra_core.server.chat import ChatRequest
 from hydra_core.server.explore import Exploration
 from hydra_core.server.live import LiveCatalog, Serving
@@ -36,6 +38,7 @@ class Decided:
         model: What is served first: the decision's model, or the one that exploration drew.
         propensities: (m,) probability of every candidate.
         decide_ms: How long routing took.
+        arm: `canary` or `main` while a canary runs.
     """
 
     id: str
@@ -46,6 +49,7 @@ class Decided:
     model: str
     propensities: tuple[float, ...]
     decide_ms: float
+    arm: str = ""
 
     @property
     def explored(self) -> bool:
@@ -55,7 +59,12 @@ class Decided:
     @property
     def rule(self) -> str:
         """How the model was chosen: the policy's rule, or `named` by the client."""
-        return _NAMED if self.request.model != AUTO else _rule(self.decision)
+        return _NAMED if self.request.model != AUTO else self.decision.rule.value
+
+    @property
+    def knob(self) -> float:
+        """tau, or V in USD, as the policy has it."""
+        return self.serving.catalog.policy.knob
 
     @property
     def reason(self) -> str:
@@ -93,6 +102,7 @@ class Decider:
 
     Args:
         live: The catalog in use.
+        canary: Takes a share of the conversations; None for none.
         health: What this process saw of the models.
         exploration: Draws the model that is served.
         sessions: The conversations' models, as the router has them.
@@ -106,9 +116,28 @@ class Decider:
         exploration: Exploration,
         sessions: Sessions,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        canary: Canary | None = None,
     ) -> None:
-        self.live, self.health = live, health
+        self.live, self.health, self.canary = live, health, canary
         self._exploration, self._sessions, self._clock = exploration, sessions, clock
+
+    def start(self) -> None:
+        """Begin to watch the catalogs."""
+        self.live.start()
+        if self.canary is not None:
+            self.canary.start()
+
+    def close(self) -> None:
+        """Stop watching."""
+        self.live.close()
+        if self.canary is not None:
+            self.canary.close()
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What does not work as it should."""
+        every = (self.live.problem, self.canary.problem if self.canary else "")
+        return tuple(filter(None, every))
 
     def decide(self, request: ChatRequest) -> Decided:
         """Choose the model for one request.
@@ -117,7 +146,7 @@ class Decider:
             RoutingError: No model can serve it, or the named one is not known.
         """
         start = time.perf_counter()
-        serving = self.live.now
+        serving, arm = self._arm(request)
         query = request.query
         if request.model != AUTO:
             _require_known(serving, request.model)
@@ -134,10 +163,18 @@ class Decider:
             draw.model,
             draw.propensities,
             1e3 * (time.perf_counter() - start),
+            arm,
         )
         if decided.explored:
             self.moved(decided, draw.model)
         return decided
+
+    def _arm(self, request: ChatRequest) -> tuple[Serving, str]:
+        """The revision that decides, and the arm it is; none for a model asked for by name."""
+        if self.canary is None or self.canary.stopped or request.model != AUTO:
+            return self.live.now, ""
+        on_canary = self.canary.takes(request.query)
+        return (self.live.now, MAIN) if on_canary is None else (on_canary, CANARY)
 
     def moved(self, decided: Decided, model: str) -> None:
         """The conversation is on another model than decided: its prompt cache is there now."""
@@ -160,7 +197,7 @@ def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord
     """
     decision, serving, query = decided.decision, decided.serving, decided.request.query
     fell_back = bool(result.served) and result.served != decided.model
-    place = decision.pool.ids.index(decided.model)
+    place, valued = decision.pool.ids.index(decided.model), decision.valuation
     return DecisionRecord(
         decision_id=decided.id,
         at=decided.at,
@@ -169,15 +206,15 @@ def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord
         revision=serving.revision,
         policy_digest=serving.policy_digest,
         rule=decided.rule,
-        knob=_knob(decision),
+        knob=decided.knob,
         conversation_id=query.conversation_id,
         turn=query.turn,
         dimensions=decision.dimensions,
         requirements=tuple(decision.requirements.tolist()) if decision.scored else None,
         candidates=decision.pool.ids,
         shortfalls=tuple(decision.shortfalls.tolist()) if decision.scored else None,
-        predicted_success=None,
-        predicted_cost_usd=None,
+        predicted_success=None if valued is None else tuple(valued.success.tolist()),
+        predicted_cost_usd=None if valued is None else tuple(valued.cost_usd.tolist()),
         chosen=decided.model,
         cause=decision.cause.value,
         served=result.served,
@@ -194,15 +231,14 @@ def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord
         cost_usd=result.cost_usd,
         latency_ms=result.latency_ms,
         decide_ms=decided.decide_ms,
+        arm=decided.arm,
+        predictor=serving.catalog.predictor_fingerprint,
+        has_image=query.has_image,
+        needs_tools=query.needs_tools,
+        context_tokens=query.context_tokens,
+        allow=None if query.allow is None else tuple(sorted(query.allow)),
+        deny=tuple(sorted(query.deny)),
     )
-
-
-def _rule(decision: Decision) -> str:
-    return str(getattr(decision, "rule", "shortfall"))
-
-
-def _knob(decision: Decision) -> float:
-    return decision.tau
 
 
 def _require_known(serving: Serving, model: str) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
-from hydra_core.routing.decision import Candidate, Decision, Fate
+from hydra_core.routing.decision import Decision, Fate
 
 __all__ = ["Draw", "Exploration"]
 
@@ -55,9 +55,8 @@ class Exploration:
         """The decision's model, or now and then another one that is good enough."""
         names = decision.pool.ids
         open_to_all = [decision.model]
-        if self._share > 0 and decision.scored and self._affordable():
-            others = (row.model for row in decision.candidates() if self._capable(row))
-            open_to_all += [name for name in others if name != decision.model]
+        if self._share > 0 and self._affordable():
+            open_to_all += self._capable(decision)
         share = self._share if len(open_to_all) > 1 else 0.0
         each = share / len(open_to_all)
         chances = [each if name in open_to_all else 0.0 for name in names]
@@ -78,8 +77,13 @@ class Exploration:
                 self._day, self._spent_usd = day, 0.0
             return self._spent_usd < self._budget_usd
 
-    def _capable(self, row: Candidate) -> bool:
-        success = getattr(row, "predicted_success", None)
-        if success is not None:
-            return row.fate not in (Fate.GATED, Fate.UNHEALTHY) and success >= self._floor
-        return row.fate in (Fate.CHOSEN, Fate.DEARER)
+    def _capable(self, decision: Decision) -> list[str]:
+        """The models that may be tried; none while a conversation is kept."""
+        if not decision.scored or decision.cause.keeps:
+            return []
+        rows, valued = decision.candidates(), decision.valuation
+        if valued is None:
+            return [row.model for row in rows if row.fate is Fate.DEARER]
+        success = dict(zip(decision.pool.ids, valued.success.tolist(), strict=True))
+        open_ = [row.model for row in rows if row.fate is Fate.WORTH_LESS]
+        return [name for name in open_ if success[name] >= self._floor]

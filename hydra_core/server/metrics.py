@@ -61,6 +61,13 @@ class Metrics:
             registry=own,
             multiprocess_mode="max",
         )
+        self._stopped = Gauge(
+            "canary_stopped",
+            "1 once the canary was worse and gets no traffic",
+            namespace="hydra",
+            registry=own,
+            multiprocess_mode="max",
+        )
         self._given_up = Gauge(
             "log_given_up",
             "Log records that a full disk cost",
@@ -118,10 +125,11 @@ class Metrics:
             self._tokens.labels(name, kind).inc(count)
         self._cost.labels(name).inc(cost_usd)
 
-    def text(self, *, problem: bool, given_up: int) -> bytes:
+    def text(self, *, problem: bool, given_up: int, stopped: bool = False) -> bytes:
         """Everything in Prometheus' text form; of all workers where there are several."""
         self._problem.set(problem)
         self._given_up.set(given_up)
+        self._stopped.set(stopped)
         if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
             return generate_latest(self._registry)
         from prometheus_client.multiprocess import MultiProcessCollector

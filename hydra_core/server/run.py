@@ -11,6 +11,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from hydra_core.decision_log.writer import LogWriter
+from hydra_core.errors import HydraError
 from hydra_core.predictor.bundle import load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor, default_predictor
 from hydra_core.routing.router import Router
@@ -19,6 +20,7 @@ from hydra_core.server.access.doors import Doors
 from hydra_core.server.access.limits import RateLimit
 from hydra_core.server.access.tokens import load_tokens
 from hydra_core.server.app import application
+from hydra_core.server.canary import Canary
 from hydra_core.server.checking import checked
 from hydra_core.server.deciding import Decider
 from hydra_core.server.explore import Exploration
@@ -60,11 +62,17 @@ def build(settings: Settings) -> Starlette:
         return Router(catalog, predictor, sessions=sessions)
 
     live = LiveCatalog(source_of(settings.catalog), router_of, settings.reload_s)
+    canary = None
+    if settings.canary:
+        _require_log(settings)
+        second = LiveCatalog(source_of(settings.canary), router_of, settings.reload_s)
+        folder = Path(settings.log)
+        canary = Canary(second, settings.canary_share, folder, settings.canary_look_s)
     exploration = Exploration(
         settings.explore_share, settings.explore_floor, settings.explore_budget_usd
     )
     service = Service(
-        Decider(live, Health(), exploration, sessions),
+        Decider(live, Health(), exploration, sessions, canary=canary),
         max(1, len(os.sched_getaffinity(0)) // settings.workers),
         Metrics(model.id for model in live.now.catalog.models),
         Caller(upstreams) if upstreams else None,
@@ -90,8 +98,13 @@ def check(settings: Settings) -> dict[str, object]:
     require_safe_address(settings)
     if settings.tokens:
         load_tokens(Path(settings.tokens))
-    catalog = source_of(settings.catalog).load().catalog
-    return checked(catalog, _predictor(settings).bundle, _upstreams(settings))
+    bundle, upstreams = _predictor(settings).bundle, _upstreams(settings)
+    report = checked(source_of(settings.catalog).load().catalog, bundle, upstreams)
+    if settings.canary:
+        _require_log(settings)
+        second = checked(source_of(settings.canary).load().catalog, bundle, upstreams)
+        report["canary"] = {"share": settings.canary_share, **second}
+    return report
 
 
 def serve(settings: Settings) -> None:
@@ -119,6 +132,11 @@ def serve(settings: Settings) -> None:
     finally:
         if made:
             shutil.rmtree(made, ignore_errors=True)
+
+
+def _require_log(settings: Settings) -> None:
+    if not settings.log:
+        raise HydraError("a canary needs --log DIR: the log says how it does, and stops it")
 
 
 def _upstreams(settings: Settings) -> Upstreams | None:

@@ -76,7 +76,7 @@ class Service:
         if self.caller is not None:
             await self.caller.close()
         self._threads.shutdown()
-        self.decider.live.close()
+        self.decider.close()
         if self.log is not None:
             await asyncio.to_thread(self.log.close)
 

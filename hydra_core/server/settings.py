@@ -38,6 +38,8 @@ class Settings:
         explore_share: Share of decisions that may try another model, 0 for none.
         explore_floor: Least predicted success of a model that may be tried.
         explore_budget_usd: What tried requests may cost a day.
+        canary: A second catalog, as `catalog`, for a share of the conversations; '' for none.
+        canary_share: In (0, 1).
         rate: Requests a second of one caller, 0 for no limit.
     """
 
@@ -55,6 +57,9 @@ class Settings:
     explore_share: float = 0.0
     explore_floor: float = 0.5
     explore_budget_usd: float = 1.0
+    canary: str = ""
+    canary_share: float = 0.1
+    canary_look_s: float = 5.0
     max_body_mb: float = 20.0
     rate: float = 0.0
     reload_s: float = 0.5

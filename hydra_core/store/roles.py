@@ -61,6 +61,10 @@ class Action(StrEnum):
     REPLACE = "replace an eval set"
     DELETE = "remove an eval set"
     REBIND = "move a catalog file to another predictor"
+    MAKE_CATALOG = "make a catalog file"
+    REPLACE_CATALOG = "replace a catalog file"
+    LABEL = "have messages labelled"
+    WRITE = "write files"
 
 
 _LEAST: Final[Mapping[Action, Role]] = {
@@ -78,6 +82,10 @@ _LEAST: Final[Mapping[Action, Role]] = {
     Action.REPLACE: Role.PUBLISHER,
     Action.DELETE: Role.PUBLISHER,
     Action.REBIND: Role.PUBLISHER,
+    Action.MAKE_CATALOG: Role.EDITOR,
+    Action.REPLACE_CATALOG: Role.PUBLISHER,
+    Action.LABEL: Role.EDITOR,
+    Action.WRITE: Role.EDITOR,
 }
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from hydra_core.training.network.model import DIMENSIONS
 from hydra_core.training.network.predict import predict
 from hydra_core.training.network.recipe import Material, Recipe, prepare, run
 from hydra_core.training.ship.release import metrics
 from hydra_core.training.texts.dataset import DataPaths, Splits
+from hydra_core.types import DIMENSIONS
 
 
 def settings(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:

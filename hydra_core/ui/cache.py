@@ -26,7 +26,6 @@ from hydra_core.shipped import CATALOGS, SAMPLE_DATA
 from hydra_core.store.database import workspace_folder
 from hydra_core.store.store import Store, open_store
 from hydra_core.types import Catalog, FloatArray
-from hydra_core.ui.jobs import Jobs
 
 __all__ = [
     "CatalogEntry",
@@ -37,7 +36,6 @@ __all__ = [
     "catalogs",
     "evalset",
     "evalsets",
-    "jobs",
     "parsed",
     "predictor",
     "replay_key",
@@ -289,9 +287,3 @@ def token_counter() -> TokenCounter:
         BundleError: The bundle is missing or damaged.
     """
     return TokenCounter(bundle())
-
-
-@st.cache_resource(show_spinner=False)
-def jobs() -> Jobs:
-    """The scoring jobs of this console, shared by all sessions."""
-    return Jobs()

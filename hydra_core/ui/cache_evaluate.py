@@ -17,6 +17,12 @@ from hydra_core.evaluation.choose.tuning import tune
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.evalset.score_files import load_scores
 from hydra_core.evaluation.replay.evaluation import Evaluation
+from hydra_core.evaluation.replay.imported_policies import (
+    ImportedPolicies,
+    imported_policies,
+    policy_names,
+    policy_path,
+)
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.replay.verdict import Verdict
 from hydra_core.evaluation.study.baselines.run import BaselineRun
@@ -47,12 +53,15 @@ __all__ = [
     "new_catalog",
     "paired",
     "sensitivity",
+    "imported",
     "set_bounds",
     "spread",
     "tasks",
     "upset",
 ]
 
+
+PolicyStamps = tuple[tuple[str, int], ...]
 
 _CHECK_TRIALS = 150
 #: Outcomes from which on the band takes over a second.
@@ -79,27 +88,48 @@ def paired(
         learned: The learned routers among the sides, by name.
 
     Raises:
+        HydraError: An imported policy does not fit.
         ValueError: They have no query in common.
     """
     sweeps = (a[1], b[1], own)
     keys = tuple(sweep_key(entry, sweep) for sweep in sweeps)
-    return _paired((a[0], b[0]), keys, sweeps, learned)
+    return _paired((a[0], b[0]), keys, _policy_stamps(entry), sweeps, learned)
 
 
 @st.cache_resource(max_entries=12, show_spinner="Comparing")
 def _paired(
     sides: tuple[Side, Side],
     keys: tuple[ReplayKey, ...],
+    policies: PolicyStamps,
     _sweeps: tuple[Sweep, Sweep, Sweep],
     _learned: Mapping[str, BaselineRun],
 ) -> Paired:
-    del keys
+    del keys, policies
     (a, b), (of_a, of_b, own) = sides, _sweeps
     if a.kind in (Kind.MIX, Kind.LEARNED):
         run_b = side_run(b, of_b, None, _learned)
         return pair(side_run(a, of_a, float(run_b.cost_usd.mean()), _learned), run_b, own)
     run_a = side_run(a, of_a, None, _learned)
     return pair(run_a, side_run(b, of_b, float(run_a.cost_usd.mean()), _learned), own)
+
+
+def imported(entry: SetEntry, sweep: Sweep, baseline: str) -> ImportedPolicies:
+    """The policies kept beside an eval set, replayed on a sweep's pool."""
+    return _imported(sweep_key(entry, sweep), _policy_stamps(entry), baseline, sweep)
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _imported(
+    key: ReplayKey, policies: PolicyStamps, baseline: str, _sweep: Sweep
+) -> ImportedPolicies:
+    del key, policies
+    return imported_policies(_sweep.evalset, _sweep.data, baseline)
+
+
+def _policy_stamps(entry: SetEntry) -> PolicyStamps:
+    """Names of the set's imported policies and when each was written."""
+    path = entry.info.path
+    return tuple((name, policy_path(path, name).stat().st_mtime_ns) for name in policy_names(path))
 
 
 def band(sweep: Sweep) -> None:

@@ -6,8 +6,9 @@ callbacks, so it survives page changes whichever widgets are on screen.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
 import streamlit as st
 
@@ -18,6 +19,7 @@ from hydra_core.views.frontier import XAxis, YAxis
 
 __all__ = [
     "Pin",
+    "Remembered",
     "Tuning",
     "dollars",
     "follow_link",
@@ -32,10 +34,40 @@ __all__ = [
     "write_link",
 ]
 
-_KEY = "tuning"
 _LINK = "tuning.link"
 _TOUCHED = "tuning.touched"
 _MOST_USD = 1e9
+
+
+_Record = TypeVar("_Record")
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered(Generic[_Record]):
+    """One frozen record that a page keeps through a session.
+
+    Attributes:
+        fresh: What a new session begins with, from the link it was opened with.
+    """
+
+    key: str
+    fresh: Callable[[Mapping[str, str]], _Record]
+
+    def get(self) -> _Record:
+        """The session's record."""
+        if self.key not in st.session_state:
+            st.session_state[self.key] = self.fresh(st.query_params.to_dict())
+        record: _Record = st.session_state[self.key]
+        return record
+
+    def set(self, record: _Record) -> None:
+        """Keep another record."""
+        st.session_state[self.key] = record
+
+    def put(self, **changes: object) -> None:
+        """Change some fields."""
+        record: Any = self.get()
+        self.set(replace(record, **changes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,16 +144,13 @@ class Tuning:
 
 
 def get() -> Tuning:
-    """The session's tuning; a fresh session takes it from the link it was opened with."""
-    if _KEY not in st.session_state:
-        st.session_state[_KEY] = from_link(st.query_params.to_dict())
-    tuning: Tuning = st.session_state[_KEY]
-    return tuning
+    """The session's tuning."""
+    return _TUNING.get()
 
 
 def put(**changes: object) -> None:
-    """Change some fields."""
-    st.session_state[_KEY] = replace(get(), **changes)  # type: ignore[arg-type]
+    """Change some fields; the address follows with `write_link`."""
+    _TUNING.put(**changes)
     st.session_state[_TOUCHED] = True
 
 
@@ -139,7 +168,7 @@ def follow_link() -> None:
     params = st.query_params.to_dict()
     touched = st.session_state.pop(_TOUCHED, False)
     if params and not touched and params != st.session_state.get(_LINK, params):
-        st.session_state[_KEY] = from_link(params)
+        _TUNING.set(from_link(params))
 
 
 def write_link() -> None:
@@ -173,6 +202,9 @@ def _pin(params: Mapping[str, str]) -> Pin | None:
     text, weights = params.get("pin", ""), numbers(params.get("pin_w", ""))
     knob = dollars(text) if rule is Rule.VALUE else number(text)
     return None if knob is None or not weights else Pin(knob, weights, rule)
+
+
+_TUNING = Remembered("tuning", from_link)
 
 
 def to_link(tuning: Tuning) -> dict[str, str]:

@@ -9,11 +9,39 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 from hydra_core.errors import HydraError
-from hydra_core.store import Action, Actor, require
+from hydra_core.evaluation.choose.search import CancelledError
+from hydra_core.store import Action, Actor, Store, require
 
-__all__ = ["Task", "Tasks"]
+__all__ = ["Task", "Tasks", "Write"]
 
 _KEPT = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What a computation changes; its start and its stop go to the audit trail.
+
+    What it changed is told by what writes it, once it is done.
+
+    Attributes:
+        actor: Who begins it.
+        subject: What is written, as the trail names it.
+    """
+
+    store: Store
+    actor: Actor
+    action: Action
+    subject: str
+
+    def begin(self) -> None:
+        """Record the start."""
+        self.store.tell(self.actor, self.action, f"work on {self.subject} begun")
+
+    def stop(self, actor: Actor) -> None:
+        """Record that an actor stops it."""
+        own = actor.name == self.actor.name
+        action = self.action if own else Action.MODERATE
+        self.store.tell(actor, action, f"work on {self.subject} stopped", before=self.actor.name)
 
 
 @dataclass(slots=True)
@@ -26,6 +54,7 @@ class Task:
         error: What went wrong in words; '' otherwise.
         result: None until it is there.
         owner: Who began it, '' for nobody in particular.
+        write: What it changes, None if it only computes.
     """
 
     done: int = 0
@@ -35,6 +64,7 @@ class Task:
     error: str = ""
     result: object = None
     owner: str = ""
+    write: Write | None = None
     began: float = field(default_factory=time.monotonic)
     ended: float | None = None
     cancel: threading.Event = field(default_factory=threading.Event)
@@ -44,14 +74,27 @@ class Task:
 
         Raises:
             AccessError: The actor may not.
+            StoreError: It could not be written to the audit trail; the work goes on.
         """
-        if actor.name != self.owner:
+        if self.write is not None:
+            self.write.stop(actor)
+        elif actor.name != self.owner:
             require(actor, Action.MODERATE)
         self.cancel.set()
 
     def progress(self, done: int, total: int) -> None:
         """Take note of how far it is."""
         self.done, self.total = done, total
+
+    def step(self, done: int, total: int) -> None:
+        """Take note of how far it is, and end the work where it was asked to stop.
+
+        Raises:
+            CancelledError: It was.
+        """
+        self.progress(done, total)
+        if self.cancel.is_set():
+            raise CancelledError("stopped")
 
     @property
     def seconds(self) -> float:
@@ -77,13 +120,35 @@ class Tasks:
         """The newest with this key."""
         return self._tasks.get(key)
 
-    def start(self, key: Hashable, work: Callable[[Task], object], owner: str = "") -> Task:
-        """Begin, unless one with this key is running or has its result."""
+    def start(
+        self,
+        key: Hashable,
+        work: Callable[[Task], object],
+        owner: str = "",
+        *,
+        write: Write | None = None,
+    ) -> Task:
+        """Begin, unless one with this key is running or has its result.
+
+        Args:
+            work: Runs in a thread of its own; may call no `st.*`.
+            owner: Who begins it; where it writes, the write's actor.
+            write: What it changes.
+
+        Raises:
+            AccessError: The actor may not write that; nothing was started.
+            StoreError: It could not be written to the audit trail; nothing was started.
+        """
+        if write is not None:
+            require(write.actor, write.action)
+            owner = write.actor.name
         with self._lock:
             known = self._tasks.get(key)
             if known is not None and (known.running or known.result is not None):
                 return known
-            task = Task(owner=owner)
+            if write is not None:
+                write.begin()
+            task = Task(owner=owner, write=write)
             self._tasks.pop(key, None)
             self._tasks[key] = task
             for old in [k for k, t in self._tasks.items() if not t.running][:-_KEPT]:

@@ -93,9 +93,9 @@ def provenance(info: EvalSetInfo) -> None:
         st.caption(f"{info.n:,} queries · {len(info.models)} models", width="content")
 
 
-def notes(sweep: Sweep) -> None:
+def notes(sweep: Sweep, further: Sequence[str] = ()) -> None:
     """What the replay left out, and costs that are no bills; nothing when there is nothing."""
-    told = [*sweep.data.notes]
+    told = [*sweep.data.notes, *further]
     if sweep.evalset.cost_estimated:
         told.append("Costs are estimated from prices, not billed.")
     if told:

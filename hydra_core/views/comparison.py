@@ -11,6 +11,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from hydra_core.evaluation.replay.imported_policies import imported_choice
 from hydra_core.evaluation.replay.matched_cost import matched_cost_mix
 from hydra_core.evaluation.replay.metrics import oracle_choice
 from hydra_core.evaluation.replay.sweep import Sweep
@@ -53,6 +54,7 @@ class Kind(StrEnum):
     ORACLE = "oracle"
     MIX = "mix"
     LEARNED = "learned"
+    IMPORTED = "imported"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class Side:
         knob: tau of a router, or V in USD under the value rule; None for all others.
         weights: (K,) stored weights of a router.
         rule: Of a router.
-        model: Of a constant; of a learned router its name.
+        model: Of a constant; of a learned router or an imported policy its name.
     """
 
     id: str
@@ -146,6 +148,9 @@ def side_run(
 
     Args:
         learned: Name -> run of the learned routers that have been fitted.
+
+    Raises:
+        HydraError: An imported policy that is gone, or sends queries outside the pool.
     """
     if side.kind is Kind.ROUTER:
         return routed_run(side.name, sweep, side.knob or 0.0)
@@ -153,6 +158,9 @@ def side_run(
         return constant_run(sweep.data, side.model)
     if side.kind is Kind.ORACLE:
         return oracle_run(sweep)
+    if side.kind is Kind.IMPORTED:
+        choice = imported_choice(sweep.evalset, sweep.data, side.model)
+        return policy_run(side.label, sweep.data, choice)
     costs = [one.mean_cost_usd for one in sweep.hull]
     spend = (costs[0] + costs[-1]) / 2 if other_cost_usd is None else other_cost_usd
     if side.kind is Kind.LEARNED:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -89,12 +91,14 @@ def frontier_view(
     *,
     pinned: Evaluation | None = None,
     beside: Sweep | None = None,
+    imported: Mapping[str, PolicyMetrics] = MappingProxyType({}),
 ) -> FrontierView:
     """The frontier plot of an evaluation.
 
     Args:
         pinned: Another policy, perhaps under other weights or the other rule.
         beside: The same set under the other rule.
+        imported: Other routers' decisions on the same queries, by name.
     """
     sweep = evaluation.sweep
     x, y = _scales(sweep, axes)
@@ -119,6 +123,7 @@ def frontier_view(
         pinned=_spot("pinned", sweep, pinned.router, axes) if pinned else None,
         pinned_curve=_line(sweep, axes, pin) if other_curve else None,
         beside=None if beside is None else _line(sweep, axes, beside),
+        imported=tuple(_spot(name, sweep, one, axes) for name, one in imported.items()),
         knob=_KNOBS[sweep.rule],
     )
 
@@ -169,12 +174,15 @@ def languages_view(frame: pd.DataFrame, evaluation: Evaluation) -> LanguagesView
     )
 
 
-def policy_table(evaluation: Evaluation) -> pd.DataFrame:
-    """The router beside the oracle, its matched-cost mix and every single model."""
+def policy_table(
+    evaluation: Evaluation, imported: Mapping[str, PolicyMetrics] = MappingProxyType({})
+) -> pd.DataFrame:
+    """The router beside its matched-cost mix, imported policies, oracle and single models."""
     mix, always = evaluation.verdict.constant, evaluation.constants
     rows = [
         _row("Router", knob_text(evaluation.sweep.rule, evaluation.knob), evaluation.router),
         _mix_row(mix, always[mix.cheap.model], always[mix.strong.model]),
+        *(_row(name, "imported policy", one) for name, one in imported.items()),
         _row("Oracle", "best in hindsight", evaluation.oracle),
         *(_row(f"Always {model}", "single model", one) for model, one in always.items()),
     ]

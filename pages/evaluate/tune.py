@@ -31,15 +31,16 @@ def tune(entry: SetEntry, catalog: Catalog) -> None:
     if sweep.rule is Rule.VALUE and tuning.value_usd is None:
         state.turn(Rule.VALUE, knob)  # so that every page speaks of the same V
     evaluation = judgement.judged(evaluate(sweep, knob, tuning.baseline))
+    imported = cache_evaluate.imported(entry, sweep, evaluation.baseline)
     judgement.verdict(evaluation, entry)
     widgets.kpis(evaluation)
     wide, narrow = st.columns([7, 2.6], gap="small")
     with narrow:
         tune_panels.rail(evaluation, pinned)
     with wide.container(border=True):
-        tune_panels.plot(evaluation, pinned, _beside(entry, sweep))
-    widgets.notes(sweep)
-    tune_panels.details(evaluation)
+        tune_panels.plot(evaluation, pinned, _beside(entry, sweep), imported)
+    widgets.notes(sweep, imported.notes)
+    tune_panels.details(evaluation, imported)
     state.write_link()
 
 

@@ -54,6 +54,15 @@ def test_added_removed_and_reordered_models():
     assert words(swapped) == ["model order cheap, strong -> strong, cheap"]
 
 
+def test_a_change_holds_both_values_as_they_are_shown():
+    new = edited(("[0.1, 0.5]", "[0.1, 0.6]"), ("usd_per_mtok: 0.31", "usd_per_mtok: 0.8"))
+    changes = semantic_diff(parse_catalog(SMALL), parse_catalog(new))
+    assert [(one.subject, one.before, one.after) for one in changes] == [
+        ("band of debugging", "[0.10, 0.50]", "[0.10, 0.60]"),
+        ("cheap input price", "0.31", "0.80 USD/Mtok"),
+    ]
+
+
 def test_the_path_leads_to_the_value():
     new = edited(("puzzles: 0.5", "puzzles: 0.55"))
     change = semantic_diff(parse_catalog(SMALL), parse_catalog(new))[0]

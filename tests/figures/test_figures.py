@@ -54,6 +54,15 @@ def test_pinned_policy_has_its_own_marker_and_curve():
     assert "Pinned policy" in [trace.name for trace in figure.data]
 
 
+def test_an_imported_policy_is_a_named_point_that_widens_the_axes():
+    figure = frontier_figure(view(imported=(Spot("their <router>", 0.9, 60.0),)), LIGHT)
+    (square,) = [trace for trace in figure.data if trace.marker.symbol == "square"]
+    assert (square.x[0], square.y[0], square.text[0]) == (0.9, 60.0, "their &lt;router&gt;")
+    assert "%{text}" in square.hovertemplate
+    assert "their &lt;router&gt;" in [note.text for note in figure.layout.annotations]
+    assert figure.layout.xaxis.range[1] > 0.9
+
+
 def test_shares_stack_and_mark_tau():
     shares = np.array([[0.2, 0.8], [1.0, 0.0]])
     figure = shares_figure(SharesView(("a", "b"), np.array([0.0, 1.0]), shares, 0.25), LIGHT)

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-DIMENSIONS = ("reasoning", "code_generation", "debugging", "tool_use")
+from hydra_core.types import DIMENSIONS
 
 
 class FakeServer(ThreadingHTTPServer):

@@ -13,6 +13,7 @@ from hydra_core.errors import LabelError
 from hydra_core.labeling.config import load_config
 from hydra_core.labeling.ledger import Call, Ledger
 from hydra_core.labeling.prompts import ORDERS
+from hydra_core.types import DIMENSIONS
 from tests.labeling.fake_server import messages, settings
 
 
@@ -143,9 +144,6 @@ def test_answers_and_verdicts_of_ones_own_cost_nothing(files, server, tmp_path):
     assert label(files, tmp_path / "out", *given) == 0
     assert server.paid.total() == 2  # the other message's two verdicts
     assert rows(tmp_path / "out" / "labels.jsonl")[0]["debugging"] == 0.4
-
-
-DIMENSIONS = ("reasoning", "code_generation", "debugging", "tool_use")
 
 
 def test_batch_files_give_the_same_labels(files, server, tmp_path):

@@ -6,11 +6,12 @@ import shutil
 import numpy as np
 import pytest
 
-from hydra_core.errors import OutcomeModelError
+from hydra_core.errors import OutcomeModelError, StoreError
 from hydra_core.evaluation.learning.learn import learn
-from hydra_core.evaluation.learning.write import write_outcome_model
+from hydra_core.evaluation.learning.write import telling, write_outcome_model
 from hydra_core.outcome_model.format import FIGURES, HEADS, LEARNED, MANIFEST, load_outcome_model
 from hydra_core.outcome_model.learned import text_digests
+from hydra_core.store import Actor, Role, open_store
 from tests.evaluation.learning.sets import FINGERPRINT, MODELS, learnable, material_of
 
 
@@ -123,6 +124,33 @@ def test_a_folder_that_is_something_else_is_left_alone(tmp_path, learning):
     with pytest.raises(OutcomeModelError, match="is not an outcome model"):
         write_outcome_model(tmp_path, learning, fingerprint=FINGERPRINT)
     assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_what_is_learned_is_told_with_what_was_and_is(tmp_path, learning):
+    ana, store, path = Actor("ana", Role.EDITOR), open_store(tmp_path), tmp_path / "models" / "om"
+
+    def write():
+        tell = telling(ana, store, path)
+        return write_outcome_model(
+            path, learning, fingerprint=FINGERPRINT, force=True, tell=tell
+        ).digest
+
+    made = write(), write()
+    told = [(line.actor, line.subject, dict(line.metrics)) for line in store.audit()]
+    store.close()
+    assert told[1] == ("ana", "outcome model om", {"before": "", "after": made[0]})
+    assert told[0] == ("ana", "outcome model om", {"before": made[0], "after": made[1]})
+
+
+def test_what_cannot_be_told_changes_nothing(written, learning):
+    def refuse(digest):
+        raise StoreError("the database is gone")
+
+    manifest = (written.path / MANIFEST).read_bytes()
+    with pytest.raises(StoreError):
+        write_outcome_model(written.path, learning, fingerprint="0" * 64, force=True, tell=refuse)
+    assert (written.path / MANIFEST).read_bytes() == manifest
+    assert [path.name for path in written.path.parent.iterdir()] == ["om"]
 
 
 def test_an_outcome_model_is_replaced_only_when_asked(written, learning):

@@ -3,25 +3,24 @@ line. Nothing changes."""
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
+from hydra_core.cli.main import main
+from hydra_core.cli.parser import build_parser
 from hydra_core.errors import AccessError
 from hydra_core.evaluation.evalset.changes import EvalSetChanges
 from hydra_core.evaluation.evalset.evalset import load_evalset
+from hydra_core.evaluation.learning.write import telling
 from hydra_core.predictor.onnx_predictor import default_predictor
 from hydra_core.store import Action, Actor, Role
-from hydra_core.ui.jobs import Jobs
+from hydra_core.ui.evalsets.scoring import start
 from hydra_core.ui.tasks import Tasks
 from tests.evaluation.sets import saved
 from tests.pages.store_steps import ANA, FILE, NAME, draft, opened, priced
 
-ROOT = Path(__file__).resolve().parents[2]
 VIEWER = Actor("vic", Role.VIEWER)
 PAGES = {
     "pages/operate/overview.py": {},
@@ -89,7 +88,8 @@ def test_nothing_below_the_pages_writes_for_a_viewer(filled):
     forged = dataclasses.replace(note, author="vic"), dataclasses.replace(point, author="vic")
     evalset = load_evalset(filled / "evalsets" / "mine")
     doing = EvalSetChanges(VIEWER, store)
-    jobs, task = Jobs(), Tasks().start("key", lambda task: task.cancel.wait(20), owner="ana")
+    tasks = Tasks()
+    task = tasks.start("key", lambda task: task.cancel.wait(20), owner="ana")
     attempts = [
         lambda: store.publish(NAME, priced(FILE, 0.7), actor=VIEWER, base_revision=2, note=""),
         lambda: store.roll_back(NAME, 1, actor=VIEWER, base_revision=2, note=""),
@@ -101,7 +101,9 @@ def test_nothing_below_the_pages_writes_for_a_viewer(filled):
         lambda: doing.write(filled / "evalsets" / "new", lambda: None),
         lambda: doing.write(filled / "evalsets" / "mine", lambda: None),
         lambda: doing.remove(filled / "evalsets" / "mine"),
-        lambda: jobs.start(evalset, default_predictor(), actor=VIEWER, store=store),
+        lambda: start(tasks, evalset, default_predictor(), actor=VIEWER, store=store),
+        lambda: doing.score(evalset, default_predictor()),
+        lambda: telling(VIEWER, store, filled / "outcome_models" / "mine"),
         lambda: task.stop(VIEWER),
         *(
             lambda action=action: store.tell(VIEWER, action, "anything")
@@ -122,35 +124,57 @@ def test_nothing_below_the_pages_writes_for_a_viewer(filled):
     store.close()
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["import", "table", "rows.csv", "--out", "{workspace}/evalsets/new"],
-        ["import", "table", "rows.csv", "--out", "{workspace}/evalsets/mine", "--force"],
-        ["import", "table", "rows.csv", "--out", "elsewhere"],
-        ["score", "{workspace}/evalsets/mine"],
-        ["rebind", "pool.yaml"],
-    ],
-    ids=lambda words: " ".join(words[:2]),
-)
-def test_no_verb_writes_for_a_viewer(filled, tmp_path, words):
+VERBS = [
+    ["import", "table", "rows.csv", "--out", "{workspace}/evalsets/new"],
+    ["import", "table", "rows.csv", "--out", "{workspace}/evalsets/mine", "--force"],
+    ["import", "table", "rows.csv", "--out", "elsewhere"],
+    ["score", "{workspace}/evalsets/mine"],
+    ["score-parts", "parts", "--out", "elsewhere"],
+    ["sweep", "parts", "--catalog", "pool.yaml", "--out", "elsewhere"],
+    ["dependence", "{workspace}/evalsets/mine", "--accept"],
+    ["learn", "{workspace}/evalsets/mine", "--models", "a,b", "--out", "elsewhere"],
+    ["init", "{workspace}/evalsets/mine", "--price", "a=1,2", "--out", "elsewhere"],
+    ["init", "{workspace}/evalsets/mine", "--out", "pool.yaml", "--force"],
+    ["label", "rows.jsonl", "--config", "label.yaml", "--out", "elsewhere"],
+    ["recalibrate", "rows.csv", "--evalset", "{workspace}/evalsets/mine", "--out", "elsewhere"],
+    ["report", "evaluation", "set", "--catalog", "pool.yaml", "--out", "elsewhere"],
+    ["rebind", "pool.yaml"],
+]
+
+
+@pytest.mark.parametrize("words", VERBS, ids=lambda words: " ".join(words[:2]))
+def test_no_verb_writes_for_a_viewer(filled, tmp_path, monkeypatch, capsys, words):
     (tmp_path / "rows.csv").write_text("query_id,text,model,quality,cost_usd\na,hello,m,1,0.1\n")
     (tmp_path / "pool.yaml").write_text(FILE)
     (tmp_path / "who.yaml").write_text("default: viewer\nusers: {ana@example.org: publisher}\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HYDRA_ROLES", str(tmp_path / "who.yaml"))
     before = state(filled)
-    done = subprocess.run(
-        [sys.executable, "-m", "hydra_core"] + [word.format(workspace=filled) for word in words],
-        cwd=tmp_path,
-        env={
-            **os.environ,
-            "PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
-            "HYDRA_ROLES": str(tmp_path / "who.yaml"),
-        },
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 1, done.stderr
-    assert "is a viewer and may not" in done.stderr
+    code = main([word.format(workspace=filled) for word in words])
+    told = capsys.readouterr().err
+    assert code == 1, told
+    assert "is a viewer and may not" in told
     assert state(filled) == before
     assert (tmp_path / "pool.yaml").read_text() == FILE
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_every_verb_that_takes_a_place_to_write_is_tried():
+    tried = {" ".join(words[: 1 + (words[0] == "report")]) for words in VERBS}
+    importers = kinds_of(kinds_of(build_parser())["import"])
+    assert all(parser.get_default("asks") == "IMPORT" for parser in importers.values())
+    assert set(writing(build_parser())) - {f"import {name}" for name in importers} <= tried
+
+
+def kinds_of(parser):
+    """Name -> parser of what comes after it."""
+    found = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
+    return dict(found[0].choices) if found else {}
+
+
+def writing(parser, before=""):
+    """Verbs with --out."""
+    if any("--out" in action.option_strings for action in parser._actions):
+        yield before
+    for name, kind in kinds_of(parser).items():
+        yield from writing(kind, f"{before} {name}".strip())

@@ -8,6 +8,7 @@ import pytest
 
 from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.types import (
+    DIMENSIONS,
     Band,
     Catalog,
     ModelSpec,
@@ -16,8 +17,6 @@ from hydra_core.types import (
     StickyMode,
     StickyPolicy,
 )
-
-DIMENSIONS = ("reasoning", "code_generation", "debugging", "tool_use")
 
 
 def spec(name, price, capability, **changes):

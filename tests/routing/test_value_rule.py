@@ -15,7 +15,7 @@ from hydra_core.routing.matcher import choose_by_value
 from hydra_core.routing.redecide import redecide
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions
-from hydra_core.types import Band, OutcomeModelRef, Rule
+from hydra_core.types import Band, OutcomeModelRef, Rule, StickyMode
 from tests.evaluation.learning.sets import DIMENSIONS, FINGERPRINT, learnable, material_of
 from tests.routing.conftest import make_catalog, spec
 
@@ -141,6 +141,40 @@ def test_a_conversation_keeps_its_model(router):
     later = router.route(Query(text(11), turn=2, conversation_id="c"))
     assert later.model == first.model
     assert later.cause is Cause.KEPT_BY_SESSION
+
+
+@pytest.mark.parametrize(
+    ("history", "expected"), [(0, {False}), (3_000, {True, False}), (90_000, {True})]
+)
+def test_adaptive_leaves_a_model_only_for_more_than_the_lost_prompt_cache(
+    learned, history, expected
+):
+    """Models like `by_value`'s, of which the strong one reads a cached history for little."""
+    material, model = learned
+    pool = (spec("cheap", 0.4, 0.2), spec("middle", 4, 0.5),
+            spec("strong", 20, 0.9, cached_input_usd_per_mtok=0.1))  # fmt: skip
+    base = by_value(model, models=pool)
+    sticky = replace(base.policy.sticky, mode=StickyMode.ADAPTIVE)
+    catalog = replace(base, policy=replace(base.policy, sticky=sticky))
+    afresh = Router(base, Known(material.messages))
+    adaptive = Router(catalog, Known(material.messages))
+    kept = set()
+    for row in range(60):
+        plain = afresh.route(Query(text(row)))
+        query = Query(text(row), 2, current="strong", context_tokens=history + 9)
+        decision = adaptive.route(query)
+        net = dict(zip(plain.pool.ids, plain.valuation.net.tolist(), strict=True))
+        read = {m.id: m.input_usd_per_mtok for m in pool} | {"strong": 0.1}
+        lost = history * 1e-6 * (read[plain.model] - read["strong"]) / 0.005
+        stays = net[plain.model] - net["strong"] <= lost
+        assert decision.model == ("strong" if stays else plain.model)
+        if plain.model != "strong":
+            kept.add(stays)
+            assert (decision.cause is Cause.KEPT_WITHIN_MARGIN) == stays
+            assert redecide(decision.receipt()) == decision.model
+    assert kept == expected
+    fresh = replace(query, compacted=True)
+    assert adaptive.route(fresh).model == afresh.route(Query(text(row))).model
 
 
 def test_a_model_without_outcomes_is_named(learned):

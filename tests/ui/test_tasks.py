@@ -5,8 +5,11 @@ from __future__ import annotations
 import threading
 import time
 
-from hydra_core.errors import StoreError
-from hydra_core.ui.tasks import Tasks
+import pytest
+
+from hydra_core.errors import AccessError, StoreError
+from hydra_core.store import Action, Actor, Role, open_store
+from hydra_core.ui.tasks import Tasks, Write
 
 
 def wait(task):
@@ -67,3 +70,35 @@ def test_what_is_left_is_told_from_the_pace_so_far():
     assert task.left_s > 0
     gate.set()
     wait(task)
+
+
+def test_who_writes_and_who_stops_it_stand_in_the_audit_trail(tmp_path):
+    eve, eli = Actor("eve", Role.EDITOR), Actor("eli", Role.EDITOR)
+    ben, vic = Actor("ben", Role.PUBLISHER), Actor("vic", Role.VIEWER)
+    store, tasks = open_store(tmp_path), Tasks()
+
+    def work(task):
+        while True:
+            time.sleep(0.005)
+            task.step(1, 2)
+
+    def write(actor):
+        return Write(store, actor, Action.SCORE, "eval set mine")
+
+    with pytest.raises(AccessError, match="score an eval set"):
+        tasks.start("a", work, write=write(vic))
+    assert tasks.get("a") is None
+    task = tasks.start("a", work, write=write(eve))
+    assert tasks.start("a", work, write=write(eli)) is task
+    with pytest.raises(AccessError, match="another person"):
+        task.stop(eli)
+    assert not task.cancel.is_set()
+    task.stop(ben)
+    assert wait(task).error == ""
+    assert task.done == 1
+    told = [(line.actor, line.action, line.subject) for line in store.audit()]
+    assert sorted(told) == [
+        ("ben", Action.MODERATE, "work on eval set mine stopped"),
+        ("eve", Action.SCORE, "work on eval set mine begun"),
+    ]
+    store.close()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hydra_core.cli.account import require_account
 from hydra_core.cli.grammar import verb
 from hydra_core.cli.output import existing, open_predictor, print_json, say
 from hydra_core.cli.scoring import scored
@@ -38,7 +39,8 @@ prices.yaml:
 
 def add_init(verbs: Any) -> None:  # noqa: ANN401
     """Add the verb to the grammar."""
-    parser = verb(verbs, "init", init, "make a catalog that fits an eval set", _INIT)
+    short = "make a catalog that fits an eval set"
+    parser = verb(verbs, "init", init, short, _INIT, "MAKE_CATALOG")
     parser.add_argument("evalset", type=Path, metavar="DIR")
     parser.add_argument("--models", default="", metavar="A,B,C", help="default: all of the set")
     parser.add_argument(
@@ -63,9 +65,11 @@ def init(options: argparse.Namespace) -> int:
     from hydra_core.evaluation.evalset.evalset import load_evalset
     from hydra_core.export.release import write_release
 
-    if options.out.exists() and not options.force:
-        message = "exists already; nothing was written"
-        raise CatalogError(str(options.out), [Problem("--out", message, "add --force")])
+    if options.out.exists():
+        if not options.force:
+            message = "exists already; nothing was written"
+            raise CatalogError(str(options.out), [Problem("--out", message, "add --force")])
+        require_account("REPLACE_CATALOG")
     evalset = load_evalset(existing(options.evalset))
     models = [name.strip() for name in options.models.split(",") if name.strip()]
     prices = gathered_prices(options, models or evalset.models, evalset.prices)

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hydra_core.cli.account import acting, store_of
 from hydra_core.cli.grammar import verb
 from hydra_core.cli.output import existing, print_json, progress_bar, say, table
 from hydra_core.errors import Problem, ProblemsError
@@ -39,7 +40,7 @@ examples:
 
 def add_partitions(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
     """Add both verbs."""
-    parser = verb(verbs, "sweep", _sweep, "every tau over a set of any size", _SWEEP)
+    parser = verb(verbs, "sweep", _sweep, "every tau over a set of any size", _SWEEP, "WRITE")
     parser.add_argument("parts", type=Path, metavar="DIR")
     parser.add_argument("--catalog", type=Path, required=True, metavar="C.yaml")
     parser.add_argument("--points", type=int, default=4096, metavar="N", help="taus of the grid")
@@ -126,10 +127,24 @@ def _score(options: argparse.Namespace) -> int:
     todo = tasks(parts, options.out, ".parquet")
     with progress_bar("parts") as step:
         count = run(ScoreParts(bundle), todo, Engine(options.engine), options.workers, step)
+    if count:
+        _tell(options, bundle, count)
     say(f"{count} of {len(todo)} parts were scored, the others were there")
     if options.json:
         print_json({"parts": len(todo), "scored": count, "out": str(options.out)})
     return 0
+
+
+def _tell(options: argparse.Namespace, bundle: str, count: int) -> None:
+    """The audit trail, where the parts lie in a workspace, of what was scored by which bundle."""
+    from hydra_core.predictor.bundle import load_bundle
+    from hydra_core.store import Action
+
+    store = store_of(options.out, options.parts)
+    if store is not None:
+        after = load_bundle(Path(bundle) if bundle else None).fingerprint
+        what = f"{count:,} parts {options.out.name} of {options.parts.name}"
+        store.tell(acting(), Action.SCORE, what, after=after)
 
 
 def _check(options: argparse.Namespace, bounds: dict[str, tuple[int, int]]) -> None:

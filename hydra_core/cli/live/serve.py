@@ -22,6 +22,8 @@ examples:
   python -m hydra_core serve --catalog catalog/paper_five.yaml
   python -m hydra_core serve --catalog store:production --upstreams upstreams.yaml --log log/
   python -m hydra_core serve --catalog pool.yaml --upstreams upstreams.yaml --check
+  python -m hydra_core serve --catalog store:production --upstreams upstreams.yaml --log log/ \\
+      --canary candidate.yaml --canary-share 0.1
   python -m hydra_core serve --catalog pool.yaml --host 0.0.0.0 --tokens tokens.yaml --workers 2 \\
       --redis redis://localhost:6379/0
 """
@@ -64,6 +66,12 @@ def add_serve(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
     parser.add_argument(
         "--explore-budget", type=float, default=1.0, metavar="USD", help="a day, each worker"
     )
+    parser.add_argument(
+        "--canary", default="", metavar="C2.yaml", help="a second catalog, stopped when it is worse"
+    )
+    parser.add_argument(
+        "--canary-share", type=float, default=0.1, metavar="SHARE", help="of the conversations"
+    )
     parser.add_argument("--max-body-mb", type=float, default=20.0, metavar="MB")
     parser.add_argument("--rate", type=float, default=0.0, metavar="N", help="requests/s a caller")
     parser.add_argument("--spans", action="store_true", help="OpenTelemetry spans (OTEL_* set up)")
@@ -94,6 +102,8 @@ def _serve(options: argparse.Namespace) -> int:
         explore_share=options.explore,
         explore_floor=options.explore_floor,
         explore_budget_usd=options.explore_budget,
+        canary=options.canary,
+        canary_share=options.canary_share,
         max_body_mb=options.max_body_mb,
         rate=options.rate,
         spans=options.spans,
@@ -119,6 +129,7 @@ def _check_numbers(options: argparse.Namespace) -> None:
             ("explore", options.explore, "in [0, 1]", 0 <= options.explore <= 1),
             ("explore-floor", options.explore_floor, "in [0, 1]", 0 <= options.explore_floor <= 1),
             ("explore-budget", options.explore_budget, ">= 0", options.explore_budget >= 0),
+            ("canary-share", options.canary_share, "in (0, 1)", 0 < options.canary_share < 1),
             ("max-body-mb", options.max_body_mb, "in (0, 1000]", 0 < options.max_body_mb <= 1000),
             ("rate", options.rate, ">= 0", options.rate >= 0),
         )

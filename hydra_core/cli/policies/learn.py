@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hydra_core.cli.account import acting, changes, store_of
 from hydra_core.cli.grammar import verb
 from hydra_core.cli.output import existing, open_predictor, print_json, progress_bar, table
 from hydra_core.errors import OutcomeModelError, Problem
@@ -49,26 +50,30 @@ def learn(options: argparse.Namespace) -> int:
     """Learn, write, and say what it is worth."""
     from hydra_core.evaluation.evalset.evalset import load_evalset
     from hydra_core.evaluation.evalset.score_files import messages_of
-    from hydra_core.evaluation.evalset.scoring import score_evalset
     from hydra_core.evaluation.learning.learn import learn as learn_model
     from hydra_core.evaluation.learning.material import gather
-    from hydra_core.evaluation.learning.write import require_free_folder, write_outcome_model
+    from hydra_core.evaluation.learning.write import (
+        require_free_folder,
+        telling,
+        write_outcome_model,
+    )
 
     _check(options)
     require_free_folder(options.out, force=options.force)
+    tell = telling(acting(), store_of(options.out, options.evalset), options.out)
     evalset = load_evalset(existing(options.evalset))
     predictor = open_predictor(options.bundle)
     bundle = predictor.bundle
     models, priced = _models(options, evalset, bundle.fingerprint)
     with progress_bar(f"{evalset.name}: vectors") as step:
-        score_evalset(evalset, predictor, step)
+        changes(evalset.path).score(evalset, predictor, step)
     messages = messages_of(evalset, bundle.fingerprint, bundle.vectors)
     material = gather(evalset, messages, models)
     prices = None if priced is None else priced[[models.index(name) for name in material.models]]
     with progress_bar(f"{evalset.name}: folds", unit=" steps") as step:
         found = learn_model(material, prices, folds=options.folds, seed=options.seed, progress=step)
     made = write_outcome_model(
-        options.out, found, fingerprint=bundle.fingerprint, force=options.force
+        options.out, found, fingerprint=bundle.fingerprint, force=options.force, tell=tell
     )
     if options.json:
         print_json({**made.figures, "path": str(options.out), "sha256": made.digest})

@@ -52,7 +52,8 @@ def add_report(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type
         ("portability", _portability, "what catalog events do", _PORTABILITY),
         ("ablation", _ablation, "the router on fewer dimensions", _ABLATION),
     ):
-        parser = verb(kinds, name, run, short, long)
+        asks = "WRITE" if name == "evaluation" else ""
+        parser = verb(kinds, name, run, short, long, asks)
         parser.add_argument("evalset", type=Path, metavar="DIR")
         parser.add_argument("--catalog", type=Path, required=True, metavar="C.yaml")
         parser.add_argument("--tau", type=float, metavar="T", help="default: the catalog's")

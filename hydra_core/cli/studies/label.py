@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hydra_core.cli.account import require_account
 from hydra_core.cli.grammar import verb
 from hydra_core.cli.output import CannotRunError, existing, print_json, say
 from hydra_core.json_values import json_text
@@ -69,6 +70,7 @@ def _label(options: argparse.Namespace) -> int:
         return 0
     if not (options.messages and options.config and options.out):
         raise CannotRunError("label needs MESSAGES.jsonl, --config and --out (see label --help)")
+    require_account("LABEL")
     config = load_config(existing(options.config))
     messages = read_messages(existing(options.messages))
     options.out.mkdir(parents=True, exist_ok=True)

@@ -28,7 +28,7 @@ examples:
 def add_recalibrate(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
     """Add `recalibrate` to the verbs."""
     short = "bring a bundle's scores onto the scale of human ratings"
-    parser = verb(verbs, "recalibrate", _recalibrate, short, _RECALIBRATE)
+    parser = verb(verbs, "recalibrate", _recalibrate, short, _RECALIBRATE, "WRITE")
     parser.add_argument("ratings", type=Path, metavar="RATINGS.csv")
     parser.add_argument("--evalset", type=Path, required=True, metavar="DIR", help="scored already")
     parser.add_argument("--bundle", type=Path, metavar="B", help="default: the shipped one")

@@ -14,10 +14,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, TypeVar
 
+import pandas as pd
+
 from hydra_core.errors import EvalSetError, Problem, StoreError
-from hydra_core.evaluation.evalset.evalset import load_evalset
+from hydra_core.evaluation.evalset.evalset import EvalSet, load_evalset
 from hydra_core.evaluation.evalset.folders import replace_folder, sha256_file
 from hydra_core.evaluation.evalset.format import MANIFEST
+from hydra_core.evaluation.evalset.score_files import score_path
+from hydra_core.evaluation.evalset.scoring import (
+    CHUNK,
+    Progress,
+    ScoringPredictor,
+    score_evalset,
+)
 from hydra_core.store import Action, Actor, Store, require
 
 __all__ = ["Earlier", "EvalSetChanges", "earlier"]
@@ -90,6 +99,33 @@ class EvalSetChanges:
         self._drop_oldest(out)
         return made
 
+    def score(
+        self,
+        evalset: EvalSet,
+        predictor: ScoringPredictor,
+        progress: Progress | None = None,
+        chunk: int = CHUNK,
+    ) -> pd.DataFrame:
+        """`score_evalset`, asked and told; scores that were there already are no change.
+
+        Raises:
+            AccessError: The actor may not score.
+            EvalSetError: From `score_evalset`.
+            StoreError: It could not be told, so the scores were taken away again.
+        """
+        require(self.actor, Action.SCORE)
+        file = score_path(evalset.path, predictor.bundle.fingerprint)
+        before = _sha256(file)
+        frame = score_evalset(evalset, predictor, progress, chunk)
+        after, subject = _sha256(file), f"eval set {evalset.path.name}"
+        if self.store is not None and after != before:
+            try:
+                self.store.tell(self.actor, Action.SCORE, subject, before=before, after=after)
+            except StoreError:
+                file.unlink(missing_ok=True)
+                raise
+        return frame
+
     def remove(self, path: Path) -> Earlier:
         """Take a set away; it is kept and can be brought back.
 
@@ -152,8 +188,11 @@ class EvalSetChanges:
 
 def _digest(path: Path) -> str:
     """SHA-256 (hex) of a set's manifest, which names those of its parts; '' for no set."""
-    manifest = path / MANIFEST
-    return sha256_file(manifest) if manifest.is_file() else ""
+    return _sha256(path / MANIFEST)
+
+
+def _sha256(file: Path) -> str:
+    return sha256_file(file) if file.is_file() else ""
 
 
 def _existing_digest(path: Path) -> str:

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -33,9 +33,11 @@ from hydra_core.evaluation.evalset.score_files import (
 from hydra_core.predictor.surface import COUNTS, surface_counts
 from hydra_core.types import Float32Array, FloatArray
 
-__all__ = ["ScoringPredictor", "is_scored", "score_evalset"]
+__all__ = ["CHUNK", "Progress", "ScoringPredictor", "is_scored", "score_evalset"]
 
 Progress = Callable[[int, int], None]
+#: Queries between two writes to disk.
+CHUNK: Final = 256
 _Rows = npt.NDArray[np.void]
 
 
@@ -107,7 +109,7 @@ def score_evalset(
     evalset: EvalSet,
     predictor: ScoringPredictor,
     progress: Progress | None = None,
-    chunk: int = 256,
+    chunk: int = CHUNK,
 ) -> pd.DataFrame:
     """Score every query, or return the scores that are there already.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,9 @@ from hydra_core.outcome_model.heads import Forest
 from hydra_core.outcome_model.learned import text_digests
 from hydra_core.outcome_model.model import OutcomeHeads, OutcomeModel
 from hydra_core.outcome_model.raw import Raw
+from hydra_core.store import Action, Actor, Store, require
 
-__all__ = ["figures_of", "require_free_folder", "write_outcome_model"]
+__all__ = ["figures_of", "require_free_folder", "telling", "write_outcome_model"]
 
 _MORE = (200, 1000)
 
@@ -51,8 +52,34 @@ def require_free_folder(path: Path, *, force: bool) -> None:
         raise OutcomeModelError(str(path), [Problem("", "exists already", remedy)])
 
 
+def telling(actor: Actor, store: Store | None, path: Path) -> Callable[[str], None]:
+    """What tells the audit trail of an outcome model that is about to stand at `path`.
+
+    Args:
+        store: None where it belongs to no workspace; then nothing is told.
+
+    Raises:
+        AccessError: The actor may not learn one.
+    """
+    require(actor, Action.LEARN)
+    manifest = path / MANIFEST
+    before = sha256_file(manifest) if manifest.is_file() else ""
+
+    def tell(after: str) -> None:
+        if store is not None:
+            subject = f"outcome model {path.name}"
+            store.tell(actor, Action.LEARN, subject, before=before, after=after)
+
+    return tell
+
+
 def write_outcome_model(
-    path: Path, learning: Learning, *, fingerprint: str, force: bool = False
+    path: Path,
+    learning: Learning,
+    *,
+    fingerprint: str,
+    force: bool = False,
+    tell: Callable[[str], None] | None = None,
 ) -> OutcomeModel:
     """Write what was learned, and load it back.
 
@@ -60,8 +87,11 @@ def write_outcome_model(
         path: The folder to create.
         fingerprint: Of the predictor bundle whose vectors were read.
         force: Replace an outcome model that is already there.
+        tell: Called with the SHA-256 of the manifest before it takes its place: what is there was
+            told, and what could not be told is not there.
 
     Raises:
+        StoreError: From `tell`; nothing was changed.
         OutcomeModelError: The folder is taken or cannot be written; nothing was changed.
     """
     require_free_folder(path, force=force)
@@ -72,7 +102,9 @@ def write_outcome_model(
         figures = json.dumps(figures_of(learning), indent=1, allow_nan=False)
         (folder / FIGURES).write_text(figures, encoding="utf-8")
         (folder / MANIFEST).write_text(_manifest(folder, learning, fingerprint), encoding="utf-8")
-        load_outcome_model(folder)  # what we write must pass what we check
+        made = load_outcome_model(folder)  # what we write must pass what we check
+        if tell is not None:
+            tell(made.digest)
 
     try:
         replace_folder(path, fill, replace=force)

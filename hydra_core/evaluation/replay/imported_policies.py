@@ -7,6 +7,8 @@ a point beside the frontier, and a side in a comparison.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,14 +17,37 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hydra_core.catalog.identifiers import id_problem
-from hydra_core.errors import EvalSetError, MismatchError, Problem
+from hydra_core.errors import EvalSetError, HydraError, MismatchError, Problem
 from hydra_core.evaluation.evalset.evalset import EvalSet
+from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice
 from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.types import IntArray
 
-__all__ = ["load_policy", "policy_choice", "policy_names", "policy_path", "save_policy"]
+__all__ = [
+    "ImportedPolicies",
+    "imported_choice",
+    "imported_policies",
+    "load_policy",
+    "policy_choice",
+    "policy_names",
+    "policy_path",
+    "save_policy",
+]
 
 _REMEDY = "import it again"
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedPolicies:
+    """Every policy kept beside an eval set, replayed on a catalog's pool.
+
+    Attributes:
+        metrics: Name -> what it came to, for those that can be replayed.
+        notes: Why the others cannot, one sentence each.
+    """
+
+    metrics: Mapping[str, PolicyMetrics]
+    notes: tuple[str, ...] = ()
 
 
 def policy_path(folder: Path, name: str) -> Path:
@@ -39,7 +64,8 @@ def policy_path(folder: Path, name: str) -> Path:
 
 def policy_names(folder: Path) -> tuple[str, ...]:
     """Names of the policies kept beside an eval set."""
-    return tuple(sorted(path.stem for path in folder.glob("policies/[!.]*.parquet")))
+    stems = sorted(path.stem for path in folder.glob("policies/[!.]*.parquet"))
+    return tuple(name for name in stems if id_problem(name) is None)
 
 
 def save_policy(evalset: EvalSet, name: str, models: pd.Series, *, force: bool = False) -> Path:
@@ -111,3 +137,32 @@ def policy_choice(data: ReplayData, models: tuple[str, ...]) -> IntArray:
         )
     places = {model: place for place, model in enumerate(data.pool.ids)}
     return np.asarray([places[model] for model in chosen], dtype=np.intp)
+
+
+def imported_choice(evalset: EvalSet, data: ReplayData, name: str) -> IntArray:
+    """(rows of the replay,) pool index that the policy of this name sends each query to.
+
+    Raises:
+        EvalSetError: There is none, or it is damaged.
+        MismatchError: It sends queries to a model that the pool does not have.
+    """
+    return policy_choice(data, load_policy(evalset, name))
+
+
+def imported_policies(
+    evalset: EvalSet, data: ReplayData, baseline: str | None = None
+) -> ImportedPolicies:
+    """Replay every policy that is kept beside an eval set.
+
+    Args:
+        baseline: Model that savings are measured against; default the costliest.
+    """
+    found, notes = {}, []
+    for name in policy_names(evalset.path):
+        try:
+            choice = imported_choice(evalset, data, name)
+        except HydraError as error:
+            notes.append(f"Imported policy {name} is not shown: {error}")
+            continue
+        found[name] = evaluate_choice(data, choice, baseline=baseline)
+    return ImportedPolicies(found, tuple(notes))

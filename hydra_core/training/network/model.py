@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -16,10 +15,10 @@ from transformers import BertConfig, BertModel, ModernBertConfig, ModernBertMode
 from hydra_core.training.network.kernel_head import LayeredHead
 from hydra_core.training.network.pretrained import PretrainedPack
 from hydra_core.training.network.word_head import WordHead
+from hydra_core.types import DIMENSIONS
 
 Kind = Literal["bert", "modernbert"]
 Pooling = Literal["cls", "mean"]
-DIMENSIONS = ("reasoning", "code_generation", "debugging", "tool_use")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,22 +203,3 @@ def init_table(model: Predictor, table: NDArray[np.float32]) -> None:
         table = np.asarray(centred @ axes[: weight.shape[1]].T, np.float32)
     with torch.no_grad():
         weight.copy_(torch.tensor(table * (weight.std().item() / float(table.std()))))
-
-
-def local_modernbert(folder: Path, dimensions: tuple[str, ...] = DIMENSIONS) -> Predictor:
-    """A predictor on the ModernBERT weights in a local folder; no network.
-
-    Args:
-        folder: holds `config.json` and the weights of answerdotai/ModernBERT-base.
-        dimensions: names of the K heads.
-    """
-    encoder = ModernBertModel.from_pretrained(
-        folder, local_files_only=True, attn_implementation="eager"
-    )
-    cfg = encoder.config
-    config = EncoderConfig(
-        "modernbert", "cls", vocab=cfg.vocab_size, width=cfg.hidden_size,
-        layers=cfg.num_hidden_layers, heads=cfg.num_attention_heads,
-        intermediate=cfg.intermediate_size, dimensions=dimensions,
-    )  # fmt: skip
-    return Predictor(config, encoder)

@@ -1,6 +1,9 @@
-"""The Catalog page's views: edit with its effect, what-if in full, and the demos."""
+"""The Catalog page's views: edit with its effect, what-if in full, and the demos. The frame of a
+page that works on a draft, which Profiles shares."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -19,21 +22,52 @@ from hydra_core.ui.drafts import Working
 from hydra_core.ui.widgets import literal
 from hydra_core.views.demos import DEMOS, Demo, demo_catalogs, fits_demo
 
-__all__ = ["VIEWS", "show"]
+__all__ = ["VIEWS", "draft_page", "show"]
 
 VIEWS = ("Edit", "Cards", "Capabilities", "What-if")
 _DEMO = "catalog.demo"
 
 
+def draft_page(
+    title: str, views: Sequence[str], show: Callable[[CatalogEntry, Working, str], None]
+) -> None:
+    """A page of views on the draft of a catalog that is chosen in its head line.
+
+    Args:
+        show: Draws one of the views.
+    """
+    left, middle, right = st.columns([2.4, 3.6, 6], vertical_alignment="bottom")
+    left.title(title, anchor=False)
+    entry = selectors.choose_catalog(middle)
+    key = f"{title.lower()}.view"
+    with right.container(horizontal=True, horizontal_alignment="right"):
+        st.session_state.setdefault(key, views[0])
+        view = st.segmented_control(
+            "View", views, key=key, required=True, persist_state="session",
+            label_visibility="collapsed",
+        )  # fmt: skip
+    if entry is None:
+        st.warning("There is no catalog yet.")
+    else:
+        _draft(entry, view or views[0], show)
+
+
 @st.fragment
-def show(entry: CatalogEntry, view: str) -> None:
-    """One view of the catalog; only this part runs again after an edit."""
+def _draft(
+    entry: CatalogEntry, view: str, show: Callable[[CatalogEntry, Working, str], None]
+) -> None:
+    """One view; only this part runs again after an edit."""
     try:
         working = drafts.load(entry)
     except HydraError as error:
         widgets.problem(error)
         return
     catalog_panels.status_line(working)
+    show(entry, working, view)
+
+
+def show(entry: CatalogEntry, working: Working, view: str) -> None:
+    """One view of the catalog."""
     if view == "Edit":
         _edit(entry, working)
         return

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import streamlit as st
 
 from hydra_core.errors import HydraError
+from hydra_core.evaluation.replay.imported_policies import policy_names
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.study.baselines.run import BASELINES, RANDOM_MIX
 from hydra_core.store.records import OperatingPoint
@@ -18,7 +19,6 @@ from hydra_core.views.comparison import Kind, Side
 
 __all__ = ["Comparing", "get", "offered", "put", "sides", "swap", "write_link"]
 
-_KEY = "compare"
 _TUNED, _PINNED = "tuned", "pin"
 
 
@@ -37,29 +37,23 @@ class Comparing:
     knob_b: float | None = None
 
 
-def get() -> Comparing:
-    """The session's record; a fresh session takes it from the link it was opened with."""
-    if _KEY not in st.session_state:
-        params = st.query_params.to_dict()
-        st.session_state[_KEY] = Comparing(
-            params.get("a", ""),
-            params.get("b", ""),
-            state.setting(params.get("a_at", "")),
-            state.setting(params.get("b_at", "")),
-        )
-    comparing: Comparing = st.session_state[_KEY]
-    return comparing
+def _from_link(params: Mapping[str, str]) -> Comparing:
+    return Comparing(
+        params.get("a", ""),
+        params.get("b", ""),
+        state.setting(params.get("a_at", "")),
+        state.setting(params.get("b_at", "")),
+    )
 
 
-def put(**changes: object) -> None:
-    """Change some fields."""
-    st.session_state[_KEY] = replace(get(), **changes)  # type: ignore[arg-type]
+_COMPARING = state.Remembered("compare", _from_link)
+get, put = _COMPARING.get, _COMPARING.put
 
 
 def swap(a: Side, b: Side) -> None:
     """A becomes B and B becomes A."""
     now = get()
-    st.session_state[_KEY] = Comparing(b.id, a.id, now.knob_b, now.knob_a)
+    _COMPARING.set(Comparing(b.id, a.id, now.knob_b, now.knob_a))
 
 
 def write_link(entry: SetEntry, catalog: str, a: Side, b: Side) -> None:
@@ -74,7 +68,7 @@ def write_link(entry: SetEntry, catalog: str, a: Side, b: Side) -> None:
 
 
 def offered(entry: SetEntry, catalog: Catalog, sweep: Sweep) -> dict[str, Side]:
-    """Every policy that can stand on a side, by id: routers, constants, bounds.
+    """Every policy that can stand on a side, by id: routers, constants, imported, bounds.
 
     Args:
         sweep: The page's own, whose pool the constants come from.
@@ -95,6 +89,10 @@ def offered(entry: SetEntry, catalog: Catalog, sweep: Sweep) -> dict[str, Side]:
     found += [
         Side(f"always:{one.model}", f"Always {one.model}", Kind.ALWAYS, model=one.model)
         for one in sorted(sweep.singles, key=lambda single: single.mean_cost_usd)
+    ]
+    found += [
+        Side(f"imported:{name}", f"Imported: {name}", Kind.IMPORTED, model=name)
+        for name in policy_names(entry.info.path)
     ]
     found.append(Side("oracle", "Oracle, best in hindsight", Kind.ORACLE))
     found.append(Side("mix", "Random mixture at the other's cost", Kind.MIX))

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-
-import streamlit as st
+from dataclasses import dataclass, field
 
 from hydra_core.routing.conversations.conversation import Options
 from hydra_core.routing.conversations.messages import Conversation
 from hydra_core.types import StickyMode
+from hydra_core.ui.state import Remembered
 from hydra_core.views import samples
 
 __all__ = ["Playing", "get", "load_scene", "put"]
-
-_KEY = "conversation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +59,15 @@ class Playing:
         )
 
 
-def get() -> Playing:
-    """The session's record; a fresh session plays the first shipped conversation."""
-    if _KEY not in st.session_state:
-        st.session_state[_KEY] = Playing()
-        load_scene(samples.scenes()[0].id)
-    playing: Playing = st.session_state[_KEY]
-    return playing
+def _first(link: Mapping[str, str]) -> Playing:
+    """The first shipped conversation, whatever the link says."""
+    del link
+    scene = samples.scenes()[0]
+    return Playing(scene=scene.id, images=scene.images, compacted=scene.compacted)
 
 
-def put(**changes: object) -> None:
-    """Change some fields."""
-    st.session_state[_KEY] = replace(get(), **changes)  # type: ignore[arg-type]
+_PLAYING = Remembered("conversation", _first)
+get, put = _PLAYING.get, _PLAYING.put
 
 
 def load_scene(scene_id: str) -> None:

@@ -2,23 +2,53 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
 from hydra_core.errors import HydraError
+from hydra_core.evaluation.evalset.changes import EvalSetChanges
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.evalset.score_files import load_text_facts
+from hydra_core.evaluation.evalset.scoring import ScoringPredictor
 from hydra_core.predictor.bundle import Bundle
-from hydra_core.store.roles import Action
-from hydra_core.ui import cache
+from hydra_core.store import Action, Actor, Store
+from hydra_core.ui import cache, cache_evaluate
 from hydra_core.ui.access import identity
 from hydra_core.ui.cache import SetEntry
-from hydra_core.ui.jobs import ScoreJob
+from hydra_core.ui.tasks import Task, Tasks, Write
 from hydra_core.ui.widgets import literal
 
-__all__ = ["TOLD", "score_now", "scores", "vectors_now"]
+__all__ = ["TOLD", "score_now", "scores", "start", "vectors_now"]
 
 #: Where an error of a callback waits for the next run.
 TOLD = "eval_sets.told"
+
+
+#: Queries between two writes to disk, after which a stop is noticed.
+_CHUNK = 64
+
+
+def start(
+    tasks: Tasks, evalset: EvalSet, predictor: ScoringPredictor, *, actor: Actor, store: Store
+) -> Task:
+    """Score a set in the background, unless that is running.
+
+    Raises:
+        AccessError: The actor may not score.
+        StoreError: It could not be written to the audit trail; nothing was started.
+    """
+    fingerprint = predictor.bundle.fingerprint
+
+    def work(task: Task) -> None:
+        EvalSetChanges(actor, store).score(evalset, predictor, task.step, chunk=_CHUNK)
+
+    write = Write(store, actor, Action.SCORE, f"eval set {evalset.path.name}")
+    return tasks.start(_key(evalset, fingerprint), work, write=write)
+
+
+def _key(evalset: EvalSet, fingerprint: str) -> tuple[str, Path, str]:
+    return ("score", evalset.path, fingerprint)
 
 
 def scores(entry: SetEntry, loaded: EvalSet) -> None:
@@ -32,7 +62,7 @@ def scores(entry: SetEntry, loaded: EvalSet) -> None:
             icon=":material/neurology:",
         )
         return
-    job = cache.jobs().get(loaded.path, bundle.fingerprint)
+    job = cache_evaluate.tasks().get(_key(loaded, bundle.fingerprint))
     if bundle.fingerprint in entry.info.scored:
         st.badge(
             literal(f"Scored by {bundle.name} {bundle.version} ({bundle.fingerprint[:12]})"),
@@ -40,7 +70,7 @@ def scores(entry: SetEntry, loaded: EvalSet) -> None:
             color="green",
         )
     elif job is not None and job.running:
-        _progress(job)
+        _progress(job, loaded.n)
     else:
         _offer(loaded, bundle.name, job, bool(entry.info.scored))
 
@@ -74,17 +104,21 @@ def vectors_now(loaded: EvalSet) -> bool:
 
 
 def _score(loaded: EvalSet, bundle: Bundle) -> None:
-    job = cache.jobs().get(loaded.path, bundle.fingerprint)
+    job = cache_evaluate.tasks().get(_key(loaded, bundle.fingerprint))
     if job is None and identity.may(Action.SCORE):
-        actor, store = identity.actor(), cache.store()
-        job = cache.jobs().start(loaded, cache.predictor(), actor=actor, store=store)
+        job = _begin(loaded)
     if job is not None and job.running:
-        _progress(job)
+        _progress(job, loaded.n)
     else:
         _offer(loaded, bundle.name, job, False)
 
 
-def _offer(loaded: EvalSet, name: str, job: ScoreJob | None, elsewhere: bool) -> None:
+def _begin(loaded: EvalSet) -> Task:
+    tasks, predictor = cache_evaluate.tasks(), cache.predictor()
+    return start(tasks, loaded, predictor, actor=identity.actor(), store=cache.store())
+
+
+def _offer(loaded: EvalSet, name: str, job: Task | None, elsewhere: bool) -> None:
     if job is not None and job.error:
         st.error(literal(job.error), icon=":material/error:")
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
@@ -107,26 +141,26 @@ def _tell(error: HydraError) -> None:
 
 def _start(loaded: EvalSet) -> None:
     try:
-        cache.jobs().start(loaded, cache.predictor(), actor=identity.actor(), store=cache.store())
+        _begin(loaded)
     except HydraError as error:
         _tell(error)
 
 
-def _stop(job: ScoreJob) -> None:
+def _stop(job: Task) -> None:
     try:
-        cache.jobs().stop(job, actor=identity.actor(), store=cache.store())
+        job.stop(identity.actor())
     except HydraError as error:
         _tell(error)
 
 
 @st.fragment(run_every=0.5)
-def _progress(job: ScoreJob) -> None:
+def _progress(job: Task, queries: int) -> None:
     """Show a running job; the page runs once more when it ends."""
     if not job.running:
         st.rerun()
     own = job.owner == identity.actor().name
-    share = job.done / max(job.total, 1)
-    st.progress(share, text=f"Scoring: {job.done:,} of {job.total:,} queries")
+    share = job.done / max(queries, 1)
+    st.progress(share, text=f"Scoring: {job.done:,} of {queries:,} queries")
     st.button(
         "Stop", key="eval_sets.stop", help="What is done is kept; scoring can resume.",
         on_click=_stop, args=(job,),

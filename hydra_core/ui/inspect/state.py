@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
-
-import streamlit as st
 
 from hydra_core.routing.decision import Query
 from hydra_core.types import Catalog
@@ -15,7 +13,6 @@ from hydra_core.views import samples
 
 __all__ = ["LINK_CHARS", "Inspecting", "from_link", "get", "put", "to_link"]
 
-_KEY = "inspect"
 #: Longer texts do not go into a link: servers and chats cut long addresses.
 LINK_CHARS: Final = 2_000
 
@@ -74,18 +71,15 @@ class Inspecting:
 
 
 def get() -> Inspecting:
-    """The session's record; a fresh session takes it from the link it was opened with."""
-    if _KEY not in st.session_state:
-        st.session_state[_KEY] = from_link(st.query_params.to_dict())
-    inspecting: Inspecting = st.session_state[_KEY]
-    return inspecting
+    """The session's record."""
+    return _INSPECTING.get()
 
 
 def put(**changes: object) -> None:
     """Change some fields; a new text replaces requirements that a link had brought."""
     if "text" in changes:
         changes.setdefault("requirements", None)
-    st.session_state[_KEY] = replace(get(), **changes)  # type: ignore[arg-type]
+    _INSPECTING.put(**changes)
 
 
 def from_link(params: Mapping[str, str]) -> Inspecting:
@@ -111,6 +105,9 @@ def from_link(params: Mapping[str, str]) -> Inspecting:
         deny=tuple(name for name in params.get("deny", "").split(",") if name),
         requirements=needs,
     )
+
+
+_INSPECTING = state.Remembered("inspect", from_link)
 
 
 def to_link(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from pathlib import Path
 
 import numpy as np
@@ -10,21 +10,20 @@ import streamlit as st
 
 from hydra_core.catalog.binding import require_bundle
 from hydra_core.errors import HydraError
-from hydra_core.evaluation.choose.search import CancelledError
+from hydra_core.evaluation.evalset.changes import EvalSetChanges
 from hydra_core.evaluation.evalset.score_files import messages_of
-from hydra_core.evaluation.evalset.scoring import score_evalset
 from hydra_core.evaluation.learning.learn import learn
 from hydra_core.evaluation.learning.material import gather
 from hydra_core.evaluation.learning.rivals import Rival, rivals
-from hydra_core.evaluation.learning.write import write_outcome_model
+from hydra_core.evaluation.learning.write import telling, write_outcome_model
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.outcome_model.model import OutcomeModel
-from hydra_core.store.roles import Action, require
+from hydra_core.store import Action
 from hydra_core.types import Catalog
 from hydra_core.ui import cache, cache_evaluate, drafts
 from hydra_core.ui.access import identity
 from hydra_core.ui.cache import SetEntry
-from hydra_core.ui.tasks import Task
+from hydra_core.ui.tasks import Task, Write
 
 __all__ = ["failed", "find_rivals", "learning", "start", "stop", "waiting"]
 
@@ -42,8 +41,8 @@ def start(entry: SetEntry, catalog: Catalog, models: tuple[str, ...], folder: Pa
         HydraError: The set or the predictor cannot be opened, or the catalog is bound to another
             bundle than the console's.
     """
-    me = identity.actor()
-    require(me, Action.LEARN)
+    me, store = identity.actor(), cache.store()
+    tell = telling(me, store, folder)
     require_bundle(catalog, cache.bundle().fingerprint)
     evalset = cache.evalset(entry.info.path, entry.info.digest)
     predictor = cache.predictor()
@@ -52,18 +51,17 @@ def start(entry: SetEntry, catalog: Catalog, models: tuple[str, ...], folder: Pa
     prices = {m.id: (m.input_usd_per_mtok, m.output_usd_per_mtok) for m in specs}
 
     def work(task: Task) -> OutcomeModel:
-        step = _stepper(task)
         task.stage = "Reading the messages"
-        score_evalset(evalset, predictor, step)
+        EvalSetChanges(me, store).score(evalset, predictor, task.step)
         messages = messages_of(evalset, bundle.fingerprint, bundle.vectors)
         material = gather(evalset, messages, models)
         task.stage, task.done, task.total = "Learning, cross-fitted", 0, 0
         per_mtok = np.array([prices[name] for name in material.models])
-        found = learn(material, per_mtok, progress=step)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        return write_outcome_model(folder, found, fingerprint=bundle.fingerprint, force=True)
+        found = learn(material, per_mtok, progress=task.step)
+        return write_outcome_model(folder, found, fingerprint=bundle.fingerprint, tell=tell)
 
-    cache_evaluate.tasks().start(("learn", folder), work, owner=me.name)
+    write = Write(store, me, Action.LEARN, f"outcome model {folder.name}")
+    cache_evaluate.tasks().start(("learn", folder), work, write=write)
 
 
 def stop(task: Task) -> None:
@@ -84,22 +82,10 @@ def find_rivals(key: Hashable, sweeps: tuple[Sweep, ...], model: OutcomeModel) -
     def work(task: Task) -> tuple[Rival, ...]:
         messages = messages_of(evalset, model.fingerprint, model.vectors)
         material = gather(evalset, messages, model.models)
-        step = _stepper(task)
-        return rivals(sweeps, material, folds=folds, seed=seed, progress=step)
+        return rivals(sweeps, material, folds=folds, seed=seed, progress=task.step)
 
     tasks = cache_evaluate.tasks()
     return tasks.get(("rivals", key)) or tasks.start(("rivals", key), work)
-
-
-def _stepper(task: Task) -> Callable[[int, int], None]:
-    """Takes note of progress, and stops the work where the operator wants that."""
-
-    def step(done: int, total: int) -> None:
-        task.progress(done, total)
-        if task.cancel.is_set():
-            raise CancelledError("stopped")
-
-    return step
 
 
 @st.fragment(run_every=0.7)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from hydra_core.errors import HydraError
 from hydra_core.ui import draft_effect as effect
-from hydra_core.ui import drafts, widgets
 from hydra_core.ui.cache import CatalogEntry
 from hydra_core.ui.catalog import panels as catalog_panels
+from hydra_core.ui.drafts import Working
 from hydra_core.ui.profiles import panels as profile_panels
 from hydra_core.ui.profiles import reach as profile_reach
 
@@ -17,15 +16,8 @@ __all__ = ["VIEWS", "show"]
 VIEWS = ("Evidence", "Capabilities", "Bands & weights", "Sensitivity")
 
 
-@st.fragment
-def show(entry: CatalogEntry, view: str) -> None:
-    """One view; only this part runs again after an edit."""
-    try:
-        working = drafts.load(entry)
-    except HydraError as error:
-        widgets.problem(error)
-        return
-    catalog_panels.status_line(working)
+def show(entry: CatalogEntry, working: Working, view: str) -> None:
+    """One view of the profiles."""
     if view == "Evidence":
         profile_panels.evidence(entry, working)
         catalog_panels.problems(working)

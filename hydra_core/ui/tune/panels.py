@@ -10,6 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.evaluation.choose.aims import Aim, AimKind, aim_at, cross_fit_aim
 from hydra_core.evaluation.replay.evaluation import Evaluation
+from hydra_core.evaluation.replay.imported_policies import ImportedPolicies
 from hydra_core.evaluation.replay.operating_point import InfeasibleError
 from hydra_core.evaluation.replay.pricing import Prices
 from hydra_core.evaluation.replay.sweep import Sweep
@@ -47,7 +48,12 @@ _COSTS: dict[str, str] = {Prices.TODAY: "Costs at today's prices", Prices.RECORD
 _DETAILS = ("Traffic", "Languages", "Numbers")
 
 
-def plot(evaluation: Evaluation, pinned: Evaluation | None, beside: Sweep | None) -> None:
+def plot(
+    evaluation: Evaluation,
+    pinned: Evaluation | None,
+    beside: Sweep | None,
+    imported: ImportedPolicies,
+) -> None:
     """The frontier with its axis toggles; a click on the curve sets the knob."""
     tuning = state.get()
     with st.container(horizontal=True, horizontal_alignment="distribute", gap="small"):
@@ -58,7 +64,7 @@ def plot(evaluation: Evaluation, pinned: Evaluation | None, beside: Sweep | None
         )
         _toggle("x", {XAxis.COST: "Cost", XAxis.SAVINGS: "Savings"}, "Horizontal axis")
     axes = Axes(tuning.x, tuning.y, evaluation.baseline)
-    view = frontier_view(evaluation, axes, pinned=pinned, beside=beside)
+    view = frontier_view(evaluation, axes, pinned=pinned, beside=beside, imported=imported.metrics)
     sweep = evaluation.sweep
     figure(
         frontier_figure(view, colors()),
@@ -228,7 +234,7 @@ def _pin(evaluation: Evaluation, pinned: Evaluation | None) -> None:
     )
 
 
-def details(evaluation: Evaluation) -> None:
+def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
     """Traffic, languages or numbers; only the one on screen is computed."""
     st.session_state.setdefault("tune.details", _DETAILS[0])
     with st.container(horizontal=True, horizontal_alignment="distribute", gap="small"):
@@ -249,4 +255,4 @@ def details(evaluation: Evaluation) -> None:
         )
         tables.languages(frame)
     else:
-        tables.policies(policy_table(evaluation))
+        tables.policies(policy_table(evaluation, imported.metrics))

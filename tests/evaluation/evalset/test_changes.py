@@ -10,9 +10,13 @@ import pytest
 from hydra_core.errors import AccessError, EvalSetError, StoreError
 from hydra_core.evaluation.evalset.changes import MOST_KEPT, EvalSetChanges, earlier
 from hydra_core.evaluation.evalset.evalset import load_evalset
+from hydra_core.evaluation.evalset.folders import sha256_file
 from hydra_core.evaluation.evalset.listing import list_evalsets
+from hydra_core.evaluation.evalset.score_files import score_path
+from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.store import Action, Actor, Role, open_store
 from tests.evaluation.sets import saved
+from tests.predictor.tiny_bundle import make_bundle
 
 EDITOR = Actor("eve", Role.EDITOR)
 ANA = Actor("ana", Role.PUBLISHER)
@@ -38,6 +42,11 @@ def changes(actor, store):
 
 def write(doing, path, name="first"):
     return doing.write(path, lambda: saved(path, name=name, force=True))
+
+
+def break_trail(workspace):
+    with sqlite3.connect(workspace / "hydra.sqlite3") as damage:
+        damage.execute("DROP TABLE audit_head")
 
 
 def test_a_viewer_writes_nothing(root, store):
@@ -109,8 +118,7 @@ def test_an_import_that_fails_changes_nothing(root, store):
 def test_what_cannot_be_told_is_taken_back(root, store, tmp_path):
     doing = changes(ANA, store)
     write(doing, root / "mine")
-    with sqlite3.connect(tmp_path / "hydra.sqlite3") as damage:
-        damage.execute("DROP TABLE audit_head")
+    break_trail(tmp_path)
     with pytest.raises(StoreError):
         write(doing, root / "mine", "second")
     with pytest.raises(StoreError):
@@ -132,3 +140,29 @@ def test_the_oldest_states_are_dropped(root, store):
 def test_there_must_be_a_set_to_remove(root, store):
     with pytest.raises(EvalSetError, match="is no eval set"):
         changes(ANA, store).remove(root / "none")
+
+
+def test_scores_are_told_once_with_what_was_and_is(root, store, tmp_path):
+    doing = changes(EDITOR, store)
+    write(doing, root / "mine")
+    predictor = Predictor(make_bundle(tmp_path / "bundle"))
+    evalset = load_evalset(root / "mine")
+    doing.score(evalset, predictor)
+    doing.score(evalset, predictor)  # they are there
+    newest, *_ = store.audit()
+    assert (newest.actor, newest.action) == ("eve", Action.SCORE)
+    assert newest.metrics == {
+        "before": "",
+        "after": sha256_file(score_path(root / "mine", predictor.bundle.fingerprint)),
+    }
+    assert len(store.audit()) == 2
+
+
+def test_scores_that_cannot_be_told_are_taken_away(root, store, tmp_path):
+    doing = changes(EDITOR, store)
+    write(doing, root / "mine")
+    predictor = Predictor(make_bundle(tmp_path / "bundle"))
+    break_trail(tmp_path)
+    with pytest.raises(StoreError):
+        doing.score(load_evalset(root / "mine"), predictor)
+    assert not score_path(root / "mine", predictor.bundle.fingerprint).exists()

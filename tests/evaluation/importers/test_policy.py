@@ -7,6 +7,7 @@ import pytest
 from hydra_core.errors import EvalSetError, MismatchError
 from hydra_core.evaluation.importers.policy import read_policy
 from hydra_core.evaluation.replay.imported_policies import (
+    imported_policies,
     load_policy,
     policy_choice,
     policy_names,
@@ -73,3 +74,27 @@ def test_a_policy_is_replayed_on_the_pool(small):
     alone = align(small, np.zeros((3, 1)), cheap)
     with pytest.raises(MismatchError, match="strong"):
         policy_choice(alone, ("strong",) * 3)
+
+
+def test_every_policy_is_replayed_and_one_outside_the_pool_says_why(small):
+    save_policy(small, "theirs", pd.Series(["cheap", "strong", "cheap"]))
+    save_policy(small, "frugal", pd.Series(["cheap"] * 3))
+    pool = Pool(("strong", "cheap"), np.ones((2, 1)), np.array([2.0, 1.0]), np.ones(1))
+    found = imported_policies(small, align(small, np.zeros((3, 1)), pool))
+    assert found.metrics["theirs"].quality.value == 1.0  # a by cheap, b by strong; c is left out
+    assert found.metrics["theirs"].mean_cost_usd.value == pytest.approx((0.01 + 0.3) / 2)
+    assert found.metrics["frugal"].quality.value == 0.5
+    cheap = Pool(("cheap",), np.ones((1, 1)), np.ones(1), np.ones(1))
+    alone = imported_policies(small, align(small, np.zeros((3, 1)), cheap))
+    assert set(alone.metrics) == {"frugal"}
+    assert "theirs" in alone.notes[0]
+    assert "strong" in alone.notes[0]
+
+
+def test_a_damaged_policy_is_named_and_hides_no_other(small):
+    save_policy(small, "theirs", pd.Series(["cheap"] * 3))
+    (small.path / "policies" / "broken.parquet").write_bytes(b"no table")
+    pool = Pool(("cheap",), np.ones((1, 1)), np.ones(1), np.ones(1))
+    found = imported_policies(small, align(small, np.zeros((3, 1)), pool))
+    assert set(found.metrics) == {"theirs"}
+    assert "broken" in found.notes[0]

@@ -25,7 +25,8 @@ from hydra_core.evaluation.replay.frontier import frontier
 from hydra_core.evaluation.significance import mean_interval
 from hydra_core.predictor.onnx_predictor import default_predictor
 from hydra_core.routing.matcher import shortfall
-from tests.routing.conftest import DIMENSIONS, make_catalog
+from hydra_core.types import DIMENSIONS
+from tests.routing.conftest import make_catalog
 
 ENGINES = [
     Engine.LOCAL,

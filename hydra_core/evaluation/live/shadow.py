@@ -1,0 +1,129 @@
+"""A second catalog on the same traffic, with no effect: what it would have routed differently.
+
+Replayed from the logged requirements, so no message is needed and none is sent. Gates are those of
+the request; health and stickiness are not replayed: only decisions that the rule took afresh count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+
+from hydra_core.catalog.profiles import pool
+from hydra_core.errors import MismatchError, Problem, ProblemsError
+from hydra_core.evaluation.live.costs import CostAgainst, against
+from hydra_core.evaluation.live.traffic import Traffic, share
+from hydra_core.evaluation.significance import Interval
+from hydra_core.routing.gates import gate_of
+from hydra_core.routing.matcher import choose, shortfall
+from hydra_core.routing.query import Query
+from hydra_core.types import BoolArray, Catalog, IntArray, ModelSpec, Rule
+
+__all__ = ["Shadow", "replayable", "routes", "shadow"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shadow:
+    """A catalog's routes on logged traffic.
+
+    Attributes:
+        traffic: The replayed decisions.
+        models: (n,) the catalog's route for each.
+        agreement: Share of them with the model that was chosen live.
+        cost: The live bill against the catalog's, both at its prices; None without tokens.
+        left_out: Why decisions could not be replayed -> how many.
+    """
+
+    traffic: Traffic
+    models: tuple[str, ...]
+    agreement: Interval
+    cost: CostAgainst | None
+    left_out: dict[str, int]
+
+
+def shadow(traffic: Traffic, catalog: Catalog, today: date) -> Shadow:
+    """Replay logged decisions under another catalog.
+
+    Raises:
+        MismatchError: The catalog cannot be replayed from a log, or nothing in it fits.
+    """
+    usable, left_out = replayable(traffic, catalog)
+    some = traffic.take(usable)
+    found = routes(some, catalog, today)
+    served = found >= 0
+    if not served.all():
+        left_out["no model of the catalog can serve it"] = int((~served).sum())
+        some, found = some.take(served), found[served]
+    if not len(some):
+        raise MismatchError(f"no model of {catalog.name} can serve any of this traffic")
+    ids = pool(catalog, today=today).ids
+    models = tuple(ids[i] for i in found)
+    same = np.asarray(some.rows["chosen"] == np.array(models), dtype=bool)
+    cost = against(some, catalog, models, catalog.name)
+    return Shadow(some, models, share(some, same), cost, left_out)
+
+
+def replayable(traffic: Traffic, catalog: Catalog) -> tuple[BoolArray, dict[str, int]]:
+    """(n,) decisions that a catalog can be replayed on, and why the others cannot.
+
+    Raises:
+        MismatchError: None can; the message says why.
+    """
+    if catalog.policy.rule is Rule.VALUE:
+        raise MismatchError(
+            f"{catalog.name} routes by value: that takes the messages' vectors, and a log holds "
+            "requirements. Replay it on an eval set (import log, then evaluate)"
+        )
+    routed, scored = traffic.routed, traffic.scored
+    bundle = np.asarray(traffic.rows["predictor"] == catalog.predictor_fingerprint, dtype=bool)
+    left_out = {
+        "kept by a conversation or asked for by name": int((~routed).sum()),
+        "not scored": int((routed & ~scored).sum()),
+        "scored by another predictor": int((routed & scored & ~bundle).sum()),
+    }
+    usable = routed & scored & bundle
+    told = {reason: count for reason, count in left_out.items() if count}
+    if not usable.any():
+        problems = [Problem(f"{count:,} decisions", reason) for reason, count in told.items()]
+        raise ProblemsError(
+            f"{catalog.name} on this log", problems or [Problem("log", "holds no decisions yet")]
+        )
+    return usable, told
+
+
+def routes(traffic: Traffic, catalog: Catalog, today: date) -> IntArray:
+    """(n,) index of the catalog's route in its pool, -1 where no model can serve the request."""
+    routable = pool(catalog, today=today)
+    specs = [catalog.model(name) for name in routable.ids]
+    lacking = shortfall(traffic.requirements(), routable.capabilities, routable.weights)
+    open_ = _open(traffic, specs)
+    found = np.full(len(traffic), -1, dtype=np.intp)
+    for pattern in np.unique(open_, axis=0):
+        rows, able = np.flatnonzero((open_ == pattern).all(axis=1)), np.flatnonzero(pattern)
+        if able.size:
+            part = lacking[np.ix_(rows, able)]
+            found[rows] = able[choose(part, routable.cost[able], catalog.policy.tau)]
+    return found
+
+
+def _open(traffic: Traffic, specs: list[ModelSpec]) -> BoolArray:
+    """(n, m) whether a model passes the hard gates of each request."""
+    rows = traffic.rows
+    flags = (rows[name].fillna(False).astype(bool) for name in ("has_image", "needs_tools"))
+    lists = (rows[name] for name in ("allow", "deny"))
+    facts = [_fact(*one) for one in zip(*flags, *lists, strict=True)]
+    by_fact = {one: [gate_of(spec, one) is None for spec in specs] for one in set(facts)}
+    passes = np.array([by_fact[one] for one in facts], dtype=bool).reshape(len(rows), len(specs))
+    needed = rows["context_tokens"].fillna(0).to_numpy(dtype=np.float64)
+    windows = np.array([spec.context_window for spec in specs])
+    result: BoolArray = passes & (windows[None, :] >= needed[:, None])
+    return result
+
+
+def _fact(has_image: bool, needs_tools: bool, allow: object, deny: object) -> Query:
+    """What the gates look at, but for the length."""
+    listed = frozenset(map(str, allow)) if isinstance(allow, np.ndarray) else None
+    denied = frozenset(map(str, deny)) if isinstance(deny, np.ndarray) else frozenset()
+    return Query("", has_image=has_image, needs_tools=needs_tools, allow=listed, deny=denied)

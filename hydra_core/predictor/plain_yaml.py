@@ -1,0 +1,54 @@
+"""YAML of a small file that describes others: plain values only, refused in milliseconds.
+
+No tags, no anchors or aliases, no duplicate keys, and bounds on values and depth. libyaml reads the
+events first; ruamel's own parser, which builds the values, takes minutes for what a hostile
+megabyte can hold.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import yaml
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+from yaml.events import AliasEvent, CollectionStartEvent, NodeEvent, ScalarEvent
+
+from hydra_core.errors import Problem
+
+__all__ = ["MAX_BYTES", "read_plain_yaml"]
+
+#: The most bytes of such a file.
+MAX_BYTES: Final = 100_000
+_MAX_DEPTH: Final = 12
+_MAX_EVENTS: Final = 4_000
+# libyaml where the wheel has it (every published one has); the pure parser is slower only.
+_LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def read_plain_yaml(text: str) -> tuple[object, Problem | None]:
+    """The value that `text` holds, or the first thing that is wrong with it."""
+    try:
+        trick = _trick(text)
+        return (None, trick) if trick else (YAML(typ="safe", pure=True).load(text), None)
+    except (yaml.YAMLError, YAMLError, ValueError, RecursionError) as error:
+        first = str(error).strip().splitlines() or [type(error).__name__]
+        return None, Problem("", f"is not valid YAML: {first[0]}")
+
+
+def _trick(text: str) -> Problem | None:
+    """The first tag, anchor, alias or excess in `text`, before anything is built."""
+    depth = 0
+    for count, event in enumerate(yaml.parse(text, Loader=_LOADER)):
+        if count > _MAX_EVENTS:
+            return Problem("", f"holds more than {_MAX_EVENTS:,} values", "most need some 1,000")
+        place = f"line {event.start_mark.line + 1}" if event.start_mark else ""
+        if isinstance(event, AliasEvent) or (isinstance(event, NodeEvent) and event.anchor):
+            return Problem(place, "anchors and aliases are not allowed", "write the value out")
+        if isinstance(event, (ScalarEvent, CollectionStartEvent)) and event.tag:
+            return Problem(place, f"the tag {event.tag} is not allowed", "use plain YAML values")
+        starts = isinstance(event, CollectionStartEvent)
+        depth += starts - (type(event).__name__ in {"MappingEndEvent", "SequenceEndEvent"})
+        if depth > _MAX_DEPTH:
+            return Problem(place, f"nested deeper than {_MAX_DEPTH} levels")
+    return None

@@ -1,0 +1,120 @@
+"""Why a model was chosen, or was not: causes, fates, and one sentence for each."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hydra_core.types import Rule
+
+if TYPE_CHECKING:
+    from hydra_core.routing.decision import Decision
+    from hydra_core.routing.valuation import Valuation
+
+__all__ = ["Cause", "Fate", "fate_of"]
+
+
+class Cause(StrEnum):
+    """Why the chosen model was chosen."""
+
+    CHEAPEST_ELIGIBLE = "cheapest_eligible"
+    FAIL_OPEN = "fail_open"
+    GATEWAY_FALLBACK = "gateway_fallback"
+    HIGHEST_VALUE = "highest_value"
+    KEPT_BY_SESSION = "kept_by_session"
+    KEPT_BELOW_THRESHOLD = "kept_below_threshold"
+    KEPT_WITHIN_MARGIN = "kept_within_margin"
+
+    @property
+    def keeps(self) -> bool:
+        """Whether the conversation kept its model."""
+        return self.value.startswith("kept")
+
+
+class Fate(StrEnum):
+    """What became of one candidate."""
+
+    CHOSEN = "chosen"
+    DEARER = "dearer"
+    SHORT = "short"
+    GATED = "gated"
+    UNHEALTHY = "unhealthy"
+    WORTH_LESS = "worth_less"
+
+
+def fate_of(decision: Decision, i: int) -> tuple[Fate, str]:
+    """What became of the pool's model i, and one sentence on why."""
+    name = decision.pool.ids[i]
+    if name == decision.model:
+        return Fate.CHOSEN, _chosen_because(decision, i)
+    if name in decision.gates:
+        return Fate.GATED, decision.gates[name]
+    if decision.health[i] < decision.health_floor:
+        return (
+            Fate.UNHEALTHY,
+            f"Health {decision.health[i]:.2f} is below the floor {decision.health_floor:.2f}.",
+        )
+    if not decision.scored:
+        return Fate.DEARER, "Not considered: the conversation keeps its model."
+    if decision.valuation is not None:
+        return Fate.WORTH_LESS, _worth_less_because(decision, decision.valuation, i)
+    if decision.shortfalls[i] > decision.tau:
+        return Fate.SHORT, _short_because(decision, i)
+    if decision.cause.keeps:
+        return Fate.DEARER, f"Capable enough, but the conversation stays on {decision.model}."
+    return (
+        Fate.DEARER,
+        f"Capable enough, but {decision.model} is as well and comes first by cost.",
+    )
+
+
+def _worth_less_because(decision: Decision, valued: Valuation, i: int) -> str:
+    more = 100 * (valued.net[i] - valued.net[decision.index])
+    if decision.cause.keeps and more > 0:
+        return f"Worth {more:.1f} pp more, but the conversation stays on {decision.model}."
+    return valued.why_not(i, decision.index)
+
+
+def _short_because(decision: Decision, i: int) -> str:
+    need, has = decision.requirements, decision.pool.capabilities[i]
+    worst = int((decision.pool.weights * np.maximum(need - has, 0.0)).argmax())
+    return (
+        f"Shortfall {decision.shortfalls[i]:.3f} is above tau {decision.tau:.3f}; most of it on "
+        f"{decision.dimensions[worst].replace('_', ' ')} (needs {need[worst]:.2f}, "
+        f"has {has[worst]:.2f})."
+    )
+
+
+def _chosen_because(decision: Decision, i: int) -> str:
+    cause = decision.cause
+    if cause is Cause.CHEAPEST_ELIGIBLE:
+        return (
+            f"Cheapest model within tau: shortfall {decision.shortfalls[i]:.3f} <= "
+            f"{decision.tau:.3f}."
+        )
+    if cause is Cause.HIGHEST_VALUE and decision.valuation is not None:
+        valued = decision.valuation
+        return (
+            f"Worth most: {100 * valued.success[i]:.0f} % predicted success for "
+            f"${valued.cost_usd[i]:.4g}, at ${valued.value_usd:.3g} for one more resolved query."
+        )
+    if cause is Cause.FAIL_OPEN:
+        return (
+            f"No model is within tau {decision.tau:.3f}; this one falls short least "
+            f"({decision.shortfalls[i]:.3f})."
+        )
+    if cause is Cause.GATEWAY_FALLBACK:
+        whole = "every model" if decision.rule is Rule.VALUE else "every model within tau"
+        return f"Fallback: {whole} is unhealthy; best of what is left."
+    if cause is Cause.KEPT_BELOW_THRESHOLD:
+        return "Kept: the requirements are below the sticky threshold."
+    if cause is Cause.KEPT_WITHIN_MARGIN and decision.valuation is not None:
+        return "Kept: no other model is worth more than the prompt cache that leaving would lose."
+    if cause is Cause.KEPT_WITHIN_MARGIN:
+        return (
+            f"Kept: it falls short by {decision.shortfalls[i]:.3f}, not enough beyond tau "
+            f"{decision.tau:.3f} to give up its prompt cache."
+        )
+    return "Kept: the conversation stays on its model, so the prompt cache stays warm."
