@@ -25,7 +25,7 @@ from hydra_core.predictor.tokens import TokenCounter
 from hydra_core.shipped import CATALOGS, SAMPLE_DATA
 from hydra_core.store.database import workspace_folder
 from hydra_core.store.store import Store, open_store
-from hydra_core.types import Catalog, FloatArray
+from hydra_core.types import Catalog, FloatArray, Rule
 
 __all__ = [
     "CatalogEntry",
@@ -201,6 +201,7 @@ class ReplayKey:
         day: Decides about retiring models.
         prices: Which prices its costs follow.
         outcome_model: Digest of what the value rule predicts with; '' under the shortfall rule.
+        value_usd: V, None likewise or where it is replayed for every V.
     """
 
     evalset: str
@@ -211,6 +212,7 @@ class ReplayKey:
     day: date
     prices: Prices = Prices.TODAY
     outcome_model: str = ""
+    value_usd: float | None = None
 
 
 def replay_key(
@@ -252,6 +254,9 @@ def replayed(entry: SetEntry, catalog: Catalog) -> Replayed:
     """
     policy = catalog.policy
     key = replay_key(entry, catalog, policy.weights, policy.tau)
+    if policy.rule is Rule.VALUE and catalog.outcome_model is not None:
+        named, value = catalog.outcome_model.sha256, policy.value_usd
+        key = replace(key, outcome_model=named, value_usd=value)
     return _replayed(key, entry.info.path, catalog)
 
 

@@ -10,11 +10,11 @@ from hydra_core.errors import HydraError
 from hydra_core.evaluation.replay.evaluation import Evaluation, evaluate
 from hydra_core.evaluation.replay.verdict import VerdictLabel
 from hydra_core.figures.frontier import frontier_figure
-from hydra_core.ui import cache, selectors, state, tables, widgets
+from hydra_core.ui import cache, cache_learn, selectors, state, tables, widgets
 from hydra_core.ui import reports as reporting
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.widgets import literal
-from hydra_core.views.catalog import pool_table
+from hydra_core.views.catalog import RULES, knob_text, pool_table
 from hydra_core.views.frontier import Axes, frontier_view
 
 __all__ = ["loaded", "next_steps", "operating_point"]
@@ -35,9 +35,11 @@ def operating_point() -> None:
         )
         return
     entry, evaluation = found
+    rule = evaluation.sweep.rule
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(
-            f"**τ {evaluation.knob:.4g}** on **{literal(entry.info.name)}** with catalog "
+            f"{RULES[rule]} rule, **{literal(knob_text(rule, evaluation.knob))}** on "
+            f"**{literal(entry.info.name)}** with catalog "
             f"**{literal(state.get().catalog)}**",
             width="content",
         )
@@ -56,10 +58,11 @@ def _current() -> tuple[SetEntry, Evaluation] | None:
     entry, catalog = pair[0], pair[1].catalog
     tuning = state.get()
     try:
-        sweep = cache.sweep(entry, catalog, tuning.weights_for(catalog))
+        rule, weights = tuning.rule_for(catalog), tuning.weights_for(catalog)
+        sweep = cache_learn.ruled_sweep(entry, catalog, rule, weights)
     except HydraError:
         return None
-    return entry, evaluate(sweep, tuning.tau_for(catalog), tuning.baseline)
+    return entry, evaluate(sweep, tuning.knob_for(sweep), tuning.baseline)
 
 
 def frontier() -> None:
@@ -77,7 +80,7 @@ def frontier() -> None:
                 frontier_view(evaluation, axes), widgets.colors(), height=340, width=430
             ),
             "overview.frontier",
-            alt="Quality against cost of the router for every tau, with single models and oracle",
+            alt="Quality against cost of the router for every setting, with the single models",
         )
 
 
@@ -138,9 +141,9 @@ def _steps() -> Iterator[tuple[str, str, str, str, str]]:
         yield (
             "tune",
             "Look for a better operating point",
-            "At this τ the router is not shown to beat a constant policy of the same cost.",
+            "At this setting the router is not shown to beat a constant policy of the same cost.",
             _TUNE,
-            "Tune τ and weights",
+            "Tune",
         )
     elif found is not None:
         yield (
@@ -148,7 +151,7 @@ def _steps() -> Iterator[tuple[str, str, str, str, str]]:
             "Fine-tune the operating point",
             "The router beats the best constant policy here; find the cost you want.",
             _TUNE,
-            "Tune τ and weights",
+            "Tune",
         )
     if all(entry.info.synthetic for entry in sets):
         yield (

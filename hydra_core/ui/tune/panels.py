@@ -23,18 +23,16 @@ from hydra_core.ui.state import Pin
 from hydra_core.ui.tune import knob as tune_knob
 from hydra_core.ui.tune.judgement import keep_found
 from hydra_core.ui.widgets import colors, figure, literal
+from hydra_core.views.catalog import SYMBOLS, knob_text, usd
 from hydra_core.views.frontier import (
-    SYMBOLS,
     Axes,
     XAxis,
     YAxis,
     frontier_view,
-    knob_text,
     language_table,
     languages_view,
     policy_table,
     shares_view,
-    usd,
 )
 
 __all__ = ["details", "plot", "rail"]
