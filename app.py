@@ -84,6 +84,12 @@ PAGES = {
             url_path="compare",
         ),
         st.Page(
+            "pages/evaluate/robustness.py",
+            title="Robustness",
+            icon=":material/gpp_maybe:",
+            url_path="robustness",
+        ),
+        st.Page(
             "pages/evaluate/audit.py",
             title="Audit",
             icon=":material/rate_review:",

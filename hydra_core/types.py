@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hydra_core.selection import Chosen, Rule, Selection
+
 __all__ = [
     "DIMENSIONS",
     "Band",
@@ -18,6 +20,7 @@ __all__ = [
     "BoolArray",
     "Catalog",
     "ChoiceArray",
+    "Chosen",
     "CostBasis",
     "Float32Array",
     "FloatArray",
@@ -30,6 +33,7 @@ __all__ = [
     "Pool",
     "RealisedCosts",
     "Rule",
+    "Selection",
     "StickyMode",
     "StickyPolicy",
 ]
@@ -65,13 +69,6 @@ class CostBasis(StrEnum):
     def unit(self) -> str:
         """Unit of the cost that orders the models."""
         return "USD / Mtok" if self is CostBasis.LIST_PRICE else "USD / query"
-
-
-class Rule(StrEnum):
-    """What decides a route: profiles against requirements, or predicted success against cost."""
-
-    SHORTFALL = "shortfall"
-    VALUE = "value"
 
 
 class StickyMode(StrEnum):
@@ -146,6 +143,7 @@ class Policy:
         rule: Which rule decides.
         value_usd: V of the value rule, what one more resolved query is worth, USD > 0; None where
             that rule was never set up.
+        chosen_on: The eval sets it was chosen on, as far as anybody recorded that.
     """
 
     tau: float
@@ -156,6 +154,7 @@ class Policy:
     health_floor: float = 0.10
     rule: Rule = Rule.SHORTFALL
     value_usd: float | None = None
+    chosen_on: tuple[Chosen, ...] = ()
 
     @property
     def knob(self) -> float:

@@ -415,3 +415,37 @@ def test_the_matched_pool_of_the_real_data(run, world, tmp_path):
     qualities = {name: round(100 * one["quality"], 1) for name, one in found["models"].items()}
     assert qualities == {"gpt-5": 65.0, "gpt-5-mini": 59.8, "gpt-5.2": 71.8}
     assert round(100 * found["models"]["gpt-5-mini"]["cs"], 1) == 93.2
+
+
+def test_evaluate_prints_and_writes_the_significance_table(run, world, tmp_path):
+    common = ("evaluate", world / "set", "--catalog", world / "pool.yaml", "--table")
+    code, out, _ = run(*common, "--points", "0.1,0.2")
+    assert code == 0
+    assert "τ 0.1 " in out
+    assert "p: McNemar's test against" in out
+    table = json.loads(run(*common, "--json")[1])
+    assert {one["policy"] for one in table["standings"]} == set(table["names"])
+    code, _, told = run(*common, tmp_path / "table.csv")
+    assert code == 0
+    assert "table-pairs.csv" in told
+    assert (tmp_path / "table.csv").read_text("utf-8-sig").startswith("policy,chosen,n,count")
+    assert run(*common, tmp_path / "t.tex")[0] == 0
+    assert r"\toprule" in (tmp_path / "t.tex").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"), [(("--table", "t.docx"), ".csv or .tex"), (("--points", "x"), "numbers")]
+)
+def test_a_table_nobody_can_write_is_refused(run, world, arguments, told):
+    if "--table" not in arguments:
+        arguments = ("--table", *arguments)
+    code, _, err = run("evaluate", world / "set", "--catalog", world / "pool.yaml", *arguments)
+    assert code == 2
+    assert told in err
+
+
+def test_fixed_is_said_to_be_the_operators_word(run, world):
+    common = (world / "set", "--catalog", world / "pool.yaml", "--tau", "0.123", "--fixed")
+    verdict = evaluate_json(run, *common)["verdict"]
+    assert (verdict["selection"], verdict["stated_by_operator"]) == ("fixed", True)
+    assert "as the operator states" in verdict["origin"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import time
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -20,9 +21,11 @@ import pandas as pd
 from hydra_core.catalog.binding import rebind
 from hydra_core.catalog.profiles import pool
 from hydra_core.catalog.schema import parse_catalog
-from hydra_core.evaluation.study.probe import remembering
+from hydra_core.cli.studies.probe import as_json
+from hydra_core.evaluation.robustness.attack import attacked, remembering
+from hydra_core.evaluation.robustness.findings import RoutedAttacks
 from hydra_core.predictor.bundle import SHIPPED, Bundle, load_bundle
-from hydra_core.predictor.checks.robustness import parallel_consistency, suffix_attacks
+from hydra_core.predictor.checks.robustness import load_probes, parallel_consistency
 from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.routing.matcher import choose, shortfall
 from hydra_core.types import FloatArray, IntArray, Pool
@@ -41,39 +44,29 @@ def bound_pool(catalog: Path, bundle: Bundle) -> Pool:
 def measure(bundle: Bundle, catalog: Path, taus: Sequence[float], queries: pd.DataFrame) -> dict:
     models = bound_pool(catalog, bundle)
     predictor = Predictor(bundle)
-    score = remembering(lambda part: predictor.predict_batches(part).requirements)
     texts, languages = list(queries["text"]), list(queries["language"])
     labels = queries[[f"label_{name}" for name in bundle.dimensions]].to_numpy(np.float64)
-    result: dict = {"bundle": f"{bundle.name} {bundle.version}", "n": len(texts), "tau": {}}
+    began = time.perf_counter()
+    read = remembering(predictor.predict_batches)
+    found = attacked(read, texts, languages, load_probes(), rng=np.random.default_rng(5))
+    result: dict = {
+        "bundle": f"{bundle.name} {bundle.version}",
+        "n": len(texts),
+        "seconds": time.perf_counter() - began,
+        "tau": {},
+    }
+    routed = RoutedAttacks(found, models)
     for tau in taus:
 
         def route(requirements: FloatArray, tau: float = tau) -> IntArray:
             gaps = shortfall(requirements, models.capabilities, models.weights)
             return choose(gaps, models.cost, tau)
 
-        attacks = [
-            row
-            for localised in (True, False)
-            for row in suffix_attacks(
-                score, route, models.cost, texts, languages, localised=localised
-            )
-        ]
         alike = parallel_consistency(
-            score(texts), list(queries["cluster"]), languages, route, labels
+            found.clean.requirements, list(queries["cluster"]), languages, route, labels
         )
         result["tau"][str(tau)] = {
-            "attacks": [
-                {
-                    "family": row.family,
-                    "group": row.group,
-                    "suffix": "localised" if row.localised else "english",
-                    "n": row.n,
-                    "success": row.rate,
-                    "interval": row.interval,
-                    "cost_ratio": row.cost_ratio,
-                }
-                for row in attacks
-            ],
+            "attacks": as_json(routed.at(tau), by_value=False)["attacks"],
             "agreement": alike.agreement,
             "agreement_by_language": alike.by_language,
         }

@@ -57,7 +57,9 @@ _NESTED = ("scores", "overrides")
 
 
 def semantic_diff(old: Catalog, new: Catalog) -> tuple[Change, ...]:
-    """All differences in meaning; comments, spelling and key order make none.
+    """All differences in what it does; comments, spelling and key order make none.
+
+    Nor does the record of where the policy was chosen: it says how a value came about.
 
     The order of the models counts: it breaks ties between equally dear models.
     """

@@ -66,9 +66,10 @@ Replays the router over an eval set: single models, oracle, the router at one ta
 intervals, the verdict against the best constant policy at the same cost, the exact frontier.
 Queries that are not scored yet are scored first.
 
-The catalog's own policy counts as fixed beforehand. A --tau or --weights of your own counts as
-chosen by looking at this set, and is judged by the band over the whole curve, unless you say with
---fixed that it was settled before anybody looked.
+The catalog's own policy counts as fixed beforehand, but on the sets that its chosen_on names: what
+was dragged or tuned on a set is judged there by the band over the whole curve. So is a --tau or
+--weights of your own, unless you say with --fixed that it was settled before anybody looked: then
+the output says that this is your statement.
 
 examples:
   python -m hydra_core evaluate sample_data/paper_swebench \\
@@ -77,6 +78,8 @@ examples:
   python -m hydra_core evaluate evalsets/mine --catalog pool.yaml --weights 1,2,1,0.5
   python -m hydra_core evaluate evalsets/other --catalog pool.yaml --outcome-model om --json
   python -m hydra_core evaluate evalsets/mine --catalog pool.yaml --tau 0.1 --fixed
+  python -m hydra_core evaluate evalsets/mine --catalog pool.yaml --table --points 0.1,0.2
+  python -m hydra_core evaluate evalsets/mine --catalog pool.yaml --table table.tex
 """
 _ROUTE = """\
 Routes the message on standard input and prints the model's id.
@@ -222,6 +225,13 @@ def _evaluate(verbs: Any) -> None:  # noqa: ANN401
         help="the set was learned on: use predictions by heads that had not seen its queries",
     )
     add_fixed(parser)
+    table = "significance table of router, constants and imported policies; FILE: .csv or .tex"
+    parser.add_argument("--table", nargs="?", const="-", metavar="FILE", help=table)
+    points = "more values of tau (or V) as rows of the table"
+    parser.add_argument("--points", metavar="a,b,c", help=points)
+    parser.add_argument(
+        "--baselines", action="store_true", help="learned routers, cross-fitted, in the table too"
+    )
 
 
 def _route(verbs: Any) -> None:  # noqa: ANN401

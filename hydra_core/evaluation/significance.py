@@ -22,6 +22,7 @@ __all__ = [
     "LEVEL",
     "Interval",
     "McNemar",
+    "bootstrap_means",
     "detectable_effect",
     "holm",
     "influence_interval",
@@ -198,6 +199,17 @@ def paired_bootstrap(
         resamples: Number of resamples (the paper: 10,000).
         level: Confidence level.
     """
+    means = bootstrap_means(columns, rng=rng, resamples=resamples)
+    values = statistic(means)
+    lo, hi = np.quantile(values, [0.5 - level / 2, 0.5 + level / 2])
+    point = float(statistic(columns.mean(axis=0, keepdims=True))[0])
+    return Interval(point, float(lo), float(hi))
+
+
+def bootstrap_means(
+    columns: FloatArray, *, rng: np.random.Generator, resamples: int = 10_000
+) -> FloatArray:
+    """(resamples, c) column means of (n, c) values when whole rows are drawn anew."""
     n, width = columns.shape
     kind = np.uint16 if n <= np.iinfo(np.uint16).max else np.uint32
     means = np.empty((resamples, width))
@@ -207,10 +219,7 @@ def paired_bootstrap(
         for column in range(width):
             drawn = np.take(columns[:, column], rows)
             means[begin : begin + len(rows), column] = drawn.mean(axis=1)
-    values = statistic(means)
-    lo, hi = np.quantile(values, [0.5 - level / 2, 0.5 + level / 2])
-    point = float(statistic(columns.mean(axis=0, keepdims=True))[0])
-    return Interval(point, float(lo), float(hi))
+    return means
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:

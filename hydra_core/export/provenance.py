@@ -24,7 +24,7 @@ _NAMES = {
     "quality": "mean quality",
     "mean_cost_usd": "mean cost in USD per query",
     "cs": "cost savings",
-    "misroute": "misrouted",
+    "misroute": "cheaper would do",
 }
 _WORDS = {ChangeKind.ADDED: "Added", ChangeKind.REMOVED: "Removed", ChangeKind.CHANGED: "Changed"}
 

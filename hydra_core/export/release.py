@@ -183,6 +183,9 @@ def _policy(catalog: Catalog) -> Iterator[str]:
     yield f"tau: {policy.tau!r}"
     yield f"weights w: {_by_dimension(catalog, policy.weights)}"
     yield f"compensated weights w~: {_by_dimension(catalog, tilde)}"
+    for one in policy.chosen_on:
+        what = "tau (or V)" if one.knob_alone else "policy and profiles"
+        yield f"{what} chosen on: {one.evalset}, {one.how}, queries sha256 {one.queries}"
     if policy.rule is Rule.VALUE and catalog.outcome_model is not None:
         yield f"rule: value, one more resolved query is worth {policy.value_usd!r} USD"
         yield f"outcome model sha256: {catalog.outcome_model.sha256}; ship its folder beside this"

@@ -13,6 +13,8 @@ from hydra_core.types import Band, FloatArray
 
 __all__ = ["Need", "RequirementsView", "requirements_figure"]
 
+_LEGEND_COLUMNS = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Need:
@@ -48,7 +50,10 @@ def requirements_figure(view: RequirementsView, colors: Palette) -> go.Figure:
     names = [plain(name.replace("_", " ").capitalize()) for name in view.dimensions]
     rows = np.arange(len(names), dtype=np.float64)
     top = _top(view)
-    layout = base_layout(colors, height=58 + (52 + 12 * (len(view.needs) - 1)) * len(names))
+    entries = 1 + len(view.needs) + len(view.models)
+    legend = 22 * -(-entries // _LEGEND_COLUMNS)
+    rows_height = (52 + 12 * (len(view.needs) - 1)) * len(names)
+    layout = base_layout(colors, height=36 + legend + rows_height)
     layout["xaxis"] |= {
         "range": [0, top],
         "nticks": 6,
@@ -64,12 +69,14 @@ def requirements_figure(view: RequirementsView, colors: Palette) -> go.Figure:
         "tickfont": {"color": colors.ink, "size": 13},
     }
     layout |= {
-        "margin": {"l": 122, "r": 56, "t": 26, "b": 28},
+        "margin": {"l": 122, "r": 56, "t": legend + 8, "b": 28},
         "barmode": "overlay",
         "showlegend": True,
         "legend": {
-            "orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "itemclick": False,
-            "itemdoubleclick": False, "font": {"size": 12, "color": colors.muted},
+            "orientation": "h", "xref": "container", "x": 0, "yref": "container", "y": 1,
+            "yanchor": "top", "entrywidth": 0.98 / _LEGEND_COLUMNS, "entrywidthmode": "fraction",
+            "itemclick": False, "itemdoubleclick": False,
+            "font": {"size": 12, "color": colors.muted},
         },
         "annotations": _values(view, rows, colors),
     }  # fmt: skip
@@ -139,7 +146,6 @@ def _models(view: RequirementsView, rows: FloatArray, colors: Palette) -> list[d
                 "y": rows,
                 "marker": {**marker, **form, **outline},
                 "name": f"{plain(model)} (chosen)" if chosen else plain(model),
-                "showlegend": chosen,
                 "cliponaxis": False,
                 "hovertemplate": f"<b>{plain(model)}</b> offers %{{x:.3f}}<extra></extra>",
             }

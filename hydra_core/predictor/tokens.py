@@ -45,6 +45,12 @@ class TokenCounter:
         tokens = len(self._tokenizer.encode(seen, add_special_tokens=False).ids)
         return round(tokens * len(text) / len(seen))
 
+    def starts(self, text: str) -> frozenset[int]:
+        """Where the tokenizer begins a piece, as characters of the text's beginning."""
+        seen = text[:_EXACT_CHARS].encode("utf-8", "replace").decode("utf-8")
+        encoding = self._tokenizer.encode(seen, add_special_tokens=False)
+        return frozenset(start for start, _ in encoding.offsets)
+
     def gap(self, text: str, turn: int = 1) -> Gap | None:
         """What of the message was left out under the bundle's token cap, None if nothing."""
         cap = self._bundle.max_tokens

@@ -34,12 +34,16 @@ _OVERSHOOT = 0.02
 
 @dataclass(frozen=True, slots=True)
 class FlipText:
-    """One flip for people: what changes, from where to where, and the model chosen then."""
+    """One flip for people: what changes, from where to where, and the model chosen then.
+
+    `cheaper` says whether that model costs less than the present choice.
+    """
 
     subject: str
     before: str
     after: str
     model: str
+    cheaper: bool = False
 
     def __str__(self) -> str:
         return f"{self.subject}: {self.before} -> {self.after} chooses {self.model}"
@@ -71,7 +75,7 @@ def strip(decision: Decision) -> tuple[StripPart, ...]:
 
 
 def flips(decision: Decision, catalog: Catalog) -> tuple[FlipText, ...]:
-    """The nearest flip of each kind in words, as far as an operator could make it.
+    """The nearest flips of each kind in words, those towards cheaper first, as far as settable.
 
     Empty when nothing was scored.
 
@@ -82,7 +86,7 @@ def flips(decision: Decision, catalog: Catalog) -> tuple[FlipText, ...]:
         return ()
     if decision.valuation is not None:
         nearest = value_flips(*_valued(decision), decision.valuation.value_usd)
-        return tuple(_value_text(flip) for flip in nearest)
+        return tuple(_value_text(flip) for flip in sorted(nearest, key=_dearer))
     found = nearest_flips(
         decision.requirements,
         contenders(decision),
@@ -91,7 +95,12 @@ def flips(decision: Decision, catalog: Catalog) -> tuple[FlipText, ...]:
         decision.tau,
     )
     basis = catalog.policy.cost_basis
-    return tuple(flip_text(flip, decision.dimensions, basis) for flip in found if _settable(flip))
+    settable = [flip for flip in sorted(found, key=_dearer) if _settable(flip)]
+    return tuple(flip_text(flip, decision.dimensions, basis) for flip in settable)
+
+
+def _dearer(flip: Flip) -> bool:
+    return not flip.cheaper
 
 
 def _valued(decision: Decision) -> tuple[FloatArray, FloatArray, tuple[str, ...]]:
@@ -106,12 +115,13 @@ def _value_text(flip: Flip) -> FlipText:
     """A flip of the value rule in words."""
     if flip.what == "value":
         subject = "Worth of one more resolved query"
-        return FlipText(subject, f"${flip.before:.4g}", f"${flip.after:.4g}", flip.model)
+        before, after = f"${flip.before:.4g}", f"${flip.after:.4g}"
+        return FlipText(subject, before, after, flip.model, flip.cheaper)
     if flip.what == "price":
         change = f"{100 * flip.change:+.1f} %"
-        return FlipText(f"Price of {flip.name}", "as it is", change, flip.model)
+        return FlipText(f"Price of {flip.name}", "as it is", change, flip.model, flip.cheaper)
     before, after = f"{100 * flip.before:.1f} %", f"{100 * flip.after:.1f} %"
-    return FlipText(f"Predicted success of {flip.name}", before, after, flip.model)
+    return FlipText(f"Predicted success of {flip.name}", before, after, flip.model, flip.cheaper)
 
 
 def _settable(flip: Flip) -> bool:
@@ -122,31 +132,36 @@ def _settable(flip: Flip) -> bool:
 def flip_text(flip: Flip, dimensions: Sequence[str], basis: CostBasis) -> FlipText:
     """A flip in words; the value shown flips as well, and is as short as it can be."""
     before, after = _shown(flip)
-    if flip.what == "tau":
-        return FlipText("τ", before, after, flip.model)
+    subject = "τ"
     if flip.what == "weight":
-        return FlipText(f"Weight of {_word(dimensions[int(flip.name)])}", before, after, flip.model)
-    if flip.what == "capability":
+        subject = f"Weight of {_word(dimensions[int(flip.name)])}"
+    elif flip.what == "capability":
         model, column = flip.name.split("\t")
         subject = f"{_word(dimensions[int(column)]).capitalize()} capability of {model}"
-        return FlipText(subject, before, after, flip.model)
-    listed = basis is CostBasis.LIST_PRICE
-    subject = f"Blended price of {flip.name}" if listed else f"Realised cost of {flip.name}"
-    unit = " per Mtok" if listed else " per query"
-    return FlipText(subject, f"${before}", f"${after}{unit}", flip.model)
+    elif flip.what == "cost":
+        listed = basis is CostBasis.LIST_PRICE
+        subject = f"Blended price of {flip.name}" if listed else f"Realised cost of {flip.name}"
+        before, after = f"${before}", f"${after} per {'Mtok' if listed else 'query'}"
+    return FlipText(subject, before, after, flip.model, flip.cheaper)
 
 
 def _shown(flip: Flip) -> tuple[str, str]:
     """Both values; `after` is rounded away from `before`, so that what is shown flips too."""
-    least = 3 if abs(flip.change) < 0.1 else 2
+    least = 3 if flip.what == "tau" or abs(flip.change) < 0.1 else 2
     for digits in range(least, 9):
         scale = 10.0**digits
         up = flip.after > flip.before
         rounded = (math.ceil if up else math.floor)(flip.after * scale) / scale
-        least_step = _OVERSHOOT * min(abs(flip.change), abs(flip.after))
-        if abs(rounded - flip.after) <= least_step and rounded >= 0:
+        if rounded >= 0 and _still_flips(flip, rounded):
             return _number(flip.before, digits), f"{rounded:.{digits}f}"
     return _number(flip.before, 9), f"{flip.after:.9f}"
+
+
+def _still_flips(flip: Flip, shown: float) -> bool:
+    """Whether a value at or beyond `after` is sure to choose the flip's model."""
+    if flip.until is not None:
+        return shown < flip.until if flip.after > flip.before else shown >= flip.until
+    return abs(shown - flip.after) <= _OVERSHOOT * min(abs(flip.change), abs(flip.after))
 
 
 def _number(value: float, digits: int) -> str:

@@ -16,7 +16,7 @@ from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.routing.matcher import choose, preference, shortfall
 from hydra_core.types import Band, FloatArray, Pool
 
-__all__ = ["Flip", "StripPart", "cell_flip", "nearest_flips", "price_flip", "tau_flip", "tau_strip"]
+__all__ = ["Flip", "StripPart", "nearest", "nearest_flips", "tau_flips", "tau_strip"]
 
 _BEYOND = 1e-9
 
@@ -32,14 +32,16 @@ class StripPart:
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """The smallest change of one number that changes the choice.
+    """The smallest change of one number that changes the choice towards cheaper or dearer.
 
     Attributes:
-        what: tau, weight, capability or cost.
-        name: The dimension, model, or model and dimension concerned; '' for tau.
+        what: tau, weight, capability or cost (value, price or success under the value rule).
+        name: The dimension, model, or model and dimension concerned; '' for tau and V.
         before: Value now.
         after: Value at which the choice has changed.
         model: The model chosen then.
+        cheaper: Whether that model then costs less than the present choice costs now.
+        until: Where the model's own stretch ends beyond `after`, where that is known.
     """
 
     what: str
@@ -47,6 +49,8 @@ class Flip:
     before: float
     after: float
     model: str
+    cheaper: bool = False
+    until: float | None = None
 
     @property
     def change(self) -> float:
@@ -71,12 +75,14 @@ class _Case:
         capabilities: FloatArray | None = None,
         cost: FloatArray | None = None,
         tau: float | None = None,
-    ) -> int:
+    ) -> tuple[int, float]:
+        """The chosen model and what it costs."""
         weights = self.pool.weights if stored is None else compensated_weights(stored, self.bands)
         c = self.pool.capabilities if capabilities is None else capabilities
         s = shortfall(self.need[None, :], c, weights)
         price = self.pool.cost if cost is None else cost
-        return int(choose(s, price, self.tau if tau is None else tau)[0])
+        model = int(choose(s, price, self.tau if tau is None else tau)[0])
+        return model, float(price[model])
 
 
 def tau_strip(need: FloatArray, pool: Pool) -> tuple[StripPart, ...]:
@@ -103,7 +109,9 @@ def tau_strip(need: FloatArray, pool: Pool) -> tuple[StripPart, ...]:
 def nearest_flips(
     need: FloatArray, pool: Pool, stored: FloatArray, bands: Sequence[Band], tau: float
 ) -> tuple[Flip, ...]:
-    """The nearest flip of each kind that exists: tau, one weight, one cell, one price.
+    """The nearest flips of each kind, one towards cheaper and one towards dearer as they exist.
+
+    The kinds are tau, one weight, one cell, one price.
 
     Args:
         need: (K,) requirements.
@@ -114,67 +122,87 @@ def nearest_flips(
     """
     case = _Case(np.asarray(need), pool, np.asarray(stored, dtype=np.float64), bands, tau)
     k, m = len(case.need), len(pool.ids)
-    found = [
-        tau_flip(case.need, pool, tau),
-        _smallest((_weight_flip(case, j) for j in range(k)), relative=False),
-        _smallest(cell_flip(case.need, pool, tau, i, j) for i in range(m) for j in range(k)),
-        _smallest((price_flip(case.need, pool, tau, i) for i in range(m)), relative=True),
-    ]
-    return tuple(flip for flip in found if flip is not None)
+    kinds = (
+        tau_flips(case.need, pool, tau),
+        [flip for j in range(k) for flip in _weight_flips(case, j)],
+        [flip for i in range(m) for j in range(k) for flip in _cell_flips(case, i, j)],
+    )
+    found = [flip for kind in kinds for flip in nearest(kind)]
+    prices = [flip for i in range(m) for flip in _price_flips(case, i)]
+    return (*found, *nearest(prices, relative=True))
 
 
-def tau_flip(need: FloatArray, pool: Pool, tau: float) -> Flip | None:
-    """The nearest tau at which another model is chosen; None where one model has them all."""
+def nearest(flips: Iterable[Flip], relative: bool = False) -> tuple[Flip, ...]:
+    """The smallest change towards cheaper and the smallest towards dearer, as they exist.
+
+    Args:
+        relative: Measure a change against the value now.
+    """
+    best: dict[bool, Flip] = {}
+
+    def size(flip: Flip) -> float:
+        return abs(flip.change) / (flip.before or 1.0) if relative else abs(flip.change)
+
+    for flip in flips:
+        if flip.cheaper not in best or size(flip) < size(best[flip.cheaper]):
+            best[flip.cheaper] = flip
+    return tuple(best[cheaper] for cheaper in (True, False) if cheaper in best)
+
+
+def tau_flips(need: FloatArray, pool: Pool, tau: float) -> tuple[Flip, ...]:
+    """The next tau above and below at which another model is chosen, as they exist."""
     parts = tau_strip(need, pool)
     here = next(i for i, part in enumerate(parts) if part.start <= tau < part.end)
-    options = []
-    if here + 1 < len(parts):
-        above = _beyond(parts[here].end, tau)
-        options.append(Flip("tau", "", tau, above, parts[here + 1].model))
-    if here > 0:
-        start = parts[here].start
-        below = start - _BEYOND * max(start, _BEYOND)
-        options.append(Flip("tau", "", tau, below, parts[here - 1].model))
-    return _smallest(options)
+    cost = dict(zip(pool.ids, pool.cost, strict=True))
+    found = []
+    for part in parts[max(here - 1, 0) : here + 2]:
+        if part is parts[here]:
+            continue
+        above = part.start >= parts[here].end
+        edge = parts[here].end if above else parts[here].start
+        after = _beyond(edge, tau) if above else edge - _BEYOND * max(edge, _BEYOND)
+        until = part.end if above else part.start
+        cheaper = bool(cost[part.model] < cost[parts[here].model])
+        found.append(Flip("tau", "", tau, after, part.model, cheaper, until))
+    return tuple(found)
 
 
-def cell_flip(need: FloatArray, pool: Pool, tau: float, i: int, j: int) -> Flip | None:
-    """The nearest value of capability (i, j) that flips the choice, other cells as they are."""
-    case = _Case(np.asarray(need), pool, np.ones(len(need)), (), tau)
+def _cell_flips(case: _Case, i: int, j: int) -> tuple[Flip, ...]:
+    """The nearest values of capability (i, j) that flip the choice, other cells as they are."""
+    pool = case.pool
     s = shortfall(case.need[None, :], pool.capabilities, pool.weights)[0]
     weight, now = pool.weights[j], pool.capabilities[i, j]
     if weight <= 0:
-        return None
+        return ()
     rest = s[i] - weight * max(case.need[j] - now, 0.0)
-    targets = np.array([tau, *np.delete(s, i)])
+    targets = np.array([case.tau, *np.delete(s, i)])
     roots = case.need[j] - (targets - rest) / weight
 
-    def chosen(value: float) -> int:
+    def chosen(value: float) -> tuple[int, float]:
         changed = pool.capabilities.copy()
         changed[i, j] = value
         return case.choice(capabilities=changed)
 
     inside = [*roots[(roots >= 0) & (roots <= 1)], case.need[j]]
-    return _first_flip(
-        "capability", f"{pool.ids[i]}\t{j}", now, inside, chosen, pool.ids, lo=0.0, hi=1.0
-    )
+    name = f"{pool.ids[i]}\t{j}"
+    return _first_flips("capability", name, now, inside, chosen, pool.ids, lo=0.0, hi=1.0)
 
 
-def price_flip(need: FloatArray, pool: Pool, tau: float, i: int) -> Flip | None:
-    """The nearest cost of model i (in the pool's unit) that flips the choice."""
-    case = _Case(np.asarray(need), pool, np.ones(len(need)), (), tau)
+def _price_flips(case: _Case, i: int) -> tuple[Flip, ...]:
+    """The nearest costs of model i (in the pool's unit) that flip the choice."""
+    pool = case.pool
 
-    def chosen(value: float) -> int:
+    def chosen(value: float) -> tuple[int, float]:
         changed = pool.cost.copy()
         changed[i] = value
         return case.choice(cost=changed)
 
     roots = np.delete(pool.cost, i).tolist()
-    return _first_flip("cost", pool.ids[i], float(pool.cost[i]), roots, chosen, pool.ids, lo=0.0)
+    return _first_flips("cost", pool.ids[i], float(pool.cost[i]), roots, chosen, pool.ids, lo=0.0)
 
 
-def _weight_flip(case: _Case, j: int) -> Flip | None:
-    """The nearest stored weight of dimension j that flips, all w~ recomputed (Eq. 4)."""
+def _weight_flips(case: _Case, j: int) -> tuple[Flip, ...]:
+    """The nearest stored weights of dimension j that flip the choice, all w~ recomputed (Eq. 4)."""
     widths = np.array([band.width for band in case.bands])
     deficits = np.maximum(case.need[None, :] - case.pool.capabilities, 0.0) / widths
     slope = deficits[:, j]
@@ -189,13 +217,13 @@ def _weight_flip(case: _Case, j: int) -> Flip | None:
         for other in range(i):
             roots += _real_roots(0.0, slope[i] - slope[other], fixed[i] - fixed[other])
 
-    def chosen(value: float) -> int:
+    def chosen(value: float) -> tuple[int, float]:
         changed = case.stored.copy()
         changed[j] = value
         return case.choice(stored=changed)
 
     positive = [root for root in roots if root > 0]
-    return _first_flip(
+    return _first_flips(
         "weight", str(j), float(case.stored[j]), positive, chosen, case.pool.ids, lo=0.0
     )
 
@@ -211,40 +239,33 @@ def _real_roots(a: float, b: float, c: float) -> list[float]:
     return [q / a] if q == 0 else [q / a, c / q]
 
 
-def _first_flip(
+def _first_flips(
     what: str,
     name: str,
     now: float,
     boundaries: Iterable[float],
-    chosen: Callable[[float], int],
+    chosen: Callable[[float], tuple[int, float]],
     ids: Sequence[str],
     *,
     lo: float,
     hi: float = np.inf,
-) -> Flip | None:
-    """Try the choice just beyond every boundary, nearest first."""
-    before = chosen(now)
+) -> tuple[Flip, ...]:
+    """Try the choice just beyond every boundary, nearest first, until both directions are found."""
+    before, paid = chosen(now)
+    found: dict[bool, Flip] = {}
     for boundary in sorted(boundaries, key=lambda value: abs(value - now)):
         value = _beyond(boundary, now)
         if lo <= value <= hi:
-            after = chosen(value)
-            if after != before:
-                return Flip(what, name, float(now), value, ids[after])
-    return None
+            after, cost = chosen(value)
+            cheaper = cost < paid
+            if after != before and cheaper not in found:
+                found[cheaper] = Flip(what, name, float(now), value, ids[after], cheaper)
+        if len(found) == 2:
+            break
+    return tuple(found.values())
 
 
 def _beyond(boundary: float, now: float) -> float:
     """Just past a boundary, seen from `now`."""
     step = _BEYOND * max(abs(boundary), _BEYOND)
     return float(boundary + step if boundary >= now else boundary - step)
-
-
-def _smallest(flips: Iterable[Flip | None], relative: bool = False) -> Flip | None:
-    present = [flip for flip in flips if flip is not None]
-    if not present:
-        return None
-
-    def size(flip: Flip) -> float:
-        return abs(flip.change) / (flip.before or 1.0) if relative else abs(flip.change)
-
-    return min(present, key=size)

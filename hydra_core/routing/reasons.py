@@ -80,8 +80,10 @@ def _worth_less_because(decision: Decision, valued: Valuation, i: int) -> str:
 def _short_because(decision: Decision, i: int) -> str:
     need, has = decision.requirements, decision.pool.capabilities[i]
     worst = int((decision.pool.weights * np.maximum(need - has, 0.0)).argmax())
+    missing, allowed = decision.shortfalls[i], decision.tau
+    digits = next((d for d in range(3, 9) if round(missing, d) > round(allowed, d)), 9)
     return (
-        f"Shortfall {decision.shortfalls[i]:.3f} is above tau {decision.tau:.3f}; most of it on "
+        f"Shortfall {missing:.{digits}f} is above τ {allowed:.{digits}f}; most of it on "
         f"{decision.dimensions[worst].replace('_', ' ')} (needs {need[worst]:.2f}, "
         f"has {has[worst]:.2f})."
     )
@@ -91,8 +93,7 @@ def _chosen_because(decision: Decision, i: int) -> str:
     cause = decision.cause
     if cause is Cause.CHEAPEST_ELIGIBLE:
         return (
-            f"Cheapest model within tau: shortfall {decision.shortfalls[i]:.3f} <= "
-            f"{decision.tau:.3f}."
+            f"Cheapest model within τ: shortfall {decision.shortfalls[i]:.3f} ≤ {decision.tau:.3f}."
         )
     if cause is Cause.HIGHEST_VALUE and decision.valuation is not None:
         valued = decision.valuation
@@ -102,11 +103,11 @@ def _chosen_because(decision: Decision, i: int) -> str:
         )
     if cause is Cause.FAIL_OPEN:
         return (
-            f"No model is within tau {decision.tau:.3f}; this one falls short least "
+            f"No model is within τ {decision.tau:.3f}; this one falls short least "
             f"({decision.shortfalls[i]:.3f})."
         )
     if cause is Cause.GATEWAY_FALLBACK:
-        whole = "every model" if decision.rule is Rule.VALUE else "every model within tau"
+        whole = "every model" if decision.rule is Rule.VALUE else "every model within τ"
         return f"Fallback: {whole} is unhealthy; best of what is left."
     if cause is Cause.KEPT_BELOW_THRESHOLD:
         return "Kept: the requirements are below the sticky threshold."
@@ -114,7 +115,7 @@ def _chosen_because(decision: Decision, i: int) -> str:
         return "Kept: no other model is worth more than the prompt cache that leaving would lose."
     if cause is Cause.KEPT_WITHIN_MARGIN:
         return (
-            f"Kept: it falls short by {decision.shortfalls[i]:.3f}, not enough beyond tau "
+            f"Kept: it falls short by {decision.shortfalls[i]:.3f}, not enough beyond τ "
             f"{decision.tau:.3f} to give up its prompt cache."
         )
     return "Kept: the conversation stays on its model, so the prompt cache stays warm."

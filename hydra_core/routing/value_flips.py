@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from hydra_core.routing.flips import Flip, StripPart
+from hydra_core.routing.flips import Flip, StripPart, nearest
 from hydra_core.routing.matcher import choose_by_value
 from hydra_core.types import FloatArray
 
@@ -42,65 +42,52 @@ def value_strip(
 def value_flips(
     success: FloatArray, cost_usd: FloatArray, ids: Sequence[str], value_usd: float
 ) -> tuple[Flip, ...]:
-    """The nearest change of V, of one model's price, and of one model's predicted success.
+    """The nearest changes of V, of one model's price, and of one model's predicted success.
 
-    A price is a factor on the model's predicted cost, 1 now.
+    Of each, the nearest towards a cheaper and the nearest towards a dearer model, as they exist. A
+    price is a factor on the model's predicted cost, 1 now.
     """
     net = success - cost_usd / value_usd
     chosen = int(choose_by_value(success[None], cost_usd[None], value_usd)[0])
-    found = [_value_flip(success, cost_usd, ids, value_usd, chosen)]
+    found = nearest(_value_flips(success, cost_usd, ids, value_usd, chosen))
     others = [i for i in range(len(ids)) if i != chosen]
-    if others:
-        second = max(others, key=lambda i: net[i])
-        gaps = [(i, float(net[chosen] - net[i])) for i in others] + [
-            (chosen, float(net[second] - net[chosen]))
-        ]
-        found.append(_price_flip(cost_usd, ids, value_usd, chosen, second, gaps))
-        i, gap = min(gaps, key=lambda pair: abs(pair[1]))
+    if not others:
+        return found
+    second = max(others, key=lambda i: net[i])
+    gaps = [(i, float(net[chosen] - net[i])) for i in others]
+    gaps.append((chosen, float(net[second] - net[chosen])))
+    prices, odds = [], []
+    for i, gap in gaps:
+        then = second if i == chosen else i
+        factor = 1.0 - gap * value_usd / float(cost_usd[i]) if cost_usd[i] > 0 else 0.0
+        factor += np.copysign(_BEYOND, factor - 1.0)
+        if factor > 0:
+            paid = float(cost_usd[then]) * (factor if then == i else 1.0)
+            cheaper = paid < float(cost_usd[chosen])
+            prices.append(Flip("price", ids[i], 1.0, float(factor), ids[then], cheaper))
         after = float(success[i]) + gap + np.copysign(_BEYOND, gap)
         if 0.0 <= after <= 1.0:
-            model = ids[second] if i == chosen else ids[i]
-            found.append(Flip("success", ids[i], float(success[i]), float(after), model))
-    return tuple(flip for flip in found if flip is not None)
+            cheaper = bool(cost_usd[then] < cost_usd[chosen])
+            odds.append(
+                Flip("success", ids[i], float(success[i]), float(after), ids[then], cheaper)
+            )
+    return (*found, *nearest(prices), *nearest(odds))
 
 
-def _value_flip(
+def _value_flips(
     success: FloatArray,
     cost_usd: FloatArray,
     ids: Sequence[str],
     value_usd: float,
     chosen: int,
-) -> Flip | None:
-    for part in value_strip(success, cost_usd, ids):
-        if part.model == ids[chosen]:
-            ends = [end for end in (part.start, part.end) if 0 < end < np.inf]
-            if not ends:
-                return None
-            near = min(ends, key=lambda end: abs(end - value_usd))
-            after = near * (1 + _BEYOND if near >= value_usd else 1 - _BEYOND)
-            model = choose_by_value(success[None], cost_usd[None], after)[0]
-            return Flip("value", "", value_usd, after, ids[int(model)])
-    return None
-
-
-def _price_flip(
-    cost_usd: FloatArray,
-    ids: Sequence[str],
-    value_usd: float,
-    chosen: int,
-    second: int,
-    gaps: Iterable[tuple[int, float]],
-) -> Flip | None:
-    """The smallest relative change of one model's cost that closes a gap."""
-    best: Flip | None = None
-    for i, gap in gaps:
-        if cost_usd[i] <= 0:
-            continue
-        factor = 1.0 - gap * value_usd / float(cost_usd[i])
-        factor += np.copysign(_BEYOND, factor - 1.0)
-        if factor <= 0:
-            continue
-        flip = Flip("price", ids[i], 1.0, float(factor), ids[second] if i == chosen else ids[i])
-        if best is None or abs(flip.change) < abs(best.change):
-            best = flip
-    return best
+) -> list[Flip]:
+    """The ends of the chosen model's own stretch of V."""
+    found = []
+    here = next(p for p in value_strip(success, cost_usd, ids) if p.model == ids[chosen])
+    for end in (here.start, here.end):
+        if 0 < end < np.inf:
+            after = end * (1 + _BEYOND if end >= value_usd else 1 - _BEYOND)
+            then = int(choose_by_value(success[None], cost_usd[None], after)[0])
+            cheaper = bool(cost_usd[then] < cost_usd[chosen])
+            found.append(Flip("value", "", value_usd, after, ids[then], cheaper))
+    return found

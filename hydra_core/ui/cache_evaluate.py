@@ -41,9 +41,9 @@ from hydra_core.ui.cache import (
     workspace,
 )
 from hydra_core.ui.tasks import Tasks
+from hydra_core.views.catalogs.new_catalog import EnteredPrices
 from hydra_core.views.comparison import Kind, Paired, Side, pair, side_run
 from hydra_core.views.explore import Bounds, bounds, spread_view, upset_view
-from hydra_core.views.new_catalog import EnteredPrices
 
 __all__ = [
     "band",

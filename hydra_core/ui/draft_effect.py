@@ -14,7 +14,8 @@ from hydra_core.ui import what_if as what_if_panels
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.widgets import literal
-from hydra_core.views.catalog import policy_text
+from hydra_core.views.catalogs.pool import moved_by_pool
+from hydra_core.views.numbers import policy_text
 
 __all__ = ["compared", "strip"]
 
@@ -36,6 +37,18 @@ def strip(working: Working) -> None:
     if found is not None:
         _told(found, chosen, working)
         what_if_panels.deltas(found)
+        _moved(working.published, working.catalog)
+
+
+def _moved(before: Catalog, after: Catalog) -> None:
+    """Say why capabilities move that nobody edited."""
+    moved = moved_by_pool(before, after)
+    if moved:
+        st.caption(
+            f":material/info: The capabilities of {literal(', '.join(moved))} move too: on each "
+            "dimension the weakest active model of the pool stands at the low end of the score "
+            "band and the strongest at its high end, so who is in the pool shifts everybody."
+        )
 
 
 def _told(found: WhatIf, chosen: SetEntry, working: Working) -> None:

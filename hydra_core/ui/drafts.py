@@ -11,14 +11,15 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from hydra_core.catalog.diff import Change, semantic_diff
+from hydra_core.catalog.editing.chosen_on import record_choice
 from hydra_core.catalog.schema import read_catalog_text
 from hydra_core.errors import ConflictError, HydraError, Problem
 from hydra_core.store.records import Draft, Revision
 from hydra_core.store.roles import Action
-from hydra_core.types import Catalog
-from hydra_core.ui import cache
+from hydra_core.types import Catalog, Chosen
+from hydra_core.ui import cache, chosen_on
 from hydra_core.ui.access import identity
-from hydra_core.ui.cache import CatalogEntry
+from hydra_core.ui.cache import CatalogEntry, SetEntry
 
 __all__ = [
     "Working",
@@ -27,6 +28,7 @@ __all__ = [
     "generation",
     "load",
     "may_edit",
+    "record_looked",
     "redo",
     "renew",
     "tell",
@@ -52,6 +54,7 @@ class Working:
         catalog: `text` as a catalog, None while it is not valid.
         problems: Why it is not.
         changes: From published to `text`, in words; empty while it is not valid.
+        others: Who else has a draft of this catalog that says something else.
     """
 
     key: str
@@ -63,6 +66,7 @@ class Working:
     catalog: Catalog | None
     problems: tuple[Problem, ...]
     changes: tuple[Change, ...]
+    others: tuple[str, ...] = ()
 
     @property
     def revision(self) -> int:
@@ -94,12 +98,16 @@ def load(entry: CatalogEntry) -> Working:
     store, me = cache.store(), identity.actor()
     newest = store.newest(entry.key)
     published = newest.yaml if newest else read_catalog_text(entry.path)
-    draft = store.drafts.find(entry.key, me)
+    found = store.drafts.all(entry.key)
+    draft = next((one for one in found if one.author == me.name), None)
+    others = tuple(one.author for one in found if one is not draft and one.text != published)
     text = draft.text if draft else published
     before, _ = cache.parsed(published, entry.key)
     after, problems = cache.parsed(text, entry.key)
     changes = semantic_diff(before, after) if before and after else ()
-    return Working(entry.key, published, before, newest, draft, text, after, problems, changes)
+    return Working(
+        entry.key, published, before, newest, draft, text, after, problems, changes, others
+    )
 
 
 def with_outcome_model(entry: CatalogEntry) -> CatalogEntry:
@@ -127,8 +135,11 @@ def edit(
     *,
     seen: str | None = None,
     restart: bool = True,
+    chosen: Chosen | None = None,
 ) -> bool:
     """Change the draft, starting one where there is none; a problem is told on the next run.
+
+    A choice made while an eval set's figures are in sight is recorded in the draft as such.
 
     Args:
         change: From the text to the new text.
@@ -136,6 +147,7 @@ def edit(
             nothing is changed. None for changes that hold whatever it says.
         restart: Whether tables have to be drawn anew, because rows moved or values did not come
             from the table itself.
+        chosen: How the new policy was chosen; by default, by looking at the set in sight.
 
     Returns:
         Whether it was saved.
@@ -148,6 +160,11 @@ def edit(
                 "here. This page shows it as it is now"
             )
         text = change(working.text)
+        if chosen is not None:
+            text = record_choice(text, chosen)
+        else:
+            before = working.catalog or working.published
+            text = chosen_on.looked_at(before, text, chosen_on.in_sight())
         if text != working.text:
             _save(working, text)
     except HydraError as error:
@@ -157,6 +174,20 @@ def edit(
     if restart:
         renew()
     return True
+
+
+def record_looked(working: Working, entry: SetEntry | None) -> str:
+    """The text to publish: the draft's, with the set that its figures are shown on at the end.
+
+    Raises:
+        HydraError: The draft was changed meanwhile.
+    """
+    text = working.text
+    if not chosen_on.recorded(working.catalog, entry):
+        text = chosen_on.looked_at(working.published, text, entry)
+    if working.draft is not None and text != working.text:
+        cache.store().drafts.save(working.draft, text, actor=identity.actor())
+    return text
 
 
 def _save(working: Working, text: str) -> None:
@@ -178,8 +209,12 @@ def redo(working: Working) -> None:
 
 
 def discard(working: Working) -> None:
-    """Back to what is published."""
-    _walk(working, lambda draft: cache.store().drafts.discard(draft, actor=identity.actor()))
+    """Back to what is published: one more state that undo goes back from, if it began there."""
+    me, kept = identity.actor(), cache.store().drafts
+    if working.behind:
+        _walk(working, lambda draft: kept.discard(draft, actor=me))
+    else:
+        _walk(working, lambda draft: kept.save(draft, working.published_text, actor=me))
 
 
 def _walk(working: Working, step: Callable[[Draft], object]) -> None:

@@ -65,7 +65,7 @@ def policies(frame: pd.DataFrame) -> None:
             "cost": column.NumberColumn("Cost per query", format=_USD),
             "cost_range": "95 % interval ",
             "cs": column.NumberColumn("Savings", format=_PERCENT),
-            "misroute": column.NumberColumn("Misrouted", format=_PERCENT),
+            "misroute": column.NumberColumn("Cheaper would do", format=_PERCENT),
         },
     )  # fmt: skip
 

@@ -17,8 +17,9 @@ from hydra_core.figures.traffic import TrafficView, traffic_figure
 from hydra_core.ui import widgets
 from hydra_core.ui.widgets import literal
 from hydra_core.views.frontier import usd
+from hydra_core.views.numbers import signed
 
-__all__ = ["deltas", "details", "sentence"]
+__all__ = ["alone", "deltas", "details", "sentence"]
 
 _MOST_QUERIES = 500
 
@@ -33,6 +34,15 @@ def sentence(found: WhatIf) -> str:
     return f"{moved:,} of {comparison.n:,} queries ({share:.1f} %) change their model."
 
 
+def alone(found: WhatIf) -> str:
+    """Queries moved, quality and cost of one edit by itself, in one line."""
+    told = f"By itself: {sentence(found)}"
+    if not found.comparison.flipped.size:
+        return told
+    quality, cost = found.comparison.quality, found.comparison.cost_usd
+    return f"{told} Quality {_signed(quality, False)}, cost {_signed(cost, True)} per query."
+
+
 def deltas(found: WhatIf, *, before: str = "published", after: str = "draft") -> None:
     """One tile per figure: the value with the draft, and its paired difference."""
     a, b, c = found.before.metrics, found.after.metrics, found.comparison
@@ -45,8 +55,9 @@ def deltas(found: WhatIf, *, before: str = "published", after: str = "draft") ->
          "removing a model can raise it"),
         ("Cost per query", b.mean_cost_usd.value, c.cost_usd, -1,
          f"{before} {usd(a.mean_cost_usd.value)}"),
-        ("Misrouted", b.misroute.value, c.misroute, -1,
-         f"{before} {100 * a.misroute.value:.1f} %"),
+        ("Cheaper would do", b.misroute.value, c.misroute, -1,
+         f"{before} {100 * a.misroute.value:.1f} %. Queries that a model "
+         "cheaper than the chosen one resolved"),
     )  # fmt: skip
     for place, (label, value, change, better, note) in zip(st.columns(4), tiles, strict=True):
         money = label == "Cost per query"
@@ -74,7 +85,7 @@ def _signed(change: Interval, money: bool) -> str:
         sign = "-" if change.value < 0 else "+"
         return f"{sign}${abs(change.value):.{places}f} ({lo} to {hi})".replace("-", "−")
     points = change.scaled(100.0)
-    return f"{points.value:+.1f} points ({points.lo:+.1f} to {points.hi:+.1f})".replace("-", "−")
+    return f"{signed(points.value)} pp ({signed(points.lo)} to {signed(points.hi)})"
 
 
 def _usd(value: float) -> str:
@@ -127,7 +138,7 @@ def _flips(found: WhatIf) -> None:
         texts[at[0]][at[1]] = f"{cell.queries:,}"
         hover[at[0]][at[1]] = (
             f"<b>{cell.before} → {cell.after}</b><br>{cell.queries:,} queries<br>"
-            f"quality {100 * cell.delta_quality:+.1f} points each<br>"
+            f"quality {signed(100 * cell.delta_quality)} pp each<br>"
             f"cost {_usd(cell.delta_cost_usd)} each"
         )
     most = float(np.nanmax(values))
@@ -196,7 +207,7 @@ def _queries(found: WhatIf, evalset: EvalSet) -> None:
             "text": column.TextColumn("Text", width=360),
             "from": column.TextColumn("From", width=125),
             "to": column.TextColumn("To", width=125),
-            "quality": column.NumberColumn("Δ quality, pts", format="%+.0f", width=95),
+            "quality": column.NumberColumn("Δ quality, pp", format="%+.0f", width=95),
             "cost": column.NumberColumn("Δ cost, $", format="%+.4f", width=75),
         },
     )

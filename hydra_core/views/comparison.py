@@ -29,7 +29,7 @@ from hydra_core.evaluation.study.compare import (
     policy_run,
 )
 from hydra_core.types import IntArray, Rule
-from hydra_core.views.catalog import knob_text, usd
+from hydra_core.views.numbers import knob_text, usd
 
 __all__ = [
     "Kind",

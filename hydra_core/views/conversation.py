@@ -12,13 +12,23 @@ from hydra_core.routing.conversations.conversation import Event, Simulation, Tur
 from hydra_core.types import StickyMode
 from hydra_core.views.frontier import usd
 
-__all__ = ["MODES", "alone", "cost_order", "lanes", "marks", "mode_table"]
+__all__ = ["MODES", "MODE_MEANINGS", "alone", "cost_order", "lanes", "marks", "mode_table"]
 
 MODES: Mapping[StickyMode, str] = {
     StickyMode.PER_SESSION: "Per session",
     StickyMode.ADAPTIVE: "Adaptive",
     StickyMode.PER_CONTENT: "Per content",
     StickyMode.PER_REQUEST: "Per request",
+}
+#: What each mode does, in one sentence.
+MODE_MEANINGS: Mapping[StickyMode, str] = {
+    StickyMode.PER_SESSION: "Per session: the first turn chooses, and the model stays until it is "
+    "ruled out, unhealthy, or the history is compacted.",
+    StickyMode.ADAPTIVE: "Adaptive: the model stays while it falls short by no more than τ and the "
+    "margin; a turn that asks for clearly more moves on and pays for the history again.",
+    StickyMode.PER_CONTENT: "Per content: the model stays as long as the messages before are "
+    "exactly those it has read; no conversation id is needed.",
+    StickyMode.PER_REQUEST: "Per request: every turn is routed by itself; nothing is kept.",
 }
 
 

@@ -22,7 +22,7 @@ from hydra_core.figures.languages import LanguagesView
 from hydra_core.figures.shares import SharesView
 from hydra_core.predictor.languages import LANGUAGES
 from hydra_core.types import FloatArray, Rule
-from hydra_core.views.catalog import SYMBOLS, knob_text, usd
+from hydra_core.views.numbers import SYMBOLS, knob_text, usd
 
 __all__ = [
     "Axes",

@@ -14,12 +14,13 @@ from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.compare import learned as compare_learned
 from hydra_core.ui.compare import panels as compare_panels
 from hydra_core.ui.compare import queries as compare_queries
+from hydra_core.ui.compare import significance as compare_significance
 from hydra_core.ui.compare import state as compare_state
 from hydra_core.ui.compare.queries import Sides
 from hydra_core.ui.evalsets import make_catalog
 from hydra_core.views.comparison import Paired, Side, totals
 
-_PARTS = ("Who moved", "Languages and groups", "Queries")
+_PARTS = ("Who moved", "Languages and groups", "Queries", "Significance")
 
 
 def sweep_of(entry: SetEntry, side: Side, own: Sweep) -> Sweep:
@@ -51,7 +52,8 @@ def compare(entry: SetEntry, catalog: Catalog) -> None:
         return
     for card, run, at in zip(cards, (both.a, both.b), (both.at_a, both.at_b), strict=True):
         compare_panels.standing(card, totals(run, at, both.clusters))
-    show(own, both, both_sides)
+    if show(own, both, both_sides) == "Significance":
+        compare_significance.significance(entry, own, options, (a, b), sweep_of)
     compare_state.write_link(entry, state.get().catalog, a, b)
 
 
@@ -68,8 +70,8 @@ def choose(options: dict[str, Side], a: Side, b: Side) -> tuple[DeltaGenerator, 
     return cards
 
 
-def show(own: Sweep, both: Paired, both_sides: Sides) -> None:
-    """The answer, then the part that is asked for."""
+def show(own: Sweep, both: Paired, both_sides: Sides) -> str | None:
+    """The answer, then the part that is asked for, which is returned."""
     b = both_sides[1][0]
     compare_panels.answer(both)
     widgets.recorded_costs(own.data)
@@ -88,8 +90,9 @@ def show(own: Sweep, both: Paired, both_sides: Sides) -> None:
         compare_panels.flips(both)
     elif part == "Queries":
         compare_queries.queries(both, both_sides)
-    else:
+    elif part == "Languages and groups":
         compare_panels.by_slice(both, own)
+    return part
 
 
 left, right = st.columns([2.8, 7.2], vertical_alignment="bottom")

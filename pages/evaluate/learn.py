@@ -82,7 +82,7 @@ def result(entry: SetEntry, catalog: Catalog, model: OutcomeModel) -> None:
     with wide.container(border=True):
         panels.curves(evaluate(sweep, value_usd), shortfall)
     with narrow.container(border=True):
-        take.take(model, value_usd)
+        take.take(model, value_usd, entry)
     panels.questions(model, sweep, shortfall)
 
 

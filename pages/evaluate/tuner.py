@@ -15,6 +15,7 @@ from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.tuner import cells as tuner_cells
 from hydra_core.ui.tuner import panels as tuner_panels
 from hydra_core.ui.tuner import result as tuner_result
+from hydra_core.ui.tuner import take as tuner_take
 
 _FEWEST = 20
 
@@ -47,6 +48,7 @@ def search(entry: SetEntry, sweep: Sweep) -> None:
         want = replace(want, cells=cells, reach=reach)
         with places[3]:
             task = tuner_panels.search(entry, sweep, want)
+    tuner_take.basis()
     widgets.notes(sweep)
     if task is None:
         tuner_panels.nothing_yet(sweep, want)

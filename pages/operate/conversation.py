@@ -18,7 +18,7 @@ from hydra_core.ui.conversation import input as conversation_input
 from hydra_core.ui.conversation import panels as conversation_panels
 from hydra_core.ui.conversation.state import get, put
 from hydra_core.ui.inspect import input as inspect_input
-from hydra_core.views.conversation import MODES
+from hydra_core.views.conversation import MODE_MEANINGS, MODES
 
 
 def simulated(catalog: Catalog, conversation: Conversation) -> dict[StickyMode, Simulation]:
@@ -64,9 +64,10 @@ def shown(catalog: Catalog, conversation: Conversation) -> None:
         ):
             st.markdown("**Which model serves which turn**", width="content")
             pick_mode()
+        st.caption(MODE_MEANINGS[mode])
         conversation_panels.lanes(played, mode)
         conversation_panels.modes(played)
-    conversation_panels.assumptions(catalog)
+    conversation_panels.assumptions(catalog, conversation)
     with st.container(border=True):
         st.markdown(f"**Turn by turn, {MODES[mode].lower()}**")
         conversation_panels.turns(conversation, played, mode)
@@ -82,8 +83,6 @@ def pick_mode() -> None:
         key="conversation.mode",
         required=True,
         label_visibility="collapsed",
-        help="Per session keeps the model until something forces a change; per content does so "
-        "as long as the history is unchanged; per request never does.",
         on_change=lambda: put(mode=st.session_state["conversation.mode"]),
     )
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from hydra_core.errors import HydraError
 from hydra_core.ui import drafts, selectors, widgets
-from hydra_core.ui.catalog import panels as catalog_panels
+from hydra_core.ui.catalog import status as catalog_status
 from hydra_core.ui.ship import exports as ship_exports
 from hydra_core.ui.ship import history as ship_history
 from hydra_core.ui.ship import publish as ship_publish
@@ -39,5 +39,5 @@ else:
     except HydraError as error:
         widgets.problem(error)
     else:
-        catalog_panels.status_line(working, tools=False)
+        catalog_status.status_line(working, tools=False)
         VIEWS[view or "Publish"](entry, working)

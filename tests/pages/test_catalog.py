@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.pages.store_steps import ANA, FILE, NAME, draft, opened, priced, shown
+from hydra_core.ui.catalog.add_model import still_empty
+from tests.pages.store_steps import ANA, BEN, FILE, NAME, ROOT, draft, opened, priced, shown
 
 PAGE = "pages/configure/catalog.py"
 HERE = {"set": "paper_swebench", "catalog": NAME}
+FILE_FIVE = (ROOT / "catalog" / "paper_five.yaml").read_text(encoding="utf-8")
 
 
 @pytest.fixture(autouse=True)
@@ -44,6 +46,44 @@ def test_undo_and_redo_walk_through_the_draft(open_page, workspace):
     assert "Draft: 1 change" in shown(app)
 
 
+def test_a_discarded_draft_comes_back_with_undo(open_page, workspace):
+    draft(opened(workspace), priced(FILE, 30.0))
+    app = open_page(PAGE, **HERE)
+    assert "Ana's, saved" in shown(app)
+    app.button(key="catalog.discard").click().run()
+    assert "No unpublished edits" in shown(app)
+    app.button(key="catalog.undo").click().run()
+    assert "Draft: 1 change" in shown(app)
+
+
+def test_another_persons_draft_is_named(open_page, workspace):
+    draft(opened(workspace), priced(FILE, 30.0), BEN)
+    assert "Ben has a draft too" in shown(open_page(PAGE, **HERE))
+
+
+def test_the_form_of_a_new_model_names_the_fields_that_are_empty():
+    given = {"id": "", "provider": "x", "input_usd_per_mtok": None, "output_usd_per_mtok": 1}
+    assert still_empty(given)[:2] == ["Model id", "Input price, USD / Mtok"]
+
+
+def test_a_new_model_can_be_given_benchmark_rates(open_page):
+    app = open_page(PAGE, set="console_demo", catalog="paper_five")
+    app.button(key="catalog.Add model").click().run()
+    assert not app.exception
+    rates = next(one.value for one in app.data_editor if "rate" in one.value)
+    assert len(rates) == 9
+    assert rates["rate"].isna().all()
+
+
+def test_disabling_a_model_says_why_other_capabilities_move(open_page, workspace):
+    five = (FILE_FIVE).replace("status: active", "status: disabled", 1)
+    store = opened(workspace)
+    started = store.drafts.start("paper_five", FILE_FIVE, actor=ANA, base_revision=0)
+    store.drafts.save(started, five, actor=ANA)
+    app = open_page(PAGE, set="console_demo", catalog="paper_five")
+    assert "who is in the pool shifts everybody" in shown(app)
+
+
 def test_a_wrong_value_is_told_with_its_row_and_column(open_page, workspace):
     wrong = priced(FILE, -5.0).replace("status: active", "status: actve", 1)
     draft(opened(workspace), wrong)
@@ -67,7 +107,7 @@ def test_removing_a_model_that_carries_traffic_changes_the_figures(open_page, wo
     assert tile(app, "Cost per query").delta != "unchanged"
 
 
-@pytest.mark.parametrize("view", ["Cards", "Capabilities", "What-if"])
+@pytest.mark.parametrize("view", ["Policy", "Cards", "Capabilities", "What-if"])
 def test_every_view_opens(open_page, view):
     app = open_page(PAGE, **HERE)
     app.session_state["catalog.view"] = view
@@ -100,3 +140,19 @@ def test_a_roles_file_that_cannot_be_read_lets_nobody_in(open_page, workspace):
     app = open_page(PAGE, **HERE)
     assert "nobody is let in" in shown(app)
     assert not app.data_editor
+
+
+def test_every_setting_of_the_policy_is_edited_with_what_it_alone_does(open_page):
+    app = open_page(PAGE, set="console_demo", catalog="paper_five")
+    app.session_state["catalog.view"] = "Policy"
+    app.run()
+    tau = next(one for one in app.number_input if one.label == "Threshold τ")
+    tau.set_value(0.0).run()
+    assert not app.exception
+    assert "Draft: 1 change" in shown(app)
+    assert "Published: 0.24. By itself:" in shown(app)
+    mode = next(one for one in app.selectbox if one.label == "Stickiness")
+    mode.set_value("adaptive").run()
+    assert not app.exception
+    assert "Draft: 2 changes" in shown(app)
+    assert any(one.label == "Margin beyond τ" for one in app.number_input)

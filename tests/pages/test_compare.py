@@ -142,3 +142,16 @@ def test_a_learned_router_is_fitted_and_compared_at_the_same_cost(open_page):
     assert not app.exception
     assert "needs retraining when the pool changes" in said(app)
     assert abs(float(values(app)["Cost saved"].split()[0])) < 15
+
+
+def test_any_number_of_policies_stand_in_one_significance_table(page):
+    part(page, "Significance")
+    picked = page.multiselect(key="compare.table").value
+    assert STRONG not in picked
+    page.multiselect(key="compare.table").set_value([*picked, STRONG, "oracle"]).run()
+    assert not page.exception
+    table = page.dataframe[0].value
+    assert len(table) == len(picked) + 2
+    assert page.dataframe[1].value.shape == (len(table), len(table))
+    assert "delta method" in said(page)
+    assert "10,000-fold bootstrap" in said(page)

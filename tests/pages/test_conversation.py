@@ -81,6 +81,20 @@ def test_own_messages_are_played(page):
     assert "Hello there" in said(app)
 
 
+def test_a_pasted_transcript_is_played_and_a_missing_answer_costs_nothing(page):
+    app = paste(page, "User: Prove that there are infinitely many primes.\nAssistant: Let p...")
+    answered = values(app)["Cost, estimated"]
+    app = paste(app, "User: Prove that there are infinitely many primes.")
+    assert "is left out of the costs" in said(app)
+    assert float(values(app)["Cost, estimated"].strip("$")) < float(answered.strip("$"))
+
+
+def test_the_mode_that_is_shown_is_explained(page):
+    assert "the first turn chooses" in said(page)
+    page.segmented_control(key="conversation.mode").set_value("per_request").run()
+    assert "every turn is routed by itself" in said(page)
+
+
 @pytest.mark.parametrize(
     ("raw", "told"),
     [

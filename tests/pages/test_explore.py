@@ -52,7 +52,7 @@ def test_a_running_measurement_says_how_far_it_is(open_page):
     cache_evaluate.tasks()._tasks["routability", key] = Task(done=3, total=8)
     (bar,) = open_page(PAGE, **PAPER).get("progress")
     assert bar.proto.value == 37
-    assert "Measuring how well the text foretells success" in bar.proto.text
+    assert "Measuring how well success is foretold" in bar.proto.text
 
 
 @pytest.mark.parametrize(

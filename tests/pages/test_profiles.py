@@ -37,14 +37,6 @@ def test_capabilities_by_hand_are_marked(open_page):
     assert (frame["hand"] != "").all()
 
 
-def test_the_threshold_is_edited_as_a_draft(open_page):
-    app = opened_at(open_page, "Bands & weights")
-    assert not app.exception
-    tau = next(one for one in app.number_input if one.label == "Threshold τ")
-    tau.set_value(0.1).run()
-    assert "Draft: 1 change" in shown(app)
-
-
 def test_sensitivity_names_models_out_of_reach(open_page):
     app = opened_at(open_page, "Sensitivity")
     assert not app.exception

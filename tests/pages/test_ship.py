@@ -68,6 +68,19 @@ def test_two_who_changed_the_same_value_have_to_choose(open_page, workspace):
     assert app.button(key="ship.merge").disabled
 
 
+def test_a_roll_back_says_so_and_leaves_nothing_picked(open_page, workspace):
+    store = opened(workspace)
+    store.publish(NAME, FILE, actor=ANA, base_revision=0, note="first")
+    store.publish(NAME, priced(FILE, 0.7), actor=ANA, base_revision=1, note="second")
+    app = view(open_page(PAGE, **HERE), "History")
+    app.session_state["ship.history.2"] = {"selection": {"rows": [1], "columns": [], "cells": []}}
+    app.run()
+    app.button(key="ship.rollback").click().run()
+    assert "Revision 3 is published: it says what revision 1 said" in shown(app)
+    assert "This is what is published" in shown(app)
+    assert not [button for button in app.button if button.key == "ship.rollback"]
+
+
 def test_edits_of_different_values_merge_by_themselves(open_page, workspace):
     store = opened(workspace)
     store.publish(NAME, FILE, actor=ANA, base_revision=0, note="first")
@@ -133,3 +146,18 @@ def test_a_broken_catalog_changes_nothing(open_page, workspace):
     assert not app.exception
     assert "did you mean" in shown(app)
     assert opened(workspace).drafts.find(NAME, ANA) is None
+
+
+def test_a_tau_found_by_dragging_is_not_fixed_on_that_set_once_published(open_page):
+    tune = "pages/evaluate/tune.py"
+    app = open_page(tune, **HERE)
+    app.number_input(key="tune.tau").set_value(0.31).run()
+    app.switch_page(PAGE).run()
+    app.button(key="ship.take_tuned").click().run()
+    app.button(key="ship.publish").click().run()
+    assert "Revision 1 is published" in shown(app)
+    app.switch_page(tune).run()
+    assert app.number_input(key="tune.tau").value == 0.31
+    told = "\n".join(box.value for box in [*app.success, *app.info, *app.warning])
+    assert "on these queries, before it was published" in told
+    assert "fixed beforehand" not in told

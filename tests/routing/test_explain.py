@@ -28,6 +28,12 @@ def test_the_shown_tau_flips_the_choice():
             again = Router(make_catalog(tau=float(flip.after))).decide(need)
             assert again.model == flip.model
             assert again.model != made.model
+            assert flip.cheaper == (float(flip.after) > made.tau)
+
+
+def test_a_flip_close_to_tau_is_told_in_three_digits_where_that_flips_too():
+    flip = Flip("tau", "", 0.24, 0.2409, "b", cheaper=True, until=0.31)
+    assert str(flip_text(flip, DIMENSIONS, CostBasis.LIST_PRICE)) == "τ: 0.24 -> 0.241 chooses b"
 
 
 def test_the_shown_price_and_capability_read_as_sentences():

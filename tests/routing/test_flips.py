@@ -47,15 +47,22 @@ def routed(need, pool, stored, tau, flip=None, share=1.0):
     return pool.ids[int(choose(s, cost, tau)[0])]
 
 
+def paid(case, flip):
+    """What the flip's model costs once the change is made."""
+    _, pool, _, _ = case
+    own = flip.what == "cost" and flip.name == flip.model
+    return flip.after if own else pool.cost[pool.ids.index(flip.model)]
+
+
 @settings(max_examples=200, deadline=None)
 @given(cases())
-def test_flips_are_real_and_minimal(case):
+def test_flips_are_real_and_go_where_they_say(case):
     need, pool, stored, tau = case
     before = routed(*case)
     for flip in nearest_flips(need, pool, stored, BANDS, tau):
         assume(abs(flip.change) > 1e-6)
         assert routed(*case, flip) == flip.model != before
-        assert routed(*case, flip, share=0.99) == before
+        assert flip.cheaper == (paid(case, flip) < pool.cost[pool.ids.index(before)])
 
 
 @settings(max_examples=60, deadline=None)
@@ -63,9 +70,24 @@ def test_flips_are_real_and_minimal(case):
 def test_no_smaller_change_found_by_trying(case):
     need, pool, stored, tau = case
     before = routed(*case)
+    now = pool.cost[pool.ids.index(before)]
     for flip in nearest_flips(need, pool, stored, BANDS, tau):
         for share in np.linspace(0.02, 0.98, 25):
-            assert routed(*case, flip, share=share) == before
+            model = routed(*case, flip, share=share)
+            if model != before and flip.what != "cost":
+                assert (pool.cost[pool.ids.index(model)] < now) != flip.cheaper
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases())
+def test_tau_is_told_in_both_directions(case):
+    need, pool, stored, tau = case
+    parts = tau_strip(need, pool)
+    here = next(i for i, part in enumerate(parts) if part.start <= tau < part.end)
+    told = [f for f in nearest_flips(need, pool, stored, BANDS, tau) if f.what == "tau"]
+    beside = {parts[i].model for i in (here - 1, here + 1) if 0 <= i < len(parts)}
+    assert {flip.model for flip in told} == beside
+    assert {flip.cheaper for flip in told if flip.after < tau} <= {False}
 
 
 @settings(deadline=None)

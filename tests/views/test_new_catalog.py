@@ -10,7 +10,7 @@ import pytest
 from hydra_core.catalog.prices.price_file import GivenPrice
 from hydra_core.errors import CatalogError
 from hydra_core.types import ListPrice
-from hydra_core.views.new_catalog import (
+from hydra_core.views.catalogs.new_catalog import (
     entered_prices,
     free_key,
     price_table,

@@ -60,7 +60,12 @@ class CellProblem:
     remedy: str
 
     def __str__(self) -> str:
-        where = " · ".join(part for part in (self.model, self.column) if part)
+        return self.told_of("")
+
+    def told_of(self, model: str) -> str:
+        """The problem with its place, where a form for `model` alone has to name the field only."""
+        shown = "" if model and self.model == model else self.model
+        where = " · ".join(part for part in (shown, self.column) if part)
         text = f"{where}: {self.message}" if where else self.message
         return f"{text} ({self.remedy})" if self.remedy else text
 

@@ -6,13 +6,22 @@ import re
 from typing import Final
 
 from hydra_core.catalog.reading.fields import Interval, Section
-from hydra_core.types import CostBasis, OutcomeModelRef, Policy, Rule, StickyMode, StickyPolicy
+from hydra_core.types import (
+    Chosen,
+    CostBasis,
+    OutcomeModelRef,
+    Policy,
+    Rule,
+    Selection,
+    StickyMode,
+    StickyPolicy,
+)
 
 __all__ = ["read_outcome_model", "read_policy"]
 
 _KEYS: Final = (
     *("tau", "weights", "cost_basis", "price_ratio", "sticky", "health_floor"),
-    *("rule", "value_usd"),
+    *("rule", "value_usd", "chosen_on"),
 )
 _UNIT: Final = Interval(0.0, 1.0)
 _POSITIVE: Final = Interval(0.0, above=True)
@@ -38,6 +47,7 @@ def read_policy(root: Section, dimensions: tuple[str, ...]) -> Policy | None:
     value = section.number("value_usd", _POSITIVE, _VALUE_REMEDY, required=False)
     if rule is Rule.VALUE and section.node.get("value_usd") is None:
         section.wrong("value_usd", "is missing, and the rule is 'value'", _VALUE_REMEDY)
+    chosen_on = _chosen_on(section)
     sticky = _sticky(section)
     if tau is None or sticky is None:
         return None
@@ -51,6 +61,7 @@ def read_policy(root: Section, dimensions: tuple[str, ...]) -> Policy | None:
         health_floor=default.health_floor if floor is None else floor,
         rule=default.rule if rule is None else rule,
         value_usd=value,
+        chosen_on=chosen_on,
     )
 
 
@@ -80,6 +91,29 @@ def _weights(policy: Section, dimensions: tuple[str, ...]) -> tuple[float, ...]:
         section.known(dimensions, "dimension")
     found = [section.number(dimension, _POSITIVE, remedy) for dimension in dimensions]
     return tuple(weight for weight in found if weight is not None)
+
+
+def _chosen_on(policy: Section) -> tuple[Chosen, ...]:
+    """Which queries the policy was chosen on, by their digest; usually nothing."""
+    remedy = "digest of the queries: {evalset, how, knob_alone}, as the console writes it"
+    section = policy.section("chosen_on", remedy, required=False)
+    if section is None:
+        return ()
+    found = []
+    for digest in section.node.entries:
+        if not _SHA256.fullmatch(digest):
+            section.wrong(digest, "must be a SHA-256 in hex", remedy)
+            continue
+        entry = section.section(digest, remedy)
+        if entry is None:
+            continue
+        entry.known(("evalset", "how", "knob_alone"))
+        name = entry.text("evalset", "the name of the eval set", limit=200)
+        how = entry.choice("how", Selection, "looked, cross_fitted or fixed")
+        alone = entry.flag("knob_alone", "true if tau (or V) is all that was chosen there")
+        if how is not None and alone is not None:
+            found.append(Chosen(digest, name, how, alone))
+    return tuple(found)
 
 
 def _sticky(policy: Section) -> StickyPolicy | None:

@@ -104,7 +104,7 @@ def gathered_prices(
     """Prices by model: --price goes before --prices, that before what the eval set recorded."""
     from hydra_core.catalog.prices.price_file import GivenPrice, listed_prices, read_price_file
     from hydra_core.evaluation.importers.price_card import parse_prices
-    from hydra_core.views.new_catalog import recorded_prices
+    from hydra_core.views.catalogs.new_catalog import recorded_prices
 
     found = recorded_prices(recorded)
     if options.prices is not None:

@@ -38,7 +38,11 @@ def evaluate(options: argparse.Namespace) -> int:
     sweep, knob = by_value or loaded_sweep(options, options.weights)
     baseline = _baseline(options.baseline, sweep.data)
     found = evaluate_policy(sweep, knob, baseline, selection=selection(options))
-    if options.json:
+    if options.table is not None:
+        from hydra_core.cli.policies.significance import print_table
+
+        print_table(options, found)
+    elif options.json:
         made = datetime.now().astimezone()
         print_json(evaluation_document(found, made=made), indent=None)
     else:
@@ -144,10 +148,43 @@ def _text(found: Evaluation) -> str:
             f"traffic: {shares}",
             f"costs: {found.sweep.data.costs}",
             f"savings are against {found.baseline}",
+            *_conversations(found),
             f"verdict: {found.verdict.label}. {found.verdict.text}",
             *filter(None, [found.caution]),
         ]
     )
+
+
+def _conversations(found: Evaluation) -> list[str]:
+    """Every sticky mode on whole conversations, or why replay is per query."""
+    from hydra_core.evaluation.study.conversations import replay_conversations, why_per_query
+
+    played = replay_conversations(found.sweep, found.knob, found.baseline)
+    if played is None:
+        return [why_per_query(found.sweep)]
+    rows = [
+        [
+            one.mode.value,
+            _percent(one.quality.value),
+            f"{one.usd_per_turn.value:.4g}",
+            f"{_percent(one.cs.value)} [{_percent(one.cs.lo)}, {_percent(one.cs.hi)}]",
+            _percent(one.cached_share),
+            f"{one.switches:.2f}",
+            f"{one.lost_usd:.4g}",
+        ]
+        for one in played.modes
+    ]
+    head = ["sticky mode", "quality", "USD/turn", "CS", "cache reads", "switches", "lost, USD"]
+    return [
+        f"{played.turns:,} turns of {played.conversations:,} whole conversations "
+        f"({played.left_out:,} left out); CS against {played.strong} with a warm cache; switches "
+        "and what they lost per conversation:",
+        table(head, rows),
+        *(
+            f"no cached price is known of {name}: it reads no cache"
+            for name in played.without_price
+        ),
+    ]
 
 
 def _row(name: str, one: PolicyMetrics) -> list[str]:

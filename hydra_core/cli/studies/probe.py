@@ -10,17 +10,21 @@ from hydra_core.cli.grammar import verb
 from hydra_core.cli.output import existing, open_predictor, print_json, progress_bar, table
 
 if TYPE_CHECKING:
-    from hydra_core.evaluation.study.probe import ProbeReport
+    from hydra_core.evaluation.robustness.attack import Attacked
+    from hydra_core.evaluation.robustness.findings import Findings, RoutedAttacks
+    from hydra_core.predictor.bundle import Bundle
+    from hydra_core.types import Catalog
 
 __all__ = ["add_probe"]
 
 _PROBE = """\
 Appends claims of difficulty to every message of an eval set that routes to a cheap model, in its
 own language and in English, and counts how often that buys one of the two dearest models (attack
-success) and what it costs. Case and typing slips must not change the model either.
+success) and what it costs. Case and typing slips must not change the model either. The catalog's
+rule decides, shortfall or value.
 
-Five families come with HyDRA (the paper's); --suffixes adds your own: a text file with one a line,
-or YAML family: {en: ..., de: ...}.
+Eight families come with HyDRA (five as in the paper); --suffixes adds your own: a text file with
+one a line, or YAML family: {en: ..., de: ...}.
 
 examples:
   python -m hydra_core probe sample_data/console_demo --catalog catalog/paper_five.yaml
@@ -35,54 +39,90 @@ def add_probe(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
     parser.add_argument("evalset", type=Path, metavar="DIR")
     parser.add_argument("--catalog", type=Path, required=True, metavar="C.yaml")
     parser.add_argument("--tau", type=float, metavar="T", help="threshold (default: the catalog's)")
+    value = "what one more resolved query is worth, under the value rule (default: the catalog's)"
+    parser.add_argument("--value-usd", type=float, metavar="V", help=value)
     parser.add_argument("--suffixes", type=Path, metavar="FILE", help="further suffixes")
     parser.add_argument("--bundle", type=Path, metavar="B", help="default: the shipped one")
 
 
 def _probe(options: argparse.Namespace) -> int:
-    from datetime import date
-
     import numpy as np
 
-    from hydra_core.catalog.binding import rebind
-    from hydra_core.catalog.profiles import pool
-    from hydra_core.catalog.schema import parse_catalog, read_catalog_text
-    from hydra_core.cli.policies.evaluate import checked_tau
     from hydra_core.evaluation.evalset.evalset import load_evalset
-    from hydra_core.evaluation.study.probe import own_suffixes, probe, remembering
+    from hydra_core.evaluation.robustness.attack import attacked, remembering, runs, set_messages
+    from hydra_core.evaluation.robustness.suffixes import own_suffixes
+    from hydra_core.predictor.checks.robustness import load_probes
 
     predictor = open_predictor(options.bundle)
-    bundle = predictor.bundle
-    text = read_catalog_text(existing(options.catalog))
-    text = rebind(text, bundle.name, bundle.fingerprint, bundle.bands)
-    catalog = parse_catalog(text, options.catalog.name)
-    evalset = load_evalset(existing(options.evalset))
-    own = own_suffixes(existing(options.suffixes)) if options.suffixes else None
-    texts = evalset.queries["text"].astype(str).tolist()
-    with progress_bar(options.evalset.name) as step:
-        score = remembering(lambda part: predictor.predict_batches(part).requirements, step,
-                            len(texts) * (4 + 2 * (5 + len(own or ()))))  # fmt: skip
-        found = probe(
-            score, pool(catalog, today=date.today()), checked_tau(options.tau, catalog), texts,
-            evalset.queries["language"].astype(str).tolist(), own=own, rng=np.random.default_rng(5),
-        )  # fmt: skip
+    catalog = _bound(options.catalog, predictor.bundle)
+    knob = _knob(options, catalog)
+    texts, languages = set_messages(load_evalset(existing(options.evalset)))
+    own = own_suffixes(existing(options.suffixes)) if options.suffixes else {}
+    families = {**load_probes(), **own}
+    with progress_bar(options.evalset.name, unit=" messages") as step:
+        read = remembering(predictor.predict_batches, step, runs(languages, len(families)))
+        found = attacked(read, texts, languages, families, rng=np.random.default_rng(5))
+    routed = _routed(found, catalog)
     if options.json:
-        print_json(as_json(found))
+        print_json(as_json(routed.at(knob), by_value=routed.valuer is not None))
     else:
-        print(_text(found))
+        print(_text(routed.at(knob), by_value=routed.valuer is not None))
     return 0
 
 
-def as_json(found: ProbeReport) -> dict[str, Any]:
+def _bound(path: Path, bundle: Bundle) -> Catalog:
+    """The catalog, its bands moved to the bundle where it was made for another."""
+    from hydra_core.catalog.binding import rebind
+    from hydra_core.catalog.schema import load_catalog, parse_catalog, read_catalog_text
+
+    catalog = load_catalog(existing(path))
+    if catalog.predictor_fingerprint == bundle.fingerprint:
+        return catalog
+    text = rebind(read_catalog_text(path), bundle.name, bundle.fingerprint, bundle.bands)
+    return parse_catalog(text, path.name)
+
+
+def _knob(options: argparse.Namespace, catalog: Catalog) -> float:
+    from hydra_core.cli.policies.evaluate import checked_tau
+    from hydra_core.errors import CatalogError, Problem
+    from hydra_core.types import Rule
+
+    by_value = catalog.policy.rule is Rule.VALUE
+    given, other = options.tau, options.value_usd
+    if (other if not by_value else given) is not None:
+        name = "--tau" if by_value else "--value-usd"
+        remedy = f"give {'--value-usd' if by_value else '--tau'}"
+        problem = Problem("", f"is not what rule '{catalog.policy.rule}' goes by", remedy)
+        raise CatalogError(name, [problem])
+    if not by_value:
+        return checked_tau(given, catalog)
+    value = catalog.policy.value_usd if other is None else other
+    if value is None or not value > 0:
+        raise CatalogError("--value-usd", [Problem("", f"must be > 0 USD, got {value}")])
+    return float(value)
+
+
+def _routed(found: Attacked, catalog: Catalog) -> RoutedAttacks:
+    from datetime import date
+
+    from hydra_core.catalog.profiles import pool
+    from hydra_core.evaluation.robustness.findings import RoutedAttacks
+    from hydra_core.routing.valuation import valuer_of
+
+    models = pool(catalog, today=date.today())
+    return RoutedAttacks(found, models, valuer_of(catalog, models))
+
+
+def as_json(found: Findings, *, by_value: bool) -> dict[str, Any]:
     """The figures as plain values."""
     return {
-        "tau": found.tau,
+        "value_usd" if by_value else "tau": found.knob,
         "messages": found.n,
         "cheap": found.cheap,
         "attacks": [
-            {"family": row.family, "group": row.group, "n": row.n, "success": row.rate,
+            {"family": row.family, "group": row.group, "n": row.n, "success": row.success.value,
              "suffix": "localised" if row.localised else "english",
-             "interval": list(row.interval), "cost_ratio": row.cost_ratio}
+             "interval": [row.success.lo, row.success.hi], "cost_ratio": row.cost_ratio}
             for row in found.attacks
         ],
         "flips": [
@@ -93,10 +133,10 @@ def as_json(found: ProbeReport) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _text(found: ProbeReport) -> str:
+def _text(found: Findings, *, by_value: bool) -> str:
     rows = [
-        [row.family, "own" if row.localised else "English", str(row.n), f"{row.rate:.1%}",
-         f"{row.interval[0]:.1%} to {row.interval[1]:.1%}", f"{row.cost_ratio:.3f}"]
+        [row.family, "own" if row.localised else "English", str(row.n), f"{row.success.value:.1%}",
+         f"{row.success.lo:.1%} to {row.success.hi:.1%}", f"{row.cost_ratio:.3f}"]
         for row in found.attacks
         if row.group == "all"
     ]  # fmt: skip
@@ -104,9 +144,10 @@ def _text(found: ProbeReport) -> str:
         [row.change, str(row.n), f"{row.rate.value:.1%}", f"{row.rate.lo:.1%} to {row.rate.hi:.1%}"]
         for row in found.flips
     ]
+    knob = f"V ${found.knob:g}" if by_value else f"tau {found.knob:g}"
     return "\n".join(
         [
-            f"{found.n} messages at tau {found.tau:g}",
+            f"{found.n} messages at {knob}",
             "",
             table(["suffixes", "language", "attacked", "success", "95 %", "cost ratio"], rows),
             "",

@@ -13,7 +13,7 @@ from hydra_core.catalog.prices.price_file import GivenPrice
 from hydra_core.catalog.schema import SCHEMA
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.replay.replay import ReplayData
-from hydra_core.types import Band, FloatArray
+from hydra_core.types import Band, FloatArray, Selection
 
 __all__ = ["PRICE_RATIO", "CatalogText"]
 
@@ -77,6 +77,8 @@ class CatalogText:
             f"  cost_basis: {basis}",
             f"  price_ratio: {PRICE_RATIO:g}",
         ]
+        own: Value = {"evalset": self._set.name, "how": Selection.LOOKED.value, "knob_alone": False}
+        lines += ["  chosen_on:", f"    {self._set.queries_digest}: {flow(own)}"]
         if self._costs:
             lines += ["realised_costs:", f"  evalset: {flow(self._set.name)}"]
             lines += [f"  digest: {flow(self._set.digest)}", "  usd_per_query:"]

@@ -15,6 +15,7 @@ imputed. A query counts as resolved by a model when its quality is at least `RES
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -102,6 +103,16 @@ class EvalSet:
     def query_ids(self) -> tuple[str, ...]:
         """(n,) query ids."""
         return tuple(self.queries["query_id"])
+
+    @property
+    def queries_digest(self) -> str:
+        """SHA-256 (hex) of the queries alone, in any order: their ids, and texts where there are.
+
+        Unlike `digest` it stays when the set is renamed, repriced, or its clusters are declared.
+        """
+        texts = [""] * self.n if self.texts is None else self.texts.fillna("").astype(str)
+        parts = sorted(f"{name}\0{text}" for name, text in zip(self.query_ids, texts, strict=True))
+        return hashlib.sha256("\0\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
     @property
     def texts(self) -> pd.Series | None:

@@ -6,7 +6,7 @@ the JSON document `hydra.evaluation/v1` and as HTML.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -21,13 +21,15 @@ from hydra_core.evaluation.replay.operating_point import (
 from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.evaluation.replay.step_curve import StepCurve
 from hydra_core.evaluation.replay.sweep import Sweep
-from hydra_core.evaluation.replay.verdict import Selection, Verdict, verdict
+from hydra_core.evaluation.replay.verdict import Verdict, verdict
 from hydra_core.evaluation.significance import Interval, detectable_effect
-from hydra_core.types import IntArray
+from hydra_core.types import IntArray, Selection
 
-__all__ = ["Evaluation", "evaluate"]
+__all__ = ["STATED", "Evaluation", "evaluate"]
 
 _FEWEST_TO_HALVE = 20
+#: Where the operator says how the point came about.
+STATED = "as the operator states; nothing here can check that"
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,10 +115,12 @@ class Evaluation:
     @property
     def caution(self) -> str:
         """What the verdict's interval does not cover; empty where it covers everything."""
-        if not (self.weights_edited and self.verdict.selection is Selection.LOOKED):
+        chosen = any(not one.knob_alone for one in self.sweep.chosen_here)
+        if not ((self.weights_edited or chosen) and self.verdict.selection is Selection.LOOKED):
             return ""
+        what = "weights edited" if self.weights_edited else "weights, profiles or a pool chosen"
         return (
-            "The band covers tau alone: weights edited while looking at this set are a choice of "
+            f"The band covers tau alone: {what} while looking at this set are a choice of "
             "their own. Check them cross-fitted with the Tuner."
         )
 
@@ -136,11 +140,13 @@ def evaluate(
     Args:
         knob: Tau >= 0, or V > 0 in USD under the value rule.
         baseline: Model that savings are measured against; the costliest where it is not replayed.
-        selection: How this point came about; by default the catalog's own policy counts as fixed
-            beforehand and any other as chosen by looking.
+        selection: How this point came about, stated by the operator; by default the catalog's own
+            policy counts as fixed beforehand on queries that it was not chosen on, and any other
+            as chosen by looking.
     """
     chosen = selection or sweep.selection(knob)
     critical = sweep.band().critical if chosen is Selection.LOOKED else None
+    origin = sweep.origin(knob) if selection is None else STATED
     choice = sweep.route(knob)
     named = baseline if baseline in sweep.data.pool.ids else None
     return Evaluation(
@@ -148,5 +154,5 @@ def evaluate(
         knob=knob,
         choice=choice,
         router=evaluate_choice(sweep.data, choice, baseline=named),
-        verdict=verdict(sweep.data, choice, chosen, critical=critical),
+        verdict=replace(verdict(sweep.data, choice, chosen, critical=critical), origin=origin),
     )

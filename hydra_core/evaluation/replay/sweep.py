@@ -24,9 +24,16 @@ from hydra_core.evaluation.replay.metrics import (
 from hydra_core.evaluation.replay.pricing import Prices
 from hydra_core.evaluation.replay.replay import ReplayData, align_catalog, data_frontier
 from hydra_core.evaluation.replay.step_curve import StepCurve
-from hydra_core.evaluation.replay.verdict import Selection
 from hydra_core.routing.matcher import choose
-from hydra_core.types import Catalog, ChoiceArray, FloatArray, IntArray, Rule
+from hydra_core.types import (
+    Catalog,
+    ChoiceArray,
+    Chosen,
+    FloatArray,
+    IntArray,
+    Rule,
+    Selection,
+)
 
 __all__ = ["BAND_POSITIONS", "Sweep", "sweep_catalog", "turning_points"]
 
@@ -163,11 +170,37 @@ class Sweep:
         band: CurveBand = kept["_band"]
         return band
 
-    def selection(self, knob: float) -> Selection:
-        """Whether this is the catalog's own policy, fixed beforehand, or one chosen by looking."""
+    def own(self, knob: float) -> bool:
+        """Whether this is the catalog's own policy."""
         policy = self.catalog.policy
-        own = knob == policy.tau and self.weights == policy.weights
-        return Selection.FIXED if own else Selection.LOOKED
+        return knob == policy.tau and self.weights == policy.weights
+
+    @cached_property
+    def chosen_here(self) -> tuple[Chosen, ...]:
+        """What the catalog records of its policy being chosen on these very queries."""
+        records = [one for one in self.catalog.policy.chosen_on if one.how is not Selection.FIXED]
+        here = self.evalset.queries_digest if records else ""
+        return tuple(one for one in records if one.queries == here)
+
+    def selection(self, knob: float) -> Selection:
+        """Whether this is the catalog's own policy, chosen on none of these queries, or any other.
+
+        A policy that was tuned on these queries, by eye or by search, is no better than one that
+        was looked at: only on other queries is it fixed.
+        """
+        fixed = self.own(knob) and not self.chosen_here
+        return Selection.FIXED if fixed else Selection.LOOKED
+
+    def origin(self, knob: float) -> str:
+        """What is known of how this point came about beyond its `selection`, in one phrase."""
+        if not self.own(knob):
+            return ""
+        if self.chosen_here:
+            return "on these queries, before it was published"
+        others = [one.evalset for one in self.catalog.policy.chosen_on]
+        if others:
+            return f"the catalog's own, chosen on {', '.join(others)}"
+        return "the catalog's own; it records no set that it was chosen on"
 
     @property
     def binary(self) -> bool:

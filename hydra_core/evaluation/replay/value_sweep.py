@@ -19,12 +19,20 @@ from hydra_core.evaluation.replay.pricing import Prices
 from hydra_core.evaluation.replay.replay import align_catalog, catalog_scores, replay_by_value
 from hydra_core.evaluation.replay.sweep import Sweep, turning_points
 from hydra_core.evaluation.replay.value_curve import ValueCurve, data_value_curve, value_shares
-from hydra_core.evaluation.replay.verdict import Selection
 from hydra_core.outcome_model.find import require_same_bundle
 from hydra_core.outcome_model.learned import text_digests
 from hydra_core.outcome_model.model import OutcomeModel, PoolHeads
 from hydra_core.outcome_model.raw import Predicted, Raw
-from hydra_core.types import BoolArray, Catalog, ChoiceArray, FloatArray, IntArray, Pool, Rule
+from hydra_core.types import (
+    BoolArray,
+    Catalog,
+    ChoiceArray,
+    FloatArray,
+    IntArray,
+    Pool,
+    Rule,
+    Selection,
+)
 
 __all__ = ["ValueSweep", "pool_heads", "predict_evalset", "sweep_by_value"]
 
@@ -75,11 +83,26 @@ class ValueSweep(Sweep):
         columns = [self.route(float(knob)).astype(np.uint8) for knob in knobs]
         return np.stack(columns, axis=1)
 
-    def selection(self, knob: float) -> Selection:
-        """Whether V is the catalog's own, fixed beforehand, or one chosen by looking."""
+    def own(self, knob: float) -> bool:
+        """Whether this is the catalog's own policy."""
         policy = self.catalog.policy
-        own = policy.rule is Rule.VALUE and knob == policy.value_usd
-        return Selection.FIXED if own else Selection.LOOKED
+        return policy.rule is Rule.VALUE and knob == policy.value_usd
+
+    @cached_property
+    def learned_here(self) -> bool:
+        """Whether the outcome model was learned on some of these queries."""
+        texts = text_digests([] if self.evalset.texts is None else self.evalset.texts.tolist())
+        return self.outcome_model.learned.shares(self.evalset.query_ids, texts) > 0
+
+    def selection(self, knob: float) -> Selection:
+        """As for tau; on queries that were learned on the catalog's own V is cross-fitted.
+
+        V is taken from Learn by cost alone, and heads that have not seen a query predict it.
+        """
+        if not self.own(knob) or any(one.how is Selection.LOOKED for one in self.chosen_here):
+            return Selection.LOOKED
+        seen = self.learned_here or bool(self.chosen_here)
+        return Selection.CROSS_FITTED if seen else Selection.FIXED
 
     @cached_property
     def curve(self) -> ValueCurve:  # type: ignore[override]

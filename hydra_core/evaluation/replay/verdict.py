@@ -17,7 +17,7 @@ from hydra_core.evaluation.significance import (
     sample_size,
     student_quantile,
 )
-from hydra_core.types import IntArray
+from hydra_core.types import IntArray, Selection
 
 __all__ = ["Selection", "Verdict", "VerdictLabel", "verdict"]
 
@@ -32,14 +32,6 @@ class VerdictLabel(StrEnum):
     BEATS = "beats"
     TIES = "ties"
     LOSES = "loses"
-
-
-class Selection(StrEnum):
-    """How the point that is judged came about; only the first two may use a pointwise interval."""
-
-    FIXED = "fixed"
-    CROSS_FITTED = "cross_fitted"
-    LOOKED = "looked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +49,7 @@ class Verdict:
         quality: Mean quality of the router.
         mean_cost_usd: Its cost, USD per query.
         dependence: What is known about undeclared dependence; empty where nothing is suspected.
+        origin: Who says how the point came about, and where it was chosen; '' if nobody does.
     """
 
     delta: float
@@ -69,6 +62,7 @@ class Verdict:
     quality: float
     mean_cost_usd: float
     dependence: str = ""
+    origin: str = ""
 
     @property
     def label(self) -> VerdictLabel:
@@ -117,11 +111,16 @@ class Verdict:
         """How the point came about, and which interval that calls for."""
         if self.moved == 0:
             return ""
-        if self.selection is Selection.FIXED:
-            return "The point was fixed beforehand: its own 95 % interval."
-        if self.selection is Selection.CROSS_FITTED:
-            return "Judged on queries it was not chosen on (cross-fitted): its own 95 % interval."
-        return "The point was chosen by looking: the 95 % band over the whole curve."
+        judged, interval = {
+            Selection.FIXED: ("The point was fixed beforehand", "its own 95 % interval"),
+            Selection.CROSS_FITTED: (
+                "Judged on queries it was not chosen on (cross-fitted)", "its own 95 % interval",
+            ),
+            Selection.LOOKED: (
+                "The point was chosen by looking", "the 95 % band over the whole curve"
+            ),
+        }[self.selection]  # fmt: skip
+        return f"{judged}{self.origin and f' ({self.origin})'}: {interval}."
 
     @property
     def next(self) -> str:

@@ -17,13 +17,19 @@
                             in_sample_quality, optimism, verdict, verdict_text
     models                  id -> resolved, quality, mean_cost_usd, cs, share of traffic, on_hull
     verdict                 label (beats, ties, loses), text, caution (what the interval does not
-                            cover), delta, selection (fixed, cross_fitted, looked), interval
+                            cover), delta, selection (fixed, cross_fitted, looked), origin (where
+                            it was chosen, in words), stated_by_operator (--fixed), interval
                             [low, high] of this point alone, simultaneous [low, high] over the
                             whole curve, moved and independent queries, constant,
                             constant_quality, constant_mean_cost_usd, detectable_difference
     languages, groups       name, n, small, p_value; qr, cs, strong, mean_cost_usd, difference; ci
     spread_against_english  group; qr, cs, strong; ci
     outcome_model           under the value rule: sha256, evalset, learner, cross_fitted; else null
+    conversations           every sticky mode played on whole conversations (quality, usd_per_turn,
+                            cs; ci; cached_share, switches and lost_usd per conversation); null
+                            where replay is per query, and per_query then says why
+    significance            in a report: n, strong, names, methods; standings and pairs as numbers
+                            (percent, USD), cells and matrix as text
     frontier                [tau or value_usd, quality, mean_cost_usd] rows by tau or value_usd
 
 Rates are fractions, costs USD per query, intervals 95 %. What is not defined is NaN here and null
@@ -36,13 +42,14 @@ import math
 from datetime import datetime
 from typing import Any
 
-from hydra_core.evaluation.replay.evaluation import Evaluation
+from hydra_core.evaluation.replay.evaluation import STATED, Evaluation
 from hydra_core.evaluation.replay.metrics import PolicyMetrics
 from hydra_core.evaluation.replay.operating_point import CrossFit
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.replay.value_curve import ValueCurve
 from hydra_core.evaluation.replay.value_sweep import ValueSweep
 from hydra_core.evaluation.significance import Interval
+from hydra_core.evaluation.study.conversations import replay_conversations, why_per_query
 from hydra_core.types import Rule
 
 __all__ = ["SCHEMA", "evaluation_document"]
@@ -94,6 +101,8 @@ def evaluation_document(
         "languages": [_slice(one, "name", "n", "small", "p_value") for one in found.languages],
         "groups": [_slice(one, "name", "n", "small", "p_value") for one in found.groups],
         "spread_against_english": [_slice(one, "group") for one in found.spreads],
+        "conversations": _conversations(found),
+        "per_query": why_per_query(sweep),
         "outcome_model": _outcome_model(sweep),
         "frontier": _frontier(sweep, rows),
     }
@@ -156,6 +165,8 @@ def _verdict(found: Evaluation) -> dict[str, Any]:
         "caution": found.caution,
         "delta": said.delta,
         "selection": said.selection.value,
+        "origin": said.origin,
+        "stated_by_operator": said.origin == STATED,
         "interval": [said.interval.lo, said.interval.hi],
         "simultaneous": [found.simultaneous.lo, found.simultaneous.hi],
         "moved": said.moved,
@@ -187,6 +198,20 @@ def _cross_fit(of: Evaluation, found: CrossFit) -> dict[str, Any]:
         "verdict": found.verdict.label.value,
         "verdict_text": found.verdict.text,
         **_metrics(found.metrics),
+    }
+
+
+def _conversations(found: Evaluation) -> dict[str, Any] | None:
+    played = replay_conversations(found.sweep, found.knob, found.baseline)
+    if played is None:
+        return None
+    about = ("turns", "conversations", "left_out", "strong", "without_price")
+    return {name: getattr(played, name) for name in about} | {
+        "modes": {
+            one.mode.value: _estimates(one, "quality", "usd_per_turn", "cs")
+            | {name: getattr(one, name) for name in ("cached_share", "switches", "lost_usd")}
+            for one in played.modes
+        }
     }
 
 

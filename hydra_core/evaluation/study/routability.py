@@ -22,7 +22,7 @@ from hydra_core.types import BoolArray, FloatArray
 
 __all__ = ["PREDICTIVE_AUC", "ModelAuc", "Routability", "auc_interval", "routability"]
 
-#: Median AUC over the models from which the text is called predictive.
+#: Median AUC over the models from which success is called foretold.
 PREDICTIVE_AUC = 0.60
 #: Queries that AUCs are computed on; more are drawn at random, which changes little.
 _MOST = 6_000
@@ -56,6 +56,8 @@ class Routability:
         advantage: For the queries on which the best and the cheapest model differ: how well it
             is foretold which of them wins.
         sampled: Queries the AUCs were computed on.
+        foretold: Median AUC over the models from the better of the two readings; NaN if unknown.
+        source: Which reading that is.
         text: The sentence shown to an operator.
     """
 
@@ -68,6 +70,8 @@ class Routability:
     aucs: tuple[ModelAuc, ...]
     advantage: ModelAuc | None
     sampled: int
+    foretold: float
+    source: str
     predictive: bool
     text: str
 
@@ -93,7 +97,7 @@ def routability(
     gain = picked(data.quality, oracle) - data.quality[:, best.index]
     spent = float(picked(data.cost_usd, oracle).mean())
     aucs, advantage, sampled = _aucs(data, texts, best.index, seed, progress)
-    middle = float(np.median([auc.text.value for auc in aucs])) if aucs else float("nan")
+    middle, source = _better(aucs)
     predictive = middle >= PREDICTIVE_AUC
     decidable = float((data.quality.max(axis=1) > data.quality.min(axis=1)).mean())
     interval = mean_interval(gain, data.clusters)
@@ -107,9 +111,20 @@ def routability(
         aucs=aucs,
         advantage=advantage,
         sampled=sampled,
+        foretold=middle,
+        source=source,
         predictive=predictive,
-        text=_sentence(interval, best.model, decidable, middle, predictive),
+        text=_sentence(interval, best.model, decidable, middle, source),
     )
+
+
+def _better(aucs: Sequence[ModelAuc]) -> tuple[float, str]:
+    """The median AUC of the reading that foretells more, and that reading."""
+    if not aucs:
+        return float("nan"), ""
+    text = float(np.median([auc.text.value for auc in aucs]))
+    scores = float(np.median([auc.scores.value for auc in aucs]))
+    return max((text, "the text"), (scores, "the requirement scores"))
 
 
 def _aucs(
@@ -206,16 +221,17 @@ def auc_interval(scores: FloatArray, target: BoolArray) -> Interval:
     return Interval(area, max(area - half, 0.0), min(area + half, 1.0))
 
 
-def _sentence(gain: Interval, best: str, decidable: float, middle: float, predictive: bool) -> str:
+def _sentence(gain: Interval, best: str, decidable: float, middle: float, source: str) -> str:
     bound = (
         f"A perfect router would gain {100 * gain.value:.1f} pp over always {best}; the models "
         f"differ on {100 * decidable:.0f} % of the queries."
     )
     if np.isnan(middle):
-        return f"{bound} There are too few outcomes to say whether the text foretells success."
-    if predictive:
-        return f"{bound} The text foretells success (median AUC {middle:.2f}): routing can help."
+        return f"{bound} There are too few outcomes to say whether success is foretold."
+    told = f"at best from {source}, median AUC {middle:.2f}, 0.50 is chance"
+    if middle >= PREDICTIVE_AUC:
+        return f"{bound} Success is foretold ({told}): routing can help."
     return (
-        f"{bound} The text hardly foretells success (median AUC {middle:.2f}, 0.50 is chance): "
-        "expect little from any router that reads the query alone."
+        f"{bound} Success is hardly foretold ({told}): expect little from any router that reads "
+        "the query alone."
     )

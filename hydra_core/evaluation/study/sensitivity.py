@@ -16,7 +16,7 @@ from hydra_core.catalog.profiles import capabilities
 from hydra_core.evaluation.replay.metrics import picked
 from hydra_core.evaluation.replay.replay import ReplayData, replay
 from hydra_core.routing.matcher import choose, shortfall
-from hydra_core.types import Benchmark, BoolArray, Catalog, FloatArray, ModelSpec
+from hydra_core.types import Benchmark, BoolArray, Catalog, FloatArray, ModelSpec, Pool
 
 __all__ = ["Cell", "Effect", "Reach", "Steps", "dominated", "reach", "sensitivity"]
 
@@ -162,20 +162,25 @@ def dominated(capability: FloatArray, cost: FloatArray) -> tuple[int | None, ...
     return tuple(int(np.flatnonzero(over[:, i])[0]) if over[:, i].any() else None for i in range(m))
 
 
-def reach(data: ReplayData, tau: float) -> tuple[Reach, ...]:
-    """What every model of the pool gets and could get, cheapest first.
+def reach(requirements: FloatArray, pool: Pool, tau: float) -> tuple[Reach, ...]:
+    """What every model of the pool gets and could get, cheapest first; no outcome is needed.
 
     Some tau sends a query to a model exactly when it falls less short than every model ranked
     before it.
+
+    Args:
+        requirements: (n, K).
+        pool: Routable models.
+        tau: Threshold.
     """
-    ids, cost = data.pool.ids, data.pool.cost
+    ids, cost = pool.ids, pool.cost
     order = np.argsort(cost, kind="stable")
-    lacks = data.shortfalls()
+    lacks = shortfall(requirements, pool.capabilities, pool.weights)
     least = np.minimum.accumulate(lacks[:, order], axis=1)
     earlier = np.concatenate([np.full((len(lacks), 1), np.inf), least[:, :-1]], axis=1)
     possible = (lacks[:, order] < earlier).mean(axis=0)
     counts = np.bincount(choose(lacks, cost, tau), minlength=len(ids)) / len(lacks)
-    over = dominated(data.pool.capabilities, cost)
+    over = dominated(pool.capabilities, cost)
     return tuple(
         Reach(
             model=ids[i],

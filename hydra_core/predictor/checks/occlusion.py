@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,9 +13,10 @@ from hydra_core.types import FloatArray
 
 __all__ = ["Occlusion", "occlude", "spans"]
 
-#: Runs of letters or digits with what hangs on them; scripts without spaces go by two characters.
-_WORD = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{1,2}|\S+?(?=[\s\u0e00-"
-                   r"\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|$)")  # fmt: skip
+#: Scripts that put no spaces between words: Thai, Japanese, Chinese.
+_UNSPACED = r"\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
+#: A run of such a script, or what stands between spaces.
+_WORD = re.compile(rf"([{_UNSPACED}]+)|\S+?(?=[\s{_UNSPACED}]|$)")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,9 +36,27 @@ class Occlusion:
     looked_at: int
 
 
-def spans(text: str, most: int = 64, chars: int = 2_000) -> tuple[tuple[int, int], ...]:
-    """Words of the first `chars` characters, neighbours joined until there are at most `most`."""
-    words = [match.span() for match in _WORD.finditer(text[:chars])]
+def spans(
+    text: str, most: int = 64, chars: int = 2_000, *, starts: Collection[int] | None = None
+) -> tuple[tuple[int, int], ...]:
+    """Words of the first `chars` characters, neighbours joined until there are at most `most`.
+
+    Args:
+        text: The message.
+        most: Most spans.
+        chars: Characters looked at.
+        starts: Where a tokenizer begins a piece: what parts scripts without spaces. Without it
+            they go by two characters.
+    """
+    words: list[tuple[int, int]] = []
+    for match in _WORD.finditer(text[:chars]):
+        first, last = match.span()
+        cuts: Iterable[int] = ()
+        if match[1]:
+            inner = range(first + 2, last, 2) if starts is None else range(first + 1, last)
+            cuts = [at for at in inner if starts is None or at in starts]
+        edges = [first, *cuts, last]
+        words += zip(edges, edges[1:], strict=False)
     size = -(-len(words) // most) if words else 1
     groups = [words[i : i + size] for i in range(0, len(words), size)]
     return tuple((group[0][0], group[-1][1]) for group in groups)
@@ -49,6 +68,7 @@ def occlude(
     *,
     turn: int = 1,
     most: int = 64,
+    starts: Collection[int] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Occlusion:
     """Score the message once whole and once without each span, on all cores.
@@ -58,9 +78,10 @@ def occlude(
         text: The message.
         turn: Its user turn.
         most: Most spans, so most runs.
+        starts: See `spans`.
         progress: Called with (done, total).
     """
-    parts = spans(text, most)
+    parts = spans(text, most, starts=starts)
     texts = [text, *(text[:start] + text[end:] for start, end in parts)]
     scores = predictor.predict_batches(texts, turns=[turn] * len(texts), progress=progress)
     whole = scores.requirements[0]

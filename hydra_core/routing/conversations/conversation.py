@@ -60,7 +60,8 @@ class Options:
         images: Numbers of the turns that get an image besides those of the conversation.
         compacted: Numbers of the turns before which the history is compacted.
         health: Model id -> health in [0, 1], from turn `health_from` on.
-        answer_tokens: Tokens of an answer that the conversation does not contain.
+        answer_tokens: Tokens of an answer that the conversation does not contain; 0 leaves such
+            answers out of every cost.
     """
 
     mode: StickyMode = StickyMode.PER_SESSION
@@ -68,7 +69,7 @@ class Options:
     compacted: frozenset[int] = frozenset()
     health: Mapping[str, float] = field(default_factory=dict)
     health_from: int = 1
-    answer_tokens: int = 400
+    answer_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

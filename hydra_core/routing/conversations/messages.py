@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from hydra_core.errors import Problem, ProblemsError
+from hydra_core.routing.conversations.transcript import transcript_messages
 
 __all__ = ["MAX_BYTES", "MAX_MESSAGES", "Conversation", "Turn", "parse_messages", "read_messages"]
 
@@ -67,7 +68,7 @@ class _Draft:
 
 
 def parse_messages(raw: str | bytes, source: str = "conversation") -> Conversation:
-    """Read JSON text: a list of messages, or an object with `messages` (and maybe `tools`).
+    """Read JSON text, a list of messages or an object with `messages`, or a transcript.
 
     Raises:
         ProblemsError: Too large, not JSON, or not messages; lists every problem found.
@@ -78,7 +79,8 @@ def parse_messages(raw: str | bytes, source: str = "conversation") -> Conversati
         raise _refused(source, "", message, "cut the conversation, or leave images out")
     try:
         text = raw.decode("utf-8-sig") if isinstance(raw, bytes) else raw.removeprefix("\ufeff")
-        value = json.loads(text)
+        spoken = transcript_messages(text)
+        value = json.loads(text) if spoken is None else spoken
     except UnicodeDecodeError as error:
         raise _refused(source, f"byte {error.start}", "is not UTF-8 text", "") from error
     except RecursionError as error:
@@ -86,7 +88,7 @@ def parse_messages(raw: str | bytes, source: str = "conversation") -> Conversati
     except ValueError as error:
         where = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         what = error.msg if isinstance(error, json.JSONDecodeError) else str(error)[:120]
-        remedy = 'paste JSON such as [{"role": "user", "content": "..."}]'
+        remedy = 'begin with "User: ...", or paste JSON: [{"role": "user", "content": "..."}]'
         raise _refused(source, where, f"is not JSON: {what}", remedy) from error
     return read_messages(value, source)
 

@@ -1,18 +1,16 @@
-"""The Catalog page's dialogs: add a model, paste rows, import prices."""
+"""The Catalog page's dialogs: paste rows, import prices."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
-from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from hydra_core.catalog.diff import semantic_diff
 from hydra_core.catalog.editing.document import CatalogDocument
-from hydra_core.catalog.editing.model_grid import add_model, cell_problems
+from hydra_core.catalog.editing.model_grid import cell_problems
 from hydra_core.catalog.editing.paste import apply_pasted, read_pasted
 from hydra_core.catalog.prices.lists import read_prices
 from hydra_core.catalog.prices.quotes import PriceList
@@ -24,95 +22,7 @@ from hydra_core.ui.cache import CatalogEntry
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.widgets import literal
 
-__all__ = ["add", "paste", "prices"]
-
-_BY_HAND = "Set capabilities by hand"
-
-
-@st.dialog("Add a model", width="large")
-def add(entry: CatalogEntry, working: Working) -> None:
-    """A form with all that a model must state; nothing is filled in silently."""
-    catalog = working.catalog or working.published
-    if catalog is None:
-        st.warning("Mend the problems of the draft first.")
-        return
-    left, right = st.columns(2)
-    values: dict[str, Any] = {
-        "id": left.text_input("Model id", placeholder="claude-haiku-5").strip(),
-        "provider": right.text_input("Provider", placeholder="anthropic").strip(),
-    }
-    one, two, three = st.columns(3)
-    values["input_usd_per_mtok"] = _price(one, "Input price, USD / Mtok")
-    values["output_usd_per_mtok"] = _price(two, "Output price, USD / Mtok")
-    values["context_window"] = three.number_input(
-        "Context window, tokens", min_value=1, value=None, step=1000, placeholder="200000"
-    )
-    one, two, three = st.columns([2, 1, 1], vertical_alignment="bottom")
-    values["price_source"] = one.text_input("Where the prices were read").strip()
-    values["price_date"] = two.date_input("On", value=date.today())
-    with three.container(horizontal=True):
-        values["vision"] = st.checkbox("Vision")
-        values["tools"] = st.checkbox("Tools", value=True)
-    evidence = st.selectbox(
-        "Evidence",
-        [_BY_HAND, *(f"Rates of {model.id}" for model in catalog.models if model.scores)],
-        help="A model needs its benchmark rates, or capabilities set by hand. Rates copied from a "
-        "similar model are a start; put its own on the Profiles page.",
-    )
-    model = _spec(values, _evidence(catalog, evidence))
-    if st.button("Add to the draft", type="primary", icon=":material/add:"):
-        _try(entry, working, lambda text: add_model(text, model))
-
-
-def _price(place: Any, label: str) -> Decimal | None:  # noqa: ANN401
-    value = place.number_input(label, min_value=0.0, value=None, format="%.4g")
-    return None if value is None else Decimal(repr(value))
-
-
-def _evidence(catalog: Catalog, chosen: str) -> dict[str, Any]:
-    if chosen != _BY_HAND:
-        twin = next(m for m in catalog.models if f"Rates of {m.id}" == chosen)
-        return {"scores": dict(twin.scores), "capabilities": "derived"}
-    values = {}
-    for place, name, band in zip(
-        st.columns(len(catalog.dimensions)), catalog.dimensions, catalog.bands, strict=True
-    ):
-        values[name] = place.number_input(
-            name.replace("_", " ").capitalize(),
-            min_value=0.0,
-            max_value=1.0,
-            value=round((band.lo + band.hi) / 2, 4),
-            step=0.01,
-            format="%.4f",
-            help=f"The predictor's band is {band.lo:g} to {band.hi:g}.",
-        )
-    return {"capabilities": values}
-
-
-def _spec(values: Mapping[str, Any], evidence: Mapping[str, Any]) -> dict[str, Any]:
-    order = (
-        "id", "provider", "status", "input_usd_per_mtok", "output_usd_per_mtok",
-        "context_window", "vision", "tools", "scores", "capabilities", "price_source",
-        "price_date",
-    )  # fmt: skip
-    given = {"status": "active", **values, **evidence}
-    return {key: given[key] for key in order if key in given and given[key] not in (None, "")}
-
-
-def _try(entry: CatalogEntry, working: Working, change: Any) -> None:  # noqa: ANN401
-    """Save an edit if it leaves a valid catalog, otherwise say here what is missing."""
-    try:
-        text = change(working.text)
-    except HydraError as error:
-        widgets.problem(error)
-        return
-    _, found = cache.parsed(text, entry.key)
-    if found:
-        lines = "\n".join(f"- {literal(str(one))}" for one in cell_problems(found)[:12])
-        st.error(lines, title="Not added yet", icon=":material/error:")
-        return
-    if drafts.edit(entry, change, seen=working.text):
-        st.rerun()
+__all__ = ["paste", "prices"]
 
 
 @st.dialog("Paste rows from a spreadsheet", width="large")

@@ -15,16 +15,19 @@ from hydra_core.ui import cache, drafts, selectors, widgets
 from hydra_core.ui import draft_effect as effect
 from hydra_core.ui import what_if as what_if_panels
 from hydra_core.ui.cache import CatalogEntry, SetEntry
+from hydra_core.ui.catalog import add_model
 from hydra_core.ui.catalog import cards as catalog_cards
 from hydra_core.ui.catalog import dialogs as catalog_dialogs
 from hydra_core.ui.catalog import panels as catalog_panels
+from hydra_core.ui.catalog import policy as catalog_policy
+from hydra_core.ui.catalog import status as catalog_status
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.widgets import literal
-from hydra_core.views.demos import DEMOS, Demo, demo_catalogs, fits_demo
+from hydra_core.views.catalogs.demos import DEMOS, Demo, demo_catalogs, fits_demo
 
 __all__ = ["VIEWS", "draft_page", "show"]
 
-VIEWS = ("Edit", "Cards", "Capabilities", "What-if")
+VIEWS = ("Edit", "Policy", "Cards", "Capabilities", "What-if")
 _DEMO = "catalog.demo"
 
 
@@ -62,7 +65,7 @@ def _draft(
     except HydraError as error:
         widgets.problem(error)
         return
-    catalog_panels.status_line(working)
+    catalog_status.status_line(working)
     show(entry, working, view)
 
 
@@ -75,7 +78,9 @@ def show(entry: CatalogEntry, working: Working, view: str) -> None:
     catalog = working.catalog or working.published
     if catalog is None:
         return
-    if view == "Cards":
+    if view == "Policy":
+        catalog_policy.policy(entry, working)
+    elif view == "Cards":
         catalog_cards.cards(catalog)
     elif view == "Capabilities":
         with st.container(border=True):
@@ -103,7 +108,7 @@ def _edit(entry: CatalogEntry, working: Working) -> None:
 
 def _tools(entry: CatalogEntry, working: Working) -> None:
     dialogs = (
-        ("Add model", ":material/add:", catalog_dialogs.add),
+        ("Add model", ":material/add:", add_model.add),
         ("Paste rows", ":material/content_paste:", catalog_dialogs.paste),
         ("Import prices", ":material/price_change:", catalog_dialogs.prices),
     )

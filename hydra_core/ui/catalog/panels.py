@@ -29,58 +29,11 @@ from hydra_core.ui.cache import CatalogEntry
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.widgets import literal
 
-__all__ = ["STALE_DAYS", "price_age", "problems", "row_tools", "status_line", "table"]
+__all__ = ["STALE_DAYS", "price_age", "problems", "row_tools", "table"]
 
 #: Prices read longer ago than this are flagged.
 STALE_DAYS = 180
 _DATES = ("retire_on", "price_date")
-
-
-def status_line(working: Working, *, tools: bool = True) -> None:
-    """What is published, what the draft holds, and the way back; a link to publish it."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        _badges(working)
-        if not tools:
-            return
-        st.space("stretch")
-        draft = working.draft
-        st.button(
-            "Undo", icon=":material/undo:", disabled=not (draft and draft.can_undo),
-            on_click=drafts.undo, args=(working,), key="catalog.undo",
-        )  # fmt: skip
-        st.button(
-            "Redo", icon=":material/redo:", disabled=not (draft and draft.can_redo),
-            on_click=drafts.redo, args=(working,), key="catalog.redo",
-        )  # fmt: skip
-        st.button(
-            "Discard", icon=":material/delete_sweep:", disabled=draft is None,
-            on_click=drafts.discard, args=(working,), key="catalog.discard",
-            help="Throw the draft away and go back to what is published.",
-        )  # fmt: skip
-
-
-def _badges(working: Working) -> None:
-    if working.newest is None:
-        st.badge("Not published yet", icon=":material/draft:", color="gray")
-    else:
-        st.badge(f"Revision {working.revision}", icon=":material/verified:", color="green")
-    if working.draft is None or not working.edited:
-        st.caption("No unpublished edits.", width="content")
-        return
-    n = len(working.changes)
-    what = "not valid yet" if working.problems else f"{n} change{'s' * (n != 1)}"
-    st.badge(f"Draft: {what}", icon=":material/edit:", color="orange")
-    st.caption(
-        f"Saved {working.draft.updated_at.astimezone():%H:%M:%S}; survives a reload.",
-        width="content",
-    )
-    if working.behind:
-        st.badge(
-            f"Revision {working.revision} was published meanwhile",
-            icon=":material/merge:",
-            color="red",
-            help="Merge on the Ship page.",
-        )
 
 
 def problems(working: Working) -> None:
@@ -214,25 +167,25 @@ def _model_count(working: Working) -> int:
 
 def _columns(faulty: bool) -> dict[str, Any]:
     column = st.column_config
-    price = partial(column.NumberColumn, format="$%.3f", min_value=0.0, width=98)
+    price = partial(column.NumberColumn, format="$%.3f", min_value=0.0, width=100)
     return {
         "tick": column.CheckboxColumn("", width=36, help="Tick rows, then choose what to do."),
         "check": column.TextColumn("Check", width=260 if faulty else 150),
         "id": column.TextColumn("Model", width=150, required=True),
-        "provider": column.TextColumn("Provider", width=85),
+        "provider": column.TextColumn("Provider", width=92),
         "status": column.SelectboxColumn(
-            "Status", options=[status.value for status in ModelStatus], width=85, required=True
+            "Status", options=[status.value for status in ModelStatus], width=90, required=True
         ),
         "input_usd_per_mtok": price("In / Mtok", help="USD per million input tokens."),
         "output_usd_per_mtok": price("Out / Mtok", help="USD per million output tokens."),
         "cached_input_usd_per_mtok": price(
             "Cached", help="USD per million cached input tokens; may be empty."
         ),
-        "context_window": column.NumberColumn("Context", format="compact", width=80),
-        "vision": column.CheckboxColumn("Vision", width=62),
-        "tools": column.CheckboxColumn("Tools", width=58),
-        "retire_on": column.DateColumn("Retires on", width=95, format="YYYY-MM-DD"),
-        "price_date": column.DateColumn("Price read", width=95, format="YYYY-MM-DD"),
+        "context_window": column.NumberColumn("Context", format="compact", width=92),
+        "vision": column.CheckboxColumn("Vision", width=84),
+        "tools": column.CheckboxColumn("Tools", width=80),
+        "retire_on": column.DateColumn("Retires on", width=120, format="YYYY-MM-DD"),
+        "price_date": column.DateColumn("Price read", width=120, format="YYYY-MM-DD"),
         "price_source": column.TextColumn("Price source", width="medium"),
         "notes": column.TextColumn("Notes", width="medium"),
     }

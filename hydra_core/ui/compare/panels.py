@@ -95,7 +95,7 @@ def answer(both: Paired) -> None:
             f"{literal(usd(before))} per query.",
         ),
         (
-            "Misrouted",
+            "Cheaper would do",
             *_points(found.misroute),
             "Share of queries that a cheaper model than the chosen one resolved, B minus A.",
         ),

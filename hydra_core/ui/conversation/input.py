@@ -15,7 +15,7 @@ from hydra_core.views import samples
 __all__ = ["events", "source"]
 
 _KINDS = ("Example", "Paste", "Upload")
-_EXAMPLE = '[\n  {"role": "user", "content": "..."},\n  {"role": "assistant", "content": "..."}\n]'
+_EXAMPLE = "User: Why does my import fail?\nAssistant: What does the log say?\nUser: ..."
 
 
 def source() -> None:
@@ -29,19 +29,22 @@ def source() -> None:
         _examples()
     elif kind == "Paste":
         st.text_area(
-            "Messages as JSON",
+            "Messages",
             height=150,
             key="conversation.pasted",
             placeholder=_EXAMPLE,
-            help="The OpenAI messages form: a list of messages, or a request with `messages`. "
-            "Images are counted, never loaded.",
+            help="Lines that begin with User: and Assistant:, or the OpenAI messages form: a list "
+            "of messages, or a request with `messages`. Images are counted, never loaded.",
         )
         if st.button("Play", width="stretch", icon=":material/play_arrow:", key="conversation.go"):
             _read(st.session_state["conversation.pasted"] or "", "pasted text")
     else:
         limit = MAX_BYTES // 1_000_000
         given = st.file_uploader(
-            "JSON file", type=["json"], key="conversation.file", max_upload_size=limit
+            "JSON or text file",
+            type=["json", "txt", "md"],
+            key="conversation.file",
+            max_upload_size=limit,
         )
         if given is not None:
             _read(given.getvalue(), given.name)
@@ -141,8 +144,8 @@ def _assumptions(catalog: Catalog) -> None:
         "A routed turn whose largest requirement is below γ stays on its model.",
     )  # fmt: skip
     _number(
-        "answer_tokens", "Tokens of an answer that is not there", now.answer_tokens, 1, 100_000, 50,
-        "Only for turns without an answer in the conversation.",
+        "answer_tokens", "Tokens of an answer that is not there", now.answer_tokens, 0, 100_000, 50,
+        "For turns without an answer in the conversation; 0 leaves those answers out of the costs.",
     )  # fmt: skip
     unnamed = sum(model.cached_input_usd_per_mtok is None for model in catalog.models)
     if unnamed:

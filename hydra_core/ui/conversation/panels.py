@@ -146,15 +146,22 @@ def _short(said: str) -> str:
     return literal(line[:_SHOWN_CHARS]) + ("…" if cut else "")
 
 
-def assumptions(catalog: Catalog) -> None:
+def assumptions(catalog: Catalog, conversation: Conversation) -> None:
     """What the figures rest on."""
     unnamed = sum(model.cached_input_usd_per_mtok is None for model in catalog.models)
     told = [
         "Tokens are counted with the predictor's own tokenizer, so all costs are estimates.",
         f"An image counts {IMAGE_TOKENS:,} tokens; a compaction keeps "
-        f"{COMPACTED_SHARE:.0%} of the history; an answer that is not there counts "
-        f"{get().answer_tokens:,}.",
+        f"{COMPACTED_SHARE:.0%} of the history.",
     ]
+    unanswered = sum(not turn.answer for turn in conversation.turns)
+    if unanswered:
+        length = get().answer_tokens
+        counted = f"is taken to have {length:,} tokens" if length else "is left out of the costs"
+        told.append(
+            f"The answer to {unanswered} of {len(conversation.turns)} turns is not there and "
+            f"{counted}."
+        )
     if unnamed:
         told.append(
             f"For {unnamed} of {len(catalog.models)} models the catalog names no cached price; "

@@ -37,7 +37,7 @@ class Playing:
     health: Mapping[str, float] = field(default_factory=dict)
     health_from: int = 2
     threshold: float | None = None
-    answer_tokens: int = 400
+    answer_tokens: int = 0
     cached_share: float = 0.1
 
     @property

@@ -23,8 +23,8 @@ from hydra_core.ui.access import identity
 from hydra_core.ui.evalsets import make_catalog
 from hydra_core.ui.evalsets.swebench import Runner, swebench_source
 from hydra_core.ui.widgets import literal
+from hydra_core.views.catalogs.new_catalog import covered
 from hydra_core.views.evalsets import dropped_table, folder_name
-from hydra_core.views.new_catalog import covered
 
 __all__ = ["wizard"]
 

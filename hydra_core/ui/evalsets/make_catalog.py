@@ -19,7 +19,7 @@ from hydra_core.ui.access import identity
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.evalsets import scoring
 from hydra_core.ui.widgets import literal
-from hydra_core.views.new_catalog import (
+from hydra_core.views.catalogs.new_catalog import (
     EnteredPrices,
     entered_prices,
     free_key,

@@ -53,7 +53,7 @@ def limits(known: Bounds, task: Task | None) -> None:
     """The sentence on whether routing can help, then its figures."""
     found = task.result if task is not None else None
     if isinstance(found, Routability):
-        middle = _median(found)
+        middle = found.foretold
         unknown = not np.isfinite(middle)
         title, box, icon = (
             ("Too few outcomes to say whether routing can help", st.info, ":material/help:")
@@ -66,7 +66,7 @@ def limits(known: Bounds, task: Task | None) -> None:
     else:
         middle = float("nan")
         running = task is not None and task.running
-        rest = "Whether the text foretells which model will succeed is " + (
+        rest = "Whether it is foretold which model will succeed is " + (
             "being measured." if running else "not measured yet: see Predictability."
         )
         st.info(
@@ -76,11 +76,7 @@ def limits(known: Bounds, task: Task | None) -> None:
         )
     _figures(known, middle)
     if task is not None and task.running:
-        waiting(task, "Measuring how well the text foretells success")
-
-
-def _median(found: Routability) -> float:
-    return float(np.median([one.text.value for one in found.aucs])) if found.aucs else float("nan")
+        waiting(task, "Measuring how well success is foretold")
 
 
 def _figures(known: Bounds, middle: float) -> None:
@@ -96,10 +92,11 @@ def _figures(known: Bounds, middle: float) -> None:
         ("Decidable queries", f"{100 * known.decidable:.0f} %", f"oracle saves {saving}",
          "Queries on which the models differ; on all others any choice is as good. Below: what "
          "the oracle saves of the best single model's cost."),
-        ("Text foretells success", "–" if np.isnan(middle) else f"{middle:.2f}",
+        ("Success foretold", "–" if np.isnan(middle) else f"{middle:.2f}",
          "AUC; chance is 0.50",
-         "How well a model's success is foretold from the text alone on queries that were not "
-         "learned from; from 0.60 the text is called predictive. The median over the models."),
+         "How well a model's success is foretold on queries that were not learned from, from the "
+         "text or from the requirement scores, whichever tells more; from 0.60 routing can help. "
+         "The median over the models; each model's own is under Predictability."),
     )  # fmt: skip
     for column, (label, value, below, text) in zip(st.columns(len(entries)), entries, strict=True):
         column.metric(
@@ -218,7 +215,7 @@ def predictability(entry: SetEntry, sweep: Sweep, task: Task | None) -> None:
 def _offer(entry: SetEntry, sweep: Sweep) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(
-            "**Does the text tell which model will succeed?** A small classifier per model is "
+            "**Can it be foretold which model will succeed?** A small classifier per model is "
             "cross-validated on up to 6,000 queries; this takes a minute or two.",
             width="stretch",
         )

@@ -17,17 +17,11 @@ from hydra_core.ui.inspect import state as inspect_state
 from hydra_core.views import samples
 from hydra_core.views.inspection import with_policy
 from hydra_core.views.marked_words import valid
+from hydra_core.views.robustness import family_name
 
 __all__ = ["message", "policy"]
 
 _FOUND = 100
-_FAMILIES = {
-    "keywords": "Keywords of difficulty",
-    "concerns": "Concerns",
-    "role": "A claimed role",
-    "jargon": "Jargon",
-    "assertion": "A bare assertion",
-}
 
 
 def policy(*, compare: bool = True) -> tuple[str, Catalog] | None:
@@ -122,6 +116,10 @@ def message(catalog: Catalog, field: str = "text", label: str = "Message") -> No
     """A message with where to take it from; the first one also with the request around it."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**{label}**", width="stretch")
+        st.button(
+            "Route", type="primary", icon=":material/play_arrow:", key=f"inspect.{field}.route",
+            help="Routes the message as it stands. Ctrl+Enter in the text does the same.",
+        )  # fmt: skip
         with st.popover("Pick", icon=":material/list:"):
             _picker(field)
         if field == "other":
@@ -144,7 +142,7 @@ def _area(field: str, label: str) -> None:
         key=key,
         placeholder="This link came without its text; the scores below are those it had."
         if without
-        else "Type or paste a message, then press Ctrl+Enter",
+        else "Type or paste a message, then press Route or Ctrl+Enter",
         label_visibility="collapsed",
         on_change=lambda: inspect_state.put(**{field: st.session_state[key]}),
     )
@@ -208,7 +206,7 @@ def _suffixes() -> None:
         f"is, so the route should not change. In {LANGUAGES[language].name}:"
     )
     for family, texts in probes.items():
-        label = _FAMILIES.get(family, family.replace("_", " ").capitalize())
+        label = family_name(family)
         suffix = texts.get(language) or texts["en"]
         st.button(
             label,

@@ -83,17 +83,20 @@ def needs(shown: Mapping[str, Inspection]) -> None:
 
 
 def flips(one: Inspection) -> None:
-    """The nearest changes that would decide otherwise."""
+    """The nearest changes that would decide otherwise: towards cheaper, then towards dearer."""
     st.markdown("**What would change it**")
     if not one.flips:
         st.caption("No change of one number would: only one model can serve this request.")
-    for flip in one.flips:
-        with st.container(gap=None):
-            st.caption(literal(flip.subject))
-            st.markdown(
-                f"{literal(flip.before)} → **{literal(flip.after)}** chooses "
-                f"**{literal(flip.model)}**"
-            )
+        return
+    for cheaper, title in ((True, "Cheaper if"), (False, "Dearer if")):
+        found = [flip for flip in one.flips if flip.cheaper == cheaper]
+        with st.container(gap="xxsmall"):
+            st.markdown(f"{title}{'' if found else ': no change of one number'}")
+            for flip in found:
+                st.caption(
+                    f"{literal(flip.subject)} {literal(flip.before)} → **{literal(flip.after)}** "
+                    f"chooses **{literal(flip.model)}**"
+                )
     st.caption("The smallest change of each kind, everything else as it is.")
 
 
@@ -110,7 +113,7 @@ def tau_strip(shown: Mapping[str, Inspection]) -> None:
     figure(
         chart,
         "inspect.strip",
-        alt="The model chosen for every tau, with the current tau marked",
+        alt="The model chosen for every tau, with the current τ marked",
         on_select=_clicked,
         selection_mode="points",
     )

@@ -38,12 +38,15 @@ def words_panel(text: str, one: Inspection, turn: int) -> None:
             persist_state="session", label_visibility="collapsed",
         )  # fmt: skip
     reading = one.decision.reading
-    found = _occlusion(text, turn, reading.predict_ms if reading else 0.0)
+    place = st.empty()  # the last message's words go before this one's are looked for
+    with place.container():
+        found = _occlusion(text, turn, reading.predict_ms if reading else 0.0)
     if found is None:
         return
     k = names.index(chosen or names[0])
-    st.html(words.highlighted(text, found, k, colors(), one.gap))
-    _legend(text, found, k, names[k])
+    with place.container():
+        st.html(words.highlighted(text, found, k, colors(), one.gap))
+        _legend(text, found, k, names[k])
 
 
 def _legend(text: str, found: Occlusion, k: int, name: str) -> None:
@@ -65,7 +68,8 @@ def _occlusion(text: str, turn: int, predict_ms: float) -> Occlusion | None:
     kept: tuple[object, Occlusion] | None = st.session_state.get(_FOUND)
     if kept is not None and kept[0] == key:
         return kept[1]
-    runs = len(spans(text)) + 1
+    starts = cache.token_counter().starts(text)
+    runs = len(spans(text, starts=starts)) + 1
     expected_s = predict_ms * runs / 1e3 / (os.cpu_count() or 1)
     if expected_s > _AT_ONCE_S and not st.button(
         f"Find the words ({runs} runs, about {max(expected_s, 1):.0f} s)", icon=":material/search:"
@@ -78,8 +82,7 @@ def _occlusion(text: str, turn: int, predict_ms: float) -> Occlusion | None:
     def step(done: int, total: int) -> None:
         bar.progress(min(done / total, 1.0), label)
 
-    found = occlude(cache.predictor(), text, turn=turn, progress=step)
-    bar.empty()
+    found = occlude(cache.predictor(), text, turn=turn, starts=starts, progress=step)
     st.session_state[_FOUND] = (key, found)
     return found
 

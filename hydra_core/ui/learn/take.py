@@ -6,8 +6,9 @@ import streamlit as st
 
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.outcome_model.model import OutcomeModel
-from hydra_core.types import Rule
-from hydra_core.ui import drafts, selectors, widgets
+from hydra_core.types import Rule, Selection
+from hydra_core.ui import chosen_on, drafts, selectors, widgets
+from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.cache_learn import FOLDER
 from hydra_core.ui.widgets import literal
 from hydra_core.views.frontier import usd
@@ -16,7 +17,7 @@ from hydra_core.views.learn.answer import headline
 __all__ = ["take"]
 
 
-def take(model: OutcomeModel, value_usd: float) -> None:
+def take(model: OutcomeModel, value_usd: float, entry: SetEntry) -> None:
     """V, and the way into the catalog draft."""
     recommended, _, _ = headline(model)
     st.markdown(f"**One more resolved query is worth {literal(usd(value_usd))}**")
@@ -25,7 +26,7 @@ def take(model: OutcomeModel, value_usd: float) -> None:
         st.button(
             "Take it into the catalog draft", icon=":material/edit_note:", key="learn.take",
             type="primary" if recommended else "secondary", width="stretch",
-            on_click=_draft, args=(model, value_usd),
+            on_click=_draft, args=(model, value_usd, entry),
             help="Sets rule, V and the outcome model in your draft; nothing is published.",
         )  # fmt: skip
     told = st.session_state.pop("learn.told", "")
@@ -39,11 +40,13 @@ def take(model: OutcomeModel, value_usd: float) -> None:
         widgets.problem(problem)
 
 
-def _draft(model: OutcomeModel, value_usd: float) -> None:
+def _draft(model: OutcomeModel, value_usd: float, entry: SetEntry) -> None:
     pair = selectors.current()
     if pair is None:
         return
-    if drafts.edit(pair[1], lambda text: drafted(text, pair[1].key, model, value_usd)):
+    learned_on = chosen_on.chosen(entry, Selection.CROSS_FITTED, knob_alone=True)
+    key = pair[1].key
+    if drafts.edit(pair[1], lambda text: drafted(text, key, model, value_usd), chosen=learned_on):
         st.session_state["learn.told"] = "Your draft of the catalog routes by value."
 
 

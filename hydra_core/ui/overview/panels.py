@@ -14,8 +14,9 @@ from hydra_core.ui import cache, cache_learn, selectors, state, tables, widgets
 from hydra_core.ui import reports as reporting
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.widgets import literal
-from hydra_core.views.catalog import RULES, knob_text, pool_table
+from hydra_core.views.catalogs.pool import pool_table
 from hydra_core.views.frontier import Axes, frontier_view
+from hydra_core.views.numbers import RULES, knob_text
 
 __all__ = ["loaded", "next_steps", "operating_point"]
 

@@ -37,5 +37,5 @@ def show(entry: CatalogEntry, working: Working, view: str) -> None:
         with st.container(border=True):
             profile_panels.contribution_plot(catalog)
         return
-    profile_panels.scales(entry, working, catalog)
+    profile_panels.scales(entry, catalog)
     effect.strip(working)

@@ -18,7 +18,6 @@ from hydra_core.catalog.editing.evidence_grid import (
     remove_benchmarks,
 )
 from hydra_core.catalog.profiles import (
-    blended_price,
     capabilities,
     compensated_weights,
     contributions,
@@ -105,8 +104,24 @@ def _evidence_tools(entry: CatalogEntry, working: Working, ticked: list[int]) ->
         help=None if ticked else "Tick benchmarks in the table first.",
     )
     st.space("stretch")
-    st.caption(
-        "α: importance. ω: what a benchmark exercises. Then each model's rate.", width="content"
+    with st.popover("From rates to capabilities", icon=":material/function:"):
+        _formula()
+
+
+def _formula() -> None:
+    """Algorithm 1 in two lines, with every letter named."""
+    st.latex(
+        r"\text{raw}_{m,k} = \sum_b \frac{\alpha_b\,\omega_{b,k}}{\sum_{b'} \alpha_{b'}}\; s_{m,b}"
+    )
+    st.latex(
+        r"c_{m,k} = \text{lo}_k + (\text{hi}_k - \text{lo}_k)\,"
+        r"\frac{\text{raw}_{m,k} - \min \text{raw}_k}{\max \text{raw}_k - \min \text{raw}_k}"
+    )
+    st.markdown(
+        "**α** how much benchmark *b* counts · **ω** how much it exercises dimension *k* · **s** "
+        "the rate model *m* reached on it · **lo, hi** the predictor's score band · **c** the "
+        "capability. Minimum and maximum are taken over the active and retiring models, so "
+        "capabilities are relative to the pool."
     )
 
 
@@ -183,8 +198,8 @@ def contribution_plot(catalog: Catalog) -> None:
     )
 
 
-def scales(entry: CatalogEntry, working: Working, catalog: Catalog) -> None:
-    """Bands, stored weights w and what they become: w~ (Eq. 4); tau and the price ratio."""
+def scales(entry: CatalogEntry, catalog: Catalog) -> None:
+    """Bands, stored weights w and what they become: w~ (Eq. 4)."""
     tilde = compensated_weights(catalog.policy.weights, catalog.bands)
     frame = pd.DataFrame(
         {
@@ -222,37 +237,10 @@ def scales(entry: CatalogEntry, working: Working, catalog: Catalog) -> None:
         f"Bands are those of predictor {widgets.literal(catalog.predictor)}: where its scores lie "
         "in practice. Edit them only if you know your traffic's."
     )
-    _policy(entry, working, catalog)
-
-
-def _policy(entry: CatalogEntry, working: Working, catalog: Catalog) -> None:
-    version = f"{drafts.generation()}.{working.draft.version if working.draft else 0}"
-    one, two, three = st.columns([2, 2, 5], vertical_alignment="bottom")
-    for place, label, field, value, step in (
-        (one, "Threshold τ", "tau", catalog.policy.tau, 0.01),
-        (two, "Input : output tokens", "price_ratio", catalog.policy.price_ratio, 0.5),
-    ):
-        key = f"profiles.{field}.{version}"
-        place.number_input(
-            label, min_value=0.0, value=value, step=step, format="%.4g", key=key,
-            disabled=not drafts.may_edit(), on_change=_policy_edited, args=(entry, key, field),
-        )  # fmt: skip
-    order = sorted(catalog.models, key=lambda m: blended_price(m, catalog.policy.price_ratio))
-    ranked = " < ".join(
-        f"{m.id} (${blended_price(m, catalog.policy.price_ratio):.2f})" for m in order
-    )
-    three.caption(widgets.literal(f"Cost order, blended per Mtok: {ranked}"))
-
-
-def _policy_edited(entry: CatalogEntry, key: str, field: str) -> None:
-    value = float(st.session_state[key])
-
-    def change(text: str) -> str:
-        document = CatalogDocument.parse(text)
-        document.set("policy", field, value)
-        return document.text()
-
-    drafts.edit(entry, change)
+    st.page_link(
+        "pages/configure/catalog.py", label="τ, cost basis and price ratio: Catalog, Policy",
+        icon=":material/arrow_forward:",
+    )  # fmt: skip
 
 
 def _scales_edited(entry: CatalogEntry, key: str, dimensions: tuple[str, ...]) -> None:

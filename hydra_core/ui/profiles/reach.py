@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pandas as pd
 import streamlit as st
 
-from hydra_core.errors import HydraError
+from hydra_core.catalog.profiles import pool
+from hydra_core.errors import HydraError, MismatchError
 from hydra_core.evaluation.study.sensitivity import Cell, Effect, Reach, Steps, reach
-from hydra_core.types import Catalog
+from hydra_core.types import Catalog, Pool
 from hydra_core.ui import cache, cache_evaluate, selectors, widgets
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.widgets import literal
@@ -34,13 +37,23 @@ def show(catalog: Catalog) -> None:
     except HydraError as error:
         widgets.problem(error)
         return
+    tau = catalog.policy.tau
     left, right = st.columns([4, 7], gap="medium")
     with left:
         st.subheader("Who gets traffic", anchor=False)
-        _reach(reach(found.data, catalog.policy.tau), catalog.policy.tau, chosen)
+        shares = reach(found.data.requirements, _whole(catalog, found.data.pool), tau)
+        _reach(shares, tau, chosen)
     with right:
         st.subheader("Which numbers move routing", anchor=False)
         _effects(effects, found.metrics.n, catalog)
+
+
+def _whole(catalog: Catalog, replayed: Pool) -> Pool:
+    """Every routable model, those without outcomes too, as far as each has a place by cost."""
+    try:
+        return pool(catalog, today=date.today())
+    except MismatchError:  # realised costs: a model that was never called has none
+        return replayed
 
 
 def _reach(found: tuple[Reach, ...], tau: float, chosen: SetEntry) -> None:
@@ -69,6 +82,11 @@ def _reach(found: tuple[Reach, ...], tau: float, chosen: SetEntry) -> None:
     )  # fmt: skip
     for one in found:
         name = f"**{literal(one.model)}**"
+        if one.model not in chosen.info.models:
+            st.markdown(
+                f":material/new_releases: {name} has no outcomes in this eval set: its traffic "
+                "is known, what it would resolve and cost is not."
+            )
         if one.dominated_by:
             st.markdown(
                 f":material/block: {name} can never be chosen: {literal(one.dominated_by)} ranks "
@@ -117,7 +135,7 @@ def _effects(effects: tuple[Effect, ...], n: int, catalog: Catalog) -> None:
     quiet = len(effects) - len(moving)
     st.caption(
         f"Each alone: rates ±{_STEPS.score:g}, α ±{100 * _STEPS.importance:g} %, ω "
-        f"±{_STEPS.weight:g}; the direction that moves more. Δ quality in points. "
+        f"±{_STEPS.weight:g}; the direction that moves more. Δ quality in pp. "
         f"{quiet} of {len(effects)} numbers move no query."
     )
 

@@ -19,12 +19,17 @@ from hydra_core.ui.widgets import literal
 
 __all__ = ["show"]
 
+_DONE = "ship.rolled_back"
+
 
 def show(entry: CatalogEntry, working: Working) -> None:
     """Revisions, newest first; the one picked is told below."""
     error = drafts.told()
     if error is not None:
         widgets.problem(error)
+    done = st.session_state.pop(_DONE, "")
+    if done:
+        st.success(done, icon=":material/verified:")
     history = cache.store().history(entry.key)
     if not history:
         widgets.empty(
@@ -43,7 +48,7 @@ def _table(history: tuple[Revision, ...]) -> Revision:
     column = st.column_config
     event = st.dataframe(
         release_facts.history_table(history),
-        key="ship.history",
+        key=f"ship.history.{history[0].number}",  # nothing stays picked once rows have moved
         hide_index=True,
         on_select="rerun",
         selection_mode="single-row",
@@ -111,10 +116,15 @@ def _roll_back(entry: CatalogEntry, working: Working, chosen: Revision) -> None:
 
 def _do_roll_back(entry: CatalogEntry, working: Working, chosen: Revision) -> None:
     try:
-        cache.store().roll_back(
+        made = cache.store().roll_back(
             entry.key, chosen.number, actor=identity.actor(), base_revision=working.revision,
             note=str(st.session_state.get("ship.rollback.note", "")), metrics=chosen.metrics,
         )  # fmt: skip
+        st.session_state["ship.rollback.note"] = ""
+        st.session_state[_DONE] = (
+            f"Revision {made.number} is published: it says what revision {chosen.number} said. "
+            "Every page routes with it from now on."
+        )
     except HydraError as error:
         drafts.tell(error)
     drafts.renew()

@@ -16,14 +16,14 @@ from hydra_core.store.merge import Choice, MergeResult, Path, three_way
 from hydra_core.store.records import NewerRevisionError
 from hydra_core.store.roles import Action
 from hydra_core.types import Catalog, Policy
-from hydra_core.ui import cache, drafts, selectors, state, widgets
+from hydra_core.ui import cache, chosen_on, drafts, selectors, state, widgets
 from hydra_core.ui import what_if as what_if_panels
 from hydra_core.ui.access import identity
 from hydra_core.ui.cache import CatalogEntry, SetEntry
 from hydra_core.ui.catalog import panels as catalog_panels
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.widgets import literal
-from hydra_core.views.catalog import policy_text
+from hydra_core.views.numbers import policy_text
 
 __all__ = ["changes_list", "publish"]
 
@@ -80,6 +80,7 @@ def _tuned(entry: CatalogEntry, catalog: Catalog) -> None:
 
 
 def _take(entry: CatalogEntry, found: Policy) -> None:
+    """The point goes into the draft, which records the set in sight as the one it was chosen on."""
     drafts.edit(entry, lambda text: with_policy(text, found))
 
 
@@ -94,6 +95,8 @@ def _what_changes(working: Working) -> None:
     n = len(working.changes)
     st.subheader(f"{n} change{'s' * (n != 1)} to what is published", anchor=False)
     changes_list(working.changes)
+    if told := chosen_on.told(working.catalog):
+        st.caption(literal(told))
     if not n:
         st.caption("Only comments or spelling differ; the meaning is the same.")
     if st.toggle("Show the lines of YAML", key="ship.lines"):
@@ -182,15 +185,16 @@ def _form(entry: CatalogEntry, working: Working, chosen: SetEntry | None) -> Non
 
 
 def _publish(entry: CatalogEntry, working: Working, chosen: SetEntry | None) -> None:
-    """Publish exactly what was shown."""
+    """Publish what was shown, with the set it was shown on as one that it was chosen on."""
     note = str(st.session_state.get("ship.note", ""))
     try:
         metrics: dict[str, Any] = {}
         if chosen is not None and working.catalog is not None:
             found = cache.replayed(chosen, working.catalog)
             metrics = release_facts.measured(found, chosen.info)
+        text = drafts.record_looked(working, chosen)
         revision = cache.store().publish(
-            entry.key, working.text, actor=identity.actor(), base_revision=working.base_revision,
+            entry.key, text, actor=identity.actor(), base_revision=working.base_revision,
             note=note, metrics=metrics,
         )  # fmt: skip
     except NewerRevisionError as error:

@@ -9,7 +9,7 @@ import streamlit as st
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.types import Catalog, Rule
 from hydra_core.ui import state, widgets
-from hydra_core.views.catalog import RULES, usd
+from hydra_core.views.numbers import RULES, usd
 
 __all__ = ["LEARN", "knob", "rule"]
 

@@ -23,7 +23,6 @@ from hydra_core.ui.state import Pin
 from hydra_core.ui.tune import knob as tune_knob
 from hydra_core.ui.tune.judgement import keep_found
 from hydra_core.ui.widgets import colors, figure, literal
-from hydra_core.views.catalog import SYMBOLS, knob_text, usd
 from hydra_core.views.frontier import (
     Axes,
     XAxis,
@@ -34,6 +33,7 @@ from hydra_core.views.frontier import (
     policy_table,
     shares_view,
 )
+from hydra_core.views.numbers import SYMBOLS, knob_text, usd
 
 __all__ = ["details", "plot", "rail"]
 

@@ -16,13 +16,43 @@ from hydra_core.evaluation.replay.metrics import oracle_quality
 from hydra_core.evaluation.replay.replay import data_frontier
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.store.roles import Action
-from hydra_core.ui import cache, drafts, selectors, state, widgets
+from hydra_core.types import Selection
+from hydra_core.ui import cache, chosen_on, drafts, selectors, state, widgets
 from hydra_core.ui.access import identity
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.state import Pin
 from hydra_core.ui.widgets import literal
 
-__all__ = ["take"]
+__all__ = ["basis", "take"]
+
+_NEXT = (
+    ("pages/evaluate/compare.py", "Compare"),
+    ("pages/configure/catalog.py", "Look at the draft"),
+    ("pages/ship/export.py", "Publish"),
+)
+
+
+def basis() -> None:
+    """Which state of the catalog is searched on, and that an unpublished draft is not."""
+    pair = selectors.current()
+    if pair is None:
+        return
+    try:
+        working = drafts.load(pair[1])
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    searched = f"revision {working.revision}" if working.revision else "the catalog file"
+    if not working.edited:
+        st.caption(f":material/history: Searches on {searched} of {literal(pair[1].key)}.")
+        return
+    n = len(working.changes)
+    what = f"{n} change{'s' * (n != 1)}" if n else "edits"
+    st.warning(
+        f"Searches on {searched} of {literal(pair[1].key)}. Your draft has {what} that "
+        "count only once they are published.",
+        icon=":material/edit_note:",
+    )
 
 
 def take(result: Tuning, entry: SetEntry, sweep: Sweep) -> None:
@@ -40,7 +70,7 @@ def take(result: Tuning, entry: SetEntry, sweep: Sweep) -> None:
             st.button(
                 "To the catalog draft", icon=":material/edit_note:", key="tuner.draft",
                 type="primary" if setting.cells else "secondary",
-                on_click=_draft, args=(result, sweep),
+                on_click=_draft, args=(result, sweep, entry),
                 help=f"Sets {_parts(setting)} in your draft of the catalog; nothing is published.",
             )  # fmt: skip
         if setting.cells:
@@ -49,7 +79,10 @@ def take(result: Tuning, entry: SetEntry, sweep: Sweep) -> None:
                 "is published."
             )
     if told:
-        st.caption(f":material/check: {literal(told)}")
+        with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+            st.caption(f":material/check: {literal(told)}", width="content")
+            for page, label in _NEXT:
+                st.page_link(page, label=label, icon=":material/arrow_forward:")
     problem = drafts.told()
     if problem is not None:
         widgets.problem(problem)
@@ -75,6 +108,7 @@ def _keep(result: Tuning, entry: SetEntry) -> None:
 
 def _store(result: Tuning, digest: str, catalog: str, revision: int) -> None:
     metrics = {
+        "how": Selection.CROSS_FITTED.value,
         "qr": result.metrics.qr.value,
         "mean_cost_usd": result.metrics.mean_cost_usd.value,
         "optimism_qr": result.optimism_qr,
@@ -111,11 +145,13 @@ def _parts(setting: Setting) -> str:
     return f"τ, weights and {moved} profile {'cell' if moved == 1 else 'cells'}"
 
 
-def _draft(result: Tuning, sweep: Sweep) -> None:
+def _draft(result: Tuning, sweep: Sweep, entry: SetEntry) -> None:
     pair = selectors.current()
     if pair is None:
         return
-    if drafts.edit(pair[1], lambda text: _drafted(text, pair[1].key, result, sweep)):
+    tuned_on = chosen_on.chosen(entry, Selection.CROSS_FITTED, knob_alone=False)
+    key = pair[1].key
+    if drafts.edit(pair[1], lambda text: _drafted(text, key, result, sweep), chosen=tuned_on):
         parts = _parts(result.setting)
         st.session_state["tuner.told"] = f"Your draft of the catalog has the tuned {parts}."
 

@@ -42,6 +42,16 @@ def test_a_text_that_does_not_tell_is_not():
     assert "expect little" in found.text
 
 
+def test_the_one_answer_is_that_of_the_reading_that_foretells_more():
+    found = routability(*told(informative=False))
+    by_reading = {
+        "the text": np.median([one.text.value for one in found.aucs]),
+        "the requirement scores": np.median([one.scores.value for one in found.aucs]),
+    }
+    assert found.foretold == max(by_reading.values()) == by_reading[found.source]
+    assert found.source in found.text
+
+
 def test_the_bounds_by_hand():
     data, texts = told()
     found = routability(data, texts)

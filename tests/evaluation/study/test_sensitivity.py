@@ -82,12 +82,14 @@ def test_a_dominated_model_is_reached_at_no_tau(data):
     last = int(np.argmax(data.pool.cost))
     capability[last] = capability[int(np.argmin(data.pool.cost))]
     weaker = replace(data, pool=replace(data.pool, capabilities=capability))
-    found = {one.model: one for one in reach(weaker, 0.1)}[data.pool.ids[last]]
+    found = {one.model: one for one in reach(weaker.requirements, weaker.pool, 0.1)}[
+        data.pool.ids[last]
+    ]
     assert found.dominated_by
     assert found.at_some_tau == found.share == 0.0
 
 
 def test_shares_add_up_and_lie_within_reach(data):
-    found = reach(data, 0.1)
+    found = reach(data.requirements, data.pool, 0.1)
     assert sum(one.share for one in found) == pytest.approx(1.0)
     assert all(one.share <= one.at_some_tau + 1e-12 for one in found)

@@ -1,0 +1,69 @@
+"""Which eval set a policy was chosen on, told to the catalog as it is drafted and published."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from hydra_core.catalog.editing.chosen_on import chosen_between, record_choice
+from hydra_core.evaluation.evalset.evalset import EvalSet
+from hydra_core.types import Catalog, Chosen, Selection
+from hydra_core.ui import cache, state
+from hydra_core.ui.cache import SetEntry
+
+__all__ = ["chosen", "in_sight", "looked_at", "recorded", "told"]
+
+
+def chosen(entry: SetEntry, how: Selection, *, knob_alone: bool) -> Chosen:
+    """The record of a choice on an eval set."""
+    loaded = cache.evalset(entry.info.path, entry.info.digest)
+    digest = _queries_digest(entry.info.digest, loaded)
+    return Chosen(digest, entry.info.name, how, knob_alone)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _queries_digest(digest: str, _evalset: EvalSet) -> str:
+    del digest
+    return _evalset.queries_digest
+
+
+def in_sight() -> SetEntry | None:
+    """The eval set that the pages show at present, None where there is none."""
+    key = state.get().evalset
+    found = (one for one in cache.evalsets() if one.key == key and not one.info.problem)
+    return next(found, None)
+
+
+def recorded(catalog: Catalog | None, entry: SetEntry | None) -> bool:
+    """Whether a catalog tells already that it was chosen on this set."""
+    if catalog is None or entry is None:
+        return False
+    here = chosen(entry, Selection.LOOKED, knob_alone=True).queries
+    return any(one.queries == here for one in catalog.policy.chosen_on)
+
+
+def looked_at(before: Catalog | None, text: str, entry: SetEntry | None) -> str:
+    """The text with the record that it was chosen while this set's figures were in sight.
+
+    Nothing is recorded where it chooses nothing anew, or is not a valid catalog yet.
+    """
+    catalog, _ = cache.parsed(text, "draft")
+    if before is None or catalog is None or entry is None:
+        return text
+    knob_alone = chosen_between(before, catalog)
+    if knob_alone is None:
+        return text
+    return record_choice(text, chosen(entry, Selection.LOOKED, knob_alone=knob_alone))
+
+
+def told(catalog: Catalog | None) -> str:
+    """Where a catalog's policy was chosen and what that means for its verdict; '' if nowhere."""
+    records = [
+        f"{one.evalset} ({'τ or V' if one.knob_alone else 'policy, profiles or pool'})"
+        for one in (catalog.policy.chosen_on if catalog else ())
+    ]
+    if not records:
+        return ""
+    return (
+        f"Chosen on {', '.join(records)}: recorded in the catalog. A verdict on these queries goes "
+        "by the band over the whole curve, not by the point's own interval."
+    )

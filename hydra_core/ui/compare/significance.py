@@ -1,0 +1,171 @@
+"""The significance table of the Compare page: any number of policies on the same queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from hydra_core.evaluation.replay.metrics import costliest
+from hydra_core.evaluation.replay.sweep import Sweep
+from hydra_core.evaluation.report.policies import chosen_text, clusters_of_set
+from hydra_core.evaluation.report.significance import (
+    latex,
+    matrix,
+    p_text,
+    pair_frame,
+    standing_frame,
+)
+from hydra_core.evaluation.study.baselines.run import BaselineRun
+from hydra_core.evaluation.study.compare import constant_run
+from hydra_core.evaluation.study.significance_table import (
+    Entry,
+    SignificanceTable,
+    significance_table,
+)
+from hydra_core.ui import cache_evaluate
+from hydra_core.ui.cache import ReplayKey, SetEntry
+from hydra_core.ui.compare import learned as compare_learned
+from hydra_core.ui.widgets import literal
+from hydra_core.views.comparison import Kind, Side, side_run
+from hydra_core.views.downloads import csv_file
+
+__all__ = ["significance"]
+
+_KEY = "compare.table"
+_MOST = 30
+
+
+def significance(
+    entry: SetEntry,
+    own: Sweep,
+    options: Mapping[str, Side],
+    now: tuple[Side, Side],
+    sweep_of: Callable[[SetEntry, Side, Sweep], Sweep],
+) -> None:
+    """Pick policies; see what each reaches and what may be said of every pair.
+
+    Args:
+        options: Every policy that can be picked, by id.
+        now: The two sides of the page, which stand in the table to begin with.
+        sweep_of: The sweep that a side is replayed on.
+    """
+    sides = _picked(own, options, now)
+    if not sides:
+        st.caption("Pick at least one policy.")
+        return
+    learned = compare_learned.fitted(entry, own, sides)
+    if learned is None:
+        return
+    pairs = tuple((side, sweep_of(entry, side, own)) for side in sides)
+    keys = tuple(cache_evaluate.sweep_key(entry, sweep) for _, sweep in (*pairs, ("", own)))
+    table = _table(sides, keys, [sweep for _, sweep in pairs], own, learned)
+    _standings(table)
+    _pairs(table)
+    st.caption(literal(" ".join(table.methods)))
+    _downloads(table, entry.info.name)
+
+
+def _picked(own: Sweep, options: Mapping[str, Side], now: tuple[Side, Side]) -> list[Side]:
+    """The chosen policies; a side of the page keeps the setting that it has there."""
+    strong = f"always:{costliest(own.data)}"
+    first = [one for one in (now[1].id, now[0].id, strong) if one in options]
+    st.session_state.setdefault(_KEY, list(dict.fromkeys(first)))
+    kept = [name for name in st.session_state[_KEY] if name in options]
+    st.session_state[_KEY] = kept
+    ids = st.multiselect(
+        "Policies", list(options), format_func=lambda name: options[name].label, key=_KEY,
+        max_selections=_MOST, persist_state="session",
+        help="Routers, pins, constants, imported policies and learned routers. Those that follow "
+        "a cost spend what the first one does.",
+    )  # fmt: skip
+    here = {side.id: side for side in now}
+    return [here.get(name, options[name]) for name in ids]
+
+
+@st.cache_resource(max_entries=12, show_spinner="Resampling the queries 10,000 times")
+def _table(
+    sides: Sequence[Side],
+    keys: tuple[ReplayKey, ...],
+    _sweeps: Sequence[Sweep],
+    _own: Sweep,
+    _learned: Mapping[str, BaselineRun],
+) -> SignificanceTable:
+    del keys
+    entries: list[Entry] = []
+    spend = None
+    for side, sweep in zip(sides, _sweeps, strict=True):
+        run = side_run(side, sweep, spend, _learned)
+        spend = float(run.cost_usd.mean()) if spend is None else spend
+        entries.append(Entry(run, _chosen(side, sweep)))
+    strong = constant_run(_own.data, costliest(_own.data))
+    rng = np.random.default_rng(0)
+    return significance_table(entries, strong, clusters_of_set(_own.data), rng=rng)
+
+
+def _chosen(side: Side, sweep: Sweep) -> str:
+    """How the policy came about."""
+    if side.kind is Kind.ROUTER:
+        return chosen_text(sweep.selection(side.knob or 0.0))
+    words = {Kind.LEARNED: "cross-fitted", Kind.IMPORTED: "imported", Kind.ORACLE: "in hindsight"}
+    return words.get(side.kind, "constant")
+
+
+def _standings(table: SignificanceTable) -> None:
+    column = st.column_config
+    frame = standing_frame(table)
+    shown = frame.assign(
+        **{f"{name}_range": _range(frame, name) for name in ("resolved", "qr", "cs")},
+        split=[f"{one.only_it} : {one.only_strong}" for one in table.standings],
+        p=[p_text(one.p_value) for one in table.standings],
+    )
+    st.dataframe(
+        shown,
+        hide_index=True,
+        height="content",
+        column_order=(
+            "policy", "chosen", "resolved", "resolved_range", "qr", "qr_range", "cs", "cs_range",
+            "cost", "split", "p",
+        ),
+        column_config={
+            "policy": column.TextColumn("Policy", width=220),
+            "chosen": column.TextColumn("Chosen", width=80),
+            "resolved": column.NumberColumn("Resolved", format="%.1f %%", width=70),
+            "resolved_range": column.TextColumn("95 %", width=90),
+            "qr": column.NumberColumn("QR", format="%.1f %%", width=70),
+            "qr_range": column.TextColumn("95 % ", width=90),
+            "cs": column.NumberColumn("CS", format="%.1f %%", width=70),
+            "cs_range": column.TextColumn("95 %  ", width=90),
+            "cost": column.NumberColumn("Cost per query", format="$%.4f", width=90),
+            "split": column.TextColumn("Only it : strong", width=90),
+            "p": column.TextColumn("p", width=60),
+        },
+    )  # fmt: skip
+
+
+def _pairs(table: SignificanceTable) -> None:
+    if len(table.standings) < 2:
+        return
+    st.markdown("**Row minus column, points of quality** (* corrected p below 0.05)")
+    st.dataframe(matrix(table), height="content")
+
+
+def _range(frame: pd.DataFrame, name: str) -> list[str]:
+    ends = zip(frame[f"{name}_lo"], frame[f"{name}_hi"], strict=True)
+    return ["" if pd.isna(low) else f"{low:.1f} – {high:.1f}" for low, high in ends]
+
+
+def _downloads(table: SignificanceTable, name: str) -> None:
+    files = (
+        ("Policies, CSV", lambda: csv_file(standing_frame(table)), "policies.csv", "text/csv"),
+        ("Pairs, CSV", lambda: csv_file(pair_frame(table)), "pairs.csv", "text/csv"),
+        ("LaTeX", lambda: latex(table).encode(), "significance.tex", "text/x-tex"),
+    )
+    with st.container(horizontal=True, gap="small"):
+        for label, content, file, mime in files:
+            st.download_button(
+                label, content, f"{name} {file}", mime, icon=":material/download:",
+                key=f"compare.table.{file}", on_click="ignore",
+            )  # fmt: skip

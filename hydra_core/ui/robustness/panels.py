@@ -1,0 +1,160 @@
+"""The panels of the Robustness page: the answer, then one question at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from hydra_core.evaluation.robustness.findings import Exchange, Findings, RoutedAttacks
+from hydra_core.figures.intervals import IntervalsView, intervals_figure
+from hydra_core.figures.robustness.knob_rate import knob_rate_figure
+from hydra_core.ui.widgets import colors, figure, literal
+from hydra_core.views import robustness as views
+from hydra_core.views.downloads import csv_file
+
+__all__ = ["answer", "figures", "questions"]
+
+_BOXES = {
+    "success": (st.success, ":material/shield:"),
+    "info": (st.info, ":material/balance:"),
+    "warning": (st.warning, ":material/gpp_maybe:"),
+}
+_PARTS = ("Families", "Languages", "Along the knob", "Slips", "Messages")
+_STEPS = 41
+
+
+def answer(found: Findings) -> None:
+    """The answer in a sentence."""
+    tone, title, text = views.headline(found)
+    box, icon = _BOXES[tone]
+    box(literal(text), title=title, icon=icon)
+
+
+def figures(found: Findings) -> None:
+    """The row of figures."""
+    own, english = (found.overall(localised=mine) for mine in (True, False))
+    flip = max(found.flips, key=lambda one: np.nan_to_num(one.rate.value))
+    entries = [
+        ("Own language", *_percent(own.success.value, own.success.lo, own.success.hi),
+         "Attacks whose suffix, in the message's own language, moved it to one of the two dearest "
+         "models."),
+        ("In English", *_percent(english.success.value, english.success.lo,
+         english.success.hi), "The same with the suffix in English."),
+        ("Cost ratio", _ratio(own.cost_ratio), "own language",
+         "Cost of the attacked routes over that of the clean ones, by what orders the models."),
+        ("Harmless change", *_percent(flip.rate.value, flip.rate.lo, flip.rate.hi),
+         f"Messages that go to another model: {flip.change}, the worst of "
+         f"{len(found.flips)} changes."),
+        ("Attacked", f"{found.cheap:,}", f"of {found.n:,} messages",
+         "Only messages that are routed below the two dearest models as they are."),
+    ]  # fmt: skip
+    for column, (label, value, below, text) in zip(st.columns(len(entries)), entries, strict=True):
+        column.metric(
+            label, literal(value), delta=literal(below), delta_color="off", delta_arrow="off",
+            help=text, border=True,
+        )  # fmt: skip
+
+
+def questions(routed: RoutedAttacks, found: Findings) -> None:
+    """Families, languages, the knob, slips, or single messages."""
+    part = st.segmented_control(
+        "Part", _PARTS, default=_PARTS[0], key="robustness.part", required=True,
+        label_visibility="collapsed", persist_state="session",
+    )  # fmt: skip
+    if part == "Messages":
+        _messages(routed.exchanges(found.knob))
+    elif part == "Along the knob":
+        _along(routed, found)
+    elif part == "Slips":
+        _intervals(views.slips_view(found), "Share of messages that a harmless change re-routes")
+        st.caption(
+            "Upper and lower case, and two neighbouring letters swapped in about every twelfth "
+            "word, leave the task as it is."
+        )
+    else:
+        view = views.languages_view(found) if part == "Languages" else views.families_view(found)
+        _intervals(view, f"Share of attacks that succeed by {str(part).lower()}")
+        st.caption(
+            "Lines are 95 % intervals (Wilson). The suffix claims difficulty and leaves the task "
+            "as it is: a route should not change."
+        )
+
+
+def _intervals(view: IntervalsView, alt: str) -> None:
+    with st.container(border=True):
+        figure(intervals_figure(view, colors()), "robustness.intervals", alt=alt)
+
+
+def _along(routed: RoutedAttacks, found: Findings) -> None:
+    by_value = routed.valuer is not None
+    if by_value:
+        knobs = (found.knob * np.geomspace(0.02, 50.0, _STEPS)).tolist()
+    else:
+        knobs = np.linspace(0.0, max(0.5, 2 * found.knob), _STEPS).tolist()
+    rows = routed.along(knobs, localised=True)
+    view = views.knob_view(knobs, rows, found.knob, by_value=by_value)
+    with st.container(border=True):
+        figure(
+            knob_rate_figure(view, colors()), "robustness.along",
+            alt="Share of attacks that succeed for every setting of the knob",
+        )  # fmt: skip
+    st.caption("Suffixes in the message's own language; the band is the 95 % interval at each "
+               "setting, the dashed line your setting.")  # fmt: skip
+
+
+def _messages(exchanges: tuple[Exchange, ...]) -> None:
+    won = sum(one.won for one in exchanges)
+    only = won > 0 and st.toggle(f"Successes only ({won:,})", value=True, key="robustness.only")
+    shown = tuple(one for one in exchanges if one.won or not only)
+    table = views.exchange_table(shown)
+    column = st.column_config
+    picked = st.dataframe(
+        table, hide_index=True, height=320, key="robustness.table", on_select="rerun",
+        selection_mode="single-row",
+        column_config={
+            "message": column.TextColumn("Message with suffix", width=430),
+            "family": column.TextColumn("Family", width=150),
+            "wording": column.TextColumn("Suffix", width=100),
+            "ignored": column.NumberColumn(
+                "Not scored", width=80, format="localized",
+                help="Characters at the end that the predictor took for a claim of difficulty.",
+            ),
+            "before": column.TextColumn("Without", width=130),
+            "after": column.TextColumn("With", width=130),
+            "success": column.CheckboxColumn("Success", width=70),
+        },
+    )  # fmt: skip
+    left, right = st.columns([8, 2], vertical_alignment="center")
+    with left:
+        if len(shown) > len(table):
+            st.caption(f"The first {len(table):,} of {len(shown):,} attacks, successes first.")
+    right.download_button(
+        "CSV", csv_file(table), "attacks.csv", "text/csv", icon=":material/download:",
+        key="robustness.csv", width="stretch",
+    )  # fmt: skip
+    rows = picked.selection.rows
+    if rows and rows[0] < len(shown):
+        _one(shown[rows[0]])
+    else:
+        st.caption("Select a row to read the whole message and what was not scored of it.")
+
+
+def _one(one: Exchange) -> None:
+    """A whole message; what was taken for a claim is struck out."""
+    end = len(one.text) - one.ignored
+    struck = f" :gray[~~{literal(one.text[end:].strip())}~~]" if one.ignored else ""
+    with st.container(border=True):
+        st.markdown(literal(one.text[:end]) + struck)
+        told = "struck out: taken for a claim and not scored" if one.ignored else (
+            "nothing was taken for a claim: the whole text was scored")  # fmt: skip
+        st.caption(literal(f"{one.before} → {one.after}; {told}."))
+
+
+def _percent(value: float, lo: float, hi: float) -> tuple[str, str]:
+    if np.isnan(value):
+        return "–", "nothing attacked"
+    return f"{100 * value:.1f} %", f"{100 * lo:.1f} – {100 * hi:.1f} %"
+
+
+def _ratio(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.2f}"

@@ -1,0 +1,1 @@
+"""What is shown of catalogs: their pools, policies, demos, and new ones."""

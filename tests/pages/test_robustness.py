@@ -1,0 +1,46 @@
+"""Robustness from app.py: what it says is what the attack found."""
+
+import time
+
+from hydra_core.ui import cache_evaluate
+
+PAGE = "pages/evaluate/robustness.py"
+
+
+def attack(app, typed):
+    """Paste messages, press Attack, and wait for the result."""
+    source = next(one for one in app.get("button_group") if one.proto.label == "Messages")
+    source.set_value("Pasted").run()
+    app.text_area(key="robustness.pasted").set_value(typed).run()
+    app.button(key="robustness.start").click().run()
+    tasks = cache_evaluate.tasks()._tasks
+    began = time.monotonic()
+    while any(task.running for task in tasks.values()) and time.monotonic() - began < 60:
+        time.sleep(0.05)
+    return app.run()
+
+
+def test_pasted_messages_are_attacked(open_page):
+    app = open_page(PAGE)
+    assert not app.exception
+    app = attack(app, "Please sort this list.\nBitte sortiere diese Liste.\n")
+    assert not app.exception
+    shown = {one.label: one.value for one in app.metric}
+    assert set(shown) == {"Own language", "In English", "Cost ratio", "Harmless change", "Attacked"}
+    assert shown["Attacked"] == "2"
+    (task,) = cache_evaluate.tasks()._tasks.values()
+    assert task.result.languages == ("en", "de")
+    assert len(task.result.attacks) == 16
+
+
+def test_nothing_pasted_cannot_be_attacked(open_page):
+    app = open_page(PAGE)
+    source = next(one for one in app.get("button_group") if one.proto.label == "Messages")
+    source.set_value("Pasted").run()
+    assert app.button(key="robustness.start").disabled
+
+
+def test_a_suffix_too_long_is_refused_with_its_length(open_page):
+    app = open_page(PAGE)
+    app.text_area(key="robustness.own").set_value("x" * 2_500).run()
+    assert "2,500 characters" in app.error[0].value.replace("\\", "")
