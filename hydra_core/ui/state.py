@@ -28,6 +28,7 @@ __all__ = [
     "number",
     "numbers",
     "put",
+    "rule_named",
     "setting",
     "to_link",
     "turn",
@@ -187,7 +188,7 @@ def from_link(params: Mapping[str, str]) -> Tuning:
         catalog=params.get("catalog", ""),
         tau=number(params.get("tau", "")),
         weights=numbers(params.get("w", "")),
-        rule=_rule(params.get("rule", "")),
+        rule=rule_named(params.get("rule", "")),
         value_usd=dollars(params.get("v", "")),
         baseline=params.get("baseline", ""),
         x=XAxis.SAVINGS if params.get("x") == XAxis.SAVINGS else XAxis.COST,
@@ -198,7 +199,7 @@ def from_link(params: Mapping[str, str]) -> Tuning:
 
 
 def _pin(params: Mapping[str, str]) -> Pin | None:
-    rule = _rule(params.get("pin_rule", "")) or Rule.SHORTFALL
+    rule = rule_named(params.get("pin_rule", "")) or Rule.SHORTFALL
     text, weights = params.get("pin", ""), numbers(params.get("pin_w", ""))
     knob = dollars(text) if rule is Rule.VALUE else number(text)
     return None if knob is None or not weights else Pin(knob, weights, rule)
@@ -254,7 +255,8 @@ def dollars(text: str) -> float | None:
     return value if 0.0 < value <= _MOST_USD else None
 
 
-def _rule(text: str) -> Rule | None:
+def rule_named(text: str) -> Rule | None:
+    """A rule of a link; None for anything else."""
     return Rule(text) if text in set(Rule) else None
 
 

@@ -38,10 +38,9 @@ def told(app):
     return "\n".join(one.value for one in boxes).replace("\\", "")
 
 
-def test_v_is_the_knob_and_the_catalogs_own_was_fixed_beforehand(opened):
+def test_v_is_the_knob_and_the_link_carries_it(opened):
     app = opened(TUNE)
     assert app.number_input(key="tune.value").value == VALUE_USD
-    assert "fixed beforehand" in told(app)
     assert "cross-fitted" in told(app)  # the set is the one that was learned on
     app.number_input(key="tune.value").set_value(0.006).run()
     assert "chosen by looking" in told(app)
@@ -99,7 +98,7 @@ def test_the_tuner_says_that_v_alone_is_to_be_tuned(opened):
     assert "V alone" in told(opened("pages/evaluate/tuner.py"))
 
 
-@pytest.mark.parametrize("page", ["operate/overview", "configure/catalog"])
+@pytest.mark.parametrize("page", ["operate/overview", "operate/conversation", "configure/catalog"])
 def test_other_pages_say_which_rule_is_active(opened, page):
     assert "alue rule" in told(opened(f"pages/{page}.py"))
 
@@ -112,3 +111,24 @@ def test_the_v_found_on_tune_goes_into_the_draft(opened, workspace):
     draft = open_store(workspace).drafts.find("my/valued", identity.actor())
     assert "value_usd: 0.03" in draft.text
     assert "rule: value" in draft.text
+
+
+def test_inspect_gives_the_receipt_of_the_value_rule(opened):
+    app = opened("pages/operate/inspect.py")
+    words = told(app)
+    assert "Predicted success" in words
+    assert "one more resolved query" in words or "no cheaper" in words
+    assert "value rule)" in words
+    assert "shortfall rule)" in words  # the other rule stands beside
+    assert "Which model for every V" in words
+    assert "learned queries most like this" in words
+    assert {"Worth of one more resolved query"} & {one.value for one in app.caption}
+    app.segmented_control(key="inspect.rule").set_value(Rule.SHORTFALL).run()
+    assert not app.exception
+    assert "Which model for every τ" in told(app)
+    assert app.query_params["rule"] == "shortfall"
+
+
+def test_two_messages_are_compared_under_the_value_rule(opened):
+    app = opened("pages/operate/inspect.py", compare="1", text="Fix it", other="Write a parser")
+    assert "What differs" in told(app)

@@ -65,13 +65,9 @@ def _tuned(entry: CatalogEntry, catalog: Catalog) -> None:
         return
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         other = " and other weights" if found.weights != policy.weights else ""
-        st.markdown(
-            literal(
-                f"On the Tune page you have {policy_text(found)}{other}; here it is "
-                f"{policy_text(policy)}."
-            ),
-            width="stretch",
-        )
+        there, here = policy_text(found), policy_text(policy)
+        told = literal(f"On the Tune page you have {there}{other}; here it is {here}.")
+        st.markdown(told, width="stretch")
         st.button(
             "Take it into the draft", icon=":material/tune:", key="ship.take_tuned",
             disabled=not drafts.may_edit(), on_click=_take,
