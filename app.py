@@ -36,6 +36,9 @@ PAGES = {
             icon=":material/forum:",
             url_path="conversation",
         ),
+        st.Page(
+            "pages/operate/live.py", title="Live", icon=":material/monitoring:", url_path="live"
+        ),
     ],
     "Configure": [
         st.Page(

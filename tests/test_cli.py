@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from hydra_core.catalog import load_catalog
 from hydra_core.cli.main import main
 from hydra_core.evaluation.evalset.evalset import load_evalset
 from hydra_core.evaluation.evalset.score_files import save_scores
@@ -334,6 +336,20 @@ def test_rebind_leaves_named_profiles_and_broken_catalogs_alone(run, world, tmp_
     published.write_text("schema: hydra.catalog/v1\n")
     assert run("rebind", other, published, "--bundle", world / "bundle")[0] == 2
     assert other.read_text() == fresh
+
+
+def test_rebind_takes_the_bands_of_an_eval_sets_own_requirements(run, world, tmp_path):
+    pool = tmp_path / "pool.yaml"
+    pool.write_text((world / "pool.yaml").read_text())
+    argv = ("rebind", pool, "--bundle", world / "bundle", "--from-evalset", world / "set")
+    assert run(*argv)[0] == 0
+    bound = load_catalog(pool)
+    (scores,) = (world / "set" / "scores").glob("*.parquet")
+    asked = pd.read_parquet(scores)[DIMENSIONS].to_numpy()
+    assert bound.predictor_fingerprint == scores.stem
+    assert [band.lo for band in bound.bands] == pytest.approx(
+        np.percentile(asked, 5, axis=0).round(4).clip(max=0.99)
+    )
 
 
 def shell(*arguments, **options):

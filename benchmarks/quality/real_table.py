@@ -42,7 +42,7 @@ def section(found):
     )
     if aucs:
         lines.append(
-            f"Success of single models is foretold with AUC {min(aucs):.2f} to {max(aucs):.2f} "
+            f"Success of single models is predicted with AUC {min(aucs):.2f} to {max(aucs):.2f} "
             f"from the text and {min(scores):.2f} to {max(scores):.2f} from the four scores"
             + (
                 f"; which of {advantage.model.replace(' over ', ' and ')} wins where they differ, "

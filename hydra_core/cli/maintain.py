@@ -5,22 +5,29 @@ from __future__ import annotations
 import argparse
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hydra_core.cli.grammar import bundle_option, verb
-from hydra_core.cli.output import existing, print_json, say
+from hydra_core.cli.output import existing, open_predictor, print_json, say
+from hydra_core.cli.scoring import scored
 from hydra_core.errors import HydraError, Problem, ProblemsError
+
+if TYPE_CHECKING:
+    from hydra_core.predictor.bundle import Bundle
+    from hydra_core.types import Band
 
 __all__ = ["add_rebind", "rebind", "validate"]
 
 _REBIND = """\
 Recomputes catalogs on the score bands of a predictor bundle: `predictor` and `bands` are replaced,
 derived capabilities follow when the catalog is loaded, everything else stays as it is, comments
-included. tau should be tuned anew afterwards.
+included. tau should be tuned anew afterwards. With --from-evalset the bands are the 5th to 95th
+percentile of that set's own requirements (scored first where they are not) instead of the bundle's.
 
 examples:
   python -m hydra_core rebind catalog/paper_five.yaml
   python -m hydra_core rebind pool.yaml --bundle bundles/compact-2
+  python -m hydra_core rebind pool.yaml --from-evalset evalsets/mine
 """
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -105,18 +112,32 @@ def add_rebind(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type
     short = "move catalogs to another predictor bundle"
     parser = verb(verbs, "rebind", rebind, short, _REBIND, "REBIND")
     parser.add_argument("catalogs", type=Path, nargs="+", metavar="CATALOG.yaml")
+    parser.add_argument(
+        "--from-evalset", type=Path, metavar="DIR", help="bands from this set's requirements"
+    )
     bundle_option(parser)
 
 
+def _bands(options: argparse.Namespace, bundle: Bundle) -> tuple[Band, ...]:
+    """The bundle's bands, or those of an eval set's requirements by it."""
+    if options.from_evalset is None:
+        return bundle.bands
+    from hydra_core.evaluation.choose.initial_catalog import bands_of
+    from hydra_core.evaluation.evalset.evalset import load_evalset
+
+    evalset = load_evalset(existing(options.from_evalset))
+    return bands_of(scored(evalset, open_predictor(options.bundle)))
+
+
 def rebind(options: argparse.Namespace) -> int:
-    """Move catalogs to a bundle's bands and fingerprint."""
+    """Move catalogs to a bundle's fingerprint, and to its bands or those of an eval set."""
     from hydra_core.catalog.binding import rebind as rebound
     from hydra_core.catalog.schema import parse_catalog, read_catalog_text
     from hydra_core.export.release import write_release
     from hydra_core.predictor.bundle import load_bundle
 
     bundle = load_bundle(None if options.bundle is None else existing(options.bundle))
-    bands = dict(zip(bundle.dimensions, bundle.bands, strict=True))
+    bands = dict(zip(bundle.dimensions, _bands(options, bundle), strict=True))
     done: dict[Path, str] = {}
     for path in options.catalogs:
         text = read_catalog_text(existing(path))

@@ -13,7 +13,7 @@ from hydra_core.cli.evalsets import init, partitions, policy, records, traffic
 from hydra_core.cli.grammar import EXIT_CODES, add_fixed, bundle_option, import_options, verb
 from hydra_core.cli.live import console, route, serve
 from hydra_core.cli.policies import evaluate, learn, report
-from hydra_core.cli.studies import flight, label, probe, recalibrate
+from hydra_core.cli.studies import ablate, flight, label, probe, recalibrate, shadow
 
 __all__ = ["build_parser"]
 
@@ -134,8 +134,10 @@ def build_parser() -> argparse.ArgumentParser:
     console.add_console(verbs)
     label.add_label(verbs)
     flight.add_flight(verbs)
+    shadow.add_shadow(verbs)
     recalibrate.add_recalibrate(verbs)
     probe.add_probe(verbs)
+    ablate.add_ablate(verbs)
     serve.add_serve(verbs)
     partitions.add_partitions(verbs)
     audit.add_audit(verbs)

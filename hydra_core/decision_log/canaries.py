@@ -90,6 +90,7 @@ def _write(path: Path, record: CanaryRecord) -> None:
             json.dump(asdict(record), stream)
             stream.flush()
             os.fsync(stream.fileno())
+            os.fchmod(stream.fileno(), 0o640)  # as the segments
         os.replace(fresh, path)
     except OSError as error:
         raise LogError(f"{path}: cannot be written: {error.strerror or error}") from error

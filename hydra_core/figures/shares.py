@@ -1,16 +1,18 @@
-"""Traffic by model over tau, quality by language with its funnel, and an eval set's models."""
+"""Traffic by model over the policy's knob, and by model or reason over time."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 import plotly.graph_objects as go
 
 from hydra_core.figures.theme import Palette, base_layout, model_colors, plain, tint
-from hydra_core.types import FloatArray
+from hydra_core.types import FloatArray, IntArray
 
-__all__ = ["SharesView", "shares_figure"]
+__all__ = ["SharesView", "TimelineView", "shares_figure", "timeline_figure"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,4 +86,52 @@ def shares_figure(view: SharesView, colors: Palette, *, height: int = 330) -> go
         }
         for i, model in enumerate(view.models)
     ]
+    return go.Figure({"data": traces, "layout": layout})
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineView:
+    """Decisions in bars of equal width.
+
+    Attributes:
+        starts: (t,) beginnings, UTC.
+        width_s: Width of a bar.
+        names: (m,) models or reasons, in drawing order.
+        counts: (t, m).
+        slots: (m,) numbers of their colours.
+    """
+
+    starts: Sequence[datetime]
+    width_s: int
+    names: tuple[str, ...]
+    counts: IntArray
+    slots: tuple[int, ...] = ()
+
+
+def timeline_figure(view: TimelineView, colors: Palette, *, height: int = 300) -> go.Figure:
+    """Stacked bars over time, one colour a name."""
+    by_name = model_colors(view.names, colors, view.slots)
+    layout = base_layout(colors, height=height)
+    layout["yaxis"]["title"] = {**layout["yaxis"]["title"], "text": "Decisions"}
+    layout["yaxis"] |= {"rangemode": "tozero", "nticks": 6}
+    layout["xaxis"] |= {"type": "date", "showgrid": False, "nticks": 8}
+    layout["xaxis"]["title"] = {**layout["xaxis"]["title"], "text": "UTC"}
+    layout |= {
+        "barmode": "stack", "bargap": 0.12, "showlegend": True, "hovermode": "x unified",
+        "margin": {"l": 64, "r": 12, "t": 34, "b": 50},
+        "legend": {
+            "orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "traceorder": "normal",
+            "itemclick": False, "itemdoubleclick": False,
+            "font": {"color": colors.ink, "size": 13},
+        },
+    }  # fmt: skip
+    middle = [start.timestamp() * 1e3 + 500 * view.width_s for start in view.starts]
+    traces = [
+        {
+            "type": "bar", "x": middle, "y": view.counts[:, i], "name": plain(name),
+            "width": 900 * view.width_s, "marker": {"color": tint(by_name[name], 0.85)},
+            "hovertemplate": "%{y:,}",
+        }
+        for i, name in enumerate(view.names)
+    ]  # fmt: skip
     return go.Figure({"data": traces, "layout": layout})

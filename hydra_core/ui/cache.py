@@ -28,6 +28,7 @@ from hydra_core.store.store import Store, open_store
 from hydra_core.types import Catalog, FloatArray, Rule
 
 __all__ = [
+    "BUNDLE",
     "CatalogEntry",
     "ReplayKey",
     "SetEntry",
@@ -167,14 +168,22 @@ def _catalog(key: str, path: Path, mtime_ns: int, size: int) -> CatalogEntry:
         return CatalogEntry(key, path, None, str(error))
 
 
-@st.cache_resource(show_spinner=False)
+#: Where a session keeps the folder of the predictor bundle it works with; '' for the default.
+BUNDLE = "bundle.folder"
+
+
 def bundle() -> Bundle:
-    """The shipped predictor bundle.
+    """The predictor bundle of this session: the default, or the one that was chosen.
 
     Raises:
         BundleError: It is missing or damaged.
     """
-    return load_bundle()
+    return _bundle(str(st.session_state.get(BUNDLE, "")))
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _bundle(folder: str) -> Bundle:
+    return load_bundle(Path(folder) if folder else None)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Loading the eval set")
@@ -274,21 +283,25 @@ def _scores(path: Path, digest: str, fingerprint: str, stamp: int, _catalog: Cat
     return catalog_scores(evalset(path, digest), _catalog)
 
 
-@st.cache_resource(show_spinner="Loading the predictor")
 def predictor() -> Predictor:
-    """The shipped predictor, ready to score.
+    """The session's predictor, ready to score.
 
     Raises:
         BundleError: The bundle is missing or damaged.
     """
-    return Predictor(bundle())
+    return _predictor(str(st.session_state.get(BUNDLE, "")))
 
 
-@st.cache_resource(show_spinner=False)
+@st.cache_resource(max_entries=2, show_spinner="Loading the predictor")
+def _predictor(folder: str) -> Predictor:
+    return Predictor(_bundle(folder))
+
+
 def token_counter() -> TokenCounter:
-    """Counts tokens with the shipped predictor's tokenizer.
+    """Counts tokens with the tokenizer of the session's predictor; raises as `predictor`."""
+    return _token_counter(str(st.session_state.get(BUNDLE, "")))
 
-    Raises:
-        BundleError: The bundle is missing or damaged.
-    """
-    return TokenCounter(bundle())
+
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _token_counter(folder: str) -> TokenCounter:
+    return TokenCounter(_bundle(folder))

@@ -23,6 +23,7 @@ from hydra_core.evaluation.replay.imported_policies import (
     policy_names,
     policy_path,
 )
+from hydra_core.evaluation.replay.replay import catalog_scores
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.replay.verdict import Verdict
 from hydra_core.evaluation.study.baselines.run import BaselineRun
@@ -30,7 +31,7 @@ from hydra_core.evaluation.study.contents import Difficulty, difficulty
 from hydra_core.evaluation.study.sensitivity import Effect
 from hydra_core.evaluation.study.sensitivity import sensitivity as find_sensitivity
 from hydra_core.figures.upset import SpreadView, UpsetView
-from hydra_core.types import Catalog
+from hydra_core.types import Catalog, FloatArray
 from hydra_core.ui.cache import (
     ReplayKey,
     SetEntry,
@@ -52,6 +53,7 @@ __all__ = [
     "difficulties",
     "new_catalog",
     "paired",
+    "requirements",
     "sensitivity",
     "imported",
     "set_bounds",
@@ -241,6 +243,20 @@ def _new_catalog(
         cut_to_hull=cut_to_hull,
         today=today,
     )
+
+
+def requirements(entry: SetEntry, catalog: Catalog) -> FloatArray:
+    """(n, K) requirements of an eval set by a catalog's predictor.
+
+    Raises:
+        HydraError: They do not fit together; the message says what to do.
+    """
+    return _requirements(replay_key(entry, catalog, ()), entry.info.path, catalog)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _requirements(key: ReplayKey, _path: Path, _catalog: Catalog) -> FloatArray:
+    return catalog_scores(evalset(_path, key.evalset), _catalog)
 
 
 def sensitivity(entry: SetEntry, catalog: Catalog) -> tuple[Effect, ...]:

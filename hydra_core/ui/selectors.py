@@ -12,7 +12,7 @@ from hydra_core.types import Catalog
 from hydra_core.ui import cache, drafts, state, widgets
 from hydra_core.ui.cache import CatalogEntry, SetEntry
 
-__all__ = ["choose_catalog", "choose_data", "choose_evalset", "current", "fits"]
+__all__ = ["choose_catalog", "choose_data", "choose_evalset", "current", "evalset_in_use", "fits"]
 
 #: What the solver remembers makes sense on one eval set and catalog only.
 _OF_THE_SET = ("tune.answer", "tune.goal_qr", "tune.goal_cost", "tune.stop")
@@ -61,7 +61,7 @@ def choose_data(*, baseline: bool = True) -> tuple[SetEntry, Catalog] | None:
     options = [s.key for s in sets]
     _select(places[0], "Eval set", "evalset", options, entry.key, names, _set_changed)
     labels = {
-        c.key: c.key if fits(entry, c) else f"{c.key} (does not fit)"
+        c.key: c.key if fits(entry, c) else f"{c.key} (no fit)"
         for c in sorted(catalogs, key=lambda c: not fits(entry, c))
     }
     _select(places[1], "Catalog", "catalog", list(labels), catalog.key, labels, _catalog_changed)
@@ -93,14 +93,22 @@ def choose_catalog(place: DeltaGenerator) -> CatalogEntry | None:
 
 def choose_evalset(place: DeltaGenerator, catalog: Catalog) -> SetEntry | None:
     """Draw the selector of the eval sets that fit a catalog; None where none does."""
-    owner = CatalogEntry("", Path(), catalog)
-    sets = [entry for entry in cache.evalsets() if fits(entry, owner)]
-    if not sets:
-        return None
-    chosen = next((s for s in sets if s.key == state.get().evalset), sets[0])
-    names = {s.key: s.info.name for s in sets}
-    _select(place, "Eval set", "evalset", list(names), chosen.key, names, _set_changed)
+    chosen = evalset_in_use(catalog)
+    if chosen is not None:
+        names = {one.key: one.info.name for one in _fitting_sets(catalog)}
+        _select(place, "Eval set", "evalset", list(names), chosen.key, names, _set_changed)
     return chosen
+
+
+def evalset_in_use(catalog: Catalog) -> SetEntry | None:
+    """The eval set that `choose_evalset` shows for a catalog; None where none fits."""
+    sets = _fitting_sets(catalog)
+    return next((one for one in sets if one.key == state.get().evalset), sets[0] if sets else None)
+
+
+def _fitting_sets(catalog: Catalog) -> list[SetEntry]:
+    owner = CatalogEntry("", Path(), catalog)
+    return [entry for entry in cache.evalsets() if fits(entry, owner)]
 
 
 def _select(

@@ -51,7 +51,7 @@ def compare(entry: SetEntry, catalog: Catalog) -> None:
         make_catalog.offer(entry)
         return
     for card, run, at in zip(cards, (both.a, both.b), (both.at_a, both.at_b), strict=True):
-        compare_panels.standing(card, totals(run, at, both.clusters))
+        compare_panels.side_figures(card, totals(run, at, both.clusters))
     if show(own, both, both_sides) == "Significance":
         compare_significance.significance(entry, own, options, (a, b), sweep_of)
     compare_state.write_link(entry, state.get().catalog, a, b)

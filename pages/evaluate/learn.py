@@ -12,6 +12,7 @@ from hydra_core.types import Catalog
 from hydra_core.ui import cache_learn, selectors, widgets
 from hydra_core.ui.access import identity
 from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.evalsets import make_catalog
 from hydra_core.ui.learn import panels, take, work
 
 
@@ -29,6 +30,10 @@ def choose(entry: SetEntry, catalog: Catalog) -> tuple[str, ...]:
 
 def run(entry: SetEntry, catalog: Catalog) -> None:
     """The controls above; below the work or what was learned."""
+    if not cache_learn.learnable(entry, catalog):
+        st.warning("This eval set has none of the catalog's models.", icon=":material/link_off:")
+        make_catalog.offer(entry)
+        return
     with st.container(border=True):
         left, right = st.columns([9, 2], vertical_alignment="bottom", gap="small")
         with left:

@@ -36,7 +36,7 @@ def tune(entry: SetEntry, catalog: Catalog) -> None:
     widgets.kpis(evaluation)
     wide, narrow = st.columns([7, 2.6], gap="small")
     with narrow:
-        tune_panels.rail(evaluation, pinned)
+        tune_panels.controls(evaluation, pinned)
     with wide.container(border=True):
         tune_panels.plot(evaluation, pinned, _beside(entry, sweep), imported)
     widgets.notes(sweep, imported.notes)

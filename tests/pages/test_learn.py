@@ -62,6 +62,14 @@ def test_a_catalog_of_another_bundle_is_refused(open_page):
     assert not (cache.workspace() / "outcome_models").exists()
 
 
+def test_a_set_without_the_catalogs_models_leads_to_a_catalog_of_its_own(open_page):
+    app = open_page(PAGE, set="console_demo", catalog="matched_three")
+    assert not app.exception
+    assert "none of the catalog's models" in app.warning[0].value
+    app.button(key="make_catalog.offer").click().run()
+    assert app.session_state["make_catalog.set"] == "console_demo"
+
+
 def test_the_answer_comes_first_and_goes_into_the_draft(learned):
     app = learned
     assert not app.exception

@@ -37,6 +37,29 @@ def test_capabilities_by_hand_are_marked(open_page):
     assert (frame["hand"] != "").all()
 
 
+def test_bands_from_the_sets_own_queries_go_into_the_draft(open_page):
+    app = opened_at(open_page, "Bands & weights")
+    before = app.data_editor[0].value
+    preview = next(one.value for one in app.dataframe if "then_above" in one.value)
+    assert (preview["then_above"] <= 5.5).all()  # the 95th percentile, ties apart
+    assert preview["now_above"].max() > 10
+    assert "no model is eligible" in shown(app)
+    app.button(key="profiles.bands").click().run()
+    assert not app.exception
+    after = app.data_editor[0].value
+    assert (after["hi"] != before["hi"]).any()
+    assert app.button(key="profiles.bands").disabled
+    low = float(preview.loc[0, "then_band"].split(" to ")[0])
+    assert after.loc[0, "lo"] == pytest.approx(low, abs=1e-3)
+
+
+def test_bands_under_profiles_set_by_hand_are_refused(open_page):
+    link = {"set": "paper_swebench", "catalog": "paper_five_published"}
+    app = opened_at(open_page, "Bands & weights", **link)
+    assert not app.exception
+    assert any("set by hand" in one.value for one in app.error)
+
+
 def test_sensitivity_names_models_out_of_reach(open_page):
     app = opened_at(open_page, "Sensitivity")
     assert not app.exception

@@ -25,7 +25,7 @@ from hydra_core.evaluation.choose.space import (
     Setting,
     Space,
     checked,
-    tidied,
+    simplified,
     with_cells,
 )
 from hydra_core.evaluation.replay.folds import folds
@@ -217,7 +217,7 @@ class _Job:
             store=self._store,
             key=f"{self._key}/{number}",
         )
-        settled = tidied(best.parameters, box, start, list(self._cells), objective)
+        settled = simplified(best.parameters, box, start, list(self._cells), objective)
         changed, weights = self._apply(data, settled)
         aimed = aim_at(
             data_frontier(changed, weights), self.aim, best_possible, changed, strict=strict

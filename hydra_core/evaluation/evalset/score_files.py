@@ -146,7 +146,7 @@ def load_text_facts(evalset: EvalSet, fingerprint: str) -> TextFacts | None:
     except (OSError, ValueError, KeyError, OverflowError, pa.ArrowException) as error:
         raise _unreadable(path, error) from error
     if len(vectors) != evalset.n or not np.isfinite(vectors).all() or (counts < 0).any():
-        raise EvalSetError(str(path), [Problem("", "holds vectors that are no numbers", _REMEDY)])
+        raise EvalSetError(str(path), [Problem("", "holds vectors that are not finite", _REMEDY)])
     for array in (vectors, counts):
         array.setflags(write=False)
     return TextFacts(vectors, counts.astype(np.int32))

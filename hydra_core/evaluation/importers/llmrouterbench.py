@@ -124,4 +124,4 @@ def _add(
             records.estimated += 1
         text = row["text"] if isinstance(row["text"], str) else ""
         records.query(place, query_id, text, dataset)
-        records.outcome(place, query_id, model, row["score"], cost, sum(tokens))
+        records.outcome(place, query_id, model, row["score"], cost, tokens)

@@ -17,7 +17,29 @@ from hydra_core.evaluation.importers.price_card import PriceCard
 from hydra_core.evaluation.importers.reading.cells import FILE
 from hydra_core.evaluation.importers.reading.tables import LINE
 
-__all__ = ["Records", "chosen_models", "number_or_nan"]
+__all__ = ["AskNames", "NamesKnown", "Records", "chosen_models", "number_or_nan"]
+
+
+class AskNames(dict[str, str]):
+    """Instead of a choice of models: an import stops with `NamesKnown` once names are read."""
+
+    def __bool__(self) -> bool:
+        return True
+
+
+class NamesKnown(Exception):  # noqa: N818 (an answer, not a fault)
+    """The names of models that the files hold; nothing was imported.
+
+    Attributes:
+        names: As the files name them.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(f"the files name {len(names)} models")
+        self.names = tuple(names)
+
+
+_TOKENS = ("input_tokens", "output_tokens")
 
 
 @dataclass(slots=True)
@@ -26,7 +48,7 @@ class Records:
 
     queries: dict[str, list[object]] = field(default_factory=lambda: _columns("text", "group"))
     outcomes: dict[str, list[object]] = field(
-        default_factory=lambda: _columns("model", "quality", "cost_usd", "tokens")
+        default_factory=lambda: _columns("model", "quality", "cost_usd", *_TOKENS)
     )
     warnings: list[str] = field(default_factory=list)
     estimated: int = 0
@@ -42,10 +64,10 @@ class Records:
         model: str,
         quality: object,
         cost_usd: float,
-        tokens: float = math.nan,
+        tokens: tuple[float, float] = (math.nan, math.nan),
     ) -> None:
-        """One outcome; NaN where a number is not known."""
-        shown = {"cost_usd": cost_usd, "tokens": tokens}
+        """One outcome with its input and output tokens; NaN where a number is not known."""
+        shown = {"cost_usd": cost_usd, **dict(zip(_TOKENS, tokens, strict=True))}
         texts = {name: "" if math.isnan(value) else repr(value) for name, value in shown.items()}
         _append(self.outcomes, place, query_id, model=model, quality=quality, **texts)
 
@@ -60,8 +82,8 @@ class Records:
             EvalSetError: With every problem found.
         """
         queries, outcomes = _frame(self.queries), _frame(self.outcomes)
-        if (outcomes["tokens"] == "").all():
-            outcomes = outcomes.drop(columns="tokens")
+        unknown = [name for name in _TOKENS if (outcomes[name] == "").all()]
+        outcomes = outcomes.drop(columns=unknown)
         rows = Rows(queries, outcomes, tuple(self.warnings))
         draft = assemble(rows, source, quality_scale=scale)
         if not self.estimated:
@@ -114,7 +136,12 @@ def chosen_models(
     Args:
         models: Model id -> upstream name; empty takes every model under its own name.
         known: Upstream names there are.
+
+    Raises:
+        NamesKnown: `models` only asks which there are.
     """
+    if isinstance(models, AskNames):
+        raise NamesKnown(known)
     wanted = dict(models) or {name: name for name in known}
     problems = []
     for model, name in wanted.items():

@@ -112,4 +112,4 @@ def _add(records: Records, row: Mapping[str, Any], model: str, card: PriceCard) 
         cost = card.prices[model].cost_usd(*row["tokens"])
         records.estimated += 1
     records.query(row["place"], query_id, row["text"], query_id.rpartition("_")[0])
-    records.outcome(row["place"], query_id, model, row["quality"], cost, sum(row["tokens"]))
+    records.outcome(row["place"], query_id, model, row["quality"], cost, row["tokens"])

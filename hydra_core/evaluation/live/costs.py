@@ -11,24 +11,23 @@ import numpy as np
 from hydra_core.catalog.profiles import pool
 from hydra_core.evaluation.live.traffic import Traffic
 from hydra_core.evaluation.significance import Interval, ratio_interval
-from hydra_core.types import BoolArray, Catalog, FloatArray, ModelSpec
+from hydra_core.types import Catalog, FloatArray, ModelSpec
 
-__all__ = ["CostAgainst", "against", "ends", "priced", "tokens_usd"]
+__all__ = ["CostAgainst", "against", "ends", "tokens_usd"]
 
 
 @dataclass(frozen=True, slots=True)
 class CostAgainst:
-    """The bill beside the bill of another policy on the same tokens.
+    """A policy's bill beside that of a baseline on the same tokens.
 
     Attributes:
-        baseline: Name of the other policy.
-        paid_usd, baseline_usd: Totals by the same price list.
-        change: paid / baseline - 1: below 0 the traffic cost less.
+        cost_usd, baseline_usd: Totals by the same price list.
+        change: cost / baseline - 1: below 0 the policy costs less.
         counted: Requests with known tokens.
     """
 
     baseline: str
-    paid_usd: float
+    cost_usd: float
     baseline_usd: float
     change: Interval
     counted: int
@@ -38,13 +37,6 @@ def ends(catalog: Catalog, today: date) -> tuple[str, str]:
     """The cheapest and the costliest routable model, as the catalog orders them by cost."""
     routable = pool(catalog, today=today)
     return routable.ids[int(routable.cost.argmin())], routable.ids[int(routable.cost.argmax())]
-
-
-def priced(traffic: Traffic, catalog: Catalog) -> BoolArray:
-    """(n,) whether a decision's tokens are known and its model has a price in the catalog."""
-    known = {model.id for model in catalog.models}
-    counted = traffic.rows[["input_tokens", "output_tokens"]].notna().all(axis=1)
-    return np.asarray(counted & traffic.models.isin(known), dtype=bool)
 
 
 def tokens_usd(traffic: Traffic, specs: Sequence[ModelSpec]) -> FloatArray:
@@ -63,22 +55,31 @@ def tokens_usd(traffic: Traffic, specs: Sequence[ModelSpec]) -> FloatArray:
 
 
 def against(
-    traffic: Traffic, catalog: Catalog, others: Sequence[str], baseline: str
+    traffic: Traffic, catalog: Catalog, ours: Sequence[str], others: Sequence[str], baseline: str
 ) -> CostAgainst | None:
-    """The served models against others, both by the catalog's prices; None where nothing counts.
+    """One policy against another on the same tokens, both by the catalog's prices.
 
     Args:
-        others: (n,) the model that the other policy would have used; '' where it is not known.
+        ours: (n,) the model of each decision, such as `traffic.models`.
+        others: (n,) the model that the baseline uses for it.
         baseline: Its name.
+
+    Returns:
+        None where no decision has known tokens and two models with a price.
     """
-    usable = priced(traffic, catalog) & np.array([bool(name) for name in others])
+    known = {model.id for model in catalog.models}
+    counted = traffic.rows[["input_tokens", "output_tokens"]].notna().all(axis=1)
+    both = [{a, b} <= known for a, b in zip(ours, others, strict=True)]
+    usable = np.asarray(counted, dtype=bool) & np.array(both, dtype=bool)
     if not usable.any():
         return None
-    some = traffic.take(usable)
-    paid = tokens_usd(some, [catalog.model(name) for name in some.models])
-    other = tokens_usd(some, [catalog.model(n) for n, u in zip(others, usable, strict=True) if u])
-    change = ratio_interval(paid, other, some.clusters).scaled(1.0, -1.0)
-    return CostAgainst(baseline, float(paid.sum()), float(other.sum()), change, len(some))
+    some, rows = traffic.take(usable), np.flatnonzero(usable)
+    mine, theirs = (
+        tokens_usd(some, [catalog.model(names[i]) for i in rows.tolist()])
+        for names in (ours, others)
+    )
+    change = ratio_interval(mine, theirs, some.clusters).scaled(1.0, -1.0)
+    return CostAgainst(baseline, float(mine.sum()), float(theirs.sum()), change, len(some))
 
 
 def _prices(spec: ModelSpec) -> tuple[float, float, float]:

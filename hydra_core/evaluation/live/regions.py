@@ -38,7 +38,6 @@ class Region:
         in_evalset: Queries of the eval set as near to the centre as the cluster reaches.
         model: The model that most of them went to, and `model_share` how many.
         cost_usd: Mean cost of those with a known one, NaN where none has.
-        newest: Message id of the newest decision.
     """
 
     centre: tuple[float, ...]
@@ -49,7 +48,6 @@ class Region:
     model: str
     model_share: float
     cost_usd: float
-    newest: str
 
     @property
     def known(self) -> bool:
@@ -100,5 +98,4 @@ def _region(mine: Traffic, centre: FloatArray, total: int, inside: int) -> Regio
         str(models.index[0]),
         float(models.iloc[0] / len(mine)),
         float(mine.rows["cost_usd"].astype(float).mean()),
-        str(mine.rows["decision_id"].iloc[-1]),
     )

@@ -6,6 +6,7 @@ the request; health and stickiness are not replayed: only decisions that the rul
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import date
 
@@ -32,7 +33,7 @@ class Shadow:
         traffic: The replayed decisions.
         models: (n,) the catalog's route for each.
         agreement: Share of them with the model that was chosen live.
-        cost: The live bill against the catalog's, both at its prices; None without tokens.
+        cost: The catalog's bill against the live one, both at its prices; None without tokens.
         left_out: Why decisions could not be replayed -> how many.
     """
 
@@ -41,6 +42,13 @@ class Shadow:
     agreement: Interval
     cost: CostAgainst | None
     left_out: dict[str, int]
+
+    @property
+    def mixes(self) -> tuple[dict[str, float], dict[str, float]]:
+        """Share of the replayed decisions by model, live and under this catalog."""
+        live, here = Counter(self.traffic.rows["chosen"]), Counter(self.models)
+        n = len(self.models)
+        return {k: v / n for k, v in live.items()}, {k: v / n for k, v in here.items()}
 
 
 def shadow(traffic: Traffic, catalog: Catalog, today: date) -> Shadow:
@@ -61,7 +69,7 @@ def shadow(traffic: Traffic, catalog: Catalog, today: date) -> Shadow:
     ids = pool(catalog, today=today).ids
     models = tuple(ids[i] for i in found)
     same = np.asarray(some.rows["chosen"] == np.array(models), dtype=bool)
-    cost = against(some, catalog, models, catalog.name)
+    cost = against(some, catalog, models, list(some.models), "live")
     return Shadow(some, models, share(some, same), cost, left_out)
 
 

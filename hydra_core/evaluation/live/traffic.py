@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.decision_log.reading import DecisionLog
-from hydra_core.evaluation.significance import Interval, mean_interval
+from hydra_core.evaluation.significance import Interval, standard_error, wilson
 from hydra_core.routing.decision import Cause
 from hydra_core.types import BoolArray, FloatArray, IntArray
 
@@ -93,8 +93,15 @@ def traffic_of(log: DecisionLog) -> Traffic:
 
 
 def share(traffic: Traffic, which: BoolArray) -> Interval:
-    """Share of the decisions with its interval, conversations being dependent."""
-    return mean_interval(which.astype(float), traffic.clusters).clipped(0.0, 1.0)
+    """Share of the decisions with its interval (Wilson's, on what dependent ones are worth)."""
+    values = which.astype(float)
+    mean = float(values.mean())
+    error, _ = standard_error(values - mean, traffic.clusters)
+    worth = float(np.unique(traffic.clusters).size)
+    if 0.0 < error < np.inf:
+        worth = min(mean * (1.0 - mean) / error**2, len(traffic))
+    found = wilson(mean * worth, max(1, round(worth)))
+    return Interval(mean, min(found.lo, mean), max(found.hi, mean))
 
 
 def timeline(traffic: Traffic, names: Sequence[str]) -> Timeline:

@@ -23,7 +23,7 @@ _MEANING = (
 _ASKED = {
     "reasoning": "Several steps of logic, trade-offs, maths, a complex system",
     "code_generation": "New or changed code of real size or difficulty",
-    "debugging": "Finding and mending a defect",
+    "debugging": "Finding and fixing a defect",
     "tool_use": "Several steps with files, commands, tests or services",
 }
 

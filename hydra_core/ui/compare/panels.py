@@ -22,7 +22,7 @@ from hydra_core.views.comparison_slices import grouping, slices
 from hydra_core.views.comparison_tables import Measure, deltas_view, flip_view
 from hydra_core.views.frontier import usd
 
-__all__ = ["answer", "by_slice", "choose", "flips", "standing"]
+__all__ = ["answer", "by_slice", "choose", "flips", "side_figures"]
 
 _NO_INTERVAL = "too few to say"
 
@@ -62,7 +62,7 @@ def choose(
     )
 
 
-def standing(place: DeltaGenerator, found: Totals) -> None:
+def side_figures(place: DeltaGenerator, found: Totals) -> None:
     """What one side reaches by itself, on one line."""
     parts = (
         f"**{100 * found.qr.value:.1f} %** QR",

@@ -7,12 +7,11 @@ from dataclasses import replace
 
 import streamlit as st
 
-from hydra_core.catalog.binding import require_bundle
 from hydra_core.errors import HydraError
 from hydra_core.predictor.checks.robustness import load_probes
 from hydra_core.predictor.languages import LANGUAGES, detect
 from hydra_core.types import Catalog, Policy, Rule
-from hydra_core.ui import cache, drafts, selectors, widgets
+from hydra_core.ui import bundles, cache, drafts, selectors, widgets
 from hydra_core.ui.cache import CatalogEntry
 from hydra_core.ui.inspect import state as inspect_state
 from hydra_core.views import samples
@@ -47,11 +46,12 @@ def policy(*, compare: bool = True) -> tuple[str, Catalog] | None:
     assert chosen.catalog is not None
     in_force = now.policy_for(chosen.key, chosen.catalog)
     by_choice = chosen.catalog.outcome_model is not None and in_force.value_usd is not None
-    places = st.columns([4, 4, 3, 3] if by_choice else [4, 4, 3], vertical_alignment="bottom")
+    shares = [4, 4, 3, 3] if by_choice else [3.6, 4.6, 2.8]
+    places = st.columns(shares, vertical_alignment="bottom")
     if compare:
         with places[0]:
             _mode(now.compare)
-    labels = {e.key: e.key if _fits(e, fingerprint) else f"{e.key} (does not fit)" for e in entries}
+    labels = {e.key: e.key if _fits(e, fingerprint) else f"{e.key} (rebind)" for e in entries}
     st.session_state["inspect.catalog"] = chosen.key
     places[1].selectbox(
         "Catalog",
@@ -68,12 +68,8 @@ def policy(*, compare: bool = True) -> tuple[str, Catalog] | None:
             _rule(in_force.rule)
     with places[-1]:
         _knob(in_force)
-    try:
-        require_bundle(chosen.catalog, fingerprint)
-    except HydraError as error:
-        widgets.problem(error)
-        return None
-    return chosen.key, replace(chosen.catalog, policy=in_force)
+    catalog = bundles.on_this_bundle(chosen)
+    return None if catalog is None else (chosen.key, replace(catalog, policy=in_force))
 
 
 def _fits(entry: CatalogEntry, fingerprint: str) -> bool:

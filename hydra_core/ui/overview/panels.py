@@ -7,21 +7,60 @@ from collections.abc import Iterator
 import streamlit as st
 
 from hydra_core.errors import HydraError
+from hydra_core.evaluation.importers.formats import Kind
 from hydra_core.evaluation.replay.evaluation import Evaluation, evaluate
 from hydra_core.evaluation.replay.verdict import VerdictLabel
 from hydra_core.figures.frontier import frontier_figure
-from hydra_core.ui import cache, cache_learn, selectors, state, tables, widgets
+from hydra_core.ui import bundles, cache, cache_learn, selectors, state, tables, widgets
 from hydra_core.ui import reports as reporting
 from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.evalsets.import_wizard import KIND
 from hydra_core.ui.widgets import literal
 from hydra_core.views.catalogs.pool import pool_table
 from hydra_core.views.frontier import Axes, frontier_view
 from hydra_core.views.numbers import RULES, knob_text
 
-__all__ = ["loaded", "next_steps", "operating_point"]
+__all__ = ["doors", "frontier", "loaded", "next_steps", "operating_point"]
+
+#: Icon, title, text, the format that the import begins with, and what the button says.
+_DOORS = (
+    (
+        "public", "Look at real data",
+        "Public records of what models achieved on the same tasks: SWE-bench, LiveCodeBench, "
+        "LLMRouterBench, RouterArena, RouteLLM. Download one, give it here.",
+        Kind.SWEBENCH, "Import public records",
+    ),
+    (
+        "upload_file", "Bring your own file",
+        "A table of your messages with what each model achieved and cost. Columns are guessed from "
+        "their names and shown before anything is imported.",
+        Kind.TABLE, "Import a file",
+    ),
+    (
+        "cable", "Connect to a log",
+        "What you log already: HyDRA's decisions, LiteLLM's spend logs, Langfuse, OpenTelemetry "
+        "spans. One query a served request, with its feedback.",
+        Kind.SPEND_LOGS, "Import a log",
+    ),
+)  # fmt: skip
 
 _TUNE = "pages/evaluate/tune.py"
 _EVAL_SETS = "pages/evaluate/eval_sets.py"
+
+
+def doors() -> None:
+    """Three ways to traffic of one's own, as long as only samples are loaded."""
+    if not all(entry.info.synthetic for entry in cache.evalsets()):
+        return
+    st.subheader("Only sample data is loaded: start with your own", anchor=False)
+    for place, (icon, title, text, kind, label) in zip(st.columns(3), _DOORS, strict=True):
+        with place.container(border=True, height="stretch"):
+            st.markdown(f":material/{icon}: **{title}**")
+            st.caption(text)
+            if st.button(label, key=f"overview.door.{kind.value}", icon=":material/arrow_forward:"):
+                st.session_state["eval_sets.view"] = "Import"
+                st.session_state[KIND] = kind
+                st.switch_page(_EVAL_SETS)
 
 
 def operating_point() -> None:
@@ -111,6 +150,7 @@ def loaded() -> None:
 
 
 def _bundle() -> None:
+    bundles.choose()
     try:
         bundle = cache.bundle()
     except HydraError as error:
@@ -153,15 +193,6 @@ def _steps() -> Iterator[tuple[str, str, str, str, str]]:
             "The router beats the best constant policy here; find the cost you want.",
             _TUNE,
             "Tune",
-        )
-    if all(entry.info.synthetic for entry in sets):
-        yield (
-            "upload",
-            "Bring your own traffic",
-            "Only synthetic eval sets are loaded. Import queries with the outcomes and costs of "
-            "your models to see what routing would do for you.",
-            _EVAL_SETS,
-            "Import an eval set",
         )
     unscored = [entry.info.name for entry in sets if not entry.info.scored]
     if unscored:

@@ -8,6 +8,7 @@ from hydra_core.ui import draft_effect as effect
 from hydra_core.ui.cache import CatalogEntry
 from hydra_core.ui.catalog import panels as catalog_panels
 from hydra_core.ui.drafts import Working
+from hydra_core.ui.profiles import bands as profile_bands
 from hydra_core.ui.profiles import panels as profile_panels
 from hydra_core.ui.profiles import reach as profile_reach
 
@@ -26,7 +27,7 @@ def show(entry: CatalogEntry, working: Working, view: str) -> None:
     catalog_panels.problems(working)
     catalog = working.catalog
     if catalog is None:
-        st.caption("Undo the last edit, or mend it here or on the Catalog page.")
+        st.caption("Undo the last edit, or correct it here or on the Catalog page.")
         return
     if view == "Sensitivity":
         profile_reach.show(catalog)
@@ -39,3 +40,4 @@ def show(entry: CatalogEntry, working: Working, view: str) -> None:
         return
     profile_panels.scales(entry, catalog)
     effect.strip(working)
+    profile_bands.from_evalset(entry, working, catalog)

@@ -1,4 +1,4 @@
-"""The panels of the Tune page: plot, rail of controls, details."""
+"""The panels of the Tune page: plot, controls, details."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from hydra_core.views.frontier import (
 )
 from hydra_core.views.numbers import SYMBOLS, knob_text, usd
 
-__all__ = ["details", "plot", "rail"]
+__all__ = ["controls", "details", "plot"]
 
 _AIMS = {
     AimKind.CHEAPEST_WITH_QR: "QR ≥",
@@ -95,7 +95,7 @@ def _clicked(sweep: Sweep) -> None:
         state.turn(sweep.rule, sweep.curve.tidy(float(knobs[0])))
 
 
-def rail(evaluation: Evaluation, pinned: Evaluation | None) -> None:
+def controls(evaluation: Evaluation, pinned: Evaluation | None) -> None:
     """The controls: rule and knob, the constraint solver, weights and the pin."""
     with st.container(border=True):
         tune_knob.rule(evaluation.sweep.catalog)

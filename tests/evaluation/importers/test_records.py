@@ -120,7 +120,8 @@ def test_llmrouterbench_takes_the_newest_run_that_is_no_demo(tmp_path):
     draft = read_llmrouterbench(result_files(tmp_path), prices=PRICES)
     assert draft.models == ("big", "small")
     np.testing.assert_allclose(draft.cost_usd, [[1, 0.1], [200e-6, 0.2]])
-    np.testing.assert_array_equal(draft.extras["tokens"], 15)
+    np.testing.assert_array_equal(draft.extras["input_tokens"], 10)
+    np.testing.assert_array_equal(draft.extras["output_tokens"], 5)
     assert draft.cost_estimated
     assert list(draft.queries["group"]) == ["aime-test"] * 2
     assert sum("skipped" in text for text in draft.report.warnings) == 2
@@ -163,6 +164,8 @@ def test_routerarena_reads_objects_and_literals(tmp_path):
     draft = read_routerarena([arena(tmp_path / "small.jsonl", rows)], prices=PRICES)
     np.testing.assert_allclose(draft.quality[:, 0], [1.0, 0.25])
     np.testing.assert_allclose(draft.cost_usd[:, 0], [0.5, 20e-6])
+    np.testing.assert_array_equal(draft.extras["input_tokens"][:, 0], 10)
+    np.testing.assert_array_equal(draft.extras["output_tokens"][:, 0], 5)
     assert set(draft.queries["group"]) == {"AIME"}
     assert [entry.count for entry in draft.report.dropped] == [1, 1]
     assert any("between 0 and 1" in text for text in draft.report.warnings)

@@ -219,6 +219,7 @@ GENAI = {
     "gen_ai.conversation.id": "c",
     "gen_ai.usage.input_tokens": 1_000_000,
     "gen_ai.usage.output_tokens": 500_000,
+    "gen_ai.usage.cache_read.input_tokens": 200_000,
     "gen_ai.input.messages": json.dumps(
         [{"role": "user", "parts": [{"type": "text", "content": "genai question"}]}]
     ),
@@ -263,6 +264,12 @@ def test_spans_of_both_conventions_are_read(tmp_path):
     assert skipped(draft) == {"not a model call": 1, "no feedback": 1}
     assert draft.cost_estimated
     assert "none of them was billed" in draft.report.warnings[-1]
+    assert draft.prices["gpt-5"].output_usd_per_mtok == 4
+    row, column = draft.queries["query_id"].tolist().index("otlp"), draft.models.index("gpt-5")
+    found = {name: draft.extras[name][row, column] for name in draft.extras if "tokens" in name}
+    assert found == {
+        "input_tokens": 1_000_000, "output_tokens": 500_000, "cached_input_tokens": 200_000
+    }  # fmt: skip
 
 
 def test_the_command_writes_an_eval_set_and_tells_what_it_skipped(tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""Small eval sets in which the text vector foretells success, or nothing does."""
+"""Small eval sets in which the text vector predicts success, or nothing does."""
 
 import numpy as np
 import pandas as pd

@@ -50,14 +50,15 @@ def test_cost_against_one_model_is_the_same_tokens_at_its_prices(tmp_path):
             decision(3, input_tokens=None)]  # fmt: skip
     some = traffic(tmp_path, rows)
     assert ends(catalog, DAY) == ("cheap", "strong")
-    found = against(some, catalog, ["strong"] * 4, "strong")
+    models = list(some.models)
+    found = against(some, catalog, models, ["strong"] * 4, "strong")
     assert found.counted == 3
-    assert found.paid_usd == pytest.approx(1e-3 * (2 + 6 + 2))
+    assert found.cost_usd == pytest.approx(1e-3 * (2 + 6 + 2))
     assert found.baseline_usd == pytest.approx(1e-3 * (20 + 20 + 5 + 0.5 + 10))
-    assert found.change.value == pytest.approx(found.paid_usd / found.baseline_usd - 1)
-    dearer = against(some, catalog, ["cheap"] * 4, "cheap")
+    assert found.change.value == pytest.approx(found.cost_usd / found.baseline_usd - 1)
+    dearer = against(some, catalog, models, ["cheap"] * 4, "cheap")
     assert dearer.change.value > 0
-    assert against(some, catalog, [""] * 4, "none") is None
+    assert against(some, catalog, models, [""] * 4, "none") is None
 
 
 def test_feedback_says_how_many_were_rated(tmp_path):

@@ -44,6 +44,7 @@ def read_decision_log(folder: Path, models: Mapping[str, str] | None = None) -> 
                 latency_ms / 1e3,
                 row["conversation_id"] if isinstance(row["conversation_id"], str) else "",
                 int(row["turn"]),
+                _number(row["cached_tokens"]),
             )
         )
     return traffic.draft("decision log", models or {}, PriceCard())

@@ -31,6 +31,7 @@ class Served:
         place: File and line it was read from.
         model: As the log names it.
         quality: In [0, 1] once divided by the import's scale.
+        cached_input_tokens: Part of the input.
     """
 
     place: tuple[str, int]
@@ -44,6 +45,7 @@ class Served:
     latency_s: float = math.nan
     conversation_id: str = ""
     turn: int = 1
+    cached_input_tokens: float = math.nan
 
 
 @dataclass(slots=True)
@@ -114,6 +116,7 @@ class Traffic:
             report=replace(report, warnings=(*report.warnings, warning)),
             cost_estimated=True,
             price_notes=prices.notes(draft.models, "recorded tokens"),
+            prices={m: prices.prices[m].price for m in draft.models if m in prices.prices},
         )
 
 
@@ -149,7 +152,9 @@ def _frames(rows: Sequence[Served]) -> Rows:
         "model": [row.model for row in rows],
         "quality": [repr(row.quality) for row in rows],
         "cost_usd": [_cell(row.cost_usd) for row in rows],
-        "tokens": [_cell(row.input_tokens + row.output_tokens) for row in rows],
+        "input_tokens": [_cell(row.input_tokens) for row in rows],
+        "output_tokens": [_cell(row.output_tokens) for row in rows],
+        "cached_input_tokens": [_cell(row.cached_input_tokens) for row in rows],
         "latency_s": [_cell(row.latency_s) for row in rows],
     }
     return Rows(_texts(queries), _texts(outcomes))

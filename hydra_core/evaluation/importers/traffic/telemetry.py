@@ -105,6 +105,7 @@ def _served(
         _seconds(span),
         text(conversation),
         turn,
+        number(facts.get("gen_ai.usage.cache_read.input_tokens")),
     )
 
 

@@ -1,0 +1,141 @@
+"""The parts of the Live page about traffic as it is: mix over time, cost, feedback."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+import numpy as np
+import streamlit as st
+
+from hydra_core.catalog.profiles import pool
+from hydra_core.evaluation.live.costs import against, ends
+from hydra_core.evaluation.live.feedback import feedback
+from hydra_core.figures.intervals import intervals_figure
+from hydra_core.figures.shares import timeline_figure
+from hydra_core.types import Catalog
+from hydra_core.ui import widgets
+from hydra_core.ui.live.choose import Looked
+from hydra_core.ui.widgets import literal
+from hydra_core.views.live.now import (
+    cost_text,
+    feedback_view,
+    head,
+    model_frame,
+    reasons,
+    timeline_view,
+)
+
+__all__ = ["cost", "figures", "in_cost_order", "rated", "traffic"]
+
+
+def figures(look: Looked) -> None:
+    """The row of figures."""
+    entries = head(look.traffic, datetime.now(UTC))
+    for column, (label, value, below, text) in zip(st.columns(len(entries)), entries, strict=True):
+        column.metric(
+            label, literal(value), delta=literal(below) or None, delta_color="off",
+            delta_arrow="off", help=text, border=True,
+        )  # fmt: skip
+    if look.traffic.lost:
+        st.caption(
+            f":material/warning: {look.traffic.lost:,} records were not flushed when a process was "
+            "killed, and are lost."
+        )
+
+
+def traffic(look: Looked) -> None:
+    """Decisions over time by model or reason, and the models."""
+    found, box = look.traffic, st.container(border=True)
+    by = box.segmented_control(
+        "By", ("Model", "Reason"), default="Model", key="live.by", required=True,
+        label_visibility="collapsed", persist_state="session",
+    )  # fmt: skip
+    if by == "Reason":
+        view = timeline_view(found, reasons(found), ())
+    else:
+        view = timeline_view(found, list(found.models), in_cost_order(look.catalog))
+    with box:
+        widgets.figure(
+            timeline_figure(view, widgets.colors()),
+            "live.timeline",
+            alt=f"Decisions over time by {str(by).lower()}",
+        )
+    column = st.column_config
+    st.dataframe(
+        model_frame(found),
+        hide_index=True,
+        height="content",
+        column_config={
+            "model": column.TextColumn("Model", width=220),
+            "share": column.ProgressColumn(
+                "Share", min_value=0, max_value=100, format="%.1f %%", width=160
+            ),
+            "decisions": column.NumberColumn("Decisions", format="localized"),
+            "failed": column.NumberColumn("Failed", format="%.1f %%"),
+            "cost_usd": column.NumberColumn("Cost, USD", format="%.4g"),
+            "latency_ms": column.NumberColumn("Latency, ms", format="%.0f", help="Median"),
+        },
+    )
+
+
+def cost(look: Looked) -> None:
+    """The bill against one model for everything, the sign shown."""
+    found, catalog = look.traffic, look.catalog
+    cheap, strong = ends(catalog, date.today())
+    served = list(found.models)
+    told = []
+    for model, kind in ((strong, "always-strong"), (cheap, "always-cheap")):
+        one = against(found, catalog, served, [model] * len(found), model)
+        if one is not None:
+            told.append((kind, model, *cost_text(one, kind)))
+    if not told:
+        st.info(
+            "No answer with tokens yet. Decisions alone cost nothing: start serve with "
+            "--upstreams, or choose the catalog that has the served models."
+        )
+        return
+    for place, (kind, model, value, text) in zip(st.columns(2), told, strict=True):
+        with place.container(border=True):
+            st.markdown(f"Against {kind}, **{literal(model)}**")
+            st.markdown(f"### {literal(value)}")
+            st.caption(literal(text))
+    st.caption(
+        f":material/info: Both sides by the prices of {literal(catalog.name)}, on the tokens that "
+        "upstreams counted: another model would have written longer or shorter answers. Below 0 "
+        "the router costs less. Interval: 95 %, conversations being dependent."
+    )
+
+
+def rated(look: Looked) -> None:
+    """Feedback by model."""
+    found = feedback(look.traffic)
+    count = sum(one.rated for one in found)
+    if not found:
+        st.info(
+            "No feedback in this time. Send it with the decision's id, from the header "
+            "x-hydra-decision-id."
+        )
+        st.code(
+            "curl http://127.0.0.1:8600/v1/outcomes -d "
+            '\'{"decision_id": "...", "quality": 1.0, "source": "thumbs"}\'',
+            language="bash",
+        )
+        return
+    with st.container(border=True):
+        widgets.figure(
+            intervals_figure(feedback_view(found), widgets.colors()),
+            "live.feedback",
+            alt="Mean feedback by model with its 95 % interval",
+        )
+    orphans = look.traffic.orphans
+    lost = f" {orphans:,} ratings are of decisions outside this time." if orphans else ""
+    st.caption(
+        f":material/info: {count:,} of {len(look.traffic):,} decisions were rated.{lost} Who rates "
+        "is not random, and models get different requests: this compares no models."
+    )
+
+
+def in_cost_order(catalog: Catalog) -> tuple[str, ...]:
+    """The routable models, cheapest first."""
+    routable = pool(catalog, today=date.today())
+    return tuple(routable.ids[i] for i in np.argsort(routable.cost, kind="stable"))

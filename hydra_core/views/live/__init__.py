@@ -1,0 +1,1 @@
+"""What the Live page shows, as plain values."""

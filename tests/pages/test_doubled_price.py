@@ -1,0 +1,48 @@
+"""A doubled output price on the pages: Tune, Compare, Catalog and Ship show what it costs."""
+
+from __future__ import annotations
+
+import pytest
+
+from hydra_core.ui import cache
+from hydra_core.views.frontier import usd
+from tests.evaluation.replay.test_doubled_price import SET, TEXT, doubled
+from tests.pages.store_steps import ANA, opened, shown
+
+NAME = "paper_five"
+LINK = {"set": SET.name, "catalog": NAME}
+
+
+@pytest.fixture
+def costs(workspace, monkeypatch):
+    """Cost per query by the published catalog and by the draft whose dearest model doubled."""
+    monkeypatch.setenv("HYDRA_OPERATOR", ANA.name)
+    store = opened(workspace)
+    started = store.drafts.start(NAME, TEXT, actor=ANA, base_revision=0)
+    store.drafts.save(started, doubled(), actor=ANA, unfinished=True)
+    entry = next(one for one in cache.evalsets() if one.key == SET.name)
+    catalogs = [cache.parsed(text, NAME)[0] for text in (TEXT, doubled())]
+    return [cache.replayed(entry, one).metrics.mean_cost_usd.value for one in catalogs]
+
+
+def told(app):
+    assert not app.exception
+    metrics = [f"{one.label} {one.value} {one.delta}" for one in app.metric]
+    return "\n".join([shown(app), *metrics]).replace("\\", "")
+
+
+@pytest.mark.parametrize("page", ["configure/catalog", "ship/export"])
+def test_the_draft_is_shown_with_its_new_cost(open_page, costs, page):
+    text = told(open_page(f"pages/{page}.py", **LINK))
+    assert usd(costs[1]) in text
+    assert "not your new price" not in text
+
+
+@pytest.mark.parametrize("page", ["tune", "compare"])
+def test_what_is_published_is_shown_with_its_new_cost(open_page, costs, page):
+    before, after = (usd(value) for value in costs)
+    assert before != after
+    cache.store().publish(NAME, doubled(), actor=ANA, base_revision=0, note="dearer", metrics={})
+    text = told(open_page(f"pages/evaluate/{page}.py", **LINK))
+    assert after in text
+    assert before not in text

@@ -1,0 +1,79 @@
+"""Live from app.py: an empty state that teaches, and every part says what the core says."""
+
+import numpy as np
+import pytest
+
+from hydra_core.catalog import load_catalog
+from hydra_core.decision_log.canaries import CanaryRecord, begin_canary
+from hydra_core.shipped import CATALOGS
+from tests.evaluation.live.logs import decision, traffic
+
+PAGE = "pages/operate/live.py"
+PARTS = ("Traffic", "Cost", "Shadow", "Drift", "Unknown", "Feedback", "Canary")
+
+
+@pytest.fixture
+def log(tmp_path, monkeypatch):
+    """The folder of a log by the shipped catalog: 60 answers now, every third rated."""
+    from datetime import UTC, datetime, timedelta
+
+    catalog = load_catalog(CATALOGS / "paper_five.yaml")
+    ids, rng = tuple(model.id for model in catalog.models), np.random.default_rng(0)
+    facts = {"catalog": catalog.name, "catalog_digest": catalog.digest, "arm": "main",
+             "predictor": catalog.predictor_fingerprint, "candidates": ids,
+             "propensities": (1.0,) + (0.0,) * (len(ids) - 1), "chosen": ids[0], "served": ids[0],
+             "shortfalls": (0.0,) * len(ids)}  # fmt: skip
+    now = datetime.now(UTC)
+    rows = [decision(i, requirements=tuple(rng.uniform(0, 0.4, 4)),
+                     at=now - timedelta(seconds=60 - i), **facts) for i in range(60)]  # fmt: skip
+    folder = tmp_path / "decisions"
+    traffic(folder, rows, {f"d{i}": 1.0 for i in range(0, 60, 3)})
+    monkeypatch.setenv("HYDRA_LOG", str(folder))
+    return folder
+
+
+def test_without_a_log_the_page_teaches_how_to_get_one(open_page):
+    app = open_page(PAGE)
+    assert not app.exception
+    assert any("hydra-router serve" in one.value for one in app.markdown)
+
+
+def test_an_empty_log_teaches_as_well(open_page, tmp_path, monkeypatch):
+    (tmp_path / "decisions").mkdir()
+    monkeypatch.setenv("HYDRA_LOG", str(tmp_path / "decisions"))
+    app = open_page(PAGE)
+    assert any("No decisions" in one.value for one in app.markdown)
+
+
+def test_a_folder_that_is_not_there_is_named(open_page, tmp_path, monkeypatch):
+    monkeypatch.setenv("HYDRA_LOG", str(tmp_path / "nowhere"))
+    assert "no such log folder" in open_page(PAGE).error[0].value
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_opens(open_page, log, part):
+    app = open_page(PAGE, **{"live.part": part})
+    assert not app.exception
+    assert not app.error
+    assert app.metric[0].value == "60"
+    assert app.segmented_control(key="live.part").value == part
+
+
+def test_costs_are_signed_against_a_named_baseline(open_page, log):
+    text = [one.value for one in open_page(PAGE, **{"live.part": "Cost"}).markdown]
+    strong, cheap = (text.index(one) for one in text if one.startswith("Against always"))
+    assert r"**gpt\-5\.4**" in text[strong]
+    assert "\u2212" in text[strong + 1]
+    assert "\\+0\\.0 %" in text[cheap + 1]  # everything went to the cheapest
+
+
+def test_without_exploration_no_quality_is_printed(open_page, log):
+    app = open_page(PAGE, **{"live.part": "Shadow"})
+    assert any("nothing was explored" in one.value for one in app.info)
+
+
+def test_a_stopped_canary_says_why(open_page, log):
+    record = CanaryRecord("0" * 64, "candidate", 0.1, "2026-11-22T12:00:00+00:00", "it failed")
+    begin_canary(log, record)
+    app = open_page(PAGE, **{"live.part": "Canary"})
+    assert "it failed" in app.error[0].value
