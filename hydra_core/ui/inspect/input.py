@@ -46,8 +46,7 @@ def policy(*, compare: bool = True) -> tuple[str, Catalog] | None:
     assert chosen.catalog is not None
     in_force = now.policy_for(chosen.key, chosen.catalog)
     by_choice = chosen.catalog.outcome_model is not None and in_force.value_usd is not None
-    shares = [4, 4, 3, 3] if by_choice else [3.6, 4.6, 2.8]
-    places = st.columns(shares, vertical_alignment="bottom")
+    places = st.columns([3.6, 4.6, 2.8], vertical_alignment="bottom")
     if compare:
         with places[0]:
             _mode(now.compare)
@@ -63,11 +62,11 @@ def policy(*, compare: bool = True) -> tuple[str, Catalog] | None:
             value_usd=None, deny=(),
         ),
     )  # fmt: skip
-    if by_choice:
-        with places[2]:
-            _rule(in_force.rule)
-    with places[-1]:
+    with places[2]:
         _knob(in_force)
+    if by_choice:
+        with st.columns([3.6, 4.6, 2.8])[1]:
+            _rule(in_force.rule)
     catalog = bundles.on_this_bundle(chosen)
     return None if catalog is None else (chosen.key, replace(catalog, policy=in_force))
 
@@ -106,6 +105,8 @@ def _rule(rule: Rule) -> None:
         format_func=RULES.__getitem__,
         key="inspect.rule",
         required=True,
+        label_visibility="collapsed",
+        width="stretch",
         help="The rule whose decision is explained; the other one's is shown beside it.",
         on_change=lambda: inspect_state.put(rule=Rule(st.session_state["inspect.rule"])),
     )
