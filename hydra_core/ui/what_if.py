@@ -50,9 +50,9 @@ def deltas(found: WhatIf, *, before: str = "published", after: str = "draft") ->
     tiles = (
         ("Resolved" if binary else "Mean quality", b.quality.value, c.quality, 1,
          f"{before} {100 * a.quality.value:.1f} %"),
-        ("Quality retention", b.qr.value, c.qr, 1,
-         f"{before} {100 * a.qr.value:.1f} %. QR compares each pool with its own oracle, so "
-         "removing a model can raise it"),
+        ("Quality retention", c.retained[1].value, c.qr, 1,
+         f"{before} {100 * c.retained[0].value:.1f} %. Both against one oracle, the best of either "
+         "pool, so that a pool that lost a model cannot look better"),
         ("Cost per query", b.mean_cost_usd.value, c.cost_usd, -1,
          f"{before} {usd(a.mean_cost_usd.value)}"),
         ("Cheaper would do", b.misroute.value, c.misroute, -1,

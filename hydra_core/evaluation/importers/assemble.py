@@ -104,7 +104,7 @@ def _draft(
         warnings.append("there are no costs: cost per query and savings cannot be shown")
     elif free := int((cost_usd == 0).sum()):
         warnings.append(f"{free} outcomes cost exactly 0; check that their cost is known")
-    report = report_on(models, quality, cost_usd, dropped, warnings)
+    report = report_on(models, quality, cost_usd, dropped, warnings, queries)
     return Draft(queries, models, quality, cost_usd, report, matrices)
 
 

@@ -114,7 +114,7 @@ def read_swebench(
         warnings = (*warnings, f"{free} outcomes cost exactly 0; the upstream cost may be missing")
     if board is None and len({run.folder for run in runs}) < len(runs):
         warnings = (*warnings, "one run stands for several models")
-    report = report_on(tuple(models), quality, cost_usd, dropped, warnings)
+    report = report_on(tuple(models), quality, cost_usd, dropped, warnings, queries)
     return Draft(queries, tuple(models), quality, cost_usd, report)
 
 

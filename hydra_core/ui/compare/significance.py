@@ -9,8 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.evaluation.replay.metrics import costliest
+from hydra_core.evaluation.replay.replay import clusters_of_rows
 from hydra_core.evaluation.replay.sweep import Sweep
-from hydra_core.evaluation.report.policies import chosen_text, clusters_of_set
+from hydra_core.evaluation.report.policies import chosen_text
 from hydra_core.evaluation.report.significance import (
     latex,
     matrix,
@@ -102,7 +103,8 @@ def _table(
         entries.append(Entry(run, _chosen(side, sweep)))
     strong = constant_run(_own.data, costliest(_own.data))
     rng = np.random.default_rng(0)
-    return significance_table(entries, strong, clusters_of_set(_own.data), rng=rng)
+    clusters = clusters_of_rows(_own.data, _own.evalset.n)
+    return significance_table(entries, strong, clusters, rng=rng)
 
 
 def _chosen(side: Side, sweep: Sweep) -> str:

@@ -457,3 +457,15 @@ def test_two_names_never_become_one_id(tmp_path):
     assert read_table([wide], ids={"A 1": "a-1"}).models == ("a-1", "b")
     with pytest.raises(EvalSetError, match="two models"):
         read_table([wide], ids={"A 1": "b"})
+
+
+def test_what_looks_dependent_is_said_in_the_import_report():
+    from hydra_core.evaluation.importers.draft import dependence_warnings
+
+    texts = ["One thing", "one thing.", "Same text!", "same  text", "another"]
+    queries = pd.DataFrame({"query_id": list("abcde"), "language": "en", "text": texts})
+    (told,) = dependence_warnings(queries)
+    assert "4 queries look like 2 groups" in told
+    assert "a, b; c, d" in told
+    assert "declared as clusters" in told
+    assert dependence_warnings(queries.iloc[1:3]) == []
