@@ -140,7 +140,10 @@ def _what_if(working: Working) -> None:
         before, after = event_catalogs(working.published, event)
         names = ("before", "after")
         st.info(
-            literal(f"What if: {event}. Nothing is retrained, and your draft is not touched."),
+            literal(
+                f"What if: {event}. Nothing is retrained, your draft is not touched, and both "
+                "pools are held against one oracle."
+            ),
             icon=":material/science:",
         )
     found = effect.compared(chosen, before, after, tau)

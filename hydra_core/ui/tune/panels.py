@@ -19,6 +19,7 @@ from hydra_core.figures.languages import languages_figure
 from hydra_core.figures.shares import shares_figure
 from hydra_core.ui import state, tables
 from hydra_core.ui.state import Pin
+from hydra_core.ui.tune.conversations import conversations
 from hydra_core.ui.tune.judgement import keep_found
 from hydra_core.ui.widgets import colors, figure, literal
 from hydra_core.views.frontier import (
@@ -264,3 +265,4 @@ def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
         tables.languages(frame)
     else:
         tables.policies(policy_table(evaluation, imported.metrics))
+        conversations(evaluation)
