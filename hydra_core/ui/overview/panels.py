@@ -208,7 +208,16 @@ def next_steps() -> None:
 
 def _steps() -> Iterator[tuple[str, str, str, str, str]]:
     found = _current()
-    sets = cache.evalsets()
+    sets, learned = cache.evalsets(), _learned()
+    if learned is not None and learned.verdict.label is VerdictLabel.BEATS:
+        yield (
+            "school",
+            "Route by what was learned",
+            "The value rule beats the best constant policy here. Learn says on what that rests, "
+            "and takes it into your draft.",
+            "pages/evaluate/learn.py",
+            "See what was learned",
+        )
     if found is not None and found[1].verdict.label is not VerdictLabel.BEATS:
         yield (
             "tune",
