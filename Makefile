@@ -69,6 +69,7 @@ bench: $(VENV)/.dev  ## the figures of the README's table
 	$(BIN)/python -m benchmarks.console.slider
 	$(BIN)/python -m benchmarks.speed.store
 	$(BIN)/python -m benchmarks.speed.tuner
+	$(BIN)/python -m benchmarks.speed.init
 	$(BIN)/python -m benchmarks.verdict_calibration
 	$(BIN)/python -m benchmarks.console.depth_pages
 

@@ -1,4 +1,4 @@
-"""The whole suite runs with its sockets guarded: see guard/sitecustomize.py."""
+"""The whole suite runs with its sockets guarded (guard/sitecustomize.py), one thread a process."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import os
 import runpy
 import tempfile
 from pathlib import Path
+
+# Test processes and matrix libraries share the cores: more threads than cores only wait in turn.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
 
 GUARD = Path(__file__).parent / "guard"
 _LOG = Path(tempfile.mkdtemp(prefix="hydra-network-")) / "log"

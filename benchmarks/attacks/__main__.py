@@ -1,23 +1,31 @@
 """Every attack that is promised to fail, tried: what, how often, and how it ended.
 
-    python -m benchmarks.attacks [--quick]    # a few minutes; --quick leaves out kills and editors
+    python -m benchmarks.attacks [--quick] [--keep FILE]
 
-Most attacks are tests of the suite, run here by name and counted; kills and editors run at the
-length that a claim needs. Exit code 1 when one got through.
+Most attacks are tests of the suite, run here by name and counted; kills, stops, editors and the
+flood of messages run at the length that a claim needs, half an hour on two cores. --quick leaves
+those out. --keep writes each row to a file (JSON lines) and takes rows that are there from it.
+Exit code 1 when one got through.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import re
+import shlex
 import subprocess
 import sys
 import time
+from pathlib import Path
 
-from benchmarks.attacks.imports import kill_imports
+from benchmarks.attacks.floods import flood, long_manifests
+from benchmarks.attacks.kills import kill_imports, kill_learning
+from benchmarks.attacks.stops import stop_servers
 from benchmarks.speed.store import databases
 from benchmarks.speed.store_load import kill_rounds, soak
+from tests.store.servers import postgres_bin
 
 #: What is tried -> the tests that try it, as pytest takes them.
 TESTS = {
@@ -30,14 +38,18 @@ TESTS = {
     "every write by a viewer: page, below it, command line": "tests/pages/test_viewer.py",
     "a changed, removed or rewritten audit trail, both databases": "tests/store/test_trail.py",
     "forged authors of notes and points": "tests/store/test_pins.py",
+    "eval sets replaced, removed, torn, linked": "tests/evaluation/evalset/test_changes.py",
     "names with markup, links and shell text; look-alikes": "tests/browser/test_hostile_names.py "
     "tests/store/test_revisions.py tests/ui/test_widgets.py",
     "hostile ONNX graphs": "tests/predictor/test_onnx_rules.py",
-    "hostile bundles": "tests/predictor/test_bundle.py tests/predictor/test_onnx_predictor.py",
+    "hostile bundles": "tests/predictor/test_bundle.py tests/predictor/test_onnx_predictor.py "
+    "-k 'refused or leave or named or reported or checked or monotone or opened'",
+    "hostile outcome models": "tests/outcome_model/test_hostile.py",
     "hostile catalogs": "tests/catalog/test_faults_in_models.py "
     "tests/catalog/test_faults_in_settings.py tests/catalog/test_loader_fuzz.py",
-    "hostile imports": "tests/evaluation/importers tests/evaluation/evalset",
-    "hostile messages": "tests/routing/test_hostile.py",
+    "hostile imports": "tests/evaluation/importers "
+    "-k 'broken or damaged or refused or bomb or executes or reported or limit'",
+    "hostile messages, tiny predictor": "tests/routing/test_hostile.py",
     "damaged, restarted and lost Redis": "tests/routing/test_sessions.py",
     "closed or full ends of the command line": "tests/test_cli_ends.py",
     "other machines, from the tests and what they start": "tests/test_no_network.py",
@@ -45,10 +57,10 @@ TESTS = {
 _COUNTS = re.compile(r"(\d+) (passed|failed|error|skipped)")
 
 
-def tried(paths):
-    """(tries, outcome) of the tests at `paths`."""
+def tried(arguments):
+    """(tries, outcome) of the tests that pytest takes by these arguments."""
     command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider"]
-    done = subprocess.run([*command, *paths.split()], capture_output=True, text=True)
+    done = subprocess.run([*command, *shlex.split(arguments)], capture_output=True, text=True)
     counts = {word: int(count) for count, word in _COUNTS.findall(done.stdout[-300:])}
     passed, bad = counts.get("passed", 0), counts.get("failed", 0) + counts.get("error", 0)
     if done.returncode or bad or not passed:
@@ -63,10 +75,16 @@ def killed(url, kills):
     return kills, f"{promised:,} acknowledged, {kept:,} kept, 0 lost"
 
 
-def killed_imports(kills):
-    """(tries, outcome) of kills while importing."""
-    begun, promised = kill_imports(kills, random.Random(42))
+def killed_writing(kill, kills):
+    """(tries, outcome) of kills while importing or learning."""
+    begun, promised = kill(kills, random.Random(42))
     return kills, f"{promised:,} of {begun:,} acknowledged, 0 lost, none torn"
+
+
+def stopped(stops):
+    """(tries, outcome) of stops of the database server while publishing."""
+    kept, promised = stop_servers(stops, random.Random(42))
+    return stops, f"{promised:,} acknowledged, {kept:,} kept, 0 lost"
 
 
 def edited(url, editors, seconds):
@@ -75,34 +93,62 @@ def edited(url, editors, seconds):
     return report["published"], f"{report['lost']} lost, {editors} editors, {seconds:.0f} s"
 
 
+def flooded(count):
+    """(tries, outcome) of hostile messages through the shipped predictor."""
+    return count, f"all routed, slowest {flood(count):.2f} s of CPU"
+
+
+def long_bundles():
+    """(tries, outcome) of bundles whose description has a megabyte."""
+    tries, slowest = long_manifests()
+    return tries, f"refused, slowest in {slowest:.2f} s"
+
+
 def attacks(quick):
     """Name and a function that gives (tries, outcome)."""
-    for name, paths in TESTS.items():
-        yield name, lambda paths=paths: tried(paths)
+    yield "a bundle.yaml of 1 MB", long_bundles
+    for name, arguments in TESTS.items():
+        yield name, lambda arguments=arguments: tried(arguments)
     if quick:
         return
-    yield "killed while importing", lambda: killed_imports(60)
+    yield "killed while importing", lambda: killed_writing(kill_imports, 60)
+    yield "killed while learning", lambda: killed_writing(kill_learning, 60)
+    if postgres_bin() is not None:
+        yield "PostgreSQL stopped at once while publishing", lambda: stopped(20)
     with databases() as found:
         for kind, url in found:
             yield f"killed while publishing, {kind}", lambda url=url: killed(url, 60)
             yield f"20 editors, {kind}", lambda url=url: edited(url, 20, 60)
+    yield "hostile messages, shipped predictor", lambda: flooded(10_000)
+
+
+def tell(name, attack):
+    """One row: what was tried, how often, how it ended, how long it took."""
+    began = time.monotonic()
+    try:
+        tries, outcome = attack()
+    except AssertionError as error:
+        tries, outcome = 1, f"GOT THROUGH: {error}"
+    return {"attack": name, "tries": tries, "outcome": outcome, "s": time.monotonic() - began}
 
 
 def main():
     """Print the table line by line; 1 when an attack got through."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--keep", type=Path, metavar="FILE")
     options = parser.parse_args()
+    lines = options.keep.read_text().splitlines() if options.keep and options.keep.exists() else []
+    kept = {row["attack"]: row for row in map(json.loads, lines)}
     print("| attack | tries | outcome | s |\n|---|---|---|---|")
     through = 0
     for name, attack in attacks(options.quick):
-        began = time.monotonic()
-        try:
-            tries, outcome = attack()
-        except AssertionError as error:
-            tries, outcome = 1, f"GOT THROUGH: {error}"
-        through += outcome.startswith("GOT THROUGH")
-        print(f"| {name} | {tries:,} | {outcome} | {time.monotonic() - began:.0f} |", flush=True)
+        row = kept.get(name) or tell(name, attack)
+        through += row["outcome"].startswith("GOT THROUGH")
+        print("| {attack} | {tries:,} | {outcome} | {s:.0f} |".format(**row), flush=True)
+        if options.keep and name not in kept:
+            with options.keep.open("a") as file:
+                file.write(json.dumps(row) + "\n")
     return 1 if through else 0
 
 

@@ -1,7 +1,7 @@
 """LiteLLM's complexity router as released, imported as a policy on mixed traffic, beside ours.
 
     python -m benchmarks.quality.complexity_router [--python .venv-litellm/bin/python] [--set DIR]
-        [--pools ABCDE]
+        [--pools ABCDE] [--quick]
 
 Its package runs offline in an environment of its own (`make litellm-test` makes one). Its score is
 one threshold along the hull of constants, set by cost alone at 25, 50 and 75 % of the cost range.

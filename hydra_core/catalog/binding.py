@@ -39,7 +39,12 @@ def _short(fingerprint: str) -> str:
 
 
 def rebind(
-    text: str, bundle_name: str, fingerprint: str, bands: Mapping[str, Band] | Sequence[Band]
+    text: str,
+    bundle_name: str,
+    fingerprint: str,
+    bands: Mapping[str, Band] | Sequence[Band],
+    *,
+    keep_places: bool = False,
 ) -> str:
     """The catalog text moved to another bundle: predictor and bands replaced, all else kept.
 
@@ -49,6 +54,7 @@ def rebind(
     Args:
         text: A valid catalog.
         bands: The bundle's bands by dimension, or in the catalog's dimension order.
+        keep_places: Give capabilities that are set by hand the same place on the new bands.
 
     Raises:
         CatalogError: `text` is not a valid catalog.
@@ -57,7 +63,7 @@ def rebind(
     """
     catalog = parse_catalog(text)
     by_hand = [model.id for model in catalog.models if model.overrides]
-    if by_hand:
+    if by_hand and not keep_places:
         raise MismatchError(
             f"catalog {catalog.name!r}: the capabilities of {', '.join(by_hand)} are set by hand "
             f"on the bands of predictor {catalog.predictor!r} and cannot be recomputed; set them "
@@ -66,8 +72,15 @@ def rebind(
     document = CatalogDocument.parse(text)
     document.set("predictor", "name", bundle_name)
     document.set("predictor", "fingerprint", fingerprint)
-    for dimension, band in _by_dimension(catalog, bands).items():
+    for old, (dimension, band) in zip(
+        catalog.bands, _by_dimension(catalog, bands).items(), strict=True
+    ):
         document.set("bands", dimension, [band.lo, band.hi])
+        for model in catalog.models:
+            if dimension in model.overrides:
+                place = (model.overrides[dimension] - old.lo) / old.width
+                value = min(max(band.lo + place * band.width, 0.0), 1.0)
+                document.set("models", model.id, "capabilities", dimension, round(value, 6))
     rebound = document.text()
     parse_catalog(rebound)
     return rebound

@@ -162,7 +162,7 @@ class Ledger:
         return entry
 
     def _damaged(self, number: int) -> LabelError:
-        remedy = "bring the file back from a backup; it is never mended by guessing"
+        remedy = "bring the file back from a backup; it is never repaired by guessing"
         return LabelError(str(self.path), [Problem(f"line {number}", "is damaged", remedy)])
 
     def _write(self, entry: Mapping[str, Any]) -> None:

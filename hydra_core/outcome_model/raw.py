@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hydra_core.types import Float32Array, FloatArray, IntArray
@@ -48,7 +47,3 @@ class Predicted:
     def take(self, rows: IntArray) -> Predicted:
         """Some of the messages."""
         return Predicted(self.success[rows], self.cost_usd[rows])
-
-    def of_models(self, columns: Sequence[int]) -> Predicted:
-        """Some of the models."""
-        return Predicted(self.success[:, columns], self.cost_usd[:, columns])

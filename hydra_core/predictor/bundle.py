@@ -59,6 +59,7 @@ from hydra_core.types import Band
 
 __all__ = [
     "SHIPPED",
+    "SHIPPED_SMALL",
     "Bundle",
     "Curve",
     "digest_of",
@@ -69,6 +70,8 @@ __all__ = [
 
 #: The bundle that comes with the console.
 SHIPPED = Path(__file__).parent / "default"
+#: A second one: smaller, trained from scratch, of ModernBERT's type.
+SHIPPED_SMALL = Path(__file__).parent / "modernbert"
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,9 @@ def cut(text: str, max_tokens: int) -> str:
     return text[: limit - tail] + _GAP + text[-tail:]
 
 
-def model_text(text: str, turn: int, max_tokens: int, before: str = "") -> str:
+def model_text(
+    text: str, turn: int, max_tokens: int, before: str = "", *, prefix: bool = True
+) -> str:
     """`before`, signal prefix and message, valid Unicode whatever the message was.
 
     Args:
@@ -54,8 +56,10 @@ def model_text(text: str, turn: int, max_tokens: int, before: str = "") -> str:
         turn: Its number among the user turns of the conversation, from 1.
         max_tokens: The cap that the tokens will be shortened to.
         before: Fixed text of the bundle.
+        prefix: False leaves the signal prefix out, to measure what it is worth.
     """
-    whole = f"{before}{signal_prefix(text, turn)}{cut(text, max_tokens)}"
+    signals = signal_prefix(text, turn) if prefix else ""
+    whole = f"{before}{signals}{cut(text, max_tokens)}"
     return _without_lone_surrogates(whole)
 
 

@@ -66,13 +66,15 @@ class Predictor:
         bundle: A checked bundle.
         threads: Threads inside one run; more than 1 shortens one long message's latency, and
             competes with the cores that `predict_batches` uses.
+        prefix: False leaves the signal prefix out, to measure what it is worth.
 
     Raises:
         BundleError: The graph or the tokenizer cannot be opened, or they do not fit the bundle.
     """
 
-    def __init__(self, bundle: Bundle, threads: int = 1) -> None:
+    def __init__(self, bundle: Bundle, threads: int = 1, *, prefix: bool = True) -> None:
         self.bundle = bundle
+        self._prefix = prefix
         self._tokenizer = _open_tokenizer(bundle)
         self._graph = Graph(bundle, threads)
         self._score("probe", 1)
@@ -136,7 +138,7 @@ class Predictor:
     def _run(self, text: str, turn: int) -> tuple[GraphRun, int, bool, int | None]:
         """What the graph says, tokens, truncated, and where a trailing claim begins."""
         cap = self.bundle.max_tokens
-        whole = model_text(text, turn, cap, self.bundle.before)
+        whole = model_text(text, turn, cap, self.bundle.before, prefix=self._prefix)
         encoding = self._tokenizer.encode(whole)
         ids = shorten(encoding.ids, cap)
         found = self._graph.run(ids)

@@ -185,7 +185,7 @@ def load_roles(path: Path) -> Roles:
     roles = Roles() if root is None else _roles(root, problems)
     if problems.found or len(text) > _MAX_BYTES:
         listed = ProblemsError(path.name, problems.listed()) if problems.found else "is too large"
-        raise AccessError(f"nobody is let in until the roles file is mended. {listed}")
+        raise AccessError(f"nobody is let in until the roles file is corrected. {listed}")
     return roles
 
 

@@ -25,9 +25,10 @@ from hydra_core.predictor.tokens import TokenCounter
 from hydra_core.shipped import CATALOGS, SAMPLE_DATA
 from hydra_core.store.database import workspace_folder
 from hydra_core.store.store import Store, open_store
-from hydra_core.types import Catalog, FloatArray
+from hydra_core.types import Catalog, FloatArray, Rule
 
 __all__ = [
+    "BUNDLE",
     "CatalogEntry",
     "ReplayKey",
     "SetEntry",
@@ -85,7 +86,7 @@ def evalsets() -> tuple[SetEntry, ...]:
 
 
 def _listed(root: Path) -> tuple[EvalSetInfo, ...]:
-    """The eval sets below `root`, read again only when a file of one changes."""
+    """The sets below `root`, real ones first, read again only when a file of one changes."""
     found = []
     for path in (*root.glob("*/*"), *root.glob("*/scores/*")):
         with suppress(FileNotFoundError):  # an import may be moving its files into place
@@ -97,7 +98,7 @@ def _listed(root: Path) -> tuple[EvalSetInfo, ...]:
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _listing(root: Path, stamp: tuple[tuple[str, int, int], ...]) -> tuple[EvalSetInfo, ...]:
     del stamp
-    return list_evalsets(root)
+    return tuple(sorted(list_evalsets(root), key=lambda info: info.synthetic))
 
 
 def catalogs() -> tuple[CatalogEntry, ...]:
@@ -167,14 +168,22 @@ def _catalog(key: str, path: Path, mtime_ns: int, size: int) -> CatalogEntry:
         return CatalogEntry(key, path, None, str(error))
 
 
-@st.cache_resource(show_spinner=False)
+#: Where a session keeps the folder of the predictor bundle it works with; '' for the default.
+BUNDLE = "bundle.folder"
+
+
 def bundle() -> Bundle:
-    """The shipped predictor bundle.
+    """The predictor bundle of this session: the default, or the one that was chosen.
 
     Raises:
         BundleError: It is missing or damaged.
     """
-    return load_bundle()
+    return _bundle(str(st.session_state.get(BUNDLE, "")))
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _bundle(folder: str) -> Bundle:
+    return load_bundle(Path(folder) if folder else None)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Loading the eval set")
@@ -193,13 +202,13 @@ class ReplayKey:
     """What a replay was made of.
 
     Attributes:
-        evalset: Digest of the eval set.
-        catalog: Digest of the catalog.
+        evalset, catalog: Their digests.
         weights: (K,) stored weights in force.
         tau: None where it is replayed for every tau.
         scores_mtime_ns: When the predictor's scores were written, 0 if there are none.
         day: Decides about retiring models.
         prices: Which prices its costs follow.
+        by_value: Digest of the outcome model, and V or None for every V; None by shortfall.
     """
 
     evalset: str
@@ -209,6 +218,7 @@ class ReplayKey:
     scores_mtime_ns: int
     day: date
     prices: Prices = Prices.TODAY
+    by_value: tuple[str, float | None] | None = None
 
 
 def replay_key(
@@ -221,10 +231,7 @@ def replay_key(
 
 
 def sweep(
-    entry: SetEntry,
-    catalog: Catalog,
-    weights: tuple[float, ...],
-    prices: Prices = Prices.TODAY,
+    entry: SetEntry, catalog: Catalog, weights: tuple[float, ...], prices: Prices = Prices.TODAY
 ) -> Sweep:
     """The eval set replayed under a catalog and weights, for every tau.
 
@@ -250,6 +257,8 @@ def replayed(entry: SetEntry, catalog: Catalog) -> Replayed:
     """
     policy = catalog.policy
     key = replay_key(entry, catalog, policy.weights, policy.tau)
+    if policy.rule is Rule.VALUE and catalog.outcome_model is not None:
+        key = replace(key, by_value=(catalog.outcome_model.sha256, policy.value_usd))
     return _replayed(key, entry.info.path, catalog)
 
 
@@ -267,21 +276,25 @@ def _scores(path: Path, digest: str, fingerprint: str, stamp: int, _catalog: Cat
     return catalog_scores(evalset(path, digest), _catalog)
 
 
-@st.cache_resource(show_spinner="Loading the predictor")
 def predictor() -> Predictor:
-    """The shipped predictor, ready to score.
+    """The session's predictor, ready to score.
 
     Raises:
         BundleError: The bundle is missing or damaged.
     """
-    return Predictor(bundle())
+    return _predictor(str(st.session_state.get(BUNDLE, "")))
 
 
-@st.cache_resource(show_spinner=False)
+@st.cache_resource(max_entries=2, show_spinner="Loading the predictor")
+def _predictor(folder: str) -> Predictor:
+    return Predictor(_bundle(folder))
+
+
 def token_counter() -> TokenCounter:
-    """Counts tokens with the shipped predictor's tokenizer.
+    """Counts tokens with the tokenizer of the session's predictor; raises as `predictor`."""
+    return _token_counter(str(st.session_state.get(BUNDLE, "")))
 
-    Raises:
-        BundleError: The bundle is missing or damaged.
-    """
-    return TokenCounter(bundle())
+
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _token_counter(folder: str) -> TokenCounter:
+    return TokenCounter(_bundle(folder))

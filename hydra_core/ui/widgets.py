@@ -81,7 +81,7 @@ def synthetic_badge() -> None:
         "Synthetic data",
         icon=":material/science:",
         color="orange",
-        help="Outcomes and costs of this eval set were simulated; they are no measurement.",
+        help="Outcomes and costs of this eval set were simulated; they were not measured.",
     )
 
 
@@ -94,7 +94,7 @@ def provenance(info: EvalSetInfo) -> None:
 
 
 def notes(sweep: Sweep, further: Sequence[str] = ()) -> None:
-    """What the replay left out, and costs that are no bills; nothing when there is nothing."""
+    """What the replay left out, and costs that nobody was billed; nothing when there is nothing."""
     told = [*sweep.data.notes, *further]
     if sweep.evalset.cost_estimated:
         told.append("Costs are estimated from prices, not billed.")

@@ -17,7 +17,7 @@ from hydra_core.evaluation.study.compare import FlipCell
 from hydra_core.figures.deltas import DeltasView
 from hydra_core.figures.heat import HeatView
 from hydra_core.figures.theme import plain
-from hydra_core.types import IntArray
+from hydra_core.types import IntArray, Rule
 from hydra_core.views.comparison import Paired, Side
 from hydra_core.views.frontier import usd
 
@@ -206,9 +206,12 @@ def query_page(both: Paired, evalset: EvalSet, at: IntArray, notes: dict[str, in
         notes: Query id -> number of notes.
     """
     frame = whole_table(both, evalset, at)
-    text = frame["text"].str.slice(0, _TEXT_CHARS * 2).str.replace(r"\s+", " ", regex=True)
+    shown = {}
+    if "text" in frame.columns:
+        text = frame["text"].str.slice(0, _TEXT_CHARS * 2).str.replace(r"\s+", " ", regex=True)
+        shown["text"] = text.str.slice(0, _TEXT_CHARS)
     return frame.assign(
-        text=text.str.slice(0, _TEXT_CHARS),
+        **shown,
         quality_change=100 * frame["quality_change"],
         notes=[float(notes.get(str(query), np.nan)) for query in frame["query_id"]],
     )
@@ -218,6 +221,7 @@ def whole_table(both: Paired, evalset: EvalSet, at: IntArray) -> pd.DataFrame:
     """As `query_page`, whole texts, for a download; quality in [0, 1], cost in USD."""
     found, a, b = both.found, both.at_a[at], both.at_b[at]
     queries = evalset.queries.iloc[found.rows[at]]
+    texts = {} if evalset.texts is None else {"text": queries["text"].astype(str).to_numpy()}
     return pd.DataFrame(
         {
             "query_id": queries["query_id"].astype(str).to_numpy(),
@@ -230,7 +234,7 @@ def whole_table(both: Paired, evalset: EvalSet, at: IntArray) -> pd.DataFrame:
             "cost_usd_a": both.a.cost_usd[a],
             "cost_usd_b": both.b.cost_usd[b],
             "cost_change_usd": found.delta_cost[at],
-            "text": queries["text"].astype(str).to_numpy(),
+            **texts,
         }
     )
 
@@ -266,25 +270,28 @@ def receipts(
         ("b", both.b, both.at_b, sides[1]),
     ):
         chosen = str(run.models[at[position]])
-        short, says = _receipt(row, models, side, sweep, chosen)
-        frame[f"short_{letter}"], frame[f"says_{letter}"] = short, says
+        of, says = _receipt(row, models, side, sweep, chosen)
+        frame[f"says_of_{letter}"], frame[f"says_{letter}"] = of, says
     return frame
 
 
 def _receipt(
     row: int, models: list[str], side: Side, sweep: Sweep, chosen: str
 ) -> tuple[list[float], list[str]]:
-    short = [float("nan")] * len(models)
-    if side.tau is None:
-        return short, ["chosen" if model == chosen else "" for model in models]
+    """What the side's rule knows of each model for one query: a number, and a word."""
+    if side.knob is None:
+        nothing = [float("nan")] * len(models)
+        return nothing, ["chosen" if model == chosen else "" for model in models]
     at = int(np.searchsorted(sweep.data.rows, row))
-    values = dict(zip(sweep.data.pool.ids, sweep.shortfalls[at].tolist(), strict=True))
-    short = [values.get(model, float("nan")) for model in models]
+    predicted, by_value = sweep.data.predicted, side.rule is Rule.VALUE
+    known = predicted.success if by_value and predicted is not None else sweep.shortfalls
+    values = dict(zip(sweep.data.pool.ids, known[at].tolist(), strict=True))
     says = [
         "chosen" if model == chosen
         else "not in its pool" if model not in values
-        else "eligible" if values[model] <= side.tau
+        else "worth less" if by_value
+        else "eligible" if values[model] <= side.knob
         else "not eligible"
         for model in models
     ]  # fmt: skip
-    return short, says
+    return [values.get(model, float("nan")) for model in models], says

@@ -13,6 +13,7 @@ from hydra_core.evaluation.replay.metrics import oracle_choice, picked
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.significance import Interval, mean_interval
 from hydra_core.evaluation.study.contents import Difficulty, DuplicateGroup, solve_patterns
+from hydra_core.evaluation.study.reading_ablation import AblatedReading
 from hydra_core.evaluation.study.routability import PREDICTIVE_AUC, Routability
 from hydra_core.figures.intervals import IntervalsView, Series
 from hydra_core.figures.upset import SpreadView, UpsetView
@@ -20,6 +21,8 @@ from hydra_core.views.comparison_slices import language_name
 
 __all__ = [
     "Bounds",
+    "ablation_table",
+    "ablation_view",
     "auc_view",
     "bounds",
     "difficulty_table",
@@ -155,7 +158,7 @@ def difficulty_view(frame: pd.DataFrame) -> IntervalsView:
 
 
 def auc_view(found: Routability) -> IntervalsView:
-    """How well each model's success is foretold, from the text and from the scores."""
+    """How well each model's success is predicted, from the text and from the scores."""
     rows = [*found.aucs, *([found.advantage] if found.advantage else [])]
     text, scores = (
         np.array([[one.value, one.lo, one.hi] for one in series]).reshape(-1, 3)
@@ -182,5 +185,35 @@ def duplicate_table(found: Sequence[DuplicateGroup], most: int = 200) -> pd.Data
             "ids": [", ".join(one.query_ids[:6]) for one in found[:most]],
             "clustered": ["yes" if one.clustered else "no" for one in found[:most]],
             "differ": ["yes" if one.outcomes_differ else "no" for one in found[:most]],
+        }
+    )
+
+
+def ablation_view(found: Sequence[AblatedReading]) -> IntervalsView:
+    """Quality retention of every other way of reading minus that of the first, in points."""
+    others = found[1:]
+    delta = 100 * np.array(
+        [[one.against_first.qr.value, one.against_first.qr.lo, one.against_first.qr.hi]
+         for one in others]
+    ).reshape(-1, 3)  # fmt: skip
+    return IntervalsView(
+        tuple(one.name for one in others),
+        (Series("against the first", *delta.T),),
+        "Quality retention against the predictor as it is, pp",
+        unit=" pp",
+        format="+.1f",
+        lines=((0.0, "no change"),),
+    )
+
+
+def ablation_table(found: Sequence[AblatedReading]) -> pd.DataFrame:
+    """One row a way of reading."""
+    return pd.DataFrame(
+        {
+            "reading": [one.name for one in found],
+            "pearson": [one.pearson for one in found],
+            "mae": [one.mae for one in found],
+            "qr": [100 * one.metrics.qr.value for one in found],
+            "cost": [one.metrics.mean_cost_usd.value for one in found],
         }
     )

@@ -11,11 +11,13 @@ from hydra_core.types import Catalog
 from hydra_core.ui import cache, cache_evaluate, selectors, widgets
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.evalsets import make_catalog
+from hydra_core.ui.explore import ablations as explore_ablations
 from hydra_core.ui.explore import checks as explore_checks
 from hydra_core.ui.explore import panels as explore_panels
 from hydra_core.ui.tasks import Task
 
-_PARTS = ("Who solves what", "Costs", "Difficulty", "Predictability", "Checks")
+_PARTS = ("Who solves what", "Costs", "Difficulty", "Predictability", "Ablations", "Checks")
+_OF_A_REPLAY = ("Predictability", "Ablations")
 
 
 def replayed(entry: SetEntry, catalog: Catalog) -> Sweep | None:
@@ -34,12 +36,15 @@ def replayed(entry: SetEntry, catalog: Catalog) -> Sweep | None:
 
 def explore(entry: SetEntry, catalog: Catalog) -> None:
     """The sentence and its figures, then the part that is asked for."""
-    sweep, task = replayed(entry, catalog), None
+    sweep, task, texts = replayed(entry, catalog), None, False
     if sweep is not None:
-        task = explore_panels.foretold(entry, sweep)
-        explore_panels.limits(cache_evaluate.set_bounds(entry, sweep), task)
+        task = explore_panels.predicted(entry, sweep)
+        bounds = cache_evaluate.set_bounds(entry, sweep)
+        texts = sweep.evalset.texts is not None
+        explore_panels.limits(bounds, task, texts=texts)
         widgets.notes(sweep)
-    parts = _PARTS if sweep else tuple(part for part in _PARTS if part != "Predictability")
+    left_out = () if texts else ("Predictability",) if sweep else _OF_A_REPLAY
+    parts = tuple(part for part in _PARTS if part not in left_out)
     if st.session_state.setdefault("explore.part", parts[0]) not in parts:
         st.session_state["explore.part"] = parts[0]
     part = st.segmented_control(
@@ -60,6 +65,8 @@ def show(
     """One part; only the one on screen is computed."""
     if part == "Predictability" and sweep is not None:
         explore_panels.predictability(entry, sweep, task)
+    elif part == "Ablations" and sweep is not None:
+        explore_ablations.ablations(entry, sweep)
     elif part == "Costs":
         explore_panels.costs(evalset)
     elif part == "Difficulty":

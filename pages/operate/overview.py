@@ -8,6 +8,7 @@ from hydra_core.ui.overview import panels as overview_panels
 
 st.title("Overview", anchor=False)
 overview_panels.operating_point()
+overview_panels.doors()
 left, right = st.columns([8, 5], gap="medium")
 with left:
     overview_panels.frontier()

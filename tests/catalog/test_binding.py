@@ -54,6 +54,13 @@ def test_other_dimensions_and_values_set_by_hand_are_refused():
         rebind(by_hand, "other", "f", BANDS)
 
 
+def test_values_set_by_hand_keep_their_place_on_the_bands_where_asked():
+    by_hand = edited(("capabilities: derived", "capabilities: {debugging: 0.2}"))
+    text = rebind(by_hand, "other", "f" * 64, BANDS, keep_places=True)
+    (model,) = [one for one in parse_catalog(text).models if one.overrides]
+    assert model.overrides["debugging"] == pytest.approx(0.25 + 0.25 * 0.5)
+
+
 def test_bands_that_are_none_are_refused():
     with pytest.raises(CatalogError, match="lo must be < hi"):
         rebind(SMALL, "other", "f", [Band(0.5, 0.5), Band(0, 1)])

@@ -1,4 +1,8 @@
-"""The console as a test drives it: from app.py, with an empty workspace of its own."""
+"""The console as a test drives it: from app.py, with an empty workspace of its own.
+
+Caches stay between tests, as they do between the sessions of a console: their keys name the
+workspace or what lies in it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -16,8 +19,6 @@ ROOT = Path(__file__).resolve().parents[2]
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HYDRA_WORKSPACE", str(tmp_path))
     monkeypatch.chdir(ROOT)
-    st.cache_resource.clear()
-    st.cache_data.clear()
     return tmp_path
 
 

@@ -52,11 +52,12 @@ def test_a_running_measurement_says_how_far_it_is(open_page):
     cache_evaluate.tasks()._tasks["routability", key] = Task(done=3, total=8)
     (bar,) = open_page(PAGE, **PAPER).get("progress")
     assert bar.proto.value == 37
-    assert "Measuring how well success is foretold" in bar.proto.text
+    assert "Measuring how well success is predicted" in bar.proto.text
 
 
 @pytest.mark.parametrize(
-    "part", ["Who solves what", "Costs", "Difficulty", "Predictability", "Checks"]
+    "part",
+    ["Who solves what", "Costs", "Difficulty", "Predictability", "Ablations", "Checks"],
 )
 def test_every_part_opens(page, part):
     page.segmented_control(key="explore.part").set_value(part).run()
@@ -77,3 +78,11 @@ def test_a_set_without_scores_still_shows_what_is_in_it(open_page):
     assert not app.exception
     assert "not scored by" in said(app)
     assert "Predictability" not in app.segmented_control(key="explore.part").options
+
+
+def test_ablations_are_offered_and_not_begun(open_page):
+    app = open_page(PAGE)
+    app.session_state["explore.part"] = "Ablations"
+    app.run()
+    assert not app.exception
+    assert app.button(key="explore.ablate").label == "Measure"

@@ -13,6 +13,8 @@ from hydra_core.routing.decision import Query
 from hydra_core.routing.redecide import redecide
 from hydra_core.routing.router import Router
 from hydra_core.shipped import CATALOGS
+from hydra_core.store import open_store
+from hydra_core.ui import cache
 from hydra_core.ui.inspect import state as inspect_state
 from hydra_core.ui.widgets import literal
 from hydra_core.views.samples import examples
@@ -174,6 +176,8 @@ def test_a_catalog_of_another_predictor_is_refused_with_the_remedy(open_page):
 
 def test_without_a_bundle_the_page_says_so(open_page, monkeypatch, tmp_path):
     monkeypatch.setattr("hydra_core.predictor.bundle.SHIPPED", tmp_path / "gone")
+    cache.bundle.clear()
+    cache.predictor.clear()
     app = open_page(PAGE)
     assert not app.exception
     assert "there is no such file" in app.error[0].value.replace("\\", "")
@@ -199,3 +203,30 @@ def put_in(app, text):
     app.run()
     assert not app.exception
     return app
+
+
+def test_a_catalog_of_another_predictor_says_why_and_is_rebound_in_one_click(open_page, workspace):
+    app = open_page(PAGE, catalog="paper_five_published")
+    assert not app.exception
+    told = " ".join(element.value for element in app.warning).replace("\\", "")
+    assert "No bundle here has its fingerprint" in told
+    app.button(key="bundle.rebind").click().run()
+    assert not app.exception
+    assert "Rebound to" in said(app)
+    assert receipt(app)["model"]
+    app.button(key="bundle.keep").click().run()
+    assert not app.exception
+    draft = open_store(workspace).drafts.all("paper_five_published")[0]
+    assert default_predictor().bundle.fingerprint in draft.text
+
+
+def test_another_bundle_can_be_chosen_and_scores_the_message(open_page):
+    app = open_page("pages/operate/overview.py")
+    app.segmented_control(key="bundle.choice").set_value("modernbert").run()
+    assert not app.exception
+    assert "modernbert" in app.session_state["bundle.folder"]
+    app.switch_page(PAGE).run()
+    assert not app.exception
+    app.button(key="bundle.rebind").click().run()
+    assert not app.exception
+    assert receipt(app)["model"]

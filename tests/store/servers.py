@@ -11,6 +11,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
@@ -43,9 +44,48 @@ def _unprivileged() -> dict[str, int]:
     raise RuntimeError("neither a user postgres nor nobody is there")
 
 
+@dataclass
+class Server:
+    """A PostgreSQL server over one data folder, which can be stopped at once and started again."""
+
+    binaries: Path
+    folder: Path
+    port: int
+    fsync: bool
+    user: dict[str, int]
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self):
+        return f"postgresql://hydra@127.0.0.1:{self.port}/postgres"
+
+    def start(self):
+        options = {
+            "listen_addresses": "127.0.0.1",
+            "unix_socket_directories": "",
+            "fsync": "on" if self.fsync else "off",
+            "synchronous_commit": "on" if self.fsync else "off",
+            "max_connections": "120",
+            "shared_buffers": "16MB",
+        }
+        settings = [word for key, value in options.items() for word in ("-c", f"{key}={value}")]
+        data = str(self.folder / "data")
+        command = [self.binaries / "postgres", "-D", data, "-p", str(self.port), *settings]
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                command, stdout=log, stderr=log, cwd=self.folder, **self.user
+            )
+        _wait(self.url, self.process)
+
+    def stop_at_once(self):
+        """What is running is broken off; the next start recovers."""
+        self.process.send_signal(signal.SIGQUIT)
+        self.process.wait(timeout=30)
+
+
 @contextlib.contextmanager
-def postgres(fsync: bool = False):
-    """The URL of a fresh server that lives as long as the block."""
+def postgres_server(fsync: bool = False):
+    """A fresh server, running, that lives as long as the block."""
     binaries = postgres_bin()
     assert binaries is not None
     user = _unprivileged()
@@ -53,37 +93,31 @@ def postgres(fsync: bool = False):
     try:
         if user:
             os.chown(folder, user["user"], user["group"])
-        data, port = folder / "data", free_port()
-        make = [binaries / "initdb", "-D", data, "-U", "hydra", "-A", "trust", "-E", "UTF8"]
+        make = [binaries / "initdb", "-D", folder / "data", "-U", "hydra", "-A", "trust"]
         quick = [] if fsync else ["--no-sync"]
         subprocess.run(
-            [*make, "--locale=C", *quick], check=True, capture_output=True, cwd=folder, **user
+            [*make, "-E", "UTF8", "--locale=C", *quick],
+            check=True,
+            capture_output=True,
+            cwd=folder,
+            **user,
         )
-        server = _start(binaries, data, port, folder, fsync, user)
+        server = Server(binaries, folder, free_port(), fsync, user)
+        server.start()
         try:
-            url = f"postgresql://hydra@127.0.0.1:{port}/postgres"
-            _wait(url, server)
-            yield url
+            yield server
         finally:
-            server.send_signal(signal.SIGQUIT)  # at once: nothing here is kept
-            server.wait(timeout=30)
+            if server.process.poll() is None:
+                server.stop_at_once()  # nothing here is kept
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _start(binaries, data, port, folder, fsync, user):
-    options = {
-        "listen_addresses": "127.0.0.1",
-        "unix_socket_directories": "",
-        "fsync": "on" if fsync else "off",
-        "synchronous_commit": "on" if fsync else "off",
-        "max_connections": "120",
-        "shared_buffers": "16MB",
-    }
-    settings = [word for key, value in options.items() for word in ("-c", f"{key}={value}")]
-    command = [binaries / "postgres", "-D", data, "-p", str(port), *settings]
-    with (folder / "log").open("wb") as log:
-        return subprocess.Popen(command, stdout=log, stderr=log, cwd=folder, **user)
+@contextlib.contextmanager
+def postgres(fsync: bool = False):
+    """The URL of a fresh server that lives as long as the block."""
+    with postgres_server(fsync) as server:
+        yield server.url
 
 
 def _wait(url, server):

@@ -1,14 +1,12 @@
 """Ratings: newest counts, undo, many raters, and what kill -9 may not lose."""
 
-import signal
-import subprocess
-import sys
+import contextlib
 import time
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
+from benchmarks.speed.store_load import CONTEXT
 from hydra_core.errors import AccessError, ConflictError, StoreError
 from hydra_core.store import Actor, RatingState, Role, open_store
 
@@ -80,34 +78,35 @@ def test_a_name_is_taken_once(store):
         drawn(store)
 
 
-RATER = """
-import sys
-from pathlib import Path
-from hydra_core.store import Actor, Role, open_store
-store = open_store(Path(sys.argv[1]))
-sample = store.ratings.samples()[0]
-me = Actor(sys.argv[2], Role.EDITOR)
-for query in sample.query_ids[int(sys.argv[3]):]:
-    store.ratings.rate(sample, query, (2, 4), actor=me)
-    print(query, flush=True)
-"""
+def rate_on(folder, rater, start, acknowledged):
+    """Rate from the start-th query on, telling each that is kept."""
+    store = open_store(folder)
+    sample = store.ratings.samples()[0]
+    for query in sample.query_ids[start:]:
+        store.ratings.rate(sample, query, (2, 4), actor=Actor(rater, Role.EDITOR))
+        acknowledged.send(query)
 
 
 def test_ratings_of_three_raters_survive_twenty_kills(store, tmp_path):
     queries = tuple(f"q{i}" for i in range(5000))
     drawn(store, queries=queries)
     said = {"ana": 0, "bo": 0, "chen": 0}
-    root = Path(__file__).parents[2]
     for kill in range(20):
         rater = list(said)[kill % 3]
-        with subprocess.Popen(
-            [sys.executable, "-c", RATER, str(tmp_path), rater, str(said[rater])],
-            stdout=subprocess.PIPE, text=True, cwd=root,
-        ) as process:  # fmt: skip
-            said[rater] += sum(bool(process.stdout.readline()) for _ in range(3 + kill % 4))
-            time.sleep(0.001 * kill)
-            process.send_signal(signal.SIGKILL)
-            said[rater] += len(process.stdout.read().split())
+        reader, writer = CONTEXT.Pipe(duplex=False)
+        process = CONTEXT.Process(target=rate_on, args=(tmp_path, rater, said[rater], writer))
+        process.start()
+        writer.close()
+        for _ in range(3 + kill % 4):
+            reader.recv()
+            said[rater] += 1
+        time.sleep(0.001 * kill)
+        process.kill()
+        with contextlib.suppress(EOFError, OSError):
+            while reader.recv():
+                said[rater] += 1
+        process.join()
+        reader.close()
     kept = {rater: 0 for rater in said}
     for one in store.ratings.of("s"):
         kept[one.rater] += 1

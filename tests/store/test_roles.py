@@ -180,6 +180,9 @@ def test_each_role_includes_the_ones_before():
         Action.IMPORT,
         Action.SCORE,
         Action.LEARN,
+        Action.MAKE_CATALOG,
+        Action.LABEL,
+        Action.WRITE,
     }
     assert allowed[Role.PUBLISHER] == set(Action)
 

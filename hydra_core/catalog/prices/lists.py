@@ -2,7 +2,7 @@
 
 Their units differ: LiteLLM states USD per token as a number (2.75e-07), OpenRouter USD per token as
 text ("0.000000275"), models.dev USD per million tokens (0.275). All are converted in decimal
-arithmetic, so that 2.75e-07 is 0.275 and nothing else. A missing price, 0 and -1 are no prices:
+arithmetic, so that 2.75e-07 is 0.275 and nothing else. A missing price, 0 and -1 are not prices:
 such entries are dropped and counted, never read as free.
 """
 
@@ -234,7 +234,7 @@ def _json(text: str, filename: str) -> Any:  # noqa: ANN401
             text.removeprefix("\ufeff"),
             parse_float=Decimal,
             parse_int=Decimal,
-            parse_constant=lambda word: None,  # NaN and Infinity are no prices
+            parse_constant=lambda word: None,  # NaN and Infinity are not prices
         )
     except (ValueError, ArithmeticError, RecursionError) as error:
         raise _refused(filename, f"is not valid JSON: {error}") from error

@@ -47,7 +47,7 @@ def read_price_file(path: Path) -> dict[str, GivenPrice]:
     """The prices in a file.
 
     Raises:
-        CatalogError: It cannot be read, or a price is missing, 0 or no number; all are listed.
+        CatalogError: It cannot be read, or a price is missing, 0 or not a number; all are listed.
     """
     return parse_price_file(read_catalog_text(path), path.name)
 

@@ -93,7 +93,7 @@ def listed_price(value: Any, factor: Decimal) -> Decimal:  # noqa: ANN401
     """`value` times `factor` as USD per million tokens.
 
     Raises:
-        SkipEntry: It is no number above 0, or out of all bounds.
+        SkipEntry: It is not a number above 0, or out of all bounds.
     """
     if isinstance(value, str) and value and _NUMBER.fullmatch(value) and value != ".":
         value = Decimal(value)

@@ -51,7 +51,7 @@ class Problems:
         """All problems, the last one saying how many are not shown."""
         if not self.more:
             return tuple(self.found)
-        rest = Problem("", f"{self.more:,} more problems are not listed", "mend these first")
+        rest = Problem("", f"{self.more:,} more problems are not listed", "correct these first")
         return (*self.found, rest)
 
 

@@ -16,7 +16,7 @@ from hydra_core.evaluation.choose.search import Box
 from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.types import Band, Pool
 
-__all__ = ["Cell", "Setting", "Space", "cells_around", "checked", "tidied", "with_cells"]
+__all__ = ["Cell", "Setting", "Space", "cells_around", "checked", "simplified", "with_cells"]
 
 _FACTOR = 4.0
 _DIGITS = (2, 3, 4)
@@ -108,7 +108,7 @@ def with_cells(data: ReplayData, cells: Mapping[Cell, float]) -> ReplayData:
     return replace(data, pool=replace(data.pool, capabilities=capabilities))
 
 
-def tidied(
+def simplified(
     found: Mapping[str, float],
     box: Box,
     start: Mapping[str, float],

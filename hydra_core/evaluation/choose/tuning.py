@@ -25,7 +25,7 @@ from hydra_core.evaluation.choose.space import (
     Setting,
     Space,
     checked,
-    tidied,
+    simplified,
     with_cells,
 )
 from hydra_core.evaluation.replay.folds import folds
@@ -139,7 +139,7 @@ def tune(
         setting, promised = job.run(here, number)
         choice[fold.test] = job.route(there, setting)
         halves.append(_half(there, choice[fold.test], setting, promised))
-        tau = aim_at(data_frontier(here), aim, oracle_quality(here), here).tau
+        tau = aim_at(data_frontier(here), aim, oracle_quality(here), here).knob
         plain[fold.test] = replay(there, tau)
     setting, promised = job.run(data, len(cut), strict=True)
     metrics = evaluate_choice(data, choice)
@@ -217,7 +217,7 @@ class _Job:
             store=self._store,
             key=f"{self._key}/{number}",
         )
-        settled = tidied(best.parameters, box, start, list(self._cells), objective)
+        settled = simplified(best.parameters, box, start, list(self._cells), objective)
         changed, weights = self._apply(data, settled)
         aimed = aim_at(
             data_frontier(changed, weights), self.aim, best_possible, changed, strict=strict
@@ -228,7 +228,7 @@ class _Job:
             if settled[name] != _at(data, cell)
         }
         stored = self._stored(settled)
-        return Setting(tuple(stored.tolist()), aimed.tau, cells), aimed
+        return Setting(tuple(stored.tolist()), aimed.knob, cells), aimed
 
     def route(self, data: ReplayData, setting: Setting) -> IntArray:
         """(n,) choice of a setting on some queries."""

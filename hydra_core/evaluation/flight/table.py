@@ -55,7 +55,7 @@ def read_rows(file: TableFile, flight: Flight) -> Rows:
     """Read and check the table.
 
     Raises:
-        FlightError: With every problem: missing columns, unknown arms, cells that are no numbers,
+        FlightError: With every problem: missing columns, unknown arms, cells that are not numbers,
             units in two arms or strata.
     """
     try:
@@ -97,7 +97,7 @@ def _rows(frame: pd.DataFrame, flight: Flight, numbers: Sequence[str], source: s
     for name in numbers:
         cells = frame[name]
         found = pd.to_numeric(cells.where(cells != ""), errors="coerce").to_numpy(float)
-        _check(problems, frame, (cells != "") & ~np.isfinite(found), f"{name} is no number", "")
+        _check(problems, frame, (cells != "") & ~np.isfinite(found), f"{name} is not a number", "")
         values[name] = found
     values[ROWS] = np.ones(len(frame))
     day, days = _days(frame, flight, problems)

@@ -6,9 +6,11 @@ import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from shlex import quote
 
 import pandas as pd
 
+from hydra_core.catalog.identifiers import proposed_ids
 from hydra_core.errors import Problem
 from hydra_core.evaluation.evalset.rules import model_id_problem
 from hydra_core.evaluation.importers.assemble import Rows, assemble
@@ -17,7 +19,27 @@ from hydra_core.evaluation.importers.price_card import PriceCard
 from hydra_core.evaluation.importers.reading.cells import FILE
 from hydra_core.evaluation.importers.reading.tables import LINE
 
-__all__ = ["Records", "chosen_models", "number_or_nan"]
+__all__ = ["AskNames", "NamesKnown", "Records", "chosen_models", "number_or_nan"]
+
+
+class AskNames(dict[str, str]):
+    """Instead of a choice of models: an import stops with `NamesKnown` once names are read."""
+
+    def __bool__(self) -> bool:
+        return True
+
+
+class NamesKnown(Exception):  # noqa: N818 (an answer, not a fault)
+    """The names of models that the files hold; nothing was imported.
+
+    Attributes:
+        names: As the files name them.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(f"the files name {len(names)} models")
+        self.names = tuple(names)
+
 
 _TOKENS = ("input_tokens", "output_tokens")
 
@@ -65,7 +87,8 @@ class Records:
         unknown = [name for name in _TOKENS if (outcomes[name] == "").all()]
         outcomes = outcomes.drop(columns=unknown)
         rows = Rows(queries, outcomes, tuple(self.warnings))
-        draft = assemble(rows, source, quality_scale=scale)
+        need_text = bool((queries["text"] != "").any())
+        draft = assemble(rows, source, quality_scale=scale, need_text=need_text)
         if not self.estimated:
             return draft
         warning = f"{self.estimated} costs were estimated from prices; none of them was billed"
@@ -116,13 +139,19 @@ def chosen_models(
     Args:
         models: Model id -> upstream name; empty takes every model under its own name.
         known: Upstream names there are.
+
+    Raises:
+        NamesKnown: `models` only asks which there are.
     """
+    if isinstance(models, AskNames):
+        raise NamesKnown(known)
     wanted = dict(models) or {name: name for name in known}
     problems = []
     for model, name in wanted.items():
         bad = model_id_problem(model, f"--model {model[:40]}")
         if bad is not None and not models:
-            bad = replace(bad, remedy="name it yourself with --model ID=NAME, once per model")
+            flag = quote(f"{proposed_ids([name])[name]}={name}")
+            bad = replace(bad, remedy=f"name it yourself, such as --model {flag}")
         problems += [bad] if bad is not None else []
         if name not in known:
             near = difflib.get_close_matches(name, known, n=3, cutoff=0.3) or list(known)[:5]

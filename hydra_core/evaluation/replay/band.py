@@ -73,11 +73,6 @@ class CurveBand:
             float(self.estimate[position]), float(self.lo[position]), float(self.hi[position])
         )
 
-    @property
-    def rises(self) -> bool:
-        """Whether the curve lies above 0 somewhere beyond what chance and looking explain."""
-        return bool((self.lo > 0)[self.counted].any())
-
 
 def simultaneous_band(
     differences: FloatArray,

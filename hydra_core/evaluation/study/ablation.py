@@ -23,7 +23,7 @@ from hydra_core.evaluation.replay.verdict import Selection, Verdict, verdict
 from hydra_core.evaluation.study.compare import Comparison, compare, policy_run
 from hydra_core.types import Band, IntArray
 
-__all__ = ["Ablated", "ablation"]
+__all__ = ["Ablated", "ablation", "choice_at_cost"]
 
 _MOST = 6
 
@@ -71,7 +71,9 @@ def ablation(
     limit = float(picked(data.cost_usd, replay(data, tau)).mean())
     cut = folds(data, 2, np.random.default_rng(seed))
     subsets = [kept for k in range(count, 0, -1) for kept in combinations(range(count), k)]
-    choices = [_choice(_kept(data, kept, stored_weights, bands), cut, limit) for kept in subsets]
+    choices = [
+        choice_at_cost(_kept(data, kept, stored_weights, bands), cut, limit) for kept in subsets
+    ]
     full = policy_run("all dimensions", data, choices[0])
     found = []
     for kept, choice in zip(subsets, choices, strict=True):
@@ -92,8 +94,13 @@ def _kept(
     return replace(data, requirements=data.requirements[:, columns], pool=pool)
 
 
-def _choice(data: ReplayData, cut: Sequence[Fold], limit: float) -> IntArray:
-    """Each half at the tau that comes nearest to the cost limit on the other half."""
+def choice_at_cost(data: ReplayData, cut: Sequence[Fold], limit: float) -> IntArray:
+    """(n,) choices: each part at the tau that comes nearest to a cost on the other parts.
+
+    Args:
+        cut: The parts, each with the queries that its tau is chosen on.
+        limit: USD per query.
+    """
     choice = np.empty(len(data.query_ids), dtype=np.intp)
     for fold in cut:
         here = data.take(fold.train)

@@ -22,7 +22,7 @@ from hydra_core.types import BoolArray, FloatArray
 
 __all__ = ["PREDICTIVE_AUC", "ModelAuc", "Routability", "auc_interval", "routability"]
 
-#: Median AUC over the models from which success is called foretold.
+#: Median AUC over the models from which success is called predicted.
 PREDICTIVE_AUC = 0.60
 #: Queries that AUCs are computed on; more are drawn at random, which changes little.
 _MOST = 6_000
@@ -32,7 +32,7 @@ _FEWEST = 10
 
 @dataclass(frozen=True, slots=True)
 class ModelAuc:
-    """How well success of one model is foretold on queries not learned from (0.5 = not at all).
+    """How well success of one model is predicted on queries not learned from (0.5 = not at all).
 
     Attributes:
         text: From the text's character n-grams.
@@ -54,9 +54,9 @@ class Routability:
         decidable: Fraction of queries on which the models differ in quality.
         aucs: Per model; empty where fewer than 10 queries succeed or fail.
         advantage: For the queries on which the best and the cheapest model differ: how well it
-            is foretold which of them wins.
+            is predicted which of them wins.
         sampled: Queries the AUCs were computed on.
-        foretold: Median AUC over the models from the better of the two readings; NaN if unknown.
+        predicted: Median AUC over the models from the better of the two readings; NaN if unknown.
         source: Which reading that is.
         text: The sentence shown to an operator.
     """
@@ -70,7 +70,7 @@ class Routability:
     aucs: tuple[ModelAuc, ...]
     advantage: ModelAuc | None
     sampled: int
-    foretold: float
+    predicted: float
     source: str
     predictive: bool
     text: str
@@ -111,7 +111,7 @@ def routability(
         aucs=aucs,
         advantage=advantage,
         sampled=sampled,
-        foretold=middle,
+        predicted=middle,
         source=source,
         predictive=predictive,
         text=_sentence(interval, best.model, decidable, middle, source),
@@ -119,7 +119,7 @@ def routability(
 
 
 def _better(aucs: Sequence[ModelAuc]) -> tuple[float, str]:
-    """The median AUC of the reading that foretells more, and that reading."""
+    """The median AUC of the reading that predicts more, and that reading."""
     if not aucs:
         return float("nan"), ""
     text = float(np.median([auc.text.value for auc in aucs]))
@@ -167,7 +167,7 @@ def _aucs(
 
 
 def _targets(data: ReplayData, best: int) -> list[tuple[str, BoolArray, BoolArray]]:
-    """What is foretold, and among which queries: each model's success, then which of two wins."""
+    """What is predicted, and among which queries: each model's success, then which of two wins."""
     everything = np.ones(len(data.rows), dtype=np.bool_)
     models = [
         (model, data.quality[:, j] >= 0.5, everything) for j, model in enumerate(data.pool.ids)
@@ -193,8 +193,8 @@ def _auc(
         use, ask = among[fold.train], among[fold.test]
         for i, kind in enumerate(("text", "requirements")):
             known, asked = getattr(train, kind)[use], getattr(test, kind)[ask]
-            foretold = chance(known, target[fold.train][use], asked)
-            scores[i, fold.test[ask]] = _ranks(foretold)
+            predicted = chance(known, target[fold.train][use], asked)
+            scores[i, fold.test[ask]] = _ranks(predicted)
     text, requirements = (auc_interval(row[among], target[among]) for row in scores)
     return ModelAuc(name, text, requirements)
 
@@ -227,11 +227,11 @@ def _sentence(gain: Interval, best: str, decidable: float, middle: float, source
         f"differ on {100 * decidable:.0f} % of the queries."
     )
     if np.isnan(middle):
-        return f"{bound} There are too few outcomes to say whether success is foretold."
+        return f"{bound} There are too few outcomes to say whether success can be predicted."
     told = f"at best from {source}, median AUC {middle:.2f}, 0.50 is chance"
     if middle >= PREDICTIVE_AUC:
-        return f"{bound} Success is foretold ({told}): routing can help."
+        return f"{bound} Success can be predicted ({told}): routing can help."
     return (
-        f"{bound} Success is hardly foretold ({told}): expect little from any router that reads "
-        "the query alone."
+        f"{bound} Success can hardly be predicted ({told}): expect little from any router that "
+        "reads the query alone."
     )

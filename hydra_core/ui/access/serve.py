@@ -26,6 +26,7 @@ from hydra_core.shipped import APP
 from hydra_core.store.database import workspace_folder
 from hydra_core.store.roles import roles_of
 from hydra_core.ui.access import doors
+from hydra_core.ui.access.departures import forget_departed
 from hydra_core.ui.access.sign_in import read_sign_in
 
 __all__ = ["main", "safe_options"]
@@ -54,6 +55,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     # Streamlit would ask a server on the internet for this machine's address, to compare it with
     # the Origin of a page that it is about to refuse.
     net_util.get_external_ip = lambda: None
+    forget_departed()
     cli.main(["run", str(APP), *options], prog_name="streamlit")
 
 

@@ -72,7 +72,7 @@ def _read(path: str) -> Mapping[str, Any]:
             return tomllib.loads(file.read())
     except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise _wrong(path, reason, "mend it, or remove it to run without a sign-in") from error
+        raise _wrong(path, reason, "correct it, or remove it to run without a sign-in") from error
 
 
 def _is_near(key: str) -> bool:

@@ -23,7 +23,7 @@ _MEANING = (
 _ASKED = {
     "reasoning": "Several steps of logic, trade-offs, maths, a complex system",
     "code_generation": "New or changed code of real size or difficulty",
-    "debugging": "Finding and mending a defect",
+    "debugging": "Finding and fixing a defect",
     "tool_use": "Several steps with files, commands, tests or services",
 }
 
@@ -47,7 +47,7 @@ def rating_form(sample: Sample, evalset: EvalSet) -> None:
                    icon=":material/task_alt:")  # fmt: skip
         _undo(sample)
         return
-    texts = dict(zip(evalset.query_ids, evalset.queries["text"].astype(str), strict=True))
+    texts = dict(zip(evalset.query_ids, evalset.require_texts("an audit"), strict=True))
     left, right = st.columns([5.4, 4.6], gap="medium")
     with left.container(border=True, height=430):
         st.caption("How much does this message need, to be answered well?")

@@ -46,7 +46,7 @@ def add(entry: CatalogEntry, working: Working) -> None:
     """A form with all that a model must state; nothing is filled in silently."""
     catalog = working.catalog or working.published
     if catalog is None:
-        st.warning("Mend the problems of the draft first.")
+        st.warning("Correct the problems of the draft first.")
         return
     values = _facts()
     evidence = _evidence(catalog)

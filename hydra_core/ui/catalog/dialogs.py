@@ -30,7 +30,7 @@ def paste(entry: CatalogEntry, working: Working) -> None:
     """Text with a heading row; a preview in words before anything is changed."""
     catalog = working.catalog or working.published
     if catalog is None:
-        st.warning("Mend the problems of the draft first.")
+        st.warning("Correct the problems of the draft first.")
         return
     st.caption(
         "Copy cells with their heading row. Known models are changed, unknown ones added; empty "
@@ -76,7 +76,7 @@ def _preview(working: Working, before: Catalog, after: Catalog) -> None:
 def prices(entry: CatalogEntry, working: Working) -> None:
     """A price list as file; each match is confirmed by hand."""
     if working.catalog is None:
-        st.warning("Mend the problems of the draft first.")
+        st.warning("Correct the problems of the draft first.")
         return
     st.caption(
         "LiteLLM's `model_prices_and_context_window.json`, OpenRouter's models JSON, or "

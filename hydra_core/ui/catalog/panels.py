@@ -48,7 +48,7 @@ def problems(working: Working) -> None:
     more = f"\n- and {len(found) - 20} more" if len(found) > 20 else ""
     st.error(
         f"{lines}{more}",
-        title=f"{len(found)} cell{'s' * (len(found) != 1)} to mend before this can be published",
+        title=f"{len(found)} cell{'s' * (len(found) != 1)} to correct before this can be published",
         icon=":material/error:",
     )
 
@@ -113,7 +113,7 @@ def _unmoved(entry: CatalogEntry, rows: list[dict[str, Data]]) -> list[dict[str,
 
 
 def _order(faulty: bool) -> list[str]:
-    """The check column stands right behind the id while a cell has to be mended."""
+    """The check column stands right behind the id while a cell has to be corrected."""
     shown = [name for name in FIELDS if name not in ("notes", "price_source")]
     if faulty:
         return ["tick", "id", "check", *shown[1:], "price_source", "notes"]
@@ -141,7 +141,7 @@ def price_age(days: int) -> str:
 
 
 def _edited(entry: CatalogEntry, key: str, ids: list[str]) -> None:
-    """Write the table's edits into the draft: values of cells, so that twice is as once."""
+    """Write the table's edits into the draft; writing the same values again changes nothing."""
     cells: dict[int, dict[str, Any]] = st.session_state[key].get("edited_rows", {})
     edits = {
         int(row): {name: value for name, value in changed.items() if name in FIELDS}

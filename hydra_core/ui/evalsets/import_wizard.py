@@ -2,44 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Sequence
 from typing import cast
 
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from hydra_core.catalog.identifiers import proposed_ids
 from hydra_core.errors import EvalSetError, HydraError, Problem
 from hydra_core.evaluation.evalset.changes import EvalSetChanges
 from hydra_core.evaluation.importers.draft import About, ImportReport
-from hydra_core.evaluation.importers.mapping import TableMapping
+from hydra_core.evaluation.importers.formats import FORMATS, Kind
 from hydra_core.evaluation.importers.reading.bounded import MAX_BYTES, TableFile
-from hydra_core.evaluation.importers.table import Preview, import_table, model_names, preview
+from hydra_core.evaluation.importers.recognise import looks_like
 from hydra_core.store.roles import Action
 from hydra_core.ui import cache, widgets
 from hydra_core.ui.access import identity
 from hydra_core.ui.evalsets import make_catalog
+from hydra_core.ui.evalsets.records import records_source
 from hydra_core.ui.evalsets.swebench import Runner, swebench_source
+from hydra_core.ui.evalsets.table import table_source
 from hydra_core.ui.widgets import literal
 from hydra_core.views.catalogs.new_catalog import covered
 from hydra_core.views.evalsets import dropped_table, folder_name
 
-__all__ = ["wizard"]
+__all__ = ["KIND", "wizard"]
 
 _REPORT = "eval_sets.report"
-_KINDS = ("Table", "SWE-bench leaderboard")
-_SUFFIXES = ["csv", "tsv", "jsonl", "ndjson", "parquet", "gz", "zip"]
-_QUERY = {
-    "query_id": "Query id",
-    "text": "Message text",
-    "language": "Language",
-    "group": "Group",
-}
-_LONG = {"model": "Model", "quality": "Quality", "cost_usd": "Cost in USD"}
-_REQUIRED = ("query_id", "text", "model", "quality")
-_SCALES = {1.0: "0 to 1 (or true/false)", 100.0: "0 to 100"}
+#: Which format the operator has.
+KIND = "eval_sets.format"
+_SUFFIXES = ["csv", "tsv", "json", "jsonl", "ndjson", "parquet", "gz", "zip"]
 
 
 def wizard() -> None:
@@ -47,152 +38,86 @@ def wizard() -> None:
     if _REPORT in st.session_state:
         _report(*st.session_state[_REPORT])
         return
-    kind = st.segmented_control(
-        "What do you have?", _KINDS, default=_KINDS[0], required=True, key="eval_sets.kind"
-    )
-    if kind == _KINDS[1]:
+    kind = _kind()
+    if kind is Kind.SWEBENCH:
         source = swebench_source()
         if source is not None:
             _finish(*source)
-    else:
-        _table()
+        return
+    uploads = _files(kind)
+    if not uploads:
+        return
+    if _fitting(kind, uploads):
+        return
+    table = kind is Kind.TABLE
+    source = table_source(uploads) if table else records_source(kind, uploads)
+    if source is not None:
+        _finish(*source)
 
 
-def _table() -> None:
+def _kind() -> Kind:
+    """What the operator has, with an example of it at hand."""
+    st.session_state.setdefault(KIND, Kind.TABLE)
+    left, right = st.columns([5, 3], vertical_alignment="bottom")
+    kind = left.selectbox(
+        "What do you have?", list(FORMATS), format_func=lambda one: FORMATS[one].name, key=KIND,
+        persist_state="session",
+    )  # fmt: skip
+    form = FORMATS[kind]
+    with right.popover("What it looks like", icon=":material/data_object:"):
+        st.markdown(form.files)
+        st.code(form.example, language=None, wrap_lines=True)
+        if form.more:
+            st.caption(f"And: {form.more[:1].lower()}{form.more[1:]}.")
+    return kind
+
+
+def _files(kind: Kind) -> list[UploadedFile]:
+    """The files, kept when another format is picked for them."""
     uploads = st.file_uploader(
-        "Files with queries, outcomes and costs",
+        "Files",
         _SUFFIXES,
         accept_multiple_files=True,
         key="eval_sets.files",
-        help=f"Long (one row per query and model) or wide (one row per query). Several files are "
-        f"joined on the query id. Up to {MAX_BYTES >> 20} MiB of data.",
+        help=f"Up to {MAX_BYTES >> 20} MiB of data. Several files are joined on the query id.",
     )
     if not uploads:
-        st.caption(
-            "Needed: a query id, the message, and for every model its quality (0 to 1); the cost "
-            "in USD or the tokens in and out, to know what routing would cost. One row per query "
-            "and model, or one row per query with columns such as `quality:gpt-5` and "
-            "`cost:gpt-5`. Nothing is imputed; missing outcomes stay missing."
-        )
-        return
-    files = [cast(TableFile, file) for file in uploads]
-    try:
-        looks = [preview(file, 5) for file in files]
-    except HydraError as error:
-        widgets.problem(error)
-        return
-    st.markdown("##### First rows")
-    st.dataframe(looks[0].rows, hide_index=True, height="content")
-    mapping = _mapping(looks, "-".join(file.file_id for file in uploads)[:200])
-    try:
-        ids = _model_ids(model_names(files, mapping))
-    except HydraError as error:
-        widgets.problem(error)
-        return
-    scale = st.selectbox(
-        "Quality is given as", list(_SCALES), format_func=_SCALES.__getitem__, width=260
-    )
-
-    def run(out: Path, about: About, force: bool) -> ImportReport:
-        if not about.origin:
-            about = replace(about, origin=", ".join(file.name for file in files))
-        return import_table(
-            files, out, mapping, about,
-            need_cost=False, quality_scale=scale, ids=ids, force=force,
-        )  # fmt: skip
-
-    _finish(run, _default_name(uploads))
-
-
-def _default_name(uploads: Sequence[UploadedFile]) -> str:
-    return str(uploads[0].name).split(".")[0].replace("_", " ")
-
-
-def _mapping(looks: Sequence[Preview], stamp: str) -> TableMapping:
-    """Selectors of columns, filled with what their names suggest."""
-    columns = list(dict.fromkeys(name for look in looks for name in look.columns))
-    suggested = TableMapping()
-    for look in looks:
-        suggested = suggested.over(look.suggested) if suggested.fields else look.suggested
-    st.markdown("##### What the columns mean")
-    labels = _QUERY if suggested.wide else {**_QUERY, **_LONG}
-    fields = _fields(labels, columns, suggested.fields, stamp)
-    rest = {f: c for f, c in suggested.fields.items() if f not in labels and c in columns}
-    if not suggested.wide:
-        return TableMapping({**rest, **fields})
-    return TableMapping({**rest, **fields}, *_per_model(suggested, columns, stamp))
-
-
-def _fields(
-    labels: Mapping[str, str], columns: Sequence[str], found: Mapping[str, str], stamp: str
-) -> dict[str, str]:
-    chosen: dict[str, str] = {}
-    places = st.columns(4)
-    for i, (field, label) in enumerate(labels.items()):
-        guess = found.get(field)
-        column = places[i % 4].selectbox(
-            f"{label} *" if field in _REQUIRED else label,
-            columns,
-            index=columns.index(guess) if guess in columns else None,
-            placeholder="not in the file",
-            format_func=literal_option,
-            key=f"eval_sets.map.{field}.{stamp}",
-        )
-        if column is not None:
-            chosen[field] = column
-    return chosen
-
-
-def _model_ids(names: Sequence[str]) -> dict[str, str]:
-    """A proposed id, editable, for each name that cannot be one; name -> id."""
-    proposed = proposed_ids(names)
-    strange = {name: model for name, model in proposed.items() if name != model}
-    if not strange:
-        return {}
-    st.markdown("##### Model names")
-    st.caption(
-        f"{len(strange)} of {len(names)} names cannot be ids (letters, digits and . _ - / : @ +). "
-        "These would stand for them; change what you like."
-    )
-    places = st.columns(min(4, len(strange)))
-    return {
-        name: places[i % 4]
-        .text_input(literal(name), model, key=f"eval_sets.id.{name}", max_chars=128)
-        .strip()
-        for i, (name, model) in enumerate(strange.items())
-    }
-
-
-def _per_model(
-    suggested: TableMapping, columns: Sequence[str], stamp: str
-) -> tuple[dict[str, str], dict[str, str]]:
-    quality: dict[str, str] = {}
-    cost: dict[str, str] = {}
-    st.caption(f"Columns of {len(suggested.quality)} models were found.")
-    for model, column in suggested.quality.items():
-        name, left, right = st.columns([2, 3, 3], vertical_alignment="bottom")
-        name.markdown(f"**{literal(model)}**")
-        for place, side, guess in (
-            (left, quality, column),
-            (right, cost, suggested.cost.get(model)),
-        ):
-            label = "Quality *" if side is quality else "Cost in USD"
-            picked = place.selectbox(
-                label,
-                columns,
-                index=columns.index(guess) if guess in columns else None,
-                placeholder="not in the file",
-                format_func=literal_option,
-                key=f"eval_sets.map.{label}.{model}.{stamp}",
+        told = FORMATS[kind].files
+        if kind is Kind.TABLE:
+            told += (
+                " Needed: a query id, the message, and for every model its quality (0 to 1); the "
+                "cost in USD or the tokens in and out, to know what routing would cost. One row "
+                "per query has columns such as `quality:gpt-5` and `cost:gpt-5`."
             )
-            if picked is not None:
-                side[model] = picked
-    return quality, cost
+        st.caption(f"{told} Nothing is imputed; missing outcomes stay missing.")
+    return uploads
 
 
-def literal_option(column: str) -> str:
-    """A column name as an option: as it stands, but never blank."""
-    return column if column.strip() else repr(column)
+def _fitting(kind: Kind, uploads: Sequence[UploadedFile]) -> bool:
+    """Say what the files look like where that is another format, and offer its importer.
+
+    Returns:
+        Whether reading them as `kind` makes no sense; columns can be mapped whatever they hold.
+    """
+    found = looks_like(cast(TableFile, uploads[0]))
+    if found is None or found is kind:
+        return False
+    name = FORMATS[found].name
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            f":material/search: **{literal(uploads[0].name)}** looks like **{name}**, not like "
+            f"{FORMATS[kind].name}.",
+            width="stretch",
+        )
+        st.button(
+            f"Read it as {name}", type="primary", key="eval_sets.fitting", on_click=_take,
+            args=(found,),
+        )  # fmt: skip
+    return kind is not Kind.TABLE or not uploads[0].name.lower().endswith((".csv", ".parquet"))
+
+
+def _take(kind: Kind) -> None:
+    st.session_state[KIND] = kind
 
 
 def _finish(run: Runner, name: str) -> None:

@@ -107,6 +107,7 @@ def _edited(loaded: EvalSet, given: Mapping[str, GivenPrice], stamp: str) -> pd.
         hide_index=True,
         num_rows="fixed",
         disabled=["model", "source"],
+        placeholder="–",
         height="content" if len(loaded.models) <= 12 else 460,
         column_config={
             "use": column.CheckboxColumn("Use", width=60),

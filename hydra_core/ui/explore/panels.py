@@ -24,14 +24,19 @@ from hydra_core.views.explore import (
     difficulty_view,
 )
 
-__all__ = ["costs", "difficulty_by", "foretold", "limits", "predictability", "who_solves"]
+__all__ = ["costs", "difficulty_by", "predicted", "limits", "predictability", "who_solves"]
 
 #: Up to this many queries a computation begins by itself.
 _AT_ONCE = 1_000
 
 
-def foretold(entry: SetEntry, sweep: Sweep) -> Task | None:
-    """The measurement of how well success is foretold; begun by itself on small sets."""
+def predicted(entry: SetEntry, sweep: Sweep) -> Task | None:
+    """The measurement of how well success is predicted; begun by itself on small sets.
+
+    None for a set without texts.
+    """
+    if sweep.evalset.texts is None:
+        return None
     key = ("routability", cache_evaluate.sweep_key(entry, sweep))
     task = cache_evaluate.tasks().get(key)
     if task is None and len(sweep.data.rows) <= _AT_ONCE:
@@ -40,7 +45,7 @@ def foretold(entry: SetEntry, sweep: Sweep) -> Task | None:
 
 
 def _measure(key: Hashable, sweep: Sweep) -> Task:
-    texts = sweep.evalset.queries["text"].astype(str)
+    texts = sweep.evalset.require_texts("the measurement")
 
     def work(task: Task) -> Routability:
         said = texts.iloc[sweep.data.rows].tolist()
@@ -49,11 +54,11 @@ def _measure(key: Hashable, sweep: Sweep) -> Task:
     return cache_evaluate.tasks().start(key, work)
 
 
-def limits(known: Bounds, task: Task | None) -> None:
+def limits(known: Bounds, task: Task | None, *, texts: bool) -> None:
     """The sentence on whether routing can help, then its figures."""
     found = task.result if task is not None else None
     if isinstance(found, Routability):
-        middle = found.foretold
+        middle = found.predicted
         unknown = not np.isfinite(middle)
         title, box, icon = (
             ("Too few outcomes to say whether routing can help", st.info, ":material/help:")
@@ -66,20 +71,22 @@ def limits(known: Bounds, task: Task | None) -> None:
     else:
         middle = float("nan")
         running = task is not None and task.running
-        rest = "Whether it is foretold which model will succeed is " + (
+        rest = "Whether it can be predicted which model will succeed is " + (
             "being measured." if running else "not measured yet: see Predictability."
         )
+        if not texts:
+            rest = "This set has no texts: what its text vectors predict, Learn measures."
         st.info(
             literal(f"{known.text} {rest}"),
             title="How much routing could win",
             icon=":material/hourglass_top:" if running else ":material/straighten:",
         )
-    _figures(known, middle)
+    _figures(known, middle, texts=texts)
     if task is not None and task.running:
-        waiting(task, "Measuring how well success is foretold")
+        waiting(task, "Measuring how well success is predicted")
 
 
-def _figures(known: Bounds, middle: float) -> None:
+def _figures(known: Bounds, middle: float, *, texts: bool) -> None:
     gain = known.gain.scaled(100.0)
     saving = "n/a" if np.isnan(known.oracle_saving) else f"{100 * known.oracle_saving:.0f} %"
     entries = (
@@ -92,9 +99,9 @@ def _figures(known: Bounds, middle: float) -> None:
         ("Decidable queries", f"{100 * known.decidable:.0f} %", f"oracle saves {saving}",
          "Queries on which the models differ; on all others any choice is as good. Below: what "
          "the oracle saves of the best single model's cost."),
-        ("Success foretold", "–" if np.isnan(middle) else f"{middle:.2f}",
-         "AUC; chance is 0.50",
-         "How well a model's success is foretold on queries that were not learned from, from the "
+        ("Success predicted", "–" if np.isnan(middle) else f"{middle:.2f}",
+         "AUC; chance is 0.50" if texts else "no texts here",
+         "How well a model's success is predicted on queries that were not learned from, from the "
          "text or from the requirement scores, whichever tells more; from 0.60 routing can help. "
          "The median over the models; each model's own is under Predictability."),
     )  # fmt: skip
@@ -183,7 +190,7 @@ def difficulty_by(evalset: EvalSet) -> None:
 
 
 def predictability(entry: SetEntry, sweep: Sweep, task: Task | None) -> None:
-    """How well success is foretold, model by model."""
+    """How well success is predicted, model by model."""
     if task is not None and task.running:
         st.caption("The measurement is running; it appears here when it is done.")
         return
@@ -199,7 +206,7 @@ def predictability(entry: SetEntry, sweep: Sweep, task: Task | None) -> None:
     widgets.figure(
         intervals_figure(auc_view(found), widgets.colors()),
         "explore.aucs",
-        alt="How well success of each model is foretold from the text and from the scores",
+        alt="How well success of each model is predicted from the text and from the scores",
     )
     sample = f" Measured on {found.sampled:,} of {found.n:,} queries." if (
         found.sampled < found.n
@@ -215,7 +222,7 @@ def predictability(entry: SetEntry, sweep: Sweep, task: Task | None) -> None:
 def _offer(entry: SetEntry, sweep: Sweep) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(
-            "**Can it be foretold which model will succeed?** A small classifier per model is "
+            "**Can it be predicted which model will succeed?** A small classifier per model is "
             "cross-validated on up to 6,000 queries; this takes a minute or two.",
             width="stretch",
         )

@@ -19,7 +19,7 @@ def add_benchmark_dialog(entry: CatalogEntry, working: Working) -> None:
     """Name, importance, what it exercises, and every model's rate on it."""
     catalog = working.catalog
     if catalog is None:
-        st.warning("Mend the problems of the draft first.")
+        st.warning("Correct the problems of the draft first.")
         return
     left, right = st.columns([3, 1])
     name = left.text_input("Benchmark id", placeholder="terminal_bench").strip()

@@ -27,7 +27,7 @@ def show(entry: CatalogEntry, working: Working, view: str) -> None:
     catalog_panels.problems(working)
     catalog = working.catalog
     if catalog is None:
-        st.caption("Undo the last edit, or mend it here or on the Catalog page.")
+        st.caption("Undo the last edit, or correct it here or on the Catalog page.")
         return
     if view == "Sensitivity":
         profile_reach.show(catalog)

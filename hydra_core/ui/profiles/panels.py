@@ -253,7 +253,7 @@ _Change = Callable[[str, dict[int, dict[str, Any]]], str]
 
 
 def _edited(entry: CatalogEntry, key: str, change: _Change) -> None:
-    """Write a table's edits into the draft: values of cells, so that twice is as once."""
+    """Write a table's edits into the draft; writing the same values again changes nothing."""
     rows = st.session_state[key].get("edited_rows", {})
     edits = {
         int(row): {name: value for name, value in cells.items() if name != "tick"}

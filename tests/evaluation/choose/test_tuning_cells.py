@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hydra_core.evaluation.choose.aims import Aim, AimKind
-from hydra_core.evaluation.choose.space import cells_around, tidied, with_cells
+from hydra_core.evaluation.choose.space import cells_around, simplified, with_cells
 from hydra_core.evaluation.choose.tuning import Space, tune
 from hydra_core.evaluation.replay.metrics import oracle_quality
 from hydra_core.evaluation.replay.replay import ReplayData, replay
@@ -96,11 +96,13 @@ def test_what_moved_is_written_in_few_digits():
     parameters = {"w": 0.123456, "a": 0.537123, "b": 0.412345}
     box = {"w": (-1.0, 1.0), "a": (0.0, 1.0), "b": (0.0, 1.0)}
     start = {"w": 0.0, "a": 0.2, "b": 0.2}
-    kept = tidied(parameters, box, start, ["a", "b"], lambda p: float(p["a"] > 0.5))
+    kept = simplified(parameters, box, start, ["a", "b"], lambda p: float(p["a"] > 0.5))
     assert kept == {"w": 0.123456, "a": 0.54, "b": 0.2}
     narrow = {**box, "a": (0.5371, 0.5372)}
-    assert tidied(parameters, narrow, start, ["a"], lambda p: float(p["a"] > 0.5))["a"] == 0.5371
-    assert tidied(parameters, box, start, [], lambda p: 1 / 0) == parameters
+    assert (
+        simplified(parameters, narrow, start, ["a"], lambda p: float(p["a"] > 0.5))["a"] == 0.5371
+    )
+    assert simplified(parameters, box, start, [], lambda p: 1 / 0) == parameters
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Learning finds what the vectors foretell, says so, and never claims what is not there."""
+"""Learning finds what the vectors predict, says so, and never claims what is not there."""
 
 from dataclasses import replace
 

@@ -27,8 +27,13 @@ def told(n=400, *, informative=True):
     return data, [f"{'prove this lemma' if h else 'sort a list'} {i}" for i, h in enumerate(said)]
 
 
-def test_a_text_that_tells_is_called_predictive():
-    found = routability(*told())
+@pytest.fixture(scope="module")
+def telling():
+    return routability(*told())
+
+
+def test_a_text_that_tells_is_called_predictive(telling):
+    found = telling
     assert found.predictive
     assert found.aucs[0].model == "m0"
     assert found.aucs[0].text.lo > 0.8
@@ -42,19 +47,18 @@ def test_a_text_that_does_not_tell_is_not():
     assert "expect little" in found.text
 
 
-def test_the_one_answer_is_that_of_the_reading_that_foretells_more():
+def test_the_one_answer_is_that_of_the_reading_that_predicts_more():
     found = routability(*told(informative=False))
     by_reading = {
         "the text": np.median([one.text.value for one in found.aucs]),
         "the requirement scores": np.median([one.scores.value for one in found.aucs]),
     }
-    assert found.foretold == max(by_reading.values()) == by_reading[found.source]
+    assert found.predicted == max(by_reading.values()) == by_reading[found.source]
     assert found.source in found.text
 
 
-def test_the_bounds_by_hand():
-    data, texts = told()
-    found = routability(data, texts)
+def test_the_bounds_by_hand(telling):
+    (data, _), found = told(), telling
     assert found.best_constant == "m1"
     assert found.oracle_gain.value == pytest.approx(
         data.quality.max(axis=1).mean() - data.quality[:, 1].mean()

@@ -220,7 +220,7 @@ def _json_rows(
             if cell is None:
                 issues.add(f"{name}: holds a list or an object", number, "map a plain value")
             elif not cell.isascii() and _SURROGATE.search(cell):
-                issues.add(f"{name}: holds half a character (lone surrogate)", number, "mend it")
+                issues.add(f"{name}: holds half a character (lone surrogate)", number, "correct it")
                 cells[i] = None
         yield number, [cell or "" for cell in cells]
 

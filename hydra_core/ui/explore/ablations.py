@@ -1,0 +1,93 @@
+"""What each part of reading a message is worth on this set, measured on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from datetime import date
+
+import streamlit as st
+
+from hydra_core.evaluation.replay.sweep import Sweep
+from hydra_core.evaluation.study.reading_ablation import (
+    AblatedReading,
+    reading_ablation,
+    readings,
+)
+from hydra_core.figures.intervals import intervals_figure
+from hydra_core.predictor.bundle import SHIPPED_SMALL, load_bundle
+from hydra_core.ui import cache, cache_evaluate, widgets
+from hydra_core.ui.access import identity
+from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.explore.checks import waiting
+from hydra_core.ui.tasks import Task
+from hydra_core.ui.widgets import literal
+from hydra_core.views.explore import ablation_table, ablation_view
+
+__all__ = ["ablations"]
+
+
+def ablations(entry: SetEntry, sweep: Sweep) -> None:
+    """Fewer tokens, no signal prefix, the other bundle: agreement with labels, and routing."""
+    if sweep.evalset.texts is None:
+        st.info("This set has no texts, so it cannot be read in other ways.")
+        return
+    key = ("readings", cache_evaluate.sweep_key(entry, sweep))
+    task = cache_evaluate.tasks().get(key)
+    if task is not None and task.running:
+        waiting(task, "Reading every message in every way")
+        return
+    if task is not None and task.error:
+        st.error(literal(task.error), icon=":material/error:")
+    found = task.result if task is not None else None
+    if not isinstance(found, tuple):
+        _offer(key, sweep)
+        return
+    _shown(found)
+
+
+def _offer(key: Hashable, sweep: Sweep) -> None:
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            f"**What is each part of reading a message worth?** All {sweep.evalset.n:,} messages "
+            "are scored again with fewer tokens seen, without the signal prefix, and by the other "
+            "predictor that comes with the console.",
+            width="stretch",
+        )
+        if st.button("Measure", type="primary", key="explore.ablate"):
+            _start(key, sweep)
+            st.rerun()
+
+
+def _start(key: Hashable, sweep: Sweep) -> None:
+    bundle, other = cache.bundle(), load_bundle(SHIPPED_SMALL)
+
+    def work(task: Task) -> tuple[AblatedReading, ...]:
+        return reading_ablation(
+            sweep.evalset, sweep.catalog, readings(bundle, [other]), today=date.today(),
+            progress=task.step,
+        )  # fmt: skip
+
+    cache_evaluate.tasks().start(key, work, owner=identity.actor().name)
+
+
+def _shown(found: tuple[AblatedReading, ...]) -> None:
+    widgets.figure(
+        intervals_figure(ablation_view(found), widgets.colors()),
+        "explore.ablations",
+        alt="Quality retention of every way of reading against the predictor as it is",
+    )
+    column = st.column_config
+    st.dataframe(
+        ablation_table(found), hide_index=True, height="content",
+        column_config={
+            "reading": column.TextColumn("Reading"),
+            "pearson": column.NumberColumn("Pearson", format="%.3f", help="Against the labels"),
+            "mae": column.NumberColumn("MAE", format="%.3f", help="Against the labels"),
+            "qr": column.NumberColumn("QR", format="%.1f %%"),
+            "cost": column.NumberColumn("Cost per query", format="$%.4g"),
+        },
+    )  # fmt: skip
+    st.caption(
+        "Every way routes at about the same cost: τ is chosen on one half of the queries and "
+        "measured on the other. Lines are 95 % intervals, paired by query."
+    )

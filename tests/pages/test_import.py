@@ -1,0 +1,42 @@
+"""Import from app.py: any format, a wrong one named, and the doors of a first run."""
+
+from __future__ import annotations
+
+import json
+
+from tests.evaluation.importers.test_recognise import ARENA
+from tests.pages.store_steps import shown
+
+PAGE = "pages/evaluate/eval_sets.py"
+
+
+def importing(open_page):
+    app = open_page(PAGE)
+    app.session_state["eval_sets.view"] = "Import"
+    return app.run()
+
+
+def test_a_file_of_another_format_is_named_and_read_with_its_importer(open_page, workspace):
+    app = importing(open_page)
+    lines = "\n".join(
+        json.dumps({**ARENA, "global_index": f"a_{i}", "question": f"what is {i}?"})
+        for i in range(3)
+    )
+    app.file_uploader(key="eval_sets.files").set_value(
+        ("arena.jsonl", lines.encode(), "application/json")
+    ).run()
+    assert "looks like **RouterArena**" in shown(app)
+    app.button(key="eval_sets.fitting").click().run()
+    assert not app.exception
+    assert app.selectbox(key="eval_sets.format").value == "routerarena"
+    assert app.data_editor[0].value["id"].tolist() == ["gpt-5"]
+    app.button(key="eval_sets.import").click().run()
+    assert "Kept 3 queries with 3 outcomes of 1 models" in shown(app)
+
+
+def test_a_first_run_has_three_doors(open_page):
+    app = open_page("pages/operate/overview.py")
+    doors = [button.key for button in app.button if str(button.key).startswith("overview.door.")]
+    assert len(doors) == 3
+    app.button(key="overview.door.spend-logs").click().run()
+    assert not app.exception
