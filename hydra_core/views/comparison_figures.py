@@ -12,8 +12,7 @@ from hydra_core.figures.deltas import DeltasView
 from hydra_core.figures.heat import HeatView
 from hydra_core.figures.theme import plain
 from hydra_core.views.comparison import Paired
-from hydra_core.views.frontier import usd
-from hydra_core.views.numbers import signed
+from hydra_core.views.numbers import signed, usd
 
 __all__ = ["Measure", "deltas_view", "flip_view"]
 
