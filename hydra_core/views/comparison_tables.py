@@ -17,7 +17,7 @@ from hydra_core.evaluation.study.compare import FlipCell
 from hydra_core.figures.deltas import DeltasView
 from hydra_core.figures.heat import HeatView
 from hydra_core.figures.theme import plain
-from hydra_core.types import IntArray
+from hydra_core.types import IntArray, Rule
 from hydra_core.views.comparison import Paired, Side
 from hydra_core.views.frontier import usd
 
@@ -266,25 +266,28 @@ def receipts(
         ("b", both.b, both.at_b, sides[1]),
     ):
         chosen = str(run.models[at[position]])
-        short, says = _receipt(row, models, side, sweep, chosen)
-        frame[f"short_{letter}"], frame[f"says_{letter}"] = short, says
+        of, says = _receipt(row, models, side, sweep, chosen)
+        frame[f"says_of_{letter}"], frame[f"says_{letter}"] = of, says
     return frame
 
 
 def _receipt(
     row: int, models: list[str], side: Side, sweep: Sweep, chosen: str
 ) -> tuple[list[float], list[str]]:
-    short = [float("nan")] * len(models)
-    if side.tau is None:
-        return short, ["chosen" if model == chosen else "" for model in models]
+    """What the side's rule knows of each model for one query: a number, and a word."""
+    if side.knob is None:
+        nothing = [float("nan")] * len(models)
+        return nothing, ["chosen" if model == chosen else "" for model in models]
     at = int(np.searchsorted(sweep.data.rows, row))
-    values = dict(zip(sweep.data.pool.ids, sweep.shortfalls[at].tolist(), strict=True))
-    short = [values.get(model, float("nan")) for model in models]
+    predicted, by_value = sweep.data.predicted, side.rule is Rule.VALUE
+    known = predicted.success if by_value and predicted is not None else sweep.shortfalls
+    values = dict(zip(sweep.data.pool.ids, known[at].tolist(), strict=True))
     says = [
         "chosen" if model == chosen
         else "not in its pool" if model not in values
-        else "eligible" if values[model] <= side.tau
+        else "worth less" if by_value
+        else "eligible" if values[model] <= side.knob
         else "not eligible"
         for model in models
     ]  # fmt: skip
-    return short, says
+    return [values.get(model, float("nan")) for model in models], says

@@ -91,6 +91,13 @@ def alone(kept: TurnOutcome, routed: TurnOutcome) -> str:
     if routed.model == kept.model or kept.model not in routed.decision.pool.ids:
         return ""
     made = routed.decision
+    if made.valuation is not None:
+        net = made.valuation.net
+        behind = 100 * float(net.max() - net[made.pool.ids.index(str(kept.model))])
+        return (
+            f"On its own this turn would go to {routed.model}; {kept.model} is worth "
+            f"{behind:.1f} pp less here (value rule)."
+        )
     short = float(made.shortfalls[made.pool.ids.index(str(kept.model))])
     tail = f"; {kept.model} falls short by {short:.2f} here (τ {made.tau:.4g})"
     return f"On its own this turn would go to {routed.model}{tail if short > made.tau else ''}."

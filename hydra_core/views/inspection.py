@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from hydra_core.figures.requirements import Need, RequirementsView
-from hydra_core.figures.strip import Part, Strip
+from hydra_core.figures.strip import TAU, Part, Scale, Strip
 from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.predictor.signals import Signals, signals
 from hydra_core.predictor.tokens import Gap, TokenCounter
@@ -16,7 +17,9 @@ from hydra_core.routing import explain
 from hydra_core.routing.decision import Candidate, Decision, Fate, Query
 from hydra_core.routing.explain import FlipText
 from hydra_core.routing.router import Router
-from hydra_core.types import Catalog
+from hydra_core.routing.valuation import Valuation
+from hydra_core.types import Catalog, Rule
+from hydra_core.views.numbers import usd
 
 __all__ = [
     "FATES",
@@ -25,10 +28,13 @@ __all__ = [
     "compare_table",
     "cost_order",
     "inspect",
+    "neighbour_table",
     "reopen",
     "requirements_view",
+    "strip_scale",
     "strips",
-    "with_policy",
+    "success_text",
+    "value_table",
 ]
 
 #: A candidate's fate in one or two words.
@@ -38,6 +44,7 @@ FATES = {
     Fate.SHORT: "Falls short",
     Fate.GATED: "Ruled out",
     Fate.UNHEALTHY: "Unhealthy",
+    Fate.WORTH_LESS: "Worth less",
 }
 
 
@@ -71,11 +78,6 @@ class Inspection:
         return next(row for row in self.candidates if row.model == self.decision.model)
 
 
-def with_policy(catalog: Catalog, tau: float, weights: tuple[float, ...]) -> Catalog:
-    """The catalog under another tau and other stored weights."""
-    return replace(catalog, policy=replace(catalog.policy, tau=tau, weights=weights))
-
-
 def inspect(catalog: Catalog, predictor: Predictor, counter: TokenCounter, query: Query) -> (
     Inspection
 ):  # fmt: skip
@@ -100,9 +102,12 @@ def inspect(catalog: Catalog, predictor: Predictor, counter: TokenCounter, query
 def reopen(catalog: Catalog, requirements: tuple[float, ...], query: Query) -> Inspection:
     """The decision for requirements that a link carried instead of the text.
 
+    By the shortfall rule: the value rule reads the text itself.
+
     Raises:
         RoutingError: No model can serve it.
     """
+    catalog = replace(catalog, policy=replace(catalog.policy, rule=Rule.SHORTFALL))
     decision = Router(catalog).decide(np.asarray(requirements), replace(query, text=""))
     return Inspection(decision, catalog, explain.flips(decision, catalog))
 
@@ -129,7 +134,7 @@ def requirements_view(shown: dict[str, Inspection]) -> RequirementsView:
 
 
 def strips(shown: dict[str, Inspection]) -> tuple[Strip, ...]:
-    """The tau strip of each inspection; one alone has no label."""
+    """The strip of each inspection, over tau or V; one alone has no label."""
     single = len(shown) == 1
     return tuple(
         Strip(
@@ -138,6 +143,63 @@ def strips(shown: dict[str, Inspection]) -> tuple[Strip, ...]:
         )
         for name, one in shown.items()
     )
+
+
+def strip_scale(one: Inspection) -> Scale:
+    """How the knob of the rule that decided is drawn."""
+    valued = one.decision.valuation
+    if valued is None:
+        return TAU
+    ends = [part.end for part in explain.strip(one.decision) if np.isfinite(part.end)]
+    least = min([valued.value_usd, *ends]) / 10
+    return Scale("V", "V, what one more resolved query is worth, USD", least)
+
+
+def value_table(one: Inspection) -> pd.DataFrame:
+    """One row per model, cheapest first: predicted success with its interval, cost, and why."""
+    valued, rows = one.decision.valuation, one.candidates
+    assert valued is not None
+    at = [one.decision.pool.ids.index(row.model) for row in rows]
+    return pd.DataFrame(
+        {
+            "Model": [row.model for row in rows],
+            "": [FATES[row.fate] for row in rows],
+            "Predicted success": [success_text(valued, i) for i in at],
+            "Predicted cost": [usd(float(valued.cost_usd[i])) for i in at],
+            "Worth": [f"{100 * valued.net[i]:.1f} pp" for i in at],
+            "Why": [row.reason for row in rows],
+        }
+    )
+
+
+def success_text(valued: Valuation, i: int) -> str:
+    """The predicted success of one model of the pool, with its 95 % interval where it has one."""
+    ends = valued.range_of(i)
+    told = f"{100 * valued.success[i]:.0f} %"
+    if ends is None:
+        return f"{told}, by its place only"
+    return f"{told} [{100 * ends[0]:.0f}, {100 * ends[1]:.0f}]"
+
+
+def neighbour_table(one: Inspection, texts: Mapping[str, str]) -> pd.DataFrame:
+    """The learned queries most like this message: text, likeness, what each model achieved.
+
+    Args:
+        texts: Query id -> text, of those whose texts are known.
+    """
+    valued = one.decision.valuation
+    assert valued is not None
+    found = valued.neighbours()
+    frame = pd.DataFrame(
+        {
+            "query": [near.query_id for near in found],
+            "text": [texts.get(near.query_id, "") for near in found],
+            "likeness": [near.likeness for near in found],
+        }
+    )
+    for model in cost_order(one.decision):
+        frame[model] = [100 * near.outcomes.get(model, np.nan) for near in found]
+    return frame
 
 
 def candidate_table(one: Inspection) -> pd.DataFrame:

@@ -65,7 +65,7 @@ def test_a_tau_of_one_side_changes_that_side_and_the_link(page):
     before = values(page)
     page.number_input(key="compare.tau_b").set_value(0.9).run()
     assert values(page) != before
-    assert page.query_params["b_tau"] == "0.9"
+    assert page.query_params["b_at"] == "0.9"
     assert page.query_params["a"].startswith("always:")
 
 
@@ -121,7 +121,7 @@ def test_the_flipped_queries_are_those_that_changed_model(page):
 
 
 def test_nonsense_in_a_link_is_ignored(open_page):
-    app = open_page(PAGE, **PAPER, a="<b>", b="../../etc", a_tau="nan", b_tau="-1")
+    app = open_page(PAGE, **PAPER, a="<b>", b="../../etc", a_at="nan", b_at="-1")
     assert not app.exception
     assert values(app)
 

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.study.what_if import WhatIf
-from hydra_core.types import Catalog
+from hydra_core.types import Catalog, Rule
 from hydra_core.ui import cache, drafts, selectors, widgets
 from hydra_core.ui import draft_effect as effect
 from hydra_core.ui import what_if as what_if_panels
@@ -132,7 +132,8 @@ def _what_if(working: Working) -> None:
     tau = controls[1].number_input(
         "At τ", min_value=0.0, value=None, step=0.01, format="%.4f", key="catalog.what_if.tau",
         placeholder=f"own ({working.catalog.policy.tau:g})",
-        help="Compare both at another threshold. Empty: each at its own.",
+        disabled=working.catalog.policy.rule is Rule.VALUE,
+        help="Compare both at another threshold of the shortfall rule. Empty: each at its own.",
     )  # fmt: skip
     demo = _demos(controls[2], working.published, chosen)
     before, after, names = working.published, working.catalog, ("published", "draft")

@@ -14,7 +14,7 @@ from hydra_core.errors import HydraError
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.store.records import Note
 from hydra_core.store.roles import Action
-from hydra_core.types import IntArray
+from hydra_core.types import IntArray, Rule
 from hydra_core.ui import cache, widgets
 from hydra_core.ui.access import identity
 from hydra_core.ui.widgets import literal
@@ -195,6 +195,11 @@ def _detail(row: int, both: Paired, sides: Sides, notes: Sequence[Note]) -> None
 
 
 _TEXT_CHARS = 8_000
+#: What stands beside each model, and what is chosen by it.
+_HOW = {
+    Rule.SHORTFALL: " Shortfall by model; the cheapest at most τ is chosen.",
+    Rule.VALUE: " Predicted success by model; the largest, less predicted cost / V, is chosen.",
+}
 
 
 def _receipts(frame: pd.DataFrame, sides: Sides) -> None:
@@ -205,21 +210,16 @@ def _receipts(frame: pd.DataFrame, sides: Sides) -> None:
         "cost_usd": column.NumberColumn("Cost", format="$%.4f", width=68),
     }
     for letter, (side, _) in zip("ab", sides, strict=True):
-        wide = 70 if side.tau is None else 135
+        wide = 70 if side.knob is None else 135
         shown[f"says_{letter}"] = column.TextColumn(letter.upper(), width=wide)
-        known = frame[f"short_{letter}"].map(lambda value: f"{value:.4f} ", na_action="ignore")
+        shown_as = "{:.0%} " if side.rule is Rule.VALUE else "{:.4f} "
+        known = frame[f"says_of_{letter}"].map(shown_as.format, na_action="ignore")
         frame[f"says_{letter}"] = known.fillna("") + frame[f"says_{letter}"]
     st.dataframe(
         frame, hide_index=True, height="content", column_order=list(shown), column_config=shown
     )
     for letter, (side, _) in zip("AB", sides, strict=True):
-        if side.tau is not None:
-            st.caption(
-                f"{letter}: {literal(side.name)}. Shortfall by model; the cheapest at most τ is "
-                "chosen."
-            )
-        else:
-            st.caption(f"{letter}: {literal(side.name)}.")
+        st.caption(f"{letter}: {literal(side.name)}.{_HOW[side.rule] if side.knob else ''}")
 
 
 def _notes(digest: str) -> tuple[Note, ...] | None:

@@ -108,7 +108,7 @@ def _table(
 def _chosen(side: Side, sweep: Sweep) -> str:
     """How the policy came about."""
     if side.kind is Kind.ROUTER:
-        return chosen_text(sweep.selection(side.tau or 0.0))
+        return chosen_text(sweep.selection(side.knob or 0.0))
     words = {Kind.LEARNED: "cross-fitted", Kind.IMPORTED: "imported", Kind.ORACLE: "in hindsight"}
     return words.get(side.kind, "constant")
 

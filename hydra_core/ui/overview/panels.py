@@ -11,13 +11,14 @@ from hydra_core.evaluation.importers.formats import Kind
 from hydra_core.evaluation.replay.evaluation import Evaluation, evaluate
 from hydra_core.evaluation.replay.verdict import VerdictLabel
 from hydra_core.figures.frontier import frontier_figure
-from hydra_core.ui import bundles, cache, selectors, state, tables, widgets
+from hydra_core.ui import bundles, cache, cache_learn, selectors, state, tables, widgets
 from hydra_core.ui import reports as reporting
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.evalsets.import_wizard import KIND
 from hydra_core.ui.widgets import literal
 from hydra_core.views.catalogs.pool import pool_table
 from hydra_core.views.frontier import Axes, frontier_view
+from hydra_core.views.numbers import RULES, knob_text
 
 __all__ = ["doors", "frontier", "loaded", "next_steps", "operating_point"]
 
@@ -74,9 +75,11 @@ def operating_point() -> None:
         )
         return
     entry, evaluation = found
+    rule = evaluation.sweep.rule
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(
-            f"**τ {evaluation.knob:.4g}** on **{literal(entry.info.name)}** with catalog "
+            f"{RULES[rule]} rule, **{literal(knob_text(rule, evaluation.knob))}** on "
+            f"**{literal(entry.info.name)}** with catalog "
             f"**{literal(state.get().catalog)}**",
             width="content",
         )
@@ -95,10 +98,11 @@ def _current() -> tuple[SetEntry, Evaluation] | None:
     entry, catalog = pair[0], pair[1].catalog
     tuning = state.get()
     try:
-        sweep = cache.sweep(entry, catalog, tuning.weights_for(catalog))
+        rule, weights = tuning.rule_for(catalog), tuning.weights_for(catalog)
+        sweep = cache_learn.ruled_sweep(entry, catalog, rule, weights)
     except HydraError:
         return None
-    return entry, evaluate(sweep, tuning.tau_for(catalog), tuning.baseline)
+    return entry, evaluate(sweep, tuning.knob_for(sweep), tuning.baseline)
 
 
 def frontier() -> None:
@@ -116,7 +120,7 @@ def frontier() -> None:
                 frontier_view(evaluation, axes), widgets.colors(), height=340, width=430
             ),
             "overview.frontier",
-            alt="Quality against cost of the router for every tau, with single models and oracle",
+            alt="Quality against cost of the router for every setting, with the single models",
         )
 
 
@@ -178,9 +182,9 @@ def _steps() -> Iterator[tuple[str, str, str, str, str]]:
         yield (
             "tune",
             "Look for a better operating point",
-            "At this τ the router is not shown to beat a constant policy of the same cost.",
+            "At this setting the router is not shown to beat a constant policy of the same cost.",
             _TUNE,
-            "Tune τ and weights",
+            "Tune",
         )
     elif found is not None:
         yield (
@@ -188,7 +192,7 @@ def _steps() -> Iterator[tuple[str, str, str, str, str]]:
             "Fine-tune the operating point",
             "The router beats the best constant policy here; find the cost you want.",
             _TUNE,
-            "Tune τ and weights",
+            "Tune",
         )
     unscored = [entry.info.name for entry in sets if not entry.info.scored]
     if unscored:
