@@ -186,9 +186,11 @@ def _policy(catalog: Catalog) -> Iterator[str]:
     for one in policy.chosen_on:
         what = "tau (or V)" if one.knob_alone else "policy and profiles"
         yield f"{what} chosen on: {one.evalset}, {one.how}, queries sha256 {one.queries}"
-    if policy.rule is Rule.VALUE and catalog.outcome_model is not None:
+    if policy.rule is Rule.VALUE:
         yield f"rule: value, one more resolved query is worth {policy.value_usd!r} USD"
-        yield f"outcome model sha256: {catalog.outcome_model.sha256}; ship its folder beside this"
+    if catalog.outcome_model is not None:
+        named = catalog.outcome_model
+        yield f"outcome model: {named.path}, sha256 {named.sha256}; its folder lies beside this"
     if policy.cost_basis is CostBasis.REALISED and catalog.realised_costs is not None:
         yield f"cost order: realised cost, measured on {catalog.realised_costs.evalset}"
     elif policy.cost_basis is CostBasis.REALISED:

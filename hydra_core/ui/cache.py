@@ -86,7 +86,7 @@ def evalsets() -> tuple[SetEntry, ...]:
 
 
 def _listed(root: Path) -> tuple[EvalSetInfo, ...]:
-    """The eval sets below `root`, read again only when a file of one changes."""
+    """The sets below `root`, real ones first, read again only when a file of one changes."""
     found = []
     for path in (*root.glob("*/*"), *root.glob("*/scores/*")):
         with suppress(FileNotFoundError):  # an import may be moving its files into place
@@ -98,7 +98,7 @@ def _listed(root: Path) -> tuple[EvalSetInfo, ...]:
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _listing(root: Path, stamp: tuple[tuple[str, int, int], ...]) -> tuple[EvalSetInfo, ...]:
     del stamp
-    return list_evalsets(root)
+    return tuple(sorted(list_evalsets(root), key=lambda info: info.synthetic))
 
 
 def catalogs() -> tuple[CatalogEntry, ...]:

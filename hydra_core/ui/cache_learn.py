@@ -29,6 +29,7 @@ __all__ = [
     "folder_of",
     "learnable",
     "learned",
+    "named",
     "ruled_sweep",
     "shortfall_sweep",
     "value_sweep",
@@ -68,6 +69,19 @@ def learned(folder: Path) -> OutcomeModel | None:
     if not manifest.is_file():
         return None
     return _loaded(folder, manifest.stat().st_mtime_ns)
+
+
+def named(entry: SetEntry, catalog: Catalog, models: Sequence[str]) -> OutcomeModel | None:
+    """The catalog's own outcome model where it was learned from this set and these models.
+
+    Raises:
+        HydraError: It is missing, damaged, or of another predictor bundle.
+    """
+    if catalog.outcome_model is None:
+        return None
+    model = catalog_outcome_model(catalog)
+    same = model.evalset_digest == entry.info.digest and set(model.models) == set(models)
+    return model if same else None
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

@@ -114,6 +114,8 @@ def queries(frame: pd.DataFrame, total: int) -> None:
     )
     if total > len(frame):
         st.caption(f"The first {len(frame):,} of {total:,} queries.")
+    if "text" not in frame.columns:
+        st.caption("This set has no texts.")
 
 
 def pool(frame: pd.DataFrame) -> None:

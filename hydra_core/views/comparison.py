@@ -14,11 +14,11 @@ import numpy as np
 from hydra_core.evaluation.replay.imported_policies import imported_choice
 from hydra_core.evaluation.replay.matched_cost import matched_cost_mix
 from hydra_core.evaluation.replay.metrics import oracle_choice
+from hydra_core.evaluation.replay.replay import clusters_of_rows
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.significance import (
     Interval,
     mean_interval,
-    ratio_interval,
 )
 from hydra_core.evaluation.study.baselines.run import BaselineRun
 from hydra_core.evaluation.study.compare import (
@@ -174,7 +174,7 @@ def pair(a: PolicyRun, b: PolicyRun, sweep: Sweep) -> Paired:
     Raises:
         ValueError: They have none in common.
     """
-    whole = _clusters(sweep)
+    whole = clusters_of_rows(sweep.data, sweep.evalset.n)
     found = compare(a, b, whole)
     return Paired(
         a=a,
@@ -187,30 +187,24 @@ def pair(a: PolicyRun, b: PolicyRun, sweep: Sweep) -> Paired:
     )
 
 
-def _clusters(sweep: Sweep) -> IntArray | None:
-    """Cluster of every eval set row; rows outside the replay are their own."""
-    data = sweep.data
-    if data.clusters is None:
-        return None
-    whole = np.arange(sweep.evalset.n) + int(data.clusters.max()) + 1
-    whole[data.rows] = data.clusters
-    return whole
-
-
 def _models(a: PolicyRun, b: PolicyRun, sweep: Sweep) -> tuple[str, ...]:
     used = {*np.unique(a.models).tolist(), *np.unique(b.models).tolist()}
     cost = sweep.evalset.mean_cost()
     return tuple(sorted(used, key=lambda model: (cost.get(model, np.inf), model)))
 
 
-def totals(run: PolicyRun, at: IntArray, clusters: IntArray | None) -> Totals:
-    """One side's figures on the common queries."""
-    quality, cost = run.quality[at], run.cost_usd[at]
-    return Totals(
-        quality=mean_interval(quality, clusters),
-        mean_cost_usd=mean_interval(cost, clusters),
-        qr=ratio_interval(quality, run.oracle[at], clusters),
-    )
+def totals(both: Paired) -> tuple[Totals, Totals]:
+    """Each side's figures on the common queries; QR of both against one oracle."""
+    sides = ((both.a, both.at_a), (both.b, both.at_b))
+    found = [
+        Totals(
+            quality=mean_interval(run.quality[at], both.clusters),
+            mean_cost_usd=mean_interval(run.cost_usd[at], both.clusters),
+            qr=retained,
+        )
+        for (run, at), retained in zip(sides, both.found.retained, strict=True)
+    ]
+    return found[0], found[1]
 
 
 def sentence(both: Paired) -> str:

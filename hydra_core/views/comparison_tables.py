@@ -206,9 +206,12 @@ def query_page(both: Paired, evalset: EvalSet, at: IntArray, notes: dict[str, in
         notes: Query id -> number of notes.
     """
     frame = whole_table(both, evalset, at)
-    text = frame["text"].str.slice(0, _TEXT_CHARS * 2).str.replace(r"\s+", " ", regex=True)
+    shown = {}
+    if "text" in frame.columns:
+        text = frame["text"].str.slice(0, _TEXT_CHARS * 2).str.replace(r"\s+", " ", regex=True)
+        shown["text"] = text.str.slice(0, _TEXT_CHARS)
     return frame.assign(
-        text=text.str.slice(0, _TEXT_CHARS),
+        **shown,
         quality_change=100 * frame["quality_change"],
         notes=[float(notes.get(str(query), np.nan)) for query in frame["query_id"]],
     )
@@ -218,6 +221,7 @@ def whole_table(both: Paired, evalset: EvalSet, at: IntArray) -> pd.DataFrame:
     """As `query_page`, whole texts, for a download; quality in [0, 1], cost in USD."""
     found, a, b = both.found, both.at_a[at], both.at_b[at]
     queries = evalset.queries.iloc[found.rows[at]]
+    texts = {} if evalset.texts is None else {"text": queries["text"].astype(str).to_numpy()}
     return pd.DataFrame(
         {
             "query_id": queries["query_id"].astype(str).to_numpy(),
@@ -230,7 +234,7 @@ def whole_table(both: Paired, evalset: EvalSet, at: IntArray) -> pd.DataFrame:
             "cost_usd_a": both.a.cost_usd[a],
             "cost_usd_b": both.b.cost_usd[b],
             "cost_change_usd": found.delta_cost[at],
-            "text": queries["text"].astype(str).to_numpy(),
+            **texts,
         }
     )
 

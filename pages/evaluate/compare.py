@@ -50,8 +50,8 @@ def compare(entry: SetEntry, catalog: Catalog) -> None:
         st.warning(widgets.literal(str(error)), icon=":material/link_off:")
         make_catalog.offer(entry)
         return
-    for card, run, at in zip(cards, (both.a, both.b), (both.at_a, both.at_b), strict=True):
-        compare_panels.side_figures(card, totals(run, at, both.clusters))
+    for card, found in zip(cards, totals(both), strict=True):
+        compare_panels.side_figures(card, found)
     if show(own, both, both_sides) == "Significance":
         compare_significance.significance(entry, own, options, (a, b), sweep_of)
     compare_state.write_link(entry, state.get().catalog, a, b)

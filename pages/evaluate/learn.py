@@ -40,6 +40,7 @@ def run(entry: SetEntry, catalog: Catalog) -> None:
             models = choose(entry, catalog)
         folder = cache_learn.folder_of(entry, catalog, models)
         found, task = cache_learn.learned(folder), work.learning(folder)
+        found = found or cache_learn.named(entry, catalog, models)
         running = task is not None and task.running
         with right:
             if task is not None and running:

@@ -72,7 +72,7 @@ def test_find_a_pin_and_the_details_work_under_value(opened):
 
 
 def test_where_no_outcome_model_is_named_there_is_a_way_to_learn(open_page):
-    app = open_page(TUNE)
+    app = open_page(TUNE, set="console_demo", catalog="paper_five")
     assert "tune.rule" not in {one.key for one in app.segmented_control}
     assert "outcomes learned" in told(app)
 

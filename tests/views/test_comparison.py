@@ -80,4 +80,4 @@ def test_the_sentence_says_when_nothing_differs(workspace):  # noqa: F811
     run = routed_run("a", sweep, 0.3)
     same = pair(run, run, sweep)
     assert "same model" in sentence(same)
-    assert totals(run, same.at_a, same.clusters).quality.value == pytest.approx(run.quality.mean())
+    assert totals(same)[0].quality.value == pytest.approx(run.quality.mean())

@@ -27,6 +27,7 @@ __all__ = [
     "align_catalog",
     "catalog_scores",
     "clusters_of",
+    "clusters_of_rows",
     "data_frontier",
     "replay",
     "replay_by_value",
@@ -236,6 +237,18 @@ def clusters_of(queries: pd.DataFrame, rows: IntArray) -> IntArray | None:
             own = pd.Series([f"\0{i}" for i in range(len(values))], index=values.index)
             return pd.factorize(values.where(values.notna(), own))[0]
     return None
+
+
+def clusters_of_rows(data: ReplayData, n: int) -> IntArray | None:
+    """(n,) cluster of every eval set row, None when all are independent.
+
+    Rows outside the replay are their own.
+    """
+    if data.clusters is None:
+        return None
+    whole = np.arange(n) + int(data.clusters.max()) + 1
+    whole[data.rows] = data.clusters
+    return whole
 
 
 def _notes(absent: list[str], incomplete: int, unscored: int) -> tuple[str, ...]:

@@ -205,7 +205,7 @@ class Sweep:
         if not self.own(knob):
             return ""
         if self.chosen_here:
-            return "on these queries, before it was published"
+            return "on these queries, as the catalog records"
         others = [one.evalset for one in self.catalog.policy.chosen_on]
         if others:
             return f"the catalog's own, chosen on {', '.join(others)}"

@@ -86,7 +86,7 @@ def answer(both: Paired) -> None:
         (
             "Quality retention",
             *_points(found.qr),
-            "QR of B minus QR of A, each against the best its own pool could do.",
+            "QR of B minus QR of A, both against one oracle: the best of either pool.",
         ),
         (
             "Cost saved",

@@ -143,6 +143,7 @@ def _table(
     page = min(int(st.session_state.get(key, 1)), pages)
     part = at[(page - 1) * _ROWS : page * _ROWS]
     frame = query_page(both, sides[0][1].evalset, part, notes)
+    named = "text" if "text" in frame.columns else "query_id"
     column = st.column_config
     event = st.dataframe(
         frame,
@@ -153,10 +154,10 @@ def _table(
         selection_mode="single-row",
         placeholder="",
         column_order=(
-            "text", "language", "model_a", "model_b", "quality_change", "cost_change_usd", "notes",
+            named, "language", "model_a", "model_b", "quality_change", "cost_change_usd", "notes",
         ),
         column_config={
-            "text": column.TextColumn("Query", width=330),
+            named: column.TextColumn("Query", width=330),
             "language": column.TextColumn("Lang.", width=50),
             "model_a": column.TextColumn("A sent it to", width=125),
             "model_b": column.TextColumn("B sends it to", width=125),
@@ -187,7 +188,7 @@ def _detail(row: int, both: Paired, sides: Sides, notes: Sequence[Note]) -> None
     left, right = st.columns([8, 11], gap="medium")
     with left:
         with st.container(height=190, border=True):
-            st.text(str(query["text"])[:_TEXT_CHARS])
+            st.text(str(query.get("text", "This set has no texts."))[:_TEXT_CHARS])
         _written(notes)
         _write(evalset.digest, str(query["query_id"]))
     with right:

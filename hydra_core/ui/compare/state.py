@@ -99,7 +99,7 @@ def offered(entry: SetEntry, catalog: Catalog, sweep: Sweep) -> dict[str, Side]:
     found += [
         Side(f"learned:{name}", f"Learned: {name}, at the other's cost", Kind.LEARNED, model=name)
         for name in BASELINES
-        if name != RANDOM_MIX
+        if name != RANDOM_MIX and sweep.evalset.texts is not None
     ]
     return {side.id: side for side in found}
 

@@ -31,7 +31,12 @@ _AT_ONCE = 1_000
 
 
 def predicted(entry: SetEntry, sweep: Sweep) -> Task | None:
-    """The measurement of how well success is predicted; begun by itself on small sets."""
+    """The measurement of how well success is predicted; begun by itself on small sets.
+
+    None for a set without texts.
+    """
+    if sweep.evalset.texts is None:
+        return None
     key = ("routability", cache_evaluate.sweep_key(entry, sweep))
     task = cache_evaluate.tasks().get(key)
     if task is None and len(sweep.data.rows) <= _AT_ONCE:
@@ -40,7 +45,7 @@ def predicted(entry: SetEntry, sweep: Sweep) -> Task | None:
 
 
 def _measure(key: Hashable, sweep: Sweep) -> Task:
-    texts = sweep.evalset.queries["text"].astype(str)
+    texts = sweep.evalset.require_texts("the measurement")
 
     def work(task: Task) -> Routability:
         said = texts.iloc[sweep.data.rows].tolist()
@@ -49,7 +54,7 @@ def _measure(key: Hashable, sweep: Sweep) -> Task:
     return cache_evaluate.tasks().start(key, work)
 
 
-def limits(known: Bounds, task: Task | None) -> None:
+def limits(known: Bounds, task: Task | None, *, texts: bool) -> None:
     """The sentence on whether routing can help, then its figures."""
     found = task.result if task is not None else None
     if isinstance(found, Routability):
@@ -69,17 +74,19 @@ def limits(known: Bounds, task: Task | None) -> None:
         rest = "Whether it can be predicted which model will succeed is " + (
             "being measured." if running else "not measured yet: see Predictability."
         )
+        if not texts:
+            rest = "This set has no texts: what its text vectors predict, Learn measures."
         st.info(
             literal(f"{known.text} {rest}"),
             title="How much routing could win",
             icon=":material/hourglass_top:" if running else ":material/straighten:",
         )
-    _figures(known, middle)
+    _figures(known, middle, texts=texts)
     if task is not None and task.running:
         waiting(task, "Measuring how well success is predicted")
 
 
-def _figures(known: Bounds, middle: float) -> None:
+def _figures(known: Bounds, middle: float, *, texts: bool) -> None:
     gain = known.gain.scaled(100.0)
     saving = "n/a" if np.isnan(known.oracle_saving) else f"{100 * known.oracle_saving:.0f} %"
     entries = (
@@ -93,7 +100,7 @@ def _figures(known: Bounds, middle: float) -> None:
          "Queries on which the models differ; on all others any choice is as good. Below: what "
          "the oracle saves of the best single model's cost."),
         ("Success predicted", "–" if np.isnan(middle) else f"{middle:.2f}",
-         "AUC; chance is 0.50",
+         "AUC; chance is 0.50" if texts else "no texts here",
          "How well a model's success is predicted on queries that were not learned from, from the "
          "text or from the requirement scores, whichever tells more; from 0.60 routing can help. "
          "The median over the models; each model's own is under Predictability."),

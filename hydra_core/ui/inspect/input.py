@@ -205,10 +205,14 @@ def _picker(field: str) -> None:
 def _queries(entry: cache.SetEntry, wanted: str) -> dict[str, str]:
     """Label -> text of the first queries of an eval set that contain `wanted`."""
     try:
-        frame = cache.evalset(entry.info.path, entry.info.digest).queries
+        evalset = cache.evalset(entry.info.path, entry.info.digest)
     except HydraError as error:
         widgets.problem(error)
         return {}
+    if evalset.texts is None:
+        st.caption("This set has no texts: choose another, or type a message.")
+        return {}
+    frame = evalset.queries
     if wanted:
         frame = frame[frame["text"].str.contains(wanted, case=False, regex=False)]
     found = frame.head(_FOUND)

@@ -7,7 +7,7 @@ import streamlit as st
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.types import Rule, Selection
-from hydra_core.ui import chosen_on, drafts, selectors, widgets
+from hydra_core.ui import cache, chosen_on, drafts, selectors, widgets
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.cache_learn import FOLDER
 from hydra_core.ui.widgets import literal
@@ -59,6 +59,9 @@ def drafted(text: str, source: str, model: OutcomeModel, value_usd: float) -> st
     document = CatalogDocument.parse(text, source)
     document.set("policy", "rule", Rule.VALUE.value)
     document.set("policy", "value_usd", value_usd)
-    reference = {"path": f"{FOLDER}/{model.path.name}", "sha256": model.digest}
-    document.set("outcome_model", reference)
+    known = cache.parsed(text, source)[0]
+    named = None if known is None else known.outcome_model
+    if named is None or named.sha256 != model.digest:
+        reference = {"path": f"{FOLDER}/{model.path.name}", "sha256": model.digest}
+        document.set("outcome_model", reference)
     return document.text()

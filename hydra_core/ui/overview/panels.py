@@ -11,6 +11,7 @@ from hydra_core.evaluation.importers.formats import Kind
 from hydra_core.evaluation.replay.evaluation import Evaluation, evaluate
 from hydra_core.evaluation.replay.verdict import VerdictLabel
 from hydra_core.figures.frontier import frontier_figure
+from hydra_core.types import Rule
 from hydra_core.ui import bundles, cache, cache_learn, selectors, state, tables, widgets
 from hydra_core.ui import reports as reporting
 from hydra_core.ui.cache import SetEntry
@@ -18,7 +19,7 @@ from hydra_core.ui.evalsets.import_wizard import KIND
 from hydra_core.ui.widgets import literal
 from hydra_core.views.catalogs.pool import pool_table
 from hydra_core.views.frontier import Axes, frontier_view
-from hydra_core.views.numbers import RULES, knob_text
+from hydra_core.views.numbers import RULES, knob_text, usd
 
 __all__ = ["doors", "frontier", "loaded", "next_steps", "operating_point"]
 
@@ -88,7 +89,18 @@ def operating_point() -> None:
         st.space("stretch")
         reporting.button(evaluation.sweep, evaluation.knob, "overview")
     widgets.kpis(evaluation)
-    widgets.verdict_box(evaluation.verdict)
+    learned = _learned()
+    if learned is None:
+        widgets.verdict_box(evaluation.verdict)
+        return
+    left, right = st.columns(2)
+    with left:
+        st.markdown(f"**Shortfall rule** · τ {evaluation.knob:.4g} · from profiles")
+        widgets.verdict_box(evaluation.verdict)
+    with right:
+        worth = literal(usd(learned.knob))
+        st.markdown(f"**Value rule** · V {worth} · learned from outcomes, cross-fitted")
+        widgets.verdict_box(learned.verdict)
 
 
 def _current() -> tuple[SetEntry, Evaluation] | None:
@@ -105,19 +117,38 @@ def _current() -> tuple[SetEntry, Evaluation] | None:
     return entry, evaluate(sweep, tuning.knob_for(sweep), tuning.baseline)
 
 
+def _learned() -> Evaluation | None:
+    """The set in use under the value rule; None where it is in force, or not learned."""
+    pair = selectors.current()
+    if pair is None or pair[1].catalog is None or pair[1].catalog.outcome_model is None:
+        return None
+    if state.get().rule_for(pair[1].catalog) is Rule.VALUE:
+        return None
+    entry, catalog = pair[0], pair[1].catalog
+    try:
+        sweep = cache_learn.ruled_sweep(entry, catalog, Rule.VALUE, catalog.policy.weights)
+    except HydraError:
+        return None  # the Catalog page says what is wrong with it
+    return evaluate(sweep, sweep.own_knob)
+
+
 def frontier() -> None:
     """The frontier as the Tune page has it, without its controls."""
     found = _current()
     if found is None:
         return
     _, evaluation = found
+    learned = _learned()
     st.subheader("Where this policy stands", anchor=False)
     tuning = state.get()
     axes = Axes(tuning.x, tuning.y, evaluation.baseline)
     with st.container(border=True):
         widgets.figure(
             frontier_figure(
-                frontier_view(evaluation, axes), widgets.colors(), height=340, width=430
+                frontier_view(evaluation, axes, beside=learned.sweep if learned else None),
+                widgets.colors(),
+                height=340,
+                width=430,
             ),
             "overview.frontier",
             alt="Quality against cost of the router for every setting, with the single models",
@@ -177,7 +208,16 @@ def next_steps() -> None:
 
 def _steps() -> Iterator[tuple[str, str, str, str, str]]:
     found = _current()
-    sets = cache.evalsets()
+    sets, learned = cache.evalsets(), _learned()
+    if learned is not None and learned.verdict.label is VerdictLabel.BEATS:
+        yield (
+            "school",
+            "Route by what was learned",
+            "The value rule beats the best constant policy here. Learn says on what that rests, "
+            "and takes it into your draft.",
+            "pages/evaluate/learn.py",
+            "See what was learned",
+        )
     if found is not None and found[1].verdict.label is not VerdictLabel.BEATS:
         yield (
             "tune",

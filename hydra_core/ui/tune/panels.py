@@ -21,6 +21,7 @@ from hydra_core.types import Rule
 from hydra_core.ui import state, tables
 from hydra_core.ui.state import Pin
 from hydra_core.ui.tune import knob as tune_knob
+from hydra_core.ui.tune.conversations import conversations
 from hydra_core.ui.tune.judgement import keep_found
 from hydra_core.ui.widgets import colors, figure, literal
 from hydra_core.views.frontier import (
@@ -254,3 +255,4 @@ def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
         tables.languages(frame)
     else:
         tables.policies(policy_table(evaluation, imported.metrics))
+        conversations(evaluation)

@@ -19,12 +19,12 @@ def curve_of(shortfalls):
 
 
 @given(arrays(np.float64, (7, 3), elements=st.floats(0.0, 1.0)), st.floats(0.0, 2.0))
-def test_tidy_tau_stays_on_its_row(shortfalls, tau):
+def test_a_tidy_setting_stays_on_its_row(shortfalls, tau):
     curve = curve_of(shortfalls)
     assert curve.row(curve.tidy(tau)) == curve.row(tau)
 
 
-def test_tidy_tau_is_short():
+def test_a_tidy_setting_is_short():
     curve = curve_of(np.array([[0.1234567, 0.0], [0.3456789, 0.0]]))
     assert curve.tidy(0.2) == 0.13
     assert curve.tidy(0.1234567) == 0.13
