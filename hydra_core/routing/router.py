@@ -21,7 +21,7 @@ from hydra_core.routing.conversations.staying import kept_because
 from hydra_core.routing.decision import Cause, Decision, Origin, Query, Reading
 from hydra_core.routing.gates import gate_reasons, require_open, within_budget
 from hydra_core.routing.matcher import choose, choose_by_value, contenders, shortfall
-from hydra_core.routing.sessions import SessionKeys, Sessions, session_keys
+from hydra_core.routing.sessions import SessionKeys, Sessions, missing_prefix, session_keys
 from hydra_core.routing.valuation import Valuation, Valuer, valuer_of
 from hydra_core.types import Catalog, FloatArray, ModelSpec, Pool, Rule, StickyMode
 
@@ -176,7 +176,8 @@ class Router:
         if self._sessions is None or keys.remember is None:
             return decision
         self._sessions.put(keys.remember, decision.model, state.catalog.policy.sticky.ttl_s)
-        note = self._sessions.note
+        unknown = missing_prefix(state.catalog.policy.sticky.mode, decision.query)
+        note = "; ".join(told for told in (self._sessions.note, unknown) if told)
         return replace(decision, session_note=note) if note else decision
 
 

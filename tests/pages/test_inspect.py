@@ -233,3 +233,14 @@ def test_another_bundle_can_be_chosen_and_scores_the_message(open_page):
     app.button(key="bundle.rebind").click().run()
     assert not app.exception
     assert receipt(app)["model"]
+
+
+def test_an_image_and_a_long_context_say_what_they_cost_and_survive_in_the_link(page):
+    type_in(page, EASY)
+    page.number_input(key="inspect.context_tokens").set_value(100_000).run()
+    page.toggle(key="inspect.has_image").set_value(True).run()
+    assert not page.exception
+    told = said(page).replace("\\", "")
+    assert "Reads 101,000 more tokens, 1,000 for the image (estimated)" in told
+    assert "The message alone would go" in told
+    assert page.query_params["context"] in ("100000", ["100000"])

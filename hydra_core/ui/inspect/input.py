@@ -259,6 +259,14 @@ def _request(catalog: Catalog) -> None:
         "User turn", 1, 99, key="inspect.turn",
         on_change=lambda: inspect_state.put(turn=int(st.session_state["inspect.turn"])),
     )  # fmt: skip
+    st.session_state["inspect.context_tokens"] = now.context_tokens
+    st.number_input(
+        "Earlier context, tokens", 0, 99_999_999, step=1_000, key="inspect.context_tokens",
+        help="What the model must read besides the message: earlier turns, files, a system prompt.",
+        on_change=lambda: inspect_state.put(
+            context_tokens=int(st.session_state["inspect.context_tokens"])
+        ),
+    )  # fmt: skip
     for field, label in (("has_image", "An image is attached"), ("needs_tools", "Declares tools")):
         key = f"inspect.{field}"
         st.session_state[key] = getattr(now, field)
