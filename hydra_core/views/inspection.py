@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from hydra_core.catalog.profiles import blended_price
 from hydra_core.figures.requirements import Need, RequirementsView
 from hydra_core.figures.strip import TAU, Part, Scale, Strip
 from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.predictor.signals import Signals, signals
 from hydra_core.predictor.tokens import Gap, TokenCounter
 from hydra_core.routing import explain
+from hydra_core.routing.conversations.conversation import IMAGE_TOKENS
 from hydra_core.routing.decision import Candidate, Decision, Fate, Query
 from hydra_core.routing.explain import FlipText
 from hydra_core.routing.router import Router
@@ -24,6 +26,7 @@ from hydra_core.views.numbers import usd
 __all__ = [
     "FATES",
     "Inspection",
+    "burden",
     "candidate_table",
     "compare_table",
     "cost_order",
@@ -58,6 +61,7 @@ class Inspection:
         signals: None when a link brought the requirements without the text.
         tokens: Tokens the predictor saw, None likewise.
         gap: What of the message it did not see, None if nothing.
+        plain: The model chosen without the image and the earlier context, '' where there is none.
     """
 
     decision: Decision
@@ -66,6 +70,7 @@ class Inspection:
     signals: Signals | None = None
     tokens: int | None = None
     gap: Gap | None = None
+    plain: str = ""
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -96,6 +101,37 @@ def inspect(catalog: Catalog, predictor: Predictor, counter: TokenCounter, query
         signals=signals(query.text, query.turn),
         tokens=reading.tokens if reading else None,
         gap=counter.gap(query.text, query.turn) if reading and reading.truncated else None,
+        plain=_without_burden(catalog, predictor, query),
+    )
+
+
+def _without_burden(catalog: Catalog, predictor: Predictor, query: Query) -> str:
+    """Where the same message would go alone; '' where it is alone."""
+    if not query.has_image and not query.context_tokens:
+        return ""
+    alone = replace(query, has_image=False, context_tokens=0)
+    return Router(catalog, predictor).route(alone).model
+
+
+def burden(one: Inspection) -> str:
+    """What an image and earlier context add to what is read, and whether they move the route."""
+    query = one.decision.query
+    if not one.plain or query is None:
+        return ""
+    image = IMAGE_TOKENS if query.has_image else 0
+    spec, plain = one.catalog.model(one.decision.model), one.catalog.model(one.plain)
+    added = image + query.context_tokens
+    cost = added * spec.input_usd_per_mtok / 1e6
+    parts = [f"{image:,} for the image (estimated)"] if image else []
+    parts += [f"{query.context_tokens:,} of earlier context"] if query.context_tokens else []
+    told = f"Reads {added:,} more tokens, {' and '.join(parts)}: {usd(cost)} on {spec.id}."
+    if plain.id == spec.id:
+        return f"{told} The message alone would go there too."
+    both = (blended_price(m, one.catalog.policy.price_ratio) for m in (spec, plain))
+    dearer, cheaper = both
+    return (
+        f"{told} The message alone would go to {plain.id}: {usd(cheaper)} instead of "
+        f"{usd(dearer)} per Mtok, blended."
     )
 
 

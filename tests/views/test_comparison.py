@@ -6,16 +6,9 @@ import numpy as np
 import pytest
 
 from hydra_core.views.comparison import Kind, Side, mix_run, pair, routed_run, sentence, totals
+from hydra_core.views.comparison_figures import Measure, flip_view
 from hydra_core.views.comparison_slices import slice_names, slices
-from hydra_core.views.comparison_tables import (
-    MOST_TRIAGED,
-    Filters,
-    Measure,
-    Which,
-    flip_view,
-    receipts,
-    selected,
-)
+from hydra_core.views.comparison_tables import MOST_TRIAGED, Filters, Which, receipts, selected
 from tests.pages.conftest import workspace  # noqa: F401 (a fixture)
 from tests.pages.pairs import paper_pair, paper_sweep
 

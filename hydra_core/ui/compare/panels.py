@@ -18,8 +18,8 @@ from hydra_core.ui import widgets
 from hydra_core.ui.compare import state as compare_state
 from hydra_core.ui.widgets import literal
 from hydra_core.views.comparison import Paired, Side, Totals, sentence
+from hydra_core.views.comparison_figures import Measure, deltas_view, flip_view
 from hydra_core.views.comparison_slices import grouping, slices
-from hydra_core.views.comparison_tables import Measure, deltas_view, flip_view
 from hydra_core.views.frontier import usd
 
 __all__ = ["answer", "by_slice", "choose", "flips", "side_figures"]

@@ -46,7 +46,7 @@ def policy(*, compare: bool = True) -> tuple[str, Catalog] | None:
     assert chosen.catalog is not None
     in_force = now.policy_for(chosen.key, chosen.catalog)
     by_choice = chosen.catalog.outcome_model is not None and in_force.value_usd is not None
-    places = st.columns([3.6, 4.6, 2.8], vertical_alignment="bottom")
+    places = st.columns([4, 4.4, 2.6], vertical_alignment="bottom")
     if compare:
         with places[0]:
             _mode(now.compare)
@@ -258,6 +258,14 @@ def _request(catalog: Catalog) -> None:
     st.number_input(
         "User turn", 1, 99, key="inspect.turn",
         on_change=lambda: inspect_state.put(turn=int(st.session_state["inspect.turn"])),
+    )  # fmt: skip
+    st.session_state["inspect.context_tokens"] = now.context_tokens
+    st.number_input(
+        "Earlier context, tokens", 0, 99_999_999, step=1_000, key="inspect.context_tokens",
+        help="What the model must read besides the message: earlier turns, files, a system prompt.",
+        on_change=lambda: inspect_state.put(
+            context_tokens=int(st.session_state["inspect.context_tokens"])
+        ),
     )  # fmt: skip
     for field, label in (("has_image", "An image is attached"), ("needs_tools", "Declares tools")):
         key = f"inspect.{field}"

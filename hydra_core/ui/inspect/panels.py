@@ -76,6 +76,9 @@ def _read(one: Inspection) -> None:
                 st.badge(name, color="blue", help=text)
         turn = one.signals.turn_bin
         st.badge(f"Turn {turn}" if turn == 1 else f"Turn {turn}+", color="gray")
+    told = inspection.burden(one)
+    if told:
+        st.caption(f":material/payments: {literal(told)}")
     reading = one.decision.reading
     ignored = reading.ignored_chars if reading else 0
     if ignored:

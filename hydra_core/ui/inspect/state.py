@@ -44,6 +44,7 @@ class Inspecting:
     turn: int = 1
     has_image: bool = False
     needs_tools: bool = False
+    context_tokens: int = 0
     deny: tuple[str, ...] = ()
     requirements: tuple[float, ...] | None = None
 
@@ -54,6 +55,7 @@ class Inspecting:
             self.turn,
             has_image=self.has_image,
             needs_tools=self.needs_tools,
+            context_tokens=self.context_tokens,
             deny=frozenset(self.deny),
         )
 
@@ -107,6 +109,7 @@ def from_link(params: Mapping[str, str]) -> Inspecting:
         turn=_turn(params.get("turn", "")),
         has_image=params.get("image") == "1",
         needs_tools=params.get("tools") == "1",
+        context_tokens=_context(params.get("context", "")),
         deny=tuple(name for name in params.get("deny", "").split(",") if name),
         requirements=needs,
     )
@@ -141,8 +144,13 @@ def to_link(
     link["turn"] = str(now.turn) if now.turn > 1 else ""
     link["image"] = "1" if now.has_image else ""
     link["tools"] = "1" if now.needs_tools else ""
+    link["context"] = str(now.context_tokens or "")
     link["deny"] = ",".join(now.deny)
     return {name: value for name, value in link.items() if value}
+
+
+def _context(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 0
 
 
 def _turn(text: str) -> int:

@@ -23,18 +23,14 @@ from hydra_core.views.numbers import RULES, knob_text, usd
 
 __all__ = ["doors", "frontier", "loaded", "next_steps", "operating_point"]
 
+_TUNE = "pages/evaluate/tune.py"
+_EVAL_SETS = "pages/evaluate/eval_sets.py"
 #: Icon, title, text, the format that the import begins with, and what the button says.
 _DOORS = (
     (
-        "public", "Look at real data",
-        "Public records of what models achieved on the same tasks: SWE-bench, LiveCodeBench, "
-        "LLMRouterBench, RouterArena, RouteLLM. Download one, give it here.",
-        Kind.SWEBENCH, "Import public records",
-    ),
-    (
         "upload_file", "Bring your own file",
-        "A table of your messages with what each model achieved and cost. Columns are guessed from "
-        "their names and shown before anything is imported.",
+        "A table of your messages with what each model achieved and cost, or a public benchmark's "
+        "records. Columns are guessed from their names and shown before anything is imported.",
         Kind.TABLE, "Import a file",
     ),
     (
@@ -45,23 +41,49 @@ _DOORS = (
     ),
 )  # fmt: skip
 
-_TUNE = "pages/evaluate/tune.py"
-_EVAL_SETS = "pages/evaluate/eval_sets.py"
-
 
 def doors() -> None:
-    """Three ways to traffic of one's own, as long as only samples are loaded."""
-    if not all(entry.info.synthetic for entry in cache.evalsets()):
+    """Three ways in, as long as nothing but samples is loaded."""
+    sets = cache.evalsets()
+    if not all(entry.shipped for entry in sets):
         return
-    st.subheader("Only sample data is loaded: start with your own", anchor=False)
-    for place, (icon, title, text, kind, label) in zip(st.columns(3), _DOORS, strict=True):
+    st.subheader("Only samples are loaded: where to begin", anchor=False)
+    places = st.columns(3)
+    real = next((entry for entry in sets if not entry.info.synthetic), None)
+    with places[0].container(border=True, height="stretch"):
+        _real_data(real)
+    for place, (icon, title, text, kind, label) in zip(places[1:], _DOORS, strict=True):
         with place.container(border=True, height="stretch"):
             st.markdown(f":material/{icon}: **{title}**")
             st.caption(text)
             if st.button(label, key=f"overview.door.{kind.value}", icon=":material/arrow_forward:"):
-                st.session_state["eval_sets.view"] = "Import"
-                st.session_state[KIND] = kind
-                st.switch_page(_EVAL_SETS)
+                _to_import(kind)
+
+
+def _real_data(real: SetEntry | None) -> None:
+    """The real set among the samples, or the public records that can be got."""
+    st.markdown(":material/public: **Look at real data**")
+    if real is None:
+        st.caption(
+            "Public records of what models achieved on the same tasks: SWE-bench, LiveCodeBench, "
+            "LLMRouterBench, RouterArena, RouteLLM. Download one, give it here."
+        )
+        if st.button("Import public records", key="overview.door.real"):
+            _to_import(Kind.SWEBENCH)
+        return
+    st.caption(
+        f"{literal(real.info.name)}: {real.info.n:,} queries with what {len(real.info.models)} "
+        "models really achieved and cost. See first whether routing can help there."
+    )
+    if st.button("Explore it", key="overview.door.real", icon=":material/arrow_forward:"):
+        state.put(evalset=real.key, catalog="", tau=None, weights=None, pin=None)
+        st.switch_page("pages/evaluate/explore.py")
+
+
+def _to_import(kind: Kind) -> None:
+    st.session_state["eval_sets.view"] = "Import"
+    st.session_state[KIND] = kind
+    st.switch_page(_EVAL_SETS)
 
 
 def operating_point() -> None:

@@ -24,6 +24,7 @@ from hydra_core.ui.tune import knob as tune_knob
 from hydra_core.ui.tune.conversations import conversations
 from hydra_core.ui.tune.judgement import keep_found
 from hydra_core.ui.widgets import colors, figure, literal
+from hydra_core.views.comparison_slices import group_table
 from hydra_core.views.frontier import (
     Axes,
     XAxis,
@@ -34,7 +35,7 @@ from hydra_core.views.frontier import (
     policy_table,
     shares_view,
 )
-from hydra_core.views.numbers import SYMBOLS, knob_text, usd
+from hydra_core.views.numbers import SYMBOLS, knob_text, signed, usd
 
 __all__ = ["controls", "details", "plot"]
 
@@ -227,8 +228,8 @@ def _pin(evaluation: Evaluation, pinned: Evaluation | None) -> None:
         literal(
             f"Pinned {where}: QR {100 * before.qr.value:.1f} % at "
             f"{usd(before.mean_cost_usd.value)}. "
-            f"Now {100 * (now.qr.value - before.qr.value):+.1f} pp at "
-            f"{100 * (now.mean_cost_usd.value / before.mean_cost_usd.value - 1):+.1f} % cost."
+            f"Now {signed(100 * (now.qr.value - before.qr.value))} pp at "
+            f"{signed(100 * (now.mean_cost_usd.value / before.mean_cost_usd.value - 1))} % cost."
         )
     )
 
@@ -253,6 +254,8 @@ def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
             alt="Quality retention by language against its number of queries",
         )
         tables.languages(frame)
+        if evaluation.spreads:
+            tables.groups(group_table(evaluation))
     else:
         tables.policies(policy_table(evaluation, imported.metrics))
         conversations(evaluation)
