@@ -16,7 +16,7 @@ from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.replay.verdict import Verdict, VerdictLabel
 from hydra_core.figures.theme import Palette, palette
-from hydra_core.views.operating_point import tiles
+from hydra_core.views.tune.operating_point import tiles
 
 __all__ = [
     "colors",

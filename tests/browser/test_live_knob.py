@@ -13,7 +13,7 @@ from hydra_core.evaluation.evalset.score_files import load_scores
 from hydra_core.evaluation.replay.evaluation import evaluate
 from hydra_core.evaluation.replay.sweep import sweep_catalog
 from hydra_core.shipped import CATALOGS, SAMPLE_DATA
-from hydra_core.views.operating_point import tiles
+from hydra_core.views.tune.operating_point import tiles
 
 pytestmark = pytest.mark.browser
 

@@ -14,7 +14,7 @@ from hydra_core.evaluation.replay.replay import catalog_scores
 from hydra_core.evaluation.replay.sweep import sweep_catalog
 from hydra_core.shipped import CATALOGS, SAMPLE_DATA
 from hydra_core.types import Selection
-from hydra_core.views.operating_point import Measure, step_table
+from hydra_core.views.tune.operating_point import Measure, step_table
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ import streamlit as st
 
 from hydra_core.types import Rule
 from hydra_core.views.numbers import SYMBOLS, knob_text
-from hydra_core.views.operating_point import Measure, Tile
+from hydra_core.views.tune.operating_point import Measure, Tile
 
 __all__ = ["Followers", "LiveKnob", "live_knob"]
 

@@ -14,7 +14,7 @@ from hydra_core.ui import state, widgets
 from hydra_core.ui.live_knob.component import Followers, LiveKnob, live_knob
 from hydra_core.views.frontier import XAxis, YAxis
 from hydra_core.views.numbers import RULES
-from hydra_core.views.operating_point import Measure, step_table, tiles
+from hydra_core.views.tune.operating_point import Measure, step_table, tiles
 
 __all__ = ["LEARN", "PLOT", "VERDICT", "knob", "live", "rule"]
 
