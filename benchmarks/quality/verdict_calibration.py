@@ -81,7 +81,7 @@ def judged(data):
     shown = band.counted & (band.estimate >= SMALLEST_SHOWN)
     alone = student_quantile(data.independent) * band.standard_error
     fixed = replay(data, fixed_tau(data))
-    bent = replay(data, knee(curve).tau)
+    bent = replay(data, knee(curve).knob)
     found = {
         "fixed": verdict(data, fixed, Selection.FIXED),
         "fixed_band": verdict(data, fixed, Selection.LOOKED, critical=band.critical),

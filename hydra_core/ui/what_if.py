@@ -16,8 +16,7 @@ from hydra_core.figures.heat import HeatView, heat_figure
 from hydra_core.figures.traffic import TrafficView, traffic_figure
 from hydra_core.ui import widgets
 from hydra_core.ui.widgets import literal
-from hydra_core.views.frontier import usd
-from hydra_core.views.numbers import signed
+from hydra_core.views.numbers import signed, usd
 
 __all__ = ["alone", "deltas", "details", "sentence"]
 

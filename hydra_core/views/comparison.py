@@ -28,9 +28,8 @@ from hydra_core.evaluation.study.compare import (
     constant_run,
     policy_run,
 )
-from hydra_core.routing.matcher import choose
-from hydra_core.types import IntArray
-from hydra_core.views.frontier import usd
+from hydra_core.types import IntArray, Rule
+from hydra_core.views.numbers import knob_text, usd
 
 __all__ = [
     "Kind",
@@ -64,8 +63,9 @@ class Side:
 
     Attributes:
         catalog: Key of the catalog a router takes its pool from; '' for the page's own.
-        tau: Of a router; None for all others.
+        knob: tau of a router, or V in USD under the value rule; None for all others.
         weights: (K,) stored weights of a router.
+        rule: Of a router.
         model: Of a constant; of a learned router or an imported policy its name.
     """
 
@@ -73,14 +73,17 @@ class Side:
     label: str
     kind: Kind
     catalog: str = ""
-    tau: float | None = None
+    knob: float | None = None
     weights: tuple[float, ...] = ()
     model: str = ""
+    rule: Rule = Rule.SHORTFALL
 
     @property
     def name(self) -> str:
-        """The label with its tau."""
-        return self.label if self.tau is None else f"{self.label}, τ {self.tau:.4g}"
+        """The label with its tau or V."""
+        return (
+            self.label if self.knob is None else f"{self.label}, {knob_text(self.rule, self.knob)}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +114,9 @@ class Paired:
     models: tuple[str, ...]
 
 
-def routed_run(name: str, sweep: Sweep, tau: float) -> PolicyRun:
-    """A router at one tau."""
-    return policy_run(name, sweep.data, choose(sweep.shortfalls, sweep.data.pool.cost, tau))
+def routed_run(name: str, sweep: Sweep, knob: float) -> PolicyRun:
+    """A router at one setting of its rule's knob."""
+    return policy_run(name, sweep.data, sweep.route(knob))
 
 
 def oracle_run(sweep: Sweep) -> PolicyRun:
@@ -150,7 +153,7 @@ def side_run(
         HydraError: An imported policy that is gone, or sends queries outside the pool.
     """
     if side.kind is Kind.ROUTER:
-        return routed_run(side.name, sweep, side.tau or 0.0)
+        return routed_run(side.name, sweep, side.knob or 0.0)
     if side.kind is Kind.ALWAYS:
         return constant_run(sweep.data, side.model)
     if side.kind is Kind.ORACLE:

@@ -74,7 +74,7 @@ def show(
     elif part == "Checks":
         explore_checks.checks(entry, evalset)
     else:
-        explore_panels.who_solves(evalset)
+        explore_panels.who_solves(evalset, sweep)
 
 
 left, right = st.columns([2.8, 7.2], vertical_alignment="bottom")

@@ -82,7 +82,7 @@ def result(entry: SetEntry, catalog: Catalog, model: OutcomeModel) -> None:
     cut = cache_learn.cut_to(catalog, model.models)
     sweep = cache_learn.value_sweep(entry, cut, model)
     shortfall = cache_learn.shortfall_sweep(entry, cut)
-    value_usd = take.default_value(sweep)
+    value_usd = sweep.middle
     panels.answer(model)
     wide, narrow = st.columns([7, 2.6], gap="small")
     with wide.container(border=True):

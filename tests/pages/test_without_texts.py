@@ -33,6 +33,7 @@ def test_overview_opens_on_it_and_says_both_rules(open_page):
     assert "Mixed traffic of 2024, real outcomes" in told
     assert [box.value for box in app.info if "cannot be told from noise" in box.value]
     assert [box.value for box in app.success if "The router beats the constant" in box.value]
+    assert "Route by what was learned" in told
     assert told.index("Shortfall rule") < told.index("Value rule")
 
 

@@ -200,7 +200,7 @@ def align_catalog(
     priced = replaced(evalset, cost_usd=costs.usd)
     realised = priced.mean_cost() if basis is CostBasis.REALISED else None
     models = routable_pool(catalog, today=today, weights=weights, realised_cost=realised)
-    data = align(priced, requirements, models)
+    data = align(priced, models.capped(requirements), models)
     ids = data.pool.ids
     note = costs.note(ids)
     recorded = tuple(m for m in ids if costs.sources.get(m) is CostSource.RECORDED)

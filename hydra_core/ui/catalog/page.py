@@ -12,6 +12,7 @@ import streamlit as st
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.study.portability import event_catalogs
 from hydra_core.evaluation.study.what_if import WhatIf
+from hydra_core.types import Rule
 from hydra_core.ui import cache, drafts, selectors, widgets
 from hydra_core.ui import draft_effect as effect
 from hydra_core.ui import what_if as what_if_panels
@@ -132,7 +133,8 @@ def _what_if(working: Working) -> None:
     tau = controls[1].number_input(
         "At τ", min_value=0.0, value=None, step=0.01, format="%.4f", key="catalog.what_if.tau",
         placeholder=f"own ({working.catalog.policy.tau:g})",
-        help="Compare both at another threshold. Empty: each at its own.",
+        disabled=working.catalog.policy.rule is Rule.VALUE,
+        help="Compare both at another threshold of the shortfall rule. Empty: each at its own.",
     )  # fmt: skip
     event = catalog_event.choose(controls[2], working.published, chosen)
     before, after, names = working.published, working.catalog, ("published", "draft")
@@ -140,7 +142,10 @@ def _what_if(working: Working) -> None:
         before, after = event_catalogs(working.published, event)
         names = ("before", "after")
         st.info(
-            literal(f"What if: {event}. Nothing is retrained, and your draft is not touched."),
+            literal(
+                f"What if: {event}. Nothing is retrained, your draft is not touched, and both "
+                "pools are held against one oracle."
+            ),
             icon=":material/science:",
         )
     found = effect.compared(chosen, before, after, tau)

@@ -8,10 +8,12 @@ import numpy as np
 import streamlit as st
 
 from hydra_core.evaluation.evalset.evalset import EvalSet
+from hydra_core.evaluation.replay.replay import replay
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.study.routability import Routability, routability
 from hydra_core.figures.intervals import intervals_figure
 from hydra_core.figures.upset import spread_figure, upset_figure
+from hydra_core.types import IntArray
 from hydra_core.ui import cache_evaluate, widgets
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.explore.checks import waiting
@@ -22,6 +24,7 @@ from hydra_core.views.explore import (
     auc_view,
     difficulty_table,
     difficulty_view,
+    upset_view,
 )
 
 __all__ = ["costs", "difficulty_by", "predicted", "limits", "predictability", "who_solves"]
@@ -112,9 +115,11 @@ def _figures(known: Bounds, middle: float, *, texts: bool) -> None:
         )  # fmt: skip
 
 
-def who_solves(evalset: EvalSet) -> None:
-    """The upset plot."""
-    found = cache_evaluate.upset(evalset.digest, evalset)
+def who_solves(evalset: EvalSet, sweep: Sweep | None) -> None:
+    """The upset plot, of all queries or of those that the router sends to one model."""
+    sent = None if sweep is None else _sent_to(sweep)
+    whole = cache_evaluate.upset(evalset.digest, evalset)
+    found = whole if sent is None else upset_view(evalset, sent)
     if found is None:
         st.info("No query has outcomes of all models, so patterns cannot be counted.")
         return
@@ -130,6 +135,22 @@ def who_solves(evalset: EvalSet) -> None:
         told += f" {patterns - len(view.queries):,} rarer patterns with {rest:,} queries are left "
         told += "out."
     st.caption(told)
+
+
+def _sent_to(sweep: Sweep) -> IntArray | None:
+    """Rows that the catalog's own policy sends to the picked model; None for all."""
+    data = sweep.data
+    choice = replay(data, sweep.catalog.policy.tau)
+    counts = np.bincount(choice, minlength=len(data.pool.ids))
+    names = {"": f"any model ({len(choice):,} queries)"}
+    names |= {m: f"{m} ({counts[i]:,})" for i, m in enumerate(data.pool.ids) if counts[i]}
+    if st.session_state.get("explore.sent") not in names:
+        st.session_state["explore.sent"] = ""
+    picked = st.selectbox(
+        "The router sends them to", list(names), format_func=names.__getitem__,
+        key="explore.sent", persist_state="session", width=330,
+    )  # fmt: skip
+    return data.rows[choice == data.pool.ids.index(picked)] if picked else None
 
 
 def costs(evalset: EvalSet) -> None:

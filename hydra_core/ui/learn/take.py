@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from hydra_core.catalog.editing.document import CatalogDocument
-from hydra_core.evaluation.replay.value_sweep import ValueSweep, middle_value
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.types import Rule, Selection
 from hydra_core.ui import cache, chosen_on, drafts, selectors, widgets
@@ -15,12 +14,7 @@ from hydra_core.ui.widgets import literal
 from hydra_core.views.frontier import usd
 from hydra_core.views.learn.answer import headline
 
-__all__ = ["default_value", "take"]
-
-
-def default_value(sweep: ValueSweep) -> float:
-    """The V that spends half of the cost range, in three digits."""
-    return float(f"{middle_value(sweep.curve):.3g}")
+__all__ = ["take"]
 
 
 def take(model: OutcomeModel, value_usd: float, entry: SetEntry) -> None:
