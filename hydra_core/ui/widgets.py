@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
-_ADDRESS = re.compile(r"https?(?=:)|www(?=\.)", re.IGNORECASE)
+_ADDRESS = re.compile(r"https?(?=:)|www(?=\.)|@(?=\w)", re.IGNORECASE)
 _HEADLINES = {
     VerdictLabel.BEATS: "Routing pays here",
     VerdictLabel.TIES: "Routing cannot be told from a constant here",
@@ -46,7 +46,8 @@ _HEADLINES = {
 def literal(text: str) -> str:
     """Text from outside as Markdown that shows exactly that text: no markup, maths, icons, links.
 
-    Web addresses would be made links after the escapes are gone: an invisible joiner parts them.
+    Web and e-mail addresses would be made links after the escapes are gone: an invisible joiner
+    parts them.
     """
     return _MARKUP.sub(r"\\\1", _ADDRESS.sub("\\g<0>\u2060", text.replace("\n", " ")))
 
