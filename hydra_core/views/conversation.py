@@ -25,7 +25,8 @@ MODE_MEANINGS: Mapping[StickyMode, str] = {
     StickyMode.PER_SESSION: "Per session: the first turn chooses, and the model stays until it is "
     "ruled out, unhealthy, or the history is compacted.",
     StickyMode.ADAPTIVE: "Adaptive: the model stays while it falls short by no more than τ and the "
-    "margin; a turn that asks for clearly more moves on and pays for the history again.",
+    "margin (under the value rule: while no other is worth more than the prompt cache); a turn "
+    "that asks for clearly more moves on and pays for the history again.",
     StickyMode.PER_CONTENT: "Per content: the model stays as long as the messages before are "
     "exactly those it has read; no conversation id is needed.",
     StickyMode.PER_REQUEST: "Per request: every turn is routed by itself; nothing is kept.",

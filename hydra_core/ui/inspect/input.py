@@ -46,7 +46,7 @@ def policy(*, compare: bool = True) -> tuple[str, Catalog] | None:
     assert chosen.catalog is not None
     in_force = now.policy_for(chosen.key, chosen.catalog)
     by_choice = chosen.catalog.outcome_model is not None and in_force.value_usd is not None
-    places = st.columns([3.6, 4.6, 2.8], vertical_alignment="bottom")
+    places = st.columns([4, 4.4, 2.6], vertical_alignment="bottom")
     if compare:
         with places[0]:
             _mode(now.compare)
