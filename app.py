@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from hydra_core.shipped import LOGO, MARK
+from hydra_core.ui import widgets
 from hydra_core.ui.access import identity
 
 st.set_page_config(
@@ -115,6 +116,7 @@ PAGES = {
     ],
 }
 
+widgets.legible()
 page = st.navigation(PAGES, expanded=True)
 identity.gate()
 identity.badge()

@@ -25,6 +25,7 @@ __all__ = [
     "figure",
     "forget",
     "kpis",
+    "legible",
     "literal",
     "no_predictor",
     "notes",
@@ -37,6 +38,10 @@ __all__ = [
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
 _ADDRESS = re.compile(r"https?(?=:)|www(?=\.)", re.IGNORECASE)
+_LEGIBLE = """<style>
+body [data-testid*="-primary"]:enabled, body [data-testid=stMultiSelect] [data-tag] * {color: PAGE}
+body [data-testid=stMultiSelect] button {min-width: 24px; min-height: 24px}
+</style>"""
 _HEADLINES = {
     VerdictLabel.BEATS: "Routing pays here",
     VerdictLabel.TIES: "Routing cannot be told from a constant here",
@@ -55,6 +60,15 @@ def literal(text: str) -> str:
 def colors() -> Palette:
     """The palette of the theme the operator sees."""
     return palette(st.context.theme.type)
+
+
+def legible() -> None:
+    """What the theme cannot say and WCAG 2.2 AA asks: dark text on a bright accent, larger crosses.
+
+    Streamlit writes white on the accent in both themes. No theme has an accent that carries white
+    and is legible itself on a dark page (4.5:1 each), so the text takes the page's own colour.
+    """
+    st.html(_LEGIBLE.replace("PAGE", colors().surface))
 
 
 def figure(chart: go.Figure, key: str, *, alt: str, **selection: object) -> None:
