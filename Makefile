@@ -34,7 +34,8 @@ litellm-test: $(VENV)/.dev $(LITELLM)/.done  ## the plugins inside a real LiteLL
 	HYDRA_LITELLM=$(LITELLM) $(BIN)/python -m pytest -q tests/server/test_litellm.py
 
 ray-test: $(RAY)/.done  ## sweeps and the service on a local Ray
-	$(RAY)/bin/python -m pytest -q tests/evaluation/partitions tests/server/test_ray.py
+	$(RAY)/bin/python -m pytest -q -W ignore::ResourceWarning tests/evaluation/partitions \
+	    tests/server/test_ray.py
 
 check: $(VENV)/.dev  ## ruff, mypy --strict, import layers
 	$(BIN)/ruff check .

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hydra_core.policy import CostBasis, Defences, Policy, StickyMode, StickyPolicy
 from hydra_core.selection import Chosen, Rule, Selection
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "ChoiceArray",
     "Chosen",
     "CostBasis",
+    "Defences",
     "Float32Array",
     "FloatArray",
     "IntArray",
@@ -59,31 +61,6 @@ class ModelStatus(StrEnum):
     RETIRED = "retired"
 
 
-class CostBasis(StrEnum):
-    """What orders the models by cost: the list price, or the mean realised cost of an eval set."""
-
-    LIST_PRICE = "list_price"
-    REALISED = "realised"
-
-    @property
-    def unit(self) -> str:
-        """Unit of the cost that orders the models."""
-        return "USD / Mtok" if self is CostBasis.LIST_PRICE else "USD / query"
-
-
-class StickyMode(StrEnum):
-    """How a conversation keeps its model (paper section "Prompt-cache-preserving routing").
-
-    Adaptive is ours (the paper's future work): every turn is scored, and the model is kept until it
-    falls short by more than tau and a margin, or another is worth more than the lost prompt cache.
-    """
-
-    PER_REQUEST = "per_request"
-    PER_CONTENT = "per_content"
-    PER_SESSION = "per_session"
-    ADAPTIVE = "adaptive"
-
-
 @dataclass(frozen=True, slots=True)
 class Band:
     """The predictor's empirical score band of one dimension, both ends in [0, 1], lo < hi."""
@@ -110,57 +87,6 @@ class Benchmark:
     id: str
     importance: float
     weights: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class StickyPolicy:
-    """Conversation stickiness.
-
-    Attributes:
-        threshold: gamma in [0, 1]: a turn that requires less keeps its model.
-        ttl_s: How long a model is remembered, in seconds.
-        margin: How far beyond tau the kept model may fall short (adaptive, shortfall rule), >= 0;
-            the value rule weighs the lost prompt cache instead.
-    """
-
-    mode: StickyMode = StickyMode.PER_SESSION
-    threshold: float = 0.0
-    ttl_s: float = 3600.0
-    margin: float = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """The operator's runtime settings.
-
-    Attributes:
-        tau: Largest acceptable weighted shortfall, >= 0.
-        weights: Stored weights w_k > 0 (not yet band-compensated), catalog dimension order.
-        cost_basis: What orders the models by cost.
-        price_ratio: Input tokens per output token for the blended list price (3 means 3:1).
-        sticky: Conversation stickiness.
-        health_floor: Models with health below it are vetoed, in [0, 1].
-        rule: Which rule decides.
-        value_usd: V of the value rule, what one more resolved query is worth, USD > 0; None where
-            that rule was never set up.
-        chosen_on: The eval sets it was chosen on, as far as anybody recorded that.
-    """
-
-    tau: float
-    weights: tuple[float, ...]
-    cost_basis: CostBasis = CostBasis.LIST_PRICE
-    price_ratio: float = 3.0
-    sticky: StickyPolicy = field(default_factory=StickyPolicy)
-    health_floor: float = 0.10
-    rule: Rule = Rule.SHORTFALL
-    value_usd: float | None = None
-    chosen_on: tuple[Chosen, ...] = ()
-
-    @property
-    def knob(self) -> float:
-        """What the operator turns under the policy's rule: tau, or V in USD."""
-        by_value = self.rule is Rule.VALUE and self.value_usd is not None
-        return float(self.value_usd or 0.0) if by_value else self.tau
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,9 +217,18 @@ class Pool:
         cost: (m,) what orders the models: blended list price (USD per million tokens) or mean
             realised cost (USD per query), read-only.
         weights: (K,) band-compensated weights w~ (Eq. 4), read-only.
+        caps: (K,) the largest scores that count, None for no caps.
     """
 
     ids: tuple[str, ...]
     capabilities: FloatArray
     cost: FloatArray
     weights: FloatArray
+    caps: FloatArray | None = None
+
+    def capped(self, requirements: FloatArray) -> FloatArray:
+        """(..., K) scores as they count: at most the caps."""
+        if self.caps is None:
+            return requirements
+        result: FloatArray = np.minimum(requirements, self.caps)
+        return result

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.evalset.evalset import EvalSet
+from hydra_core.shipped import CATALOGS
 from sample_data import console_demo, mixed_2024, paper_flight, paper_reconstruction
 
 HERE = Path(__file__).parent
@@ -27,7 +28,8 @@ def main(arguments: list[str] | None = None) -> int:
         default="all",
         choices=("paper_swebench", "console_demo", "scores", "paper_flight", "mixed_2024", "all"),
         help="scores: score console_demo with the shipped predictor bundle; mixed_2024: real "
-        "outcomes without texts, of the replay data beside the project (not part of all)",
+        "outcomes without texts, of the replay data beside the project, with a catalog and an "
+        "outcome model of its pool (not part of all)",
     )
     parser.add_argument("--out", type=Path, default=HERE, help="folder to write the sets to")
     options = parser.parse_args(arguments)
@@ -40,7 +42,8 @@ def main(arguments: list[str] | None = None) -> int:
             count = console_demo.score(options.out / "console_demo")
             sys.stdout.write(f"{options.out / 'console_demo'}: {count} queries scored\n")
         if options.what == "mixed_2024":
-            _say(mixed_2024.build(options.out / "mixed_2024"))
+            catalogs = CATALOGS if options.out == HERE else options.out
+            _say(mixed_2024.build(options.out / "mixed_2024", catalogs))
         if options.what in ("paper_flight", "all"):
             count = paper_flight.build(options.out / "paper_flight")
             sys.stdout.write(f"{options.out / 'paper_flight'}: {count} users\n")

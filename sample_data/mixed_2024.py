@@ -1,4 +1,4 @@
-"""A real set without texts: ids, outcomes, tokens, costs and text vectors of mixed traffic.
+"""A real set without texts, with a catalog and an outcome model of its pool: mixed traffic of 2024.
 
 Outcomes, costs and ids are facts; the messages themselves stay where they are, and so does the part
 whose licence is missing (bfcl). Built from the replay data beside the project where it is there:
@@ -10,23 +10,52 @@ from __future__ import annotations
 import gzip
 import json
 import tempfile
+from datetime import date
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import pandas as pd
 
+from hydra_core.catalog.editing.document import CatalogDocument
+from hydra_core.catalog.prices.price_file import GivenPrice
+from hydra_core.catalog.schema import parse_catalog
 from hydra_core.errors import EvalSetError, Problem
+from hydra_core.evaluation.choose.initial_catalog import initial_catalog
 from hydra_core.evaluation.evalset.evalset import EvalSet, load_evalset, save_evalset
-from hydra_core.evaluation.evalset.score_files import load_scores, load_text_facts, save_scores
+from hydra_core.evaluation.evalset.score_files import (
+    load_scores,
+    load_text_facts,
+    messages_of,
+    save_scores,
+)
 from hydra_core.evaluation.evalset.scoring import score_evalset
+from hydra_core.evaluation.evalset.suspects import answer, suspects
+from hydra_core.evaluation.learning.learn import learn
+from hydra_core.evaluation.learning.material import gather
+from hydra_core.evaluation.learning.write import write_outcome_model
+from hydra_core.export.release import write_release
 from hydra_core.predictor.bundle import Bundle
 from hydra_core.predictor.onnx_predictor import default_predictor
+from hydra_core.types import ListPrice
 
-__all__ = ["MODELS", "SOURCE", "build", "read", "without_texts"]
+__all__ = ["MODELS", "SOURCE", "build", "catalog", "read", "without_texts"]
 
 SOURCE: Final = Path(__file__).parents[2] / "shared" / "data" / "replay" / "mixed-2024"
-MODELS: Final = ("gemini-1.5-flash", "llama-3-70b-instruct", "claude-3-5-sonnet-20240620")
+_MADE: Final = date(2026, 11, 22)
+_DAY: Final = date(2024, 7, 1)
+#: USD per million tokens read and written, list prices of mid 2024.
+_PRICE: Final = {
+    "llama-3-8b-instruct": ListPrice(0.2, 0.2),
+    "gpt-3.5-turbo-0125": ListPrice(0.5, 1.5),
+    "llama-3-70b-instruct": ListPrice(0.9, 0.9),
+    "claude-3-5-sonnet-20240620": ListPrice(3.0, 15.0),
+    "claude-3-opus-20240229": ListPrice(15.0, 75.0),
+}
+MODELS: Final = tuple(_PRICE)
 _LEFT_OUT: Final = ("bfcl",)
+#: Numbers kept of each text vector: more than the principal components that heads read.
+_COORDINATES: Final = 64
 _ORIGIN: Final = (
     "ZeroEval (github.com/WildEval/ZeroEval, commit 8c1485ed): GSM8K, MATH, CRUXEval, MMLU-Redux, "
     "ZebraLogic; real outcomes of 2024, scored by ZeroEval's rules. Texts are not included"
@@ -74,6 +103,7 @@ def read(folder: Path, source: Path = SOURCE, models: tuple[str, ...] = MODELS) 
         quality=values.pop("quality"),
         cost_usd=values.pop("cost_usd"),
         extras=values,
+        prices={model: price for model, price in _PRICE.items() if model in models},
         force=True,
     )
 
@@ -93,6 +123,8 @@ def without_texts(whole: EvalSet, bundle: Bundle, folder: Path) -> EvalSet:
         quality=whole.quality[rows],
         cost_usd=whole.cost_usd[rows],
         extras={name: values[rows] for name, values in whole.extras.items()},
+        dependence=whole.dependence,
+        prices=whole.prices,
         force=True,
     )
     scores = load_scores(whole, bundle.fingerprint)
@@ -100,12 +132,47 @@ def without_texts(whole: EvalSet, bundle: Bundle, folder: Path) -> EvalSet:
     assert scores is not None
     assert facts is not None
     kept = type(facts)(facts.vectors[rows], facts.counts[rows])
-    save_scores(made, bundle.fingerprint, bundle.dimensions, scores[rows], kept)
+    save_scores(
+        made, bundle.fingerprint, bundle.dimensions, scores[rows], kept, coordinates=_COORDINATES
+    )
     return made
 
 
-def build(folder: Path, source: Path = SOURCE) -> EvalSet:
-    """Write the set without texts to `folder`, replacing one that is there.
+def catalog(evalset: EvalSet, bundle: Bundle, path: Path) -> None:
+    """Write the catalog of the set's pool to `path`, and its outcome model beside it.
+
+    The catalog routes by the shortfall rule; the outcome model that it names is what the value
+    rule would route by.
+    """
+    scores = load_scores(evalset, bundle.fingerprint)
+    assert scores is not None
+    note = "list price of mid 2024, as remembered, not looked up again"
+    made = initial_catalog(
+        evalset,
+        scores,
+        {model: GivenPrice(price, _DAY, note) for model, price in _PRICE.items()},
+        name="mixed traffic of 2024, five models",
+        predictor=bundle.name,
+        fingerprint=bundle.fingerprint,
+        dimensions=bundle.dimensions,
+        today=_MADE,
+    )
+    messages = messages_of(evalset, bundle.fingerprint, bundle.vectors)
+    material = gather(evalset, messages, evalset.models)
+    prices = [_PRICE[model] for model in material.models]
+    learned = learn(
+        material, np.array([[p.input_usd_per_mtok, p.output_usd_per_mtok] for p in prices])
+    )
+    folder = path.with_suffix("")
+    model = write_outcome_model(folder, learned, fingerprint=bundle.fingerprint, force=True)
+    document = CatalogDocument.parse(made.text, path.name)
+    document.set("outcome_model", {"path": folder.name, "sha256": model.digest})
+    parse_catalog(document.text(), path.name)
+    write_release(path, document.text())
+
+
+def build(folder: Path, catalogs: Path, source: Path = SOURCE) -> EvalSet:
+    """Write the set without texts to `folder`, its catalog to `catalogs`; both are replaced.
 
     Raises:
         EvalSetError: The data are not there, or the folder cannot be written.
@@ -114,4 +181,9 @@ def build(folder: Path, source: Path = SOURCE) -> EvalSet:
     with tempfile.TemporaryDirectory() as scratch:
         whole = read(Path(scratch) / "whole", source)
         score_evalset(whole, predictor)
-        return without_texts(load_evalset(whole.path), predictor.bundle, folder)
+        whole = load_evalset(whole.path)
+        same = suspects(whole.queries)  # by text and id: puzzles of one template are many
+        whole = answer(whole, same, accepted=True)
+        made = without_texts(whole, predictor.bundle, folder)
+        catalog(made, predictor.bundle, catalogs / f"{folder.name}.yaml")
+        return made

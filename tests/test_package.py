@@ -82,7 +82,7 @@ def output(*command, stdin=""):
 def test_the_wheel_holds_the_console_and_no_texts_to_train_on(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
-    beside = [*ROOT.glob("pages/*/*.py"), *ROOT.glob("catalog/*.yaml"), ROOT / "app.py"]
+    beside = [*ROOT.glob("pages/*/*.py"), *ROOT.glob("catalog/**/*.*"), ROOT / "app.py"]
     beside += [ROOT / ".streamlit" / "config.toml", *ROOT.glob("sample_data/*.yaml")]
     beside += [*ROOT.glob("sample_data/*/**/*.parquet"), *ROOT.glob("sample_data/*/*.yaml")]
     assert {f"hydra_core/console/{path.relative_to(ROOT).as_posix()}" for path in beside} <= names
@@ -98,8 +98,9 @@ def test_an_installed_wheel_routes_and_validates(scripts, elsewhere):
     say = "from hydra_core.shipped import CATALOGS; print(CATALOGS)"
     catalogs = Path(output(scripts / "python", "-c", say).strip())
     assert catalogs.is_relative_to(scripts.parent)
-    catalog = catalogs / "paper_five.yaml"
-    assert "valid catalog" in output(scripts / "hydra-router", "validate", catalog)
+    for name, said in (("paper_five", "valid catalog"), ("mixed_2024", "outcome model")):
+        catalog = catalogs / f"{name}.yaml"
+        assert said in output(scripts / "hydra-router", "validate", catalog)
     command = [scripts / "hydra-router", "route", "--catalog", catalog]
     model = output(*command, stdin="Rename the variable tmp to total.").strip()
     assert f"id: {model}\n" in catalog.read_text(encoding="utf-8")

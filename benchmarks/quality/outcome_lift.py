@@ -6,7 +6,7 @@
 Every pool is learned on two thirds of the queries and measured on the rest, for each third (cut
 by a seed of its own; equal texts stay together); features, learner and penalties are chosen on the
 training part alone. --newcomer keeps 50 outcomes of the strongest model there. --shuffled counts
-how often `recommend` is said when outcomes are dealt out anew.
+instead how often `recommend` is said when outcomes are dealt out anew, N times over the pools.
 Without --set, the data beside the project are read and scored, which takes minutes.
 """
 
@@ -126,7 +126,7 @@ def main():
         else:
             evalset = load_evalset(options.set)
         messages = messages_of(evalset, predictor.bundle.fingerprint, predictor.bundle.vectors)
-        report(options, evalset, messages)
+        (report_shuffled if options.shuffled else report)(options, evalset, messages)
 
 
 def report(options, evalset, messages):
@@ -146,10 +146,16 @@ def report(options, evalset, messages):
     print(f"mean: {100 * np.mean(means):+.2f} points")
     if kept:
         print(f"newcomer: {100 * np.mean(kept):.0f} % of the lift on average")
-    if options.shuffled:
-        material = gather(evalset, messages, POOLS[options.pools[0]])
-        said = shuffled(material, options.shuffled)
-        print(f"shuffled outcomes: recommended in {said} of {options.shuffled} runs")
+
+
+def report_shuffled(options, evalset, messages):
+    """Print how often each pool was recommended although its outcomes say nothing."""
+    said, runs = 0, options.shuffled // len(options.pools)
+    for name in options.pools:
+        found = shuffled(gather(evalset, messages, POOLS[name]), runs)
+        said += found
+        print(f"pool {name}: recommended in {found} of {runs} runs", flush=True)
+    print(f"shuffled outcomes: recommended in {said} of {runs * len(options.pools)} runs")
 
 
 if __name__ == "__main__":

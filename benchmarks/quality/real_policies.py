@@ -14,12 +14,22 @@ from hydra_core.evaluation.choose.aims import Aim, AimKind
 from hydra_core.evaluation.choose.pools import choose_pool, with_models
 from hydra_core.evaluation.choose.space import with_cells
 from hydra_core.evaluation.choose.tuning import Space, tune
+from hydra_core.evaluation.learning.fitting import choose, fit
 from hydra_core.evaluation.replay.folds import folds
 from hydra_core.evaluation.replay.metrics import picked
-from hydra_core.evaluation.replay.replay import ReplayData, align, data_frontier, replay
+from hydra_core.evaluation.replay.replay import (
+    ReplayData,
+    align,
+    data_frontier,
+    replay,
+    replay_by_value,
+)
+from hydra_core.evaluation.replay.value_curve import data_value_curve
 from hydra_core.evaluation.study.baselines.run import BaselineRun
+from hydra_core.outcome_model.raw import Predicted
 from hydra_core.types import Band, Pool
 
+VALUE_RULE = "HyDRA value rule"
 KNOBS = np.linspace(0.0, 1.0, 81)
 
 
@@ -87,6 +97,30 @@ def hydra_runs(data: ReplayData, bands, *, derive: bool, seed: int, trials: int)
         cells = near(parts[0].pool, own)
         choices[3][:, fold.test] = columns[tuned(*parts, own, 3 * trials, seed + number, cells)]
     return [_run(data, name, found) for name, found in zip(names, choices, strict=True)]
+
+
+def value_run(data: ReplayData, material, seed: int) -> BaselineRun:
+    """The value rule at costs that climb evenly; each half predicted by heads from the other.
+
+    Args:
+        material: What heads learn from, of every query of `data` at least.
+    """
+    shape = data.quality.shape
+    predicted = Predicted(np.zeros(shape), np.zeros(shape))
+    at = np.searchsorted(material.rows, data.rows)
+    for number, fold in enumerate(folds(data, 2, np.random.default_rng(seed))):
+        train = material.take(at[fold.train])
+        heads = fit(train, choose(train, np.random.default_rng([seed, number])), seed=seed + number)
+        pool = heads.for_pool(data.pool.ids, np.zeros(shape[1]), None)
+        found = pool.predict(material.messages.take(at[fold.test]))
+        predicted.success[fold.test] = found.success
+        predicted.cost_usd[fold.test] = found.cost_usd
+    told = replace(data, predicted=predicted)
+    curve = data_value_curve(told)
+    low, high = curve.mean_cost_usd.min(), curve.mean_cost_usd.max()
+    rows = [np.abs(curve.mean_cost_usd - c).argmin() for c in low + KNOBS * (high - low)]
+    choices = [replay_by_value(told, curve.point(int(row)).value_usd) for row in rows]
+    return _run(data, VALUE_RULE, np.stack(choices))
 
 
 def own_bands(data: ReplayData, train):

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.quality.outcome_lift import POOLS
 from hydra_core.evaluation.evalset.evalset import EvalSet, load_evalset
-from hydra_core.evaluation.importers.draft import About, Draft, write_draft
+from hydra_core.evaluation.importers.draft import About, Draft, report_on, write_draft
 from hydra_core.evaluation.importers.livecodebench import read_livecodebench
 from hydra_core.evaluation.importers.price_card import parse_prices
 from hydra_core.evaluation.importers.routellm import read_routellm
 from hydra_core.evaluation.importers.swebench import list_runs, read_swebench
+from sample_data import mixed_2024
 
 __all__ = ["SETS", "RealSet", "evalset_of"]
 
@@ -105,6 +109,22 @@ def _mmlu(shared: Path) -> Draft:
     )
 
 
+def _mixed(shared: Path, models: tuple[str, ...]) -> Draft:
+    with tempfile.TemporaryDirectory() as scratch:
+        found = mixed_2024.read(Path(scratch) / "set", shared / "mixed-2024", models)
+    report = report_on(models, found.quality, found.cost_usd)
+    return Draft(found.queries, models, found.quality, found.cost_usd, report, found.extras)
+
+
+MIXED = tuple(
+    RealSet(
+        f"mixed-2024-{name}",
+        f"Mixed traffic of 2024, pool {name}",
+        partial(_mixed, models=models),
+        "Costs ESTIMATED from tokens and the list prices of 2024 (SOURCE.md beside the data).",
+    )
+    for name, models in POOLS.items()
+)
 SETS = (
     RealSet(
         "swebench-matched",
@@ -143,6 +163,7 @@ SETS = (
         f"Costs ESTIMATED from the bytes of the prompt. {MMLU_QUERIES:,} of 14,042 queries, drawn "
         "with a fixed seed.",
     ),
+    *MIXED,
 )
 
 

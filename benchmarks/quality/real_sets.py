@@ -20,13 +20,20 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from benchmarks.quality.real_policies import hydra_runs, real_data
+from benchmarks.quality.real_policies import hydra_runs, real_data, value_run
 from benchmarks.quality.real_pools import SETS, evalset_of
 from benchmarks.quality.real_table import document
 from hydra_core.evaluation.evalset.evalset import load_evalset
 from hydra_core.evaluation.evalset.listing import list_evalsets
-from hydra_core.evaluation.evalset.score_files import load_scores, save_scores, texts_digest
+from hydra_core.evaluation.evalset.score_files import (
+    load_scores,
+    load_text_facts,
+    messages_of,
+    save_scores,
+    texts_digest,
+)
 from hydra_core.evaluation.evalset.scoring import score_evalset
+from hydra_core.evaluation.learning.material import gather
 from hydra_core.evaluation.replay.matched_cost import matched_cost_mix
 from hydra_core.evaluation.replay.metrics import (
     evaluate_choice,
@@ -120,6 +127,8 @@ def one_set(real, shared, workspace, predictor, *, trials, seed):
     explored = routability(data, texts, seed=seed)
     derive = real.catalog is None
     runs = [*hydra_runs(data, bundle.bands, derive=derive, seed=seed, trials=trials)]
+    messages = messages_of(evalset, bundle.fingerprint, bundle.vectors)
+    runs.append(value_run(data, gather(evalset, messages, data.pool.ids), seed))
     runs += run_baselines(data, texts, seed=seed)
     singles = single_models(data)
     hull = upper_hull(singles)
@@ -155,7 +164,8 @@ def reuse_scores(evalset, workspace, bundle):
         other = load_evalset(info.path)
         if bundle.fingerprint in info.scored and texts_digest(other) == texts_digest(evalset):
             found = load_scores(other, bundle.fingerprint)
-            save_scores(evalset, bundle.fingerprint, bundle.dimensions, found)
+            facts = load_text_facts(other, bundle.fingerprint)
+            save_scores(evalset, bundle.fingerprint, bundle.dimensions, found, facts)
             return
 
 

@@ -192,7 +192,15 @@ def pool(
         capabilities=_read_only(capabilities(catalog)[rows]),
         cost=_read_only(_costs(catalog, models, realised_cost)),
         weights=_read_only(compensated_weights(stored, catalog.bands)),
+        caps=_caps(catalog),
     )
+
+
+def _caps(catalog: Catalog) -> FloatArray | None:
+    given = catalog.policy.defences.score_caps
+    if not given:
+        return None
+    return _read_only(np.array([given.get(name, 1.0) for name in catalog.dimensions]))
 
 
 def _read_only(array: FloatArray) -> FloatArray:

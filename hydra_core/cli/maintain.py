@@ -29,11 +29,16 @@ examples:
   python -m hydra_core rebind pool.yaml --bundle bundles/compact-2
   python -m hydra_core rebind pool.yaml --from-evalset evalsets/mine
 """
+_KINDS = {
+    "evalset.yaml": "eval set",
+    "bundle.yaml": "bundle",
+    "outcome_model.yaml": "outcome model",
+}
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def validate(options: argparse.Namespace) -> int:
-    """Check a catalog, an eval set or a bundle; 0 valid, 2 not valid."""
+    """Check a catalog, an eval set, a bundle or an outcome model; 0 valid, 2 not valid."""
     path = existing(options.file)
     kind = _kind(path)
     try:
@@ -63,7 +68,7 @@ def _report(
 def _kind(path: Path) -> str:
     """What a path holds, told by its content; anything unknown is read as a catalog."""
     folder = path if path.is_dir() else path.parent
-    for name, kind in (("evalset.yaml", "eval set"), ("bundle.yaml", "bundle")):
+    for name, kind in _KINDS.items():
         if path.name == name or (path.is_dir() and (folder / name).is_file()):
             return kind
     return "eval set" if path.is_dir() else "catalog"
@@ -82,6 +87,12 @@ def _check(kind: str, path: Path) -> str:
         return open_apart(folder)  # opens the model and scores one message
     if kind == "eval set":
         return _check_evalset(folder)
+    if kind == "outcome model":
+        return _check_outcome_model(folder)
+    return _check_catalog(path)
+
+
+def _check_catalog(path: Path) -> str:
     from datetime import date
 
     from hydra_core.catalog.profiles import pool
@@ -92,7 +103,21 @@ def _check(kind: str, path: Path) -> str:
     costs = dict.fromkeys((model.id for model in catalog.models), 1.0)
     basis = costs if catalog.policy.cost_basis is CostBasis.REALISED else None
     routable = pool(catalog, today=date.today(), realised_cost=basis)
-    return f"{len(catalog.models)} models, {len(routable.ids)} of them routable today"
+    told = f"{len(catalog.models)} models, {len(routable.ids)} of them routable today"
+    if catalog.outcome_model is None:
+        return told
+    from hydra_core.outcome_model.find import catalog_outcome_model
+
+    named = catalog_outcome_model(catalog)
+    return f"{told}, outcome model {named.digest[:12]} of {len(named.models)} models"
+
+
+def _check_outcome_model(folder: Path) -> str:
+    from hydra_core.outcome_model.format import load_outcome_model
+
+    found = load_outcome_model(folder)
+    queries = len(found.learned.query_ids)
+    return f"{len(found.models)} models, learned on {queries} queries of {found.evalset!r}"
 
 
 def _check_evalset(folder: Path) -> str:

@@ -148,7 +148,9 @@ def _import_swebench(sources: Any) -> None:  # noqa: ANN401
     short = "runs of a SWE-bench leaderboard with their problem statements"
     parser = verb(sources, "swebench", data.import_swebench, short, _IMPORT_SWEBENCH, "IMPORT")
     parser.add_argument("leaderboards", type=Path, metavar="LEADERBOARDS.json")
-    parser.add_argument("--problems", type=Path, metavar="PROBLEMS.jsonl")
+    parser.add_argument(
+        "--problems", type=Path, metavar="PROBLEMS.jsonl", help="without: a set without texts"
+    )
     parser.add_argument(
         "--model", action="append", default=[], metavar="ID=RUN_FOLDER", help="once per model"
     )
@@ -168,6 +170,7 @@ def _import_table(sources: Any) -> None:  # noqa: ANN401
         "--quality-scale", type=float, default=1.0, metavar="X", help="the quality that means 1"
     )
     parser.add_argument("--no-cost", action="store_true", help="there are no costs")
+    parser.add_argument("--no-texts", action="store_true", help="there are no texts")
     parser.add_argument(
         "--rename", action="append", default=[], metavar="ID=NAME", help="a model's id for its name"
     )
@@ -246,6 +249,6 @@ def _route(verbs: Any) -> None:  # noqa: ANN401
 
 
 def _validate(verbs: Any) -> None:  # noqa: ANN401
-    short = "check a catalog, an eval set or a bundle"
+    short = "check a catalog, an eval set, a bundle or an outcome model"
     parser = verb(verbs, "validate", maintain.validate, short, _VALIDATE)
     parser.add_argument("file", type=Path, metavar="FILE")

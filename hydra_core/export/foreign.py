@@ -10,9 +10,17 @@ from typing import Final
 from hydra_core.catalog import capabilities
 from hydra_core.catalog.editing.render import Value, block
 from hydra_core.catalog.prices.suggestions import exact
-from hydra_core.types import Catalog, ModelSpec, ModelStatus
+from hydra_core.types import Catalog, ModelSpec, ModelStatus, Rule
 
-__all__ = ["Export", "exported_models", "left_out", "per_token", "profiles", "written"]
+__all__ = [
+    "Export",
+    "decision_rules",
+    "exported_models",
+    "left_out",
+    "per_token",
+    "profiles",
+    "written",
+]
 
 _ROUTABLE: Final = (ModelStatus.ACTIVE, ModelStatus.RETIRING)
 
@@ -33,6 +41,22 @@ class Export:
 def exported_models(catalog: Catalog) -> tuple[ModelSpec, ...]:
     """The models that may get traffic, catalog order; retiring ones included."""
     return tuple(model for model in catalog.models if model.status in _ROUTABLE)
+
+
+def decision_rules(catalog: Catalog, instead: str) -> list[str]:
+    """The rules that the other router cannot follow, the one in force first.
+
+    Args:
+        instead: What that router does, in words.
+    """
+    policy, model = catalog.policy, catalog.outcome_model
+    rules = [f"the shortfall rule: tau {policy.tau:g}, weights, bands and the predictor"]
+    if model is not None:
+        worth = "" if policy.value_usd is None else f"V {policy.value_usd:g} USD, "
+        rules.append(f"the value rule: {worth}outcome model {model.path} ({model.sha256[:12]})")
+    if policy.rule is Rule.VALUE:
+        rules.reverse()
+    return [f"{rules[0]}; {instead}", *rules[1:]]
 
 
 def left_out(catalog: Catalog) -> list[str]:

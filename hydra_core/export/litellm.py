@@ -9,6 +9,7 @@ from __future__ import annotations
 from hydra_core.catalog.editing.render import Value
 from hydra_core.export.foreign import (
     Export,
+    decision_rules,
     exported_models,
     left_out,
     per_token,
@@ -27,8 +28,10 @@ def litellm_config(catalog: Catalog) -> Export:
         _entry(model, {**vectors[model.id]}) for model in exported_models(catalog)
     ]
     notes = [
-        f"the decision rule: tau {catalog.policy.tau:g}, weights, bands and the predictor; LiteLLM "
-        "does not choose by requirement, the capabilities in model_info are for reference",
+        *decision_rules(
+            catalog,
+            "LiteLLM does not choose by message, the capabilities in model_info are for reference",
+        ),
         f"stickiness ({catalog.policy.sticky.mode.value}), the health veto and the cost order",
         "the evidence the capabilities come from, price sources and dates",
         "API keys: LiteLLM reads each provider's usual environment variable",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Final
 from hydra_core.catalog import CatalogDocument, compensated_weights, parse_catalog
 from hydra_core.errors import StoreError
 from hydra_core.evaluation.significance import Interval
-from hydra_core.types import Catalog, CostBasis, Rule
+from hydra_core.types import Catalog, CostBasis, Policy, Rule
 
 __all__ = [
     "Provenance",
@@ -108,17 +108,22 @@ def check_release(text: str) -> ReleaseCheck | None:
     return ReleaseCheck(stated[0] if stated else "", _digest(body))
 
 
-def with_policy(text: str, tau: float, weights: Sequence[float]) -> str:
-    """The catalog text with an operating point's tau and stored weights (K,) written into it.
+def with_policy(text: str, policy: Policy) -> str:
+    """The catalog text with an operating point written into it: rule, tau or V, stored weights.
 
     Raises:
         CatalogError: The text or the numbers are not valid.
     """
     catalog = parse_catalog(text)
     document = CatalogDocument.parse(text)
-    if tau != catalog.policy.tau:
-        document.set("policy", "tau", float(tau))
-    rows = zip(catalog.dimensions, catalog.policy.weights, weights, strict=True)
+    own = catalog.policy
+    if policy.tau != own.tau:
+        document.set("policy", "tau", float(policy.tau))
+    if policy.rule is not own.rule:
+        document.set("policy", "rule", policy.rule.value)
+    if policy.value_usd is not None and policy.value_usd != own.value_usd:
+        document.set("policy", "value_usd", float(policy.value_usd))
+    rows = zip(catalog.dimensions, own.weights, policy.weights, strict=True)
     for dimension, old, new in rows:
         if new != old:
             document.set("policy", "weights", dimension, float(new))
@@ -181,9 +186,11 @@ def _policy(catalog: Catalog) -> Iterator[str]:
     for one in policy.chosen_on:
         what = "tau (or V)" if one.knob_alone else "policy and profiles"
         yield f"{what} chosen on: {one.evalset}, {one.how}, queries sha256 {one.queries}"
-    if policy.rule is Rule.VALUE and catalog.outcome_model is not None:
+    if policy.rule is Rule.VALUE:
         yield f"rule: value, one more resolved query is worth {policy.value_usd!r} USD"
-        yield f"outcome model sha256: {catalog.outcome_model.sha256}; ship its folder beside this"
+    if catalog.outcome_model is not None:
+        named = catalog.outcome_model
+        yield f"outcome model: {named.path}, sha256 {named.sha256}; its folder lies beside this"
     if policy.cost_basis is CostBasis.REALISED and catalog.realised_costs is not None:
         yield f"cost order: realised cost, measured on {catalog.realised_costs.evalset}"
     elif policy.cost_basis is CostBasis.REALISED:

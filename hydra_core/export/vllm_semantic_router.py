@@ -14,7 +14,14 @@ from typing import Final
 from hydra_core.catalog.editing.render import Value
 from hydra_core.catalog.prices.suggestions import exact
 from hydra_core.catalog.profiles import blended_price
-from hydra_core.export.foreign import Export, exported_models, left_out, profiles, written
+from hydra_core.export.foreign import (
+    Export,
+    decision_rules,
+    exported_models,
+    left_out,
+    profiles,
+    written,
+)
 from hydra_core.types import Catalog, ModelSpec
 
 __all__ = ["vllm_semantic_router_config"]
@@ -45,8 +52,10 @@ def vllm_semantic_router_config(catalog: Catalog) -> Export:
 
 def _not_expressed(catalog: Catalog, default: ModelSpec) -> list[str]:
     return [
-        f"the decision rule: tau {catalog.policy.tau:g}, weights, bands and the predictor; the one "
-        f"decision below sends everything to {default.id}, the costliest model",
+        *decision_rules(
+            catalog,
+            f"the one decision below sends everything to {default.id}, the costliest model",
+        ),
         f"stickiness ({catalog.policy.sticky.mode.value}), the health veto and the cost order",
         "the evidence the capabilities come from; the capabilities themselves are evaluation "
         f"records of {_BENCHMARK}",

@@ -63,6 +63,7 @@ class CurveBandView:
     x: FloatArray
     low: FloatArray
     high: FloatArray
+    name: str = "95 % band over every τ"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class FrontierView:
         selected: The current operating point.
         models: Every single model, in the pool's cost order.
         hull: (h, 2) upper hull of the single models, ascending in x.
-        band: Around `curve`, holding for every tau at once.
+        band: Around `curve`, holding for every setting at once.
         oracle: The cheapest choice that resolves what any model resolves.
         pinned: A policy to compare with, and its curve where it differs from `curve`.
         beside: The curve of the other rule.
@@ -166,7 +167,7 @@ def _band(band: CurveBandView, colors: Palette) -> dict[str, Any]:
         "type": "scatter", "mode": "lines", "fill": "toself", "hoverinfo": "skip",
         "x": np.concatenate([band.x, band.x[::-1]]),
         "y": np.concatenate([band.high, band.low[::-1]]),
-        "name": "95 % band over every τ", "line": {"width": 0},
+        "name": band.name, "line": {"width": 0},
         "fillcolor": tint(colors.accent, 0.13),
     }  # fmt: skip
 

@@ -13,7 +13,9 @@ from hydra_core.types import Band, FloatArray
 
 __all__ = ["Need", "RequirementsView", "requirements_figure"]
 
-_LEGEND_COLUMNS = 3
+_LEGEND_COLUMNS = 2
+#: Pixels of an entry; the figure is drawn about 560 wide.
+_LEGEND_WIDTH = 140
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def requirements_figure(view: RequirementsView, colors: Palette) -> go.Figure:
         "showlegend": True,
         "legend": {
             "orientation": "h", "xref": "container", "x": 0, "yref": "container", "y": 1,
-            "yanchor": "top", "entrywidth": 0.98 / _LEGEND_COLUMNS, "entrywidthmode": "fraction",
+            "yanchor": "top", "entrywidth": _LEGEND_WIDTH,
             "itemclick": False, "itemdoubleclick": False,
             "font": {"size": 12, "color": colors.muted},
         },

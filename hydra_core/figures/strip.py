@@ -1,4 +1,4 @@
-"""The tau strip: which model is chosen for every tau, exactly."""
+"""The strip of a decision: which model is chosen for every tau or V, exactly."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from hydra_core.figures.theme import Palette, base_layout, model_colors, plain
+from hydra_core.types import FloatArray
 
-__all__ = ["Part", "Strip", "strip_figure"]
+__all__ = ["TAU", "Part", "Scale", "Strip", "strip_figure"]
 
 #: Positions along a strip that can be clicked.
 _TARGETS = 240
@@ -21,7 +22,7 @@ _WIDTH, _LETTER = 820.0, 7.2
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A model's stretch [start, end) of tau; the last one has no end."""
+    """A model's stretch of the knob, from start to end; the last one has no end."""
 
     model: str
     start: float
@@ -30,20 +31,66 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """The parts of one message, ascending in tau; `label` is empty where there is only one."""
+    """The parts of one message, ascending in the knob; `label` is empty where there is only one."""
 
     label: str
     parts: tuple[Part, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How the knob is drawn: tau as it is, V by its logarithm.
+
+    Attributes:
+        symbol: τ or V.
+        least: Where a logarithmic axis begins; 0 for a linear one.
+    """
+
+    symbol: str
+    title: str
+    least: float = 0.0
+
+    def place(self, knob: float) -> float:
+        """Where a setting lies on the axis, from 0."""
+        if not self.least:
+            return knob
+        return max(float(np.log10(knob / self.least)), 0.0) if knob > 0 else 0.0
+
+    def back(self, places: FloatArray) -> FloatArray:
+        """The settings at places on the axis."""
+        return self.least * 10.0**places if self.least else places
+
+    def text(self, knob: float, digits: int = 3) -> str:
+        """A setting for people."""
+        if not self.least:
+            return f"{knob:.{digits}f}"
+        shown = np.format_float_positional(knob, precision=3, fractional=False, trim="-")
+        return f"${shown}"
+
+
+TAU = Scale("τ", "τ, largest acceptable shortfall")
+
+
 def strip_figure(
-    strips: Sequence[Strip], models: tuple[str, ...], tau: float, colors: Palette
+    strips: Sequence[Strip],
+    models: tuple[str, ...],
+    knob: float,
+    colors: Palette,
+    scale: Scale = TAU,
 ) -> go.Figure:
-    """One band per message, with a line at the current tau; targets carry tau in `customdata`.
+    """One band per message, with a line at the current setting; targets carry it as `customdata`.
 
     Args:
         models: (m,) ids in cost order, for their colours.
     """
+    named = f"τ {knob:.4g}" if scale is TAU else f"{scale.symbol} {scale.text(knob)}"
+    strips = [
+        Strip(
+            one.label, tuple(Part(p.model, *map(scale.place, (p.start, p.end))) for p in one.parts)
+        )
+        for one in strips
+    ]
+    tau = scale.place(knob)
     top = _top(strips, tau)
     tints = model_colors(models, colors)
     ticks = _ticks(strips, top)
@@ -51,10 +98,10 @@ def strip_figure(
     layout["xaxis"] |= {
         "range": [0, top],
         "tickvals": ticks,
-        "ticktext": [f"{tick:.3f}" for tick in ticks],
+        "ticktext": [_text(scale, tick) for tick in ticks],
         "ticklabeloverflow": "allow",
         "showgrid": False,
-        "title": {**layout["xaxis"]["title"], "text": "τ, largest acceptable shortfall"},
+        "title": {**layout["xaxis"]["title"], "text": scale.title},
     }
     layout["yaxis"] |= {
         "range": [len(strips) - 0.5, -0.5],
@@ -68,10 +115,10 @@ def strip_figure(
         "barmode": "overlay",
         "clickmode": "event+select",
         "shapes": [_line(tau, colors)],
-        "annotations": [*_labels(strips, top, tau, colors), _flag(tau, top, colors)],
+        "annotations": [*_labels(strips, top, tau, colors), _flag(tau, named, top, colors)],
     }
-    bars = [_bar(row, part, top, tints) for row, s in enumerate(strips) for part in s.parts]
-    return go.Figure({"data": [*bars, _targets(strips, top, colors)], "layout": layout})
+    bars = [_bar(row, part, top, tints, scale) for row, s in enumerate(strips) for part in s.parts]
+    return go.Figure({"data": [*bars, _targets(strips, top, colors, scale)], "layout": layout})
 
 
 def _top(strips: Sequence[Strip], tau: float) -> float:
@@ -88,9 +135,17 @@ def _ticks(strips: Sequence[Strip], top: float) -> list[float]:
     return kept
 
 
-def _bar(row: int, part: Part, top: float, tints: dict[str, str]) -> dict[str, Any]:
+def _text(scale: Scale, place: float, digits: int = 3) -> str:
+    """The setting at a place of the axis; a logarithmic one begins with everything from 0."""
+    if scale.least and not place:
+        return "$0"
+    return scale.text(float(scale.back(np.asarray(place))), digits)
+
+
+def _bar(row: int, part: Part, top: float, tints: dict[str, str], scale: Scale) -> dict[str, Any]:
     end = min(part.end, top)
-    until = f"up to {part.end:.4f}" if np.isfinite(part.end) else "and above"
+    until = f"up to {_text(scale, part.end, 4)}" if np.isfinite(part.end) else "and above"
+    begin = f"{scale.symbol} {_text(scale, part.start, 4)}"
     return {
         "type": "bar",
         "orientation": "h",
@@ -99,14 +154,14 @@ def _bar(row: int, part: Part, top: float, tints: dict[str, str]) -> dict[str, A
         "x": [end - part.start],
         "width": 0.72,
         "marker": {"color": tints[part.model], "line": {"width": 0}},
-        "hovertemplate": f"<b>{plain(part.model)}</b><br>τ {part.start:.4f} {until}<extra></extra>",
+        "hovertemplate": f"<b>{plain(part.model)}</b><br>{begin} {until}<extra></extra>",
         "selected": {"marker": {"opacity": 1}},
         "unselected": {"marker": {"opacity": 1}},
     }
 
 
-def _targets(strips: Sequence[Strip], top: float, colors: Palette) -> dict[str, Any]:
-    """Invisible points to click, so that any tau can be taken, not only a part."""
+def _targets(strips: Sequence[Strip], top: float, colors: Palette, scale: Scale) -> dict[str, Any]:
+    """Invisible points to click, so that any setting can be taken, not only a part."""
     taus = np.linspace(0.0, top, _TARGETS)
     names = [[_at(strip, tau) for tau in taus] for strip in strips]
     invisible = {"marker": {"opacity": 0}}
@@ -115,13 +170,13 @@ def _targets(strips: Sequence[Strip], top: float, colors: Palette) -> dict[str, 
         "mode": "markers",
         "x": np.tile(taus, len(strips)),
         "y": np.repeat(np.arange(len(strips)), len(taus)),
-        "customdata": np.tile(taus, len(strips)),
+        "customdata": np.tile(scale.back(taus), len(strips)),
         "text": [plain(name) for row in names for name in row],
         "marker": {"size": 26, "symbol": "square", "opacity": 0, "color": colors.accent},
         "selected": invisible,
         "unselected": invisible,
-        "hovertemplate": "<b>%{text}</b> at τ %{customdata:.3f}<br><i>click to set</i>"
-        "<extra></extra>",
+        "hovertemplate": f"<b>%{{text}}</b> at {scale.symbol} %{{customdata:.3~g}}<br>"
+        "<i>click to set</i><extra></extra>",
     }
 
 
@@ -136,11 +191,11 @@ def _line(tau: float, colors: Palette) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _flag(tau: float, top: float, colors: Palette) -> dict[str, Any]:
+def _flag(tau: float, named: str, top: float, colors: Palette) -> dict[str, Any]:
     anchor = "left" if tau < 0.06 * top else "right" if tau > 0.94 * top else "center"
     return {
         "x": tau, "y": 1.02, "yref": "paper", "yanchor": "bottom", "xanchor": anchor,
-        "showarrow": False, "text": f"<b>τ {tau:.4g}</b>",
+        "showarrow": False, "text": f"<b>{named}</b>",
         "font": {"color": colors.ink, "size": 13},
     }  # fmt: skip
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from hydra_core.errors import MismatchError, OutcomeModelError, Problem
 from hydra_core.outcome_model.format import MANIFEST, load_outcome_model
 from hydra_core.outcome_model.model import OutcomeModel
+from hydra_core.shipped import CATALOGS
 from hydra_core.types import Catalog, OutcomeModelRef
 
 __all__ = ["catalog_outcome_model", "folders_searched", "require_same_bundle"]
@@ -45,10 +46,13 @@ def require_same_bundle(catalog: Catalog, model: OutcomeModel) -> None:
 
 
 def folders_searched(catalog: Catalog) -> tuple[Path, ...]:
-    """Where a relative path starts: the catalog's folder, the workspace, the current folder."""
+    """Where a relative path starts: the catalog's folder, the workspace, the current folder.
+
+    Last come the shipped catalogs: a published revision of one lies in no folder.
+    """
     own = (Path(catalog.folder),) if catalog.folder else ()
     workspace = Path(environ.get("HYDRA_WORKSPACE") or "workspace").absolute()
-    return (*own, workspace, Path.cwd())
+    return (*own, workspace, Path.cwd(), CATALOGS)
 
 
 def _found(catalog: Catalog, named: OutcomeModelRef) -> Path:

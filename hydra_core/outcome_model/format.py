@@ -134,7 +134,7 @@ def _check_shapes(model: OutcomeHeads, vectors: int) -> None:
         else:
             _check_forest(part.heads, p, 1 + together)
     if model.newcomers is not None:
-        _check_linear(model.newcomers, (1 + together, m - together), "heads of newcomers")
+        _check_linear(model.newcomers, (together, m - together), "heads of newcomers")
     for head in (model.costs.cost_usd, model.costs.input_tokens, model.costs.output_tokens):
         if head is not None:
             _check_linear(head, (wide, m), "cost heads")

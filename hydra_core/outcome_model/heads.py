@@ -9,9 +9,18 @@ import numpy.typing as npt
 
 from hydra_core.types import Float32Array, IntArray
 
-__all__ = ["Forest", "Linear"]
+__all__ = ["Forest", "Linear", "log_odds"]
 
 _CHUNK = 1_024
+#: Predicted success nearer to 0 or 1 than this counts as this near.
+_CERTAIN = 0.03
+
+
+def log_odds(success: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+    """Success in [0, 1] -> its log odds, within +-3.5."""
+    inside = np.clip(success, _CERTAIN, 1.0 - _CERTAIN)
+    result: npt.NDArray[np.floating] = np.log(inside / (1.0 - inside))
+    return result
 
 
 @dataclass(frozen=True, slots=True, eq=False)

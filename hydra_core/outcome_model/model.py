@@ -1,8 +1,9 @@
 """An outcome model: messages in, predicted success and cost of every model out.
 
-Success is `f0 + d_m`: f0 the difficulty all models share, d_m each model's difference from it. A
-model with few outcomes has a linear head on what is predicted for the others, shrunk to f0; one
-without any stands at f0 plus the mean difference of the models its profile lies between.
+Success is `f0 + d_m`: f0 the difficulty all models share, d_m each model's difference from it. The
+log odds of a model with few outcomes are linear in those predicted for the others, shrunk to their
+mean plus a constant; a model without any outcome stands at f0 plus the mean difference of the
+models its profile lies between.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from hydra_core.outcome_model.features import Features, Messages
-from hydra_core.outcome_model.heads import Forest, Linear
+from hydra_core.outcome_model.heads import Forest, Linear, log_odds
 from hydra_core.outcome_model.learned import Learned
 from hydra_core.outcome_model.raw import Predicted, Raw
 from hydra_core.types import Float32Array, FloatArray
@@ -67,7 +68,7 @@ class OutcomeHeads:
         models: (m,) ids; the b models learned together first.
         features: What is read of a message.
         parts: Success heads of the first b models: 1 + b outputs, f0 first.
-        newcomers: From those outputs to the difference of the m - b models with few outcomes.
+        newcomers: From the log odds of the b models to those of the m - b with few outcomes.
         costs: Heads for cost.
         mean_difference: (m,) mean of outcome minus f0.
     """
@@ -89,7 +90,9 @@ class OutcomeHeads:
             shared = shared + np.float32(part.share) * part.heads(seen)
         difference = shared[:, 1:]
         if self.newcomers is not None:
-            difference = np.concatenate([difference, self.newcomers(shared)], axis=1)
+            odds = self.newcomers(log_odds(shared[:, :1] + difference).astype(np.float32))
+            success = 1.0 / (1.0 + np.exp(-odds))
+            difference = np.concatenate([difference, success - shared[:, :1]], axis=1)
         none = np.empty((len(columns), 0), dtype=np.float32)
         costs = self.costs
         return Raw(

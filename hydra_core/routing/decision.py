@@ -63,12 +63,17 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the predictor read of the message, and how long it took."""
+    """What the predictor read of the message, and how long it took.
+
+    Attributes:
+        capped: Dimensions whose score was above the catalog's cap and counted as the cap.
+    """
 
     tokens: int
     truncated: bool
     ignored_chars: int
     predict_ms: float
+    capped: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

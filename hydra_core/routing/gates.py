@@ -7,9 +7,9 @@ from enum import StrEnum
 
 from hydra_core.errors import RoutingError
 from hydra_core.routing.decision import Query
-from hydra_core.types import ModelSpec
+from hydra_core.types import FloatArray, ModelSpec
 
-__all__ = ["Gate", "gate_of", "gate_reasons", "require_open"]
+__all__ = ["Gate", "gate_of", "gate_reasons", "require_open", "within_budget"]
 
 
 class Gate(StrEnum):
@@ -30,6 +30,29 @@ def gate_reasons(models: Sequence[ModelSpec], query: Query) -> dict[str, str]:
         if reason:
             reasons[model.id] = reason
     return reasons
+
+
+def within_budget(
+    reasons: dict[str, str], ids: Sequence[str], cost: FloatArray, budget_usd: float | None,
+    query: Query,
+) -> dict[str, str]:  # fmt: skip
+    """The gates of a conversation that has spent its budget: only the cheapest model is left.
+
+    Args:
+        reasons: What the hard gates said.
+        ids: (m,) models of the pool.
+        cost: (m,) what orders them.
+        budget_usd: None for no limit.
+    """
+    left = [i for i, name in enumerate(ids) if name not in reasons]
+    if budget_usd is None or query.spent_usd < budget_usd or not left:
+        return reasons
+    cheapest = ids[min(left, key=lambda i: cost[i])]
+    told = (
+        f"The conversation has spent ${query.spent_usd:.4g} of its budget of ${budget_usd:.4g}: "
+        "only the cheapest model is left."
+    )
+    return {**reasons, **{ids[i]: told for i in left if ids[i] != cheapest}}
 
 
 def require_open(models: Sequence[ModelSpec], reasons: dict[str, str], query: Query) -> None:

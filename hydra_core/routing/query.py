@@ -23,6 +23,7 @@ class Query:
         deny: Never these models.
         compacted: This turn follows an explicit compaction or a background summarisation.
         current: The model the caller is on now, where no session store knows it.
+        spent_usd: What the conversation has cost so far, as the caller knows it.
     """
 
     text: str
@@ -36,3 +37,4 @@ class Query:
     deny: frozenset[str] = frozenset()
     compacted: bool = False
     current: str | None = None
+    spent_usd: float = 0.0

@@ -20,6 +20,10 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
 
 
+def _is_amount(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e12
+
+
 def _is_names(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
@@ -42,6 +46,7 @@ FIELDS: Final[Fields] = {
     "allow": ("a list of model ids", _is_names),
     "deny": ("a list of model ids", _is_names),
     "current": ("a model id", lambda value: value is None or isinstance(value, str)),
+    "spent_usd": ("a number of USD from 0", _is_amount),
     "health": ("model ids with numbers in [0, 1]", _is_health),
 }
 
@@ -69,4 +74,5 @@ def limits_of(found: Mapping[str, Any]) -> dict[str, Any]:
         "deny": frozenset(found.get("deny", ())),
         "compacted": found.get("compacted", False),
         "current": found.get("current"),
+        "spent_usd": float(found.get("spent_usd", 0.0)),
     }

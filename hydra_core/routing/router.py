@@ -19,9 +19,9 @@ from hydra_core.errors import MismatchError, OutcomeModelError, RoutingError
 from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.routing.conversations.staying import kept_because
 from hydra_core.routing.decision import Cause, Decision, Origin, Query, Reading
-from hydra_core.routing.gates import gate_reasons, require_open
+from hydra_core.routing.gates import gate_reasons, require_open, within_budget
 from hydra_core.routing.matcher import choose, choose_by_value, contenders, shortfall
-from hydra_core.routing.sessions import SessionKeys, Sessions, session_keys
+from hydra_core.routing.sessions import SessionKeys, Sessions, missing_prefix, session_keys
 from hydra_core.routing.valuation import Valuation, Valuer, valuer_of
 from hydra_core.types import Catalog, FloatArray, ModelSpec, Pool, Rule, StickyMode
 
@@ -90,6 +90,7 @@ class Router:
         state = self._current()
         gates = gate_reasons(state.models, query)
         require_open(state.models, gates, query)
+        gates = _within_budget(state, gates, query)
         levels = _health(state.pool, health)
         policy = state.catalog.policy
         keys = session_keys(policy.sticky.mode, query)
@@ -121,6 +122,7 @@ class Router:
         asked = query or Query("")
         gates = gate_reasons(state.models, asked)
         require_open(state.models, gates, asked)
+        gates = _within_budget(state, gates, asked)
         return _decide(state, requirements, gates, _health(state.pool, health))
 
     def _current(self) -> _State:
@@ -164,6 +166,7 @@ class Router:
             truncated=bool(prediction.truncated[0]),
             ignored_chars=0 if prediction.ignored is None else int(prediction.ignored[0]),
             predict_ms=1e3 * (time.perf_counter() - start),
+            capped=_capped(state, prediction.requirements[0]),
         )
         valued = None if state.valuer is None else state.valuer.value(query.text, prediction)
         decision = _decide(state, prediction.requirements[0], gates, levels, valued)
@@ -173,7 +176,8 @@ class Router:
         if self._sessions is None or keys.remember is None:
             return decision
         self._sessions.put(keys.remember, decision.model, state.catalog.policy.sticky.ttl_s)
-        note = self._sessions.note
+        unknown = missing_prefix(state.catalog.policy.sticky.mode, decision.query)
+        note = "; ".join(told for told in (self._sessions.note, unknown) if told)
         return replace(decision, session_note=note) if note else decision
 
 
@@ -186,7 +190,7 @@ def _decide(
 ) -> Decision:
     """Algorithms 2 and 4 over the models that passed the gates, or the value rule over them."""
     pool, policy = state.pool, state.catalog.policy
-    need = np.asarray(requirements, dtype=np.float64)
+    need = pool.capped(np.asarray(requirements, dtype=np.float64))
     s = shortfall(need[None, :], pool.capabilities, pool.weights)
     past_gates = np.asarray([name not in gates for name in pool.ids])
     rows, fallback = contenders(past_gates, levels, policy.health_floor)
@@ -205,6 +209,17 @@ def _decide(
     else:
         cause = Cause.FAIL_OPEN
     return _decision(state, pool.ids[chosen], cause, need, s[0], gates, levels)
+
+
+def _capped(state: _State, scores: FloatArray) -> tuple[str, ...]:
+    """The dimensions whose score a cap has cut."""
+    cut = state.pool.capped(scores) < scores
+    return tuple(name for name, c in zip(state.catalog.dimensions, cut, strict=True) if c)
+
+
+def _within_budget(state: _State, gates: dict[str, str], query: Query) -> dict[str, str]:
+    budget = state.catalog.policy.defences.budget_usd
+    return within_budget(gates, state.pool.ids, state.pool.cost, budget, query)
 
 
 def _able(state: _State, gates: Mapping[str, str], levels: FloatArray) -> frozenset[str | None]:

@@ -20,7 +20,7 @@ from typing import Protocol
 from hydra_core.routing.decision import Query
 from hydra_core.types import StickyMode
 
-__all__ = ["MemorySessions", "SessionKeys", "Sessions", "session_keys"]
+__all__ = ["MemorySessions", "SessionKeys", "Sessions", "missing_prefix", "session_keys"]
 
 
 class Sessions(Protocol):
@@ -63,6 +63,18 @@ def session_keys(mode: StickyMode, query: Query) -> SessionKeys:
     return SessionKeys(
         f"content:{query.conversation_id}:{_digest(before)}" if before else None,
         f"content:{query.conversation_id}:{_digest(after)}",
+    )
+
+
+def missing_prefix(mode: StickyMode, query: Query | None) -> str:
+    """What a receipt says where per-content stickiness cannot know a later turn; '' else."""
+    if mode is not StickyMode.PER_CONTENT or query is None or query.conversation_id is None:
+        return ""
+    if query.turn == 1 or query.prefix:
+        return ""
+    return (
+        f"turn {query.turn} came without the earlier user messages (prefix), so stickiness per "
+        "content could not recognise the conversation and the turn was routed afresh"
     )
 
 

@@ -16,9 +16,14 @@ from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.predictor.surface import surface_counts
 from hydra_core.types import Catalog, Float32Array, FloatArray, Pool, Rule
 
-__all__ = ["Neighbour", "Valuation", "Valuer", "valuer_of"]
+__all__ = ["Neighbour", "Valuation", "Valuer", "dollars", "valuer_of"]
 
 _NEIGHBOURS = 5
+
+
+def dollars(value: float) -> str:
+    """An amount with three significant digits and no scientific notation: $0.0041."""
+    return "$" + np.format_float_positional(value, precision=3, fractional=False, trim="-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +100,16 @@ class Valuation:
         extra = self.cost_usd[i] - self.cost_usd[chosen]
         points = f"{100 * gain:+.0f} pp"
         if gain <= 0 <= extra:
-            return f"{points}, and no cheaper: ${extra:.4g} more."
-        price = extra / gain
+            return f"{points}, and no cheaper: {dollars(extra)} more."
+        price, worth = dollars(extra / gain), dollars(self.value_usd)
         if gain < 0:
             return (
-                f"{points}, ${-extra:.4g} cheaper: saves ${price:.3g} for each resolved query "
-                f"lost; one is worth ${self.value_usd:.3g} to you."
+                f"{points}, {dollars(-extra)} cheaper: saves {price} for each resolved query "
+                f"lost; one is worth {worth} to you."
             )
         return (
-            f"{points} for ${extra:.4g} more: ${price:.3g} for one more resolved query; you pay "
-            f"${self.value_usd:.3g}."
+            f"{points} for {dollars(extra)} more: {price} for one more resolved query; you pay "
+            f"{worth}."
         )
 
     def receipt(self) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from hydra_core.predictor.tokens import TokenCounter
 from hydra_core.shipped import CATALOGS, SAMPLE_DATA
 from hydra_core.store.database import workspace_folder
 from hydra_core.store.store import Store, open_store
-from hydra_core.types import Catalog, FloatArray
+from hydra_core.types import Catalog, FloatArray, Rule
 
 __all__ = [
     "BUNDLE",
@@ -86,7 +86,7 @@ def evalsets() -> tuple[SetEntry, ...]:
 
 
 def _listed(root: Path) -> tuple[EvalSetInfo, ...]:
-    """The eval sets below `root`, read again only when a file of one changes."""
+    """The sets below `root`, real ones first, read again only when a file of one changes."""
     found = []
     for path in (*root.glob("*/*"), *root.glob("*/scores/*")):
         with suppress(FileNotFoundError):  # an import may be moving its files into place
@@ -98,7 +98,7 @@ def _listed(root: Path) -> tuple[EvalSetInfo, ...]:
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _listing(root: Path, stamp: tuple[tuple[str, int, int], ...]) -> tuple[EvalSetInfo, ...]:
     del stamp
-    return list_evalsets(root)
+    return tuple(sorted(list_evalsets(root), key=lambda info: info.synthetic))
 
 
 def catalogs() -> tuple[CatalogEntry, ...]:
@@ -202,13 +202,13 @@ class ReplayKey:
     """What a replay was made of.
 
     Attributes:
-        evalset: Digest of the eval set.
-        catalog: Digest of the catalog.
+        evalset, catalog: Their digests.
         weights: (K,) stored weights in force.
         tau: None where it is replayed for every tau.
         scores_mtime_ns: When the predictor's scores were written, 0 if there are none.
         day: Decides about retiring models.
         prices: Which prices its costs follow.
+        by_value: Digest of the outcome model, and V or None for every V; None by shortfall.
     """
 
     evalset: str
@@ -218,6 +218,7 @@ class ReplayKey:
     scores_mtime_ns: int
     day: date
     prices: Prices = Prices.TODAY
+    by_value: tuple[str, float | None] | None = None
 
 
 def replay_key(
@@ -230,10 +231,7 @@ def replay_key(
 
 
 def sweep(
-    entry: SetEntry,
-    catalog: Catalog,
-    weights: tuple[float, ...],
-    prices: Prices = Prices.TODAY,
+    entry: SetEntry, catalog: Catalog, weights: tuple[float, ...], prices: Prices = Prices.TODAY
 ) -> Sweep:
     """The eval set replayed under a catalog and weights, for every tau.
 
@@ -259,6 +257,8 @@ def replayed(entry: SetEntry, catalog: Catalog) -> Replayed:
     """
     policy = catalog.policy
     key = replay_key(entry, catalog, policy.weights, policy.tau)
+    if policy.rule is Rule.VALUE and catalog.outcome_model is not None:
+        key = replace(key, by_value=(catalog.outcome_model.sha256, policy.value_usd))
     return _replayed(key, entry.info.path, catalog)
 
 

@@ -72,7 +72,8 @@ _SLOW_BAND = 100_000
 
 def sweep_key(entry: SetEntry, sweep: Sweep) -> ReplayKey:
     """What a sweep was made of."""
-    return replace(replay_key(entry, sweep.catalog, sweep.weights), prices=sweep.data.prices)
+    own = replay_key(entry, sweep.catalog, sweep.weights)
+    return replace(own, prices=sweep.data.prices, by_value=(sweep.predicted_by, None))
 
 
 def paired(

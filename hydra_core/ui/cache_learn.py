@@ -12,14 +12,16 @@ from pathlib import Path
 
 import streamlit as st
 
+from hydra_core.evaluation.replay.pricing import Prices
 from hydra_core.evaluation.replay.replay import catalog_scores
 from hydra_core.evaluation.replay.sweep import Sweep, sweep_catalog
 from hydra_core.evaluation.replay.value_sweep import ValueSweep, sweep_by_value
+from hydra_core.outcome_model.find import catalog_outcome_model
 from hydra_core.outcome_model.format import MANIFEST, load_outcome_model
 from hydra_core.outcome_model.model import OutcomeModel
-from hydra_core.types import Catalog
+from hydra_core.types import Catalog, Rule
 from hydra_core.ui import cache
-from hydra_core.ui.cache import SetEntry, workspace
+from hydra_core.ui.cache import ReplayKey, SetEntry, workspace
 
 __all__ = [
     "FOLDER",
@@ -27,6 +29,8 @@ __all__ = [
     "folder_of",
     "learnable",
     "learned",
+    "named",
+    "ruled_sweep",
     "shortfall_sweep",
     "value_sweep",
 ]
@@ -67,6 +71,19 @@ def learned(folder: Path) -> OutcomeModel | None:
     return _loaded(folder, manifest.stat().st_mtime_ns)
 
 
+def named(entry: SetEntry, catalog: Catalog, models: Sequence[str]) -> OutcomeModel | None:
+    """The catalog's own outcome model where it was learned from this set and these models.
+
+    Raises:
+        HydraError: It is missing, damaged, or of another predictor bundle.
+    """
+    if catalog.outcome_model is None:
+        return None
+    model = catalog_outcome_model(catalog)
+    same = model.evalset_digest == entry.info.digest and set(model.models) == set(models)
+    return model if same else None
+
+
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _loaded(folder: Path, mtime_ns: int) -> OutcomeModel:
     del mtime_ns
@@ -78,23 +95,48 @@ def cut_to(catalog: Catalog, models: Sequence[str]) -> Catalog:
     return replace(catalog, models=tuple(m for m in catalog.models if m.id in models))
 
 
-def value_sweep(entry: SetEntry, catalog: Catalog, model: OutcomeModel) -> ValueSweep:
+def ruled_sweep(
+    entry: SetEntry,
+    catalog: Catalog,
+    rule: Rule,
+    weights: tuple[float, ...],
+    prices: Prices = Prices.TODAY,
+) -> Sweep:
+    """The set under either rule, for every setting of its knob.
+
+    Args:
+        weights: (K,) stored weights of the shortfall rule; of no effect under the value rule.
+
+    Raises:
+        HydraError: They do not fit together; the message says what to do.
+    """
+    if rule is Rule.SHORTFALL:
+        return cache.sweep(entry, catalog, weights, prices)
+    return value_sweep(entry, catalog, catalog_outcome_model(catalog), prices)
+
+
+def value_sweep(
+    entry: SetEntry, catalog: Catalog, model: OutcomeModel, prices: Prices = Prices.TODAY
+) -> ValueSweep:
     """The set under the value rule, for every V; queries that were learned on are cross-fitted.
 
     Raises:
         HydraError: They do not fit together.
     """
-    key = (cache.replay_key(entry, catalog, catalog.policy.weights), _ids(catalog), model.digest)
-    return _value_sweep(key, entry.info.path, entry.info.digest, catalog, model)
+    made_of = replace(cache.replay_key(entry, catalog, catalog.policy.weights), prices=prices)
+    key = (made_of, _ids(catalog), catalog.policy, model.digest)
+    return _value_sweep(key, entry.info.path, catalog, model)
 
 
 @st.cache_resource(max_entries=12, show_spinner="Replaying by value")
 def _value_sweep(
-    key: tuple[object, ...], _path: Path, _digest: str, _catalog: Catalog, _model: OutcomeModel
+    key: tuple[ReplayKey, object, object, str], _path: Path, _catalog: Catalog, _model: OutcomeModel
 ) -> ValueSweep:
-    del key
-    evalset = cache.evalset(_path, _digest)
-    return sweep_by_value(evalset, _catalog, _model, cross_fitted=True, today=date.today())
+    made_of = key[0]
+    return sweep_by_value(
+        cache.evalset(_path, made_of.evalset), _catalog, _model, cross_fitted=True,
+        today=made_of.day, prices=made_of.prices,
+    )  # fmt: skip
 
 
 def shortfall_sweep(entry: SetEntry, catalog: Catalog) -> Sweep:

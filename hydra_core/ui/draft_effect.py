@@ -15,6 +15,7 @@ from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.widgets import literal
 from hydra_core.views.catalogs.pool import moved_by_pool
+from hydra_core.views.numbers import policy_text
 
 __all__ = ["compared", "strip"]
 
@@ -57,10 +58,10 @@ def _told(found: WhatIf, chosen: SetEntry, working: Working) -> None:
         told = "Edit a cell to see its effect."
         if working.edited:
             told = what_if_panels.sentence(found)
-        tau = found.after.catalog.policy.tau
+        where = policy_text(found.after.catalog.policy)
         notes = "".join(f" {literal(note)}" for note in found.after.data.notes)
         st.caption(
-            literal(f"{told} Replayed on {found.comparison.n:,} queries at τ {tau:g}.") + notes
+            literal(f"{told} Replayed on {found.comparison.n:,} queries at {where}.") + notes
         )
 
 

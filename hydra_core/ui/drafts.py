@@ -6,7 +6,7 @@ The store keeps the draft after each edit, so it survives a reload, a page chang
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
@@ -34,6 +34,7 @@ __all__ = [
     "tell",
     "told",
     "undo",
+    "with_outcome_model",
 ]
 
 _GENERATION = "draft.generation"
@@ -107,6 +108,25 @@ def load(entry: CatalogEntry) -> Working:
     return Working(
         entry.key, published, before, newest, draft, text, after, problems, changes, others
     )
+
+
+def with_outcome_model(entry: CatalogEntry) -> CatalogEntry:
+    """What is published, with the outcome model and V of the actor's draft where it names none.
+
+    So the value rule can be looked at before anything is published.
+    """
+    if entry.catalog is None or entry.catalog.outcome_model is not None:
+        return entry
+    try:
+        draft = cache.store().drafts.find(entry.key, identity.actor())
+    except HydraError:
+        return entry
+    drafted = None if draft is None else cache.parsed(draft.text, entry.key)[0]
+    if drafted is None or drafted.outcome_model is None:
+        return entry
+    policy = replace(entry.catalog.policy, value_usd=drafted.policy.value_usd)
+    learned = replace(entry.catalog, policy=policy, outcome_model=drafted.outcome_model)
+    return replace(entry, catalog=learned)
 
 
 def edit(

@@ -9,13 +9,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.types import Catalog
-from hydra_core.ui import cache, state, widgets
+from hydra_core.ui import cache, drafts, state, widgets
 from hydra_core.ui.cache import CatalogEntry, SetEntry
 
 __all__ = ["choose_catalog", "choose_data", "choose_evalset", "current", "evalset_in_use", "fits"]
 
 #: What the solver remembers makes sense on one eval set and catalog only.
-_OF_THE_SET = ("tune.told", "tune.goal_qr", "tune.goal_cost", "tune.stop")
+_OF_THE_SET = ("tune.answer", "tune.goal_qr", "tune.goal_cost", "tune.stop")
 
 
 def fits(entry: SetEntry, catalog: CatalogEntry) -> bool:
@@ -41,7 +41,7 @@ def current() -> tuple[SetEntry, CatalogEntry] | None:
         catalog = _first_fitting(entry, catalogs)
     if (tuning.evalset, tuning.catalog) != (entry.key, catalog.key):
         state.put(evalset=entry.key, catalog=catalog.key)
-    return entry, catalog
+    return entry, drafts.with_outcome_model(catalog)
 
 
 def choose_data(*, baseline: bool = True) -> tuple[SetEntry, Catalog] | None:
@@ -147,8 +147,8 @@ def _catalog_changed() -> None:
 
 
 def _use_catalog(key: str) -> None:
-    """Another catalog brings its own tau and weights: they live on its own score bands."""
-    state.put(catalog=key, tau=None, weights=None, pin=None)
+    """Another catalog brings its own policy: tau and weights live on its own score bands."""
+    state.put(catalog=key, tau=None, weights=None, rule=None, value_usd=None, pin=None)
     widgets.forget(*_OF_THE_SET)
 
 

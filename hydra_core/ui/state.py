@@ -13,25 +13,31 @@ from typing import Any, Generic, TypeVar
 import streamlit as st
 
 from hydra_core.evaluation.replay.pricing import Prices
-from hydra_core.types import Catalog
+from hydra_core.evaluation.replay.sweep import Sweep
+from hydra_core.types import Catalog, Policy, Rule
 from hydra_core.views.frontier import XAxis, YAxis
 
 __all__ = [
     "Pin",
     "Remembered",
     "Tuning",
+    "dollars",
     "follow_link",
     "from_link",
     "get",
     "number",
     "numbers",
     "put",
+    "rule_named",
+    "setting",
     "to_link",
+    "turn",
     "write_link",
 ]
 
 _LINK = "tuning.link"
 _TOUCHED = "tuning.touched"
+_MOST_USD = 1e9
 
 
 _Record = TypeVar("_Record")
@@ -67,10 +73,16 @@ class Remembered(Generic[_Record]):
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A policy to compare with, on the same eval set and catalog."""
+    """A policy to compare with, on the same eval set and catalog.
 
-    tau: float
+    Attributes:
+        knob: tau, or V in USD under the value rule.
+        weights: (K,) stored weights; of no effect under the value rule.
+    """
+
+    knob: float
     weights: tuple[float, ...]
+    rule: Rule = Rule.SHORTFALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +94,8 @@ class Tuning:
         catalog: Key of the catalog.
         tau: None means the catalog's own.
         weights: Stored weights w_k; None means the catalog's own.
+        rule: None means the catalog's own.
+        value_usd: V of the value rule, USD; None means the catalog's own, or the curve's middle.
         baseline: Model that savings are measured against; empty means the costliest.
         costs: At the catalog's prices of today, or as they were recorded.
     """
@@ -90,6 +104,8 @@ class Tuning:
     catalog: str = ""
     tau: float | None = None
     weights: tuple[float, ...] | None = None
+    rule: Rule | None = None
+    value_usd: float | None = None
     baseline: str = ""
     x: XAxis = XAxis.COST
     y: YAxis = YAxis.QR
@@ -106,6 +122,27 @@ class Tuning:
             return catalog.policy.weights
         return self.weights
 
+    def rule_for(self, catalog: Catalog) -> Rule:
+        """The rule in force; without an outcome model there is only the shortfall rule."""
+        if catalog.outcome_model is None:
+            return Rule.SHORTFALL
+        return self.rule or catalog.policy.rule
+
+    def knob_for(self, sweep: Sweep) -> float:
+        """The setting in force: tau, or V under the value rule."""
+        given = self.value_usd if sweep.rule is Rule.VALUE else self.tau
+        return sweep.own_knob if given is None else given
+
+    def policy_for(self, catalog: Catalog) -> Policy:
+        """The catalog's policy as it is tuned here; the value rule only where V is known."""
+        policy = catalog.policy
+        rule = self.rule_for(catalog)
+        value_usd = policy.value_usd if self.value_usd is None else self.value_usd
+        if rule is Rule.VALUE and value_usd is not None:
+            return replace(policy, rule=rule, value_usd=value_usd)
+        tau, weights = self.tau_for(catalog), self.weights_for(catalog)
+        return replace(policy, rule=Rule.SHORTFALL, tau=tau, weights=weights)
+
 
 def get() -> Tuning:
     """The session's tuning."""
@@ -116,6 +153,11 @@ def put(**changes: object) -> None:
     """Change some fields; the address follows with `write_link`."""
     _TUNING.put(**changes)
     st.session_state[_TOUCHED] = True
+
+
+def turn(rule: Rule, knob: float) -> None:
+    """Set the knob of a rule: tau, or V in USD."""
+    put(**{"value_usd" if rule is Rule.VALUE else "tau": knob})
 
 
 def follow_link() -> None:
@@ -141,19 +183,26 @@ def write_link() -> None:
 
 def from_link(params: Mapping[str, str]) -> Tuning:
     """Read a link's parameters; what cannot be read is ignored, never an error."""
-    pin_tau = number(params.get("pin", ""))
-    pin_weights = numbers(params.get("pin_w", ""))
     return Tuning(
         evalset=params.get("set", ""),
         catalog=params.get("catalog", ""),
         tau=number(params.get("tau", "")),
         weights=numbers(params.get("w", "")),
+        rule=rule_named(params.get("rule", "")),
+        value_usd=dollars(params.get("v", "")),
         baseline=params.get("baseline", ""),
         x=XAxis.SAVINGS if params.get("x") == XAxis.SAVINGS else XAxis.COST,
         y=YAxis.RESOLVED if params.get("y") == YAxis.RESOLVED else YAxis.QR,
         costs=Prices.RECORDED if params.get("costs") == Prices.RECORDED else Prices.TODAY,
-        pin=Pin(pin_tau, pin_weights) if pin_tau is not None and pin_weights else None,
+        pin=_pin(params),
     )
+
+
+def _pin(params: Mapping[str, str]) -> Pin | None:
+    rule = rule_named(params.get("pin_rule", "")) or Rule.SHORTFALL
+    text, weights = params.get("pin", ""), numbers(params.get("pin_w", ""))
+    knob = dollars(text) if rule is Rule.VALUE else number(text)
+    return None if knob is None or not weights else Pin(knob, weights, rule)
 
 
 _TUNING = Remembered("tuning", from_link)
@@ -166,6 +215,10 @@ def to_link(tuning: Tuning) -> dict[str, str]:
         link["tau"] = repr(tuning.tau)
     if tuning.weights is not None:
         link["w"] = ",".join(map(repr, tuning.weights))
+    if tuning.rule is not None:
+        link["rule"] = tuning.rule.value
+    if tuning.value_usd is not None:
+        link["v"] = repr(tuning.value_usd)
     if tuning.x is not XAxis.COST:
         link["x"] = tuning.x.value
     if tuning.y is not YAxis.QR:
@@ -173,7 +226,9 @@ def to_link(tuning: Tuning) -> dict[str, str]:
     if tuning.costs is not Prices.TODAY:
         link["costs"] = tuning.costs.value
     if tuning.pin is not None:
-        link |= {"pin": repr(tuning.pin.tau), "pin_w": ",".join(map(repr, tuning.pin.weights))}
+        link |= {"pin": repr(tuning.pin.knob), "pin_w": ",".join(map(repr, tuning.pin.weights))}
+        if tuning.pin.rule is not Rule.SHORTFALL:
+            link["pin_rule"] = tuning.pin.rule.value
     return {name: value for name, value in link.items() if value}
 
 
@@ -184,6 +239,25 @@ def number(text: str) -> float | None:
     except ValueError:
         return None
     return value if 0.0 <= value <= 100.0 else None
+
+
+def setting(text: str) -> float | None:
+    """tau or V of a link; None for anything else."""
+    return number(text) if number(text) is not None else dollars(text)
+
+
+def dollars(text: str) -> float | None:
+    """An amount of a link in USD, > 0; None for anything else."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0.0 < value <= _MOST_USD else None
+
+
+def rule_named(text: str) -> Rule | None:
+    """A rule of a link; None for anything else."""
+    return Rule(text) if text in set(Rule) else None
 
 
 def numbers(text: str) -> tuple[float, ...] | None:

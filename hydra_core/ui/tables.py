@@ -5,7 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-__all__ = ["languages", "models", "policies", "pool", "queries"]
+from hydra_core.views.numbers import signed
+
+__all__ = ["groups", "languages", "models", "policies", "pool", "queries"]
 
 _PERCENT = "%.1f %%"
 _USD = "$%.4f"
@@ -39,6 +41,46 @@ def languages(frame: pd.DataFrame) -> None:
             "note": "",
         },
     )  # fmt: skip
+
+
+def groups(frame: pd.DataFrame) -> None:
+    """Language groups with QR and savings, and both minus English, in percent points."""
+    column = st.column_config
+    shown = frame.assign(
+        qr_range=_range(frame, "qr", "{:.1f} – {:.1f}"),
+        cs_range=_range(frame, "cs", "{:.1f} – {:.1f}"),
+        qr_apart=_apart(frame, "qr_english"),
+        cs_apart=_apart(frame, "cs_english"),
+        note=frame["small"].map({True: "small sample", False: ""}),
+    )
+    st.dataframe(
+        shown,
+        hide_index=True,
+        height="content",
+        column_order=(
+            "group", "n", "qr", "qr_range", "qr_apart", "cs", "cs_range", "cs_apart", "note",
+        ),
+        column_config={
+            "group": "Language group",
+            "n": column.NumberColumn("Queries", format="localized"),
+            "qr": column.NumberColumn("QR", format=_PERCENT),
+            "qr_range": "95 % interval",
+            "qr_apart": column.TextColumn("QR minus English", width=170),
+            "cs": column.NumberColumn("Savings", format=_PERCENT),
+            "cs_range": "95 % interval ",
+            "cs_apart": column.TextColumn("Savings minus English", width=170),
+            "note": "",
+        },
+    )  # fmt: skip
+
+
+def _apart(frame: pd.DataFrame, name: str) -> list[str]:
+    """A difference in percent points with its interval; empty where there is none."""
+    ends = zip(frame[name], frame[f"{name}_lo"], frame[f"{name}_hi"], strict=True)
+    return [
+        "" if pd.isna(value) else f"{signed(value)} pp ({signed(low)} to {signed(high)})"
+        for value, low, high in ends
+    ]
 
 
 def policies(frame: pd.DataFrame) -> None:
@@ -114,6 +156,8 @@ def queries(frame: pd.DataFrame, total: int) -> None:
     )
     if total > len(frame):
         st.caption(f"The first {len(frame):,} of {total:,} queries.")
+    if "text" not in frame.columns:
+        st.caption("This set has no texts.")
 
 
 def pool(frame: pd.DataFrame) -> None:

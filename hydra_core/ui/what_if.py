@@ -16,8 +16,7 @@ from hydra_core.figures.heat import HeatView, heat_figure
 from hydra_core.figures.traffic import TrafficView, traffic_figure
 from hydra_core.ui import widgets
 from hydra_core.ui.widgets import literal
-from hydra_core.views.frontier import usd
-from hydra_core.views.numbers import signed
+from hydra_core.views.numbers import signed, usd
 
 __all__ = ["alone", "deltas", "details", "sentence"]
 
@@ -50,9 +49,9 @@ def deltas(found: WhatIf, *, before: str = "published", after: str = "draft") ->
     tiles = (
         ("Resolved" if binary else "Mean quality", b.quality.value, c.quality, 1,
          f"{before} {100 * a.quality.value:.1f} %"),
-        ("Quality retention", b.qr.value, c.qr, 1,
-         f"{before} {100 * a.qr.value:.1f} %. QR compares each pool with its own oracle, so "
-         "removing a model can raise it"),
+        ("Quality retention", c.retained[1].value, c.qr, 1,
+         f"{before} {100 * c.retained[0].value:.1f} %. Both against one oracle, the best of either "
+         "pool, so that a pool that lost a model cannot look better"),
         ("Cost per query", b.mean_cost_usd.value, c.cost_usd, -1,
          f"{before} {usd(a.mean_cost_usd.value)}"),
         ("Cheaper would do", b.misroute.value, c.misroute, -1,
@@ -191,7 +190,7 @@ def _queries(found: WhatIf, evalset: EvalSet) -> None:
     frame = pd.DataFrame(
         {
             "query": evalset.queries["query_id"].iloc[rows].astype(str).to_numpy(),
-            "text": evalset.queries["text"].iloc[rows].astype(str).str.slice(0, 400).to_numpy(),
+            **_texts(evalset, rows),
             "from": _models(found.before, rows),
             "to": _models(found.after, rows),
             "quality": 100 * comparison.delta_quality[moved][order],
@@ -213,6 +212,12 @@ def _queries(found: WhatIf, evalset: EvalSet) -> None:
     )
     if moved.sum() > _MOST_QUERIES:
         st.caption(f"Those with the largest change of quality, {_MOST_QUERIES} of {moved.sum():,}.")
+
+
+def _texts(evalset: EvalSet, rows: np.typing.NDArray[np.intp]) -> dict[str, object]:
+    """The column of texts; nothing for a set without."""
+    texts = evalset.texts
+    return {} if texts is None else {"text": texts.iloc[rows].str.slice(0, 400).to_numpy()}
 
 
 def _models(part: Replayed, rows: np.typing.NDArray[np.intp]) -> list[str]:

@@ -14,11 +14,11 @@ import numpy as np
 from hydra_core.evaluation.replay.imported_policies import imported_choice
 from hydra_core.evaluation.replay.matched_cost import matched_cost_mix
 from hydra_core.evaluation.replay.metrics import oracle_choice
+from hydra_core.evaluation.replay.replay import clusters_of_rows
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.significance import (
     Interval,
     mean_interval,
-    ratio_interval,
 )
 from hydra_core.evaluation.study.baselines.run import BaselineRun
 from hydra_core.evaluation.study.compare import (
@@ -28,9 +28,8 @@ from hydra_core.evaluation.study.compare import (
     constant_run,
     policy_run,
 )
-from hydra_core.routing.matcher import choose
-from hydra_core.types import IntArray
-from hydra_core.views.frontier import usd
+from hydra_core.types import IntArray, Rule
+from hydra_core.views.numbers import knob_text, usd
 
 __all__ = [
     "Kind",
@@ -64,8 +63,9 @@ class Side:
 
     Attributes:
         catalog: Key of the catalog a router takes its pool from; '' for the page's own.
-        tau: Of a router; None for all others.
+        knob: tau of a router, or V in USD under the value rule; None for all others.
         weights: (K,) stored weights of a router.
+        rule: Of a router.
         model: Of a constant; of a learned router or an imported policy its name.
     """
 
@@ -73,14 +73,17 @@ class Side:
     label: str
     kind: Kind
     catalog: str = ""
-    tau: float | None = None
+    knob: float | None = None
     weights: tuple[float, ...] = ()
     model: str = ""
+    rule: Rule = Rule.SHORTFALL
 
     @property
     def name(self) -> str:
-        """The label with its tau."""
-        return self.label if self.tau is None else f"{self.label}, τ {self.tau:.4g}"
+        """The label with its tau or V."""
+        return (
+            self.label if self.knob is None else f"{self.label}, {knob_text(self.rule, self.knob)}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +114,9 @@ class Paired:
     models: tuple[str, ...]
 
 
-def routed_run(name: str, sweep: Sweep, tau: float) -> PolicyRun:
-    """A router at one tau."""
-    return policy_run(name, sweep.data, choose(sweep.shortfalls, sweep.data.pool.cost, tau))
+def routed_run(name: str, sweep: Sweep, knob: float) -> PolicyRun:
+    """A router at one setting of its rule's knob."""
+    return policy_run(name, sweep.data, sweep.route(knob))
 
 
 def oracle_run(sweep: Sweep) -> PolicyRun:
@@ -150,7 +153,7 @@ def side_run(
         HydraError: An imported policy that is gone, or sends queries outside the pool.
     """
     if side.kind is Kind.ROUTER:
-        return routed_run(side.name, sweep, side.tau or 0.0)
+        return routed_run(side.name, sweep, side.knob or 0.0)
     if side.kind is Kind.ALWAYS:
         return constant_run(sweep.data, side.model)
     if side.kind is Kind.ORACLE:
@@ -171,7 +174,7 @@ def pair(a: PolicyRun, b: PolicyRun, sweep: Sweep) -> Paired:
     Raises:
         ValueError: They have none in common.
     """
-    whole = _clusters(sweep)
+    whole = clusters_of_rows(sweep.data, sweep.evalset.n)
     found = compare(a, b, whole)
     return Paired(
         a=a,
@@ -184,30 +187,24 @@ def pair(a: PolicyRun, b: PolicyRun, sweep: Sweep) -> Paired:
     )
 
 
-def _clusters(sweep: Sweep) -> IntArray | None:
-    """Cluster of every eval set row; rows outside the replay are their own."""
-    data = sweep.data
-    if data.clusters is None:
-        return None
-    whole = np.arange(sweep.evalset.n) + int(data.clusters.max()) + 1
-    whole[data.rows] = data.clusters
-    return whole
-
-
 def _models(a: PolicyRun, b: PolicyRun, sweep: Sweep) -> tuple[str, ...]:
     used = {*np.unique(a.models).tolist(), *np.unique(b.models).tolist()}
     cost = sweep.evalset.mean_cost()
     return tuple(sorted(used, key=lambda model: (cost.get(model, np.inf), model)))
 
 
-def totals(run: PolicyRun, at: IntArray, clusters: IntArray | None) -> Totals:
-    """One side's figures on the common queries."""
-    quality, cost = run.quality[at], run.cost_usd[at]
-    return Totals(
-        quality=mean_interval(quality, clusters),
-        mean_cost_usd=mean_interval(cost, clusters),
-        qr=ratio_interval(quality, run.oracle[at], clusters),
-    )
+def totals(both: Paired) -> tuple[Totals, Totals]:
+    """Each side's figures on the common queries; QR of both against one oracle."""
+    sides = ((both.a, both.at_a), (both.b, both.at_b))
+    found = [
+        Totals(
+            quality=mean_interval(run.quality[at], both.clusters),
+            mean_cost_usd=mean_interval(run.cost_usd[at], both.clusters),
+            qr=retained,
+        )
+        for (run, at), retained in zip(sides, both.found.retained, strict=True)
+    ]
+    return found[0], found[1]
 
 
 def sentence(both: Paired) -> str:

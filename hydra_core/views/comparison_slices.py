@@ -1,4 +1,4 @@
-"""Differences of two policies by language or group. No streamlit."""
+"""Differences of two policies, or to English, by language or group. No streamlit."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.evaluation.evalset.evalset import EvalSet
+from hydra_core.evaluation.replay.evaluation import Evaluation
 from hydra_core.evaluation.significance import (
     Interval,
     holm,
@@ -19,7 +20,7 @@ from hydra_core.predictor.languages import LANGUAGES, group_of
 from hydra_core.types import IntArray
 from hydra_core.views.comparison import Paired
 
-__all__ = ["grouping", "language_name", "slice_names", "slices"]
+__all__ = ["group_table", "grouping", "language_name", "slice_names", "slices"]
 
 #: Below this many queries a language is flagged: its interval says little.
 _SMALL = 30
@@ -29,6 +30,31 @@ def language_name(code: str) -> str:
     """A language's name with its code."""
     known = LANGUAGES.get(code)
     return f"{known.name} ({code})" if known else code
+
+
+def group_table(evaluation: Evaluation) -> pd.DataFrame:
+    """One row per language group: n, QR and savings in percent, and QR and savings minus English.
+
+    Every figure with its 95 % bounds as `_lo` and `_hi`; NaN differences for English itself.
+    """
+    apart = {one.group: one for one in evaluation.spreads}
+    unknown = Interval(np.nan, np.nan, np.nan)
+    rows = []
+    for one in evaluation.groups:
+        to = apart.get(one.name)
+        figures = {
+            "qr": one.qr,
+            "cs": one.cs,
+            "qr_english": to.qr if to else unknown,
+            "cs_english": to.cs if to else unknown,
+        }
+        row: dict[str, object] = {"group": one.name, "n": one.n, "small": one.small}
+        for name, interval in figures.items():
+            ends = (interval.value, interval.lo, interval.hi)
+            keys = (name, f"{name}_lo", f"{name}_hi")
+            row |= dict(zip(keys, (100 * end for end in ends), strict=True))
+        rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def slices(both: Paired, evalset: EvalSet, by: str) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""From a pair of policies to the heat map, the lists of queries and one query's receipts.
+"""From a pair of policies to the lists of queries and one query's receipts.
 
 No streamlit.
 """
@@ -11,23 +11,15 @@ from enum import StrEnum
 import numpy as np
 import pandas as pd
 
-from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.replay.sweep import Sweep
-from hydra_core.evaluation.study.compare import FlipCell
-from hydra_core.figures.deltas import DeltasView
-from hydra_core.figures.heat import HeatView
-from hydra_core.figures.theme import plain
-from hydra_core.types import IntArray
+from hydra_core.types import FloatArray, IntArray, Rule
 from hydra_core.views.comparison import Paired, Side
-from hydra_core.views.frontier import usd
 
 __all__ = [
     "MOST_TRIAGED",
     "Filters",
-    "Measure",
+    "Sides",
     "Which",
-    "deltas_view",
-    "flip_view",
     "query_page",
     "receipts",
     "selected",
@@ -39,13 +31,8 @@ MOST_TRIAGED = 50
 _TEXT_CHARS = 160
 _EVEN = 1e-12
 
-
-class Measure(StrEnum):
-    """What the flip matrix is coloured by."""
-
-    NUMBER = "Number"
-    QUALITY = "Quality"
-    COST = "Cost"
+#: Both policies, each with what it was replayed on.
+Sides = tuple[tuple[Side, Sweep], tuple[Side, Sweep]]
 
 
 class Which(StrEnum):
@@ -79,82 +66,6 @@ class Filters:
         return sum((bool(self.language), bool(self.before), bool(self.after))) + (
             self.noted is not None
         )
-
-
-def flip_view(both: Paired, measure: Measure) -> HeatView:
-    """From which model (row, A) to which (column, B); queries that stayed are not coloured."""
-    before, after = both.a.models[both.at_a], both.b.models[both.at_b]
-    rows, columns = (tuple(m for m in both.models if m in set(x.tolist())) for x in (before, after))
-    cells = {(cell.before, cell.after): cell for cell in both.found.flips}
-    stayed = dict(zip(*np.unique(before[before == after], return_counts=True), strict=True))
-    values = np.full((len(rows), len(columns)), np.nan)
-    texts, hover = [], []
-    for i, row in enumerate(rows):
-        said, told = [], []
-        for j, column in enumerate(columns):
-            cell = cells.get((row, column))
-            if cell is not None:
-                values[i, j] = _measured(cell, measure)
-            kept = int(stayed.get(row, 0)) if row == column else 0
-            said.append(_cell_text(cell, kept, measure))
-            told.append(_cell_hover(row, column, cell, kept))
-        texts.append(tuple(said))
-        hover.append(tuple(told))
-    top = float(np.nanmax(np.abs(values))) if np.isfinite(values).any() else 1.0
-    return HeatView(
-        rows=rows,
-        columns=columns,
-        values=values,
-        texts=tuple(texts),
-        hover=tuple(hover),
-        limits=(0.0, top or 1.0) if measure is Measure.NUMBER else (-(top or 1.0), top or 1.0),
-        x_title="B sends it to",
-        y_title="A sent it to",
-    )
-
-
-def _measured(cell: FlipCell, measure: Measure) -> float:
-    """What colours a cell; a cost that falls is good, so its sign is turned."""
-    if measure is Measure.NUMBER:
-        return float(cell.queries)
-    return 100 * cell.delta_quality if measure is Measure.QUALITY else -cell.delta_cost_usd
-
-
-def _cell_text(cell: FlipCell | None, kept: int, measure: Measure) -> str:
-    if cell is None:
-        return f"{kept:,} stay" if kept else ""
-    if measure is Measure.NUMBER:
-        return f"{cell.queries:,}"
-    if measure is Measure.QUALITY:
-        return f"{100 * cell.delta_quality:+.1f} pp"
-    return _signed_usd(cell.delta_cost_usd)
-
-
-def _cell_hover(row: str, column: str, cell: FlipCell | None, kept: int) -> str:
-    if cell is None:
-        return f"{kept:,} queries stay with <b>{plain(row)}</b>" if kept else "no query"
-    return (
-        f"<b>{plain(row)} → {plain(column)}</b><br>{cell.queries:,} queries<br>quality "
-        f"{100 * cell.delta_quality:+.1f} pp<br>cost {_signed_usd(cell.delta_cost_usd)} per query"
-    )
-
-
-def _signed_usd(value: float) -> str:
-    return f"{'−' if value < 0 else '+'}{usd(abs(value))}"
-
-
-def deltas_view(frame: pd.DataFrame) -> DeltasView:
-    """The figure of `comparison.slices`: its first rows are the largest."""
-    columns = {
-        name: frame[name].to_numpy(np.float64)
-        for name in ("quality", "quality_lo", "quality_hi", "savings", "savings_lo", "savings_hi")
-    }
-    return DeltasView(
-        names=tuple(frame["name"]),
-        n=frame["n"].to_numpy(np.float64),
-        small=tuple(bool(value) for value in frame["small"]),
-        **columns,
-    )
 
 
 def selected(
@@ -198,27 +109,37 @@ def selected(
     return at[order][:MOST_TRIAGED]
 
 
-def query_page(both: Paired, evalset: EvalSet, at: IntArray, notes: dict[str, int]) -> pd.DataFrame:
+def query_page(both: Paired, sides: Sides, at: IntArray, notes: dict[str, int]) -> pd.DataFrame:
     """A table of some common queries: what each side chose and what it changed.
 
     Args:
+        both: The pair.
+        sides: Its policies, each with what it was replayed on.
         at: Positions among the common queries.
         notes: Query id -> number of notes.
     """
-    frame = whole_table(both, evalset, at)
-    text = frame["text"].str.slice(0, _TEXT_CHARS * 2).str.replace(r"\s+", " ", regex=True)
+    frame = whole_table(both, sides, at)
+    shown = {}
+    if "text" in frame.columns:
+        text = frame["text"].str.slice(0, _TEXT_CHARS * 2).str.replace(r"\s+", " ", regex=True)
+        shown["text"] = text.str.slice(0, _TEXT_CHARS)
     return frame.assign(
-        text=text.str.slice(0, _TEXT_CHARS),
+        **shown,
         quality_change=100 * frame["quality_change"],
         notes=[float(notes.get(str(query), np.nan)) for query in frame["query_id"]],
     )
 
 
-def whole_table(both: Paired, evalset: EvalSet, at: IntArray) -> pd.DataFrame:
-    """As `query_page`, whole texts, for a download; quality in [0, 1], cost in USD."""
+def whole_table(both: Paired, sides: Sides, at: IntArray) -> pd.DataFrame:
+    """As `query_page`, whole texts, for a download; quality in [0, 1], cost in USD.
+
+    With the query's requirements, and where a side routes by value its predicted success.
+    """
     found, a, b = both.found, both.at_a[at], both.at_b[at]
+    evalset = sides[0][1].evalset
     queries = evalset.queries.iloc[found.rows[at]]
-    return pd.DataFrame(
+    texts = {} if evalset.texts is None else {"text": queries["text"].astype(str).to_numpy()}
+    frame = pd.DataFrame(
         {
             "query_id": queries["query_id"].astype(str).to_numpy(),
             "language": queries["language"].astype(str).to_numpy(),
@@ -230,14 +151,35 @@ def whole_table(both: Paired, evalset: EvalSet, at: IntArray) -> pd.DataFrame:
             "cost_usd_a": both.a.cost_usd[a],
             "cost_usd_b": both.b.cost_usd[b],
             "cost_change_usd": found.delta_cost[at],
-            "text": queries["text"].astype(str).to_numpy(),
+            **texts,
         }
     )
+    last = frame.shape[1] - len(texts)
+    for place, (name, column) in enumerate(_read_of(both, sides, at).items(), last):
+        frame.insert(place, name, column)
+    return frame
 
 
-def receipts(
-    row: int, both: Paired, sides: tuple[tuple[Side, Sweep], tuple[Side, Sweep]]
-) -> pd.DataFrame:
+def _read_of(both: Paired, sides: Sides, at: IntArray) -> dict[str, FloatArray]:
+    """What was read of the queries: requirements, and the success predicted for each choice."""
+    rows = both.found.rows[at]
+    data, catalog = sides[0][1].data, sides[0][1].catalog
+    needs = data.requirements[np.searchsorted(data.rows, rows)]
+    found = {f"needs_{name}": needs[:, k] for k, name in enumerate(catalog.dimensions)}
+    for letter, run, mine, (_, sweep) in (
+        ("a", both.a, both.at_a, sides[0]),
+        ("b", both.b, both.at_b, sides[1]),
+    ):
+        if sweep.data.predicted is None:
+            continue
+        models = {model: i for i, model in enumerate(sweep.data.pool.ids)}
+        chosen = [models.get(str(model), -1) for model in run.models[mine[at]]]
+        success = sweep.data.predicted.success[np.searchsorted(sweep.data.rows, rows), chosen]
+        found[f"predicted_success_{letter}"] = np.where(np.array(chosen) < 0, np.nan, success)
+    return found
+
+
+def receipts(row: int, both: Paired, sides: Sides) -> pd.DataFrame:
     """Why each side chose what it chose for one query, model by model, cheapest first.
 
     Args:
@@ -266,25 +208,28 @@ def receipts(
         ("b", both.b, both.at_b, sides[1]),
     ):
         chosen = str(run.models[at[position]])
-        short, says = _receipt(row, models, side, sweep, chosen)
-        frame[f"short_{letter}"], frame[f"says_{letter}"] = short, says
+        of, says = _receipt(row, models, side, sweep, chosen)
+        frame[f"says_of_{letter}"], frame[f"says_{letter}"] = of, says
     return frame
 
 
 def _receipt(
     row: int, models: list[str], side: Side, sweep: Sweep, chosen: str
 ) -> tuple[list[float], list[str]]:
-    short = [float("nan")] * len(models)
-    if side.tau is None:
-        return short, ["chosen" if model == chosen else "" for model in models]
+    """What the side's rule knows of each model for one query: a number, and a word."""
+    if side.knob is None:
+        nothing = [float("nan")] * len(models)
+        return nothing, ["chosen" if model == chosen else "" for model in models]
     at = int(np.searchsorted(sweep.data.rows, row))
-    values = dict(zip(sweep.data.pool.ids, sweep.shortfalls[at].tolist(), strict=True))
-    short = [values.get(model, float("nan")) for model in models]
+    predicted, by_value = sweep.data.predicted, side.rule is Rule.VALUE
+    known = predicted.success if by_value and predicted is not None else sweep.shortfalls
+    values = dict(zip(sweep.data.pool.ids, known[at].tolist(), strict=True))
     says = [
         "chosen" if model == chosen
         else "not in its pool" if model not in values
-        else "eligible" if values[model] <= side.tau
+        else "worth less" if by_value
+        else "eligible" if values[model] <= side.knob
         else "not eligible"
         for model in models
     ]  # fmt: skip
-    return short, says
+    return [values.get(model, float("nan")) for model in models], says

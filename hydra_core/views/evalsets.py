@@ -78,10 +78,9 @@ def outcomes_view(evalset: EvalSet, table: pd.DataFrame) -> OutcomesView | None:
 
 
 def query_table(evalset: EvalSet) -> pd.DataFrame:
-    """The first queries with their text cut short."""
+    """The first queries with their text cut short; no such column for a set without texts."""
     head = evalset.queries.head(_SHOWN_QUERIES)
-    text = head["text"].astype(str).str.replace(r"\s+", " ", regex=True).str.slice(0, _SHOWN_CHARS)
-    return pd.DataFrame(
+    frame = pd.DataFrame(
         {
             "query": head["query_id"],
             "language": head["language"],
@@ -89,9 +88,12 @@ def query_table(evalset: EvalSet) -> pd.DataFrame:
                 f"{count} of {len(evalset.models)}"
                 for count in np.sum(evalset.quality[: len(head)] >= RESOLVED_AT, axis=1)
             ],
-            "text": text,
         }
     )
+    if evalset.texts is not None:
+        text = head["text"].astype(str).str.replace(r"\s+", " ", regex=True)
+        frame["text"] = text.str.slice(0, _SHOWN_CHARS)
+    return frame
 
 
 def suspect_table(evalset: EvalSet, found: Suspects) -> pd.DataFrame:

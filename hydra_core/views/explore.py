@@ -17,6 +17,7 @@ from hydra_core.evaluation.study.reading_ablation import AblatedReading
 from hydra_core.evaluation.study.routability import PREDICTIVE_AUC, Routability
 from hydra_core.figures.intervals import IntervalsView, Series
 from hydra_core.figures.upset import SpreadView, UpsetView
+from hydra_core.types import IntArray
 from hydra_core.views.comparison_slices import language_name
 
 __all__ = [
@@ -81,16 +82,21 @@ def bounds(sweep: Sweep) -> Bounds:
     )
 
 
-def upset_view(evalset: EvalSet) -> tuple[UpsetView, int, int] | None:
+def upset_view(evalset: EvalSet, rows: IntArray | None = None) -> tuple[UpsetView, int, int] | None:
     """The most frequent patterns, with how many there are and the queries they leave out.
 
     None where no query has all outcomes.
+
+    Args:
+        evalset: The set.
+        rows: Of these queries alone; None for all.
     """
-    patterns = solve_patterns(evalset.models, evalset.quality)
+    quality = evalset.quality if rows is None else evalset.quality[rows]
+    patterns = solve_patterns(evalset.models, quality)
     total = sum(one.queries for one in patterns)
     if not total:
         return None
-    known = evalset.quality[np.isfinite(evalset.quality).all(axis=1)]
+    known = quality[np.isfinite(quality).all(axis=1)]
     solved = 100 * (known >= RESOLVED_AT).mean(axis=0)
     order = np.argsort(-solved, kind="stable")
     models = tuple(evalset.models[i] for i in order)

@@ -22,13 +22,13 @@ from hydra_core.figures.languages import LanguagesView
 from hydra_core.figures.shares import SharesView
 from hydra_core.predictor.languages import LANGUAGES
 from hydra_core.types import FloatArray, Rule
+from hydra_core.views.numbers import SYMBOLS, knob_text, usd
 
 __all__ = [
     "Axes",
     "XAxis",
     "YAxis",
     "frontier_view",
-    "knob_text",
     "language_table",
     "languages_view",
     "policy_table",
@@ -62,22 +62,9 @@ class Axes:
     baseline: str
 
 
-def usd(value: float) -> str:
-    """A cost per query with three significant digits and no scientific notation: $0.0123."""
-    if not value:
-        return "$0"
-    digits = max(2 - int(np.floor(np.log10(abs(value)))), 2)
-    return f"${value:,.{min(digits, 9)}f}"
-
-
 #: The knob of each rule on hover, and what its curve is called.
 _KNOBS = {Rule.SHORTFALL: "τ %s", Rule.VALUE: "V $%s"}
 _CURVES = {Rule.SHORTFALL: "Shortfall rule, every τ", Rule.VALUE: "Value rule, every V"}
-
-
-def knob_text(rule: Rule, knob: float) -> str:
-    """A knob's value in four digits: τ 0.24, or V $0.02."""
-    return _KNOBS[rule] % f"{knob:.4g}" if rule is Rule.SHORTFALL else f"V {usd(knob)}"
 
 
 def frontier_view(
@@ -263,7 +250,10 @@ def _band(sweep: Sweep, axes: Axes) -> CurveBandView:
     half = band.critical * band.standard_error[band.counted]
     quality = curve.quality[rows]
     return CurveBandView(
-        x.many(curve.mean_cost_usd[rows]), y.many(quality - half), y.many(quality + half)
+        x.many(curve.mean_cost_usd[rows]),
+        y.many(quality - half),
+        y.many(quality + half),
+        f"95 % band over every {SYMBOLS[sweep.rule]}",
     )
 
 

@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
+from hydra_core.catalog.profiles import blended_price
 from hydra_core.figures.requirements import Need, RequirementsView
-from hydra_core.figures.strip import Part, Strip
+from hydra_core.figures.strip import TAU, Part, Scale, Strip
 from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.predictor.signals import Signals, signals
 from hydra_core.predictor.tokens import Gap, TokenCounter
 from hydra_core.routing import explain
+from hydra_core.routing.conversations.conversation import IMAGE_TOKENS
 from hydra_core.routing.decision import Candidate, Decision, Fate, Query
 from hydra_core.routing.explain import FlipText
 from hydra_core.routing.router import Router
-from hydra_core.types import Catalog
+from hydra_core.routing.valuation import Valuation
+from hydra_core.types import Catalog, Rule
+from hydra_core.views.numbers import usd
 
 __all__ = [
     "FATES",
     "Inspection",
+    "burden",
     "candidate_table",
     "compare_table",
     "cost_order",
     "inspect",
+    "neighbour_table",
     "reopen",
     "requirements_view",
+    "strip_scale",
     "strips",
-    "with_policy",
+    "success_text",
+    "value_table",
 ]
 
 #: A candidate's fate in one or two words.
@@ -38,6 +47,7 @@ FATES = {
     Fate.SHORT: "Falls short",
     Fate.GATED: "Ruled out",
     Fate.UNHEALTHY: "Unhealthy",
+    Fate.WORTH_LESS: "Worth less",
 }
 
 
@@ -51,6 +61,7 @@ class Inspection:
         signals: None when a link brought the requirements without the text.
         tokens: Tokens the predictor saw, None likewise.
         gap: What of the message it did not see, None if nothing.
+        plain: The model chosen without the image and the earlier context, '' where there is none.
     """
 
     decision: Decision
@@ -59,6 +70,7 @@ class Inspection:
     signals: Signals | None = None
     tokens: int | None = None
     gap: Gap | None = None
+    plain: str = ""
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -69,11 +81,6 @@ class Inspection:
     def chosen(self) -> Candidate:
         """The chosen model's row."""
         return next(row for row in self.candidates if row.model == self.decision.model)
-
-
-def with_policy(catalog: Catalog, tau: float, weights: tuple[float, ...]) -> Catalog:
-    """The catalog under another tau and other stored weights."""
-    return replace(catalog, policy=replace(catalog.policy, tau=tau, weights=weights))
 
 
 def inspect(catalog: Catalog, predictor: Predictor, counter: TokenCounter, query: Query) -> (
@@ -94,15 +101,49 @@ def inspect(catalog: Catalog, predictor: Predictor, counter: TokenCounter, query
         signals=signals(query.text, query.turn),
         tokens=reading.tokens if reading else None,
         gap=counter.gap(query.text, query.turn) if reading and reading.truncated else None,
+        plain=_without_burden(catalog, predictor, query),
+    )
+
+
+def _without_burden(catalog: Catalog, predictor: Predictor, query: Query) -> str:
+    """Where the same message would go alone; '' where it is alone."""
+    if not query.has_image and not query.context_tokens:
+        return ""
+    alone = replace(query, has_image=False, context_tokens=0)
+    return Router(catalog, predictor).route(alone).model
+
+
+def burden(one: Inspection) -> str:
+    """What an image and earlier context add to what is read, and whether they move the route."""
+    query = one.decision.query
+    if not one.plain or query is None:
+        return ""
+    image = IMAGE_TOKENS if query.has_image else 0
+    spec, plain = one.catalog.model(one.decision.model), one.catalog.model(one.plain)
+    added = image + query.context_tokens
+    cost = added * spec.input_usd_per_mtok / 1e6
+    parts = [f"{image:,} for the image (estimated)"] if image else []
+    parts += [f"{query.context_tokens:,} of earlier context"] if query.context_tokens else []
+    told = f"Reads {added:,} more tokens, {' and '.join(parts)}: {usd(cost)} on {spec.id}."
+    if plain.id == spec.id:
+        return f"{told} The message alone would go there too."
+    both = (blended_price(m, one.catalog.policy.price_ratio) for m in (spec, plain))
+    dearer, cheaper = both
+    return (
+        f"{told} The message alone would go to {plain.id}: {usd(cheaper)} instead of "
+        f"{usd(dearer)} per Mtok, blended."
     )
 
 
 def reopen(catalog: Catalog, requirements: tuple[float, ...], query: Query) -> Inspection:
     """The decision for requirements that a link carried instead of the text.
 
+    By the shortfall rule: the value rule reads the text itself.
+
     Raises:
         RoutingError: No model can serve it.
     """
+    catalog = replace(catalog, policy=replace(catalog.policy, rule=Rule.SHORTFALL))
     decision = Router(catalog).decide(np.asarray(requirements), replace(query, text=""))
     return Inspection(decision, catalog, explain.flips(decision, catalog))
 
@@ -129,7 +170,7 @@ def requirements_view(shown: dict[str, Inspection]) -> RequirementsView:
 
 
 def strips(shown: dict[str, Inspection]) -> tuple[Strip, ...]:
-    """The tau strip of each inspection; one alone has no label."""
+    """The strip of each inspection, over tau or V; one alone has no label."""
     single = len(shown) == 1
     return tuple(
         Strip(
@@ -138,6 +179,63 @@ def strips(shown: dict[str, Inspection]) -> tuple[Strip, ...]:
         )
         for name, one in shown.items()
     )
+
+
+def strip_scale(one: Inspection) -> Scale:
+    """How the knob of the rule that decided is drawn."""
+    valued = one.decision.valuation
+    if valued is None:
+        return TAU
+    ends = [part.end for part in explain.strip(one.decision) if np.isfinite(part.end)]
+    least = min([valued.value_usd, *ends]) / 10
+    return Scale("V", "V, what one more resolved query is worth, USD", least)
+
+
+def value_table(one: Inspection) -> pd.DataFrame:
+    """One row per model, cheapest first: predicted success with its interval, cost, and why."""
+    valued, rows = one.decision.valuation, one.candidates
+    assert valued is not None
+    at = [one.decision.pool.ids.index(row.model) for row in rows]
+    return pd.DataFrame(
+        {
+            "Model": [row.model for row in rows],
+            "": [FATES[row.fate] for row in rows],
+            "Predicted success": [success_text(valued, i) for i in at],
+            "Predicted cost": [usd(float(valued.cost_usd[i])) for i in at],
+            "Worth": [f"{100 * valued.net[i]:.1f} pp" for i in at],
+            "Why": [row.reason for row in rows],
+        }
+    )
+
+
+def success_text(valued: Valuation, i: int) -> str:
+    """The predicted success of one model of the pool, with its 95 % interval where it has one."""
+    ends = valued.range_of(i)
+    told = f"{100 * valued.success[i]:.0f} %"
+    if ends is None:
+        return f"{told}, by its place only"
+    return f"{told} [{100 * ends[0]:.0f}, {100 * ends[1]:.0f}]"
+
+
+def neighbour_table(one: Inspection, texts: Mapping[str, str]) -> pd.DataFrame:
+    """The learned queries most like this message: text, likeness, what each model achieved.
+
+    Args:
+        texts: Query id -> text, of those whose texts are known.
+    """
+    valued = one.decision.valuation
+    assert valued is not None
+    found = valued.neighbours()
+    frame = pd.DataFrame(
+        {
+            "query": [near.query_id for near in found],
+            "text": [texts.get(near.query_id, "") for near in found],
+            "likeness": [near.likeness for near in found],
+        }
+    )
+    for model in cost_order(one.decision):
+        frame[model] = [100 * near.outcomes.get(model, np.nan) for near in found]
+    return frame
 
 
 def candidate_table(one: Inspection) -> pd.DataFrame:

@@ -69,7 +69,9 @@ with places[1]:
 try:
     opened = cache.evalset(chosen.info.path, chosen.info.digest)
     found = load_scores(opened, cache.bundle().fingerprint)
-    if found is None:
+    if opened.texts is None:
+        widgets.empty("This set has no texts", "People rate messages: choose a set with texts.")
+    elif found is None:
         widgets.empty("Not scored", "Score this eval set with the predictor in use on Eval sets.")
     else:
         show(chosen, opened, found, drawn)

@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.types import Catalog
-from hydra_core.ui import cache, cache_evaluate, selectors, state, widgets
+from hydra_core.ui import cache, cache_evaluate, cache_learn, selectors, state, widgets
 from hydra_core.ui import reports as reporting
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.compare import learned as compare_learned
@@ -24,12 +24,14 @@ _PARTS = ("Who moved", "Languages and groups", "Queries", "Significance")
 
 
 def sweep_of(entry: SetEntry, side: Side, own: Sweep) -> Sweep:
-    """The sweep a side is replayed on: the page's own, or that of its catalog and weights."""
+    """The sweep a side is replayed on: the page's own, or that of its catalog, rule and weights."""
     if not side.catalog:
         return own
-    catalog = next(one.catalog for one in cache.catalogs() if one.key == side.catalog)
+    catalog: Catalog | None = own.catalog
+    if side.catalog != state.get().catalog:
+        catalog = next(one.catalog for one in cache.catalogs() if one.key == side.catalog)
     assert catalog is not None
-    return cache.sweep(entry, catalog, side.weights)
+    return cache_learn.ruled_sweep(entry, catalog, side.rule, side.weights)
 
 
 def compare(entry: SetEntry, catalog: Catalog) -> None:
@@ -48,8 +50,8 @@ def compare(entry: SetEntry, catalog: Catalog) -> None:
         st.warning(widgets.literal(str(error)), icon=":material/link_off:")
         make_catalog.offer(entry)
         return
-    for card, run, at in zip(cards, (both.a, both.b), (both.at_a, both.at_b), strict=True):
-        compare_panels.side_figures(card, totals(run, at, both.clusters))
+    for card, found in zip(cards, totals(both), strict=True):
+        compare_panels.side_figures(card, found)
     if show(own, both, both_sides) == "Significance":
         compare_significance.significance(entry, own, options, (a, b), sweep_of)
     compare_state.write_link(entry, state.get().catalog, a, b)
@@ -82,8 +84,8 @@ def show(own: Sweep, both: Paired, both_sides: Sides) -> str | None:
             "Part", _PARTS, key="compare.part", required=True, persist_state="session",
             label_visibility="collapsed",
         )  # fmt: skip
-        if b.tau is not None:
-            reporting.button(both_sides[1][1], b.tau, "compare", "Report of B")
+        if b.knob is not None:
+            reporting.button(both_sides[1][1], b.knob, "compare", "Report of B")
     if part == "Who moved":
         compare_panels.flips(both)
     elif part == "Queries":

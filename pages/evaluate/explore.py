@@ -36,12 +36,15 @@ def replayed(entry: SetEntry, catalog: Catalog) -> Sweep | None:
 
 def explore(entry: SetEntry, catalog: Catalog) -> None:
     """The sentence and its figures, then the part that is asked for."""
-    sweep, task = replayed(entry, catalog), None
+    sweep, task, texts = replayed(entry, catalog), None, False
     if sweep is not None:
         task = explore_panels.predicted(entry, sweep)
-        explore_panels.limits(cache_evaluate.set_bounds(entry, sweep), task)
+        bounds = cache_evaluate.set_bounds(entry, sweep)
+        texts = sweep.evalset.texts is not None
+        explore_panels.limits(bounds, task, texts=texts)
         widgets.notes(sweep)
-    parts = _PARTS if sweep else tuple(part for part in _PARTS if part not in _OF_A_REPLAY)
+    left_out = () if texts else ("Predictability",) if sweep else _OF_A_REPLAY
+    parts = tuple(part for part in _PARTS if part not in left_out)
     if st.session_state.setdefault("explore.part", parts[0]) not in parts:
         st.session_state["explore.part"] = parts[0]
     part = st.segmented_control(
@@ -71,7 +74,7 @@ def show(
     elif part == "Checks":
         explore_checks.checks(entry, evalset)
     else:
-        explore_panels.who_solves(evalset)
+        explore_panels.who_solves(evalset, sweep)
 
 
 left, right = st.columns([2.8, 7.2], vertical_alignment="bottom")

@@ -40,6 +40,7 @@ def run(entry: SetEntry, catalog: Catalog) -> None:
             models = choose(entry, catalog)
         folder = cache_learn.folder_of(entry, catalog, models)
         found, task = cache_learn.learned(folder), work.learning(folder)
+        found = found or cache_learn.named(entry, catalog, models)
         running = task is not None and task.running
         with right:
             if task is not None and running:
@@ -81,7 +82,7 @@ def result(entry: SetEntry, catalog: Catalog, model: OutcomeModel) -> None:
     cut = cache_learn.cut_to(catalog, model.models)
     sweep = cache_learn.value_sweep(entry, cut, model)
     shortfall = cache_learn.shortfall_sweep(entry, cut)
-    value_usd = take.default_value(sweep)
+    value_usd = sweep.middle
     panels.answer(model)
     wide, narrow = st.columns([7, 2.6], gap="small")
     with wide.container(border=True):

@@ -1,35 +1,36 @@
-"""Tune: what routing would do to quality and cost on one eval set, for every tau."""
+"""Tune: what routing would do to quality and cost on one eval set, for every setting of a rule."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from hydra_core.errors import HydraError, MismatchError
+from hydra_core.errors import EvalSetError, HydraError, MismatchError
 from hydra_core.evaluation.replay.evaluation import Evaluation, evaluate
-from hydra_core.types import Catalog
-from hydra_core.ui import cache, cache_evaluate, selectors, state, widgets
+from hydra_core.evaluation.replay.sweep import Sweep
+from hydra_core.types import Catalog, Rule
+from hydra_core.ui import cache, cache_evaluate, cache_learn, selectors, state, widgets
 from hydra_core.ui.cache import SetEntry
-from hydra_core.ui.evalsets import make_catalog
+from hydra_core.ui.evalsets import make_catalog, scoring
 from hydra_core.ui.tune import judgement
+from hydra_core.ui.tune import knob as tune_knob
 from hydra_core.ui.tune import panels as tune_panels
 
 
 @st.fragment
 def tune(entry: SetEntry, catalog: Catalog) -> None:
-    """Everything that follows tau; only this part runs again when it moves."""
+    """Everything that follows the knob; only this part runs again when it moves."""
     tuning = state.get()
     try:
-        sweep = cache.sweep(entry, catalog, tuning.weights_for(catalog), tuning.costs)
+        sweep = _sweep(entry, catalog, tuning.rule_for(catalog))
         pinned = _pinned(entry, catalog, tuning)
-    except MismatchError as error:
-        st.warning(widgets.literal(str(error)), icon=":material/link_off:")
-        make_catalog.offer(entry)
-        return
     except HydraError as error:
-        widgets.problem(error)
+        _refused(error, entry, catalog)
         return
     cache_evaluate.band(sweep)
-    evaluation = judgement.judged(evaluate(sweep, tuning.tau_for(catalog), tuning.baseline))
+    knob = tuning.knob_for(sweep)
+    if sweep.rule is Rule.VALUE and tuning.value_usd is None:
+        state.turn(Rule.VALUE, knob)  # so that every page speaks of the same V
+    evaluation = judgement.judged(evaluate(sweep, knob, tuning.baseline))
     imported = cache_evaluate.imported(entry, sweep, evaluation.baseline)
     judgement.verdict(evaluation, entry)
     widgets.kpis(evaluation)
@@ -37,18 +38,53 @@ def tune(entry: SetEntry, catalog: Catalog) -> None:
     with narrow:
         tune_panels.controls(evaluation, pinned)
     with wide.container(border=True):
-        tune_panels.plot(evaluation, pinned, imported)
+        tune_panels.plot(evaluation, pinned, _beside(entry, sweep), imported)
     widgets.notes(sweep, imported.notes)
     tune_panels.details(evaluation, imported)
     state.write_link()
+
+
+def _sweep(entry: SetEntry, catalog: Catalog, rule: Rule) -> Sweep:
+    tuning = state.get()
+    weights = tuning.weights_for(catalog)
+    return cache_learn.ruled_sweep(entry, catalog, rule, weights, tuning.costs)
+
+
+def _refused(error: HydraError, entry: SetEntry, catalog: Catalog) -> None:
+    """Why this rule cannot be replayed here, and what to do; the other rule stays in reach."""
+    if catalog.outcome_model is not None:
+        tune_knob.rule(catalog)
+    if isinstance(error, EvalSetError) and not scoring.vectors_now(
+        cache.evalset(entry.info.path, entry.info.digest)
+    ):
+        return
+    if isinstance(error, MismatchError) and state.get().rule_for(catalog) is Rule.SHORTFALL:
+        st.warning(widgets.literal(str(error)), icon=":material/link_off:")
+        make_catalog.offer(entry)
+    else:
+        widgets.problem(error)
+
+
+def _beside(entry: SetEntry, sweep: Sweep) -> Sweep | None:
+    """The set under the other rule, where there is one."""
+    if sweep.catalog.outcome_model is None:
+        return None
+    other = Rule.SHORTFALL if sweep.rule is Rule.VALUE else Rule.VALUE
+    try:
+        return _sweep(entry, sweep.catalog, other)
+    except HydraError as error:
+        st.caption(f":material/info: Without the other rule's curve: {widgets.literal(str(error))}")
+        return None
 
 
 def _pinned(entry: SetEntry, catalog: Catalog, tuning: state.Tuning) -> Evaluation | None:
     pin = tuning.pin
     if pin is None or len(pin.weights) != len(catalog.dimensions):
         return None
-    sweep = cache.sweep(entry, catalog, pin.weights, tuning.costs)
-    return evaluate(sweep, pin.tau, tuning.baseline)
+    if pin.rule is Rule.VALUE and catalog.outcome_model is None:
+        return None
+    sweep = cache_learn.ruled_sweep(entry, catalog, pin.rule, pin.weights, tuning.costs)
+    return evaluate(sweep, pin.knob, tuning.baseline)
 
 
 state.follow_link()

@@ -9,8 +9,8 @@ import streamlit as st
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.choose.tuning import Tuning
 from hydra_core.evaluation.replay.sweep import Sweep
-from hydra_core.types import Catalog
-from hydra_core.ui import cache, selectors, widgets
+from hydra_core.types import Catalog, Rule
+from hydra_core.ui import cache, selectors, state, widgets
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.tuner import cells as tuner_cells
 from hydra_core.ui.tuner import panels as tuner_panels
@@ -29,6 +29,9 @@ def tuner(entry: SetEntry, catalog: Catalog) -> None:
         st.page_link(
             "pages/evaluate/eval_sets.py", label="Go to Eval sets", icon=":material/arrow_forward:"
         )
+        return
+    if state.get().rule_for(catalog) is Rule.VALUE:
+        tuner_panels.by_value()
         return
     if len(sweep.data.rows) < _FEWEST:
         st.info(f"Fewer than {_FEWEST} queries cannot be cut in two and tuned on.")

@@ -10,6 +10,7 @@ from hydra_core.ui import cache, widgets
 from hydra_core.ui.inspect import input as inspect_input
 from hydra_core.ui.inspect import panels as inspect_panels
 from hydra_core.ui.inspect import state as inspect_state
+from hydra_core.ui.inspect import value_rule
 from hydra_core.ui.inspect import words as inspect_words
 from hydra_core.views import inspection
 from hydra_core.views.inspection import Inspection
@@ -45,6 +46,11 @@ def one_message(key: str, catalog: Catalog) -> None:
             return
         inspect_panels.decision(one)
         inspect_words.share(one, key)
+    other = value_rule.other_rule(catalog)
+    beside = None if other is None or not text else explained(other, text)
+    if beside is not None:
+        with st.container(border=True):
+            value_rule.both(one, beside)
     details(text, one)
     st.query_params.from_dict(inspect_words.link(one, key))
 
@@ -60,6 +66,9 @@ def details(text: str, one: Inspection) -> None:
         inspect_panels.tau_strip({"": one})
     with st.container(border=True):
         inspect_panels.candidates(one)
+    if one.decision.valuation is not None:
+        with st.container(border=True):
+            value_rule.neighbours(one)
     if text:
         with st.container(border=True):
             inspect_words.words_panel(text, one, inspect_state.get().turn)

@@ -106,8 +106,9 @@ def test_every_shipped_catalog_loads_and_routes(name, ids):
     assert np.isfinite(found.capabilities).all()
 
 
-def test_the_shipped_catalogs_agree_on_every_model_they_share():
-    catalogs = [load_catalog(path) for path in sorted(CATALOGS.glob("*.yaml"))]
+def test_the_papers_catalogs_agree_on_every_model_they_share():
+    names = ("paper_five", "paper_five_published", "paper_eight", "matched_three")
+    catalogs = [load_catalog(CATALOGS / f"{name}.yaml") for name in names]
     largest = load_catalog(CATALOGS / "paper_eight.yaml")
     for catalog in catalogs:
         assert catalog.benchmarks == largest.benchmarks

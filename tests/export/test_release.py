@@ -106,13 +106,17 @@ def test_only_a_valid_catalog_is_released(tmp_path):
     assert path.read_text() == "old"
 
 
+def tuned(text, tau, weights):
+    return replace(parse_catalog(text).policy, tau=tau, weights=weights)
+
+
 def test_an_operating_point_is_written_into_the_policy():
-    text = with_policy(SMALL, 0.3, (1.0, 2.0))
+    text = with_policy(SMALL, tuned(SMALL, 0.3, (1.0, 2.0)))
     policy = parse_catalog(text).policy
     assert (policy.tau, policy.weights) == (0.3, (1.0, 2.0))
     assert text == edited(("tau: 0.24", "tau: 0.3"), ("debugging: 1}", "debugging: 2.0}"))
     with pytest.raises(CatalogError):
-        with_policy(SMALL, -1, (1.0, 1.0))
+        with_policy(SMALL, tuned(SMALL, -1, (1.0, 1.0)))
 
 
 def test_the_command_line_accepts_a_release(tmp_path):
@@ -134,8 +138,8 @@ def test_a_published_release_routes_10000_scored_queries_as_the_console_showed(t
     requirements = np.random.default_rng(42).random((10_000, 4))
     store = open_store(tmp_path / "workspace")
     ana = Actor("ana", Role.PUBLISHER)
-    tuned = with_policy(FIVE, 0.1 + 0.2 - 0.17, (1.0, 0.1 + 0.7, 1 / 3, 2.0))
-    revision = store.publish("five", tuned, actor=ana, base_revision=0, note="")
+    point = tuned(FIVE, 0.1 + 0.2 - 0.17, (1.0, 0.1 + 0.7, 1 / 3, 2.0))
+    revision = store.publish("five", with_policy(FIVE, point), actor=ana, base_revision=0, note="")
     store.close()
     shown = parse_catalog(revision.yaml)
     console = pool(shown, today=today)

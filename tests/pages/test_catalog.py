@@ -115,13 +115,19 @@ def test_every_view_opens(open_page, view):
     assert not app.exception
 
 
-@pytest.mark.parametrize("demo", ["remove", "add"])
-def test_a_demo_compares_without_touching_the_draft(open_page, workspace, demo):
+@pytest.mark.parametrize("kind", ["remove", "add", "reprice"])
+def test_any_model_can_be_removed_added_or_repriced_without_touching_the_draft(
+    open_page, workspace, kind
+):
     app = open_page(PAGE, **HERE)
     app.session_state["catalog.view"] = "What-if"
     app.run()
-    app.button(key=f"catalog.demo.{demo}").click().run()
+    app.selectbox(key="catalog.event.kind").set_value(kind).run()
+    app.selectbox(key="catalog.event.model").set_value("gpt-5.3-codex").run()
+    if kind == "reprice":
+        app.number_input(key="catalog.event.input.gpt-5.3-codex").set_value(90.0).run()
     assert not app.exception
+    assert "against one oracle" in tile(app, "Quality retention").help
     assert "your draft is not touched" in shown(app)
     assert "change their model" in shown(app)
     assert opened(workspace).drafts.find(NAME, ANA) is None

@@ -65,7 +65,7 @@ def test_a_tau_of_one_side_changes_that_side_and_the_link(page):
     before = values(page)
     page.number_input(key="compare.tau_b").set_value(0.9).run()
     assert values(page) != before
-    assert page.query_params["b_tau"] == "0.9"
+    assert page.query_params["b_at"] == "0.9"
     assert page.query_params["a"].startswith("always:")
 
 
@@ -110,18 +110,26 @@ def test_a_note_is_kept_and_found_by_the_filter(page, open_page):
 
 
 def test_the_flipped_queries_are_those_that_changed_model(page):
+    from hydra_core.views.comparison import Kind, Side
     from hydra_core.views.comparison_tables import whole_table
-    from tests.pages.pairs import paper_pair
+    from tests.pages.pairs import paper_pair, paper_sweep
 
-    both, evalset = paper_pair()
+    both, _ = paper_pair()
+    sides = (
+        (Side("a", "A", Kind.ALWAYS), paper_sweep()),
+        (Side("b", "B", Kind.ROUTER), paper_sweep()),
+    )
     at = np.flatnonzero(both.a.models[both.at_a] != both.b.models[both.at_b])
-    rows = list(csv.DictReader(io.StringIO(whole_table(both, evalset, at).to_csv(index=False))))
+    rows = list(csv.DictReader(io.StringIO(whole_table(both, sides, at).to_csv(index=False))))
+    data = sides[0][1].data
+    first = data.requirements[np.searchsorted(data.rows, both.found.rows[at[0]])]
+    assert float(rows[0]["needs_reasoning"]) == pytest.approx(first[0])
     assert len(rows) == both.found.flipped.size
     assert all(row["model_a"] != row["model_b"] for row in rows)
 
 
 def test_nonsense_in_a_link_is_ignored(open_page):
-    app = open_page(PAGE, **PAPER, a="<b>", b="../../etc", a_tau="nan", b_tau="-1")
+    app = open_page(PAGE, **PAPER, a="<b>", b="../../etc", a_at="nan", b_at="-1")
     assert not app.exception
     assert values(app)
 

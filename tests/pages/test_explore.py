@@ -80,8 +80,17 @@ def test_a_set_without_scores_still_shows_what_is_in_it(open_page):
     assert "Predictability" not in app.segmented_control(key="explore.part").options
 
 
+def test_the_diagram_can_be_split_by_where_the_router_sends_a_query(page):
+    picker = page.selectbox(key="explore.sent")
+    models = [option for option in picker.options if not option.startswith("any model")]
+    assert models
+    picker.select_index(1).run()
+    assert not page.exception
+    assert not page.error
+
+
 def test_ablations_are_offered_and_not_begun(open_page):
-    app = open_page(PAGE)
+    app = open_page(PAGE, **PAPER)
     app.session_state["explore.part"] = "Ablations"
     app.run()
     assert not app.exception

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
+import streamlit as st
 
 from hydra_core.catalog import load_catalog
 from hydra_core.predictor.onnx_predictor import default_predictor
@@ -14,7 +15,7 @@ from hydra_core.routing.redecide import redecide
 from hydra_core.routing.router import Router
 from hydra_core.shipped import CATALOGS
 from hydra_core.store import open_store
-from hydra_core.ui import cache
+from hydra_core.types import Policy, Rule
 from hydra_core.ui.inspect import state as inspect_state
 from hydra_core.ui.widgets import literal
 from hydra_core.views.samples import examples
@@ -162,22 +163,24 @@ def test_a_broken_link_opens_the_page(open_page, params):
 
 def test_links_are_read_back_as_written():
     now = inspect_state.Inspecting(text="a", other="b", compare=True, share_text=True, turn=3)
-    link = inspect_state.to_link(now, "paper_five", 0.25, (1.0, 2.0), (0.1, 0.2))
+    policy = Policy(tau=0.25, weights=(1.0, 2.0), rule=Rule.VALUE, value_usd=0.02)
+    link = inspect_state.to_link(now, "paper_five", policy, (0.1, 0.2))
     read = inspect_state.from_link(link)
     assert (read.text, read.other, read.compare, read.turn) == ("a", "b", True, 3)
     assert (read.tau, read.weights) == (0.25, (1.0, 2.0))
+    assert (read.rule, read.value_usd) == (Rule.VALUE, 0.02)
 
 
 def test_a_catalog_of_another_predictor_is_refused_with_the_remedy(open_page):
     app = open_page(PAGE, catalog="paper_five_published")
     assert not app.exception
-    assert "rebind" in app.error[0].value
+    assert "another predictor" in app.warning[0].proto.title
+    assert app.button(key="bundle.rebind")
 
 
 def test_without_a_bundle_the_page_says_so(open_page, monkeypatch, tmp_path):
     monkeypatch.setattr("hydra_core.predictor.bundle.SHIPPED", tmp_path / "gone")
-    cache.bundle.clear()
-    cache.predictor.clear()
+    st.cache_resource.clear()
     app = open_page(PAGE)
     assert not app.exception
     assert "there is no such file" in app.error[0].value.replace("\\", "")
@@ -230,3 +233,14 @@ def test_another_bundle_can_be_chosen_and_scores_the_message(open_page):
     app.button(key="bundle.rebind").click().run()
     assert not app.exception
     assert receipt(app)["model"]
+
+
+def test_an_image_and_a_long_context_say_what_they_cost_and_survive_in_the_link(page):
+    type_in(page, EASY)
+    page.number_input(key="inspect.context_tokens").set_value(100_000).run()
+    page.toggle(key="inspect.has_image").set_value(True).run()
+    assert not page.exception
+    told = said(page).replace("\\", "")
+    assert "Reads 101,000 more tokens, 1,000 for the image (estimated)" in told
+    assert "The message alone would go" in told
+    assert page.query_params["context"] in ("100000", ["100000"])

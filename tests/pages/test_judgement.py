@@ -8,6 +8,7 @@ from hydra_core.evaluation.evalset.evalset import load_evalset, save_evalset
 from tests.pages.conftest import ROOT
 
 TUNE = "pages/evaluate/tune.py"
+HERE = {"set": "paper_swebench", "catalog": "paper_five_published"}
 
 
 def verdict(app):
@@ -20,14 +21,14 @@ def boxes(app):
 
 
 def test_the_catalogs_own_policy_is_fixed_and_a_moved_tau_was_looked_at(open_page):
-    app = open_page(TUNE)
+    app = open_page(TUNE, **HERE)
     assert "fixed beforehand" in verdict(app)
     app.number_input(key="tune.tau").set_value(0.2).run()
     assert "chosen by looking" in verdict(app)
 
 
 def test_what_find_chose_is_judged_on_queries_it_was_not_chosen_on(open_page):
-    app = open_page(TUNE)
+    app = open_page(TUNE, **HERE)
     app.button(key="tune.find").click().run()
     assert "cross-fitted" in verdict(app)
     app.number_input(key="tune.tau").set_value(0.2).run()
@@ -35,7 +36,7 @@ def test_what_find_chose_is_judged_on_queries_it_was_not_chosen_on(open_page):
 
 
 def test_edited_weights_are_cautioned_and_checked_in_one_click(open_page):
-    app = open_page(TUNE)
+    app = open_page(TUNE, **HERE)
     assert not [b for b in app.button if b.key == "tune.check"]
     app.number_input(key="tune.w.reasoning").set_value(2.5).run()
     assert any("covers tau alone" in caption.value for caption in app.caption)
@@ -74,3 +75,10 @@ def test_undeclared_translations_are_offered_as_clusters(open_page, workspace, k
     kept = load_evalset(folder)
     assert (kept.dependence.answer, kept.dependence.groups) == (said, 40)
     assert ("cluster" in kept.queries.columns) is (said == "accepted")
+
+
+def test_a_set_without_conversations_is_said_to_be_replayed_per_query(open_page):
+    app = open_page(TUNE, **HERE)
+    app.segmented_control(key="tune.details").set_value("Numbers").run()
+    assert not app.exception
+    assert any("Replayed per query" in caption.value for caption in app.caption)

@@ -159,5 +159,5 @@ def test_a_tau_found_by_dragging_is_not_fixed_on_that_set_once_published(open_pa
     app.switch_page(tune).run()
     assert app.number_input(key="tune.tau").value == 0.31
     told = "\n".join(box.value for box in [*app.success, *app.info, *app.warning])
-    assert "on these queries, before it was published" in told
+    assert "on these queries, as the catalog records" in told
     assert "fixed beforehand" not in told

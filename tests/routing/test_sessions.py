@@ -4,13 +4,14 @@ import shutil
 import socket
 import subprocess
 import time
+from dataclasses import replace
 
 import pytest
 
 from hydra_core.routing.decision import Cause, Query
 from hydra_core.routing.redecide import redecide
 from hydra_core.routing.router import Router
-from hydra_core.routing.sessions import MemorySessions
+from hydra_core.routing.sessions import MemorySessions, missing_prefix
 from hydra_core.routing.sessions_redis import RedisSessions
 from hydra_core.types import StickyMode
 from tests.routing.conftest import Scores, make_catalog, spec
@@ -239,3 +240,11 @@ def test_what_redis_forgot_is_not_brought_back(redis_server):
     start()
     assert sessions.get("c") is None  # another process may have remembered another model
     sessions.close()
+
+
+def test_a_later_turn_without_its_prefix_is_told_under_per_content_alone():
+    late = Query("and now?", turn=3, conversation_id="c")
+    assert "prefix" in missing_prefix(StickyMode.PER_CONTENT, late)
+    assert missing_prefix(StickyMode.PER_SESSION, late) == ""
+    assert missing_prefix(StickyMode.PER_CONTENT, replace(late, prefix=("a", "b"))) == ""
+    assert missing_prefix(StickyMode.PER_CONTENT, replace(late, turn=1)) == ""

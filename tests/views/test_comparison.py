@@ -6,16 +6,9 @@ import numpy as np
 import pytest
 
 from hydra_core.views.comparison import Kind, Side, mix_run, pair, routed_run, sentence, totals
+from hydra_core.views.comparison_figures import Measure, flip_view
 from hydra_core.views.comparison_slices import slice_names, slices
-from hydra_core.views.comparison_tables import (
-    MOST_TRIAGED,
-    Filters,
-    Measure,
-    Which,
-    flip_view,
-    receipts,
-    selected,
-)
+from hydra_core.views.comparison_tables import MOST_TRIAGED, Filters, Which, receipts, selected
 from tests.pages.conftest import workspace  # noqa: F401 (a fixture)
 from tests.pages.pairs import paper_pair, paper_sweep
 
@@ -64,14 +57,14 @@ def test_a_mixture_spends_what_it_is_told_to(workspace):  # noqa: F811
 def test_the_receipt_names_the_model_that_the_run_chose(both):
     found, _ = both
     sweep = paper_sweep()
-    router = Side("x", "router", Kind.ROUTER, tau=0.24)
+    router = Side("x", "router", Kind.ROUTER, knob=0.24)
     always = Side("y", "always", Kind.ALWAYS, model=sweep.baselines[0])
     for row in found.found.rows[:20]:
         frame = receipts(int(row), found, ((always, sweep), (router, sweep)))
         at = int(np.searchsorted(found.found.rows, row))
         chosen = frame.loc[frame["says_b"] == "chosen", "model"].item()
         assert chosen == found.b.models[found.at_b[at]]
-        eligible = frame.loc[frame["says_b"] == "eligible", "short_b"]
+        eligible = frame.loc[frame["says_b"] == "eligible", "says_of_b"]
         assert (eligible <= 0.24).all()
 
 
@@ -80,4 +73,4 @@ def test_the_sentence_says_when_nothing_differs(workspace):  # noqa: F811
     run = routed_run("a", sweep, 0.3)
     same = pair(run, run, sweep)
     assert "same model" in sentence(same)
-    assert totals(run, same.at_a, same.clusters).quality.value == pytest.approx(run.quality.mean())
+    assert totals(same)[0].quality.value == pytest.approx(run.quality.mean())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from hydra_core.catalog.reading.defences import read_defences
 from hydra_core.catalog.reading.fields import Interval, Section
 from hydra_core.types import (
     Chosen,
@@ -21,7 +22,7 @@ __all__ = ["read_outcome_model", "read_policy"]
 
 _KEYS: Final = (
     *("tau", "weights", "cost_basis", "price_ratio", "sticky", "health_floor"),
-    *("rule", "value_usd", "chosen_on"),
+    *("rule", "value_usd", "defences", "chosen_on"),
 )
 _UNIT: Final = Interval(0.0, 1.0)
 _POSITIVE: Final = Interval(0.0, above=True)
@@ -48,7 +49,7 @@ def read_policy(root: Section, dimensions: tuple[str, ...]) -> Policy | None:
     if rule is Rule.VALUE and section.node.get("value_usd") is None:
         section.wrong("value_usd", "is missing, and the rule is 'value'", _VALUE_REMEDY)
     chosen_on = _chosen_on(section)
-    sticky = _sticky(section)
+    sticky, defences = _sticky(section), read_defences(section, dimensions)
     if tau is None or sticky is None:
         return None
     default = Policy(tau=tau, weights=weights)
@@ -61,6 +62,7 @@ def read_policy(root: Section, dimensions: tuple[str, ...]) -> Policy | None:
         health_floor=default.health_floor if floor is None else floor,
         rule=default.rule if rule is None else rule,
         value_usd=value,
+        defences=defences,
         chosen_on=chosen_on,
     )
 

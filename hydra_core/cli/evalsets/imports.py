@@ -26,12 +26,9 @@ def import_swebench(options: argparse.Namespace) -> int:
     if options.runs:
         return _list_runs(options)
     models = pairs(options.model, "ID=RUN_FOLDER")
-    if options.problems is None:
-        raise _missing("--problems", "the problem statements (JSONL with instance_id)")
     need_out(options)
-    draft = read_swebench(
-        options.leaderboards, existing(options.problems), models, board=options.board
-    )
+    problems = None if options.problems is None else existing(options.problems)
+    draft = read_swebench(options.leaderboards, problems, models, board=options.board)
     runs = ", ".join(f"{model} = {folder}" for model, folder in models.items())
     return write(draft, options, f"SWE-bench leaderboard: {runs}")
 
@@ -60,6 +57,7 @@ def import_table(options: argparse.Namespace) -> int:
         files,
         mapping,
         need_cost=not options.no_cost,
+        need_text=not options.no_texts,
         quality_scale=options.quality_scale,
         ids=ids,
     )

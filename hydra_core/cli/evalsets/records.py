@@ -57,7 +57,9 @@ def add_importers(sources: Any) -> None:  # noqa: ANN401 (argparse has no public
     short = "LiveCodeBench pass@1 with its problem texts"
     parser = verb(sources, "livecodebench", _livecodebench, short, _LIVECODEBENCH, "IMPORT")
     parser.add_argument("performances", type=Path, metavar="PERFORMANCES.json")
-    parser.add_argument("--problems", type=Path, required=True, metavar="PROBLEMS.json")
+    parser.add_argument(
+        "--problems", type=Path, metavar="PROBLEMS.json", help="without: no texts, no costs"
+    )
     _options(parser)
     short = "LLMRouterBench result files"
     parser = verb(sources, "llmrouterbench", _llmrouterbench, short, _LLMROUTERBENCH, "IMPORT")
@@ -91,10 +93,10 @@ def _livecodebench(options: argparse.Namespace) -> int:
     from hydra_core.evaluation.importers.livecodebench import read_livecodebench
     from hydra_core.evaluation.importers.price_card import parse_prices
 
-    files = existing(options.performances), existing(options.problems)
+    problems = None if options.problems is None else existing(options.problems)
     models, prices = pairs(options.model), parse_prices(options.price)
     need_out(options)
-    draft = read_livecodebench(*files, models, prices)
+    draft = read_livecodebench(existing(options.performances), problems, models, prices)
     return write(draft, options, f"LiveCodeBench leaderboard, {options.performances.name}")
 
 

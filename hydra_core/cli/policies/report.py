@@ -135,7 +135,7 @@ def _portability(options: argparse.Namespace) -> int:
     head = ["event", "QR before", "after", "quality, pp", "cost saved, %", "moved, %", "verdict"]
     print(f"{evalset.name}: catalog {catalog.name}, tau {tau:g}, nothing retrained")
     print(table(head, rows))
-    print("QR, before and after, is against one oracle: that of the larger pool")
+    print("QR, before and after, is against one oracle: the best of either pool")
     for note in dict.fromkeys(note for one in found for note in one.notes):
         print(f"note: {note}")
     return 0

@@ -32,7 +32,8 @@ def value_sweep(
     by_catalog = catalog.policy.rule.value == "value" and options.tau is None
     if options.outcome_model is None and not by_catalog:
         return None
-    from hydra_core.evaluation.replay.value_sweep import middle_value, sweep_by_value
+    from hydra_core.evaluation.replay.pricing import Prices
+    from hydra_core.evaluation.replay.value_sweep import sweep_by_value
     from hydra_core.outcome_model.find import catalog_outcome_model
     from hydra_core.outcome_model.format import load_outcome_model
 
@@ -41,13 +42,12 @@ def value_sweep(
     else:
         model = load_outcome_model(existing(options.outcome_model))
     sweep = sweep_by_value(
-        evalset, catalog, model, cross_fitted=options.cross_fitted, today=date.today()
-    )
+        evalset, catalog, model, cross_fitted=options.cross_fitted, today=date.today(),
+        prices=Prices(options.costs),
+    )  # fmt: skip
     for note in sweep.data.notes:
         say(f"note: {note}")
-    value = catalog.policy.value_usd if options.value is None else options.value
-    if value is None:
-        value = middle_value(sweep.curve)
+    value = sweep.own_knob if options.value is None else options.value
     if not (math.isfinite(value) and value > 0):
         problem = Problem("", f"must be a number > 0, got {value:g}", "in USD, such as 0.02")
         raise CatalogError("--value", [problem])

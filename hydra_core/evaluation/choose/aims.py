@@ -1,4 +1,4 @@
-"""What an operator may aim at, and the tau that serves an aim best."""
+"""What an operator may aim at, and the setting of the knob that serves an aim best."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from enum import StrEnum
 
 import numpy as np
 
-from hydra_core.evaluation.replay.frontier import Frontier, FrontierPoint
 from hydra_core.evaluation.replay.metrics import oracle_quality as quality_of_oracle
 from hydra_core.evaluation.replay.metrics import single_models
 from hydra_core.evaluation.replay.operating_point import (
@@ -19,6 +18,8 @@ from hydra_core.evaluation.replay.operating_point import (
     knee,
 )
 from hydra_core.evaluation.replay.replay import ReplayData
+from hydra_core.evaluation.replay.step_curve import CurvePoint, StepCurve
+from hydra_core.types import Rule
 
 __all__ = ["Aim", "AimKind", "Aimed", "aim_at", "cross_fit_aim", "hypervolume"]
 
@@ -43,21 +44,22 @@ class Aim:
             return f"the cheapest policy with QR >= {100 * self.value:.1f} %"
         if self.kind is AimKind.BEST_WITH_COST:
             return f"the best quality at no more than ${self.value:.4g} per query"
-        return "the largest area under the frontier; tau at its knee"
+        return "the largest area under the frontier; the knob at its knee"
 
 
 @dataclass(frozen=True, slots=True)
 class Aimed:
-    """The tau that serves an aim on one frontier.
+    """The setting that serves an aim best on one curve.
 
     Attributes:
+        knob: tau, or V in USD under the value rule.
         score: Higher is better; only comparable under one aim on one set of queries.
         qr: Mean quality over the oracle's.
         mean_cost_usd: USD per query.
-        met: Whether the aim's limit is kept; if not, tau comes as near to it as it can.
+        met: Whether the aim's limit is kept; if not, the knob comes as near to it as it can.
     """
 
-    tau: float
+    knob: float
     score: float
     qr: float
     mean_cost_usd: float
@@ -65,12 +67,12 @@ class Aimed:
 
 
 def aim_at(
-    curve: Frontier, aim: Aim, oracle_quality: float, data: ReplayData, *, strict: bool = False
+    curve: StepCurve, aim: Aim, oracle_quality: float, data: ReplayData, *, strict: bool = False
 ) -> Aimed:
-    """Solve an aim on one frontier.
+    """Solve an aim on one curve.
 
     Args:
-        curve: Frontier of `data` under some weighting.
+        curve: Of `data`, under either rule.
         oracle_quality: Mean quality of the oracle on `data`.
         data: For the scale of costs.
         strict: Raise where the aim cannot be met instead of coming near to it.
@@ -88,22 +90,22 @@ def aim_at(
         point, met = _best(curve, aim.value, strict)
         score = point.quality if met else -point.mean_cost_usd / _dearest(data) - 10.0
     base = oracle_quality if oracle_quality > 0 else 1.0
-    return Aimed(point.tau, score, point.quality / base, point.mean_cost_usd, met)
+    return Aimed(point.knob, score, point.quality / base, point.mean_cost_usd, met)
 
 
-def cross_fit_aim(data: ReplayData, aim: Aim) -> CrossFit:
+def cross_fit_aim(data: ReplayData, aim: Aim, rule: Rule = Rule.SHORTFALL) -> CrossFit:
     """The aim solved on each half of the queries and measured on the other.
 
     A half that cannot meet it comes as near to it as it can.
     """
 
-    def tau_of(half: ReplayData, curve: Frontier) -> float:
-        return aim_at(curve, aim, quality_of_oracle(half), half).tau
+    def knob_of(half: ReplayData, curve: StepCurve) -> float:
+        return aim_at(curve, aim, quality_of_oracle(half), half).knob
 
-    return cross_fit(data, tau_of, rng=np.random.default_rng(0))
+    return cross_fit(data, knob_of, rng=np.random.default_rng(0), rule=rule)
 
 
-def _cheapest(curve: Frontier, quality: float, strict: bool) -> tuple[FrontierPoint, bool]:
+def _cheapest(curve: StepCurve, quality: float, strict: bool) -> tuple[CurvePoint, bool]:
     try:
         return cheapest_with_quality(curve, quality), True
     except InfeasibleError:
@@ -112,20 +114,20 @@ def _cheapest(curve: Frontier, quality: float, strict: bool) -> tuple[FrontierPo
         return best_with_cost(curve, np.inf), False
 
 
-def _best(curve: Frontier, cost: float, strict: bool) -> tuple[FrontierPoint, bool]:
+def _best(curve: StepCurve, cost: float, strict: bool) -> tuple[CurvePoint, bool]:
     try:
         return best_with_cost(curve, cost), True
     except InfeasibleError:
         if strict:
             raise
-        return curve.at(float(curve.tau[curve.mean_cost_usd.argmin()])), False
+        return curve.point(int(curve.mean_cost_usd.argmin())), False
 
 
 def _dearest(data: ReplayData) -> float:
     return max(float(data.cost_usd.mean(axis=0).max()), 1e-300)
 
 
-def hypervolume(curve: Frontier, data: ReplayData) -> float:
+def hypervolume(curve: StepCurve, data: ReplayData) -> float:
     """Area under the best quality reached at each cost, from the cheapest to the dearest constant.
 
     Both axes are scaled to those constants' range, so 1 means full quality at the lowest cost.

@@ -30,7 +30,6 @@ from hydra_core.evaluation.replay.replay import (
     align_catalog,
     data_frontier,
 )
-from hydra_core.evaluation.replay.sweep import tidy_tau
 from hydra_core.types import Band, Catalog, FloatArray, ListPrice, Pool
 
 __all__ = ["InitialCatalog", "bands_of", "initial_catalog", "price_order_warnings"]
@@ -205,4 +204,4 @@ def _knee(
     catalog = parse_catalog(text)
     half = align_catalog(_costed(evalset), catalog, requirements, today=today).take(rows)
     curve = data_frontier(half)
-    return tidy_tau(curve, knee(curve).tau)
+    return curve.tidy(knee(curve).knob)

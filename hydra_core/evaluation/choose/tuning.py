@@ -139,7 +139,7 @@ def tune(
         setting, promised = job.run(here, number)
         choice[fold.test] = job.route(there, setting)
         halves.append(_half(there, choice[fold.test], setting, promised))
-        tau = aim_at(data_frontier(here), aim, oracle_quality(here), here).tau
+        tau = aim_at(data_frontier(here), aim, oracle_quality(here), here).knob
         plain[fold.test] = replay(there, tau)
     setting, promised = job.run(data, len(cut), strict=True)
     metrics = evaluate_choice(data, choice)
@@ -228,7 +228,7 @@ class _Job:
             if settled[name] != _at(data, cell)
         }
         stored = self._stored(settled)
-        return Setting(tuple(stored.tolist()), aimed.tau, cells), aimed
+        return Setting(tuple(stored.tolist()), aimed.knob, cells), aimed
 
     def route(self, data: ReplayData, setting: Setting) -> IntArray:
         """(n,) choice of a setting on some queries."""

@@ -119,6 +119,20 @@ class EvalSet:
         """(n,) messages; None for a set that came without."""
         return self.queries.get("text")
 
+    def require_texts(self, reader: str) -> pd.Series:
+        """(n,) messages, for what cannot do without them.
+
+        Args:
+            reader: What reads them, such as "the probe".
+
+        Raises:
+            EvalSetError: The set came without texts.
+        """
+        if self.texts is None:
+            problem = Problem("queries: text", "this set has no texts", f"{reader} reads them")
+            raise EvalSetError(self.name, [problem])
+        return self.texts.astype(str)
+
     @property
     def resolved(self) -> Mapping[str, int]:
         """Queries resolved per model (quality >= `RESOLVED_AT`)."""

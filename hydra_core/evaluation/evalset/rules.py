@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types as dtypes
 
-from hydra_core.catalog.identifiers import id_problem
+from hydra_core.catalog.identifiers import id_problem, proposed_ids
 from hydra_core.errors import Problem
 from hydra_core.types import FloatArray, IntArray
 
@@ -37,11 +37,17 @@ _SHOWN = 3
 
 
 def model_id_problem(model: object, place: str = "model") -> Problem | None:
-    """The Problem with a model id, or None when it is fine (the catalog's rule for ids)."""
+    """The Problem with a model id, or None when it is fine (the catalog's rule for ids).
+
+    Its remedy suggests an id.
+    """
     if not isinstance(model, str):
         return Problem(place, f"must be text, got {model!r}")
     found = id_problem(model)
-    return None if found is None else Problem(place, *found)
+    if found is None:
+        return None
+    message, remedy = found
+    return Problem(place, message, f"{remedy}; such as {proposed_ids([model])[model]}")
 
 
 def check_queries(queries: pd.DataFrame) -> list[Problem]:

@@ -2,8 +2,9 @@
 
 `scores/<fingerprint>.parquet` holds query_id, one column per dimension and, from a bundle with text
 vectors, `text.vector` (half precision) and `text.<count>` (`hydra_core/predictor/surface.py`): all
-that success heads read of a message, so a set without texts can be learned on. The file is tied to
-the messages by a digest in its metadata: scores of other messages are never used.
+that success heads read of a message, so a set without texts can be learned on. A set that is to be
+small holds the vectors' coordinates along their principal directions, which lie in the metadata.
+The file is tied to the messages by a digest there: scores of other messages are never used.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ __all__ = [
 HalfArray = npt.NDArray[np.float16]
 
 _DIGEST_KEY = b"hydra.texts"
+_DIRECTIONS_KEY = b"hydra.directions"
 _FINGERPRINT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _MAX_BYTES = 1 << 30
 _DIGEST_ROWS = 4_096
@@ -142,6 +144,9 @@ def load_text_facts(evalset: EvalSet, fingerprint: str) -> TextFacts | None:
         column = table.column(_VECTOR).combine_chunks()
         flat = column.flatten().to_numpy(zero_copy_only=False)
         vectors: HalfArray = flat.astype(np.float16).reshape(len(column), -1)
+        directions = (table.schema.metadata or {}).get(_DIRECTIONS_KEY)
+        if directions is not None:
+            vectors = _whole(vectors, np.frombuffer(directions, dtype="<f2"))
         counts = np.stack([table.column(name).to_numpy() for name in _COUNT_COLUMNS], axis=1)
     except (OSError, ValueError, KeyError, OverflowError, pa.ArrowException) as error:
         raise _unreadable(path, error) from error
@@ -178,6 +183,8 @@ def save_scores(
     dimensions: Sequence[str],
     requirements: FloatArray,
     facts: TextFacts | None = None,
+    *,
+    coordinates: int | None = None,
 ) -> pd.DataFrame:
     """Write the scores of one bundle in one step (temporary file, then rename).
 
@@ -185,6 +192,7 @@ def save_scores(
         dimensions: (K,) names.
         requirements: (n, K) in [0, 1], rows as in the eval set.
         facts: Text vectors and counts of the same messages.
+        coordinates: Keep only so many numbers of each vector, along the principal directions.
 
     Returns:
         query_id and one column per dimension.
@@ -200,10 +208,13 @@ def save_scores(
         raise EvalSetError(str(path), [Problem("scores", message)])
     frame = pd.DataFrame(values, columns=list(dimensions))
     frame.insert(0, "query_id", evalset.queries["query_id"].to_numpy())
+    metadata = {_DIGEST_KEY: texts_digest(evalset).encode()}
+    if facts is not None and coordinates is not None:
+        kept, directions = _reduced(facts.vectors, coordinates)
+        facts = TextFacts(kept, facts.counts)
+        metadata[_DIRECTIONS_KEY] = directions.tobytes()
     table = _with_facts(pa.Table.from_pandas(frame, preserve_index=False), facts)
-    table = table.replace_schema_metadata(
-        {**(table.schema.metadata or {}), _DIGEST_KEY: texts_digest(evalset).encode()}
-    )
+    table = table.replace_schema_metadata({**(table.schema.metadata or {}), **metadata})
     try:
         path.parent.mkdir(exist_ok=True)
         fresh = path.with_name(f".{path.name}.{os.getpid()}")
@@ -232,6 +243,24 @@ def _with_facts(table: pa.Table, facts: TextFacts | None) -> pa.Table:
     for name, values in zip(_COUNT_COLUMNS, facts.counts.T, strict=True):
         table = table.append_column(name, pa.array(values.astype(np.int32)))
     return table
+
+
+def _reduced(vectors: HalfArray, count: int) -> tuple[HalfArray, HalfArray]:
+    """(n, d) -> (n, count) coordinates, and (1 + count, d) the mean vector and the directions."""
+    rows = vectors.astype(np.float64)
+    mean = rows.mean(axis=0)
+    moved = rows - mean
+    directions = np.linalg.eigh(moved.T @ moved)[1][:, ::-1][:, :count]
+    kept = (moved @ directions).astype(np.float16)
+    return kept, np.concatenate([mean[None], directions.T]).astype(np.float16)
+
+
+def _whole(kept: HalfArray, directions: HalfArray) -> HalfArray:
+    """(n, count), (1 + count, d) flat -> (n, d); equal coordinates give equal vectors."""
+    mean, *rest = directions.reshape(1 + kept.shape[1], -1).astype(np.float32)
+    found, place = np.unique(kept, axis=0, return_inverse=True)
+    vectors: HalfArray = (found.astype(np.float32) @ np.stack(rest) + mean).astype(np.float16)
+    return vectors[place.reshape(-1)]
 
 
 def _read(evalset: EvalSet, path: Path, names: list[str]) -> pa.Table:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from hydra_core.catalog.identifiers import proposed_ids
 from hydra_core.errors import EvalSetError, Problem
 from hydra_core.evaluation.evalset.rules import (
     EXTRA_OUTCOMES,
@@ -28,7 +27,10 @@ from hydra_core.evaluation.importers.reading.cells import (
 from hydra_core.evaluation.importers.reading.issues import Issues
 from hydra_core.evaluation.importers.reading.tables import LINE
 
-__all__ = ["Rows", "assemble"]
+__all__ = ["NO_TEXTS", "Rows", "assemble"]
+
+#: What an import without texts warns of.
+NO_TEXTS = "there are no texts: this set cannot be scored here, and what reads texts leaves it out"
 
 _EXAMPLES = 3
 
@@ -48,7 +50,9 @@ class Rows:
     warnings: tuple[str, ...] = ()
 
 
-def assemble(rows: Rows, source: str, *, quality_scale: float = 1.0) -> Draft:
+def assemble(
+    rows: Rows, source: str, *, quality_scale: float = 1.0, need_text: bool = True
+) -> Draft:
     """Check the rows, line them up, drop what has no text or no outcome, and report it.
 
     Queries and models come out sorted by id, so the order of rows and files does not matter.
@@ -57,13 +61,14 @@ def assemble(rows: Rows, source: str, *, quality_scale: float = 1.0) -> Draft:
         rows: What the files hold.
         source: Name of the import for messages.
         quality_scale: The quality that means 1, such as 100 for percentages.
+        need_text: Drop queries without text; else, where no query has one, the set has none.
 
     Raises:
         EvalSetError: With every problem found.
     """
     issues = Issues()
     outcomes = _outcomes(rows.outcomes, issues, quality_scale)
-    queries = _queries(rows.queries, issues)
+    queries = _queries(rows.queries, issues, need_text=need_text)
     issues.raise_any(source)
     no_quality = outcomes["quality"].isna()
     known = outcomes.loc[~no_quality]
@@ -99,7 +104,7 @@ def _draft(
         warnings.append("there are no costs: cost per query and savings cannot be shown")
     elif free := int((cost_usd == 0).sum()):
         warnings.append(f"{free} outcomes cost exactly 0; check that their cost is known")
-    report = report_on(models, quality, cost_usd, dropped, warnings)
+    report = report_on(models, quality, cost_usd, dropped, warnings, queries)
     return Draft(queries, models, quality, cost_usd, report, matrices)
 
 
@@ -110,9 +115,7 @@ def _outcomes(raw: pd.DataFrame, issues: Issues, scale: float) -> pd.DataFrame:
         if problem is not None:
             rows = raw.loc[raw["model"] == model]
             message = f"model {problem.message}"
-            proposal = proposed_ids([model])[model]
-            remedy = f"{problem.remedy}; such as {proposal}" if model else problem.remedy
-            issues.add_rows(message, first_places(rows), len(rows), remedy)
+            issues.add_rows(message, first_places(rows), len(rows), problem.remedy)
     data: dict[str, object] = {"query_id": raw["query_id"], "model": raw["model"]}
     remedy = "quality is a share from 0 to 1; for percentages use --quality-scale 100"
     data["quality"] = numbers(raw, "quality", issues, high=1.0, remedy=remedy, scale=scale)
@@ -133,14 +136,20 @@ def _check_ids(raw: pd.DataFrame, issues: Issues) -> None:
     note(issues, raw, raw["query_id"].str.strip() == "", "query_id is empty", "give every row one")
 
 
-def _queries(raw: pd.DataFrame, issues: Issues) -> pd.DataFrame:
-    """One row per query that has text, sorted by id, typed columns; language may be empty."""
+def _queries(raw: pd.DataFrame, issues: Issues, *, need_text: bool) -> pd.DataFrame:
+    """One row per query that has text, sorted by id, typed columns; language may be empty.
+
+    Where none has a text and none needs one, one row per query, without that column.
+    """
     _check_ids(raw, issues)
     raw = raw.copy()
     if "language" in raw.columns:
         raw["language"] = language_codes(raw, issues)
     texts = _single(raw, "text", issues).sort_index()
     queries = pd.DataFrame({"query_id": texts.index, "text": texts.to_numpy()})
+    if texts.empty and not need_text:
+        texts = texts.reindex(sorted(set(raw["query_id"])))
+        queries = pd.DataFrame({"query_id": texts.index})
     for name in raw.columns:
         if name not in ("query_id", "text", FILE, LINE):
             cells = _single(raw, name, issues).reindex(texts.index, fill_value="")
@@ -170,7 +179,7 @@ def _typed(queries: pd.DataFrame, places: pd.DataFrame, issues: Issues) -> pd.Da
             queries[name] = numbers(located, name, issues, low=1.0)
         elif name == "has_image":
             queries[name] = flags(located, name, issues)
-    first = ["query_id", "text", "language"]
+    first = [name for name in ("query_id", "text", "language") if name in queries.columns]
     rest = [n for n in OPTIONAL_QUERY_COLUMNS if n in queries.columns and n not in first]
     labels = sorted(name for name in queries.columns if name.startswith("label_"))
     return queries[[*first, *rest, *labels]]
@@ -178,8 +187,12 @@ def _typed(queries: pd.DataFrame, places: pd.DataFrame, issues: Issues) -> pd.Da
 
 def _with_languages(queries: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     unknown = queries["language"] == ""
+    warnings = [] if "text" in queries.columns else [NO_TEXTS]
     if not unknown.any():
-        return queries, []
+        return queries, warnings
+    if warnings:
+        count = f"the language of {int(unknown.sum())} queries is not known"
+        return queries.assign(language=queries["language"].mask(unknown, "und")), [*warnings, count]
     guessed = queries.loc[unknown, "text"].map(language_of)
     queries = queries.assign(language=queries["language"].mask(unknown, guessed))
     return queries, [f"the language of {int(unknown.sum())} queries was guessed from their text"]

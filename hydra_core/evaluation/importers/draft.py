@@ -12,9 +12,12 @@ import pandas as pd
 
 from hydra_core.evaluation.evalset.evalset import EvalSet, save_evalset
 from hydra_core.evaluation.evalset.format import require_free
+from hydra_core.evaluation.evalset.suspects import suspects
 from hydra_core.types import FloatArray, ListPrice
 
 __all__ = ["About", "Draft", "Dropped", "ImportReport", "language_of", "report_on", "write_draft"]
+
+_EXAMPLES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,17 +124,37 @@ def report_on(
     cost_usd: FloatArray,
     dropped: Sequence[Dropped] = (),
     warnings: Sequence[str] = (),
+    queries: pd.DataFrame | None = None,
 ) -> ImportReport:
-    """The report of a finished import; counts the gaps in the (n, m) matrices."""
+    """The report of a finished import; counts the gaps in the (n, m) matrices.
+
+    Args:
+        queries: The kept ones, which are looked through for those that look dependent.
+    """
+    suspected = [] if queries is None else dependence_warnings(queries)
     gaps = zip(models, np.isnan(quality).sum(axis=0), np.isnan(cost_usd).sum(axis=0), strict=True)
     return ImportReport(
         kept=len(quality),
         outcomes=int(np.isfinite(quality).sum()),
         models=tuple(models),
         dropped=tuple(entry for entry in dropped if entry.count),
-        warnings=tuple(warnings),
+        warnings=(*warnings, *suspected),
         missing={model: (int(q), int(c)) for model, q, c in gaps if q or c},
     )
+
+
+def dependence_warnings(queries: pd.DataFrame) -> list[str]:
+    """What looks like duplicates, translations or attempts by ids and texts, with examples."""
+    found = suspects(queries)
+    if not found.groups:
+        return []
+    ids = queries["query_id"].astype(str).to_numpy()
+    examples = "; ".join(", ".join(ids[rows[:_EXAMPLES]]) for rows in found.groups[:_EXAMPLES])
+    return [
+        f"{found} (e.g. {examples}). Intervals are too narrow unless they are declared as "
+        "clusters: look for them on Eval sets or with the verb dependence; once the set is "
+        "scored, also by meaning"
+    ]
 
 
 def write_draft(draft: Draft, out: Path, about: About, *, force: bool = False) -> EvalSet:

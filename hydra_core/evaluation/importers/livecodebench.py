@@ -25,7 +25,7 @@ _TOKENS = "question bytes / 4 and the stated mean answer tokens"
 
 def read_livecodebench(
     performances: TableFile,
-    problems: TableFile,
+    problems: TableFile | None,
     models: Mapping[str, str],
     prices: PriceCard,
 ) -> Draft:
@@ -33,7 +33,8 @@ def read_livecodebench(
 
     Args:
         performances: performances_generation.json, plain, .gz or .zip.
-        problems: A submission's evaluation file with question_content.
+        problems: A submission's evaluation file with question_content; None for a set without
+            texts, and then without costs: they are estimated from the questions' lengths.
         models: Model id -> the leaderboard's model name (model_repr).
         prices: Prices and mean answer tokens by model id.
 
@@ -42,21 +43,24 @@ def read_livecodebench(
     """
     outcomes = _performances(performances)
     names, wrong = chosen_models(models, sorted({str(entry.get("model")) for entry in outcomes}))
-    wrong += prices.problems(sorted(names.values()), need_answers=True)
+    if problems is not None:
+        wrong += prices.problems(sorted(names.values()), need_answers=True)
     if wrong:
         raise EvalSetError(performances.name, wrong)
     records = Records()
-    lengths = _texts(problems, records)
+    lengths = {} if problems is None else _texts(problems, records)
     for number, entry in enumerate(outcomes):
         model = names.get(str(entry.get("model")))
         if model is None:
             continue
         query_id = str(entry.get("question_id", ""))
-        price, cost = prices.prices[model], float("nan")
+        place, cost = (performances.name, number + 1), float("nan")
+        if problems is None:
+            records.query(place, query_id, "", _group(entry))
         if query_id in lengths:
+            price = prices.prices[model]
             cost = price.cost_usd(lengths[query_id], price.answer_tokens or 0.0)
             records.estimated += 1
-        place = (performances.name, number + 1)
         records.outcome(place, query_id, model, entry.get("pass@1"), cost)
     return records.draft(performances.name, prices, _TOKENS, scale=100.0)
 
@@ -70,6 +74,10 @@ def _performances(file: TableFile) -> list[dict[str, Any]]:
     return found
 
 
+def _group(entry: Mapping[str, Any]) -> str:
+    return "/".join(str(entry[k]) for k in ("platform", "difficulty") if entry.get(k))
+
+
 def _texts(file: TableFile, records: Records) -> dict[str, float]:
     """Add the problems to the records; tokens by question id."""
     content = read_json(file)
@@ -81,7 +89,6 @@ def _texts(file: TableFile, records: Records) -> dict[str, float]:
         query_id, text = str(entry.get("question_id", "")), str(entry.get("question_content") or "")
         starter = str(entry.get("starter_code") or "")
         text = f"{text}\n\n{starter}" if text and starter.strip() else text
-        group = "/".join(str(entry[k]) for k in ("platform", "difficulty") if entry.get(k))
-        records.query((file.name, number + 1), query_id, text, group)
+        records.query((file.name, number + 1), query_id, text, _group(entry))
         lengths[query_id] = text_tokens(text)
     return lengths

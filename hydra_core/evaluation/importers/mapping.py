@@ -121,7 +121,9 @@ class TableMapping:
             {ids.get(model, model): column for model, column in self.cost.items()},
         )
 
-    def problems(self, columns: Iterable[str], *, need_cost: bool = True) -> list[Problem]:
+    def problems(
+        self, columns: Iterable[str], *, need_cost: bool = True, need_text: bool = True
+    ) -> list[Problem]:
         """What keeps this mapping from being imported from files with these columns."""
         found = list(columns)
         problems = [
@@ -134,7 +136,7 @@ class TableMapping:
             for name in self.fields
             if name not in (*QUERY_FIELDS, *LONG_FIELDS) and not name.startswith("label_")
         ]
-        needed = ["query_id", "text"]
+        needed = ["query_id", *(["text"] if need_text else [])]
         if self.wide:
             problems += self._wide_problems(need_cost)
         else:
@@ -167,7 +169,8 @@ def _missing(name: str, column: str, columns: Sequence[str]) -> Problem:
 
 
 def _unmapped(name: str, columns: Sequence[str]) -> Problem:
-    remedy = f"say which it is with --map {name}=COLUMN; columns: {_list(columns)}"
+    none = ", or that there are none with --no-texts" if name == "text" else ""
+    remedy = f"say which it is with --map {name}=COLUMN{none}; columns: {_list(columns)}"
     return Problem(name, "the column is missing", remedy)
 
 

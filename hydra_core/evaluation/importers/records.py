@@ -6,9 +6,11 @@ import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from shlex import quote
 
 import pandas as pd
 
+from hydra_core.catalog.identifiers import proposed_ids
 from hydra_core.errors import Problem
 from hydra_core.evaluation.evalset.rules import model_id_problem
 from hydra_core.evaluation.importers.assemble import Rows, assemble
@@ -85,7 +87,8 @@ class Records:
         unknown = [name for name in _TOKENS if (outcomes[name] == "").all()]
         outcomes = outcomes.drop(columns=unknown)
         rows = Rows(queries, outcomes, tuple(self.warnings))
-        draft = assemble(rows, source, quality_scale=scale)
+        need_text = bool((queries["text"] != "").any())
+        draft = assemble(rows, source, quality_scale=scale, need_text=need_text)
         if not self.estimated:
             return draft
         warning = f"{self.estimated} costs were estimated from prices; none of them was billed"
@@ -147,7 +150,8 @@ def chosen_models(
     for model, name in wanted.items():
         bad = model_id_problem(model, f"--model {model[:40]}")
         if bad is not None and not models:
-            bad = replace(bad, remedy="name it yourself with --model ID=NAME, once per model")
+            flag = quote(f"{proposed_ids([name])[name]}={name}")
+            bad = replace(bad, remedy=f"name it yourself, such as --model {flag}")
         problems += [bad] if bad is not None else []
         if name not in known:
             near = difflib.get_close_matches(name, known, n=3, cutoff=0.3) or list(known)[:5]

@@ -19,6 +19,7 @@ import pandas as pd
 
 from hydra_core.errors import EvalSetError, Problem
 from hydra_core.evaluation.evalset.rules import model_id_problem
+from hydra_core.evaluation.importers.assemble import NO_TEXTS
 from hydra_core.evaluation.importers.draft import (
     About,
     Draft,
@@ -61,7 +62,7 @@ class Run:
 
 def import_swebench(
     leaderboards: TableFile,
-    problems: TableFile,
+    problems: TableFile | None,
     models: Mapping[str, str],
     out: Path,
     about: About | None = None,
@@ -82,7 +83,7 @@ def import_swebench(
 
 def read_swebench(
     leaderboards: TableFile,
-    problems: TableFile,
+    problems: TableFile | None,
     models: Mapping[str, str],
     *,
     board: str | None = None,
@@ -91,7 +92,8 @@ def read_swebench(
 
     Args:
         leaderboards: leaderboards.json, plain, .gz or .zip.
-        problems: Table with instance_id, problem_statement and optionally repo.
+        problems: Table with instance_id, problem_statement and optionally repo; None for a set
+            without texts.
         models: Model id -> folder of its run.
         board: Board to look on when a folder is on several.
 
@@ -99,11 +101,12 @@ def read_swebench(
         EvalSetError: Unknown, empty or broken runs, bad model ids, damaged files: all of them.
     """
     runs = _chosen(list_runs(leaderboards), models, board, leaderboards.name)
-    texts, warnings = _texts(problems)
+    texts, warnings = _instances(runs) if problems is None else _texts(problems)
     ids, dropped = _common(texts, runs)
     if not ids:
         reasons = "; ".join(str(entry) for entry in dropped if entry.count)
-        message = f"no instance has a text and an outcome in every run: {reasons}"
+        also = "" if problems is None else "a text and "
+        message = f"no instance has {also}an outcome in every run: {reasons}"
         raise EvalSetError(leaderboards.name, [Problem("", message)])
     queries = texts.loc[ids].rename_axis("query_id").reset_index()
     quality, cost_usd = _matrix(ids, runs, 0), _matrix(ids, runs, 1)
@@ -111,7 +114,7 @@ def read_swebench(
         warnings = (*warnings, f"{free} outcomes cost exactly 0; the upstream cost may be missing")
     if board is None and len({run.folder for run in runs}) < len(runs):
         warnings = (*warnings, "one run stands for several models")
-    report = report_on(tuple(models), quality, cost_usd, dropped, warnings)
+    report = report_on(tuple(models), quality, cost_usd, dropped, warnings, queries)
     return Draft(queries, tuple(models), quality, cost_usd, report)
 
 
@@ -130,6 +133,13 @@ def _common(texts: pd.DataFrame, runs: Sequence[Run]) -> tuple[list[str], list[D
         dropped.append(Dropped(f"instance with {reason}", len(gone), tuple(gone[:3])))
         left = left & having
     return sorted(left), dropped
+
+
+def _instances(runs: Sequence[Run]) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Every instance of the runs (language, group), for a set without texts."""
+    ids = pd.Index(sorted(set().union(*(run.outcomes for run in runs))))
+    groups = ids.str.rsplit("-", n=1).str[0]
+    return pd.DataFrame({"language": "en", "group": groups}, index=ids), (NO_TEXTS,)
 
 
 def _texts(problems: TableFile) -> tuple[pd.DataFrame, tuple[str, ...]]:

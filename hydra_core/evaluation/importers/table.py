@@ -51,6 +51,7 @@ def import_table(
     about: About | None = None,
     *,
     need_cost: bool = True,
+    need_text: bool = True,
     quality_scale: float = 1.0,
     ids: Mapping[str, str] | None = None,
     force: bool = False,
@@ -60,7 +61,14 @@ def import_table(
     Raises:
         EvalSetError: With every problem found; nothing was changed on disk.
     """
-    draft = read_table(files, mapping, need_cost=need_cost, quality_scale=quality_scale, ids=ids)
+    draft = read_table(
+        files,
+        mapping,
+        need_cost=need_cost,
+        need_text=need_text,
+        quality_scale=quality_scale,
+        ids=ids,
+    )
     origin = ", ".join(file.name for file in files)
     write_draft(draft, out, about or About(origin=origin), force=force)
     return draft.report
@@ -71,6 +79,7 @@ def read_table(
     mapping: TableMapping | None = None,
     *,
     need_cost: bool = True,
+    need_text: bool = True,
     quality_scale: float = 1.0,
     ids: Mapping[str, str] | None = None,
 ) -> Draft:
@@ -80,6 +89,7 @@ def read_table(
         files: Paths or uploaded files.
         mapping: What the columns mean; the rest is suggested from their names.
         need_cost: A missing cost column is an error (single costs may be missing).
+        need_text: A missing text column is an error; without, the set may be one without texts.
         quality_scale: The quality that means 1, such as 100 for percentages.
         ids: Model's name in the tables -> the id it gets; other names are ids as they stand.
 
@@ -94,7 +104,7 @@ def read_table(
     columns = {i: columns_of(file) for i, file in enumerate(files)}
     union = list(dict.fromkeys(name for names in columns.values() for name in names))
     full = (mapping or TableMapping()).over(suggest_mapping(union)).renamed(ids or {})
-    problems = full.problems(union, need_cost=need_cost)
+    problems = full.problems(union, need_cost=need_cost, need_text=need_text)
     for i, file in enumerate(files):
         problems += [] if problems else _file_problems(file.name, columns[i], full, need_cost)
     if problems:
@@ -108,7 +118,7 @@ def read_table(
         outcomes,
         tuple(text for part in parts for text in part.warnings),
     )
-    draft = assemble(rows, source, quality_scale=quality_scale)
+    draft = assemble(rows, source, quality_scale=quality_scale, need_text=need_text)
     used = {name: column for name, column in full.all_columns().items() if column in union}
     return replace(draft, report=replace(draft.report, columns=used))
 
@@ -161,7 +171,7 @@ def _file_problems(
     elif _has_outcomes(columns, mapping):
         fields = ["model", "quality", *(["cost_usd"] if "cost_usd" in mapping.fields else [])]
         needed += [mapping.fields[field] for field in fields]
-    else:
+    elif "text" in mapping.fields:
         needed.append(mapping.fields["text"])
     missing = [column for column in needed if column not in columns]
     if not need_cost:

@@ -8,12 +8,13 @@ from hydra_core.evaluation.learning.material import Material
 from hydra_core.evaluation.learning.ridge import ridge_path
 from hydra_core.outcome_model.heads import Linear
 from hydra_core.outcome_model.model import Costs
-from hydra_core.types import Float32Array, FloatArray
+from hydra_core.types import BoolArray, Float32Array, FloatArray
 
 __all__ = ["fit_costs"]
 
-#: Fewer known values than this, and a model takes the mean of the others and its own level.
+#: Fewer known values than this, and a model leans on what is predicted for the others.
 _OWN_HEAD = 200
+_LEAST_TO_LEAN = 10
 _LEAST_USD = 1e-9
 
 
@@ -43,10 +44,25 @@ def _head(columns: Float32Array, values: FloatArray, penalty: float, least: floa
         head = ridge_path(columns[rows], logs[rows, j : j + 1]).heads(penalty)
         weights[:, j], offset[j] = head.weights[:, 0], head.offset[0]
     if own.any():
-        weights[:, ~own] = weights[:, own].mean(axis=1, keepdims=True)
+        _lean(columns, logs, weights, known, own)
     for j in range(m):  # a mean of logarithms is not the logarithm of the mean
         rows = known[:, j]
         if rows.any():
             said = np.exp(columns[rows] @ weights[:, j] + offset[j]).mean()
             offset[j] += np.log(max(float(values[rows, j].mean()), least) / said)
     return Linear(weights.astype(np.float32), offset.astype(np.float32))
+
+
+def _lean(
+    columns: Float32Array, logs: FloatArray, weights: FloatArray, known: BoolArray, own: BoolArray
+) -> None:
+    """Fill in the weights of models without a head of their own, from the others' predictions."""
+    others = weights[:, own]
+    said = columns @ others
+    for j in np.flatnonzero(~own).tolist():
+        rows = known[:, j]
+        share = np.full(others.shape[1], 1.0 / others.shape[1])
+        if rows.sum() >= _LEAST_TO_LEAN:
+            head = ridge_path(said[rows], logs[rows, j : j + 1]).heads(1.0 / rows.sum())
+            share = head.weights[:, 0].astype(np.float64)
+        weights[:, j] = others @ share

@@ -15,6 +15,7 @@ import numpy as np
 
 from hydra_core.evaluation.learning.cost_heads import fit_costs
 from hydra_core.evaluation.learning.material import Material
+from hydra_core.evaluation.learning.newcomers import fit_newcomers
 from hydra_core.evaluation.learning.ridge import PENALTIES, Path, ridge_path
 from hydra_core.evaluation.learning.trees import grow
 from hydra_core.outcome_model.features import BLOCKS, Features, Messages, small_columns, unit_rows
@@ -28,8 +29,6 @@ _COMPONENTS: Final = 40
 _INNER: Final = 3
 _FEW_TREES: Final = 60
 _TREES: Final = 200
-#: A newcomer is shrunk to f0 as if so many queries had said that it differs by a constant.
-_PRIOR: Final = 50.0
 _WITHOUT_VECTORS: Final = ("requirements", "length", "words")
 
 
@@ -202,7 +201,7 @@ def fit(material: Material, choice: Choice, *, seed: int, trees: int = _TREES) -
         models=material.models,
         features=features,
         parts=tuple(parts),
-        newcomers=_newcomers(material, choice.held_out),
+        newcomers=fit_newcomers(material, choice.held_out),
         costs=fit_costs(material, wide, choice.penalties[1]),
         mean_difference=np.nanmean(difference, axis=0),
     )
@@ -213,22 +212,4 @@ def _joined(first: Linear, others: Linear) -> Linear:
     return Linear(
         np.concatenate([first.weights[:, :1], others.weights[:, 1:]], axis=1),
         np.concatenate([first.offset[:1], others.offset[1:]]),
-    )
-
-
-def _newcomers(material: Material, held_out: FloatArray) -> Linear | None:
-    """Differences of the models with few outcomes, from what is predicted for the others."""
-    b = material.together
-    if b == len(material.models):
-        return None
-    scale = np.maximum(held_out.std(axis=0), 1e-9)
-    weights, offset = [], []
-    for values in material.quality[:, b:].T:
-        rows = np.flatnonzero(np.isfinite(values))
-        path = ridge_path(held_out[rows] / scale, (values[rows] - held_out[rows, 0])[:, None])
-        head = path.heads(_PRIOR / rows.size)
-        weights.append(head.weights[:, 0] / scale)
-        offset.append(head.offset[0])
-    return Linear(
-        np.stack(weights, axis=1).astype(np.float32), np.asarray(offset, dtype=np.float32)
     )

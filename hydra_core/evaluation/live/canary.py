@@ -15,9 +15,9 @@ from hydra_core.evaluation.flight.effects import Effect, compare
 from hydra_core.evaluation.flight.moments import Moments, moments
 from hydra_core.evaluation.live.traffic import Traffic
 from hydra_core.evaluation.significance import LEVEL
-from hydra_core.types import BoolArray, FloatArray
+from hydra_core.types import BoolArray, FloatArray, IntArray
 
-__all__ = ["CANARY", "COLUMNS", "LEAST_UNITS", "MAIN", "CanaryReport", "canary_report"]
+__all__ = ["CANARY", "COLUMNS", "LEAST_UNITS", "MAIN", "CanaryReport", "Compared", "canary_report"]
 
 MAIN: Final = "main"
 CANARY: Final = "canary"
@@ -29,21 +29,33 @@ _METRICS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class CanaryReport:
-    """Canary minus main so far.
+class Compared:
+    """A value in [0, 1] by conversation in both arms.
 
     Attributes:
-        units: Conversations (main, canary) that were answered or failed.
-        errors: Share of failed requests; None while an arm has too few units.
-        rated: Conversations (main, canary) with feedback.
-        quality: Mean feedback; None likewise.
-        worse: Why the canary should stop, '' while it may go on.
+        units: Conversations (main, canary) that have it.
+        means: (main, canary), NaN where there is none.
+        effect: Canary minus main; None while an arm has too few units. One good and one bad unit
+            are added to each arm, so that an error that was not seen yet is not taken for 0.
     """
 
     units: tuple[int, int]
-    errors: Effect | None
-    rated: tuple[int, int]
-    quality: Effect | None
+    means: tuple[float, float]
+    effect: Effect | None
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryReport:
+    """How a canary does so far.
+
+    Attributes:
+        failed: Share of failed requests among those answered or failed.
+        quality: Mean feedback.
+        worse: Why the canary should stop, '' while it may go on.
+    """
+
+    failed: Compared
+    quality: Compared
     worse: str
 
 
@@ -60,42 +72,39 @@ def canary_report(traffic: Traffic, digest: str) -> CanaryReport:
     some = traffic.take(np.asarray(canary | main, dtype=bool))
     ended = some.rows["status"].isin(("answered", "failed"))
     failed = np.asarray(some.rows["status"] == "failed", dtype=np.float64)
-    units, errors = _compared(some, np.asarray(ended, dtype=bool), failed)
+    errors = _compared(some, np.asarray(ended, dtype=bool), failed)
     told = some.rows["quality"].to_numpy(dtype=np.float64)
-    rated, quality = _compared(some, np.isfinite(told), told)
-    return CanaryReport(units, errors, rated, quality, _worse(errors, quality))
+    quality = _compared(some, np.isfinite(told), told)
+    return CanaryReport(errors, quality, _worse(errors, quality))
 
 
-def _compared(
-    some: Traffic, which: BoolArray, values: FloatArray
-) -> tuple[tuple[int, int], Effect | None]:
-    """Conversations in each arm, and the effect on a value in [0, 1]."""
+def _compared(some: Traffic, which: BoolArray, values: FloatArray) -> Compared:
     clusters, arm = some.clusters[which], (some.rows["arm"] == CANARY).to_numpy()[which]
     total = np.bincount(clusters, weights=values[which])
     count = np.bincount(clusters)
     of_canary = np.bincount(clusters, weights=arm) > 0
     here = count > 0
     mean, side = total[here] / count[here], of_canary[here].astype(np.intp)
-    units = (int((side == 0).sum()), int((side == 1).sum()))
-    if min(units) < LEAST_UNITS:
-        return units, None
-    # One good and one bad unit more in each arm: where none failed yet, the error is not 0.
+    parts = [mean[side == one] for one in (0, 1)]
+    units = (parts[0].size, parts[1].size)
+    means = tuple(float(one.mean()) if one.size else float("nan") for one in parts)
+    effect = None if min(units) < LEAST_UNITS else _effect(mean, side)
+    return Compared(units, (means[0], means[1]), effect)
+
+
+def _effect(mean: FloatArray, side: IntArray) -> Effect:
     mean, side = np.append(mean, [0.0, 1.0, 0.0, 1.0]), np.append(side, [0, 0, 1, 1])
     ones = np.ones_like(mean)
     found = moments(mean, ones, 0 * ones, side, (2, 1), np.zeros(3))
     arms = [Moments(found.sums[i], found.origin) for i in (0, 1)]
-    return units, compare(arms[0], arms[1], level=1 - (1 - LEVEL) / _METRICS)
+    return compare(arms[0], arms[1], level=1 - (1 - LEVEL) / _METRICS)
 
 
-def _worse(errors: Effect | None, quality: Effect | None) -> str:
-    if errors is not None and float(errors.lo) > 0:
-        return (
-            f"{float(errors.treatment):.1%} of its requests fail, "
-            f"{float(errors.control):.1%} on the main revision"
-        )
-    if quality is not None and float(quality.hi) < 0:
-        return (
-            f"mean feedback is {float(quality.treatment):.3f}, "
-            f"{float(quality.control):.3f} on the main revision"
-        )
+def _worse(failed: Compared, quality: Compared) -> str:
+    if failed.effect is not None and float(failed.effect.lo) > 0:
+        main, canary = failed.means
+        return f"{canary:.1%} of its requests fail, {main:.1%} on the main revision"
+    if quality.effect is not None and float(quality.effect.hi) < 0:
+        main, canary = quality.means
+        return f"mean feedback is {canary:.3f}, {main:.3f} on the main revision"
     return ""

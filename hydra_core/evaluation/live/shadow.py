@@ -105,7 +105,8 @@ def routes(traffic: Traffic, catalog: Catalog, today: date) -> IntArray:
     """(n,) index of the catalog's route in its pool, -1 where no model can serve the request."""
     routable = pool(catalog, today=today)
     specs = [catalog.model(name) for name in routable.ids]
-    lacking = shortfall(traffic.requirements(), routable.capabilities, routable.weights)
+    need = routable.capped(traffic.requirements())
+    lacking = shortfall(need, routable.capabilities, routable.weights)
     open_ = _open(traffic, specs)
     found = np.full(len(traffic), -1, dtype=np.intp)
     for pattern in np.unique(open_, axis=0):

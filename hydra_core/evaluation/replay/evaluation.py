@@ -11,7 +11,6 @@ from functools import cached_property
 
 import numpy as np
 
-from hydra_core.evaluation.replay.frontier import Frontier
 from hydra_core.evaluation.replay.languages import Slice, Spread, by_group, by_language, spread
 from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice, oracle_choice
 from hydra_core.evaluation.replay.operating_point import (
@@ -20,10 +19,11 @@ from hydra_core.evaluation.replay.operating_point import (
     cross_fit,
 )
 from hydra_core.evaluation.replay.replay import ReplayData
+from hydra_core.evaluation.replay.step_curve import StepCurve
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.replay.verdict import Verdict, verdict
 from hydra_core.evaluation.significance import Interval, detectable_effect
-from hydra_core.types import IntArray, Rule, Selection
+from hydra_core.types import IntArray, Selection
 
 __all__ = ["STATED", "Evaluation", "evaluate"]
 
@@ -69,21 +69,18 @@ class Evaluation:
 
     @cached_property
     def cross_fit(self) -> CrossFit | None:
-        """The same quality aimed at on one half and measured on the other.
-
-        None if n is small, and under the value rule, whose predictions are cross-fitted already.
-        """
+        """The same quality aimed at on one half and measured on the other; None if n is small."""
         data, quality = self.sweep.data, self.router.quality.value
         units = len(data.query_ids) if data.clusters is None else np.unique(data.clusters).size
-        if units < _FEWEST_TO_HALVE or self.sweep.rule is Rule.VALUE:
+        if units < _FEWEST_TO_HALVE:
             return None
 
-        def aim(half: ReplayData, curve: Frontier) -> float:
+        def aim(half: ReplayData, curve: StepCurve) -> float:
             del half
-            return cheapest_with_quality(curve, min(quality, float(curve.quality.max()))).tau
+            return cheapest_with_quality(curve, min(quality, float(curve.quality.max()))).knob
 
         rng = np.random.default_rng(0)
-        return cross_fit(data, aim, rng=rng, baseline=self.baseline)
+        return cross_fit(data, aim, rng=rng, rule=self.sweep.rule, baseline=self.baseline)
 
     @cached_property
     def languages(self) -> tuple[Slice, ...]:

@@ -9,6 +9,7 @@ sorting all breakpoints and summing the changes gives the whole curve.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -36,14 +37,16 @@ class FrontierPoint(CurvePoint):
 class Frontier(StepCurve):
     """The exact step curve over tau: row i holds for tau in [tau[i], tau[i+1]), tau[0] = 0."""
 
+    symbol: ClassVar[str] = "tau"
+
     @property
     def tau(self) -> FloatArray:
         """(b,) ascending thresholds."""
         return self.knob
 
-    def at(self, tau: float) -> FrontierPoint:
+    def at(self, knob: float) -> FrontierPoint:
         """The router's totals at this tau (>= 0)."""
-        return self._at(FrontierPoint, self.row(tau), tau)
+        return self._at(FrontierPoint, self.row(knob), knob)
 
     def point(self, row: int) -> FrontierPoint:
         """The totals of one row."""

@@ -27,6 +27,7 @@ __all__ = [
     "align_catalog",
     "catalog_scores",
     "clusters_of",
+    "clusters_of_rows",
     "data_frontier",
     "replay",
     "replay_by_value",
@@ -199,7 +200,7 @@ def align_catalog(
     priced = replaced(evalset, cost_usd=costs.usd)
     realised = priced.mean_cost() if basis is CostBasis.REALISED else None
     models = routable_pool(catalog, today=today, weights=weights, realised_cost=realised)
-    data = align(priced, requirements, models)
+    data = align(priced, models.capped(requirements), models)
     ids = data.pool.ids
     note = costs.note(ids)
     recorded = tuple(m for m in ids if costs.sources.get(m) is CostSource.RECORDED)
@@ -236,6 +237,18 @@ def clusters_of(queries: pd.DataFrame, rows: IntArray) -> IntArray | None:
             own = pd.Series([f"\0{i}" for i in range(len(values))], index=values.index)
             return pd.factorize(values.where(values.notna(), own))[0]
     return None
+
+
+def clusters_of_rows(data: ReplayData, n: int) -> IntArray | None:
+    """(n,) cluster of every eval set row, None when all are independent.
+
+    Rows outside the replay are their own.
+    """
+    if data.clusters is None:
+        return None
+    whole = np.arange(n) + int(data.clusters.max()) + 1
+    whole[data.rows] = data.clusters
+    return whole
 
 
 def _notes(absent: list[str], incomplete: int, unscored: int) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
@@ -40,6 +40,28 @@ class StepCurve:
     quality: FloatArray
     mean_cost_usd: FloatArray
     misroute: FloatArray
+    #: What the knob is called.
+    symbol: ClassVar[str] = "knob"
+
+    def at(self, knob: float) -> CurvePoint:
+        """The totals at this setting."""
+        return self._at(CurvePoint, self.row(knob), knob)
+
+    def point(self, row: int) -> CurvePoint:
+        """The totals of one row, at a setting where it holds."""
+        return self._at(CurvePoint, row, float(self.knob[row]))
+
+    def tidy(self, knob: float) -> float:
+        """The shortest decimal at which every query of this set goes where it does at `knob`."""
+        row = self.row(knob)
+        low = float(self.knob[row])
+        for digits in range(2, 15):
+            scale = 10.0**digits
+            first = float(np.ceil(low * scale - 1e-9))
+            for candidate in (first / scale, (first + 1.0) / scale):
+                if self.row(candidate) == row and (candidate > 0.0 or knob == 0.0):
+                    return candidate
+        return knob
 
     def row(self, knob: float) -> int:
         """The row that holds at this setting (>= 0)."""

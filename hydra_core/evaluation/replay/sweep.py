@@ -23,6 +23,7 @@ from hydra_core.evaluation.replay.metrics import (
 )
 from hydra_core.evaluation.replay.pricing import Prices
 from hydra_core.evaluation.replay.replay import ReplayData, align_catalog, data_frontier
+from hydra_core.evaluation.replay.step_curve import StepCurve
 from hydra_core.routing.matcher import choose
 from hydra_core.types import (
     Catalog,
@@ -34,7 +35,7 @@ from hydra_core.types import (
     Selection,
 )
 
-__all__ = ["BAND_POSITIONS", "Sweep", "sweep_catalog", "tidy_tau", "turning_points"]
+__all__ = ["BAND_POSITIONS", "Sweep", "sweep_catalog", "turning_points"]
 
 _Array = TypeVar("_Array", FloatArray, IntArray)
 _SHARE_STEPS = 160
@@ -64,6 +65,16 @@ class Sweep:
     def rule(self) -> Rule:
         """Which rule the knob belongs to."""
         return Rule.SHORTFALL
+
+    @property
+    def predicted_by(self) -> str:
+        """Digest of the outcome model that decides; '' where none does."""
+        return ""
+
+    @property
+    def own_knob(self) -> float:
+        """The catalog's own setting."""
+        return self.catalog.policy.tau
 
     def route(self, knob: float) -> IntArray:
         """(n,) pool index of the model each query is routed to at this value of the knob."""
@@ -185,7 +196,7 @@ class Sweep:
         if not self.own(knob):
             return ""
         if self.chosen_here:
-            return "on these queries, before it was published"
+            return "on these queries, as the catalog records"
         others = [one.evalset for one in self.catalog.policy.chosen_on]
         if others:
             return f"the catalog's own, chosen on {', '.join(others)}"
@@ -226,23 +237,10 @@ def sweep_catalog(
     return Sweep(evalset, catalog, data, weights or catalog.policy.weights)
 
 
-def tidy_tau(curve: Frontier, tau: float) -> float:
-    """The shortest decimal that routes exactly as `tau` does on this set."""
-    row = curve.row(tau)
-    low = float(curve.knob[row])
-    high = float(curve.knob[row + 1]) if row + 1 < curve.knob.size else np.inf
-    for digits in range(2, 15):
-        scale = 10.0**digits
-        candidate = float(np.ceil(low * scale - 1e-9) / scale)
-        if low <= candidate < high:
-            return candidate
-    return low
-
-
-def turning_points(curve: Frontier, steps: int) -> tuple[float, ...]:
-    """Tidy taus that lie evenly along the curve, so that each step moves the plot alike."""
+def turning_points(curve: StepCurve, steps: int) -> tuple[float, ...]:
+    """Tidy settings that lie evenly along the curve, so that each step moves the plot alike."""
     rows = curve.simplified(steps)
-    return tuple(sorted({tidy_tau(curve, float(curve.knob[row])) for row in rows}))
+    return tuple(sorted({curve.tidy(curve.point(int(row)).knob) for row in rows}))
 
 
 def _read_only(values: _Array) -> _Array:

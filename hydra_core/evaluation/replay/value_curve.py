@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -39,6 +40,8 @@ class ValuePoint(CurvePoint):
 class ValueCurve(StepCurve):
     """The exact step curve over V: row i holds above value_usd[i], up to value_usd[i+1]."""
 
+    symbol: ClassVar[str] = "V"
+
     @property
     def value_usd(self) -> FloatArray:
         """(b,) ascending values of one more resolved query, USD; the first is 0."""
@@ -48,9 +51,9 @@ class ValueCurve(StepCurve):
         """The row that holds at this V (> 0); on a breakpoint the cheaper side, as the rule."""
         return max(int(np.searchsorted(self.knob, knob, side="left")) - 1, 0)
 
-    def at(self, value_usd: float) -> ValuePoint:
+    def at(self, knob: float) -> ValuePoint:
         """The totals at this V (> 0)."""
-        return self._at(ValuePoint, self.row(value_usd), value_usd)
+        return self._at(ValuePoint, self.row(knob), knob)
 
     def point(self, row: int) -> ValuePoint:
         """The totals of one row, at a V in the middle of where it holds."""

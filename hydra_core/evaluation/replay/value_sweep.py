@@ -15,8 +15,9 @@ import numpy as np
 from hydra_core.errors import MismatchError
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.evalset.score_files import messages_of
+from hydra_core.evaluation.replay.pricing import Prices
 from hydra_core.evaluation.replay.replay import align_catalog, catalog_scores, replay_by_value
-from hydra_core.evaluation.replay.sweep import Sweep
+from hydra_core.evaluation.replay.sweep import Sweep, turning_points
 from hydra_core.evaluation.replay.value_curve import ValueCurve, data_value_curve, value_shares
 from hydra_core.outcome_model.find import require_same_bundle
 from hydra_core.outcome_model.learned import text_digests
@@ -33,7 +34,7 @@ from hydra_core.types import (
     Selection,
 )
 
-__all__ = ["ValueSweep", "middle_value", "pool_heads", "predict_evalset", "sweep_by_value"]
+__all__ = ["ValueSweep", "pool_heads", "predict_evalset", "sweep_by_value"]
 
 _SHARE_STEPS = 160
 _SLIDER_STEPS = 140
@@ -55,6 +56,23 @@ class ValueSweep(Sweep):
     def rule(self) -> Rule:
         """The value rule."""
         return Rule.VALUE
+
+    @property
+    def predicted_by(self) -> str:
+        """Digest of the outcome model."""
+        return self.outcome_model.digest
+
+    @property
+    def own_knob(self) -> float:
+        """The catalog's V; where it names none, the one that spends half of the cost range."""
+        return self.catalog.policy.value_usd or self.middle
+
+    @cached_property
+    def middle(self) -> float:
+        """The V at which half of the cost range is spent: where to begin without one."""
+        cost = self.curve.mean_cost_usd
+        middle = (float(cost[0]) + float(cost[-1])) / 2
+        return self.curve.tidy(self.curve.point(int(np.abs(cost - middle).argmin())).knob)
 
     def route(self, knob: float) -> IntArray:
         """(n,) pool index of the model each query is routed to at this V."""
@@ -93,9 +111,10 @@ class ValueSweep(Sweep):
 
     @cached_property
     def steps(self) -> tuple[float, ...]:
-        """Values of V that lie evenly along the curve: a slider's positions."""
-        rows = self.curve.simplified(_SLIDER_STEPS)
-        return tuple(sorted({self.curve.point(int(row)).value_usd for row in rows}))
+        """Values of V, evenly in their logarithm over where the curve moves: a slider's stops."""
+        turns = turning_points(self.curve, _SLIDER_STEPS)
+        grid = np.geomspace(turns[0], max(turns[-1], turns[0] * (1 + 1e-9)), _SLIDER_STEPS)
+        return tuple(sorted({turns[0], *(float(f"{v:.2g}") for v in grid[1:-1]), turns[-1]}))
 
     @cached_property
     def shares(self) -> tuple[FloatArray, FloatArray]:
@@ -116,22 +135,30 @@ def sweep_by_value(
     *,
     cross_fitted: bool,
     today: date,
+    prices: Prices = Prices.TODAY,
 ) -> ValueSweep:
     """Replay an eval set by the predictions of an outcome model.
 
     Args:
         cross_fitted: Use cross-fitted predictions for queries that were learned on.
         today: Decides about retiring models.
+        prices: Costs at the catalog's prices of today, or as they were recorded.
 
     Raises:
         MismatchError: They do not fit together, or queries were learned on and `cross_fitted` is
             off.
         EvalSetError: The set has no vectors of the model's bundle.
     """
-    data = align_catalog(evalset, catalog, catalog_scores(evalset, catalog), today=today)
+    scores = catalog_scores(evalset, catalog)
+    data = align_catalog(evalset, catalog, scores, today=today, prices=prices)
     heads = pool_heads(model, catalog, data.pool)
     predicted = predict_evalset(evalset, model, heads, cross_fitted=cross_fitted)
     notes = list(data.notes)
+    if _learned_rows(evalset, model).max() >= 0:
+        notes.append(
+            "The outcome model was learned on queries of this set: each is predicted by heads that "
+            "had not seen it (cross-fitted)."
+        )
     if heads.placed:
         listed = ", ".join(heads.placed)
         notes.append(f"No outcomes of {listed} were learned: predicted from the profile's place.")
@@ -139,13 +166,6 @@ def sweep_by_value(
         notes.append("Costs are predicted as they were in the set learned on, not from prices.")
     whole = replace(data, predicted=predicted.take(data.rows), notes=tuple(notes))
     return ValueSweep(evalset, catalog, whole, catalog.policy.weights, model, cross_fitted)
-
-
-def middle_value(curve: ValueCurve) -> float:
-    """The V at which half of the cost range is spent: where to begin without one."""
-    cost = curve.mean_cost_usd
-    middle = (float(cost[0]) + float(cost[-1])) / 2
-    return curve.point(int(np.abs(cost - middle).argmin())).value_usd
 
 
 def pool_heads(model: OutcomeModel, catalog: Catalog, pool: Pool) -> PoolHeads:
@@ -179,8 +199,7 @@ def predict_evalset(
         EvalSetError: The set has no vectors of the model's bundle.
     """
     messages = messages_of(evalset, model.fingerprint, model.vectors)
-    texts = text_digests([] if evalset.texts is None else evalset.texts.tolist())
-    rows = model.learned.rows_of(evalset.query_ids, texts)
+    rows = _learned_rows(evalset, model)
     seen = rows >= 0
     if seen.any() and not cross_fitted:
         raise MismatchError(
@@ -192,6 +211,12 @@ def predict_evalset(
     if seen.any():
         found = _with(found, model.learned.raw.take(rows[seen]), seen)
     return heads.combine(found)
+
+
+def _learned_rows(evalset: EvalSet, model: OutcomeModel) -> IntArray:
+    """(n,) the learned row of every query of the set, -1 for those that were not learned on."""
+    texts = text_digests([] if evalset.texts is None else evalset.texts.tolist())
+    return model.learned.rows_of(evalset.query_ids, texts)
 
 
 def _with(fresh: Raw, known: Raw, rows: BoolArray) -> Raw:

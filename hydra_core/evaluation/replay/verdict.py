@@ -126,7 +126,7 @@ class Verdict:
     def next(self) -> str:
         """What to do with this answer."""
         if self.moved == 0:
-            return "Next: move tau until several models share the traffic."
+            return "Next: choose a setting at which several models share the traffic."
         if self._thin:
             return "Next: take a setting that moves more queries, or collect more."
         if self.label is VerdictLabel.BEATS:

@@ -13,7 +13,7 @@
     router, oracle, cross_fit
                             resolved; quality, qr, cs, misroute, mean_cost_usd; shares by model;
                             ci: the same five names -> [low, high]. router adds tau; cross_fit (null
-                            for small sets and under the value rule) adds taus,
+                            for small sets) adds taus (values_usd under the value rule),
                             in_sample_quality, optimism, verdict, verdict_text
     models                  id -> resolved, quality, mean_cost_usd, cs, share of traffic, on_hull
     verdict                 label (beats, ties, loses), text, caution (what the interval does not
@@ -57,7 +57,9 @@ __all__ = ["SCHEMA", "evaluation_document"]
 SCHEMA = "hydra.evaluation/v1"
 #: Rows of the value rule's curve; both ends and the best are always among them.
 _MOST_VALUES = 4_990
-_NOT_STATED = "not stated: if tau was chosen on these queries, see the cross-fit"
+#: One setting and several, by rule.
+_KNOBS = {Rule.SHORTFALL: ("tau", "taus"), Rule.VALUE: ("value_usd", "values_usd")}
+_NOT_STATED = "not stated: if the setting was chosen on these queries, see the cross-fit"
 
 
 def evaluation_document(
@@ -93,7 +95,7 @@ def evaluation_document(
         "baseline": found.baseline,
         "router": {**_knob(found), **_metrics(found.router)},
         "oracle": _metrics(found.oracle),
-        "cross_fit": None if found.cross_fit is None else _cross_fit(found.cross_fit),
+        "cross_fit": None if found.cross_fit is None else _cross_fit(found, found.cross_fit),
         "models": _models(found),
         "verdict": _verdict(found),
         "languages": [_slice(one, "name", "n", "small", "p_value") for one in found.languages],
@@ -107,7 +109,7 @@ def evaluation_document(
 
 
 def _knob(found: Evaluation) -> dict[str, float]:
-    return {"value_usd" if found.sweep.rule is Rule.VALUE else "tau": found.knob}
+    return {_KNOBS[found.sweep.rule][0]: found.knob}
 
 
 def _outcome_model(sweep: Sweep) -> dict[str, Any] | None:
@@ -188,9 +190,9 @@ def _metrics(found: PolicyMetrics) -> dict[str, Any]:
     return {"resolved": found.resolved, "shares": found.shares, **estimates}
 
 
-def _cross_fit(found: CrossFit) -> dict[str, Any]:
+def _cross_fit(of: Evaluation, found: CrossFit) -> dict[str, Any]:
     return {
-        "taus": list(found.taus),
+        _KNOBS[of.sweep.rule][1]: list(found.knobs),
         "in_sample_quality": found.in_sample_quality,
         "optimism": found.optimism,
         "verdict": found.verdict.label.value,

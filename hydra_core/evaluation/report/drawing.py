@@ -35,8 +35,9 @@ def frontier_svg(report: Mapping[str, Any]) -> str:
     ]
     return (
         f'<figure><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="Quality over cost '
-        f'per query">{"".join(body)}</svg><figcaption class="small">Solid: every tau. Dashed: what '
-        "random mixtures of constants reach.</figcaption></figure>"
+        f'per query">{"".join(body)}</svg><figcaption class="small">Solid: every '
+        f"{'V' if report['rule'] == 'value' else 'tau'}. Dashed: what random mixtures of "
+        "constants reach.</figcaption></figure>"
     )
 
 

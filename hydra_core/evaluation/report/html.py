@@ -54,7 +54,7 @@ def evaluation_html(report: Mapping[str, Any]) -> str:
     title = f"{about['evalset']}: {about['catalog']}"
     parts = [
         f"<h1>{escape(title)}</h1>",
-        f'<p class="small">{report["n"]:,} queries, tau {policy["tau"]:.4g}, made '
+        f'<p class="small">{report["n"]:,} queries, {_setting(report)}, made '
         f"{escape(report['made'])}</p>",
         *_flags(report),
         _verdict(report["verdict"]),
@@ -77,6 +77,18 @@ def evaluation_html(report: Mapping[str, Any]) -> str:
         + "\n".join(parts)
         + "\n</body></html>\n"
     )
+
+
+def _knob(report: Mapping[str, Any]) -> tuple[str, str, str]:
+    """What the knob is called, and the keys of one setting and of several."""
+    by_value = report["rule"] == "value"
+    return ("V", "value_usd", "values_usd") if by_value else ("tau", "tau", "taus")
+
+
+def _setting(report: Mapping[str, Any]) -> str:
+    name, key, _ = _knob(report)
+    worth = ": what one more resolved query is worth, USD" if name == "V" else ""
+    return f"{name} {report['policy'][key]:.4g}{worth}"
 
 
 def _flags(report: Mapping[str, Any]) -> list[str]:
@@ -193,14 +205,15 @@ def _conversations(report: Mapping[str, Any]) -> list[str]:
 
 
 def _tuned(report: Mapping[str, Any]) -> str:
-    text = f"<p>Tau and weights: {escape(report['policy']['tuned_on'])}.</p>"
+    text = f"<p>Settings chosen on: {escape(report['policy']['tuned_on'])}.</p>"
     cross = report["cross_fit"]
     if cross is None:
         return text + "<p>The set is too small to tune on one half and measure on the other.</p>"
-    taus = ", ".join(f"{tau:.4g}" for tau in cross["taus"])
+    name, _, several = _knob(report)
+    chosen = ", ".join(f"{one:.4g}" for one in cross[several])
     return (
-        f"{text}<p>Aiming at the same quality on one half and measuring on the other (tau {taus}): "
-        f"quality {_range(cross, 'quality')} %, QR {_range(cross, 'qr')} %, CS "
+        f"{text}<p>Aiming at the same quality on one half and measuring on the other ({name} "
+        f"{chosen}): quality {_range(cross, 'quality')} %, QR {_range(cross, 'qr')} %, CS "
         f"{_range(cross, 'cs')} %. The halves promised {_percent(cross['in_sample_quality'])} % "
         f"where they were tuned: optimism {100 * cross['optimism']:+.1f} pp. "
         f"{escape(cross['verdict_text'])}</p>"

@@ -9,7 +9,7 @@ import numpy as np
 from hydra_core.errors import MismatchError
 from hydra_core.evaluation.replay.imported_policies import imported_choice, policy_names
 from hydra_core.evaluation.replay.metrics import costliest
-from hydra_core.evaluation.replay.replay import ReplayData
+from hydra_core.evaluation.replay.replay import clusters_of_rows
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.study.baselines.run import BaselineRun
 from hydra_core.evaluation.study.compare import PolicyRun, constant_run, policy_run
@@ -18,9 +18,9 @@ from hydra_core.evaluation.study.significance_table import (
     SignificanceTable,
     significance_table,
 )
-from hydra_core.types import IntArray, Rule, Selection
+from hydra_core.types import Rule, Selection
 
-__all__ = ["chosen_text", "clusters_of_set", "common_table"]
+__all__ = ["chosen_text", "common_table"]
 
 
 def common_table(
@@ -51,7 +51,9 @@ def common_table(
     entries += _imported(sweep)
     entries += [Entry(constant_run(data, model), "constant") for model in sweep.models]
     base: PolicyRun = constant_run(data, strong or costliest(data))
-    return significance_table(entries, base, clusters_of_set(data), rng=np.random.default_rng(0))
+    return significance_table(
+        entries, base, clusters_of_rows(data, sweep.evalset.n), rng=np.random.default_rng(0)
+    )
 
 
 def chosen_text(selection: Selection) -> str:
@@ -61,15 +63,6 @@ def chosen_text(selection: Selection) -> str:
         Selection.CROSS_FITTED: "cross-fitted",
         Selection.LOOKED: "by looking",
     }[selection]
-
-
-def clusters_of_set(data: ReplayData) -> IntArray | None:
-    """Cluster of every eval set row that the replay has; the others are not looked at."""
-    if data.clusters is None:
-        return None
-    whole = np.zeros(int(data.rows.max()) + 1, dtype=np.intp)
-    whole[data.rows] = data.clusters
-    return whole
 
 
 def _knob(sweep: Sweep) -> str:

@@ -188,7 +188,8 @@ class RoutedAttacks:
         """Shortfalls (n, m) and cost (m,); or predicted success and cost, both (n, m)."""
         if self.valuer is None:
             pool = self.pool
-            return shortfall(read.requirements, pool.capabilities, pool.weights), pool.cost
+            need = pool.capped(read.requirements)
+            return shortfall(need, pool.capabilities, pool.weights), pool.cost
         if read.vectors is None:
             raise MismatchError("the value rule needs a predictor bundle with text vectors")
         half = read.vectors.astype(np.float16)

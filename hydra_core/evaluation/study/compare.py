@@ -15,6 +15,7 @@ from hydra_core.evaluation.significance import (
     influence_interval,
     mcnemar,
     mean_interval,
+    ratio_interval,
 )
 from hydra_core.types import FloatArray, IntArray
 
@@ -63,6 +64,8 @@ class Comparison:
         n: Common queries.
         left_out: Queries that only one of the two has outcomes for.
         quality, cost_usd, qr, misroute: Deltas per query (quality and rates as fractions).
+        retained: QR of a and of b. Both, and their delta, are against one oracle, the best of
+            either pool: against its own, a pool that lost a model looks better.
         savings: 1 - cost of b / cost of a.
         mcnemar: On resolved or not.
         flips: From largest to smallest number of queries; the diagonal is not in it.
@@ -77,6 +80,7 @@ class Comparison:
     quality: Interval
     cost_usd: Interval
     qr: Interval
+    retained: tuple[Interval, Interval]
     misroute: Interval
     savings: Interval
     mcnemar: McNemar
@@ -128,13 +132,18 @@ def compare(
         groups = np.unique(whole[rows], return_inverse=True)[1]
     quality = b.quality[in_b] - a.quality[in_a]
     cost = b.cost_usd[in_b] - a.cost_usd[in_a]
+    best = np.maximum(a.oracle[in_a], b.oracle[in_b])
     names, before, after = _coded(a.models[in_a], b.models[in_b])
     return Comparison(
         n=int(rows.size),
         left_out=len(a.rows) + len(b.rows) - 2 * int(rows.size),
         quality=mean_interval(quality, groups),
         cost_usd=mean_interval(cost, groups),
-        qr=_retention(a, b, in_a, in_b, groups),
+        qr=ratio_interval(quality, best, groups),
+        retained=(
+            ratio_interval(a.quality[in_a], best, groups),
+            ratio_interval(b.quality[in_b], best, groups),
+        ),
         misroute=mean_interval(b.misrouted[in_b] - a.misrouted[in_a], groups),
         savings=_savings(a.cost_usd[in_a], b.cost_usd[in_b], groups),
         mcnemar=mcnemar(b.quality[in_b] >= 0.5, a.quality[in_a] >= 0.5),
@@ -152,21 +161,6 @@ def _savings(a: FloatArray, b: FloatArray, groups: IntArray | None) -> Interval:
         return Interval(float("nan"), float("nan"), float("nan"))
     ratio = float(b.mean()) / base
     return influence_interval(ratio, (b - ratio * a) / base, groups).scaled(-1.0, 1.0)
-
-
-def _retention(
-    a: PolicyRun, b: PolicyRun, in_a: IntArray, in_b: IntArray, groups: IntArray | None
-) -> Interval:
-    """QR of b minus QR of a; each is measured against its own pool's oracle."""
-    value, influence = 0.0, np.zeros(len(in_a))
-    for run, rows, sign in ((b, in_b, 1.0), (a, in_a, -1.0)):
-        base = float(run.oracle[rows].mean())
-        if base == 0.0:
-            return Interval(float("nan"), float("nan"), float("nan"))
-        ratio = float(run.quality[rows].mean()) / base
-        value += sign * ratio
-        influence += sign * (run.quality[rows] - ratio * run.oracle[rows]) / base
-    return influence_interval(value, influence, groups)
 
 
 def _coded(

@@ -117,8 +117,11 @@ def duplicates(evalset: EvalSet) -> tuple[DuplicateGroup, ...]:
 
     A duplicate counts a query twice, and leaks between the part that is tuned on and the part
     that is reported on unless both lie in one cluster.
+
+    Raises:
+        EvalSetError: The set has no texts.
     """
-    texts = evalset.queries["text"].map(normalised)
+    texts = evalset.require_texts("the search for duplicates").map(normalised)
     repeated = texts[texts.duplicated(keep=False)]
     owner = _owners(evalset.queries)
     ids = evalset.queries["query_id"]
@@ -143,8 +146,12 @@ def _owners(queries: pd.DataFrame) -> np.typing.NDArray[np.intp] | None:
 
 
 def overlaps(evalset: EvalSet, others: Mapping[str, Sequence[str]]) -> tuple[Overlap, ...]:
-    """Queries whose text also lies in another set (its name -> its texts); none are left out."""
-    texts = evalset.queries["text"].map(normalised)
+    """Queries whose text also lies in another set (its name -> its texts); none are left out.
+
+    Raises:
+        EvalSetError: The set has no texts.
+    """
+    texts = evalset.require_texts("the search for overlaps").map(normalised)
     found = []
     for name, theirs in others.items():
         shared = evalset.queries["query_id"][texts.isin({normalised(text) for text in theirs})]

@@ -12,22 +12,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from enum import StrEnum
-from functools import reduce
 
 import numpy as np
 
 from hydra_core.catalog.profiles import blended_price
 from hydra_core.errors import CatalogError, Problem
 from hydra_core.evaluation.evalset.evalset import EvalSet
-from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice, picked
+from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice
 from hydra_core.evaluation.replay.pricing import CostSource, priced_costs
-from hydra_core.evaluation.replay.replay import ReplayData, align_catalog, replay
+from hydra_core.evaluation.replay.replay import ReplayData, align_catalog, clusters_of_rows, replay
 from hydra_core.evaluation.replay.verdict import Selection, Verdict, verdict
-from hydra_core.evaluation.significance import Interval, ratio_interval
+from hydra_core.evaluation.significance import Interval
 from hydra_core.evaluation.study.compare import Comparison, compare, policy_run
-from hydra_core.types import Catalog, FloatArray, IntArray, ModelStatus
+from hydra_core.types import Catalog, FloatArray, ModelStatus
 
-__all__ = ["Event", "EventKind", "EventReport", "default_events", "parse_event", "portability"]
+__all__ = [
+    "Event",
+    "EventKind",
+    "EventReport",
+    "default_events",
+    "event_catalogs",
+    "parse_event",
+    "portability",
+]
 
 
 class EventKind(StrEnum):
@@ -147,14 +154,14 @@ def _report(
     today: date,
     tau: float,
 ) -> EventReport:
-    without = _without(catalog, event.model)
-    first, second, notes = catalog, without, []
-    if event.kind is EventKind.ADD:
-        first, second = without, catalog
+    first, second = event_catalogs(catalog, event)
+    notes = []
     before = _replayed(first, evalset, requirements, today)
     factor = 1.0
     if event.kind is EventKind.REPRICE:
-        second, factor = _repriced(catalog, event)
+        ratio = catalog.policy.price_ratio
+        old, new = (blended_price(one.model(event.model), ratio) for one in (first, second))
+        factor = new / old
         if priced_costs(evalset, second).sources.get(event.model) is not CostSource.RECORDED:
             factor = 1.0  # its costs follow the new price by themselves
         else:
@@ -163,14 +170,14 @@ def _report(
     after = _replayed(second, evalset, requirements, today, {event.model: factor})
     choices = replay(before, tau), replay(after, tau)
     runs = policy_run("before", before, choices[0]), policy_run("after", after, choices[1])
-    found = compare(*runs)
-    qr_before, qr_after = _retained((before, choices[0]), (after, choices[1]))
+    largest = max((before, after), key=lambda data: len(data.pool.ids))
+    found = compare(*runs, clusters_of_rows(largest, evalset.n))
     return EventReport(
         event=event,
         before=evaluate_choice(before, choices[0]),
         after=evaluate_choice(after, choices[1]),
-        qr_before=qr_before,
-        qr_after=qr_after,
+        qr_before=found.retained[0],
+        qr_after=found.retained[1],
         comparison=found,
         moved=len(found.flipped) / found.n,
         verdict=verdict(after, choices[1], Selection.FIXED),
@@ -178,19 +185,24 @@ def _report(
     )
 
 
-def _retained(*policies: tuple[ReplayData, IntArray]) -> list[Interval]:
-    """QR of each policy against the oracle of the largest pool, on the queries all of them have."""
-    largest = max((data for data, _ in policies), key=lambda data: len(data.pool.ids))
-    rows = reduce(np.intersect1d, (data.rows for data, _ in policies))
-    common = np.isin(largest.rows, rows)
-    best = largest.quality.max(axis=1)[common]
-    clusters = None
-    if largest.clusters is not None:
-        clusters = np.unique(largest.clusters[common], return_inverse=True)[1]
-    return [
-        ratio_interval(picked(data.quality, choice)[np.isin(data.rows, rows)], best, clusters)
-        for data, choice in policies
-    ]
+def event_catalogs(catalog: Catalog, event: Event) -> tuple[Catalog, Catalog]:
+    """The catalog before and after an event; an added model is taken out for "before".
+
+    Raises:
+        KeyError: The catalog has no such model.
+    """
+    old = catalog.model(event.model)
+    if event.kind is EventKind.REPRICE:
+        new = replace(
+            old,
+            input_usd_per_mtok=event.input_usd_per_mtok or old.input_usd_per_mtok,
+            output_usd_per_mtok=event.output_usd_per_mtok or old.output_usd_per_mtok,
+        )
+        models = tuple(new if spec.id == event.model else spec for spec in catalog.models)
+        repriced = replace(catalog, models=models, digest=f"{catalog.digest}:{event}")
+        return catalog, repriced
+    without = replace(_without(catalog, event.model), digest=f"{catalog.digest}:-{event.model}")
+    return (without, catalog) if event.kind is EventKind.ADD else (catalog, without)
 
 
 def _without(catalog: Catalog, model: str) -> Catalog:
@@ -200,19 +212,6 @@ def _without(catalog: Catalog, model: str) -> Catalog:
         for spec in catalog.models
     )
     return replace(catalog, models=models)
-
-
-def _repriced(catalog: Catalog, event: Event) -> tuple[Catalog, float]:
-    """The catalog with new prices of one model, and the ratio of its blended prices."""
-    old = catalog.model(event.model)
-    new = replace(
-        old,
-        input_usd_per_mtok=event.input_usd_per_mtok or old.input_usd_per_mtok,
-        output_usd_per_mtok=event.output_usd_per_mtok or old.output_usd_per_mtok,
-    )
-    ratio = catalog.policy.price_ratio
-    models = tuple(new if spec.id == event.model else spec for spec in catalog.models)
-    return replace(catalog, models=models), blended_price(new, ratio) / blended_price(old, ratio)
 
 
 def _replayed(

@@ -9,15 +9,17 @@ from hydra_core.catalog.binding import require_bundle
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.replay.metrics import PolicyMetrics, costliest, evaluate_choice
 from hydra_core.evaluation.replay.replay import ReplayData, align_catalog, replay
+from hydra_core.evaluation.replay.value_sweep import sweep_by_value
 from hydra_core.evaluation.study.compare import Comparison, PolicyRun, compare, policy_run
-from hydra_core.types import Catalog, FloatArray, IntArray
+from hydra_core.outcome_model.find import catalog_outcome_model
+from hydra_core.types import Catalog, FloatArray, IntArray, Rule
 
 __all__ = ["Replayed", "WhatIf", "replay_catalog", "what_if"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replayed:
-    """One catalog with its own tau and weights on one eval set.
+    """One catalog with its own policy on one eval set.
 
     Attributes:
         choice: (n,) pool index each query goes to.
@@ -49,7 +51,9 @@ class WhatIf:
 def replay_catalog(
     evalset: EvalSet, catalog: Catalog, scores: FloatArray, fingerprint: str, *, today: date
 ) -> Replayed:
-    """Route every query of an eval set as this catalog would.
+    """Route every query of an eval set as this catalog would, by its own rule.
+
+    Under the value rule queries that were learned on are predicted by heads that had not seen them.
 
     Args:
         scores: (n, K) requirements from the bundle with `fingerprint`.
@@ -58,10 +62,17 @@ def replay_catalog(
     Raises:
         MismatchError: The catalog belongs to another bundle, or no model has outcomes.
         RoutingError: No model can be routed to.
+        OutcomeModelError: The outcome model that the value rule needs is missing or damaged.
     """
     require_bundle(catalog, fingerprint)
-    data = align_catalog(evalset, catalog, scores, today=today)
-    choice = replay(data, catalog.policy.tau)
+    policy = catalog.policy
+    if policy.rule is Rule.VALUE and policy.value_usd is not None:
+        model = catalog_outcome_model(catalog)
+        sweep = sweep_by_value(evalset, catalog, model, cross_fitted=True, today=today)
+        data, choice = sweep.data, sweep.route(policy.value_usd)
+    else:
+        data = align_catalog(evalset, catalog, scores, today=today)
+        choice = replay(data, policy.tau)
     return Replayed(
         catalog=catalog,
         data=data,

@@ -109,7 +109,7 @@ def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
     st.caption(f"{len(found.query_ids):,} messages, rated by {who}. The reference is the mean "
                "rating. Pooled is one alpha over all cells; averaged is the mean of the "
                "dimensions.")  # fmt: skip
-    texts = evalset.queries["text"].astype(str).iloc[found.places]
+    texts = evalset.require_texts("an audit").iloc[found.places]
     parts = {
         "language": evalset.queries["language"].astype(str).iloc[found.places].tolist(),
         "length": [length_of(text) for text in texts],

@@ -47,7 +47,7 @@ def rating_form(sample: Sample, evalset: EvalSet) -> None:
                    icon=":material/task_alt:")  # fmt: skip
         _undo(sample)
         return
-    texts = dict(zip(evalset.query_ids, evalset.queries["text"].astype(str), strict=True))
+    texts = dict(zip(evalset.query_ids, evalset.require_texts("an audit"), strict=True))
     left, right = st.columns([5.4, 4.6], gap="medium")
     with left.container(border=True, height=430):
         st.caption("How much does this message need, to be answered well?")

@@ -1,16 +1,18 @@
-"""The Catalog page's views: edit with its effect, what-if in full, and the demos. The frame of a
-page that works on a draft, which Profiles shares."""
+"""The Catalog page's views: edit with its effect, what-if in full, and catalog events.
+
+The frame of a page that works on a draft is here too; Profiles shares it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.errors import HydraError
+from hydra_core.evaluation.study.portability import event_catalogs
 from hydra_core.evaluation.study.what_if import WhatIf
-from hydra_core.types import Catalog
+from hydra_core.types import Rule
 from hydra_core.ui import cache, drafts, selectors, widgets
 from hydra_core.ui import draft_effect as effect
 from hydra_core.ui import what_if as what_if_panels
@@ -18,17 +20,16 @@ from hydra_core.ui.cache import CatalogEntry, SetEntry
 from hydra_core.ui.catalog import add_model
 from hydra_core.ui.catalog import cards as catalog_cards
 from hydra_core.ui.catalog import dialogs as catalog_dialogs
+from hydra_core.ui.catalog import event as catalog_event
 from hydra_core.ui.catalog import panels as catalog_panels
 from hydra_core.ui.catalog import policy as catalog_policy
 from hydra_core.ui.catalog import status as catalog_status
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.widgets import literal
-from hydra_core.views.catalogs.demos import DEMOS, Demo, demo_catalogs, fits_demo
 
 __all__ = ["VIEWS", "draft_page", "show"]
 
 VIEWS = ("Edit", "Policy", "Cards", "Capabilities", "What-if")
-_DEMO = "catalog.demo"
 
 
 def draft_page(
@@ -132,30 +133,31 @@ def _what_if(working: Working) -> None:
     tau = controls[1].number_input(
         "At τ", min_value=0.0, value=None, step=0.01, format="%.4f", key="catalog.what_if.tau",
         placeholder=f"own ({working.catalog.policy.tau:g})",
-        help="Compare both at another threshold. Empty: each at its own.",
+        disabled=working.catalog.policy.rule is Rule.VALUE,
+        help="Compare both at another threshold of the shortfall rule. Empty: each at its own.",
     )  # fmt: skip
-    demo = _demos(controls[2], working.published, chosen)
+    event = catalog_event.choose(controls[2], working.published, chosen)
     before, after, names = working.published, working.catalog, ("published", "draft")
-    if demo:
-        before, after = demo_catalogs(working.published, DEMOS[demo])
+    if event is not None:
+        before, after = event_catalogs(working.published, event)
         names = ("before", "after")
-        tau = DEMOS[demo].tau if tau is None else tau
-        _demo_told(DEMOS[demo], tau)
+        st.info(
+            literal(
+                f"What if: {event}. Nothing is retrained, your draft is not touched, and both "
+                "pools are held against one oracle."
+            ),
+            icon=":material/science:",
+        )
     found = effect.compared(chosen, before, after, tau)
     if found is None:
         return
-    if not demo and not working.edited:
-        st.caption("The draft says what is published. Edit a model, or try a demo.")
+    if event is None and not working.edited:
+        st.caption("The draft says what is published. Edit a model, or try an event.")
     else:
         _told_in_full(found, chosen)
     what_if_panels.deltas(found, before=names[0], after=names[1])
     evalset = cache.evalset(chosen.info.path, chosen.info.digest)
     what_if_panels.details(found, evalset, before=names[0], after=names[1])
-
-
-def _demo_told(demo: Demo, tau: float) -> None:
-    text = f"{demo.text} Compared at τ {tau:g}; your draft is not touched. {demo.reported}"
-    st.info(literal(text.replace("->", "→")), icon=":material/science:")
 
 
 def _told_in_full(found: WhatIf, chosen: SetEntry) -> None:
@@ -164,22 +166,3 @@ def _told_in_full(found: WhatIf, chosen: SetEntry) -> None:
             widgets.synthetic_badge()
         notes = "".join(f" {literal(note)}" for note in found.after.data.notes)
         st.caption(literal(what_if_panels.sentence(found)) + notes)
-
-
-def _demos(place: DeltaGenerator, catalog: Catalog, chosen: SetEntry) -> str:
-    """The demo that is shown, '' for none; buttons only where the models are there."""
-    if not fits_demo(catalog, chosen.info.models):
-        st.session_state.pop(_DEMO, None)
-        return ""
-    shown = str(st.session_state.get(_DEMO, ""))
-    with place.container(horizontal=True, horizontal_alignment="right"):
-        for key, demo in DEMOS.items():
-            st.button(
-                demo.name, icon=demo.icon, key=f"catalog.demo.{key}", on_click=_toggle,
-                args=(key,), type="primary" if shown == key else "secondary",
-            )  # fmt: skip
-    return shown
-
-
-def _toggle(key: str) -> None:
-    st.session_state[_DEMO] = "" if st.session_state.get(_DEMO) == key else key

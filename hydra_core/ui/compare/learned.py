@@ -50,7 +50,7 @@ def _fit(entry: SetEntry, sweep: Sweep, name: str) -> Task:
     key = ("baseline", name, cache_evaluate.sweep_key(entry, sweep))
 
     def work(task: Task) -> BaselineRun:
-        texts = sweep.evalset.queries["text"].astype(str).iloc[sweep.data.rows].tolist()
+        texts = sweep.evalset.require_texts(name).iloc[sweep.data.rows].tolist()
         return run_baselines(sweep.data, texts, names=(name,), progress=task.progress)[0]
 
     return cache_evaluate.tasks().get(key) or cache_evaluate.tasks().start(key, work)

@@ -13,12 +13,13 @@ from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.significance import Interval
 from hydra_core.figures.deltas import deltas_figure
 from hydra_core.figures.heat import heat_figure
+from hydra_core.types import Rule
 from hydra_core.ui import widgets
 from hydra_core.ui.compare import state as compare_state
 from hydra_core.ui.widgets import literal
 from hydra_core.views.comparison import Paired, Side, Totals, sentence
+from hydra_core.views.comparison_figures import Measure, deltas_view, flip_view
 from hydra_core.views.comparison_slices import grouping, slices
-from hydra_core.views.comparison_tables import Measure, deltas_view, flip_view
 from hydra_core.views.frontier import usd
 
 __all__ = ["answer", "by_slice", "choose", "flips", "side_figures"]
@@ -29,9 +30,9 @@ _NO_INTERVAL = "too few to say"
 def choose(
     place: DeltaGenerator, letter: str, role: str, options: dict[str, Side], side: Side
 ) -> None:
-    """The selector of one side, and its tau where it has one."""
+    """The selector of one side, and its knob where it has one."""
     wide = narrow = place
-    if side.tau is not None:
+    if side.knob is not None:
         wide, narrow = place.columns([7, 3], vertical_alignment="bottom")
     key = f"compare.{letter}"
     st.session_state[key] = side.id
@@ -41,21 +42,22 @@ def choose(
         format_func=lambda name: options[name].label,
         key=key,
         on_change=lambda: compare_state.put(
-            **{letter: st.session_state[key], f"tau_{letter}": None}
+            **{letter: st.session_state[key], f"knob_{letter}": None}
         ),
     )
-    if side.tau is None:
+    if side.knob is None:
         return
-    field = f"compare.tau_{letter}"
-    st.session_state[field] = side.tau
+    by_value = side.rule is Rule.VALUE
+    field = f"compare.{'value' if by_value else 'tau'}_{letter}"
+    st.session_state[field] = side.knob
     narrow.number_input(
-        "Threshold τ",
-        0.0,
-        100.0,
-        step=0.005,
+        "V in USD" if by_value else "Threshold τ",
+        1e-9 if by_value else 0.0,
+        None if by_value else 100.0,
+        step=float(f"{side.knob / 10:.1g}") if by_value else 0.005,
         format="%.6g",
         key=field,
-        on_change=lambda: compare_state.put(**{f"tau_{letter}": st.session_state[field]}),
+        on_change=lambda: compare_state.put(**{f"knob_{letter}": st.session_state[field]}),
         help="Of this side only; the catalog's own until you change it.",
     )
 
@@ -84,7 +86,7 @@ def answer(both: Paired) -> None:
         (
             "Quality retention",
             *_points(found.qr),
-            "QR of B minus QR of A, each against the best its own pool could do.",
+            "QR of B minus QR of A, both against one oracle: the best of either pool.",
         ),
         (
             "Cost saved",

@@ -11,18 +11,19 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.errors import HydraError
-from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.store.records import Note
 from hydra_core.store.roles import Action
-from hydra_core.types import IntArray
+from hydra_core.types import IntArray, Rule
 from hydra_core.ui import cache, widgets
 from hydra_core.ui.access import identity
+from hydra_core.ui.inspect import state as inspect_state
 from hydra_core.ui.widgets import literal
-from hydra_core.views.comparison import Paired, Side
+from hydra_core.views.comparison import Paired
 from hydra_core.views.comparison_slices import slice_names
 from hydra_core.views.comparison_tables import (
     MOST_TRIAGED,
     Filters,
+    Sides,
     Which,
     query_page,
     receipts,
@@ -31,6 +32,7 @@ from hydra_core.views.comparison_tables import (
 )
 from hydra_core.views.downloads import csv_file
 from hydra_core.views.frontier import usd
+from hydra_core.views.numbers import signed
 
 __all__ = ["queries"]
 
@@ -44,8 +46,6 @@ _TELLS = {
 _FILTERS = ("compare.language", "compare.before", "compare.after", "compare.noted")
 _NOTED = {"all": None, "with a note": True, "without a note": False}
 _CAUSES = ("Router wrong", "Label wrong", "Model flaky", "Expected")
-
-Sides = tuple[tuple[Side, Sweep], tuple[Side, Sweep]]
 
 
 @st.fragment
@@ -70,7 +70,7 @@ def queries(both: Paired, sides: Sides) -> None:
         at = selected(both, which, filters, languages, noted)
         st.download_button(
             "CSV",
-            lambda: csv_file(whole_table(both, evalset, at)),
+            lambda: csv_file(whole_table(both, sides, at)),
             f"{which.value.lower().replace(' ', '_')}.csv",
             "text/csv",
             icon=":material/download:",
@@ -142,7 +142,9 @@ def _table(
     key = f"compare.page.{version}.{sides[0][0].name}.{sides[1][0].name}"
     page = min(int(st.session_state.get(key, 1)), pages)
     part = at[(page - 1) * _ROWS : page * _ROWS]
-    frame = query_page(both, sides[0][1].evalset, part, notes)
+    frame = query_page(both, sides, part, notes)
+    read = [name for name in frame.columns if name.startswith(("needs_", "predicted_"))]
+    named = "text" if "text" in frame.columns else "query_id"
     column = st.column_config
     event = st.dataframe(
         frame,
@@ -153,16 +155,18 @@ def _table(
         selection_mode="single-row",
         placeholder="",
         column_order=(
-            "text", "language", "model_a", "model_b", "quality_change", "cost_change_usd", "notes",
+            named, "language", "model_a", "model_b", "quality_change", "cost_change_usd",
+            *read, "notes",
         ),
         column_config={
-            "text": column.TextColumn("Query", width=330),
+            named: column.TextColumn("Query", width=240),
             "language": column.TextColumn("Lang.", width=50),
             "model_a": column.TextColumn("A sent it to", width=125),
             "model_b": column.TextColumn("B sends it to", width=125),
             "quality_change": column.NumberColumn("Quality", format="%+.0f pp", width=80),
             "cost_change_usd": column.NumberColumn("Cost, USD", format="%+.4f", width=85),
-            "notes": column.NumberColumn("Notes", width=55),
+            "notes": column.NumberColumn("Notes", width=62),
+            **{name: _read_column(name) for name in read},
         },
     )  # fmt: skip
     if pages > 1:
@@ -170,6 +174,15 @@ def _table(
             st.pagination(pages, key=key)
     rows = event["selection"]["rows"]
     return int(both.found.rows[part[rows[0]]]) if rows and rows[0] < len(part) else None
+
+
+def _read_column(name: str) -> Any:  # noqa: ANN401 (Streamlit's own type)
+    """A requirement or a predicted success in [0, 1]."""
+    number = st.column_config.NumberColumn
+    if name.startswith("predicted_"):
+        return number(f"Predicted {name[-1].upper()}", format="percent", width=95)
+    label = name.removeprefix("needs_").replace("_", " ").capitalize()
+    return number(label, format="%.2f", width=112, help="What the query requires, 0 to 1.")
 
 
 def _detail(row: int, both: Paired, sides: Sides, notes: Sequence[Note]) -> None:
@@ -181,13 +194,18 @@ def _detail(row: int, both: Paired, sides: Sides, notes: Sequence[Note]) -> None
     quality, cost = both.found.delta_quality[at], both.found.delta_cost[at]
     st.markdown(
         f"**{literal(str(query['query_id']))}** :gray[A] {literal(str(a))} → :gray[B] "
-        f"{literal(str(b))} :gray[·] quality **{100 * quality:+.0f} pp** :gray[·] cost "
+        f"{literal(str(b))} :gray[·] quality **{signed(100 * quality, 0)} pp** :gray[·] cost "
         f"**{literal(('−' if cost < 0 else '+') + usd(abs(float(cost))))}**"
     )
     left, right = st.columns([8, 11], gap="medium")
     with left:
         with st.container(height=190, border=True):
-            st.text(str(query["text"])[:_TEXT_CHARS])
+            st.text(str(query.get("text", "This set has no texts."))[:_TEXT_CHARS])
+        if "text" in query and st.button(
+            "Why, on Inspect", icon=":material/troubleshoot:", key="compare.inspect"
+        ):
+            inspect_state.put(text=str(query["text"]), compare=False)
+            st.switch_page("pages/operate/inspect.py")
         _written(notes)
         _write(evalset.digest, str(query["query_id"]))
     with right:
@@ -195,6 +213,11 @@ def _detail(row: int, both: Paired, sides: Sides, notes: Sequence[Note]) -> None
 
 
 _TEXT_CHARS = 8_000
+#: What stands beside each model, and what is chosen by it.
+_HOW = {
+    Rule.SHORTFALL: " Shortfall by model; the cheapest at most τ is chosen.",
+    Rule.VALUE: " Predicted success by model; the largest, less predicted cost / V, is chosen.",
+}
 
 
 def _receipts(frame: pd.DataFrame, sides: Sides) -> None:
@@ -205,21 +228,16 @@ def _receipts(frame: pd.DataFrame, sides: Sides) -> None:
         "cost_usd": column.NumberColumn("Cost", format="$%.4f", width=68),
     }
     for letter, (side, _) in zip("ab", sides, strict=True):
-        wide = 70 if side.tau is None else 135
+        wide = 70 if side.knob is None else 135
         shown[f"says_{letter}"] = column.TextColumn(letter.upper(), width=wide)
-        known = frame[f"short_{letter}"].map(lambda value: f"{value:.4f} ", na_action="ignore")
+        shown_as = "{:.0%} " if side.rule is Rule.VALUE else "{:.4f} "
+        known = frame[f"says_of_{letter}"].map(shown_as.format, na_action="ignore")
         frame[f"says_{letter}"] = known.fillna("") + frame[f"says_{letter}"]
     st.dataframe(
         frame, hide_index=True, height="content", column_order=list(shown), column_config=shown
     )
     for letter, (side, _) in zip("AB", sides, strict=True):
-        if side.tau is not None:
-            st.caption(
-                f"{letter}: {literal(side.name)}. Shortfall by model; the cheapest at most τ is "
-                "chosen."
-            )
-        else:
-            st.caption(f"{letter}: {literal(side.name)}.")
+        st.caption(f"{letter}: {literal(side.name)}.{_HOW[side.rule] if side.knob else ''}")
 
 
 def _notes(digest: str) -> tuple[Note, ...] | None:

@@ -9,8 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.evaluation.replay.metrics import costliest
+from hydra_core.evaluation.replay.replay import clusters_of_rows
 from hydra_core.evaluation.replay.sweep import Sweep
-from hydra_core.evaluation.report.policies import chosen_text, clusters_of_set
+from hydra_core.evaluation.report.policies import chosen_text
 from hydra_core.evaluation.report.significance import (
     latex,
     matrix,
@@ -102,13 +103,14 @@ def _table(
         entries.append(Entry(run, _chosen(side, sweep)))
     strong = constant_run(_own.data, costliest(_own.data))
     rng = np.random.default_rng(0)
-    return significance_table(entries, strong, clusters_of_set(_own.data), rng=rng)
+    clusters = clusters_of_rows(_own.data, _own.evalset.n)
+    return significance_table(entries, strong, clusters, rng=rng)
 
 
 def _chosen(side: Side, sweep: Sweep) -> str:
     """How the policy came about."""
     if side.kind is Kind.ROUTER:
-        return chosen_text(sweep.selection(side.tau or 0.0))
+        return chosen_text(sweep.selection(side.knob or 0.0))
     words = {Kind.LEARNED: "cross-fitted", Kind.IMPORTED: "imported", Kind.ORACLE: "in hindsight"}
     return words.get(side.kind, "constant")
 
@@ -130,17 +132,17 @@ def _standings(table: SignificanceTable) -> None:
             "cost", "split", "p",
         ),
         column_config={
-            "policy": column.TextColumn("Policy", width=220),
-            "chosen": column.TextColumn("Chosen", width=80),
-            "resolved": column.NumberColumn("Resolved", format="%.1f %%", width=70),
-            "resolved_range": column.TextColumn("95 %", width=90),
-            "qr": column.NumberColumn("QR", format="%.1f %%", width=70),
-            "qr_range": column.TextColumn("95 % ", width=90),
-            "cs": column.NumberColumn("CS", format="%.1f %%", width=70),
-            "cs_range": column.TextColumn("95 %  ", width=90),
-            "cost": column.NumberColumn("Cost per query", format="$%.4f", width=90),
-            "split": column.TextColumn("Only it : strong", width=90),
-            "p": column.TextColumn("p", width=60),
+            "policy": column.TextColumn("Policy", width=185),
+            "chosen": column.TextColumn("Chosen", width=75),
+            "resolved": column.NumberColumn("Resolved", format="%.1f %%", width=62),
+            "resolved_range": column.TextColumn("95 %", width=84),
+            "qr": column.NumberColumn("QR", format="%.1f %%", width=62),
+            "qr_range": column.TextColumn("95 % ", width=84),
+            "cs": column.NumberColumn("CS", format="%.1f %%", width=62),
+            "cs_range": column.TextColumn("95 %  ", width=84),
+            "cost": column.NumberColumn("Cost", format="$%.4f", width=72),
+            "split": column.TextColumn("It : strong", width=72),
+            "p": column.TextColumn("p", width=58),
         },
     )  # fmt: skip
 

@@ -12,7 +12,7 @@ from hydra_core.evaluation.replay.imported_policies import policy_names
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.study.baselines.run import BASELINES, RANDOM_MIX
 from hydra_core.store.records import OperatingPoint
-from hydra_core.types import Catalog
+from hydra_core.types import Catalog, Policy, Rule
 from hydra_core.ui import cache, selectors, state
 from hydra_core.ui.cache import CatalogEntry, SetEntry
 from hydra_core.views.comparison import Kind, Side
@@ -28,21 +28,21 @@ class Comparing:
 
     Attributes:
         a, b: Ids of `Side`s.
-        tau_a, tau_b: Other taus than the sides' own.
+        knob_a, knob_b: Other settings (tau or V) than the sides' own.
     """
 
     a: str = ""
     b: str = ""
-    tau_a: float | None = None
-    tau_b: float | None = None
+    knob_a: float | None = None
+    knob_b: float | None = None
 
 
 def _from_link(params: Mapping[str, str]) -> Comparing:
     return Comparing(
         params.get("a", ""),
         params.get("b", ""),
-        state.number(params.get("a_tau", "")),
-        state.number(params.get("b_tau", "")),
+        state.setting(params.get("a_at", "")),
+        state.setting(params.get("b_at", "")),
     )
 
 
@@ -53,16 +53,16 @@ get, put = _COMPARING.get, _COMPARING.put
 def swap(a: Side, b: Side) -> None:
     """A becomes B and B becomes A."""
     now = get()
-    _COMPARING.set(Comparing(b.id, a.id, now.tau_b, now.tau_a))
+    _COMPARING.set(Comparing(b.id, a.id, now.knob_b, now.knob_a))
 
 
 def write_link(entry: SetEntry, catalog: str, a: Side, b: Side) -> None:
     """Put the comparison into the address."""
     now = get()
     link = {"set": entry.key, "catalog": catalog, "a": a.id, "b": b.id}
-    for name, tau in (("a_tau", now.tau_a), ("b_tau", now.tau_b)):
-        if tau is not None:
-            link[name] = repr(tau)
+    for name, knob in (("a_at", now.knob_a), ("b_at", now.knob_b)):
+        if knob is not None:
+            link[name] = repr(knob)
     if st.query_params.to_dict() != link:
         st.query_params.from_dict(link)
 
@@ -76,12 +76,13 @@ def offered(entry: SetEntry, catalog: Catalog, sweep: Sweep) -> dict[str, Side]:
     tuning = state.get()
     found: list[Side] = []
     key = tuning.catalog
-    here = tuning.tau_for(catalog), tuning.weights_for(catalog)
-    if here != (catalog.policy.tau, catalog.policy.weights):
-        found.append(_router(_TUNED, f"As tuned on {key}", key, *here))
-    if tuning.pin is not None and len(tuning.pin.weights) == len(catalog.dimensions):
-        pin = tuning.pin
-        found.append(_router(_PINNED, f"Pinned on {key}", key, pin.tau, pin.weights))
+    here = tuning.policy_for(catalog)
+    if here != catalog.policy:
+        found.append(_router(_TUNED, f"As tuned on {key}", key, here))
+    pin = tuning.pin
+    if pin is not None and len(pin.weights) == len(catalog.dimensions):
+        label = f"Pinned on {key}"
+        found.append(Side(_PINNED, label, Kind.ROUTER, key, pin.knob, pin.weights, rule=pin.rule))
     for one in cache.catalogs():
         if one.catalog is not None and selectors.fits(entry, one):
             found += _of_catalog(one, one.catalog)
@@ -98,27 +99,28 @@ def offered(entry: SetEntry, catalog: Catalog, sweep: Sweep) -> dict[str, Side]:
     found += [
         Side(f"learned:{name}", f"Learned: {name}, at the other's cost", Kind.LEARNED, model=name)
         for name in BASELINES
-        if name != RANDOM_MIX
+        if name != RANDOM_MIX and sweep.evalset.texts is not None
     ]
     return {side.id: side for side in found}
 
 
-def _router(name: str, label: str, catalog: str, tau: float, weights: tuple[float, ...]) -> Side:
-    return Side(name, label, Kind.ROUTER, catalog, tau, weights)
+def _router(name: str, label: str, catalog: str, policy: Policy) -> Side:
+    by_value = policy.rule is Rule.VALUE
+    knob = policy.value_usd if by_value else policy.tau
+    return Side(name, label, Kind.ROUTER, catalog, knob, policy.weights, rule=policy.rule)
 
 
 def _of_catalog(entry: CatalogEntry, catalog: Catalog) -> list[Side]:
     """The catalog's own policy, then the points pinned in the store."""
     policy = catalog.policy
     label = f"{entry.key}, revision {entry.revision}" if entry.revision else entry.key
-    own = _router(f"catalog:{entry.key}", label, entry.key, policy.tau, policy.weights)
+    own = _router(f"catalog:{entry.key}", label, entry.key, policy)
     return [own] + [
         _router(
             f"point:{entry.key}/{point.name}",
             f"{entry.key}, pinned “{point.name}”",
             entry.key,
-            point.tau,
-            point.weights,
+            replace(policy, rule=Rule.SHORTFALL, tau=point.tau, weights=point.weights),
         )
         for point in _points(entry.key)
         if len(point.weights) == len(catalog.dimensions)
@@ -133,13 +135,16 @@ def _points(catalog: str) -> Sequence[OperatingPoint]:
 
 
 def sides(options: dict[str, Side], sweep: Sweep) -> tuple[Side, Side]:
-    """The chosen sides with their taus; by default the costliest model against the router."""
+    """The chosen sides with their knobs; by default the costliest model against the router."""
     now, own = get(), f"catalog:{state.get().catalog}"
     router = next((one for one in (_TUNED, own) if one in options), next(iter(options)))
     a = options.get(now.a) or options[f"always:{sweep.baselines[0]}"]
     b = options.get(now.b) or options[router]
-    return _at(a, now.tau_a), _at(b, now.tau_b)
+    return _at(a, now.knob_a), _at(b, now.knob_b)
 
 
-def _at(side: Side, tau: float | None) -> Side:
-    return side if tau is None or side.tau is None else replace(side, tau=tau)
+def _at(side: Side, knob: float | None) -> Side:
+    usable = (
+        knob is not None and side.knob is not None and (knob > 0 or side.rule is not Rule.VALUE)
+    )
+    return replace(side, knob=knob) if usable else side

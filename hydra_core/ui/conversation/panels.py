@@ -21,6 +21,7 @@ from hydra_core.ui.widgets import colors, figure, literal
 from hydra_core.views import conversation as views
 from hydra_core.views.frontier import usd
 from hydra_core.views.marked_words import valid
+from hydra_core.views.numbers import policy_text
 
 __all__ = ["assumptions", "headline", "lanes", "modes", "turns"]
 
@@ -150,6 +151,7 @@ def assumptions(catalog: Catalog, conversation: Conversation) -> None:
     """What the figures rest on."""
     unnamed = sum(model.cached_input_usd_per_mtok is None for model in catalog.models)
     told = [
+        f"Routed at {policy_text(catalog.policy)}.",
         "Tokens are counted with the predictor's own tokenizer, so all costs are estimates.",
         f"An image counts {IMAGE_TOKENS:,} tokens; a compaction keeps "
         f"{COMPACTED_SHARE:.0%} of the history.",

@@ -9,7 +9,9 @@ import streamlit as st
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.evalset.changes import EvalSetChanges
 from hydra_core.evaluation.evalset.evalset import EvalSet
+from hydra_core.evaluation.evalset.score_files import load_text_facts
 from hydra_core.evaluation.evalset.scoring import ScoringPredictor
+from hydra_core.predictor.bundle import Bundle
 from hydra_core.store import Action, Actor, Store
 from hydra_core.ui import cache, cache_evaluate
 from hydra_core.ui.access import identity
@@ -17,7 +19,7 @@ from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.tasks import Task, Tasks, Write
 from hydra_core.ui.widgets import literal
 
-__all__ = ["TOLD", "score_now", "scores", "start"]
+__all__ = ["TOLD", "score_now", "scores", "start", "vectors_now"]
 
 #: Where an error of a callback waits for the next run.
 TOLD = "eval_sets.told"
@@ -82,6 +84,26 @@ def score_now(entry: SetEntry, loaded: EvalSet) -> bool:
     bundle = cache.bundle()
     if bundle.fingerprint in entry.info.scored:
         return True
+    _score(loaded, bundle)
+    return False
+
+
+def vectors_now(loaded: EvalSet) -> bool:
+    """Start reading text vectors where they are missing, with progress; whether they are there.
+
+    A set without texts has the vectors it came with, or none.
+
+    Raises:
+        HydraError: The predictor cannot be used.
+    """
+    bundle = cache.bundle()
+    if loaded.texts is None or load_text_facts(loaded, bundle.fingerprint) is not None:
+        return True
+    _score(loaded, bundle)
+    return False
+
+
+def _score(loaded: EvalSet, bundle: Bundle) -> None:
     job = cache_evaluate.tasks().get(_key(loaded, bundle.fingerprint))
     if job is None and identity.may(Action.SCORE):
         job = _begin(loaded)
@@ -89,7 +111,6 @@ def score_now(entry: SetEntry, loaded: EvalSet) -> bool:
         _progress(job, loaded.n)
     else:
         _offer(loaded, bundle.name, job, False)
-    return False
 
 
 def _begin(loaded: EvalSet) -> Task:

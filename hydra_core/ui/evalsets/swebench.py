@@ -33,9 +33,11 @@ def swebench_source() -> tuple[Runner, str] | None:
         "Problem statements", ["jsonl", "csv", "parquet", "gz", "zip"], key="eval_sets.problems",
         help="A table with instance_id and problem_statement",
     )  # fmt: skip
-    if boards is None or problems is None:
+    if boards is None:
         st.caption("Give both files; they are joined on the instance id.")
         return None
+    if problems is None:
+        st.caption("Without problem statements the set has no texts and cannot be scored here.")
     try:
         runs = _runs(boards)
     except HydraError as error:
@@ -46,7 +48,7 @@ def swebench_source() -> tuple[Runner, str] | None:
         return None
 
     def run(out: Path, about: About, force: bool) -> ImportReport:
-        files = cast(TableFile, boards), cast(TableFile, problems)
+        files = cast(TableFile, boards), cast(TableFile | None, problems)
         if not about.origin:
             told = ", ".join(f"{model} = {folder}" for model, folder in models.items())
             about = replace(about, origin=f"SWE-bench leaderboard: {told}")

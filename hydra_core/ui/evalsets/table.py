@@ -53,12 +53,17 @@ def table_source(uploads: Sequence[UploadedFile]) -> tuple[Runner, str] | None:
         "Quality is given as", list(_SCALES), format_func=_SCALES.__getitem__, width=260
     )
 
+    bare = "text" not in mapping.fields and st.checkbox(
+        "These files hold no message texts", key="eval_sets.no_texts",
+        help="The set can then be explored, but not scored: requirements are read from texts.",
+    )  # fmt: skip
+
     def run(out: Path, about: About, force: bool) -> ImportReport:
         if not about.origin:
             about = replace(about, origin=", ".join(file.name for file in files))
         return import_table(
             files, out, mapping, about,
-            need_cost=False, quality_scale=scale, ids=ids, force=force,
+            need_cost=False, need_text=not bare, quality_scale=scale, ids=ids, force=force,
         )  # fmt: skip
 
     return run, _default_name(uploads)

@@ -59,6 +59,13 @@ def checks(entry: SetEntry, evalset: EvalSet) -> None:
             hide_index=True,
             height="content",
         )
+    if evalset.texts is None:
+        st.info(
+            "This set has no texts to compare. Learn takes queries with equal text vectors as one.",
+            title="Duplicates",
+            icon=":material/notes:",
+        )
+        return
     key = ("duplicates", evalset.digest, tuple(one.info.digest for one in cache.evalsets()))
     task = cache_evaluate.tasks().get(key)
     if task is None and evalset.n <= _AT_ONCE:
@@ -91,9 +98,9 @@ def _texts(others: list[tuple[str, Path, str]]) -> dict[str, list[str]]:
     found = {}
     for name, path, _ in others:
         try:
-            found[name] = load_evalset(path).queries["text"].astype(str).tolist()
+            found[name] = load_evalset(path).require_texts("the search for overlaps").tolist()
         except HydraError:
-            continue  # the Eval sets page says what is wrong with it
+            continue  # without texts, or the Eval sets page says what is wrong with it
     return found
 
 

@@ -8,10 +8,12 @@ import numpy as np
 import streamlit as st
 
 from hydra_core.evaluation.evalset.evalset import EvalSet
+from hydra_core.evaluation.replay.replay import replay
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.study.routability import Routability, routability
 from hydra_core.figures.intervals import intervals_figure
 from hydra_core.figures.upset import spread_figure, upset_figure
+from hydra_core.types import IntArray
 from hydra_core.ui import cache_evaluate, widgets
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.explore.checks import waiting
@@ -22,6 +24,7 @@ from hydra_core.views.explore import (
     auc_view,
     difficulty_table,
     difficulty_view,
+    upset_view,
 )
 
 __all__ = ["costs", "difficulty_by", "predicted", "limits", "predictability", "who_solves"]
@@ -31,7 +34,12 @@ _AT_ONCE = 1_000
 
 
 def predicted(entry: SetEntry, sweep: Sweep) -> Task | None:
-    """The measurement of how well success is predicted; begun by itself on small sets."""
+    """The measurement of how well success is predicted; begun by itself on small sets.
+
+    None for a set without texts.
+    """
+    if sweep.evalset.texts is None:
+        return None
     key = ("routability", cache_evaluate.sweep_key(entry, sweep))
     task = cache_evaluate.tasks().get(key)
     if task is None and len(sweep.data.rows) <= _AT_ONCE:
@@ -40,7 +48,7 @@ def predicted(entry: SetEntry, sweep: Sweep) -> Task | None:
 
 
 def _measure(key: Hashable, sweep: Sweep) -> Task:
-    texts = sweep.evalset.queries["text"].astype(str)
+    texts = sweep.evalset.require_texts("the measurement")
 
     def work(task: Task) -> Routability:
         said = texts.iloc[sweep.data.rows].tolist()
@@ -49,7 +57,7 @@ def _measure(key: Hashable, sweep: Sweep) -> Task:
     return cache_evaluate.tasks().start(key, work)
 
 
-def limits(known: Bounds, task: Task | None) -> None:
+def limits(known: Bounds, task: Task | None, *, texts: bool) -> None:
     """The sentence on whether routing can help, then its figures."""
     found = task.result if task is not None else None
     if isinstance(found, Routability):
@@ -69,17 +77,19 @@ def limits(known: Bounds, task: Task | None) -> None:
         rest = "Whether it can be predicted which model will succeed is " + (
             "being measured." if running else "not measured yet: see Predictability."
         )
+        if not texts:
+            rest = "This set has no texts: what its text vectors predict, Learn measures."
         st.info(
             literal(f"{known.text} {rest}"),
             title="How much routing could win",
             icon=":material/hourglass_top:" if running else ":material/straighten:",
         )
-    _figures(known, middle)
+    _figures(known, middle, texts=texts)
     if task is not None and task.running:
         waiting(task, "Measuring how well success is predicted")
 
 
-def _figures(known: Bounds, middle: float) -> None:
+def _figures(known: Bounds, middle: float, *, texts: bool) -> None:
     gain = known.gain.scaled(100.0)
     saving = "n/a" if np.isnan(known.oracle_saving) else f"{100 * known.oracle_saving:.0f} %"
     entries = (
@@ -93,7 +103,7 @@ def _figures(known: Bounds, middle: float) -> None:
          "Queries on which the models differ; on all others any choice is as good. Below: what "
          "the oracle saves of the best single model's cost."),
         ("Success predicted", "–" if np.isnan(middle) else f"{middle:.2f}",
-         "AUC; chance is 0.50",
+         "AUC; chance is 0.50" if texts else "no texts here",
          "How well a model's success is predicted on queries that were not learned from, from the "
          "text or from the requirement scores, whichever tells more; from 0.60 routing can help. "
          "The median over the models; each model's own is under Predictability."),
@@ -105,9 +115,11 @@ def _figures(known: Bounds, middle: float) -> None:
         )  # fmt: skip
 
 
-def who_solves(evalset: EvalSet) -> None:
-    """The upset plot."""
-    found = cache_evaluate.upset(evalset.digest, evalset)
+def who_solves(evalset: EvalSet, sweep: Sweep | None) -> None:
+    """The upset plot, of all queries or of those that the router sends to one model."""
+    sent = None if sweep is None else _sent_to(sweep)
+    whole = cache_evaluate.upset(evalset.digest, evalset)
+    found = whole if sent is None else upset_view(evalset, sent)
     if found is None:
         st.info("No query has outcomes of all models, so patterns cannot be counted.")
         return
@@ -123,6 +135,22 @@ def who_solves(evalset: EvalSet) -> None:
         told += f" {patterns - len(view.queries):,} rarer patterns with {rest:,} queries are left "
         told += "out."
     st.caption(told)
+
+
+def _sent_to(sweep: Sweep) -> IntArray | None:
+    """Rows that the catalog's own policy sends to the picked model; None for all."""
+    data = sweep.data
+    choice = replay(data, sweep.catalog.policy.tau)
+    counts = np.bincount(choice, minlength=len(data.pool.ids))
+    names = {"": f"any model ({len(choice):,} queries)"}
+    names |= {m: f"{m} ({counts[i]:,})" for i, m in enumerate(data.pool.ids) if counts[i]}
+    if st.session_state.get("explore.sent") not in names:
+        st.session_state["explore.sent"] = ""
+    picked = st.selectbox(
+        "The router sends them to", list(names), format_func=names.__getitem__,
+        key="explore.sent", persist_state="session", width=330,
+    )  # fmt: skip
+    return data.rows[choice == data.pool.ids.index(picked)] if picked else None
 
 
 def costs(evalset: EvalSet) -> None:

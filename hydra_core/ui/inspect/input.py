@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 
 from hydra_core.errors import HydraError
 from hydra_core.predictor.checks.robustness import load_probes
 from hydra_core.predictor.languages import LANGUAGES, detect
-from hydra_core.types import Catalog
-from hydra_core.ui import bundles, cache, selectors, widgets
+from hydra_core.types import Catalog, Policy, Rule
+from hydra_core.ui import bundles, cache, drafts, selectors, widgets
 from hydra_core.ui.cache import CatalogEntry
 from hydra_core.ui.inspect import state as inspect_state
 from hydra_core.views import samples
-from hydra_core.views.inspection import with_policy
 from hydra_core.views.marked_words import valid
+from hydra_core.views.numbers import RULES
 from hydra_core.views.robustness import family_name
 
 __all__ = ["message", "policy"]
@@ -41,7 +42,11 @@ def policy(*, compare: bool = True) -> tuple[str, Catalog] | None:
     chosen = next((e for e in entries if e.key == now.catalog), None) or _default(
         entries, fingerprint
     )
-    places = st.columns([3.6, 4.6, 2.8], vertical_alignment="bottom")
+    chosen = drafts.with_outcome_model(chosen)
+    assert chosen.catalog is not None
+    in_force = now.policy_for(chosen.key, chosen.catalog)
+    by_choice = chosen.catalog.outcome_model is not None and in_force.value_usd is not None
+    places = st.columns([4, 4.4, 2.6], vertical_alignment="bottom")
     if compare:
         with places[0]:
             _mode(now.compare)
@@ -53,16 +58,17 @@ def policy(*, compare: bool = True) -> tuple[str, Catalog] | None:
         format_func=lambda key: labels[key],
         key="inspect.catalog",
         on_change=lambda: inspect_state.put(
-            catalog=st.session_state["inspect.catalog"], tau=None, weights=None, deny=()
+            catalog=st.session_state["inspect.catalog"], tau=None, weights=None, rule=None,
+            value_usd=None, deny=(),
         ),
-    )
-    assert chosen.catalog is not None
+    )  # fmt: skip
     with places[2]:
-        tau = _tau(chosen.key, chosen.catalog)
+        _knob(in_force)
+    if by_choice:
+        with st.columns([3.6, 4.6, 2.8])[1]:
+            _rule(in_force.rule)
     catalog = bundles.on_this_bundle(chosen)
-    if catalog is None:
-        return None
-    return chosen.key, with_policy(catalog, tau, now.weights_for(chosen.key, catalog))
+    return None if catalog is None else (chosen.key, replace(catalog, policy=in_force))
 
 
 def _fits(entry: CatalogEntry, fingerprint: str) -> bool:
@@ -91,10 +97,37 @@ def _mode(compare: bool) -> None:
     )
 
 
-def _tau(key: str, catalog: Catalog) -> float:
-    now = inspect_state.get()
-    tau = now.tau_for(key, catalog)
-    st.session_state["inspect.tau"] = tau
+def _rule(rule: Rule) -> None:
+    st.session_state["inspect.rule"] = rule
+    st.segmented_control(
+        "Rule",
+        list(Rule),
+        format_func=RULES.__getitem__,
+        key="inspect.rule",
+        required=True,
+        label_visibility="collapsed",
+        width="stretch",
+        help="The rule whose decision is explained; the other one's is shown beside it.",
+        on_change=lambda: inspect_state.put(rule=Rule(st.session_state["inspect.rule"])),
+    )
+
+
+def _knob(policy: Policy) -> None:
+    """The setting of the rule in force; changing it here changes nothing on Tune."""
+    if policy.rule is Rule.VALUE:
+        st.session_state["inspect.value"] = policy.knob
+        st.number_input(
+            "V in USD",
+            min_value=1e-9,
+            step=float(f"{policy.knob / 10:.1g}"),
+            format="%.6g",
+            key="inspect.value",
+            help="What one more resolved query is worth to you. Starts at the policy of the Tune "
+            "page, or at the catalog's own; changing it here changes nothing there.",
+            on_change=lambda: inspect_state.put(value_usd=float(st.session_state["inspect.value"])),
+        )
+        return
+    st.session_state["inspect.tau"] = policy.tau
     st.number_input(
         "Threshold τ",
         min_value=0.0,
@@ -106,7 +139,6 @@ def _tau(key: str, catalog: Catalog) -> float:
         "policy of the Tune page, or at the catalog's own; changing it here changes nothing there.",
         on_change=lambda: inspect_state.put(tau=float(st.session_state["inspect.tau"])),
     )
-    return tau
 
 
 def message(catalog: Catalog, field: str = "text", label: str = "Message") -> None:
@@ -173,10 +205,14 @@ def _picker(field: str) -> None:
 def _queries(entry: cache.SetEntry, wanted: str) -> dict[str, str]:
     """Label -> text of the first queries of an eval set that contain `wanted`."""
     try:
-        frame = cache.evalset(entry.info.path, entry.info.digest).queries
+        evalset = cache.evalset(entry.info.path, entry.info.digest)
     except HydraError as error:
         widgets.problem(error)
         return {}
+    if evalset.texts is None:
+        st.caption("This set has no texts: choose another, or type a message.")
+        return {}
+    frame = evalset.queries
     if wanted:
         frame = frame[frame["text"].str.contains(wanted, case=False, regex=False)]
     found = frame.head(_FOUND)
@@ -222,6 +258,14 @@ def _request(catalog: Catalog) -> None:
     st.number_input(
         "User turn", 1, 99, key="inspect.turn",
         on_change=lambda: inspect_state.put(turn=int(st.session_state["inspect.turn"])),
+    )  # fmt: skip
+    st.session_state["inspect.context_tokens"] = now.context_tokens
+    st.number_input(
+        "Earlier context, tokens", 0, 99_999_999, step=1_000, key="inspect.context_tokens",
+        help="What the model must read besides the message: earlier turns, files, a system prompt.",
+        on_change=lambda: inspect_state.put(
+            context_tokens=int(st.session_state["inspect.context_tokens"])
+        ),
     )  # fmt: skip
     for field, label in (("has_image", "An image is attached"), ("needs_tools", "Declares tools")):
         key = f"inspect.{field}"

@@ -14,6 +14,7 @@ from hydra_core.routing.decision import Cause
 from hydra_core.routing.explain import CAUSES
 from hydra_core.types import CostBasis
 from hydra_core.ui.inspect import state as inspect_state
+from hydra_core.ui.inspect import value_rule
 from hydra_core.ui.widgets import colors, figure, literal
 from hydra_core.views import inspection
 from hydra_core.views.frontier import usd
@@ -41,11 +42,27 @@ def decision(one: Inspection, *, label: str = "Chosen model") -> None:
         st.caption(label)
         st.markdown(f"# {literal(one.decision.model)}")
     st.markdown(f"{literal(CAUSES[one.decision.cause])}.")
+    if one.decision.valuation is not None:
+        _valued(one)
+        _read(one)
+        return
     per = "Mtok, blended" if one.catalog.policy.cost_basis is CostBasis.LIST_PRICE else "query"
     fits = "≤" if one.decision.cause is Cause.CHEAPEST_ELIGIBLE else "against"
     shortfall = f"Shortfall **{chosen.shortfall:.3f}** {fits} τ {one.decision.tau:.4g}"
     st.markdown(f"{shortfall}  ·  **{literal(usd(chosen.cost))}** per {per}")
     _read(one)
+
+
+def _valued(one: Inspection) -> None:
+    """What the value rule weighed of the chosen model."""
+    valued, i = one.decision.valuation, one.decision.index
+    assert valued is not None
+    success = inspection.success_text(valued, i)
+    cost = usd(float(valued.cost_usd[i]))
+    st.markdown(
+        f"Predicted success **{literal(success)}** for **{literal(cost)}**  ·  value rule, "
+        f"V {literal(usd(valued.value_usd))}"
+    )
 
 
 def _read(one: Inspection) -> None:
@@ -59,6 +76,9 @@ def _read(one: Inspection) -> None:
                 st.badge(name, color="blue", help=text)
         turn = one.signals.turn_bin
         st.badge(f"Turn {turn}" if turn == 1 else f"Turn {turn}+", color="gray")
+    told = inspection.burden(one)
+    if told:
+        st.caption(f":material/payments: {literal(told)}")
     reading = one.decision.reading
     ignored = reading.ignored_chars if reading else 0
     if ignored:
@@ -101,33 +121,42 @@ def flips(one: Inspection) -> None:
 
 
 def tau_strip(shown: Mapping[str, Inspection]) -> None:
-    """Which model for every tau; a click sets tau."""
+    """Which model for every tau or V; a click sets it."""
     first = next(iter(shown.values()))
-    st.markdown("**Which model for every τ**")
+    scale = inspection.strip_scale(first)
+    st.markdown(f"**Which model for every {scale.symbol}**")
     chart = strip_figure(
         inspection.strips(dict(shown)),
         inspection.cost_order(first.decision),
-        first.decision.tau,
+        first.catalog.policy.knob if first.decision.valuation else first.decision.tau,
         colors(),
+        scale,
     )
     figure(
         chart,
         "inspect.strip",
-        alt="The model chosen for every tau, with the current τ marked",
-        on_select=_clicked,
+        alt="The model chosen for every setting, with the current one marked",
+        on_select=lambda: _clicked(first.decision.valuation is not None),
         selection_mode="points",
     )
 
 
-def _clicked() -> None:
+def _clicked(by_value: bool) -> None:
     points = st.session_state["inspect.strip"]["selection"]["points"]
     taus = [p["customdata"] for p in points if isinstance(p.get("customdata"), int | float)]
-    if taus:
+    if not taus:
+        return
+    if by_value:
+        inspect_state.put(value_usd=float(f"{float(taus[0]):.3g}"))
+    else:
         inspect_state.put(tau=round(float(taus[0]), 4))
 
 
 def candidates(one: Inspection) -> None:
-    """Every model, cheapest first, with its deficits as a heat map and one sentence."""
+    """Every model, cheapest first: what decided, and one sentence."""
+    if one.decision.valuation is not None:
+        value_rule.candidates(one)
+        return
     frame = inspection.candidate_table(one)
     frame["Model"] = [literal(name) for name in frame["Model"]]
     frame["Why"] = [literal(why) for why in frame["Why"]]

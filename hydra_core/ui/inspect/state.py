@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from hydra_core.routing.decision import Query
-from hydra_core.types import Catalog
+from hydra_core.types import Catalog, Policy, Rule
 from hydra_core.ui import state
 from hydra_core.views import samples
 
@@ -24,7 +24,7 @@ class Inspecting:
     Attributes:
         catalog: Key of the catalog, '' for the default.
         tau: None for that of the policy being tuned, else of the catalog.
-        weights: None likewise.
+        weights, rule, value_usd: None likewise.
         text: The message; '' for none.
         other: The message to compare with.
         compare: Whether two messages are looked at.
@@ -35,6 +35,8 @@ class Inspecting:
     catalog: str = ""
     tau: float | None = None
     weights: tuple[float, ...] | None = None
+    rule: Rule | None = None
+    value_usd: float | None = None
     text: str = ""
     other: str = ""
     compare: bool = False
@@ -42,6 +44,7 @@ class Inspecting:
     turn: int = 1
     has_image: bool = False
     needs_tools: bool = False
+    context_tokens: int = 0
     deny: tuple[str, ...] = ()
     requirements: tuple[float, ...] | None = None
 
@@ -52,22 +55,24 @@ class Inspecting:
             self.turn,
             has_image=self.has_image,
             needs_tools=self.needs_tools,
+            context_tokens=self.context_tokens,
             deny=frozenset(self.deny),
         )
 
-    def tau_for(self, key: str, catalog: Catalog) -> float:
-        """The tau in force: set here, else that of the policy being tuned, else the catalog's."""
-        if self.tau is not None:
-            return self.tau
+    def policy_for(self, key: str, catalog: Catalog) -> Policy:
+        """The policy in force: set here, else that being tuned, else the catalog's."""
         tuning = state.get()
-        return tuning.tau_for(catalog) if tuning.catalog == key else catalog.policy.tau
-
-    def weights_for(self, key: str, catalog: Catalog) -> tuple[float, ...]:
-        """The stored weights in force, likewise."""
+        same = tuning.catalog == key
+        base = tuning.policy_for(catalog) if same else catalog.policy
+        weights = base.weights
         if self.weights is not None and len(self.weights) == len(catalog.dimensions):
-            return self.weights
-        tuning = state.get()
-        return tuning.weights_for(catalog) if tuning.catalog == key else catalog.policy.weights
+            weights = self.weights
+        values = (self.value_usd, tuning.value_usd if same else None, catalog.policy.value_usd)
+        value_usd = next((value for value in values if value is not None), None)
+        known = catalog.outcome_model is not None and value_usd is not None
+        rule = (self.rule or base.rule) if known else Rule.SHORTFALL
+        tau = base.tau if self.tau is None else self.tau
+        return replace(base, rule=rule, tau=tau, weights=weights, value_usd=value_usd)
 
 
 def get() -> Inspecting:
@@ -95,6 +100,8 @@ def from_link(params: Mapping[str, str]) -> Inspecting:
         catalog=params.get("catalog", ""),
         tau=state.number(params.get("tau", "")),
         weights=state.numbers(params.get("w", "")),
+        rule=state.rule_named(params.get("rule", "")),
+        value_usd=state.dollars(params.get("v", "")),
         text=text,
         other=params.get("other", ""),
         compare=params.get("compare") == "1",
@@ -102,6 +109,7 @@ def from_link(params: Mapping[str, str]) -> Inspecting:
         turn=_turn(params.get("turn", "")),
         has_image=params.get("image") == "1",
         needs_tools=params.get("tools") == "1",
+        context_tokens=_context(params.get("context", "")),
         deny=tuple(name for name in params.get("deny", "").split(",") if name),
         requirements=needs,
     )
@@ -113,8 +121,7 @@ _INSPECTING = state.Remembered("inspect", from_link)
 def to_link(
     now: Inspecting,
     key: str,
-    tau: float,
-    weights: tuple[float, ...],
+    policy: Policy,
     requirements: tuple[float, ...],
 ) -> dict[str, str]:
     """The parameters that reopen what is on screen; `from_link` reads them back.
@@ -123,9 +130,12 @@ def to_link(
 
     Args:
         key: Of the catalog used.
+        policy: Under which it was decided.
         requirements: (K,) of the message, empty when there is none.
     """
-    link = {"catalog": key, "tau": repr(tau), "w": ",".join(map(repr, weights))}
+    link = {"catalog": key, "tau": repr(policy.tau), "w": ",".join(map(repr, policy.weights))}
+    if policy.value_usd is not None:
+        link |= {"rule": policy.rule.value, "v": repr(policy.value_usd)}
     if now.share_text and now.text and len(now.text) + len(now.other) <= LINK_CHARS:
         link |= {"text": now.text, "other": now.other if now.compare else ""}
         link["compare"] = "1" if now.compare else ""
@@ -134,8 +144,13 @@ def to_link(
     link["turn"] = str(now.turn) if now.turn > 1 else ""
     link["image"] = "1" if now.has_image else ""
     link["tools"] = "1" if now.needs_tools else ""
+    link["context"] = str(now.context_tokens or "")
     link["deny"] = ",".join(now.deny)
     return {name: value for name, value in link.items() if value}
+
+
+def _context(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 0
 
 
 def _turn(text: str) -> int:

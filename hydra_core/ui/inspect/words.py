@@ -129,6 +129,5 @@ def _link(one: Inspection, key: str) -> None:
 
 def link(one: Inspection, key: str) -> dict[str, str]:
     """The parameters that reopen what is on screen."""
-    policy = one.catalog.policy
     needs = tuple(one.decision.requirements.tolist())
-    return inspect_state.to_link(inspect_state.get(), key, policy.tau, policy.weights, needs)
+    return inspect_state.to_link(inspect_state.get(), key, one.catalog.policy, needs)

@@ -5,22 +5,16 @@ from __future__ import annotations
 import streamlit as st
 
 from hydra_core.catalog.editing.document import CatalogDocument
-from hydra_core.evaluation.replay.value_sweep import ValueSweep, middle_value
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.types import Rule, Selection
-from hydra_core.ui import chosen_on, drafts, selectors, widgets
+from hydra_core.ui import cache, chosen_on, drafts, selectors, widgets
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.cache_learn import FOLDER
 from hydra_core.ui.widgets import literal
 from hydra_core.views.frontier import usd
 from hydra_core.views.learn.answer import headline
 
-__all__ = ["default_value", "take"]
-
-
-def default_value(sweep: ValueSweep) -> float:
-    """The V that spends half of the cost range, in three digits."""
-    return float(f"{middle_value(sweep.curve):.3g}")
+__all__ = ["take"]
 
 
 def take(model: OutcomeModel, value_usd: float, entry: SetEntry) -> None:
@@ -65,6 +59,9 @@ def drafted(text: str, source: str, model: OutcomeModel, value_usd: float) -> st
     document = CatalogDocument.parse(text, source)
     document.set("policy", "rule", Rule.VALUE.value)
     document.set("policy", "value_usd", value_usd)
-    reference = {"path": f"{FOLDER}/{model.path.name}", "sha256": model.digest}
-    document.set("outcome_model", reference)
+    known = cache.parsed(text, source)[0]
+    named = None if known is None else known.outcome_model
+    if named is None or named.sha256 != model.digest:
+        reference = {"path": f"{FOLDER}/{model.path.name}", "sha256": model.digest}
+        document.set("outcome_model", reference)
     return document.text()

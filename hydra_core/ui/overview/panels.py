@@ -11,28 +11,26 @@ from hydra_core.evaluation.importers.formats import Kind
 from hydra_core.evaluation.replay.evaluation import Evaluation, evaluate
 from hydra_core.evaluation.replay.verdict import VerdictLabel
 from hydra_core.figures.frontier import frontier_figure
-from hydra_core.ui import bundles, cache, selectors, state, tables, widgets
+from hydra_core.types import Rule
+from hydra_core.ui import bundles, cache, cache_learn, selectors, state, tables, widgets
 from hydra_core.ui import reports as reporting
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.evalsets.import_wizard import KIND
 from hydra_core.ui.widgets import literal
 from hydra_core.views.catalogs.pool import pool_table
 from hydra_core.views.frontier import Axes, frontier_view
+from hydra_core.views.numbers import RULES, knob_text, usd
 
 __all__ = ["doors", "frontier", "loaded", "next_steps", "operating_point"]
 
+_TUNE = "pages/evaluate/tune.py"
+_EVAL_SETS = "pages/evaluate/eval_sets.py"
 #: Icon, title, text, the format that the import begins with, and what the button says.
 _DOORS = (
     (
-        "public", "Look at real data",
-        "Public records of what models achieved on the same tasks: SWE-bench, LiveCodeBench, "
-        "LLMRouterBench, RouterArena, RouteLLM. Download one, give it here.",
-        Kind.SWEBENCH, "Import public records",
-    ),
-    (
         "upload_file", "Bring your own file",
-        "A table of your messages with what each model achieved and cost. Columns are guessed from "
-        "their names and shown before anything is imported.",
+        "A table of your messages with what each model achieved and cost, or a public benchmark's "
+        "records. Columns are guessed from their names and shown before anything is imported.",
         Kind.TABLE, "Import a file",
     ),
     (
@@ -43,23 +41,49 @@ _DOORS = (
     ),
 )  # fmt: skip
 
-_TUNE = "pages/evaluate/tune.py"
-_EVAL_SETS = "pages/evaluate/eval_sets.py"
-
 
 def doors() -> None:
-    """Three ways to traffic of one's own, as long as only samples are loaded."""
-    if not all(entry.info.synthetic for entry in cache.evalsets()):
+    """Three ways in, as long as nothing but samples is loaded."""
+    sets = cache.evalsets()
+    if not all(entry.shipped for entry in sets):
         return
-    st.subheader("Only sample data is loaded: start with your own", anchor=False)
-    for place, (icon, title, text, kind, label) in zip(st.columns(3), _DOORS, strict=True):
+    st.subheader("Only samples are loaded: where to begin", anchor=False)
+    places = st.columns(3)
+    real = next((entry for entry in sets if not entry.info.synthetic), None)
+    with places[0].container(border=True, height="stretch"):
+        _real_data(real)
+    for place, (icon, title, text, kind, label) in zip(places[1:], _DOORS, strict=True):
         with place.container(border=True, height="stretch"):
             st.markdown(f":material/{icon}: **{title}**")
             st.caption(text)
             if st.button(label, key=f"overview.door.{kind.value}", icon=":material/arrow_forward:"):
-                st.session_state["eval_sets.view"] = "Import"
-                st.session_state[KIND] = kind
-                st.switch_page(_EVAL_SETS)
+                _to_import(kind)
+
+
+def _real_data(real: SetEntry | None) -> None:
+    """The real set among the samples, or the public records that can be got."""
+    st.markdown(":material/public: **Look at real data**")
+    if real is None:
+        st.caption(
+            "Public records of what models achieved on the same tasks: SWE-bench, LiveCodeBench, "
+            "LLMRouterBench, RouterArena, RouteLLM. Download one, give it here."
+        )
+        if st.button("Import public records", key="overview.door.real"):
+            _to_import(Kind.SWEBENCH)
+        return
+    st.caption(
+        f"{literal(real.info.name)}: {real.info.n:,} queries with what {len(real.info.models)} "
+        "models really achieved and cost. See first whether routing can help there."
+    )
+    if st.button("Explore it", key="overview.door.real", icon=":material/arrow_forward:"):
+        state.put(evalset=real.key, catalog="", tau=None, weights=None, pin=None)
+        st.switch_page("pages/evaluate/explore.py")
+
+
+def _to_import(kind: Kind) -> None:
+    st.session_state["eval_sets.view"] = "Import"
+    st.session_state[KIND] = kind
+    st.switch_page(_EVAL_SETS)
 
 
 def operating_point() -> None:
@@ -74,9 +98,11 @@ def operating_point() -> None:
         )
         return
     entry, evaluation = found
+    rule = evaluation.sweep.rule
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(
-            f"**τ {evaluation.knob:.4g}** on **{literal(entry.info.name)}** with catalog "
+            f"{RULES[rule]} rule, **{literal(knob_text(rule, evaluation.knob))}** on "
+            f"**{literal(entry.info.name)}** with catalog "
             f"**{literal(state.get().catalog)}**",
             width="content",
         )
@@ -85,7 +111,18 @@ def operating_point() -> None:
         st.space("stretch")
         reporting.button(evaluation.sweep, evaluation.knob, "overview")
     widgets.kpis(evaluation)
-    widgets.verdict_box(evaluation.verdict)
+    learned = _learned()
+    if learned is None:
+        widgets.verdict_box(evaluation.verdict)
+        return
+    left, right = st.columns(2)
+    with left:
+        st.markdown(f"**Shortfall rule** · τ {evaluation.knob:.4g} · from profiles")
+        widgets.verdict_box(evaluation.verdict)
+    with right:
+        worth = literal(usd(learned.knob))
+        st.markdown(f"**Value rule** · V {worth} · learned from outcomes, cross-fitted")
+        widgets.verdict_box(learned.verdict)
 
 
 def _current() -> tuple[SetEntry, Evaluation] | None:
@@ -95,10 +132,26 @@ def _current() -> tuple[SetEntry, Evaluation] | None:
     entry, catalog = pair[0], pair[1].catalog
     tuning = state.get()
     try:
-        sweep = cache.sweep(entry, catalog, tuning.weights_for(catalog))
+        rule, weights = tuning.rule_for(catalog), tuning.weights_for(catalog)
+        sweep = cache_learn.ruled_sweep(entry, catalog, rule, weights)
     except HydraError:
         return None
-    return entry, evaluate(sweep, tuning.tau_for(catalog), tuning.baseline)
+    return entry, evaluate(sweep, tuning.knob_for(sweep), tuning.baseline)
+
+
+def _learned() -> Evaluation | None:
+    """The set in use under the value rule; None where it is in force, or not learned."""
+    pair = selectors.current()
+    if pair is None or pair[1].catalog is None or pair[1].catalog.outcome_model is None:
+        return None
+    if state.get().rule_for(pair[1].catalog) is Rule.VALUE:
+        return None
+    entry, catalog = pair[0], pair[1].catalog
+    try:
+        sweep = cache_learn.ruled_sweep(entry, catalog, Rule.VALUE, catalog.policy.weights)
+    except HydraError:
+        return None  # the Catalog page says what is wrong with it
+    return evaluate(sweep, sweep.own_knob)
 
 
 def frontier() -> None:
@@ -107,16 +160,20 @@ def frontier() -> None:
     if found is None:
         return
     _, evaluation = found
+    learned = _learned()
     st.subheader("Where this policy stands", anchor=False)
     tuning = state.get()
     axes = Axes(tuning.x, tuning.y, evaluation.baseline)
     with st.container(border=True):
         widgets.figure(
             frontier_figure(
-                frontier_view(evaluation, axes), widgets.colors(), height=340, width=430
+                frontier_view(evaluation, axes, beside=learned.sweep if learned else None),
+                widgets.colors(),
+                height=340,
+                width=430,
             ),
             "overview.frontier",
-            alt="Quality against cost of the router for every tau, with single models and oracle",
+            alt="Quality against cost of the router for every setting, with the single models",
         )
 
 
@@ -173,14 +230,23 @@ def next_steps() -> None:
 
 def _steps() -> Iterator[tuple[str, str, str, str, str]]:
     found = _current()
-    sets = cache.evalsets()
+    sets, learned = cache.evalsets(), _learned()
+    if learned is not None and learned.verdict.label is VerdictLabel.BEATS:
+        yield (
+            "school",
+            "Route by what was learned",
+            "The value rule beats the best constant policy here. Learn says on what that rests, "
+            "and takes it into your draft.",
+            "pages/evaluate/learn.py",
+            "See what was learned",
+        )
     if found is not None and found[1].verdict.label is not VerdictLabel.BEATS:
         yield (
             "tune",
             "Look for a better operating point",
-            "At this τ the router is not shown to beat a constant policy of the same cost.",
+            "At this setting the router is not shown to beat a constant policy of the same cost.",
             _TUNE,
-            "Tune τ and weights",
+            "Tune",
         )
     elif found is not None:
         yield (
@@ -188,7 +254,7 @@ def _steps() -> Iterator[tuple[str, str, str, str, str]]:
             "Fine-tune the operating point",
             "The router beats the best constant policy here; find the cost you want.",
             _TUNE,
-            "Tune τ and weights",
+            "Tune",
         )
     unscored = [entry.info.name for entry in sets if not entry.info.scored]
     if unscored:

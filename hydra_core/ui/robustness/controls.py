@@ -90,8 +90,18 @@ def _from_file(name: str, raw: bytes) -> Families:
 
 
 def ruled(catalog: Catalog) -> Catalog:
-    """The catalog under the rule looked at: a choice where it has an outcome model and V."""
+    """The catalog under the rule and the score caps looked at: choices where it has them."""
     policy = catalog.policy
+    caps = policy.defences.score_caps
+    if caps:
+        told = ", ".join(f"{name.replace('_', ' ')} {cap:g}" for name, cap in caps.items())
+        if not st.toggle(
+            "Score caps of the catalog", True, key="robustness.caps",
+            help=f"Scores count up to: {told}. Switch off to see what they keep out.",
+        ):  # fmt: skip
+            bare = replace(policy.defences, score_caps={})
+            policy = replace(policy, defences=bare)
+            catalog = replace(catalog, policy=policy)
     if catalog.outcome_model is None or policy.value_usd is None:
         return catalog
     names = {Rule.SHORTFALL: "Shortfall", Rule.VALUE: "Value"}

@@ -104,7 +104,8 @@ def routed(wanted: Wanted, found: Attacked, catalog: Catalog) -> RoutedAttacks:
     Raises:
         HydraError: The outcome model cannot be had.
     """
-    return _routed((wanted.key, catalog.digest, catalog.policy.rule), found, catalog)
+    caps = tuple(catalog.policy.defences.score_caps.items())
+    return _routed((wanted.key, catalog.digest, catalog.policy.rule, caps), found, catalog)
 
 
 @st.cache_resource(max_entries=6, show_spinner="Routing the attacked messages")

@@ -12,6 +12,7 @@ from hydra_core.catalog.diff import semantic_diff
 from hydra_core.catalog.identifiers import id_problem, skeleton
 from hydra_core.errors import HydraError
 from hydra_core.export import provenance as release_facts
+from hydra_core.export.archive import portable, release_archive
 from hydra_core.export.foreign import Export
 from hydra_core.export.litellm import litellm_config
 from hydra_core.export.release import check_release, release_text, without_header
@@ -70,22 +71,32 @@ def _release(working: Working, name: str) -> None:
         note="",
         now=datetime.now(UTC),
     )
+    catalog = working.published
+    assert catalog is not None
     try:
-        text = release_text(working.published_text, origin)
+        text = release_text(portable(working.published_text), origin)
+        whole: str | bytes = text
+        if catalog.outcome_model is not None:
+            whole = release_archive(working.published_text, catalog, origin, name)
     except HydraError as error:
         widgets.problem(error)
         return
+    kind, mime = ("yaml", "application/yaml") if whole is text else ("zip", "application/zip")
     left, right = st.columns([8, 3], gap="medium")
     with right:
         st.download_button(
-            "Download the release", text, f"{name}.yaml", "application/yaml", type="primary",
+            "Download the release", whole, f"{name}.{kind}", mime, type="primary",
             icon=":material/download:", width="stretch", on_click="ignore",
         )  # fmt: skip
         st.caption(
             "Validated just now. Comments and spelling are the source's; provenance stands in "
-            "the head. Check and use it with"
+            "the head. "
+            + ("The outcome model lies beside it in the zip file. " if kind == "zip" else "")
+            + "Check and use it with"
         )
-        st.code(f"python -m hydra_core validate \\\n  {quote(name + '.yaml')}", language="bash")
+        unpack = f"unzip {quote(name + '.zip')}\n" if kind == "zip" else ""
+        check = f"python -m hydra_core validate \\\n  {quote(name + '.yaml')}"
+        st.code(unpack + check, language="bash")
     with left:
         st.code(text, language="yaml", height=520)
 

@@ -15,7 +15,7 @@ from hydra_core.export.release import with_policy
 from hydra_core.store.merge import Choice, MergeResult, Path, three_way
 from hydra_core.store.records import NewerRevisionError
 from hydra_core.store.roles import Action
-from hydra_core.types import Catalog
+from hydra_core.types import Catalog, Policy
 from hydra_core.ui import cache, chosen_on, drafts, selectors, state, widgets
 from hydra_core.ui import what_if as what_if_panels
 from hydra_core.ui.access import identity
@@ -23,6 +23,7 @@ from hydra_core.ui.cache import CatalogEntry, SetEntry
 from hydra_core.ui.catalog import panels as catalog_panels
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.widgets import literal
+from hydra_core.views.numbers import policy_text
 
 __all__ = ["changes_list", "publish"]
 
@@ -58,27 +59,25 @@ def publish(entry: CatalogEntry, working: Working) -> None:
 
 def _tuned(entry: CatalogEntry, catalog: Catalog) -> None:
     """Offer the policy that was found on the Tune page, where it is another one."""
-    tuning = state.get()
-    tau, weights = tuning.tau_for(catalog), tuning.weights_for(catalog)
-    policy = catalog.policy
-    if tuning.catalog != entry.key or (tau == policy.tau and weights == policy.weights):
+    tuning, policy = state.get(), catalog.policy
+    found = tuning.policy_for(catalog)
+    if tuning.catalog != entry.key or found == policy:
         return
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        other = " and other weights" if weights != policy.weights else ""
-        st.markdown(
-            literal(f"On the Tune page you have τ {tau:.4g}{other}; here it is τ {policy.tau:g}."),
-            width="stretch",
-        )
+        other = " and other weights" if found.weights != policy.weights else ""
+        there, here = policy_text(found), policy_text(policy)
+        told = literal(f"On the Tune page you have {there}{other}; here it is {here}.")
+        st.markdown(told, width="stretch")
         st.button(
             "Take it into the draft", icon=":material/tune:", key="ship.take_tuned",
             disabled=not drafts.may_edit(), on_click=_take,
-            args=(entry, tau, weights),
+            args=(entry, found),
         )  # fmt: skip
 
 
-def _take(entry: CatalogEntry, tau: float, weights: tuple[float, ...]) -> None:
+def _take(entry: CatalogEntry, found: Policy) -> None:
     """The point goes into the draft, which records the set in sight as the one it was chosen on."""
-    drafts.edit(entry, lambda text: with_policy(text, tau, weights))
+    drafts.edit(entry, lambda text: with_policy(text, found))
 
 
 def _what_changes(working: Working) -> None:

@@ -8,7 +8,9 @@ import streamlit as st
 
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.replay.evaluation import Evaluation
+from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.replay.verdict import Verdict
+from hydra_core.types import Rule
 from hydra_core.ui import cache_evaluate, state, widgets
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.widgets import literal
@@ -17,34 +19,36 @@ __all__ = ["Found", "judged", "keep_found", "verdict"]
 
 _FOUND = "tune.found"
 _CHECKED = "tune.checked"
+#: Eval set, catalog, rule, knob and weights.
+Where = tuple[str, str, Rule, float, tuple[float, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """What Find chose and what that is worth on queries it was not chosen on."""
 
-    where: tuple[str, str, float, tuple[float, ...]]
+    where: Where
     verdict: Verdict
 
 
-def _where(tau: float, weights: tuple[float, ...]) -> tuple[str, str, float, tuple[float, ...]]:
+def _where(sweep: Sweep, knob: float) -> Where:
     tuning = state.get()
-    return tuning.evalset, tuning.catalog, tau, weights
+    return tuning.evalset, tuning.catalog, sweep.rule, knob, sweep.weights
 
 
-def keep_found(tau: float, weights: tuple[float, ...], verdict: Verdict) -> None:
-    """Remember a tau that Find chose, with its cross-fitted verdict."""
-    st.session_state[_FOUND] = Found(_where(tau, weights), verdict)
+def keep_found(sweep: Sweep, knob: float, verdict: Verdict) -> None:
+    """Remember a setting that Find chose, with its cross-fitted verdict."""
+    st.session_state[_FOUND] = Found(_where(sweep, knob), verdict)
 
 
 def judged(evaluation: Evaluation) -> Evaluation:
-    """The evaluation with the cross-fitted verdict where Find chose its tau.
+    """The evaluation with the cross-fitted verdict where Find chose its setting.
 
-    Not where the weights are edited: they were chosen on every query, so tau alone being found on
-    one half and measured on the other would prove nothing.
+    Not where the weights are edited: they were chosen on every query, so the knob alone being
+    found on one half and measured on the other would prove nothing.
     """
     found = st.session_state.get(_FOUND)
-    here = _where(evaluation.knob, evaluation.sweep.weights)
+    here = _where(evaluation.sweep, evaluation.knob)
     if not isinstance(found, Found) or found.where != here or evaluation.weights_edited:
         return evaluation
     return replace(evaluation, verdict=found.verdict)
@@ -55,7 +59,7 @@ def verdict(evaluation: Evaluation, entry: SetEntry) -> None:
     widgets.verdict_box(evaluation.verdict)
     if not evaluation.caution:
         return
-    here = _where(evaluation.knob, evaluation.sweep.weights)
+    here = _where(evaluation.sweep, evaluation.knob)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(literal(evaluation.caution), width="stretch")
         st.button(

@@ -13,14 +13,18 @@ from hydra_core.evaluation.replay.evaluation import Evaluation
 from hydra_core.evaluation.replay.imported_policies import ImportedPolicies
 from hydra_core.evaluation.replay.operating_point import InfeasibleError
 from hydra_core.evaluation.replay.pricing import Prices
-from hydra_core.evaluation.replay.sweep import Sweep, tidy_tau
+from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.figures.frontier import frontier_figure
 from hydra_core.figures.languages import languages_figure
 from hydra_core.figures.shares import shares_figure
+from hydra_core.types import Rule
 from hydra_core.ui import state, tables
 from hydra_core.ui.state import Pin
+from hydra_core.ui.tune import knob as tune_knob
+from hydra_core.ui.tune.conversations import conversations
 from hydra_core.ui.tune.judgement import keep_found
 from hydra_core.ui.widgets import colors, figure, literal
+from hydra_core.views.comparison_slices import group_table
 from hydra_core.views.frontier import (
     Axes,
     XAxis,
@@ -30,8 +34,8 @@ from hydra_core.views.frontier import (
     languages_view,
     policy_table,
     shares_view,
-    usd,
 )
+from hydra_core.views.numbers import SYMBOLS, knob_text, signed, usd
 
 __all__ = ["controls", "details", "plot"]
 
@@ -44,8 +48,13 @@ _COSTS: dict[str, str] = {Prices.TODAY: "Costs at today's prices", Prices.RECORD
 _DETAILS = ("Traffic", "Languages", "Numbers")
 
 
-def plot(evaluation: Evaluation, pinned: Evaluation | None, imported: ImportedPolicies) -> None:
-    """The frontier with its axis toggles; a click on the curve sets tau."""
+def plot(
+    evaluation: Evaluation,
+    pinned: Evaluation | None,
+    beside: Sweep | None,
+    imported: ImportedPolicies,
+) -> None:
+    """The frontier with its axis toggles; a click on the curve sets the knob."""
     tuning = state.get()
     with st.container(horizontal=True, horizontal_alignment="distribute", gap="small"):
         _toggle(
@@ -55,13 +64,14 @@ def plot(evaluation: Evaluation, pinned: Evaluation | None, imported: ImportedPo
         )
         _toggle("x", {XAxis.COST: "Cost", XAxis.SAVINGS: "Savings"}, "Horizontal axis")
     axes = Axes(tuning.x, tuning.y, evaluation.baseline)
-    view = frontier_view(evaluation, axes, pinned=pinned, imported=imported.metrics)
-    chart = frontier_figure(view, colors())
+    view = frontier_view(evaluation, axes, pinned=pinned, beside=beside, imported=imported.metrics)
+    sweep = evaluation.sweep
     figure(
-        chart,
+        frontier_figure(view, colors()),
         "tune.plot",
-        alt="Quality against cost of the router for every tau, with single models and oracle",
-        on_select=_clicked,
+        alt=f"Quality against cost of the router for every {SYMBOLS[sweep.rule]}, with single "
+        "models and oracle",
+        on_select=lambda: _clicked(sweep),
         selection_mode="points",
     )
 
@@ -80,50 +90,23 @@ def _toggle(field: str, labels: Mapping[str, str], label: str) -> None:
     )
 
 
-def _clicked() -> None:
+def _clicked(sweep: Sweep) -> None:
     points = st.session_state["tune.plot"]["selection"]["points"]
-    taus = [p["customdata"] for p in points if isinstance(p.get("customdata"), int | float)]
-    if taus:
-        state.put(tau=float(taus[0]))
+    knobs = [p["customdata"] for p in points if isinstance(p.get("customdata"), int | float)]
+    if knobs:
+        state.turn(sweep.rule, sweep.curve.tidy(float(knobs[0])))
 
 
 def controls(evaluation: Evaluation, pinned: Evaluation | None) -> None:
-    """The controls: tau, the constraint solver, weights and the pin."""
+    """The controls: rule and knob, the constraint solver, weights and the pin."""
     with st.container(border=True):
-        _tau(evaluation.sweep, evaluation.knob)
+        tune_knob.rule(evaluation.sweep.catalog)
+        tune_knob.knob(evaluation.sweep, evaluation.knob)
     with st.container(border=True):
         _solver(evaluation.sweep)
     with st.container(border=True):
         _weights(evaluation.sweep)
         _pin(evaluation, pinned)
-
-
-def _tau(sweep: Sweep, tau: float) -> None:
-    top = max(sweep.steps[-1], tau, 0.01)
-    st.session_state["tune.tau"] = tau
-    st.number_input(
-        "Threshold τ",
-        min_value=0.0,
-        max_value=top,
-        step=0.005,
-        format="%.6g",
-        key="tune.tau",
-        help="Largest weighted shortfall a model may have and still be eligible. The cheapest "
-        "eligible model gets the query.",
-        on_change=lambda: state.put(tau=st.session_state["tune.tau"]),
-    )
-    if tau not in sweep.steps:  # stays a stop of the slider until another is typed or clicked
-        st.session_state["tune.stop"] = tau
-    stop = st.session_state.get("tune.stop", 0.0)
-    st.session_state["tune.slider"] = tau
-    st.select_slider(
-        "τ along the curve",
-        sorted({*sweep.steps, stop}),
-        format_func=lambda step: f"{step:.4g}",
-        key="tune.slider",
-        label_visibility="collapsed",
-        on_change=lambda: state.put(tau=st.session_state["tune.slider"]),
-    )
 
 
 def _solver(sweep: Sweep) -> None:
@@ -135,12 +118,16 @@ def _solver(sweep: Sweep) -> None:
         key="tune.aim",
         required=True,
         persist_state="session",
-        help="The cheapest τ that keeps QR, the best τ within a cost, or the knee of the curve.",
+        help="The cheapest point that keeps QR, the best one within a cost, or the knee of the "
+        "curve.",
     )
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     kind = chosen or AimKind.CHEAPEST_WITH_QR
     aim = Aim(kind, _goal(sweep, kind, left))
-    right.button("Find τ", on_click=_find, args=(sweep, aim), width="stretch", key="tune.find")
+    right.button(
+        f"Find {SYMBOLS[sweep.rule]}", on_click=_find, args=(sweep, aim), width="stretch",
+        key="tune.find",
+    )  # fmt: skip
     answer = st.session_state.get("tune.answer")
     if answer:
         st.caption(literal(answer))
@@ -170,16 +157,16 @@ def _find(sweep: Sweep, aim: Aim) -> None:
         found = aim_at(sweep.curve, aim, sweep.oracle.quality.value, sweep.data, strict=True)
     except InfeasibleError as error:
         st.session_state["tune.answer"] = (
-            f"No τ reaches QR {100 * aim.value:.1f} %: the most is {100 * sweep.best_qr:.1f} %. "
-            "Ask for less, or change weights or profiles."
+            f"No {SYMBOLS[sweep.rule]} reaches QR {100 * aim.value:.1f} %: the most is "
+            f"{100 * sweep.best_qr:.1f} %. Ask for less, or change the catalog."
             if aim.kind is AimKind.CHEAPEST_WITH_QR
             else str(error)
         )
         return
-    tau = tidy_tau(sweep.curve, found.tau)
-    state.put(tau=tau)
-    fair = cross_fit_aim(sweep.data, aim)
-    keep_found(tau, sweep.weights, fair.verdict)
+    knob = sweep.curve.tidy(found.knob)
+    state.turn(sweep.rule, knob)
+    fair = cross_fit_aim(sweep.data, aim, sweep.rule)
+    keep_found(sweep, knob, fair.verdict)
     elsewhere, qr = fair.metrics, fair.metrics.qr.scaled(100.0)
     st.session_state["tune.answer"] = (
         f"On queries it was not tuned on: QR {qr.value:.1f} % [{qr.lo:.1f}, {qr.hi:.1f}] at "
@@ -188,6 +175,9 @@ def _find(sweep: Sweep, aim: Aim) -> None:
 
 
 def _weights(sweep: Sweep) -> None:
+    if sweep.rule is Rule.VALUE:
+        st.caption("Weights and profiles do not decide here: V alone is to be tuned.")
+        return
     changed = sweep.weights != sweep.catalog.policy.weights
     label = "Weights (changed)" if changed else "Weights"
     with st.popover(label, icon=":material/balance:", width="stretch"):
@@ -217,7 +207,8 @@ def _weigh(dimensions: tuple[str, ...]) -> None:
 
 
 def _pin(evaluation: Evaluation, pinned: Evaluation | None) -> None:
-    here = Pin(evaluation.knob, evaluation.sweep.weights)
+    sweep = evaluation.sweep
+    here = Pin(evaluation.knob, sweep.weights, sweep.rule)
     if pinned is None:
         st.button(
             "Pin to compare", icon=":material/keep:", width="stretch", key="tune.pin",
@@ -232,12 +223,13 @@ def _pin(evaluation: Evaluation, pinned: Evaluation | None) -> None:
         )  # fmt: skip
         st.button("Unpin", width="stretch", key="tune.unpin", on_click=lambda: state.put(pin=None))
     before, now = pinned.router, evaluation.router
+    where = knob_text(pinned.sweep.rule, pinned.knob)
     st.caption(
         literal(
-            f"Pinned τ {pinned.knob:.4g}: QR {100 * before.qr.value:.1f} % at "
+            f"Pinned {where}: QR {100 * before.qr.value:.1f} % at "
             f"{usd(before.mean_cost_usd.value)}. "
-            f"Now {100 * (now.qr.value - before.qr.value):+.1f} pp at "
-            f"{100 * (now.mean_cost_usd.value / before.mean_cost_usd.value - 1):+.1f} % cost."
+            f"Now {signed(100 * (now.qr.value - before.qr.value))} pp at "
+            f"{signed(100 * (now.mean_cost_usd.value / before.mean_cost_usd.value - 1))} % cost."
         )
     )
 
@@ -253,7 +245,7 @@ def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
         _toggle("costs", _COSTS, "Costs")
     if shown == "Traffic":
         chart = shares_figure(shares_view(evaluation), colors())
-        figure(chart, "tune.shares", alt="Share of traffic by model for every tau")
+        figure(chart, "tune.shares", alt="Share of traffic by model for every setting of the knob")
     elif shown == "Languages":
         frame = language_table(evaluation)
         figure(
@@ -262,5 +254,8 @@ def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
             alt="Quality retention by language against its number of queries",
         )
         tables.languages(frame)
+        if evaluation.spreads:
+            tables.groups(group_table(evaluation))
     else:
         tables.policies(policy_table(evaluation, imported.metrics))
+        conversations(evaluation)

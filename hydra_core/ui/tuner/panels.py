@@ -14,13 +14,23 @@ from hydra_core.evaluation.choose.aims import Aim, AimKind
 from hydra_core.evaluation.choose.space import Cell, cells_around
 from hydra_core.evaluation.choose.tuning import Space, Tuning, tune
 from hydra_core.evaluation.replay.sweep import Sweep
-from hydra_core.ui import cache, cache_evaluate, widgets
+from hydra_core.types import Rule
+from hydra_core.ui import cache, cache_evaluate, state, widgets
 from hydra_core.ui.access import identity
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.tasks import Task
 from hydra_core.ui.widgets import literal
 
-__all__ = ["Wanted", "nothing_yet", "running", "search", "stopped", "wanted", "without_cells"]
+__all__ = [
+    "Wanted",
+    "by_value",
+    "nothing_yet",
+    "running",
+    "search",
+    "stopped",
+    "wanted",
+    "without_cells",
+]
 
 _AIMS = {
     AimKind.CHEAPEST_WITH_QR: "QR ≥",
@@ -172,6 +182,21 @@ def stopped(task: Task, sweep: Sweep, want: Wanted) -> None:
     best = 100 * sweep.best_qr
     if want.aim.kind is AimKind.CHEAPEST_WITH_QR:
         st.caption(f"With the weights as they are QR reaches {best:.1f} % at most. Ask for less.")
+
+
+def by_value() -> None:
+    """Under the value rule there are no weights to look for."""
+    widgets.empty(
+        "The value rule has nothing to tune but V",
+        "Weights and profiles do not decide here: V alone says what one more resolved query is "
+        "worth. Find it on Tune, judged on queries it was not chosen on.",
+        [("pages/evaluate/tune.py", "Find V on Tune")],
+    )
+    with st.container(horizontal_alignment="center"):
+        st.button(
+            "Tune the shortfall rule instead", key="tuner.shortfall", type="tertiary",
+            on_click=lambda: state.put(rule=Rule.SHORTFALL),
+        )  # fmt: skip
 
 
 def nothing_yet(sweep: Sweep, want: Wanted) -> None:

@@ -14,7 +14,7 @@ from hydra_core.evaluation.choose.space import with_cells
 from hydra_core.evaluation.choose.tuning import Setting, Tuning
 from hydra_core.evaluation.replay.metrics import oracle_quality
 from hydra_core.evaluation.replay.replay import data_frontier
-from hydra_core.evaluation.replay.sweep import Sweep, tidy_tau
+from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.store.roles import Action
 from hydra_core.types import Selection
 from hydra_core.ui import cache, chosen_on, drafts, selectors, state, widgets
@@ -169,7 +169,7 @@ def _drafted(text: str, source: str, result: Tuning, sweep: Sweep) -> str:
     # A shortfall may lie exactly at tau, where a rounded weight would put it beyond.
     aimed = aim_at(curve, result.aim, oracle_quality(tuned), tuned)
     document = CatalogDocument.parse(text, source)
-    document.set("policy", "tau", tidy_tau(curve, aimed.tau))
+    document.set("policy", "tau", curve.tidy(aimed.knob))
     for name, weight in zip(sweep.catalog.dimensions, weights, strict=True):
         document.set("policy", "weights", name, weight)
     rows = [str(row["id"]) for row in model_rows(document)]

@@ -1,1 +1,1 @@
-"""What is shown of catalogs: their pools, policies, demos, and new ones."""
+"""What is shown of catalogs: their pools, policies, and new ones."""

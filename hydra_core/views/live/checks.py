@@ -150,11 +150,11 @@ def canary_text(found: CanaryReport) -> tuple[str, str]:
     """(tone, sentence) on a canary that still runs."""
     if found.worse:
         return "error", f"The canary is worse: {found.worse}. It is stopped at the next look."
-    known = [one for one in (found.errors, found.quality) if one is not None]
-    if not known:
+    units = found.failed.units
+    if found.failed.effect is None and found.quality.effect is None:
         return "info", (
-            f"Too early: {found.units[1]:,} conversations on the canary, {found.units[0]:,} on the "
-            f"main revision; each arm needs {LEAST_UNITS}."
+            f"Too early: {units[1]:,} conversations on the canary, {units[0]:,} on the main "
+            f"revision; each arm needs {LEAST_UNITS}."
         )
     return "success", "Not shown to be worse than the main revision."
 
@@ -162,20 +162,16 @@ def canary_text(found: CanaryReport) -> tuple[str, str]:
 def canary_frame(found: CanaryReport) -> pd.DataFrame:
     """One row a metric: conversations and percent in both arms, and the difference."""
     rows = []
-    for name, units, effect in (
-        ("Failed requests", found.units, found.errors),
-        ("Mean feedback", found.rated, found.quality),
-    ):
+    for name, one in (("Failed requests", found.failed), ("Mean feedback", found.quality)):
+        told = f"needs {LEAST_UNITS} in each arm" if one.effect is None else _effect(one.effect)
         rows.append(
             {
                 "metric": name,
-                "main_units": units[0],
-                "canary_units": units[1],
-                "main": None if effect is None else 100.0 * float(effect.control),
-                "canary": None if effect is None else 100.0 * float(effect.treatment),
-                "difference": f"needs {LEAST_UNITS} in each arm"
-                if effect is None
-                else _effect(effect),
+                "main_units": one.units[0],
+                "canary_units": one.units[1],
+                "main": 100.0 * one.means[0],
+                "canary": 100.0 * one.means[1],
+                "difference": told,
             }
         )
     return pd.DataFrame(rows)

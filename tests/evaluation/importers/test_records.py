@@ -9,6 +9,7 @@ import pytest
 from hydra_core.cli.main import main
 from hydra_core.errors import EvalSetError
 from hydra_core.evaluation.evalset.evalset import load_evalset
+from hydra_core.evaluation.importers.assemble import NO_TEXTS
 from hydra_core.evaluation.importers.draft import About, write_draft
 from hydra_core.evaluation.importers.livecodebench import read_livecodebench
 from hydra_core.evaluation.importers.llmrouterbench import read_llmrouterbench, result_files
@@ -77,8 +78,20 @@ def test_livecodebench_says_everything_that_is_missing(tmp_path):
     assert "b: its answers' tokens were not recorded" in text
 
 
+def test_livecodebench_without_problems_has_neither_texts_nor_costs(tmp_path):
+    performances, _ = livecodebench(tmp_path)
+    draft = read_livecodebench(performances, None, {"small": "S (N=1)", "big": "B"}, PRICES)
+    found = write_draft(draft, tmp_path / "set", About())
+    assert found.texts is None
+    assert list(found.queries["language"]) == ["und", "und"]
+    assert list(found.queries["group"]) == ["x/easy", "x/easy"]
+    np.testing.assert_array_equal(found.quality, [[0.5, 1.0], [np.nan, 0.0]])
+    assert np.isnan(found.cost_usd).all()
+    assert NO_TEXTS in draft.report.warnings
+
+
 def test_names_that_cannot_be_ids_must_be_given_one(tmp_path):
-    with pytest.raises(EvalSetError, match="name it yourself with --model"):
+    with pytest.raises(EvalSetError, match=r"such as --model 's-n-1=S \(N=1\)'"):
         read_livecodebench(*livecodebench(tmp_path), {}, PRICES)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from hydra_core.errors import EvalSetError
 from hydra_core.evaluation.evalset.evalset import load_evalset
+from hydra_core.evaluation.importers.assemble import NO_TEXTS
 from hydra_core.evaluation.importers.swebench import import_swebench, list_runs, read_swebench
 
 SHARED = Path(__file__).parents[4] / "shared" / "data" / "replay"
@@ -58,6 +59,14 @@ def test_runs_are_joined_with_their_texts(tmp_path):
     np.testing.assert_allclose(found.cost_usd[:, 0], [0.1, 0.2, 0.3, 0.4])
     assert set(found.queries["group"]) == {"django/django"}
     assert "small = r1" in found.origin
+
+
+def test_without_problem_statements_the_set_has_no_texts(tmp_path):
+    leaderboards, _ = files(tmp_path, run("a", details()))
+    draft = read_swebench(leaderboards, None, {"m": "a"})
+    assert "text" not in draft.queries.columns
+    assert set(draft.queries["group"]) == {"django__django"}
+    assert NO_TEXTS in draft.report.warnings
 
 
 def test_what_has_no_text_or_no_outcome_is_dropped_and_counted(tmp_path):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hydra_core.catalog.identifiers import proposed_ids
 from hydra_core.errors import EvalSetError
 from hydra_core.evaluation.evalset.evalset import load_evalset
+from hydra_core.evaluation.importers.assemble import NO_TEXTS
 from hydra_core.evaluation.importers.mapping import TableMapping, parse_map, suggest_mapping
 from hydra_core.evaluation.importers.reading.bounded import MAX_BYTES
 from hydra_core.evaluation.importers.table import import_table, model_names, preview, read_table
@@ -341,6 +342,20 @@ def test_costs_may_be_absent_only_when_said(tmp_path):
     assert any("no costs" in text for text in draft.report.warnings)
 
 
+def test_texts_may_be_absent_only_when_said(tmp_path):
+    content = "query_id,language,model,quality,cost_usd\nb,en,m,1,1\na,,m,0,2\n"
+    path = write(tmp_path, "x.csv", content)
+    with pytest.raises(EvalSetError, match="--map text=COLUMN, or that there are none with"):
+        read_table([path])
+    draft = read_table([path], need_text=False)
+    assert draft.queries.to_dict("list") == {"query_id": ["a", "b"], "language": ["und", "en"]}
+    assert draft.quality.ravel().tolist() == [0.0, 1.0]
+    assert draft.report.warnings[0] == NO_TEXTS
+    blank = write(tmp_path, "y.csv", "query_id,text,language,model,quality,cost_usd\na,,en,m,1,1\n")
+    with pytest.raises(EvalSetError, match="1 x query without text"):
+        read_table([blank])
+
+
 @pytest.mark.parametrize(
     ("columns", "fields", "quality", "cost"),
     [
@@ -442,3 +457,15 @@ def test_two_names_never_become_one_id(tmp_path):
     assert read_table([wide], ids={"A 1": "a-1"}).models == ("a-1", "b")
     with pytest.raises(EvalSetError, match="two models"):
         read_table([wide], ids={"A 1": "b"})
+
+
+def test_what_looks_dependent_is_said_in_the_import_report():
+    from hydra_core.evaluation.importers.draft import dependence_warnings
+
+    texts = ["One thing", "one thing.", "Same text!", "same  text", "another"]
+    queries = pd.DataFrame({"query_id": list("abcde"), "language": "en", "text": texts})
+    (told,) = dependence_warnings(queries)
+    assert "4 queries look like 2 groups" in told
+    assert "a, b; c, d" in told
+    assert "declared as clusters" in told
+    assert dependence_warnings(queries.iloc[1:3]) == []

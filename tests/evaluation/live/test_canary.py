@@ -22,7 +22,8 @@ def arms(n, failing=(0.0, 0.0), seed=0, every=5):
 def test_an_arm_that_fails_is_stopped_with_its_rates(tmp_path):
     found = canary_report(traffic(tmp_path, arms(400, (0.01, 0.4))), "new")
     assert "requests fail" in found.worse
-    assert found.units == (320, 80)
+    assert found.failed.units == (320, 80)
+    assert found.failed.means[1] > 0.3
 
 
 def test_an_arm_that_always_fails_is_stopped_early(tmp_path):
@@ -34,19 +35,20 @@ def test_worse_feedback_stops_it_and_better_does_not(tmp_path):
     worse = {f"d{i}": float(i % 5 > 0) for i in range(600)}
     found = canary_report(traffic(tmp_path / "worse", rows, worse), "new")
     assert "feedback" in found.worse
-    assert found.rated == (480, 120)
+    assert found.quality.units == (480, 120)
+    assert found.quality.means == (1.0, 0.0)
     better = {name: 1 - quality for name, quality in worse.items()}
     assert canary_report(traffic(tmp_path / "better", rows, better), "new").worse == ""
 
 
 def test_before_enough_conversations_nothing_is_said(tmp_path):
     found = canary_report(traffic(tmp_path, arms(140, (0.0, 1.0))), "new")
-    assert (found.errors, found.worse) == (None, "")
+    assert (found.failed.effect, found.worse) == (None, "")
 
 
 def test_another_canary_in_the_log_does_not_count(tmp_path):
     some = traffic(tmp_path, arms(400, (0.0, 1.0)))
-    assert canary_report(some, "another").units == (0, 0)
+    assert canary_report(some, "another").failed.units == (0, 0)
 
 
 def test_equal_arms_are_hardly_ever_stopped_however_often_one_looks(tmp_path):

@@ -39,7 +39,7 @@ def test_on_the_set_it_was_chosen_on_it_is_judged_by_the_band(demo, how):
     said = found.verdict
     assert said.selection is Selection.LOOKED
     assert said.judged_by == said.simultaneous
-    assert "on these queries, before it was published" in said.how
+    assert "on these queries, as the catalog records" in said.how
     assert not found.caution
     more = judged(demo, Chosen(demo.queries_digest, "demo", how, knob_alone=False))
     assert "weights, profiles or a pool" in more.caution

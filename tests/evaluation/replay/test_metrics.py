@@ -154,7 +154,7 @@ def test_cross_fit_measures_where_it_did_not_choose():
         )
         for seed in range(20)
     ]
-    assert all(len(fit.taus) == 2 for fit in fits)
+    assert all(len(fit.knobs) == 2 for fit in fits)
     assert np.mean([fit.optimism for fit in fits]) > 0  # picking the peak always flatters
     for fit in fits:
         assert fit.optimism == pytest.approx(fit.in_sample_quality - fit.metrics.quality.value)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from hydra_core.evaluation.replay.frontier import frontier
-from hydra_core.evaluation.replay.sweep import tidy_tau, turning_points
+from hydra_core.evaluation.replay.sweep import turning_points
 
 
 def curve_of(shortfalls):
@@ -19,16 +19,16 @@ def curve_of(shortfalls):
 
 
 @given(arrays(np.float64, (7, 3), elements=st.floats(0.0, 1.0)), st.floats(0.0, 2.0))
-def test_tidy_tau_stays_on_its_row(shortfalls, tau):
+def test_a_tidy_setting_stays_on_its_row(shortfalls, tau):
     curve = curve_of(shortfalls)
-    assert curve.row(tidy_tau(curve, tau)) == curve.row(tau)
+    assert curve.row(curve.tidy(tau)) == curve.row(tau)
 
 
-def test_tidy_tau_is_short():
+def test_a_tidy_setting_is_short():
     curve = curve_of(np.array([[0.1234567, 0.0], [0.3456789, 0.0]]))
-    assert tidy_tau(curve, 0.2) == 0.13
-    assert tidy_tau(curve, 0.1234567) == 0.13
-    assert tidy_tau(curve, 0.0) == 0.0
+    assert curve.tidy(0.2) == 0.13
+    assert curve.tidy(0.1234567) == 0.13
+    assert curve.tidy(0.0) == 0.0
 
 
 def test_slider_stops_span_the_whole_curve():

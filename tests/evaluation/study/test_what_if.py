@@ -62,3 +62,14 @@ def test_deltas_are_after_minus_before(replayed):
 def test_another_predictors_catalog_is_refused(replayed):
     with pytest.raises(MismatchError, match="its bands are those of predictor"):
         replayed(replace(CATALOG, predictor_fingerprint="0" * 64))
+
+
+@pytest.mark.parametrize("model", [model.id for model in CATALOG.models])
+def test_a_pool_that_lost_a_model_is_held_against_the_same_oracle(replayed, model):
+    before, after = replayed(CATALOG), replayed(without(model))
+    found = what_if(before, after).comparison
+    best = before.data.quality.max(axis=1).mean()
+    for side, run in zip(found.retained, (before.run, after.run), strict=True):
+        assert side.value == pytest.approx(run.quality.mean() / best)
+    assert found.qr.value == pytest.approx(found.retained[1].value - found.retained[0].value)
+    assert found.qr.value == pytest.approx(found.quality.value / best)

@@ -1,0 +1,135 @@
+"""Tune, Compare, Tuner, Overview and Ship where the catalog routes by value: V is the knob."""
+
+import shutil
+
+import pytest
+
+from hydra_core.store import open_store
+from hydra_core.types import Rule
+from hydra_core.ui.access import identity
+from tests.ui.valued import LINK, VALUE_USD, valued
+
+TUNE = "pages/evaluate/tune.py"
+
+
+@pytest.fixture(scope="session")
+def learned(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("valued")
+    valued(folder, 200)
+    return folder
+
+
+@pytest.fixture
+def opened(learned, workspace, open_page):
+    """Opens a page of a console whose catalog routes by value."""
+    shutil.copytree(learned, workspace, dirs_exist_ok=True)
+
+    def go(page, **params):
+        app = open_page(page, **(LINK | params))
+        assert not app.exception
+        assert not app.error
+        return app
+
+    return go
+
+
+def told(app):
+    boxes = [*app.success, *app.info, *app.warning, *app.caption, *app.markdown]
+    return "\n".join(one.value for one in boxes).replace("\\", "")
+
+
+def test_v_is_the_knob_and_the_link_carries_it(opened):
+    app = opened(TUNE)
+    assert app.number_input(key="tune.value").value == VALUE_USD
+    assert "cross-fitted" in told(app)  # the set is the one that was learned on
+    app.number_input(key="tune.value").set_value(0.006).run()
+    assert "chosen by looking" in told(app)
+    assert app.query_params["v"] == "0.006"
+
+
+def test_the_toggle_changes_the_rule_and_the_link_keeps_it(opened):
+    app = opened(TUNE)
+    app.segmented_control(key="tune.rule").set_value(Rule.SHORTFALL).run()
+    assert app.number_input(key="tune.tau").value == 0.24
+    assert app.query_params["rule"] == "shortfall"
+    again = opened(TUNE, rule="shortfall", tau="0.1", v="0.5")
+    assert again.number_input(key="tune.tau").value == 0.1
+    again.segmented_control(key="tune.rule").set_value(Rule.VALUE).run()
+    assert again.number_input(key="tune.value").value == 0.5
+
+
+def test_find_a_pin_and_the_details_work_under_value(opened):
+    app = opened(TUNE)
+    app.button(key="tune.pin").click().run()
+    app.number_input(key="tune.value").set_value(0.05).run()
+    assert "Pinned V $0.0100" in told(app)
+    assert app.query_params["pin_rule"] == "value"
+    app.button(key="tune.find").click().run()
+    assert "Judged on queries it was not chosen on (cross-fitted)" in told(app)
+    for part in ("Languages", "Numbers"):
+        app.segmented_control(key="tune.details").set_value(part).run()
+        assert not app.exception
+
+
+def test_where_no_outcome_model_is_named_there_is_a_way_to_learn(open_page):
+    app = open_page(TUNE, set="console_demo", catalog="paper_five")
+    assert "tune.rule" not in {one.key for one in app.segmented_control}
+    assert "outcomes learned" in told(app)
+
+
+def test_a_missing_outcome_model_leaves_the_other_rule_in_reach(learned, workspace, open_page):
+    shutil.copytree(learned, workspace, dirs_exist_ok=True)
+    shutil.rmtree(workspace / "outcome_models")
+    app = open_page(TUNE, **LINK)
+    assert "is not there" in app.error[0].value.replace("\\", "")
+    app.segmented_control(key="tune.rule").set_value(Rule.SHORTFALL).run()
+    assert not app.error
+    assert "fixed beforehand" in told(app)
+
+
+def test_compare_sets_the_rules_side_by_side(opened):
+    app = opened("pages/evaluate/compare.py", b="catalog:my/valued")
+    assert app.number_input(key="compare.value_b").value == VALUE_USD
+    app.segmented_control(key="compare.part").set_value("Queries").run()
+    assert not app.exception
+
+
+def test_the_tuner_says_that_v_alone_is_to_be_tuned(opened):
+    assert "V alone" in told(opened("pages/evaluate/tuner.py"))
+
+
+@pytest.mark.parametrize("page", ["operate/overview", "operate/conversation", "configure/catalog"])
+def test_other_pages_say_which_rule_is_active(opened, page):
+    assert "alue rule" in told(opened(f"pages/{page}.py"))
+
+
+def test_the_v_found_on_tune_goes_into_the_draft(opened, workspace):
+    app = opened(TUNE)
+    app.number_input(key="tune.value").set_value(0.03).run()
+    app.switch_page("pages/ship/export.py").run()
+    app.button(key="ship.take_tuned").click().run()
+    draft = open_store(workspace).drafts.find("my/valued", identity.actor())
+    assert "value_usd: 0.03" in draft.text
+    assert "rule: value" in draft.text
+
+
+def test_inspect_gives_the_receipt_of_the_value_rule(opened):
+    app = opened("pages/operate/inspect.py")
+    words = told(app)
+    assert "Predicted success" in words
+    assert "one more resolved query" in words or "no cheaper" in words
+    assert "value rule)" in words
+    assert "shortfall rule)" in words  # the other rule stands beside
+    assert "Which model for every V" in words
+    assert "learned queries most like this" in words
+    flips = ("Worth of one more resolved query", "Price of", "Predicted success of")
+    assert any(flip in words for flip in flips)
+    app.segmented_control(key="inspect.rule").set_value(Rule.SHORTFALL).run()
+    assert not app.exception
+    assert "Which model for every τ" in told(app)
+    assert app.query_params["rule"] == "shortfall"
+
+
+def test_two_messages_are_compared_under_the_value_rule(opened):
+    app = opened("pages/operate/inspect.py", compare="1", text="Fix it", other="Write a parser")
+    assert "What differs" in told(app)

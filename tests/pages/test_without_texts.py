@@ -1,0 +1,76 @@
+"""The real set opens first and has no texts: both rules are said, and pages say what is missing."""
+
+from __future__ import annotations
+
+import pytest
+
+from hydra_core.ui import cache
+
+REAL = {"set": "mixed_2024", "catalog": "mixed_2024"}
+
+
+def said(app):
+    found = [*app.markdown, *app.caption, *app.success, *app.info, *app.warning]
+    return " ".join(element.value for element in found).replace("\\", "")
+
+
+def opened(open_page, page):
+    app = open_page(page)
+    assert not app.exception
+    assert not app.error
+    return app
+
+
+def test_real_sets_come_before_synthetic_ones(workspace):
+    kinds = [entry.info.synthetic for entry in cache.evalsets()]
+    assert kinds == sorted(kinds)
+    assert not kinds[0]
+
+
+def test_overview_opens_on_it_and_says_both_rules(open_page):
+    app = opened(open_page, "pages/operate/overview.py")
+    told = said(app)
+    assert "Mixed traffic of 2024, real outcomes" in told
+    assert [box.value for box in app.info if "cannot be told from noise" in box.value]
+    assert [box.value for box in app.success if "The router beats the constant" in box.value]
+    assert "Route by what was learned" in told
+    assert told.index("Shortfall rule") < told.index("Value rule")
+
+
+def test_learn_shows_what_the_catalog_has_learned_already(open_page):
+    app = opened(open_page, "pages/evaluate/learn.py")
+    assert "+3.0 points" in app.success[0].value.replace("\\", "")
+    assert app.button(key="learn.start").disabled
+    app.button(key="learn.take").click().run()
+    assert not app.error
+    assert "routes by value" in said(app)
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("pages/evaluate/explore.py", "This set has no texts: what its text vectors predict"),
+        ("pages/evaluate/audit.py", "This set has no texts"),
+    ],
+)
+def test_a_page_that_reads_texts_says_that_there_are_none(open_page, page, text):
+    assert text in said(opened(open_page, page))
+
+
+def test_checks_queries_and_the_picker_say_so_too(open_page):
+    app = opened(open_page, "pages/evaluate/explore.py")
+    app.segmented_control(key="explore.part").set_value("Checks").run()
+    assert "This set has no texts to compare" in said(app)
+    app = opened(open_page, "pages/evaluate/eval_sets.py")
+    app.segmented_control(key="eval_sets.part").set_value("Queries").run()
+    assert "This set has no texts" in said(app)
+    assert "text" not in app.dataframe[0].value.columns
+
+
+def test_compare_lists_queries_by_id_and_leaves_learned_routers_out(open_page):
+    app = open_page("pages/evaluate/compare.py", **REAL)
+    assert not app.exception
+    assert not app.error
+    sides = app.selectbox(key="compare.a").options
+    assert sides
+    assert not [name for name in sides if "Learned" in name]
