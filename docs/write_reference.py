@@ -42,6 +42,9 @@ _CONDITIONS = {
     "models[].retire_on": "status `retiring`",
     "models[].scores": "unless all capabilities are set by hand",
     "policy.sticky": "",
+    "policy.defences": "",
+    "policy.defences.score_caps": "",
+    "policy.defences.score_caps.<dimension>": "",
     "realised_costs": "",
 }
 _DEFAULTS = Policy(tau=0.0, weights=())

@@ -16,7 +16,7 @@ from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.replay.verdict import Verdict, VerdictLabel
 from hydra_core.evaluation.significance import Interval
-from hydra_core.figures.theme import Palette, palette
+from hydra_core.figures.theme import DARK, LIGHT, Palette, palette
 from hydra_core.views.frontier import usd
 
 __all__ = [
@@ -38,9 +38,11 @@ __all__ = [
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
 _ADDRESS = re.compile(r"https?(?=:)|www(?=\.)", re.IGNORECASE)
-_LEGIBLE = """<style>
-body [data-testid*="-primary"]:enabled, body [data-testid=stMultiSelect] [data-tag] * {color: PAGE}
-body [data-testid=stMultiSelect] button {min-width: 24px; min-height: 24px}
+_ON_ACCENT = "[data-testid*=-primary]:enabled, [data-testid=stMultiSelect] [data-tag] *"
+_LEGIBLE = f"""<style>
+body :is({_ON_ACCENT}) {{color: PAGE}}
+.stApp :is({_ON_ACCENT}) {{color: light-dark({LIGHT.surface}, {DARK.surface})}}
+body [data-testid=stMultiSelect] button {{min-width: 24px; min-height: 24px}}
 </style>"""
 _HEADLINES = {
     VerdictLabel.BEATS: "Routing pays here",
@@ -67,6 +69,7 @@ def legible() -> None:
 
     Streamlit writes white on the accent in both themes. No theme has an accent that carries white
     and is legible itself on a dark page (4.5:1 each), so the text takes the page's own colour.
+    Popovers lie outside the app's element, which alone knows its scheme: theirs is written in.
     """
     st.html(_LEGIBLE.replace("PAGE", colors().surface))
 
