@@ -46,7 +46,7 @@ _WORDS = {
     ),
 }
 #: What was found or typed under one rule says nothing under the other.
-_OF_THE_RULE = ("tune.answer", "tune.stop")
+_OF_THE_RULE = ("tune.stop",)
 
 
 def rule(catalog: Catalog) -> None:
@@ -72,7 +72,7 @@ def rule(catalog: Catalog) -> None:
 
 def _rule_changed() -> None:
     widgets.forget(*_OF_THE_RULE)
-    state.put(rule=Rule(st.session_state["tune.rule"]))
+    state.put(rule=Rule(st.session_state["tune.rule"]), aim=None)
 
 
 def knob(sweep: Sweep, at: float) -> None:
