@@ -66,7 +66,7 @@ bench: $(VENV)/.dev  ## the figures of the README's table
 	$(BIN)/python -m benchmarks.speed.serve_memory
 	$(BIN)/python -m benchmarks.speed.serve_soak
 	$(BIN)/python -m benchmarks.speed.sweep
-	$(BIN)/python -m benchmarks.console.slider
+	$(BIN)/python -m benchmarks.console.knob
 	$(BIN)/python -m benchmarks.speed.store
 	$(BIN)/python -m benchmarks.speed.tuner
 	$(BIN)/python -m benchmarks.speed.init

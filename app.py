@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from hydra_core.shipped import LOGO, MARK
+from hydra_core.store.roles import Action
 from hydra_core.ui.access import identity
 
 st.set_page_config(
@@ -115,7 +116,8 @@ PAGES = {
     ],
 }
 
-page = st.navigation(PAGES, expanded=True)
+shown = "sidebar" if identity.may(Action.READ) else "hidden"
+page = st.navigation(PAGES, position=shown, expanded=True)
 identity.gate()
 identity.badge()
 page.run()

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Mapping
+from typing import Final
 
 from hydra_core.errors import AccessError
 
-__all__ = ["INSECURE_FLAG", "LOOPBACK_NAMES", "is_loopback", "require_safe"]
+__all__ = ["INSECURE_FLAG", "LOOPBACK_NAMES", "is_forwarded", "is_loopback", "require_safe"]
 
 #: The flag that serves others without asking who they are.
 INSECURE_FLAG = "--insecure-no-sign-in"
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+#: What proxies add to a request; one that passes on nothing cannot be told from a caller here.
+_FORWARDED: Final = (
+    "forwarded", "via", "x-real-ip", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto",
+)  # fmt: skip
 
 
 def is_loopback(host: str) -> bool:
@@ -24,6 +30,15 @@ def is_loopback(host: str) -> bool:
         return False
     mapped = getattr(address, "ipv4_mapped", None)
     return bool((mapped or address).is_loopback)
+
+
+def is_forwarded(headers: Mapping[str, str]) -> bool:
+    """Whether a proxy passed a request on, so that it may come from any machine.
+
+    Args:
+        headers: Of the request, found whatever their case.
+    """
+    return any(headers.get(name) is not None for name in _FORWARDED)
 
 
 def require_safe(host: str, *, proof: bool, insecure: bool, remedy: str) -> None:

@@ -3,8 +3,10 @@
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ from hydra_core.catalog import load_catalog
 from hydra_core.cli.main import main
 from hydra_core.evaluation.evalset.evalset import load_evalset
 from hydra_core.evaluation.evalset.score_files import save_scores
+from hydra_core.store import open_store
 from hydra_core.types import DIMENSIONS
 from tests.evaluation.importers.test_swebench import BOARD, PROBLEMS, SHARED
 from tests.evaluation.sets import saved
@@ -465,3 +468,16 @@ def test_fixed_is_said_to_be_the_operators_word(run, world):
     verdict = evaluate_json(run, *common)["verdict"]
     assert (verdict["selection"], verdict["stated_by_operator"]) == ("fixed", True)
     assert "as the operator states" in verdict["origin"]
+
+
+def test_a_set_that_the_workspace_links_to_is_told_to_its_audit_trail(
+    world, tmp_path, monkeypatch, run
+):
+    monkeypatch.setenv("HYDRA_WORKSPACE", str(tmp_path / "workspace"))
+    shutil.copytree(world / "set", tmp_path / "outside", ignore=shutil.ignore_patterns("scores*"))
+    (tmp_path / "workspace" / "evalsets").mkdir(parents=True)
+    linked = tmp_path / "workspace" / "evalsets" / "linked"
+    linked.symlink_to(tmp_path / "outside")
+    assert run("score", linked, "--bundle", world / "bundle")[0] == 0
+    with closing(open_store(tmp_path / "workspace")) as store:
+        assert [entry.subject for entry in store.audit()] == ["eval set linked"]

@@ -18,6 +18,7 @@ import shlex
 import subprocess
 import sys
 import time
+import traceback
 from pathlib import Path
 
 from benchmarks.attacks.floods import flood, long_manifests
@@ -55,6 +56,7 @@ TESTS = {
     "other machines, from the tests and what they start": "tests/test_no_network.py",
 }
 _COUNTS = re.compile(r"(\d+) (passed|failed|error|skipped)")
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 
 
 def tried(arguments):
@@ -64,7 +66,8 @@ def tried(arguments):
     counts = {word: int(count) for count, word in _COUNTS.findall(done.stdout[-300:])}
     passed, bad = counts.get("passed", 0), counts.get("failed", 0) + counts.get("error", 0)
     if done.returncode or bad or not passed:
-        return passed + bad, f"GOT THROUGH: {bad or 'not run'}"
+        names = ", ".join(_FAILED.findall(done.stdout)) or "not run"
+        return passed + bad, f"GOT THROUGH: {names}"
     skipped = f", {counts['skipped']} not tried here" if "skipped" in counts else ""
     return passed, f"refused or survived{skipped}"
 
@@ -128,7 +131,8 @@ def tell(name, attack):
     try:
         tries, outcome = attack()
     except AssertionError as error:
-        tries, outcome = 1, f"GOT THROUGH: {error}"
+        place = traceback.extract_tb(error.__traceback__)[-1].line
+        tries, outcome = 1, f"GOT THROUGH: {error or place}"
     return {"attack": name, "tries": tries, "outcome": outcome, "s": time.monotonic() - began}
 
 

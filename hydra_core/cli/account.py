@@ -46,11 +46,15 @@ def require_account(asks: str) -> None:
 
 
 def store_of(*paths: Path) -> Store | None:
-    """The store of the workspace that one of `paths` lies in; None outside of it."""
+    """The store of the workspace that one of `paths` lies in; None outside of it.
+
+    A link from the workspace to elsewhere is inside, and so is one from elsewhere to the workspace.
+    """
     from hydra_core.store import open_store, workspace_folder
 
     folder = workspace_folder().resolve()
-    inside = any(path.resolve().is_relative_to(folder) for path in paths)
+    named = [path.parent.resolve() / path.name for path in paths]
+    inside = any(place.is_relative_to(folder) for p in named for place in (p, p.resolve()))
     return open_store(folder) if inside else None
 
 

@@ -207,7 +207,8 @@ def _points(view: FrontierView, colors: Palette) -> list[dict[str, Any]]:
         pin = {"size": 13, "symbol": "diamond", "color": colors.ghost}
         traces.append(_marker(view, [view.pinned], pin))
     ring = {"size": 19, "color": colors.surface, "line": {"color": colors.accent, "width": 5}}
-    return [*traces, _marker(view, [view.selected], ring)]
+    # its name is how the live knob finds it on the page
+    return [*traces, {**_marker(view, [view.selected], ring), "name": "operating point"}]
 
 
 def _marker(view: FrontierView, spots: Sequence[Spot], marker: dict[str, Any]) -> dict[str, Any]:

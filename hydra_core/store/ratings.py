@@ -118,7 +118,9 @@ class Ratings:
         require(actor, Action.MODERATE)
         added = [(query, rater, RatingState.RATED, scores, note)
                  for query, rater, scores, note in rows]  # fmt: skip
-        self._add(sample, added, actor)
+        raters = ", ".join(sorted({rater for _, rater, *_ in added}))
+        told = f"{len(added)} ratings of sample {sample.name} taken in for {raters}"
+        self._add(sample, added, actor, told)
         return len(added)
 
     def _add(
@@ -126,7 +128,9 @@ class Ratings:
         sample: Sample,
         rows: Sequence[tuple[str, str, RatingState, Sequence[float], str]],
         actor: Actor,
+        told: str = "",
     ) -> None:
+        """Write rows, and the line of the audit trail where they are not the actor's own."""
         require(actor, Action.RATE)
         known = frozenset(sample.query_ids)
         values = []
@@ -149,6 +153,8 @@ class Ratings:
         with self._desk.database.writing() as connection:
             if values:
                 connection.execute(tables.ratings.insert(), values)
+            if values and told:
+                self._desk.record(connection, actor, Action.MODERATE, told)
 
 
 def _check(sample: Sample, scores: Sequence[float]) -> None:

@@ -17,6 +17,7 @@ that cannot be read, or that HYDRA_ROLES names and that is not there, lets nobod
 from __future__ import annotations
 
 import os
+import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -34,6 +35,12 @@ __all__ = ["Action", "Actor", "Role", "Roles", "load_roles", "require", "roles_o
 
 _MAX_BYTES: Final = 1_000_000
 _MAX_NAME: Final = 200
+#: Characters without a shape that Python counts as printable.
+_SHAPELESS: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
+    "\U000e0100-\U000e01ef]"
+)
+_ASCII_TWINS: Final = str.maketrans("1i0", "llo")
 
 
 class Role(StrEnum):
@@ -142,8 +149,8 @@ class Roles:
             AccessError: The name is not visible text, or it is, or looks like, one of the file.
         """
         shown_name = _visible(name)
-        seen = skeleton(_folded(shown_name))
-        if any(skeleton(user) == seen for user in self.users):
+        seen = _at_a_glance(shown_name)
+        if any(_at_a_glance(user) == seen for user in self.users):
             raise AccessError(
                 f"{shown_name!r} stands in the roles file, and nothing here proves that it is you; "
                 "sign in, or state another name"
@@ -267,11 +274,18 @@ def _claimed_name(claims: Mapping[str, object], trusted_issuers: frozenset[str])
 
 def _visible(name: str) -> str:
     text = name.strip()
-    if not text or len(text) > _MAX_NAME or not text.isprintable():
+    shown_all = text.isprintable() and not _SHAPELESS.search(text)
+    if not text or len(text) > _MAX_NAME or not shown_all:
         raise AccessError(
             f"a name of 1 to {_MAX_NAME} visible characters is needed, got {name[:60]!r}"
         )
     return text
+
+
+def _at_a_glance(name: str) -> str:
+    """What a hurried reader takes a name for: letters and digits alone, twins as one."""
+    letters = unicodedata.normalize("NFKD", skeleton(name))
+    return "".join(char for char in letters if char.isalnum()).translate(_ASCII_TWINS)
 
 
 def _folded(name: str) -> str:

@@ -15,7 +15,7 @@ from hydra_core.ui.cache import CatalogEntry, SetEntry
 __all__ = ["choose_catalog", "choose_data", "choose_evalset", "current", "evalset_in_use", "fits"]
 
 #: What the solver remembers makes sense on one eval set and catalog only.
-_OF_THE_SET = ("tune.goal_qr", "tune.goal_cost", "tune.stop")
+_OF_THE_SET = ("tune.goal_qr", "tune.goal_cost")
 
 
 def fits(entry: SetEntry, catalog: CatalogEntry) -> bool:

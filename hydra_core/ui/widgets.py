@@ -15,9 +15,8 @@ from hydra_core.evaluation.replay.pricing import RECORDED_COSTS
 from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.replay.verdict import Verdict, VerdictLabel
-from hydra_core.evaluation.significance import Interval
 from hydra_core.figures.theme import Palette, palette
-from hydra_core.views.frontier import usd
+from hydra_core.views.tune.operating_point import tiles
 
 __all__ = [
     "colors",
@@ -36,7 +35,7 @@ __all__ = [
 ]
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
-_ADDRESS = re.compile(r"https?(?=:)|www(?=\.)", re.IGNORECASE)
+_ADDRESS = re.compile(r"https?(?=:)|www(?=\.)|@(?=\w)", re.IGNORECASE)
 _HEADLINES = {
     VerdictLabel.BEATS: "Routing pays here",
     VerdictLabel.TIES: "Routing cannot be told from a constant here",
@@ -47,7 +46,8 @@ _HEADLINES = {
 def literal(text: str) -> str:
     """Text from outside as Markdown that shows exactly that text: no markup, maths, icons, links.
 
-    Web addresses would be made links after the escapes are gone: an invisible joiner parts them.
+    Web and e-mail addresses would be made links after the escapes are gone: an invisible joiner
+    parts them.
     """
     return _MARKUP.sub(r"\\\1", _ADDRESS.sub("\\g<0>\u2060", text.replace("\n", " ")))
 
@@ -104,47 +104,15 @@ def notes(sweep: Sweep, further: Sequence[str] = ()) -> None:
 
 def kpis(evaluation: Evaluation) -> None:
     """The row of figures at the operating point, each with its 95 % interval."""
-    metrics = evaluation.router
-    entries = [
-        (
-            "Quality retention",
-            *_percent(metrics.qr),
-            "QR: quality of the router divided by the oracle's, the best choice in hindsight.",
-        ),
-        (
-            "Resolved" if evaluation.sweep.binary else "Mean quality",
-            *_percent(metrics.quality),
-            f"{metrics.resolved:,} of {metrics.n:,} queries resolved.",
-        ),
-        (
-            "Cost per query",
-            usd(metrics.mean_cost_usd.value),
-            f"{usd(metrics.mean_cost_usd.lo)} – {usd(metrics.mean_cost_usd.hi)}",
-            "Mean realised cost in USD, "
-            f"from {evaluation.sweep.data.costs or 'the eval set as recorded'}.",
-        ),
-        (
-            "Cost savings",
-            *_percent(metrics.cs),
-            f"CS: 1 − cost / cost of always {literal(metrics.baseline)}.",
-        ),
-        (
-            "Cheaper would do",
-            *_percent(metrics.misroute),
-            "Misroute in the paper: share of all queries that a model cheaper than the chosen one "
-            "resolved. It counts money, not failures: always the cheapest model has 0 %.",
-        ),
-    ]
-    for column, (label, value, interval, text) in zip(
-        st.columns(len(entries)), entries, strict=True
-    ):
+    shown = tiles(evaluation)
+    for column, tile in zip(st.columns(len(shown)), shown, strict=True):
         column.metric(
-            label,
-            literal(value),
-            delta=literal(interval),
+            tile.label,
+            literal(tile.value),
+            delta=literal(tile.interval),
             delta_color="off",
             delta_arrow="off",
-            help=f"{text} Below: 95 % interval.",
+            help=f"{literal(tile.help)} Below: 95 % interval.",
             border=True,
         )
     recorded_costs(evaluation.sweep.data)
@@ -193,11 +161,6 @@ def no_predictor() -> None:
         "This page scores messages with the predictor bundle, and it cannot be opened. Install "
         "the console again, or restore its bundle.",
     )
-
-
-def _percent(interval: Interval) -> tuple[str, str]:
-    shown = interval.scaled(100.0)
-    return f"{shown.value:.1f} %", f"{shown.lo:.1f} – {shown.hi:.1f} %"
 
 
 def forget(*keys: str) -> None:

@@ -34,8 +34,9 @@ def tune(entry: SetEntry, catalog: Catalog) -> None:
     held_out = judgement.found(entry, evaluation)
     evaluation = judgement.judged(evaluation, held_out)
     imported = cache_evaluate.imported(entry, sweep, evaluation.baseline)
-    judgement.verdict(evaluation, entry)
-    widgets.kpis(evaluation)
+    tune_knob.live(evaluation)  # above all that changes its height, so that it never slips away
+    with st.container(key=tune_knob.VERDICT):
+        judgement.verdict(evaluation, entry)
     wide, narrow = st.columns([7, 2.6], gap="small")
     with narrow:
         tune_panels.controls(evaluation, pinned, held_out)

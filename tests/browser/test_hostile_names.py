@@ -15,7 +15,7 @@ pytestmark = pytest.mark.browser
 
 HOSTILE = (
     "![x](http://evil.example/x.png) http://evil.example/y www.evil.example [z](//evil.example) "
-    "<img src=http://evil.example/i.png> <https://evil.example> :red[a] $x^2$ `rm`"
+    "<img src=http://evil.example/i.png> <https://evil.example> mal@evil.example :red[a] $x^2$ `rm`"
 )
 PAGES = ["overview", "inspect", "conversation", "catalog", "profiles", "tune"]
 PAGES += ["tuner", "eval_sets", "explore", "compare", "export"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from streamlit import config
+from streamlit.runtime.context import ContextProxy, StreamlitHeaders
 
 from hydra_core.store import open_store
 from tests.pages.store_steps import NAME, shown
@@ -63,6 +64,15 @@ def test_a_stated_name_stays_in_its_own_session(open_page):
 def test_without_a_sign_in_but_served_to_others_everybody_looks_on(open_page, monkeypatch, option):
     monkeypatch.setenv("HYDRA_INSECURE_NO_SIGN_IN", "1")
     option("server.address", "0.0.0.0")
+    app = open_page("pages/ship/export.py", catalog=NAME)
+    assert role(app) == "viewer"
+    assert publish_button(app).disabled
+
+
+@pytest.mark.parametrize("name", ["X-Forwarded-For", "forwarded", "Via"])
+def test_through_a_proxy_without_a_sign_in_everybody_looks_on(open_page, monkeypatch, name):
+    sent = StreamlitHeaders([(name, "10.0.0.7")])
+    monkeypatch.setattr(ContextProxy, "headers", property(lambda _: sent))
     app = open_page("pages/ship/export.py", catalog=NAME)
     assert role(app) == "viewer"
     assert publish_button(app).disabled

@@ -6,7 +6,7 @@ import pytest
 
 from hydra_core.catalog.schema import parse_catalog
 from hydra_core.outcome_model.find import catalog_outcome_model
-from hydra_core.outcome_model.format import load_outcome_model
+from hydra_core.outcome_model.format import MANIFEST, load_outcome_model
 from hydra_core.types import Rule
 from hydra_core.ui import cache, cache_evaluate
 from hydra_core.ui.access import identity
@@ -95,3 +95,16 @@ def test_every_question_has_its_answer(learned):
         app = finished(app.run())
         assert not app.exception, part
         assert not app.error, part
+
+
+def test_what_was_learned_is_never_learned_over(learned):
+    (folder,) = (cache.workspace() / "outcome_models").iterdir()
+    before = (folder / MANIFEST).read_bytes()
+    cache_evaluate.tasks()._tasks.clear()  # as after a new start
+    button = learned.button(key="learn.start")
+    assert button.disabled
+    button.proto.disabled = False  # a browser would not send this; a forged message can
+    app = button.click().run()
+    assert not app.exception
+    assert cache_evaluate.tasks().get(("learn", folder)) is None
+    assert (folder / MANIFEST).read_bytes() == before

@@ -62,6 +62,15 @@ def test_a_web_page_of_another_site_cannot_ask_in_somebodys_name(make, upstream,
     assert upstream.seen == []
 
 
+@pytest.mark.parametrize("name", ["X-Forwarded-For", "Forwarded", "Via", "X-Forwarded-Proto"])
+def test_whoever_comes_through_a_proxy_without_a_token_gets_decisions_only(make, upstream, name):
+    client, passed_on = make(), {name: "10.0.0.7"}
+    assert client.post("/v1/decision", json=asked(EASY), headers=passed_on).status_code == 200
+    refused = client.post("/v1/chat/completions", json=asked(EASY), headers=passed_on)
+    assert refused.status_code == 403
+    assert upstream.seen == []
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

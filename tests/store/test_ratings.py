@@ -65,6 +65,8 @@ def test_viewers_do_not_rate_and_editors_not_for_others(store):
     with pytest.raises(AccessError):
         store.ratings.take_in(sample, [("q1", "chen", (1, 1), "")], actor=ANA)
     assert store.ratings.take_in(sample, [("q1", "chen", (1, 1), "")], actor=BO) == 1
+    (newest,) = store.audit(limit=1)
+    assert (newest.actor, newest.subject) == (BO.name, "1 ratings of sample s taken in for chen")
     with pytest.raises(StoreError, match="not in the sample"):
         store.ratings.take_in(
             sample, [("q2", "chen", (1, 1), ""), ("q9", "chen", (1, 1), "")], actor=BO

@@ -17,6 +17,12 @@ def test_literal_escapes_every_mark(text):
         assert escaped.count(mark) == escaped.count("\\" + mark)
 
 
+@pytest.mark.parametrize("text", ["http://a.b", "WWW.a.b", "ana@a.b"])
+def test_an_address_is_parted_where_a_browser_would_link_it(text):
+    assert literal(text).replace("\\", "").replace("\u2060", "") == text
+    assert "\u2060" in literal(text)
+
+
 @pytest.mark.parametrize(
     ("value", "shown"), [(0, "$0"), (0.0123456, "$0.0123"), (0.2067, "$0.207"), (12.3, "$12.30")]
 )

@@ -6,9 +6,11 @@ back. The copies are hard links: the files of a set are only ever replaced, neve
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -86,17 +88,19 @@ class EvalSetChanges:
             EvalSetError: From `make`; nothing was changed.
             StoreError: It could not be told, so it was taken back.
         """
-        before = _digest(out)
-        action = Action.REPLACE if before else Action.IMPORT
-        require(self.actor, action)
-        kept = self._keep(out) if before else None
-        try:
-            made = make()
-        except BaseException:
-            _drop(kept)
-            raise
-        self._tell(action, f"eval set {out.name}", before, _digest(out), out, kept)
-        self._drop_oldest(out)
+        require(self.actor, Action.IMPORT)
+        with _alone(out.parent):
+            before = _digest(out)
+            action = Action.REPLACE if before else Action.IMPORT
+            require(self.actor, action)
+            kept = self._keep(out) if before else None
+            try:
+                made = make()
+            except BaseException:
+                _drop(kept)
+                raise
+            self._tell(action, f"eval set {out.name}", before, _digest(out), out, kept)
+            self._drop_oldest(out)
         return made
 
     def score(
@@ -127,17 +131,18 @@ class EvalSetChanges:
         return frame
 
     def remove(self, path: Path) -> Earlier:
-        """Take a set away; it is kept and can be brought back.
+        """Take a set away; it is kept and can be brought back. Of a link, the link alone goes.
 
         Raises:
             AccessError: The actor may not.
             EvalSetError: There is none, or it cannot be moved; nothing was changed.
         """
         require(self.actor, Action.DELETE)
-        before, kept = _existing_digest(path), self._keep(path)
-        shutil.rmtree(path)
-        self._tell(Action.DELETE, f"eval set {path.name} removed", before, "", path, kept)
-        self._drop_oldest(path)
+        with _alone(path.parent):
+            before, kept = _existing_digest(path), self._keep(path)
+            _take_away(path)
+            self._tell(Action.DELETE, f"eval set {path.name} removed", before, "", path, kept)
+            self._drop_oldest(path)
         return kept
 
     def bring_back(self, state: Earlier) -> Path:
@@ -150,10 +155,11 @@ class EvalSetChanges:
         require(self.actor, Action.REPLACE)
         load_evalset(state.path)
         out = state.path.parents[2] / state.name
-        before, kept = _digest(out), self._keep(out) if _digest(out) else None
-        replace_folder(out, lambda folder: _link_all(state.path, folder))
-        subject = f"eval set {state.name} as it was until {state.until:%Y-%m-%d %H:%M:%S} UTC"
-        self._tell(Action.REPLACE, subject, before, _digest(out), out, kept)
+        with _alone(out.parent):
+            before, kept = _digest(out), self._keep(out) if _digest(out) else None
+            replace_folder(out, lambda folder: _link_all(state.path, folder))
+            subject = f"eval set {state.name} as it was until {state.until:%Y-%m-%d %H:%M:%S} UTC"
+            self._tell(Action.REPLACE, subject, before, _digest(out), out, kept)
         return out
 
     def _keep(self, path: Path) -> Earlier:
@@ -184,6 +190,31 @@ class EvalSetChanges:
     def _drop_oldest(self, path: Path) -> None:
         for state in [one for one in earlier(path.parent) if one.name == path.name][MOST_KEPT:]:
             _drop(state)
+
+
+@contextmanager
+def _alone(root: Path) -> Iterator[None]:
+    """One change of the sets under `root` at a time, whoever makes it: two would each keep what
+    the other replaces, and an import could replace what another has just imported."""
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        held = os.open(root, os.O_RDONLY)
+    except OSError as error:
+        problem = Problem("", f"cannot be opened: {error.strerror}", "nothing was changed")
+        raise EvalSetError(str(root), [problem]) from error
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)  # a killed process lets go
+        yield
+    finally:
+        os.close(held)
+
+
+def _take_away(path: Path) -> None:
+    try:
+        path.unlink() if path.is_symlink() else shutil.rmtree(path)
+    except OSError as error:
+        problem = Problem("", f"cannot be removed: {error}", "bring its kept state back")
+        raise EvalSetError(str(path), [problem]) from error
 
 
 def _digest(path: Path) -> str:

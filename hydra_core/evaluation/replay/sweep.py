@@ -41,7 +41,8 @@ _Array = TypeVar("_Array", FloatArray, IntArray)
 _SHARE_STEPS = 160
 #: At 2,000 queries the critical value of 512 positions is at most 0.07 below that of them all.
 BAND_POSITIONS = 512
-_SLIDER_STEPS = 140
+#: Two pixels each on the page; their figures go to the browser with every release.
+_KNOB_STEPS = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,15 +133,23 @@ class Sweep:
 
     @cached_property
     def steps(self) -> tuple[float, ...]:
-        """Values of the knob that lie evenly along the curve, 0 first: a slider's positions."""
-        return turning_points(self.curve, _SLIDER_STEPS)
+        """Values of the knob that lie evenly along the curve, the least first: where it stops."""
+        return turning_points(self.curve, _KNOB_STEPS)
+
+    @cached_property
+    def step_traffic(self) -> FloatArray:
+        """(t, m) traffic at each of `steps`, with columns in `order`."""
+        return _read_only(self.traffic(np.asarray(self.steps)))
+
+    def traffic(self, knobs: FloatArray) -> FloatArray:
+        """(t, m) share of the queries that each model gets, with columns in `order`."""
+        return shares(self.shortfalls, self.data.pool.cost, knobs)[:, self.order]
 
     @cached_property
     def shares(self) -> tuple[FloatArray, FloatArray]:
         """(t,) values of the knob, and (t, m) traffic there with columns in `order`."""
         grid = np.linspace(0.0, max(float(self.curve.knob[-1]) * 1.02, 0.01), _SHARE_STEPS)
-        traffic = shares(self.shortfalls, self.data.pool.cost, grid)[:, self.order]
-        return _read_only(grid), _read_only(traffic)
+        return _read_only(grid), _read_only(self.traffic(grid))
 
     def choices(self, knobs: FloatArray) -> ChoiceArray:
         """(n, p) pool index of the model each query goes to at each of p settings."""

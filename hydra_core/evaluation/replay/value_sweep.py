@@ -17,7 +17,7 @@ from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.evalset.score_files import messages_of
 from hydra_core.evaluation.replay.pricing import Prices
 from hydra_core.evaluation.replay.replay import align_catalog, catalog_scores, replay_by_value
-from hydra_core.evaluation.replay.sweep import Sweep, turning_points
+from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.replay.value_curve import ValueCurve, data_value_curve, value_shares
 from hydra_core.outcome_model.find import require_same_bundle
 from hydra_core.outcome_model.learned import text_digests
@@ -37,7 +37,6 @@ from hydra_core.types import (
 __all__ = ["ValueSweep", "pool_heads", "predict_evalset", "sweep_by_value"]
 
 _SHARE_STEPS = 160
-_SLIDER_STEPS = 140
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,23 +108,19 @@ class ValueSweep(Sweep):
         """The exact curve."""
         return data_value_curve(self.data)
 
-    @cached_property
-    def steps(self) -> tuple[float, ...]:
-        """Values of V, evenly in their logarithm over where the curve moves: a slider's stops."""
-        turns = turning_points(self.curve, _SLIDER_STEPS)
-        grid = np.geomspace(turns[0], max(turns[-1], turns[0] * (1 + 1e-9)), _SLIDER_STEPS)
-        return tuple(sorted({turns[0], *(float(f"{v:.2g}") for v in grid[1:-1]), turns[-1]}))
+    def traffic(self, knobs: FloatArray) -> FloatArray:
+        """(t, m) share of the queries that each model gets, with columns in `order`."""
+        assert self.data.predicted is not None
+        predicted = self.data.predicted
+        return value_shares(predicted.success, predicted.cost_usd, knobs)[:, self.order]
 
     @cached_property
     def shares(self) -> tuple[FloatArray, FloatArray]:
         """(t,) values of V, evenly in their logarithm, and (t, m) traffic in `order`."""
-        assert self.data.predicted is not None
-        predicted = self.data.predicted
         known = self.curve.value_usd[self.curve.value_usd > 0]
         low, high = (float(known[0]) / 2, 2 * float(known[-1])) if known.size else (0.5, 2.0)
         grid = np.geomspace(low, high, _SHARE_STEPS)
-        traffic = value_shares(predicted.success, predicted.cost_usd, grid)
-        return grid, traffic[:, self.order]
+        return grid, self.traffic(grid)
 
 
 def sweep_by_value(

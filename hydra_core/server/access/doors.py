@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
-from hydra_core.addresses import is_loopback
+from hydra_core.addresses import is_forwarded, is_loopback
 from hydra_core.errors import AccessError
 from hydra_core.server.access.limits import RateLimit
 from hydra_core.server.access.tokens import Tokens
@@ -71,7 +71,8 @@ class Doors:
             except AccessError as error:
                 raise StrangerError(str(error)) from error
         self._refuse_foreign_pages(request)
-        return _LOCAL if is_loopback(self.settings.host) else _STRANGER
+        local = is_loopback(self.settings.host) and not is_forwarded(request.headers)
+        return _LOCAL if local else _STRANGER
 
     def _refuse_foreign_pages(self, request: Request) -> None:
         """Without tokens, a web page in somebody's browser must not ask in their name."""

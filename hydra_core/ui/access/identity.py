@@ -10,7 +10,7 @@ import os
 
 import streamlit as st
 
-from hydra_core.addresses import is_loopback
+from hydra_core.addresses import is_forwarded, is_loopback
 from hydra_core.errors import AccessError
 from hydra_core.store.roles import Action, Actor, Role, Roles, require, roles_of
 from hydra_core.ui import cache
@@ -20,7 +20,12 @@ from hydra_core.ui.widgets import literal
 __all__ = ["actor", "badge", "gate", "may"]
 
 _NAME = "who.name"
-_FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip")
+_SHORT = 14
+_MAY = {
+    Role.VIEWER: "You may look at everything and change nothing.",
+    Role.EDITOR: "You may draft, pin, note, import, score and learn.",
+    Role.PUBLISHER: "You may draft, import, publish, roll back, replace and remove.",
+}
 
 
 def actor() -> Actor:
@@ -63,10 +68,13 @@ def gate() -> None:
 
 
 def _offer_sign_in(providers: tuple[str, ...]) -> None:
-    with st.container(border=True, horizontal_alignment="center", gap="small"):
+    around = st.container(horizontal_alignment="center")
+    around.space(120)
+    with around.container(border=True, width=420, horizontal_alignment="center", gap="small"):
         st.space("small")
-        st.markdown("#### HyDRA console", width="content")
-        st.markdown("Sign in to look at catalogs and evaluations.", width="content")
+        st.subheader("HyDRA console", anchor=False, width="content")
+        st.caption("Sign in to look at catalogs and evaluations.", width="content")
+        st.space("small")
         for name in providers:
             st.button(
                 f"Sign in with {literal(name)}" if name else "Sign in",
@@ -80,9 +88,10 @@ def badge() -> None:
     """Name and role at the foot of the sidebar; there a stated name is changed."""
     me = actor()
     with st.sidebar.popover(
-        literal(me.name), icon=":material/person:", width="stretch", key="who.popover"
+        literal(_short(me.name)), icon=":material/person:", width="stretch", key="who.popover"
     ):
         st.markdown(f"**{literal(me.name)}** · {me.role.value}")
+        st.caption(_MAY[me.role])
         if me.proven:
             st.button("Sign out", icon=":material/logout:", on_click=st.logout)
             return
@@ -95,6 +104,12 @@ def badge() -> None:
             "Drafts and revisions carry this name. Without a sign-in it is a label and proves "
             "nothing."
         )
+
+
+def _short(name: str) -> str:
+    """One line of the sidebar: what stands before the @, cut where it is long."""
+    said = name.partition("@")[0] or name
+    return said if len(said) <= _SHORT else f"{said[: _SHORT - 1]}…"
 
 
 def _renamed() -> None:
@@ -131,7 +146,6 @@ def _account() -> str:
 
 def _from_this_machine() -> bool:
     """Whether the browser runs here, as far as can be told; a proxy in front means it may not."""
-    forwarded = any(st.context.headers.get(name) for name in _FORWARDED)
     address = st.context.ip_address  # None for loopback; no text at all in Streamlit's AppTest
     elsewhere = isinstance(address, str) and not is_loopback(address)
-    return not (doors.insecure() or forwarded or elsewhere)
+    return not (doors.insecure() or is_forwarded(st.context.headers) or elsewhere)

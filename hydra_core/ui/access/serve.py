@@ -28,11 +28,17 @@ from hydra_core.store.roles import roles_of
 from hydra_core.ui.access import doors
 from hydra_core.ui.access.departures import forget_departed
 from hydra_core.ui.access.sign_in import read_sign_in
+from hydra_core.ui.access.uploads import refuse_strangers_files
 
 __all__ = ["main", "safe_options"]
 
-#: Whatever a configuration says: pages of other sites may neither connect nor upload.
-_ALWAYS = ("--server.enableCORS", "true", "--server.enableXsrfProtection", "true")
+#: Whatever a configuration says: pages of other sites may neither connect nor upload, and no
+#: header that a caller can write says who somebody is.
+_ALWAYS = (
+    *("--server.enableCORS", "true"),
+    *("--server.enableXsrfProtection", "true"),
+    *("--server.trustedUserHeaders", "{}"),
+)
 
 
 def main(arguments: Sequence[str] = ()) -> None:
@@ -56,6 +62,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     # the Origin of a page that it is about to refuse.
     net_util.get_external_ip = lambda: None
     forget_departed()
+    refuse_strangers_files()
     cli.main(["run", str(APP), *options], prog_name="streamlit")
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from hydra_core.errors import HydraError
+from hydra_core.errors import EvalSetError, HydraError
 from hydra_core.evaluation.evalset.changes import Earlier, EvalSetChanges, earlier
+from hydra_core.evaluation.evalset.format import read_manifest
 from hydra_core.store.roles import Action
 from hydra_core.ui import cache
 from hydra_core.ui.access import identity
@@ -46,11 +47,20 @@ def _offer_removal(entry: SetEntry, told: str) -> None:
 
 def _offer_return(state: Earlier, number: int, told: str) -> None:
     left, right = st.columns([3, 2], vertical_alignment="center")
-    left.markdown(f"{literal(state.name)}  \nuntil {state.until:%Y-%m-%d %H:%M} UTC")
+    with left.container(gap=None):
+        st.markdown(literal(_named(state)))
+        st.caption(literal(f"{state.name}, until {state.until:%Y-%m-%d %H:%M:%S} UTC"))
     right.button(
         "Bring back", key=f"eval_sets.bring_back.{number}", width="stretch",
         on_click=_bring_back, args=(state, told), disabled=not identity.may(Action.REPLACE),
     )  # fmt: skip
+
+
+def _named(state: Earlier) -> str:
+    try:
+        return read_manifest(state.path)[0].name
+    except EvalSetError:
+        return f"{state.name}, damaged"
 
 
 def _changes() -> EvalSetChanges:

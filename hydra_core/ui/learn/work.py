@@ -15,7 +15,11 @@ from hydra_core.evaluation.evalset.score_files import messages_of
 from hydra_core.evaluation.learning.learn import learn
 from hydra_core.evaluation.learning.material import gather
 from hydra_core.evaluation.learning.rivals import Rival, rivals
-from hydra_core.evaluation.learning.write import telling, write_outcome_model
+from hydra_core.evaluation.learning.write import (
+    require_free_folder,
+    telling,
+    write_outcome_model,
+)
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.store import Action
@@ -38,11 +42,12 @@ def start(entry: SetEntry, catalog: Catalog, models: tuple[str, ...], folder: Pa
 
     Raises:
         AccessError: The actor may not.
-        HydraError: The set or the predictor cannot be opened, or the catalog is bound to another
-            bundle than the console's.
+        HydraError: Something was learned there already, the set or the predictor cannot be opened,
+            or the catalog is bound to another bundle than the console's.
     """
     me, store = identity.actor(), cache.store()
     tell = telling(me, store, folder)
+    require_free_folder(folder, force=False)
     require_bundle(catalog, cache.bundle().fingerprint)
     evalset = cache.evalset(entry.info.path, entry.info.digest)
     predictor = cache.predictor()

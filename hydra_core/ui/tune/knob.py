@@ -6,14 +6,21 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from hydra_core.evaluation.replay.evaluation import Evaluation
 from hydra_core.evaluation.replay.sweep import Sweep
+from hydra_core.figures.theme import model_colors
 from hydra_core.types import Catalog, Rule
 from hydra_core.ui import state, widgets
-from hydra_core.views.numbers import RULES, usd
+from hydra_core.ui.live_knob.component import Followers, LiveKnob, live_knob
+from hydra_core.views.frontier import XAxis, YAxis
+from hydra_core.views.numbers import RULES
+from hydra_core.views.tune.operating_point import Measure, step_table, tiles
 
-__all__ = ["LEARN", "knob", "rule"]
+__all__ = ["LEARN", "PLOT", "VERDICT", "knob", "live", "rule"]
 
 LEARN = "pages/evaluate/learn.py"
+#: Keys of what follows the knob.
+PLOT, VERDICT = "tune.plot", "tune.verdict"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +29,6 @@ class _Words:
 
     label: str
     help: str
-    along: str
     least: float
     step: float | None
 
@@ -32,7 +38,6 @@ _WORDS = {
         "Threshold τ",
         "Largest weighted shortfall a model may have and still be eligible. The cheapest "
         "eligible model gets the query.",
-        "τ along the curve",
         0.0,
         0.005,
     ),
@@ -40,13 +45,10 @@ _WORDS = {
         "V: one more resolved query is worth, USD",
         "What you would pay for one more resolved query. The model with the largest predicted "
         "success minus predicted cost / V gets the query.",
-        "V along the curve, on a log scale",
         1e-9,
         None,
     ),
 }
-#: What was found or typed under one rule says nothing under the other.
-_OF_THE_RULE = ("tune.stop",)
 
 
 def rule(catalog: Catalog) -> None:
@@ -71,34 +73,45 @@ def rule(catalog: Catalog) -> None:
 
 
 def _rule_changed() -> None:
-    widgets.forget(*_OF_THE_RULE)
     state.put(rule=Rule(st.session_state["tune.rule"]), aim=None)
 
 
 def knob(sweep: Sweep, at: float) -> None:
-    """The setting as a number and as a stop along the curve."""
-    words, name = _WORDS[sweep.rule], "value" if sweep.rule is Rule.VALUE else "tau"
-    shown, slider = f"tune.{name}", "tune.slider" if name == "tau" else "tune.slider_value"
-    st.session_state[shown] = at
+    """The setting as a number."""
+    words = _WORDS[sweep.rule]
+    key = "tune.value" if sweep.rule is Rule.VALUE else "tune.tau"
+    st.session_state[key] = at
     st.number_input(
         words.label,
         min_value=words.least,
         max_value=max(sweep.steps[-1], at, 0.01),
         step=words.step or float(f"{at / 10:.1g}"),
         format="%.6g",
-        key=shown,
+        key=key,
         help=words.help,
-        on_change=lambda: state.turn(sweep.rule, float(st.session_state[shown])),
+        on_change=lambda: state.turn(sweep.rule, float(st.session_state[key])),
     )
-    if at not in sweep.steps:  # stays a stop of the slider until another is typed or clicked
-        st.session_state["tune.stop"] = at
-    stop = st.session_state.get("tune.stop", sweep.steps[0])
-    st.session_state[slider] = at
-    st.select_slider(
-        words.along,
-        sorted({*sweep.steps, stop}),
-        format_func=usd if name == "value" else lambda step: f"{step:.4g}",
-        key=slider,
-        label_visibility="collapsed",
-        on_change=lambda: state.turn(sweep.rule, float(st.session_state[slider])),
+
+
+def live(evaluation: Evaluation) -> None:
+    """The figures where the policy stands, and the knob that they follow while it is dragged."""
+    sweep, tuning = evaluation.sweep, state.get()
+    slots = [sweep.evalset.models.index(model) for model in sweep.models]
+    live_knob(
+        LiveKnob(
+            sweep.rule,
+            evaluation.knob,
+            step_table(sweep, evaluation.baseline),
+            tiles(evaluation),
+            model_colors(sweep.models, widgets.colors(), slots),
+        ),
+        Followers(
+            plot=PLOT,
+            x=Measure.COST if tuning.x is XAxis.COST else Measure.CS,
+            y=Measure.QR if tuning.y is YAxis.QR else Measure.QUALITY,
+            verdict=VERDICT,
+        ),
+        key="tune.knob",
+        on_release=lambda at: state.turn(sweep.rule, at),
     )
+    widgets.recorded_costs(sweep.data)

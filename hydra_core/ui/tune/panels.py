@@ -60,7 +60,7 @@ def plot(
     sweep = evaluation.sweep
     figure(
         frontier_figure(view, colors()),
-        "tune.plot",
+        tune_knob.PLOT,
         alt=f"Quality against cost of the router for every {SYMBOLS[sweep.rule]}, with single "
         "models and oracle",
         on_select=lambda: _clicked(sweep),
@@ -83,7 +83,7 @@ def _toggle(field: str, labels: Mapping[str, str], label: str) -> None:
 
 
 def _clicked(sweep: Sweep) -> None:
-    points = st.session_state["tune.plot"]["selection"]["points"]
+    points = st.session_state[tune_knob.PLOT]["selection"]["points"]
     knobs = [p["customdata"] for p in points if isinstance(p.get("customdata"), int | float)]
     if knobs:
         state.turn(sweep.rule, sweep.curve.tidy(float(knobs[0])))

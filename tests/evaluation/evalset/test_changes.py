@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -166,3 +168,37 @@ def test_scores_that_cannot_be_told_are_taken_away(root, store, tmp_path):
     with pytest.raises(StoreError):
         doing.score(load_evalset(root / "mine"), predictor)
     assert not score_path(root / "mine", predictor.bundle.fingerprint).exists()
+
+
+def test_two_imports_at_once_neither_replaces_the_other_unseen(root, store):
+    first_is_writing, told = threading.Event(), []
+
+    def slowly():
+        first_is_writing.set()
+        time.sleep(0.2)
+        return saved(root / "mine", name="first", force=True)
+
+    def second():
+        first_is_writing.wait(10)
+        try:
+            write(EvalSetChanges(EDITOR, store), root / "mine", "second")
+        except AccessError as error:
+            told.append(str(error))
+
+    other = threading.Thread(target=second)
+    other.start()
+    EvalSetChanges(EDITOR, store).write(root / "mine", slowly)
+    other.join(10)
+    assert "may not replace" in told[0]
+    assert load_evalset(root / "mine").name == "first"
+
+
+def test_removing_a_link_leaves_what_it_leads_to(root, store, tmp_path):
+    saved(tmp_path / "outside", name="outside")
+    root.mkdir()
+    (root / "mine").symlink_to(tmp_path / "outside")
+    doing = changes(ANA, store)
+    kept = doing.remove(root / "mine")
+    assert list_evalsets(root) == ()
+    assert load_evalset(tmp_path / "outside").name == "outside"
+    assert load_evalset(doing.bring_back(kept)).name == "outside"

@@ -1,0 +1,1 @@
+"""A knob that the page follows while it is dragged."""

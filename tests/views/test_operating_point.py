@@ -1,0 +1,50 @@
+"""What the live knob shows at a step is what an evaluation there says."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import numpy as np
+import pytest
+
+from hydra_core.catalog import load_catalog
+from hydra_core.evaluation.evalset.evalset import load_evalset
+from hydra_core.evaluation.replay.evaluation import evaluate
+from hydra_core.evaluation.replay.replay import catalog_scores
+from hydra_core.evaluation.replay.sweep import sweep_catalog
+from hydra_core.shipped import CATALOGS, SAMPLE_DATA
+from hydra_core.types import Selection
+from hydra_core.views.tune.operating_point import Measure, step_table
+
+
+@pytest.fixture(scope="module")
+def sweep():
+    demo = load_evalset(SAMPLE_DATA / "console_demo")
+    catalog = load_catalog(CATALOGS / "paper_five.yaml")
+    return sweep_catalog(demo, catalog, catalog_scores(demo, catalog), today=date(2026, 6, 1))
+
+
+def test_every_step_is_the_evaluation_at_that_setting(sweep):
+    baseline = sweep.baselines[1]
+    table = step_table(sweep, baseline)
+    for i in (0, len(table) // 3, len(table) - 1):
+        step = table.iloc[i]
+        there = evaluate(sweep, step["knob"], baseline, selection=Selection.FIXED)
+        found = there.router
+        assert step[Measure.QR] == pytest.approx(100 * found.qr.value)
+        assert step[Measure.QUALITY] == pytest.approx(100 * found.quality.value)
+        assert step[Measure.COST] == pytest.approx(found.mean_cost_usd.value)
+        assert step[Measure.CS] == pytest.approx(100 * found.cs.value)
+        assert step[Measure.MISROUTE] == pytest.approx(100 * found.misroute.value)
+        assert step["lift"] == pytest.approx(100 * there.verdict.delta, abs=1e-9)
+        traffic = [step[f"share_{k}"] for k in range(len(sweep.models))]
+        assert traffic == pytest.approx([found.shares[model] for model in sweep.models], abs=1e-6)
+
+
+def test_steps_span_the_curve_and_are_few_enough_to_send(sweep):
+    table = step_table(sweep, sweep.baselines[0])
+    assert table["knob"].iloc[0] == 0
+    assert sweep.curve.row(table["knob"].iloc[-1]) == sweep.curve.knob.size - 1
+    assert np.all(np.diff(table["knob"]) > 0)
+    twelve = table.assign(**{f"share_{k}": table["share_0"] for k in range(12)})
+    assert twelve.memory_usage(index=False).sum() < 40_000
