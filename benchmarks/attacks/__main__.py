@@ -18,6 +18,7 @@ import shlex
 import subprocess
 import sys
 import time
+import traceback
 from pathlib import Path
 
 from benchmarks.attacks.floods import flood, long_manifests
@@ -130,7 +131,8 @@ def tell(name, attack):
     try:
         tries, outcome = attack()
     except AssertionError as error:
-        tries, outcome = 1, f"GOT THROUGH: {error}"
+        place = traceback.extract_tb(error.__traceback__)[-1].line
+        tries, outcome = 1, f"GOT THROUGH: {error or place}"
     return {"attack": name, "tries": tries, "outcome": outcome, "s": time.monotonic() - began}
 
 

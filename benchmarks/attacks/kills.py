@@ -62,8 +62,9 @@ def kill_learning(rounds, rng):
 
 
 def _kills(workspace, work, check, rounds, rng, longest_s=0.6):
-    begun = CONTEXT.Value("i", 0)
-    acknowledged = CONTEXT.Array("i", 2)  # the newest number, and how many there were
+    # without locks: one that a killed writer held would never be given back
+    begun = CONTEXT.Value("i", 0, lock=False)
+    acknowledged = CONTEXT.Array("i", 2, lock=False)  # the newest number, and how many there were
     for _ in range(rounds):
         before = acknowledged[0]
         child = CONTEXT.Process(target=work, args=(workspace, begun, acknowledged))
@@ -73,6 +74,7 @@ def _kills(workspace, work, check, rounds, rng, longest_s=0.6):
         time.sleep(rng.uniform(0, longest_s))
         child.kill()
         child.join()
+        assert acknowledged[0] > before, "the writer ended before it had written anything"
         check(workspace, begun.value, *acknowledged)
     return begun.value, acknowledged[1]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import streamlit as st
 
 from hydra_core.errors import MismatchError
-from hydra_core.evaluation.choose.aims import Aim, AimKind
+from hydra_core.evaluation.choose.aims import Aim, AimKind, cross_fit_aim
 from hydra_core.evaluation.choose.initial_catalog import InitialCatalog, initial_catalog
 from hydra_core.evaluation.choose.space import Space
 from hydra_core.evaluation.choose.tuning import tune
@@ -23,6 +23,7 @@ from hydra_core.evaluation.replay.imported_policies import (
     policy_names,
     policy_path,
 )
+from hydra_core.evaluation.replay.operating_point import CrossFit
 from hydra_core.evaluation.replay.replay import catalog_scores
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.replay.verdict import Verdict
@@ -51,6 +52,7 @@ __all__ = [
     "cross_fitted_check",
     "sweep_key",
     "difficulties",
+    "held_out",
     "new_catalog",
     "paired",
     "requirements",
@@ -167,6 +169,17 @@ def _cross_fitted_check(key: ReplayKey, qr: float, _sweep: Sweep) -> Verdict:
     aim = Aim(AimKind.CHEAPEST_WITH_QR, qr)
     with st.spinner("Choosing on one half, measuring on the other", show_time=True):
         return tune(_sweep.data, Space(_sweep.catalog.bands), aim, trials=_CHECK_TRIALS).verdict
+
+
+def held_out(entry: SetEntry, sweep: Sweep, aim: Aim) -> CrossFit:
+    """What an aim comes to on queries its setting was not chosen on."""
+    return _held_out(sweep_key(entry, sweep), aim, sweep)
+
+
+@st.cache_resource(max_entries=24, show_spinner="Choosing on one half, measuring on the other")
+def _held_out(key: ReplayKey, aim: Aim, _sweep: Sweep) -> CrossFit:
+    del key
+    return cross_fit_aim(_sweep.data, aim, _sweep.rule)
 
 
 def tasks() -> Tasks:

@@ -15,7 +15,7 @@ from hydra_core.ui.cache import CatalogEntry, SetEntry
 __all__ = ["choose_catalog", "choose_data", "choose_evalset", "current", "evalset_in_use", "fits"]
 
 #: What the solver remembers makes sense on one eval set and catalog only.
-_OF_THE_SET = ("tune.answer", "tune.goal_qr", "tune.goal_cost", "tune.stop")
+_OF_THE_SET = ("tune.goal_qr", "tune.goal_cost")
 
 
 def fits(entry: SetEntry, catalog: CatalogEntry) -> bool:
@@ -134,7 +134,7 @@ def _select(
 def _set_changed() -> None:
     chosen = st.session_state["data.evalset"]
     entry = next((s for s in cache.evalsets() if s.key == chosen), None)
-    state.put(evalset=chosen, pin=None)
+    state.put(evalset=chosen, pin=None, aim=None)
     widgets.forget(*_OF_THE_SET)
     catalogs = cache.catalogs()
     kept = next((c for c in catalogs if c.key == state.get().catalog), None)
@@ -148,7 +148,7 @@ def _catalog_changed() -> None:
 
 def _use_catalog(key: str) -> None:
     """Another catalog brings its own policy: tau and weights live on its own score bands."""
-    state.put(catalog=key, tau=None, weights=None, rule=None, value_usd=None, pin=None)
+    state.put(catalog=key, tau=None, weights=None, rule=None, value_usd=None, pin=None, aim=None)
     widgets.forget(*_OF_THE_SET)
 
 

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import streamlit as st
 
+from hydra_core.evaluation.choose.aims import Aim, AimKind
 from hydra_core.evaluation.replay.pricing import Prices
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.types import Catalog, Policy, Rule
@@ -98,6 +99,8 @@ class Tuning:
         value_usd: V of the value rule, USD; None means the catalog's own, or the curve's middle.
         baseline: Model that savings are measured against; empty means the costliest.
         costs: At the catalog's prices of today, or as they were recorded.
+        aim: What Find was asked for last; the knob serves it until it is turned.
+        part: Which details are looked at; empty means the first.
     """
 
     evalset: str = ""
@@ -111,6 +114,8 @@ class Tuning:
     y: YAxis = YAxis.QR
     costs: Prices = Prices.TODAY
     pin: Pin | None = None
+    aim: Aim | None = None
+    part: str = ""
 
     def tau_for(self, catalog: Catalog) -> float:
         """The tau in force."""
@@ -156,8 +161,8 @@ def put(**changes: object) -> None:
 
 
 def turn(rule: Rule, knob: float) -> None:
-    """Set the knob of a rule: tau, or V in USD."""
-    put(**{"value_usd" if rule is Rule.VALUE else "tau": knob})
+    """Set the knob of a rule, tau or V in USD, by hand: no aim chose it."""
+    put(**{"value_usd" if rule is Rule.VALUE else "tau": knob}, aim=None)
 
 
 def follow_link() -> None:
@@ -195,6 +200,8 @@ def from_link(params: Mapping[str, str]) -> Tuning:
         y=YAxis.RESOLVED if params.get("y") == YAxis.RESOLVED else YAxis.QR,
         costs=Prices.RECORDED if params.get("costs") == Prices.RECORDED else Prices.TODAY,
         pin=_pin(params),
+        aim=_aim(params.get("aim", "")),
+        part=params.get("part", ""),
     )
 
 
@@ -205,12 +212,23 @@ def _pin(params: Mapping[str, str]) -> Pin | None:
     return None if knob is None or not weights else Pin(knob, weights, rule)
 
 
+def _aim(text: str) -> Aim | None:
+    kind, _, value = text.partition(":")
+    if kind not in set(AimKind):
+        return None
+    at = number(value)
+    return None if at is None else Aim(AimKind(kind), at)
+
+
 _TUNING = Remembered("tuning", from_link)
 
 
 def to_link(tuning: Tuning) -> dict[str, str]:
     """The parameters that restore a tuning; `from_link` reads them back."""
     link = {"set": tuning.evalset, "catalog": tuning.catalog, "baseline": tuning.baseline}
+    link["part"] = tuning.part
+    if tuning.aim is not None:
+        link["aim"] = f"{tuning.aim.kind}:{tuning.aim.value!r}"
     if tuning.tau is not None:
         link["tau"] = repr(tuning.tau)
     if tuning.weights is not None:
@@ -225,11 +243,15 @@ def to_link(tuning: Tuning) -> dict[str, str]:
         link["y"] = tuning.y.value
     if tuning.costs is not Prices.TODAY:
         link["costs"] = tuning.costs.value
-    if tuning.pin is not None:
-        link |= {"pin": repr(tuning.pin.knob), "pin_w": ",".join(map(repr, tuning.pin.weights))}
-        if tuning.pin.rule is not Rule.SHORTFALL:
-            link["pin_rule"] = tuning.pin.rule.value
+    link |= _pinned(tuning.pin)
     return {name: value for name, value in link.items() if value}
+
+
+def _pinned(pin: Pin | None) -> dict[str, str]:
+    if pin is None:
+        return {}
+    link = {"pin": repr(pin.knob), "pin_w": ",".join(map(repr, pin.weights))}
+    return link | ({} if pin.rule is Rule.SHORTFALL else {"pin_rule": pin.rule.value})
 
 
 def number(text: str) -> float | None:

@@ -30,14 +30,16 @@ def tune(entry: SetEntry, catalog: Catalog) -> None:
     knob = tuning.knob_for(sweep)
     if sweep.rule is Rule.VALUE and tuning.value_usd is None:
         state.turn(Rule.VALUE, knob)  # so that every page speaks of the same V
-    evaluation = judgement.judged(evaluate(sweep, knob, tuning.baseline))
+    evaluation = evaluate(sweep, knob, tuning.baseline)
+    held_out = judgement.found(entry, evaluation)
+    evaluation = judgement.judged(evaluation, held_out)
     imported = cache_evaluate.imported(entry, sweep, evaluation.baseline)
     tune_knob.live(evaluation)  # above all that changes its height, so that it never slips away
     with st.container(key=tune_knob.VERDICT):
         judgement.verdict(evaluation, entry)
     wide, narrow = st.columns([7, 2.6], gap="small")
     with narrow:
-        tune_panels.controls(evaluation, pinned)
+        tune_panels.controls(evaluation, pinned, held_out)
     with wide.container(border=True):
         tune_panels.plot(evaluation, pinned, _beside(entry, sweep), imported)
     widgets.notes(sweep, imported.notes)

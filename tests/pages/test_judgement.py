@@ -82,3 +82,34 @@ def test_a_set_without_conversations_is_said_to_be_replayed_per_query(open_page)
     app.segmented_control(key="tune.details").set_value("Numbers").run()
     assert not app.exception
     assert any("Replayed per query" in caption.value for caption in app.caption)
+
+
+def test_find_warns_where_the_held_out_queries_miss_the_aim(open_page):
+    app = open_page(TUNE, set="console_demo", catalog="paper_five")
+    app.number_input(key="tune.goal_qr").set_value(80.0).run()
+    app.button(key="tune.find").click().run()
+    told = next(text for text in boxes(app) if "not tuned on" in text)
+    assert "QR 79." in told
+    assert "misses the aim of QR 80.0 %" in told
+
+
+def test_a_copied_link_keeps_the_aim_the_held_out_line_and_the_details(open_page):
+    app = open_page(TUNE, **HERE)
+    app.number_input(key="tune.goal_qr").set_value(70.0).run()
+    app.button(key="tune.find").click().run()
+    app.segmented_control(key="tune.details").set_value("Numbers").run()
+    again = open_page(TUNE, **{name: app.query_params[name] for name in app.query_params})
+    assert again.number_input(key="tune.goal_qr").value == 70.0
+    assert again.segmented_control(key="tune.details").value == "Numbers"
+    assert verdict(again) == verdict(app)
+    held_out = [[c.value for c in one.caption if "not tuned on" in c.value] for one in (app, again)]
+    assert held_out[0] == held_out[1] != []
+
+
+def test_the_address_of_eval_sets_names_the_set_on_screen_and_opens_it(open_page):
+    page = "pages/evaluate/eval_sets.py"
+    app = open_page(page, set="paper_swebench")
+    assert app.radio(key="eval_sets.chosen").value == "paper_swebench"
+    app.radio(key="eval_sets.chosen").set_value("console_demo").run()
+    assert app.radio(key="eval_sets.chosen").value == "console_demo"
+    assert app.query_params["set"] == "console_demo"

@@ -103,3 +103,11 @@ def test_with_a_sign_in_it_answers_to_the_name_of_the_proxy(monkeypatch, tmp_pat
 
 def test_every_address_is_no_host_name():
     assert doors.allowed_hosts("0.0.0.0", (), SignIn("a.example", ("",)))[3:] == ("a.example",)
+
+
+def test_no_header_says_who_somebody_is_whatever_is_configured(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    given = ["--server.trustedUserHeaders", '{"X-Email": "email"}']
+    options = safe_options(given)
+    assert options[:2] == given
+    assert options[-2:] == ["--server.trustedUserHeaders", "{}"]  # the later one counts

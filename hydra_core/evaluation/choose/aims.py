@@ -46,6 +46,14 @@ class Aim:
             return f"the best quality at no more than ${self.value:.4g} per query"
         return "the largest area under the frontier; the knob at its knee"
 
+    def met_by(self, qr: float, mean_cost_usd: float) -> bool:
+        """Whether a QR in [0, 1] and a mean cost in USD per query keep the aim's limit."""
+        if self.kind is AimKind.CHEAPEST_WITH_QR:
+            return qr >= self.value - 1e-12
+        if self.kind is AimKind.BEST_WITH_COST:
+            return mean_cost_usd <= self.value + 1e-12
+        return True
+
 
 @dataclass(frozen=True, slots=True)
 class Aimed:

@@ -72,7 +72,7 @@ def _offer_sign_in(providers: tuple[str, ...]) -> None:
     around.space(120)
     with around.container(border=True, width=420, horizontal_alignment="center", gap="small"):
         st.space("small")
-        st.markdown("#### HyDRA console", width="content")
+        st.subheader("HyDRA console", anchor=False, width="content")
         st.caption("Sign in to look at catalogs and evaluations.", width="content")
         st.space("small")
         for name in providers:

@@ -21,6 +21,8 @@ from hydra_core.views.evalsets import model_table, outcomes_view, query_table
 __all__ = ["choose", "nothing_yet", "show"]
 
 _CHOSEN = "eval_sets.chosen"
+#: The set that the address was given last; None where a click has just changed it.
+_LINK = "eval_sets.link"
 _PARTS = ("Models", "Queries")
 
 
@@ -36,6 +38,7 @@ def nothing_yet() -> None:
 def choose(sets: Sequence[SetEntry], used: str) -> SetEntry:
     """Draw the list and return the set to show, at first the one in use on Tune."""
     keys = [entry.key for entry in sets]
+    _follow_link(keys)
     if st.session_state.get(_CHOSEN) not in keys:
         st.session_state[_CHOSEN] = used if used in keys else keys[0]
     by_key = dict(zip(keys, sets, strict=True))
@@ -48,19 +51,30 @@ def choose(sets: Sequence[SetEntry], used: str) -> SetEntry:
             key=_CHOSEN,
             persist_state="session",
             label_visibility="collapsed",
+            on_change=lambda: st.session_state.__setitem__(_LINK, None),
         )
+    if st.query_params.to_dict() != {"set": chosen}:
+        st.query_params.from_dict({"set": chosen})
+    st.session_state[_LINK] = chosen
     earlier_states(by_key[chosen], TOLD)
     return by_key[chosen]
+
+
+def _follow_link(keys: Sequence[str]) -> None:
+    """Take the set from the address, unless it was written here or a click was just made."""
+    linked = st.query_params.get("set")
+    if linked in keys and st.session_state.get(_LINK, "") not in (linked, None):
+        st.session_state[_CHOSEN] = linked
 
 
 def _caption(entry: SetEntry) -> str:
     info = entry.info
     if info.problem:
-        return ":red-badge[Cannot be read]"
-    kinds = [":orange-badge[Synthetic]"] if info.synthetic else []
-    kinds += [] if entry.shipped else [":blue-badge[Yours]"]
-    kinds += [] if info.scored else [":gray-badge[Not scored]"]
-    return " ".join([f"{info.n:,} queries · {len(info.models)} models", *kinds])
+        return "**Cannot be read**"
+    kinds = ["**synthetic**"] if info.synthetic else []
+    kinds += [] if entry.shipped else ["**yours**"]
+    kinds += [] if info.scored else ["**not scored**"]
+    return " · ".join([f"{info.n:,} queries", f"{len(info.models)} models", *kinds])
 
 
 def show(entry: SetEntry) -> None:
@@ -143,5 +157,5 @@ def _next(entry: SetEntry) -> None:
 def _use(entry: SetEntry) -> None:
     if st.button("Use on Tune", icon=":material/tune:", key="eval_sets.use"):
         if state.get().evalset != entry.key:
-            state.put(evalset=entry.key, catalog="", tau=None, weights=None, pin=None)
+            state.put(evalset=entry.key, catalog="", tau=None, weights=None, pin=None, aim=None)
         st.switch_page("pages/evaluate/tune.py")

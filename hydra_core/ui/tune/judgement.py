@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import streamlit as st
 
 from hydra_core.errors import HydraError
+from hydra_core.evaluation.choose.aims import Aim, aim_at
 from hydra_core.evaluation.replay.evaluation import Evaluation
+from hydra_core.evaluation.replay.operating_point import CrossFit, InfeasibleError
 from hydra_core.evaluation.replay.sweep import Sweep
-from hydra_core.evaluation.replay.verdict import Verdict
 from hydra_core.types import Rule
 from hydra_core.ui import cache_evaluate, state, widgets
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.widgets import literal
 
-__all__ = ["Found", "judged", "keep_found", "verdict"]
+__all__ = ["found", "judged", "setting", "verdict"]
 
-_FOUND = "tune.found"
 _CHECKED = "tune.checked"
 #: Eval set, catalog, rule, knob and weights.
 Where = tuple[str, str, Rule, float, tuple[float, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What Find chose and what that is worth on queries it was not chosen on."""
-
-    where: Where
-    verdict: Verdict
 
 
 def _where(sweep: Sweep, knob: float) -> Where:
@@ -36,22 +28,40 @@ def _where(sweep: Sweep, knob: float) -> Where:
     return tuning.evalset, tuning.catalog, sweep.rule, knob, sweep.weights
 
 
-def keep_found(sweep: Sweep, knob: float, verdict: Verdict) -> None:
-    """Remember a setting that Find chose, with its cross-fitted verdict."""
-    st.session_state[_FOUND] = Found(_where(sweep, knob), verdict)
+def found(entry: SetEntry, evaluation: Evaluation) -> CrossFit | None:
+    """What the aim in force comes to on queries its setting was not chosen on.
+
+    None where no aim was set, or the knob is not where the aim puts it.
+    """
+    aim, sweep = state.get().aim, evaluation.sweep
+    if aim is None:
+        return None
+    try:
+        serves = setting(sweep, aim) == evaluation.knob
+    except InfeasibleError:
+        return None
+    return cache_evaluate.held_out(entry, sweep, aim) if serves else None
 
 
-def judged(evaluation: Evaluation) -> Evaluation:
+def setting(sweep: Sweep, aim: Aim) -> float:
+    """The knob that serves an aim.
+
+    Raises:
+        InfeasibleError: None does.
+    """
+    at = aim_at(sweep.curve, aim, sweep.oracle.quality.value, sweep.data, strict=True)
+    return sweep.curve.tidy(at.knob)
+
+
+def judged(evaluation: Evaluation, held_out: CrossFit | None) -> Evaluation:
     """The evaluation with the cross-fitted verdict where Find chose its setting.
 
     Not where the weights are edited: they were chosen on every query, so the knob alone being
     found on one half and measured on the other would prove nothing.
     """
-    found = st.session_state.get(_FOUND)
-    here = _where(evaluation.sweep, evaluation.knob)
-    if not isinstance(found, Found) or found.where != here or evaluation.weights_edited:
+    if held_out is None or evaluation.weights_edited:
         return evaluation
-    return replace(evaluation, verdict=found.verdict)
+    return replace(evaluation, verdict=held_out.verdict)
 
 
 def verdict(evaluation: Evaluation, entry: SetEntry) -> None:

@@ -49,8 +49,6 @@ _WORDS = {
         None,
     ),
 }
-#: What was found or typed under one rule says nothing under the other.
-_OF_THE_RULE = ("tune.answer",)
 
 
 def rule(catalog: Catalog) -> None:
@@ -75,8 +73,7 @@ def rule(catalog: Catalog) -> None:
 
 
 def _rule_changed() -> None:
-    widgets.forget(*_OF_THE_RULE)
-    state.put(rule=Rule(st.session_state["tune.rule"]))
+    state.put(rule=Rule(st.session_state["tune.rule"]), aim=None)
 
 
 def knob(sweep: Sweep, at: float) -> None:

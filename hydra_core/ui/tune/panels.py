@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
-from hydra_core.evaluation.choose.aims import Aim, AimKind, aim_at, cross_fit_aim
 from hydra_core.evaluation.replay.evaluation import Evaluation
 from hydra_core.evaluation.replay.imported_policies import ImportedPolicies
-from hydra_core.evaluation.replay.operating_point import InfeasibleError
+from hydra_core.evaluation.replay.operating_point import CrossFit
 from hydra_core.evaluation.replay.pricing import Prices
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.figures.frontier import frontier_figure
@@ -21,8 +18,8 @@ from hydra_core.types import Rule
 from hydra_core.ui import state, tables
 from hydra_core.ui.state import Pin
 from hydra_core.ui.tune import knob as tune_knob
+from hydra_core.ui.tune import solver
 from hydra_core.ui.tune.conversations import conversations
-from hydra_core.ui.tune.judgement import keep_found
 from hydra_core.ui.widgets import colors, figure, literal
 from hydra_core.views.comparison_slices import group_table
 from hydra_core.views.frontier import (
@@ -39,11 +36,6 @@ from hydra_core.views.numbers import SYMBOLS, knob_text, signed, usd
 
 __all__ = ["controls", "details", "plot"]
 
-_AIMS = {
-    AimKind.CHEAPEST_WITH_QR: "QR ≥",
-    AimKind.BEST_WITH_COST: "Cost ≤",
-    AimKind.HYPERVOLUME: "Knee",
-}
 _COSTS: dict[str, str] = {Prices.TODAY: "Costs at today's prices", Prices.RECORDED: "As recorded"}
 _DETAILS = ("Traffic", "Languages", "Numbers")
 
@@ -97,81 +89,16 @@ def _clicked(sweep: Sweep) -> None:
         state.turn(sweep.rule, sweep.curve.tidy(float(knobs[0])))
 
 
-def controls(evaluation: Evaluation, pinned: Evaluation | None) -> None:
+def controls(evaluation: Evaluation, pinned: Evaluation | None, held_out: CrossFit | None) -> None:
     """The controls: rule and knob, the constraint solver, weights and the pin."""
     with st.container(border=True):
         tune_knob.rule(evaluation.sweep.catalog)
         tune_knob.knob(evaluation.sweep, evaluation.knob)
     with st.container(border=True):
-        _solver(evaluation.sweep)
+        solver.solver(evaluation.sweep, held_out)
     with st.container(border=True):
         _weights(evaluation.sweep)
         _pin(evaluation, pinned)
-
-
-def _solver(sweep: Sweep) -> None:
-    st.session_state.setdefault("tune.aim", AimKind.CHEAPEST_WITH_QR)
-    chosen = st.segmented_control(
-        "Find an operating point",
-        list(_AIMS),
-        format_func=_AIMS.__getitem__,
-        key="tune.aim",
-        required=True,
-        persist_state="session",
-        help="The cheapest point that keeps QR, the best one within a cost, or the knee of the "
-        "curve.",
-    )
-    left, right = st.columns([3, 2], vertical_alignment="bottom")
-    kind = chosen or AimKind.CHEAPEST_WITH_QR
-    aim = Aim(kind, _goal(sweep, kind, left))
-    right.button(
-        f"Find {SYMBOLS[sweep.rule]}", on_click=_find, args=(sweep, aim), width="stretch",
-        key="tune.find",
-    )  # fmt: skip
-    answer = st.session_state.get("tune.answer")
-    if answer:
-        st.caption(literal(answer))
-
-
-def _goal(sweep: Sweep, kind: AimKind, place: DeltaGenerator) -> float:
-    if kind is AimKind.CHEAPEST_WITH_QR:
-        st.session_state.setdefault("tune.goal_qr", float(np.floor(97 * sweep.best_qr)))
-        percent = place.number_input(
-            "QR in %", 0.0, 100.0, step=0.5, format="%.1f", key="tune.goal_qr",
-            persist_state="session", label_visibility="collapsed",
-        )  # fmt: skip
-        return percent / 100
-    if kind is AimKind.BEST_WITH_COST:
-        costs = sweep.curve.mean_cost_usd
-        st.session_state.setdefault("tune.goal_cost", float((costs[0] + costs[-1]) / 2))
-        return place.number_input(
-            "USD per query", 0.0, step=float(costs.max() / 50), format="%.4f",
-            key="tune.goal_cost", persist_state="session", label_visibility="collapsed",
-        )  # fmt: skip
-    place.caption("farthest above the straight line")
-    return 0.0
-
-
-def _find(sweep: Sweep, aim: Aim) -> None:
-    try:
-        found = aim_at(sweep.curve, aim, sweep.oracle.quality.value, sweep.data, strict=True)
-    except InfeasibleError as error:
-        st.session_state["tune.answer"] = (
-            f"No {SYMBOLS[sweep.rule]} reaches QR {100 * aim.value:.1f} %: the most is "
-            f"{100 * sweep.best_qr:.1f} %. Ask for less, or change the catalog."
-            if aim.kind is AimKind.CHEAPEST_WITH_QR
-            else str(error)
-        )
-        return
-    knob = sweep.curve.tidy(found.knob)
-    state.turn(sweep.rule, knob)
-    fair = cross_fit_aim(sweep.data, aim, sweep.rule)
-    keep_found(sweep, knob, fair.verdict)
-    elsewhere, qr = fair.metrics, fair.metrics.qr.scaled(100.0)
-    st.session_state["tune.answer"] = (
-        f"On queries it was not tuned on: QR {qr.value:.1f} % [{qr.lo:.1f}, {qr.hi:.1f}] at "
-        f"{usd(elsewhere.mean_cost_usd.value)} per query."
-    )
 
 
 def _weights(sweep: Sweep) -> None:
@@ -236,11 +163,14 @@ def _pin(evaluation: Evaluation, pinned: Evaluation | None) -> None:
 
 def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
     """Traffic, languages or numbers; only the one on screen is computed."""
-    st.session_state.setdefault("tune.details", _DETAILS[0])
+    part = state.get().part
+    shown = part if part in _DETAILS else _DETAILS[0]
     with st.container(horizontal=True, horizontal_alignment="distribute", gap="small"):
-        shown = st.segmented_control(
-            "Details", _DETAILS, key="tune.details", required=True, persist_state="session",
+        st.session_state["tune.details"] = shown
+        st.segmented_control(
+            "Details", _DETAILS, key="tune.details", required=True,
             label_visibility="collapsed",
+            on_change=lambda: state.put(part=st.session_state["tune.details"]),
         )  # fmt: skip
         _toggle("costs", _COSTS, "Costs")
     if shown == "Traffic":
