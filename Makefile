@@ -12,7 +12,7 @@ INSTALL := python -m pip install -q --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile -q --upgrade --generate-hashes --python-version 3.11 \
 	--python-platform x86_64-manylinux_2_28 --custom-compile-command "make lock" pyproject.toml
 
-.PHONY: help run test test-fast test-train litellm-test ray-test check check-train lock audit bench sample-data catalogs train clean
+.PHONY: help run test test-fast test-train litellm-test ray-test check check-train lock audit bench docs sample-data catalogs train clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -54,6 +54,11 @@ lock: $(VENV)/.dev  ## renew requirements.lock and requirements-dev.lock from py
 audit: $(VENV)/.dev  ## known weaknesses of what is locked (asks PyPI's database)
 	@$(BIN)/uv tool run -q pip-audit --strict --disable-pip --require-hashes -r requirements-dev.lock \
 	    || { echo "Not clean: weaknesses are listed above; 'not found' or 'connection' means that the database could not be asked."; exit 1; }
+
+docs: $(VENV)/.dev  ## the documentation as a site in site/ (no network)
+	$(BIN)/python -m docs.write_reference
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build -q --strict
+	@echo "Read it: $(BIN)/python -m http.server -d site -b 127.0.0.1 8000"
 
 bench: $(VENV)/.dev  ## the figures of the README's table
 	$(BIN)/python -m benchmarks.speed.bootstrap

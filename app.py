@@ -6,6 +6,7 @@ import streamlit as st
 
 from hydra_core.shipped import LOGO, MARK
 from hydra_core.store.roles import Action
+from hydra_core.ui import widgets
 from hydra_core.ui.access import identity
 
 st.set_page_config(
@@ -116,6 +117,7 @@ PAGES = {
     ],
 }
 
+widgets.legible()
 shown = "sidebar" if identity.may(Action.READ) else "hidden"
 page = st.navigation(PAGES, position=shown, expanded=True)
 identity.gate()

@@ -54,6 +54,8 @@ _PRICE: Final = {
 }
 MODELS: Final = tuple(_PRICE)
 _LEFT_OUT: Final = ("bfcl",)
+#: Spends about half of the range between the cheapest and the best model.
+_VALUE_USD: Final = 0.05
 #: Numbers kept of each text vector: more than the principal components that heads read.
 _COORDINATES: Final = 64
 _ORIGIN: Final = (
@@ -166,6 +168,7 @@ def catalog(evalset: EvalSet, bundle: Bundle, path: Path) -> None:
     folder = path.with_suffix("")
     model = write_outcome_model(folder, learned, fingerprint=bundle.fingerprint, force=True)
     document = CatalogDocument.parse(made.text, path.name)
+    document.set("policy", "value_usd", _VALUE_USD)
     document.set("outcome_model", {"path": folder.name, "sha256": model.digest})
     parse_catalog(document.text(), path.name)
     write_release(path, document.text())

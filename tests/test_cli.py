@@ -270,7 +270,7 @@ def test_import_table_writes_reports_and_refuses(run, tmp_path):
         (["table", "{x}/a.csv", "--out", "{x}/set", "--quality-scale", "0"], 2, "--quality-scale"),
         (["swebench", "{x}/a.csv", "--problems", "{x}/a.csv", "--out", "{x}/s", "--model", "a"],
          2, "ID=RUN_FOLDER"),
-        (["swebench", "{x}/a.csv", "--out", "{x}/s"], 2, "--problems"),
+        (["swebench", "{x}/a.csv", "--out", "{x}/s"], 2, "must be a .json file"),
     ],
 )  # fmt: skip
 def test_import_says_what_is_wrong(run, tmp_path, arguments, code, message):
@@ -348,7 +348,7 @@ def test_rebind_takes_the_bands_of_an_eval_sets_own_requirements(run, world, tmp
     assert run(*argv)[0] == 0
     bound = load_catalog(pool)
     (scores,) = (world / "set" / "scores").glob("*.parquet")
-    asked = pd.read_parquet(scores)[DIMENSIONS].to_numpy()
+    asked = pd.read_parquet(scores)[list(DIMENSIONS)].to_numpy()
     assert bound.predictor_fingerprint == scores.stem
     assert [band.lo for band in bound.bands] == pytest.approx(
         np.percentile(asked, 5, axis=0).round(4).clip(max=0.99)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hydra_core.predictor.onnx_predictor import Predictor
     from hydra_core.types import Catalog, FloatArray
 
-__all__ = ["score_now", "scored", "scores_for"]
+__all__ = ["score_now", "scored", "scores_for", "vectors_for"]
 
 
 def scores_for(evalset: EvalSet, catalog: Catalog, bundle: Path | None) -> FloatArray:
@@ -34,6 +34,26 @@ def scores_for(evalset: EvalSet, catalog: Catalog, bundle: Path | None) -> Float
         if predictor.bundle.fingerprint == catalog.predictor_fingerprint:
             return scored(evalset, predictor)
     return catalog_scores(evalset, catalog)
+
+
+def vectors_for(evalset: EvalSet, catalog: Catalog, bundle: Path | None) -> None:
+    """Make the text vectors that success heads read, where a set with texts has none yet.
+
+    Args:
+        bundle: Folder of the predictor that the catalog is bound to; None: the shipped one.
+
+    Raises:
+        EvalSetError: The set's folder cannot be written.
+    """
+    from hydra_core.evaluation.evalset.format import scored_by
+    from hydra_core.evaluation.evalset.score_files import load_text_facts
+
+    known = catalog.predictor_fingerprint in scored_by(evalset.path)
+    if known and load_text_facts(evalset, catalog.predictor_fingerprint) is not None:
+        return
+    predictor = open_predictor(bundle)
+    if predictor.bundle.fingerprint == catalog.predictor_fingerprint:
+        scored(evalset, predictor)
 
 
 def scored(evalset: EvalSet, predictor: Predictor) -> FloatArray:

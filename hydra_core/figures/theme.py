@@ -52,7 +52,7 @@ class Palette:
 
 LIGHT = Palette(
     name="light",
-    ink="#17242E",
+    ink="#0C161D",
     muted="#5D6E7A",
     grid="#E9EEF0",
     surface="#FFFFFF",

@@ -202,7 +202,7 @@ class ReplayKey:
     """What a replay was made of.
 
     Attributes:
-        evalset, catalog: Their digests.
+        evalset, catalog: Their digests; `folder` is the set's, which may lie in two places.
         weights: (K,) stored weights in force.
         tau: None where it is replayed for every tau.
         scores_mtime_ns: When the predictor's scores were written, 0 if there are none.
@@ -212,6 +212,7 @@ class ReplayKey:
     """
 
     evalset: str
+    folder: Path
     catalog: str
     weights: tuple[float, ...]
     tau: float | None
@@ -227,7 +228,8 @@ def replay_key(
     """The key of an eval set replayed under a catalog and weights today."""
     scores = score_path(entry.info.path, catalog.predictor_fingerprint)
     stamp = scores.stat().st_mtime_ns if scores.is_file() else 0
-    return ReplayKey(entry.info.digest, catalog.digest, weights, tau, stamp, date.today())
+    info = entry.info
+    return ReplayKey(info.digest, info.path, catalog.digest, weights, tau, stamp, date.today())
 
 
 def sweep(
@@ -277,11 +279,7 @@ def _scores(path: Path, digest: str, fingerprint: str, stamp: int, _catalog: Cat
 
 
 def predictor() -> Predictor:
-    """The session's predictor, ready to score.
-
-    Raises:
-        BundleError: The bundle is missing or damaged.
-    """
+    """The session's predictor, ready to score; raises as `bundle`."""
     return _predictor(str(st.session_state.get(BUNDLE, "")))
 
 

@@ -15,7 +15,7 @@ from hydra_core.evaluation.replay.pricing import RECORDED_COSTS
 from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.replay.verdict import Verdict, VerdictLabel
-from hydra_core.figures.theme import Palette, palette
+from hydra_core.figures.theme import DARK, LIGHT, Palette, palette
 from hydra_core.views.tune.operating_point import tiles
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "figure",
     "forget",
     "kpis",
+    "legible",
     "literal",
     "no_predictor",
     "notes",
@@ -36,6 +37,12 @@ __all__ = [
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
 _ADDRESS = re.compile(r"https?(?=:)|www(?=\.)|@(?=\w)", re.IGNORECASE)
+_ON_ACCENT = "[data-testid*=-primary]:enabled, [data-testid=stMultiSelect] [data-tag] *"
+_LEGIBLE = f"""<style>
+body :is({_ON_ACCENT}) {{color: PAGE}}
+.stApp :is({_ON_ACCENT}) {{color: light-dark({LIGHT.surface}, {DARK.surface})}}
+body [data-testid=stMultiSelect] button {{min-width: 24px; min-height: 24px}}
+</style>"""
 _HEADLINES = {
     VerdictLabel.BEATS: "Routing pays here",
     VerdictLabel.TIES: "Routing cannot be told from a constant here",
@@ -55,6 +62,16 @@ def literal(text: str) -> str:
 def colors() -> Palette:
     """The palette of the theme the operator sees."""
     return palette(st.context.theme.type)
+
+
+def legible() -> None:
+    """What the theme cannot say and WCAG 2.2 AA asks: dark text on a bright accent, larger crosses.
+
+    Streamlit writes white on the accent in both themes. No theme has an accent that carries white
+    and is legible itself on a dark page (4.5:1 each), so the text takes the page's own colour.
+    Popovers lie outside the app's element, which alone knows its scheme: theirs is written in.
+    """
+    st.html(_LEGIBLE.replace("PAGE", colors().surface))
 
 
 def figure(chart: go.Figure, key: str, *, alt: str, **selection: object) -> None:

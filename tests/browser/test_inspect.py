@@ -30,13 +30,14 @@ def route(page, text):
 def test_typing_a_message_routes_it_and_keeps_it_out_of_the_address(page):
     open_inspect(page)
     route(page, "thanks, a private word")
-    page.get_by_text("Cheapest model within τ").wait_for()
+    page.get_by_text("Cheapest model within τ.").wait_for()
     assert "private" not in page.url
     assert "r=" in page.url
 
 
 def test_a_click_on_the_strip_sets_tau(page):
     open_inspect(page)
+    page.locator(STRIP).scroll_into_view_if_needed()
     box = page.locator(STRIP).bounding_box()
     page.mouse.click(box["x"] + box["width"] * 0.9, box["y"] + 45)
     page.wait_for_url(re.compile(r"tau=(?!0\.24(&|$))"))

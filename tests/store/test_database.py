@@ -38,7 +38,7 @@ def test_processes_that_open_at_once_migrate_once(url):
     openers = [CONTEXT.Process(target=open_once, args=(text, barrier, results)) for _ in range(4)]
     for opener in openers:
         opener.start()
-    assert [results.get(timeout=30) for _ in openers] == [{}] * 4
+    assert [results.get(timeout=180) for _ in openers] == [{}] * 4
     for opener in openers:
         opener.join()
         assert opener.exitcode == 0

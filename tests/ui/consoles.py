@@ -61,7 +61,7 @@ def console(workspace, *options, port=None, cwd=ROOT, **environ):
         yield server, port
     finally:
         server.terminate()
-        server.communicate(timeout=10)
+        server.communicate(timeout=_WAIT_S)
 
 
 def refused(workspace, *options, cwd=ROOT, **environ):

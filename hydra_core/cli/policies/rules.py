@@ -8,6 +8,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from hydra_core.cli.output import existing, say
+from hydra_core.cli.scoring import vectors_for
 from hydra_core.errors import CatalogError, Problem
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ def value_sweep(
     tau is given.
 
     Raises:
+        MismatchError: Outcome model, catalog and set do not fit together.
+        EvalSetError: Missing text vectors cannot be made.
         CatalogError: V is not a number > 0.
     """
     by_catalog = catalog.policy.rule.value == "value" and options.tau is None
@@ -34,13 +37,15 @@ def value_sweep(
         return None
     from hydra_core.evaluation.replay.pricing import Prices
     from hydra_core.evaluation.replay.value_sweep import sweep_by_value
-    from hydra_core.outcome_model.find import catalog_outcome_model
+    from hydra_core.outcome_model.find import catalog_outcome_model, require_same_bundle
     from hydra_core.outcome_model.format import load_outcome_model
 
     if options.outcome_model is None:
         model = catalog_outcome_model(catalog)
     else:
         model = load_outcome_model(existing(options.outcome_model))
+        require_same_bundle(catalog, model)
+    vectors_for(evalset, catalog, options.bundle)
     sweep = sweep_by_value(
         evalset, catalog, model, cross_fitted=options.cross_fitted, today=date.today(),
         prices=Prices(options.costs),

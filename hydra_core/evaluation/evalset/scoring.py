@@ -93,11 +93,16 @@ def is_scored(evalset: EvalSet, bundle: _BundleFacts) -> FloatArray | None:
     """(n, K) scores, where all that this bundle gives lies in the folder already, else None.
 
     A set without texts counts as scored by what was shipped with it.
+
+    Raises:
+        EvalSetError: That is damaged; what a set with texts has is made again instead.
     """
     try:
         found = load_scores(evalset, bundle.fingerprint)
         facts = load_text_facts(evalset, bundle.fingerprint)
     except EvalSetError:
+        if evalset.texts is None:
+            raise
         return None  # damaged or of other texts: made again
     if found is None or found.shape[1] != len(bundle.dimensions):
         return None

@@ -71,11 +71,11 @@ def _follow_link(keys: Sequence[str]) -> None:
 def _caption(entry: SetEntry) -> str:
     info = entry.info
     if info.problem:
-        return ":red-badge[Cannot be read]"
-    kinds = [":orange-badge[Synthetic]"] if info.synthetic else []
-    kinds += [] if entry.shipped else [":blue-badge[Yours]"]
-    kinds += [] if info.scored else [":gray-badge[Not scored]"]
-    return " ".join([f"{info.n:,} queries · {len(info.models)} models", *kinds])
+        return "**Cannot be read**"
+    kinds = ["**synthetic**"] if info.synthetic else []
+    kinds += [] if entry.shipped else ["**yours**"]
+    kinds += [] if info.scored else ["**not scored**"]
+    return " · ".join([f"{info.n:,} queries", f"{len(info.models)} models", *kinds])
 
 
 def show(entry: SetEntry) -> None:

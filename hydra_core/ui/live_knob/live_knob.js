@@ -70,13 +70,14 @@ class LiveKnob {
     const { tiles, usd, symbol, followers } = this.data;
     const knob = this.value("knob", step);
     const text = `${symbol} ${usd ? dollars(knob) : Number(knob.toPrecision(4))}`;
+    // first, as it asks where things are: after a change the browser would have to lay out twice
+    movePoint(this.place, this.value(followers.x, step), this.value(followers.y, step), text);
     this.mark(step, text);
     tiles.forEach(({ measure }, i) => {
       const value = this.value(measure, step);
       fill(this.tiles[i], measure === "cost_usd" ? dollars(value) : percent(value), "on release");
     });
     this.verdict("0.4");
-    movePoint(this.place, this.value(followers.x, step), this.value(followers.y, step), text);
   }
 
   mark(step, text) {
@@ -160,6 +161,7 @@ function movePoint({ plot, at }, x, y, text) {
     label.setAttribute("font-size", "16");
     label.setAttribute("font-weight", "700");
     label.style.fill = getComputedStyle(ring.querySelector("path.point")).stroke;
+    label.style.fontFamily = getComputedStyle(document.body).fontFamily;
     label.style.pointerEvents = "none";
     ring.append(label);
   }

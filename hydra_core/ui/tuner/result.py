@@ -34,8 +34,8 @@ def found(result: Tuning, entry: SetEntry, sweep: Sweep, want: Wanted) -> None:
         st.markdown("**Chosen on, reported on**")
         _halves(result, plain)
         st.caption(
-            "Optimism is what a setting promised where it was chosen minus what it kept on the "
-            "other half. Expect the kept figures, not the promised ones."
+            "A setting promises more where it was chosen than it keeps on the other half. Expect "
+            "the kept figures, not the promised ones."
         )
         if want.cells and plain is None:
             st.caption("Search once without cells to see here what the cells add.")
@@ -68,11 +68,11 @@ def _figures(result: Tuning) -> None:
          "Quality retention on queries the setting was not chosen on."),
         ("Cost per query", usd(cost.value), f"{usd(cost.lo)} to {usd(cost.hi)}",
          "Mean realised cost on the same queries."),
-        ("Optimism", f"{100 * result.optimism_qr:+.1f} pp",
+        ("Promised − kept", f"{100 * result.optimism_qr:+.1f} pp",
          f"{usd(abs(result.optimism_cost_usd))} "
          f"{'more' if result.optimism_cost_usd >= 0 else 'less'} spent",
          "QR promised minus QR kept; below, cost measured against cost promised."),
-        ("Over τ alone", f"{more.value:+.1f} pp", f"{more.lo:+.1f} to {more.hi:+.1f} pp",
+        ("Gain over τ alone", f"{more.value:+.1f} pp", f"{more.lo:+.1f} to {more.hi:+.1f} pp",
          "Quality at the same cost against choosing τ alone with the weights left as they are, "
          "paired by query."),
         ("Saved over τ alone", f"{saved.value:+.1f} %" if saved else "–",

@@ -1,0 +1,63 @@
+"""WCAG 2.2 A and AA as far as axe-core can tell, on every page in both themes."""
+
+from __future__ import annotations
+
+import ast
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+APP = Path(__file__).resolve().parents[2] / "app.py"
+THEMES = ("light", "dark")
+RUN = """() => axe.run(
+    {exclude: [['[data-testid=stSidebarNav]']]},  // Streamlit's own lists
+    {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'], resultTypes: ['violations']}
+).then(found => found.violations.flatMap(rule => rule.nodes.map(
+    node => `${rule.id}: ${node.html.slice(0, 200)} (${node.any[0]?.message})`)))"""
+
+
+def every_page():
+    """url_path of every page that the navigation names."""
+    words = (word for word in ast.walk(ast.parse(APP.read_text())) if isinstance(word, ast.keyword))
+    return [word.value.value for word in words if word.arg == "url_path"]
+
+
+@pytest.fixture(scope="module")
+def visitor(chromium, console):
+    """One page for all: only the first one is opened cold."""
+    axe = pytest.importorskip("axe_playwright_python", reason="axe-core is not installed")
+    context = chromium.new_context(viewport={"width": 1280, "height": 800}, base_url=console)
+    page = context.new_page()
+    page.set_default_timeout(90_000)
+    page.goto("/")
+    page.wait_for_selector("[data-testid=stHeading]")
+    page.evaluate((files(axe) / "axe.min.js").read_text())
+    yield page
+    context.close()
+
+
+def settled(page):
+    page.wait_for_timeout(200)
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    page.wait_for_selector("[data-stale=true]", state="detached")
+
+
+@pytest.mark.parametrize("name", every_page())
+def test_nothing_is_illegible_or_unnamed_in_either_theme(visitor, name):
+    link = visitor.locator("[data-testid=stSidebarNavLink]").nth(every_page().index(name))
+    link.click()
+    visitor.wait_for_selector(f"[aria-current=page][href$='/{'' if name == 'overview' else name}']")
+    for theme in THEMES:
+        visitor.emulate_media(color_scheme=theme)
+        settled(visitor)
+        assert visitor.evaluate(RUN) == [], theme
+
+
+def test_illegible_text_is_found(visitor):
+    """The measure itself: grey on white is told."""
+    visitor.emulate_media(color_scheme="light")
+    visitor.evaluate("document.querySelector('[data-testid=stHeading] *').style.color = '#ccc'")
+    assert any("color-contrast" in told for told in visitor.evaluate(RUN))

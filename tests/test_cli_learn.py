@@ -1,0 +1,296 @@
+"""The verb learn, and evaluate by what it learned: keys, agreement with the rule, refusals."""
+
+import contextlib
+import io
+import json
+import re
+import shutil
+
+import numpy as np
+import onnx
+import pandas as pd
+import pytest
+
+from hydra_core.cli.main import main
+from hydra_core.evaluation.evalset.evalset import load_evalset, save_evalset
+from hydra_core.evaluation.evalset.folders import sha256_file
+from hydra_core.evaluation.evalset.score_files import TextFacts, load_text_facts, save_scores
+from hydra_core.outcome_model.format import load_outcome_model
+from hydra_core.predictor.bundle import load_bundle
+from hydra_core.predictor.surface import surface_counts
+from hydra_core.shipped import CATALOGS
+from tests.predictor.tiny_bundle import WIDTH, graph, make_bundle, tokenizer
+
+MODELS = ("gpt-5-mini", "gpt-5", "gpt-5.2")
+CHANCE = {"hard": (0.1, 0.5, 0.95), "easy": (0.95, 0.95, 0.95)}
+COST_USD = (0.02, 0.2, 0.5)
+
+
+def traffic(folder, n=240, *, seed=0, texts=True, **changes):
+    """Bugs to fix are hard and poems are easy; the dear model alone solves what is hard."""
+    rng = np.random.default_rng(seed)
+    kinds = np.where(rng.random(n) < 0.5, "hard", "easy")
+    chance = np.array([CHANCE[kind] for kind in kinds])
+    words = {"hard": "fix bug", "easy": "write poem"}
+    queries = pd.DataFrame({"query_id": [f"{seed}-{i}" for i in range(n)], "language": "en"})
+    if texts:
+        queries["text"] = [f"{words[kind]} {seed} {i}" for i, kind in enumerate(kinds)]
+    content = {
+        "name": folder.name,
+        "queries": queries,
+        "models": MODELS,
+        "quality": (rng.random((n, 3)) < chance).astype(float),
+        "cost_usd": np.array(COST_USD) * rng.lognormal(0, 0.2, (n, 1)),
+    }
+    return save_evalset(folder, **(content | changes))
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """A bundle with vectors, a catalog of it, traffic that was learned on, and other traffic."""
+    folder = tmp_path_factory.mktemp("learned")
+    words = tokenizer().get_vocab_size()
+    (folder / "bundle").mkdir()
+    onnx.save(graph(words, vectors=True), folder / "bundle" / "model.int8.onnx")
+    make_bundle(folder / "bundle", vectors=WIDTH)
+    shutil.copy(CATALOGS / "matched_three.yaml", folder / "pool.yaml")
+    assert main(["rebind", str(folder / "pool.yaml"), "--bundle", str(folder / "bundle")]) == 0
+    traffic(folder / "set")
+    traffic(folder / "other", 60, seed=1)
+    return folder
+
+
+@pytest.fixture
+def run(world, capsys):
+    """Run one verb with the world's bundle: (exit code, stdout, stderr)."""
+
+    def call(verb, *arguments):
+        capsys.readouterr()
+        code = main([verb, *map(str, arguments), "--bundle", str(world / "bundle")])
+        return code, *capsys.readouterr()
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def said(world):
+    """What learn prints as JSON; the outcome model is world/om."""
+    names = ["--catalog", world / "pool.yaml", "--out", world / "om", "--folds", "2", "--json"]
+    options = [world / "set", *names, "--bundle", world / "bundle"]
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        assert main(["learn", *map(str, options)]) == 0
+    return json.loads(out.getvalue())
+
+
+@pytest.fixture(scope="module")
+def learned(world, said):
+    """The outcome model's folder."""
+    return world / "om"
+
+
+def test_learn_has_the_promised_keys(said, learned):
+    assert said.keys() >= {"lift", "recommend", "reason", "features", "n", "models"}
+    lift = said["lift"]
+    assert lift.keys() >= {"points", "mean", "interval", "simultaneous"}
+    assert set(lift["points"]) == set(lift["simultaneous"]) == {"25", "50", "75"}
+    assert lift["mean"] == pytest.approx(np.mean(list(lift["points"].values())))
+    assert lift["interval"][0] <= lift["mean"] <= lift["interval"][1]
+    for point, (low, high) in lift["simultaneous"].items():
+        assert low <= lift["points"][point] <= high
+    assert said["n"] == 240
+    assert {name: one["outcomes"] for name, one in said["models"].items()} == {
+        name: 240 for name in MODELS
+    }
+    assert said["recommend"] is True
+    assert said["reason"].startswith("Use it")
+    assert said["sha256"] == load_outcome_model(learned).digest
+
+
+def test_learn_makes_the_vectors_that_are_missing(world, learned):
+    bundle = load_outcome_model(learned).fingerprint
+    assert load_text_facts(load_evalset(world / "set"), bundle).vectors.shape == (240, WIDTH)
+
+
+def test_learn_answers_in_words_first(run, world, tmp_path):
+    options = (world / "other", "--models", "gpt-5-mini,gpt-5.2", "--out", tmp_path / "om")
+    code, out, err = run("learn", *options, "--folds", "2")
+    assert code == 0, err
+    assert out.startswith(("Use it: +", "Keep the constant"))
+    assert re.search(r"50 % of the cost range +[+-]\d+\.\d +\[", out)
+    digest = load_outcome_model(tmp_path / "om").digest
+    assert f"sha256: {digest}" in out
+
+
+def test_learn_replaces_an_outcome_model_only_when_told(run, world, learned):
+    before = load_outcome_model(learned).digest
+    options = (world / "set", "--models", ",".join(MODELS), "--out", learned, "--folds", "2")
+    code, out, err = run("learn", *options)
+    assert (code, out) == (2, "")
+    assert "--force" in err
+    assert load_outcome_model(learned).digest == before
+
+
+def rule_of(run, world, *arguments):
+    catalog = ("--catalog", world / "pool.yaml")
+    code, out, err = run("evaluate", *arguments, *catalog, "--json")
+    assert code == 0, err
+    return json.loads(out)
+
+
+def test_evaluate_by_value_has_the_promised_keys(run, world, learned):
+    found = rule_of(run, world, world / "other", "--outcome-model", learned)
+    assert found["rule"] == "value"
+    rows = np.array(found["frontier"])
+    assert rows.shape[1] == 3
+    assert len(rows) <= 5000
+    assert (np.diff(rows[:, 0]) > 0).all()
+    assert found["router"]["value_usd"] > 0
+    assert found["outcome_model"]["cross_fitted"] is False
+    assert found["verdict"]["label"] in ("beats", "ties", "loses")
+
+
+def test_both_ends_of_the_frontier_are_the_cheapest_and_the_surest(run, world, learned):
+    found = rule_of(run, world, world / "other", "--outcome-model", learned)
+    (_, quality, cost), last = found["frontier"][0], found["frontier"][-1]
+    cheapest = found["models"]["gpt-5-mini"]
+    assert (quality, cost) == pytest.approx((cheapest["quality"], cheapest["mean_cost_usd"]))
+    beyond = rule_of(
+        run, world, world / "other", "--outcome-model", learned, "--value", 2 * last[0] + 1
+    )["router"]
+    assert (beyond["quality"], beyond["mean_cost_usd"]) == pytest.approx(last[1:])
+
+
+def test_evaluate_agrees_with_the_frontier_at_its_rows(run, world, learned):
+    asked = (world / "other", "--outcome-model", learned)
+    rows = rule_of(run, world, *asked)["frontier"]
+    for i in np.linspace(0, len(rows) - 1, 4).astype(int):
+        value, quality, cost = rows[i]
+        router = rule_of(run, world, *asked, "--value", value)["router"]
+        assert (router["quality"], router["mean_cost_usd"]) == pytest.approx((quality, cost))
+
+
+def test_evaluate_makes_the_vectors_that_are_missing(run, world, learned, tmp_path):
+    fresh = traffic(tmp_path / "fresh", 30, seed=2)
+    found = rule_of(run, world, fresh.path, "--outcome-model", learned)
+    assert found["n"] == 30
+
+
+@pytest.mark.parametrize("renamed", [False, True])
+def test_a_set_that_was_learned_on_takes_cross_fitted(run, world, learned, tmp_path, renamed):
+    evalset = load_evalset(world / "set")
+    queries = evalset.queries.head(50)
+    if renamed:  # the same texts under other names are still what was learned on
+        queries = queries.assign(query_id=[f"x{i}" for i in range(50)])
+    traffic(
+        tmp_path / "part", queries=queries,
+        quality=evalset.quality[:50], cost_usd=evalset.cost_usd[:50],
+    )  # fmt: skip
+    asked = (tmp_path / "part", "--outcome-model", learned)
+    code, out, err = run("evaluate", *asked, "--catalog", world / "pool.yaml", "--json")
+    assert (code, out) == (2, "")
+    assert "50 of the 50 queries" in err
+    assert "--cross-fitted" in err
+    found = rule_of(run, world, *asked, "--cross-fitted")
+    assert found["outcome_model"]["cross_fitted"] is True
+    assert any("cross-fitted" in note for note in found["notes"])
+
+
+def fewer(quality):
+    quality[24:, 2] = np.nan
+    return quality
+
+
+def same(quality):
+    quality[:, 0] = 1.0
+    return quality
+
+
+@pytest.mark.parametrize(
+    ("change", "models", "said"),
+    [
+        (None, MODELS[:1], "models: are 1"),
+        (None, ("gpt-5", "gpt-9"), "'gpt-9' has no outcomes here"),
+        (fewer, MODELS, "model 'gpt-5.2': has 24 outcomes"),
+        (same, MODELS, "model 'gpt-5-mini': has the same outcome (1)"),
+    ],
+)
+def test_what_cannot_be_learned_is_refused_and_nothing_written(run, tmp_path, change, models, said):
+    evalset = traffic(tmp_path / "set", 60)
+    if change is not None:
+        quality = change(evalset.quality.copy())
+        evalset = traffic(tmp_path / "changed", 60, quality=quality)
+    names = ",".join(models)
+    code, out, err = run("learn", evalset.path, "--models", names, "--out", tmp_path / "om")
+    assert (code, out) == (2, "")
+    assert said in err
+    assert re.search(r": \S.*[;(].*\w", err.splitlines()[-1]), "a place and a remedy"
+    assert not (tmp_path / "om").exists()
+
+
+def test_a_set_without_texts_and_vectors_is_refused(run, tmp_path):
+    evalset = traffic(tmp_path / "bare", 60, texts=False)
+    options = ("--models", ",".join(MODELS), "--out", tmp_path / "om")
+    code, out, err = run("learn", evalset.path, *options)
+    assert (code, out) == (2, "")
+    assert "bare" in err
+    assert "texts" in err
+    assert not (tmp_path / "om").exists()
+    assert not (evalset.path / "scores").exists()
+
+
+def test_an_outcome_that_is_no_share_is_refused(run, tmp_path):
+    evalset = traffic(tmp_path / "set", 60)
+    path, manifest = evalset.path / "outcomes.parquet", evalset.path / "evalset.yaml"
+    table, before = pd.read_parquet(path), sha256_file(path)
+    table.loc[7, "quality"] = np.inf
+    table.to_parquet(path, index=False)
+    manifest.write_text(manifest.read_text().replace(before, sha256_file(path)))
+    options = ("--models", ",".join(MODELS), "--out", tmp_path / "om")
+    code, out, err = run("learn", evalset.path, *options)
+    assert (code, out) == (2, "")
+    assert "quality: must lie from 0 to 1 in 1 row(s) (row 8: 'inf')" in err
+    assert not (tmp_path / "om").exists()
+
+
+def test_vectors_that_are_no_numbers_are_refused(run, world, tmp_path):
+    evalset = traffic(tmp_path / "bare", 60, texts=False)
+    bundle = load_bundle(world / "bundle")
+    vectors = np.zeros((60, WIDTH), dtype=np.float16)
+    vectors[3, 2] = np.nan
+    facts = TextFacts(vectors, surface_counts([""] * 60))
+    save_scores(evalset, bundle.fingerprint, bundle.dimensions, np.full((60, 4), 0.5), facts)
+    options = ("--models", ",".join(MODELS), "--out", tmp_path / "om")
+    code, out, err = run("learn", evalset.path, *options)
+    assert (code, out) == (2, "")
+    assert "vectors that are not finite" in err
+    assert not (tmp_path / "om").exists()
+
+
+@pytest.mark.parametrize("folds", ["1", "21"])
+def test_a_number_of_folds_that_cannot_be_is_refused(run, world, tmp_path, folds):
+    options = ("--models", ",".join(MODELS), "--out", tmp_path / "om", "--folds", folds)
+    code, out, err = run("learn", world / "set", *options)
+    assert (code, out) == (2, "")
+    assert "--folds: must be 2 to 20" in err
+    assert not (tmp_path / "om").exists()
+
+
+def test_an_outcome_model_of_another_bundle_is_refused(run, world, learned, tmp_path):
+    shutil.copytree(learned, tmp_path / "foreign")
+    manifest = tmp_path / "foreign" / "outcome_model.yaml"
+    known = load_outcome_model(learned).fingerprint
+    manifest.write_text(manifest.read_text().replace(known, "f" * 64))
+    options = ("--catalog", world / "pool.yaml", "--outcome-model", tmp_path / "foreign")
+    code, out, err = run("evaluate", world / "other", *options)
+    assert (code, out) == (2, "")
+    assert "ffffffffffff" in err
+    assert "learn it again" in err
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "nan"])
+def test_a_value_that_is_not_a_price_is_refused(run, world, learned, value):
+    options = ("--catalog", world / "pool.yaml", "--outcome-model", learned, "--value", value)
+    code, out, err = run("evaluate", world / "other", *options)
+    assert (code, out) == (2, "")
+    assert "--value: must be a number > 0" in err
