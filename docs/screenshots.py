@@ -19,6 +19,7 @@ TUNE = "/tune?set=paper_swebench&catalog=paper_five_published&tau=0.24&pin=0.64&
 SHOTS = (
     ("tune.png", TUNE, "light", 1440, 1290),
     ("tune-dark.png", TUNE, "dark", 1440, 1290),
+    ("learn.png", "/learn?set=mixed_2024&catalog=mixed_2024", "light", 1440, 1000),
     ("eval-sets.png", "/eval_sets", "light", 1440, 1000),
 )
 

@@ -7,6 +7,14 @@ import runpy
 import tempfile
 from pathlib import Path
 
+from hypothesis import HealthCheck, settings
+
+# A busy machine is slow at making examples, too: that is no fault of what is tested.
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")
+
 # Test processes and matrix libraries share the cores: more threads than cores only wait in turn.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
