@@ -194,7 +194,7 @@ def queries(frame: pd.DataFrame, total: int) -> None:
             "language": st.column_config.TextColumn("Language", width="small"),
             "resolved by": st.column_config.TextColumn("Resolved by", width="small"),
             **{
-                name: st.column_config.NumberColumn(name.capitalize(), format="%.2f", width=95)
+                name: st.column_config.NumberColumn(name.capitalize(), format="%.2f", width=115)
                 for name in frame.columns
                 if name not in known
             },
