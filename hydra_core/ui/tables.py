@@ -2,15 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import pandas as pd
 import streamlit as st
 
+from hydra_core.views.downloads import csv_file, latex_file, parquet_file
 from hydra_core.views.numbers import signed
 
-__all__ = ["groups", "languages", "models", "policies", "pool", "queries"]
+__all__ = ["groups", "languages", "models", "policies", "pool", "queries", "take_along"]
 
 _PERCENT = "%.1f %%"
 _USD = "$%.4f"
+
+
+_FILES = (
+    ("CSV", csv_file, "csv", "text/csv"),
+    ("Parquet", parquet_file, "parquet", "application/vnd.apache.parquet"),
+    ("LaTeX", latex_file, "tex", "text/x-tex"),
+)
+
+
+def take_along(
+    frame: pd.DataFrame | Callable[[], pd.DataFrame], key: str, *, disabled: bool = False
+) -> None:
+    """A table as a file: CSV, Parquet or LaTeX, made when it is asked for.
+
+    Args:
+        frame: All rows with plain numbers, or what makes them.
+        key: Of the widgets, unique on the page; with dots as dashes it is the file's name.
+    """
+    with st.popover(
+        "Download", icon=":material/download:", type="tertiary", disabled=disabled,
+        key=f"{key}.take",
+    ):  # fmt: skip
+        for label, written, ending, mime in _FILES:
+            st.download_button(
+                label, partial(_written, written, frame), f"{key.replace('.', '-')}.{ending}", mime,
+                key=f"{key}.{ending}", on_click="ignore", width="stretch",
+            )  # fmt: skip
+        st.caption(
+            "In the CSV, a text that a spreadsheet would run as a formula begins with an "
+            "apostrophe."
+        )
+
+
+def _written(
+    form: Callable[[pd.DataFrame], bytes], frame: pd.DataFrame | Callable[[], pd.DataFrame]
+) -> bytes:
+    return form(frame if isinstance(frame, pd.DataFrame) else frame())
 
 
 def languages(frame: pd.DataFrame) -> None:
@@ -142,7 +183,8 @@ def models(frame: pd.DataFrame) -> None:
 
 
 def queries(frame: pd.DataFrame, total: int) -> None:
-    """The first queries of an eval set."""
+    """The first queries of an eval set, with requirements in [0, 1] where there are some."""
+    known = ("query", "language", "resolved by", "text")
     st.dataframe(
         frame,
         hide_index=True,
@@ -151,6 +193,11 @@ def queries(frame: pd.DataFrame, total: int) -> None:
             "query": st.column_config.TextColumn("Query", width="small"),
             "language": st.column_config.TextColumn("Language", width="small"),
             "resolved by": st.column_config.TextColumn("Resolved by", width="small"),
+            **{
+                name: st.column_config.NumberColumn(name.capitalize(), format="%.2f", width=115)
+                for name in frame.columns
+                if name not in known
+            },
             "text": st.column_config.TextColumn("Text", width="large"),
         },
     )

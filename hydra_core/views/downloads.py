@@ -1,12 +1,15 @@
-"""Tables as CSV files for people, safe to open in a spreadsheet."""
+"""Tables as files for people: CSV safe to open in a spreadsheet, Parquet, LaTeX."""
 
 from __future__ import annotations
 
+import io
 from typing import Final
 
 import pandas as pd
 
-__all__ = ["csv_file"]
+from hydra_core.evaluation.report.significance import tabular
+
+__all__ = ["csv_file", "latex_file", "parquet_file"]
 
 #: What makes a spreadsheet read a cell as a formula (OWASP, "CSV Injection"): = + - @, tab,
 #: carriage return and line feed, and the full-width forms that some locales take for the same.
@@ -30,6 +33,36 @@ def csv_file(frame: pd.DataFrame) -> bytes:
             safe.isetitem(at, [_guarded(value) for value in frame.iloc[:, at]])
     # With this line end a lone carriage return inside a text is quoted; else it would begin a row.
     return safe.to_csv(index=False, lineterminator="\r\n").encode("utf-8-sig")
+
+
+def parquet_file(frame: pd.DataFrame) -> bytes:
+    """A table as Parquet; texts stay as they are, and a column of mixed kinds becomes text."""
+    plain = frame.copy()
+    plain.columns = pd.Index([str(name) for name in frame.columns])
+    for at, kind in enumerate(frame.dtypes):
+        if pd.api.types.is_object_dtype(kind):
+            told = [None if _absent(value) else str(value) for value in frame.iloc[:, at]]
+            plain.isetitem(at, told)
+    kept = io.BytesIO()
+    plain.to_parquet(kept, index=False)
+    return kept.getvalue()
+
+
+def latex_file(frame: pd.DataFrame) -> bytes:
+    """A table as LaTeX (booktabs), every name and text escaped; what is missing is a dash."""
+    rows = [[_cell(value) for value in row] for row in frame.itertuples(index=False, name=None)]
+    head = [str(name) for name in frame.columns]
+    return ("\n".join(tabular(head, rows)) + "\n").encode()
+
+
+def _cell(value: object) -> str:
+    if _absent(value):
+        return "–"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _absent(value: object) -> bool:
+    return value is None or (isinstance(value, float) and value != value)
 
 
 def _guarded(value: object) -> object:

@@ -16,6 +16,7 @@ from hydra_core.evaluation.importers.swebench import Run
 from hydra_core.evaluation.replay.replay import clusters_of
 from hydra_core.evaluation.significance import mean_interval
 from hydra_core.figures.outcomes import OutcomesView
+from hydra_core.types import FloatArray
 
 __all__ = [
     "dropped_table",
@@ -25,6 +26,7 @@ __all__ = [
     "query_table",
     "run_table",
     "suspect_table",
+    "with_requirements",
 ]
 
 _SHOWN_QUERIES = 200
@@ -77,8 +79,24 @@ def outcomes_view(evalset: EvalSet, table: pd.DataFrame) -> OutcomesView | None:
     )
 
 
-def query_table(evalset: EvalSet) -> pd.DataFrame:
-    """The first queries with their text cut short; no such column for a set without texts."""
+def with_requirements(
+    evalset: EvalSet, dimensions: Sequence[str], scores: FloatArray | None
+) -> pd.DataFrame:
+    """The queries as they are kept, with (n, K) requirements in [0, 1] where they are scored."""
+    if scores is None:
+        return evalset.queries
+    return evalset.queries.assign(**dict(zip(dimensions, scores.T, strict=True)))
+
+
+def query_table(
+    evalset: EvalSet, dimensions: Sequence[str] = (), scores: FloatArray | None = None
+) -> pd.DataFrame:
+    """The first queries with their text cut short; no such column for a set without texts.
+
+    Args:
+        dimensions: Names of the K requirements.
+        scores: (n, K) requirements in [0, 1]; None leaves their columns out.
+    """
     head = evalset.queries.head(_SHOWN_QUERIES)
     frame = pd.DataFrame(
         {
@@ -90,6 +108,9 @@ def query_table(evalset: EvalSet) -> pd.DataFrame:
             ],
         }
     )
+    if scores is not None:
+        for name, column in zip(dimensions, scores[: len(head)].T, strict=True):
+            frame[name.replace("_", " ")] = column
     if evalset.texts is not None:
         text = head["text"].astype(str).str.replace(r"\s+", " ", regex=True)
         frame["text"] = text.str.slice(0, _SHOWN_CHARS)

@@ -113,3 +113,13 @@ def test_the_address_of_eval_sets_names_the_set_on_screen_and_opens_it(open_page
     app.radio(key="eval_sets.chosen").set_value("console_demo").run()
     assert app.radio(key="eval_sets.chosen").value == "console_demo"
     assert app.query_params["set"] == "console_demo"
+
+
+def test_the_query_list_shows_requirements_and_its_files_are_offered(open_page):
+    app = open_page("pages/evaluate/eval_sets.py", set="console_demo")
+    app.segmented_control(key="eval_sets.part").set_value("Queries").run()
+    assert not app.exception
+    shown = next(one.value for one in app.dataframe if "resolved by" in one.value)
+    assert shown[["reasoning", "code generation"]].map(lambda r: 0 <= r <= 1).all(axis=None)
+    files = {one.proto.label for one in app.get("download_button")}
+    assert {"CSV", "Parquet", "LaTeX"} <= files

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import hydra_core
-from hydra_core.views.downloads import csv_file
+from hydra_core.views.downloads import csv_file, latex_file, parquet_file
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,20 @@ def test_no_other_place_of_the_console_writes_csv():
     folders = ("hydra_core/ui", "hydra_core/views", "pages")
     code = [path for folder in folders for path in (root / folder).rglob("*.py")]
     assert [path.name for path in code if ".to_csv(" in path.read_text()] == ["downloads.py"]
+
+
+def test_parquet_keeps_numbers_and_texts_as_they_are():
+    frame = pd.DataFrame(
+        {"n": [1, 2], "qr": [0.5, np.nan], "text": ["=1", None], "mixed": [1, "a"]}
+    )
+    back = pd.read_parquet(io.BytesIO(parquet_file(frame)))
+    assert back["n"].tolist() == [1, 2]
+    assert back["qr"].isna().tolist() == [False, True]
+    assert (back["text"][0], back["text"].isna().tolist()) == ("=1", [False, True])
+    assert back["mixed"].tolist() == ["1", "a"]
+
+
+def test_latex_is_escaped_and_says_what_is_missing():
+    told = latex_file(pd.DataFrame({"a_b": ["50 % & \\x\n{$}"], "qr": [np.nan]})).decode()
+    assert told.splitlines()[2] == r"a\_b & qr \\"
+    assert told.splitlines()[4] == r"50 \% \& \textbackslash{}x \{\$\} & -- \\"

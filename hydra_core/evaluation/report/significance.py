@@ -20,6 +20,7 @@ __all__ = [
     "p_text",
     "standing_cells",
     "standing_frame",
+    "tabular",
 ]
 
 HEAD = ("policy", "chosen", "resolved, %", "QR, %", "CS, %", "USD per query", "only it : only "
@@ -118,13 +119,14 @@ def latex(table: SignificanceTable) -> str:
     ]
     told = [f"% {line}" for line in table.methods]
     head = ["policy", *HEAD[2:]]
-    parts = [*told, *_tabular(head, singles)]
+    parts = [*told, *tabular(head, singles)]
     if pairs:
-        parts += ["", *_tabular(["A", "B", "B minus A, pp", "only A : only B", "p"], pairs)]
+        parts += ["", *tabular(["A", "B", "B minus A, pp", "only A : only B", "p"], pairs)]
     return "\n".join(parts) + "\n"
 
 
-def _tabular(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def tabular(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of one LaTeX table (booktabs), every cell escaped."""
     lines = [" & ".join(map(_escaped, cells)) + r" \\" for cells in (head, *rows)]
     columns = "l" + "r" * (len(head) - 1)
     return [

@@ -15,7 +15,7 @@ from hydra_core.figures.intervals import intervals_figure
 from hydra_core.store.records import RatingState, Sample
 from hydra_core.store.roles import Action
 from hydra_core.types import FloatArray
-from hydra_core.ui import cache, widgets
+from hydra_core.ui import cache, tables, widgets
 from hydra_core.ui.access import identity
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.widgets import literal
@@ -96,6 +96,7 @@ def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
                      column_config={"dimension": "Dimension", "raters": "Between raters",
                                     "predictor": "Raters, predictor",
                                     "label": "Raters, label"})  # fmt: skip
+        tables.take_along(agreement_frame(result), "audit.agreement")
     with right:
         st.markdown("**Error on [0, 1]**")
         st.dataframe(error_frame(result), hide_index=True, height="content",
@@ -105,6 +106,7 @@ def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
                                     "label_mae": _COUNT("Label MAE", format="%.3f"),
                                     "label_bias": _COUNT("Label bias", format="%+.3f"),
                                     })  # fmt: skip
+        tables.take_along(error_frame(result), "audit.errors")
     who = ", ".join(map(literal, found.raters))
     st.caption(f"{len(found.query_ids):,} messages, rated by {who}. The reference is the mean "
                "rating. Pooled is one alpha over all cells; averaged is the mean of the "

@@ -14,7 +14,7 @@ from hydra_core.evaluation.significance import Interval
 from hydra_core.figures.deltas import deltas_figure
 from hydra_core.figures.heat import heat_figure
 from hydra_core.types import Rule
-from hydra_core.ui import widgets
+from hydra_core.ui import tables, widgets
 from hydra_core.ui.compare import state as compare_state
 from hydra_core.ui.widgets import literal
 from hydra_core.views.comparison import Paired, Side, Totals, sentence
@@ -243,3 +243,4 @@ def _slice_table(frame: pd.DataFrame) -> None:
             "note": "",
         },
     )  # fmt: skip
+    tables.take_along(frame, "compare.slices")

@@ -14,7 +14,7 @@ from hydra_core.errors import HydraError
 from hydra_core.store.records import Note
 from hydra_core.store.roles import Action
 from hydra_core.types import IntArray, Rule
-from hydra_core.ui import cache, widgets
+from hydra_core.ui import cache, tables, widgets
 from hydra_core.ui.access import identity
 from hydra_core.ui.inspect import state as inspect_state
 from hydra_core.ui.widgets import literal
@@ -30,7 +30,6 @@ from hydra_core.views.comparison_tables import (
     selected,
     whole_table,
 )
-from hydra_core.views.downloads import csv_file
 from hydra_core.views.frontier import usd
 from hydra_core.views.numbers import signed
 
@@ -68,18 +67,7 @@ def queries(both: Paired, sides: Sides) -> None:
         ids = evalset.queries["query_id"]
         noted = frozenset(np.flatnonzero(ids.isin(list(by_id))).tolist()) if by_id else frozenset()
         at = selected(both, which, filters, languages, noted)
-        st.download_button(
-            "CSV",
-            lambda: csv_file(whole_table(both, sides, at)),
-            f"{which.value.lower().replace(' ', '_')}.csv",
-            "text/csv",
-            icon=":material/download:",
-            key="compare.csv",
-            on_click="ignore",
-            disabled=not at.size,
-            help="All rows of this list with whole texts. A text that a spreadsheet would run as a "
-            "formula begins with an apostrophe.",
-        )
+        tables.take_along(lambda: whole_table(both, sides, at), "compare", disabled=not at.size)
     st.caption(f"{_TELLS[which]} {at.size:,} found.")
     if not at.size:
         st.info(_nothing(which, filters), icon=":material/check_circle:")

@@ -8,6 +8,7 @@ import streamlit as st
 
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.evalset.evalset import EvalSet
+from hydra_core.evaluation.evalset.score_files import load_scores
 from hydra_core.figures.outcomes import outcomes_figure
 from hydra_core.ui import cache, selectors, state, tables, widgets
 from hydra_core.ui.cache import SetEntry
@@ -16,7 +17,7 @@ from hydra_core.ui.evalsets.dependence import dependence
 from hydra_core.ui.evalsets.earlier_states import earlier_states
 from hydra_core.ui.evalsets.scoring import TOLD
 from hydra_core.ui.widgets import literal
-from hydra_core.views.evalsets import model_table, outcomes_view, query_table
+from hydra_core.views.evalsets import model_table, outcomes_view, query_table, with_requirements
 
 __all__ = ["choose", "nothing_yet", "show"]
 
@@ -115,9 +116,25 @@ def show(entry: SetEntry) -> None:
         label_visibility="collapsed",
     )  # fmt: skip
     if part == "Queries":
-        tables.queries(query_table(loaded), loaded.n)
+        _queries(loaded)
     else:
         tables.models(table)
+        tables.take_along(table, "eval_sets.table.models")
+
+
+def _queries(loaded: EvalSet) -> None:
+    """The queries, with what each requires where the installed predictor has scored the set."""
+    dimensions: tuple[str, ...] = ()
+    scores = None
+    try:
+        bundle = cache.bundle()
+        dimensions, scores = bundle.dimensions, load_scores(loaded, bundle.fingerprint)
+    except HydraError as error:
+        st.caption(f":material/info: Without requirements: {literal(str(error))}")
+    tables.queries(query_table(loaded, dimensions, scores), loaded.n)
+    tables.take_along(
+        lambda: with_requirements(loaded, dimensions, scores), "eval_sets.table.queries"
+    )
 
 
 def _facts(loaded: EvalSet) -> None:

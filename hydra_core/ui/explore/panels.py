@@ -14,7 +14,7 @@ from hydra_core.evaluation.study.routability import Routability, routability
 from hydra_core.figures.intervals import intervals_figure
 from hydra_core.figures.upset import spread_figure, upset_figure
 from hydra_core.types import IntArray
-from hydra_core.ui import cache_evaluate, widgets
+from hydra_core.ui import cache_evaluate, tables, widgets
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.explore.checks import waiting
 from hydra_core.ui.tasks import Task
@@ -208,6 +208,7 @@ def difficulty_by(evalset: EvalSet) -> None:
             "decidable": column.NumberColumn("Decidable", format="%.0f %%"),
         },
     )
+    tables.take_along(frame, "explore.difficulty.table")
 
 
 def predictability(entry: SetEntry, sweep: Sweep, task: Task | None) -> None:

@@ -11,7 +11,7 @@ from hydra_core.evaluation.flight.planning import plans
 from hydra_core.evaluation.flight.sample_ratio import Alarm
 from hydra_core.figures.intervals import intervals_figure
 from hydra_core.figures.looks import looks_figure
-from hydra_core.ui import cache_flight, widgets
+from hydra_core.ui import cache_flight, tables, widgets
 from hydra_core.ui.widgets import literal
 from hydra_core.views.flight import (
     arm_results,
@@ -92,6 +92,7 @@ def results(report: FlightReport, arm: str) -> None:
                 "verdict": column.TextColumn("Verdict", width=80),
             },
         )
+        tables.take_along(results_frame(report, arm), "flight.results")
     left_out = {one.metric.name: one.left_out for one in arm_results(report, arm) if one.left_out}
     if left_out:
         told = ", ".join(f"{name} {count:,}" for name, count in left_out.items())

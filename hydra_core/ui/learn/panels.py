@@ -14,6 +14,7 @@ from hydra_core.figures.frontier import frontier_figure
 from hydra_core.figures.intervals import intervals_figure
 from hydra_core.figures.learn.reliability import reliability_figure
 from hydra_core.outcome_model.model import OutcomeModel
+from hydra_core.ui import tables
 from hydra_core.ui.learn import work
 from hydra_core.ui.widgets import colors, figure, literal
 from hydra_core.views.frontier import Axes, XAxis, YAxis, frontier_view
@@ -107,6 +108,7 @@ def _reads(model: OutcomeModel) -> None:
                 "chosen": column.CheckboxColumn("Chosen", width=60),
             },
         )  # fmt: skip
+        tables.take_along(views.choices_table(model), "learn.choices")
         st.caption("Chosen on inner folds of the outcomes alone, never on the lift shown above.")
     with right:
         st.markdown("**Outcomes it learned from**")

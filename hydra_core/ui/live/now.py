@@ -13,7 +13,7 @@ from hydra_core.evaluation.live.feedback import feedback
 from hydra_core.figures.intervals import intervals_figure
 from hydra_core.figures.shares import timeline_figure
 from hydra_core.types import Catalog
-from hydra_core.ui import widgets
+from hydra_core.ui import tables, widgets
 from hydra_core.ui.live.choose import Looked
 from hydra_core.ui.widgets import literal
 from hydra_core.views.live.now import (
@@ -76,6 +76,7 @@ def traffic(look: Looked) -> None:
             "latency_ms": column.NumberColumn("Latency, ms", format="%.0f", help="Median"),
         },
     )
+    tables.take_along(model_frame(found), "live.models")
 
 
 def cost(look: Looked) -> None:

@@ -8,9 +8,9 @@ import streamlit as st
 from hydra_core.evaluation.robustness.findings import Exchange, Findings, RoutedAttacks
 from hydra_core.figures.intervals import IntervalsView, intervals_figure
 from hydra_core.figures.robustness.knob_rate import knob_rate_figure
+from hydra_core.ui import tables
 from hydra_core.ui.widgets import colors, figure, literal
 from hydra_core.views import robustness as views
-from hydra_core.views.downloads import csv_file
 
 __all__ = ["answer", "figures", "questions"]
 
@@ -128,10 +128,8 @@ def _messages(exchanges: tuple[Exchange, ...]) -> None:
     with left:
         if len(shown) > len(table):
             st.caption(f"The first {len(table):,} of {len(shown):,} attacks, successes first.")
-    right.download_button(
-        "CSV", csv_file(table), "attacks.csv", "text/csv", icon=":material/download:",
-        key="robustness.csv", width="stretch",
-    )  # fmt: skip
+    with right:
+        tables.take_along(table, "robustness")
     rows = picked.selection.rows
     if rows and rows[0] < len(shown):
         _one(shown[rows[0]])

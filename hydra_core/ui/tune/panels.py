@@ -184,8 +184,13 @@ def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
             alt="Quality retention by language against its number of queries",
         )
         tables.languages(frame)
+        tables.take_along(frame, "tune.table.languages")
         if evaluation.spreads:
-            tables.groups(group_table(evaluation))
+            groups = group_table(evaluation)
+            tables.groups(groups)
+            tables.take_along(groups, "tune.table.groups")
     else:
-        tables.policies(policy_table(evaluation, imported.metrics))
+        frame = policy_table(evaluation, imported.metrics)
+        tables.policies(frame)
+        tables.take_along(frame, "tune.table.policies")
         conversations(evaluation)
