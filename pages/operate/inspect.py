@@ -101,7 +101,7 @@ def two_messages(key: str, catalog: Catalog) -> None:
         inspect_panels.comparison(shown)
 
 
-left, right = st.columns([3, 7], vertical_alignment="bottom")
+left, right = st.columns([1.7, 8.3], vertical_alignment="bottom")
 left.title("Inspect", anchor=False)
 try:
     with right:

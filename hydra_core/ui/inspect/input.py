@@ -46,13 +46,19 @@ def policy(*, compare: bool = True) -> tuple[str, Catalog] | None:
     assert chosen.catalog is not None
     in_force = now.policy_for(chosen.key, chosen.catalog)
     by_choice = chosen.catalog.outcome_model is not None and in_force.value_usd is not None
-    places = st.columns([4, 4.4, 2.6], vertical_alignment="bottom")
+    widths = [4.0, 3.0, 3.6, 2.4] if by_choice else [4.0, 4.4, 2.6]
+    if by_choice and not compare:
+        del widths[0]
+    places = st.columns(widths, vertical_alignment="bottom", gap="small")
     if compare:
         with places[0]:
             _mode(now.compare)
+    if by_choice:
+        with places[-3]:
+            _rule(in_force.rule)
     labels = {e.key: e.key if _fits(e, fingerprint) else f"{e.key} (rebind)" for e in entries}
     st.session_state["inspect.catalog"] = chosen.key
-    places[1].selectbox(
+    places[-2].selectbox(
         "Catalog",
         list(labels),
         format_func=lambda key: labels[key],
@@ -62,11 +68,8 @@ def policy(*, compare: bool = True) -> tuple[str, Catalog] | None:
             value_usd=None, deny=(),
         ),
     )  # fmt: skip
-    with places[2]:
+    with places[-1]:
         _knob(in_force)
-    if by_choice:
-        with st.columns([3.6, 4.6, 2.8])[1]:
-            _rule(in_force.rule)
     catalog = bundles.on_this_bundle(chosen)
     return None if catalog is None else (chosen.key, replace(catalog, policy=in_force))
 

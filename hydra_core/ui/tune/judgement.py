@@ -70,16 +70,17 @@ def verdict(evaluation: Evaluation, entry: SetEntry) -> None:
     if not evaluation.caution:
         return
     here = _where(evaluation.sweep, evaluation.knob)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption(literal(evaluation.caution), width="stretch")
-        st.button(
-            "Check cross-fitted",
-            icon=":material/fact_check:",
-            key="tune.check",
-            help="Chooses weights and τ anew on one half of the queries for the same QR, and "
-            "measures them on the other half; both ways round.",
-            on_click=lambda: st.session_state.__setitem__(_CHECKED, here),
-        )
+    left, right = st.columns([8, 2], vertical_alignment="center", gap="small")
+    left.caption(literal(evaluation.caution))
+    right.button(
+        "Check cross-fitted",
+        icon=":material/fact_check:",
+        key="tune.check",
+        width="stretch",
+        help="Chooses weights and τ anew on one half of the queries for the same QR, and "
+        "measures them on the other half; both ways round.",
+        on_click=lambda: st.session_state.__setitem__(_CHECKED, here),
+    )
     if st.session_state.get(_CHECKED) == here:
         _checked(evaluation, entry)
 
