@@ -28,7 +28,7 @@ test-fast: $(VENV)/.dev  ## all but the browser's and the wheel's tests
 	$(BIN)/python -m pytest -q -n auto -m "not browser and not package"
 
 test-train: $(TRAIN)/.done  ## the tests of training, with torch
-	$(TRAIN)/bin/python -m pytest -q tests/training
+	$(TRAIN)/bin/python -m pytest -q tests/training tests/predictor/test_onnx_predictor.py
 
 litellm-test: $(VENV)/.dev $(LITELLM)/.done  ## the plugins inside a real LiteLLM proxy
 	HYDRA_LITELLM=$(LITELLM) $(BIN)/python -m pytest -q tests/server/test_litellm.py

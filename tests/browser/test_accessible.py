@@ -59,5 +59,8 @@ def test_nothing_is_illegible_or_unnamed_in_either_theme(visitor, name):
 def test_illegible_text_is_found(visitor):
     """The measure itself: grey on white is told."""
     visitor.emulate_media(color_scheme="light")
+    settled(visitor)
+    ground = "getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
+    visitor.wait_for_function(f"() => {ground} === 'rgb(255, 255, 255)'")
     visitor.evaluate("document.querySelector('[data-testid=stHeading] *').style.color = '#ccc'")
     assert any("color-contrast" in told for told in visitor.evaluate(RUN))
