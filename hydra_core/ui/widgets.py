@@ -26,6 +26,7 @@ __all__ = [
     "kpis",
     "legible",
     "literal",
+    "metric_row",
     "no_predictor",
     "notes",
     "problem",
@@ -119,19 +120,23 @@ def notes(sweep: Sweep, further: Sequence[str] = ()) -> None:
         st.caption(":material/info: " + " ".join(literal(note) for note in told))
 
 
+def metric_row(entries: Sequence[tuple[str, str, str, str]]) -> None:
+    """Figures side by side: (label, value, what stands below it or '', help) each."""
+    for column, (label, value, below, text) in zip(st.columns(len(entries)), entries, strict=True):
+        column.metric(
+            label, literal(value), delta=literal(below) or None, delta_color="off",
+            delta_arrow="off", help=text, border=True,
+        )  # fmt: skip
+
+
 def kpis(evaluation: Evaluation) -> None:
     """The row of figures at the operating point, each with its 95 % interval."""
-    shown = tiles(evaluation)
-    for column, tile in zip(st.columns(len(shown)), shown, strict=True):
-        column.metric(
-            tile.label,
-            literal(tile.value),
-            delta=literal(tile.interval),
-            delta_color="off",
-            delta_arrow="off",
-            help=f"{literal(tile.help)} Below: 95 % interval.",
-            border=True,
-        )
+    metric_row(
+        [
+            (one.label, one.value, one.interval, f"{literal(one.help)} Below: 95 % interval.")
+            for one in tiles(evaluation)
+        ]
+    )
     recorded_costs(evaluation.sweep.data)
 
 

@@ -12,7 +12,7 @@ from hydra_core.evaluation.flight.sample_ratio import Alarm
 from hydra_core.figures.intervals import intervals_figure
 from hydra_core.figures.looks import looks_figure
 from hydra_core.ui import cache_flight, tables, widgets
-from hydra_core.ui.widgets import literal
+from hydra_core.ui.widgets import literal, metric_row
 from hydra_core.views.flight import (
     arm_results,
     changes_view,
@@ -57,11 +57,7 @@ def verdict(report: FlightReport, arm: str) -> None:
             ("Under the flagship", f"{saved.value:.1f} %", f"{saved.lo:.1f} – {saved.hi:.1f} %",
              "1 − cost / what the flagship would have cost. Below: 95 % interval.")
         )  # fmt: skip
-    for column, (label, value, below, text) in zip(st.columns(len(entries)), entries, strict=True):
-        column.metric(
-            label, literal(value), delta=literal(below), delta_color="off", delta_arrow="off",
-            help=text, border=True,
-        )  # fmt: skip
+    metric_row(entries)
 
 
 _RATIO = {Alarm.NONE: "as promised", Alarm.YELLOW: "doubtful", Alarm.RED: "broken"}

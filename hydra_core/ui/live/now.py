@@ -15,7 +15,7 @@ from hydra_core.figures.shares import timeline_figure
 from hydra_core.types import Catalog
 from hydra_core.ui import tables, widgets
 from hydra_core.ui.live.choose import Looked
-from hydra_core.ui.widgets import literal
+from hydra_core.ui.widgets import literal, metric_row
 from hydra_core.views.live.now import (
     cost_text,
     feedback_view,
@@ -31,11 +31,7 @@ __all__ = ["cost", "figures", "in_cost_order", "rated", "traffic"]
 def figures(look: Looked) -> None:
     """The row of figures."""
     entries = head(look.traffic, datetime.now(UTC))
-    for column, (label, value, below, text) in zip(st.columns(len(entries)), entries, strict=True):
-        column.metric(
-            label, literal(value), delta=literal(below) or None, delta_color="off",
-            delta_arrow="off", help=text, border=True,
-        )  # fmt: skip
+    metric_row(entries)
     if look.traffic.lost:
         st.caption(
             f":material/warning: {look.traffic.lost:,} records were not flushed when a process was "

@@ -9,7 +9,7 @@ from hydra_core.evaluation.robustness.findings import Exchange, Findings, Routed
 from hydra_core.figures.intervals import IntervalsView, intervals_figure
 from hydra_core.figures.robustness.knob_rate import knob_rate_figure
 from hydra_core.ui import tables
-from hydra_core.ui.widgets import colors, figure, literal
+from hydra_core.ui.widgets import colors, figure, literal, metric_row
 from hydra_core.views import robustness as views
 
 __all__ = ["answer", "figures", "questions"]
@@ -48,11 +48,7 @@ def figures(found: Findings) -> None:
         ("Attacked", f"{found.cheap:,}", f"of {found.n:,} messages",
          "Only messages that are routed below the two dearest models as they are."),
     ]  # fmt: skip
-    for column, (label, value, below, text) in zip(st.columns(len(entries)), entries, strict=True):
-        column.metric(
-            label, literal(value), delta=literal(below), delta_color="off", delta_arrow="off",
-            help=text, border=True,
-        )  # fmt: skip
+    metric_row(entries)
 
 
 def questions(routed: RoutedAttacks, found: Findings) -> None:

@@ -14,7 +14,7 @@ from hydra_core.ui.tuner import cells as tuner_cells
 from hydra_core.ui.tuner import panels as tuner_panels
 from hydra_core.ui.tuner import take as tuner_take
 from hydra_core.ui.tuner.panels import Wanted
-from hydra_core.ui.widgets import literal
+from hydra_core.ui.widgets import metric_row
 from hydra_core.views.frontier import usd
 
 __all__ = ["found"]
@@ -80,11 +80,7 @@ def _figures(result: Tuning) -> None:
          "The same gain as cost saved at the same quality, at the price that constants pay for "
          "quality here."),
     )  # fmt: skip
-    for column, (label, value, below, text) in zip(st.columns(len(entries)), entries, strict=True):
-        column.metric(
-            label, literal(value), delta=literal(below), delta_color="off", delta_arrow="off",
-            help=text, border=True,
-        )  # fmt: skip
+    metric_row(entries)
 
 
 def _halves(result: Tuning, without_cells: Tuning | None) -> None:
