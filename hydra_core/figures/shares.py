@@ -9,7 +9,7 @@ from datetime import datetime
 import numpy as np
 import plotly.graph_objects as go
 
-from hydra_core.figures.theme import Palette, base_layout, model_colors, plain, tint
+from hydra_core.figures.theme import Palette, base_layout, drawn, model_colors, plain, tint
 from hydra_core.types import FloatArray, IntArray
 
 __all__ = ["SharesView", "TimelineView", "shares_figure", "timeline_figure"]
@@ -72,12 +72,14 @@ def shares_figure(view: SharesView, colors: Palette, *, height: int = 330) -> go
             }
         ],
     }  # fmt: skip
+    even = not view.value  # then where it begins and how far it steps says it all
+    place = {"x0": 0.0, "dx": float(view.knob[1])} if even else {"x": drawn(view.knob)}
     traces = [
         {
             "type": "scatter",
             "mode": "lines",
-            "x": view.knob,
-            "y": view.shares[:, i] * 100,
+            **place,
+            "y": drawn(view.shares[:, i] * 100),
             "name": plain(model),
             "stackgroup": "traffic",
             "line": {"width": 0.5, "color": colors.surface, "shape": "hv"},

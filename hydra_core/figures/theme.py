@@ -7,12 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 __all__ = [
     "DARK",
     "FONT",
     "LIGHT",
     "Palette",
     "base_layout",
+    "drawn",
     "model_colors",
     "palette",
     "plain",
@@ -108,6 +112,11 @@ def tint(color: str, opacity: float) -> str:
     """A hex colour made translucent, as CSS rgba."""
     red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red},{green},{blue},{opacity})"
+
+
+def drawn(values: ArrayLike) -> NDArray[np.float32]:
+    """Coordinates in half the bytes: seven digits are more than a pixel can show."""
+    return np.asarray(values, dtype=np.float32)
 
 
 def plain(text: str) -> str:

@@ -95,8 +95,7 @@ def step_table(sweep: Sweep, baseline: str) -> pd.DataFrame:
     hull = [(one.mean_cost_usd, one.quality) for one in sweep.hull]
     constant = np.interp(cost, *np.transpose(hull))
     base = sweep.cost_of(baseline)
-    columns = {
-        "knob": knobs,
+    figures = {
         Measure.QR.value: 100 * quality / (sweep.oracle.quality.value or 1.0),
         Measure.QUALITY.value: 100 * quality,
         Measure.COST.value: cost,
@@ -104,9 +103,10 @@ def step_table(sweep: Sweep, baseline: str) -> pd.DataFrame:
         Measure.MISROUTE.value: 100 * curve.misroute[rows],
         "lift": 100 * (quality - constant),
     }
-    traffic = sweep.step_traffic.astype(np.float32)  # a share needs no more digits
-    columns |= {f"share_{i}": traffic[:, i] for i in range(traffic.shape[1])}
-    return pd.DataFrame(columns)
+    traffic = sweep.step_traffic
+    figures |= {f"share_{i}": traffic[:, i] for i in range(traffic.shape[1])}
+    narrow = {name: values.astype(np.float32) for name, values in figures.items()}
+    return pd.DataFrame({"knob": knobs} | narrow)  # the setting comes back: it keeps every digit
 
 
 def _percent(interval: Interval) -> tuple[str, str]:
