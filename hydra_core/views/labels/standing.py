@@ -73,10 +73,11 @@ def tiles(found: Standing) -> list[tuple[str, str, str, str]]:
         ("Labelled by the judge", f"{found.labelled:,}", default,
          "Messages with all their verdicts. Messages that need a repository get the default of "
          "their tier and are not judged."),
-        ("Set aside", f"{found.aside:,}", share, "Messages whose calls could not be used; why stands "
-         "under Set aside. They have no label."),
-        ("Calls still to make", f"{calls:,}", known if calls else "all made", "Answers and verdicts; their "
-         "cost goes by the mean of those so far, from 20 of each kind on."),
+        ("Set aside", f"{found.aside:,}", share,
+         "Messages whose calls could not be used: no label. Why stands under Set aside."),
+        ("Calls still to make", f"{calls:,}", known if calls else "all made",
+         "Answers and verdicts; their cost goes by the mean of those so far, from 20 of each kind "
+         "on."),
         ("Spent", _usd(spent), f"of {_usd(found.budget_usd)} at most",
          f"{by_stage or 'Nothing was paid yet'}.{doubtful}"),
     ]  # fmt: skip
