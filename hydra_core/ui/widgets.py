@@ -18,6 +18,7 @@ from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.replay.verdict import Verdict, VerdictLabel
 from hydra_core.figures.theme import DARK, LIGHT, Palette, palette
 from hydra_core.ui import cache, state
+from hydra_core.ui.tasks import Task
 from hydra_core.views.tune.operating_point import tiles
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "recorded_costs",
     "synthetic_badge",
     "verdict_box",
+    "waiting",
 ]
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
@@ -181,6 +183,26 @@ def empty(title: str, text: str, links: Sequence[tuple[str, str]] = ()) -> None:
             for page, label in links:
                 st.page_link(page, label=label, icon=":material/arrow_forward:")
         st.space("small")
+
+
+@st.fragment(run_every=0.7)
+def waiting(task: Task, doing: str, *, unit: str = "steps") -> None:
+    """How far work in the background is; the page runs once more when it ends.
+
+    Args:
+        doing: What it does, where the task names no stage of its own.
+        unit: What its steps are.
+    """
+    if not task.running:
+        st.rerun()
+    left = task.left_s
+    counted = f"{task.done:,} of {task.total:,} {unit}"
+    so_far = counted if task.total else f"{task.seconds:.0f} s so far"
+    rest = "" if left is None else f", about {max(left, 1):.0f} s left"
+    now = "Stopping after this step" if task.cancel.is_set() else task.stage or doing
+    share = min(task.done / task.total, 1.0) if task.total else 0.0
+    st.progress(share, text=literal(f"{now}: {so_far}{rest}"))
+    st.caption("You may leave this page; the work goes on and its result waits here.")
 
 
 def no_predictor() -> None:
