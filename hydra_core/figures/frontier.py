@@ -38,12 +38,11 @@ class AxisSpec:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """One labelled point in axis units; `slot` is the number of a model's colour."""
+    """One labelled point in axis units."""
 
     label: str
     x: float
     y: float
-    slot: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +193,7 @@ def _targets(view: FrontierView, colors: Palette) -> dict[str, Any]:
 
 def _points(view: FrontierView, colors: Palette) -> list[dict[str, Any]]:
     """Single models, imported policies, oracle, pin and the operating point."""
-    slots = [spot.slot for spot in view.models]
-    tints = model_colors([spot.label for spot in view.models], colors, slots)
+    tints = model_colors([spot.label for spot in view.models], colors)
     traces = [_marker(view, view.models, {"size": 11, "color": [*tints.values()]})]
     if view.imported:
         square = {"size": 12, "symbol": "square", "color": colors.warn}

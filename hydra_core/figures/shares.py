@@ -23,7 +23,6 @@ class SharesView:
         models: (m,) ids in the pool's cost order, cheapest first.
         knob: tau, or V in USD.
         selected: Where the policy stands on it.
-        slots: (m,) numbers of the models' colours.
         value: Whether the knob is V, which is drawn by its logarithm.
     """
 
@@ -31,13 +30,12 @@ class SharesView:
     knob: FloatArray
     shares: FloatArray
     selected: float
-    slots: tuple[int, ...] = ()
     value: bool = False
 
 
 def shares_figure(view: SharesView, colors: Palette, *, height: int = 330) -> go.Figure:
     """Stacked areas of traffic by model over the knob, with a line where the policy stands."""
-    by_model = model_colors(view.models, colors, view.slots)
+    by_model = model_colors(view.models, colors)
     layout = base_layout(colors, height=height)
     at, name = view.selected, f"τ {view.selected:.4g}"
     title = "τ, largest acceptable shortfall"
@@ -100,19 +98,17 @@ class TimelineView:
         width_s: Width of a bar.
         names: (m,) models or reasons, in drawing order.
         counts: (t, m).
-        slots: (m,) numbers of their colours.
     """
 
     starts: Sequence[datetime]
     width_s: int
     names: tuple[str, ...]
     counts: IntArray
-    slots: tuple[int, ...] = ()
 
 
 def timeline_figure(view: TimelineView, colors: Palette, *, height: int = 300) -> go.Figure:
     """Stacked bars over time, one colour a name."""
-    by_name = model_colors(view.names, colors, view.slots)
+    by_name = model_colors(view.names, colors)
     layout = base_layout(colors, height=height)
     layout["yaxis"]["title"] = {**layout["yaxis"]["title"], "text": "Decisions"}
     layout["yaxis"] |= {"rangemode": "tozero", "nticks": 6}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -16,6 +17,7 @@ from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.replay.verdict import Verdict, VerdictLabel
 from hydra_core.figures.theme import DARK, LIGHT, Palette, palette
+from hydra_core.ui import cache, state
 from hydra_core.ui.tasks import Task
 from hydra_core.views.tune.operating_point import tiles
 
@@ -63,8 +65,16 @@ def literal(text: str) -> str:
 
 
 def colors() -> Palette:
-    """The palette of the theme the operator sees."""
-    return palette(st.context.theme.type)
+    """The palette of the theme the operator sees, with one colour a model on every page."""
+    return replace(palette(st.context.theme.type), order=_model_order(state.get().catalog))
+
+
+@st.cache_data(ttl=5, show_spinner=False)
+def _model_order(in_use: str) -> tuple[str, ...]:
+    """Every model known: those of the catalog in use as it lists them, then all others'."""
+    entries = sorted(cache.catalogs(), key=lambda entry: entry.key != in_use)
+    ids = [model.id for entry in entries if entry.catalog for model in entry.catalog.models]
+    return tuple(dict.fromkeys(ids))
 
 
 def legible() -> None:
@@ -134,10 +144,7 @@ def metric_row(entries: Sequence[tuple[str, str, str, str]]) -> None:
 def kpis(evaluation: Evaluation) -> None:
     """The row of figures at the operating point, each with its 95 % interval."""
     metric_row(
-        [
-            (one.label, one.value, one.interval, f"{literal(one.help)} Below: 95 % interval.")
-            for one in tiles(evaluation)
-        ]
+        [(one.label, one.value, one.interval, literal(one.help)) for one in tiles(evaluation)]
     )
     recorded_costs(evaluation.sweep.data)
 

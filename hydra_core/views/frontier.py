@@ -87,10 +87,7 @@ def frontier_view(
     sweep = evaluation.sweep
     x, y = _scales(sweep, axes)
     models = [sweep.singles[i] for i in sweep.order]
-    spots = tuple(
-        Spot(s.model, x(s.mean_cost_usd), y(s.quality), slot)
-        for s, slot in zip(models, _slots(sweep), strict=True)
-    )
+    spots = tuple(Spot(s.model, x(s.mean_cost_usd), y(s.quality)) for s in models)
     hull = sorted((x(s.mean_cost_usd), y(s.quality)) for s in sweep.hull)
     shown = [(one.rule, one.weights) for one in (sweep, beside) if one is not None]
     pin = pinned.sweep if pinned is not None else sweep
@@ -119,14 +116,8 @@ def shares_view(evaluation: Evaluation) -> SharesView:
         sweep.models,
         *sweep.shares,
         evaluation.knob,
-        _slots(sweep),
         value=sweep.rule is Rule.VALUE,
     )
-
-
-def _slots(sweep: Sweep) -> tuple[int, ...]:
-    """Colour numbers of the models in cost order: their places in the eval set."""
-    return tuple(sweep.evalset.models.index(model) for model in sweep.models)
 
 
 def language_table(evaluation: Evaluation) -> pd.DataFrame:
