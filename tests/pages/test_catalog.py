@@ -177,3 +177,26 @@ def test_every_setting_of_the_policy_is_edited_with_what_it_alone_does(open_page
     assert not app.exception
     assert "Draft: 2 changes" in shown(app)
     assert any(one.label == "Margin beyond τ" for one in app.number_input)
+
+
+def test_score_caps_are_set_and_taken_out_with_what_they_do(open_page):
+    app = open_page(PAGE, set="console_demo", catalog="paper_five")
+    app.session_state["catalog.view"] = "Policy"
+    app.run()
+    assert "Switched on: none." in shown(app)
+    dimensions = ("reasoning", "code generation", "debugging", "tool use")
+    for name in dimensions:
+        field(app, f"Cap on {name}").set_value(0.0).run()
+    assert not app.exception
+    assert "Switched on: scores count up to reasoning 0, code generation 0" in shown(app)
+    assert "Published: no cap. By itself" in shown(app)
+    cost = next(one for one in app.metric if one.label == "Cost per query")
+    assert "−" in cost.delta
+    for name in dimensions:
+        field(app, f"Cap on {name}").set_value(None).run()
+    assert not app.exception
+    assert "Switched on: none." in shown(app)
+
+
+def field(app, label):
+    return next(one for one in app.number_input if one.label == label)
