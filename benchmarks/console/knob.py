@@ -111,7 +111,8 @@ def _measure(page: Any, link: str, name: str, rounds: int, size: str) -> None:  
     p50, p95 = np.percentile(times, [50, 95])
     print(
         f"{name}, {size}: {followed} of {STEPS} steps followed; "
-        f"a step p50 {np.median(costs):.1f} ms, max {max(costs):.1f} ms; release to verdict, {rounds} rounds, p50 {p50:.0f} ms, "
+        f"a step p50 {np.median(costs):.1f} ms, max {max(costs):.1f} ms; "
+        f"release to verdict, {rounds} rounds, p50 {p50:.0f} ms, "
         f"p95 {p95:.0f} ms; received {max(sent) / 1e3:.0f} KB at most",
         flush=True,
     )
