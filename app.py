@@ -8,6 +8,7 @@ from hydra_core.shipped import LOGO, MARK
 from hydra_core.store.roles import Action
 from hydra_core.ui import widgets
 from hydra_core.ui.access import identity
+from hydra_core.ui.figure_files.component import figure_files
 
 st.set_page_config(
     page_title="HyDRA console",
@@ -128,4 +129,6 @@ shown = "sidebar" if identity.may(Action.READ) else "hidden"
 page = st.navigation(PAGES, position=shown, expanded=True)
 identity.gate()
 identity.badge()
+with st.sidebar:
+    figure_files()
 page.run()
