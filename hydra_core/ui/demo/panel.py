@@ -10,10 +10,11 @@ from hydra_core.store.database import workspace_folder
 from hydra_core.store.roles import Action, require
 from hydra_core.ui import cache, state, widgets
 from hydra_core.ui.access import identity
+from hydra_core.ui.compare import state as compare_state
 from hydra_core.ui.demo import address, session
 from hydra_core.ui.demo.address import STEP
 from hydra_core.ui.demo.copies import DEMOS
-from hydra_core.ui.demo.scene import EVALSET
+from hydra_core.ui.demo.scene import BEFORE, EVALSET
 from hydra_core.ui.demo.session import TOKEN
 from hydra_core.views.demo.story import STEPS, Step
 
@@ -183,8 +184,20 @@ def _told(number: int, step: Step, where: str) -> None:
             _go(number + 1)
         if where != step.where and st.button(f"To {step.where}", key="demo.there"):
             _go(number)
+        page, name = step.also
+        if name and where != name and st.button(f"To {name}", key="demo.also"):
+            _compare(page)
     st.markdown(step.say)
     st.markdown(f":material/touch_app: **{step.do}**")
+
+
+def _compare(page: str) -> None:
+    """What is published now beside where the story began."""
+    demo = session.demo()
+    assert demo is not None
+    began = f"point:{demo.catalog}/{BEFORE}"
+    compare_state.put(a=began, b=f"catalog:{demo.catalog}", knob_a=None, knob_b=None)
+    st.switch_page(page, query_params=address.step_link())
 
 
 def _reset() -> None:

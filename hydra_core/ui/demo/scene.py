@@ -14,20 +14,23 @@ from typing import Final
 
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.identifiers import skeleton
-from hydra_core.catalog.schema import read_catalog_text
+from hydra_core.catalog.schema import parse_catalog, read_catalog_text
 from hydra_core.errors import HydraError, StoreError
+from hydra_core.evaluation.evalset.folders import sha256_file
 from hydra_core.evaluation.evalset.format import MANIFEST
 from hydra_core.shipped import CATALOGS, SAMPLE_DATA
 from hydra_core.store.roles import Actor
 from hydra_core.store.store import Store
 
-__all__ = ["CATALOG", "EVALSET", "SAMPLES", "fill", "untaught"]
+__all__ = ["BEFORE", "CATALOG", "EVALSET", "SAMPLES", "fill", "untaught"]
 
 #: The samples of a demo, below its folder.
 SAMPLES: Final = "samples"
 #: The eval set and the catalog that the story is told with: real outcomes.
 EVALSET: Final = "mixed_2024"
 CATALOG: Final = "mixed_2024"
+#: The pinned point that says where the story began, for comparing with it later.
+BEFORE: Final = "before learning"
 _NAME: Final = "demo"
 _NOTE: Final = "Where the story begins: routed by profiles, nothing learned yet"
 
@@ -61,6 +64,11 @@ def fill(folder: Path, workspace: Path, store: Store, actor: Actor) -> tuple[Sto
         known = [*copy.catalogs(), *(file.stem for file in CATALOGS.glob("*.yaml"))]
         name = _free(_NAME, known)
         copy.publish(name, text, actor=actor, base_revision=0, note=_NOTE)
+        policy = parse_catalog(text, source=name).policy
+        copy.points.pin(
+            name, BEFORE, revision=1, tau=policy.tau, weights=policy.weights, actor=actor,
+            evalset_digest=sha256_file(folder / SAMPLES / EVALSET / MANIFEST),
+        )  # fmt: skip
     except HydraError:
         copy.close()
         raise

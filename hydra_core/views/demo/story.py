@@ -19,6 +19,7 @@ class Step:
         do: The one thing to do.
         page: File of the page it is told on, and `where` its name.
         views: Which view of the page it begins at: state key -> view.
+        also: File and name of a second page that it needs, '' for none.
     """
 
     title: str
@@ -27,6 +28,7 @@ class Step:
     page: str
     where: str
     views: Mapping[str, str] = field(default_factory=dict)
+    also: tuple[str, str] = ("", "")
 
 
 STEPS: Final = (
@@ -73,16 +75,18 @@ STEPS: Final = (
     Step(
         "Publish and undo",
         "A change goes out with its figures and its reason, and one click takes it back.",
-        "Publish your draft; then, under History, pick revision 1 and publish it again.",
+        "Publish your draft, compare it with what was before, then bring revision 1 back under "
+        "History.",
         "pages/ship/export.py",
         "Ship",
         {"ship.view": "Publish"},
+        ("pages/evaluate/compare.py", "Compare"),
     ),
     Step(
         "One YAML file",
-        "Prices, evidence, policy and what was learned stand in one file that a person can read "
-        "and review.",
-        "Read the YAML from the top: every number says where it comes from.",
+        "Prices, evidence and policy stand in one file that a person can read and review: it is "
+        "all that a router needs.",
+        "Read the YAML from the top: who published it and why, and what was measured.",
         "pages/ship/export.py",
         "Ship",
         {"ship.view": "Export"},
