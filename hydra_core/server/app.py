@@ -55,8 +55,8 @@ def application(service: Service, doors: Doors, bundle: Bundle, settings: Settin
 
     return Starlette(
         routes=[
-            Route("/v1/decision", routes.decision, methods=["POST"]),
             Route("/v1/chat/completions", routes.chat, methods=["POST"]),
+            Route("/v1/decision", routes.decision, methods=["POST"]),
             Route("/v1/outcomes", routes.outcome, methods=["POST"]),
             Route("/v1/dry-run", routes.dry_run, methods=["POST"]),
             Route("/v1/models", routes.models),
