@@ -15,6 +15,7 @@ from hydra_core.server.deciding import Decided
 
 __all__ = [
     "ClientGoneError",
+    "JsonAnswer",
     "StreamedAnswer",
     "WholeAnswer",
     "error_event",
@@ -33,11 +34,20 @@ class ClientGoneError(Exception):
     """The client closed the connection before it was answered."""
 
 
+class JsonAnswer(JSONResponse):
+    """JSON in which half a character that a client sent (a lone surrogate) becomes `?`."""
+
+    def render(self, content: object) -> bytes:
+        """The body."""
+        text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode("utf-8", "replace")
+
+
 def error_response(
     status: int, message: str, headers: Mapping[str, str] | None = None, *, code: str | None = None
-) -> JSONResponse:
+) -> JsonAnswer:
     """An error as OpenAI's clients understand it."""
-    return JSONResponse(_error(status, message, code), status, headers=dict(headers or {}))
+    return JsonAnswer(_error(status, message, code), status, headers=dict(headers or {}))
 
 
 def error_event(message: str) -> bytes:

@@ -132,6 +132,7 @@ def serve(settings: Settings) -> None:
             access_log=False,
             server_header=False,
             log_level="warning",
+            timeout_graceful_shutdown=settings.stop_s,
         )
     finally:
         if made:

@@ -74,12 +74,14 @@ class Service:
 
     async def close(self) -> None:
         """Finish: connections, threads, log."""
-        if self.caller is not None:
-            await self.caller.close()
-        self._threads.shutdown()
-        self.decider.close()
-        if self.log is not None:
-            await asyncio.to_thread(self.log.close)
+        try:
+            if self.caller is not None:
+                await self.caller.close()
+            self._threads.shutdown()
+            self.decider.close()
+        finally:
+            if self.log is not None:
+                await asyncio.to_thread(self.log.close)
 
     async def decide(self, chat: ChatRequest) -> Decided:
         """A decision, made beside the event loop.
