@@ -98,6 +98,12 @@ PAGES = {
             url_path="robustness",
         ),
         st.Page(
+            "pages/evaluate/labels.py",
+            title="Labels",
+            icon=":material/label:",
+            url_path="labels",
+        ),
+        st.Page(
             "pages/evaluate/audit.py",
             title="Audit",
             icon=":material/rate_review:",

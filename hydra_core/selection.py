@@ -33,9 +33,12 @@ class Chosen:
         evalset: Name that the set had.
         how: Seen with its outcomes (looked), or chosen on one part and measured on another.
         knob_alone: Whether tau (or V) is all that was chosen there, not weights, profiles or pool.
+        sample: Marks of some of the queries (`sameness.sample_of`), so that a renamed list or a
+            part of it is known again; empty in a catalog from before there were marks.
     """
 
     queries: str
     evalset: str
     how: Selection
     knob_alone: bool
+    sample: tuple[str, ...] = ()

@@ -294,3 +294,20 @@ def test_a_value_that_is_not_a_price_is_refused(run, world, learned, value):
     code, out, err = run("evaluate", world / "other", *options)
     assert (code, out) == (2, "")
     assert "--value: must be a number > 0" in err
+
+
+@pytest.mark.parametrize(
+    ("knob", "by_value", "told"),
+    [
+        (("--tau", "0.1"), True, "--tau: says nothing under the value rule"),
+        (("--weights", "1,1,1,1"), True, "--weights: says nothing under the value rule"),
+        (("--value", "0.1"), False, "--value: says nothing under the shortfall rule"),
+        (("--cross-fitted",), False, "--cross-fitted: says nothing under the shortfall rule"),
+    ],
+)
+def test_a_knob_of_the_other_rule_is_refused(run, world, learned, knob, by_value, told):
+    model = ("--outcome-model", learned) if by_value else ()
+    options = ("--catalog", world / "pool.yaml", *model, *knob)
+    code, out, err = run("evaluate", world / "other", *options)
+    assert (code, out) == (2, "")
+    assert told in err

@@ -13,8 +13,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / "pages").glob("*/*.py"))
 MODULES = sorted([*(ROOT / "hydra_core").rglob("*.py"), *PAGES, ROOT / "app.py"])
 #: What a page may use: everything that `hydra_core/ui` may use, and `hydra_core/ui` itself.
-BELOW_PAGES = {"ui", "views", "figures", "export", "evaluation", "decision_log", "routing",
-               "store", "catalog", "predictor", "outcome_model", "types", "errors",
+BELOW_PAGES = {"ui", "views", "figures", "export", "labeling", "evaluation", "decision_log",
+               "routing", "store", "catalog", "predictor", "outcome_model", "types", "errors",
                "shipped"}  # fmt: skip
 
 

@@ -52,6 +52,7 @@ _UNITS = {
     "context_window": ("context window", "tokens"),
     "ttl_s": ("ttl", "s"),
     "value_usd": ("value", "USD per resolved query"),
+    "budget_usd": ("budget", "USD per conversation"),
 }
 _NESTED = ("scores", "overrides")
 
@@ -74,6 +75,10 @@ def _settings(old: Catalog, new: Catalog) -> Iterator[Change]:
     before = dict(zip(old.dimensions, old.policy.weights, strict=True))
     after = dict(zip(new.dimensions, new.policy.weights, strict=True))
     yield from _values("weight of", ("policy", "weights"), before, after)
+    caps = (dict(one.policy.defences.score_caps) for one in (old, new))
+    yield from _values("score cap of", ("policy", "defences", "score_caps"), *caps)
+    limits = ({"budget_usd": one.policy.defences.budget_usd} for one in (old, new))
+    yield from _values("policy", ("policy", "defences"), *limits)
     yield from _values("outcome model", ("outcome_model",), _learned(old), _learned(new))
     yield from _values("realised costs", ("realised_costs",), _measured(old), _measured(new))
     costs = (_realised(old), _realised(new))

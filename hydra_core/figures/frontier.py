@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from hydra_core.figures.labels import Label, label_notes, place
-from hydra_core.figures.theme import Palette, base_layout, model_colors, plain, tint
+from hydra_core.figures.theme import Palette, base_layout, drawn, model_colors, plain, tint
 from hydra_core.types import FloatArray
 
 __all__ = ["AxisSpec", "CurveBandView", "CurveLine", "FrontierView", "Spot", "frontier_figure"]
@@ -38,12 +38,11 @@ class AxisSpec:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """One labelled point in axis units; `slot` is the number of a model's colour."""
+    """One labelled point in axis units."""
 
     label: str
     x: float
     y: float
-    slot: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,16 +156,16 @@ def _line(
     x: FloatArray, y: FloatArray, name: str, color: str, width: float, dash: str
 ) -> dict[str, Any]:
     return {
-        "type": "scatter", "mode": "lines", "x": x, "y": y, "name": name, "hoverinfo": "skip",
-        "line": {"color": color, "width": width, "dash": dash},
+        "type": "scatter", "mode": "lines", "x": drawn(x), "y": drawn(y), "name": name,
+        "hoverinfo": "skip", "line": {"color": color, "width": width, "dash": dash},
     }  # fmt: skip
 
 
 def _band(band: CurveBandView, colors: Palette) -> dict[str, Any]:
     return {
         "type": "scatter", "mode": "lines", "fill": "toself", "hoverinfo": "skip",
-        "x": np.concatenate([band.x, band.x[::-1]]),
-        "y": np.concatenate([band.high, band.low[::-1]]),
+        "x": drawn(np.concatenate([band.x, band.x[::-1]])),
+        "y": drawn(np.concatenate([band.high, band.low[::-1]])),
         "name": band.name, "line": {"width": 0},
         "fillcolor": tint(colors.accent, 0.13),
     }  # fmt: skip
@@ -174,14 +173,14 @@ def _band(band: CurveBandView, colors: Palette) -> dict[str, Any]:
 
 def _targets(view: FrontierView, colors: Palette) -> dict[str, Any]:
     """Invisible points along the router's curve to hover over and to click."""
-    some = slice(None, None, max(view.curve.x.size // _TARGETS, 1))
+    some = slice(None, None, -(-view.curve.x.size // _TARGETS))
     invisible = {"marker": {"opacity": 0}}
     knob = view.knob % "%{customdata:.4~g}"
     return {
         "type": "scatter",
         "mode": "markers",
-        "x": view.curve.x[some],
-        "y": view.curve.y[some],
+        "x": drawn(view.curve.x[some]),
+        "y": drawn(view.curve.y[some]),
         "customdata": view.curve.knob[some],
         "marker": {"color": colors.accent, "size": 9, "opacity": 0},
         "selected": invisible,
@@ -194,8 +193,7 @@ def _targets(view: FrontierView, colors: Palette) -> dict[str, Any]:
 
 def _points(view: FrontierView, colors: Palette) -> list[dict[str, Any]]:
     """Single models, imported policies, oracle, pin and the operating point."""
-    slots = [spot.slot for spot in view.models]
-    tints = model_colors([spot.label for spot in view.models], colors, slots)
+    tints = model_colors([spot.label for spot in view.models], colors)
     traces = [_marker(view, view.models, {"size": 11, "color": [*tints.values()]})]
     if view.imported:
         square = {"size": 12, "symbol": "square", "color": colors.warn}

@@ -22,7 +22,6 @@ class OutcomesView:
     """Models in cost order, all (m,): mean quality in percent with bounds, mean cost in USD.
 
     Attributes:
-        slots: (m,) numbers of the models' colours.
     """
 
     models: tuple[str, ...]
@@ -31,7 +30,6 @@ class OutcomesView:
     low: FloatArray
     high: FloatArray
     title: str
-    slots: tuple[int, ...] = ()
 
 
 def outcomes_figure(view: OutcomesView, colors: Palette, *, height: int = 330) -> go.Figure:
@@ -52,7 +50,7 @@ def outcomes_figure(view: OutcomesView, colors: Palette, *, height: int = 330) -
         "x": view.cost_usd,
         "y": view.quality,
         "text": [plain(model) for model in view.models],
-        "marker": {"size": 12, "color": [*model_colors(view.models, colors, view.slots).values()]},
+        "marker": {"size": 12, "color": [*model_colors(view.models, colors).values()]},
         "error_y": {
             "type": "data", "symmetric": False, "array": view.high - view.quality,
             "arrayminus": view.quality - view.low, "color": colors.muted, "thickness": 1.2,

@@ -9,7 +9,7 @@ from datetime import datetime
 import numpy as np
 import plotly.graph_objects as go
 
-from hydra_core.figures.theme import Palette, base_layout, model_colors, plain, tint
+from hydra_core.figures.theme import Palette, base_layout, drawn, model_colors, plain, tint
 from hydra_core.types import FloatArray, IntArray
 
 __all__ = ["SharesView", "TimelineView", "shares_figure", "timeline_figure"]
@@ -23,7 +23,6 @@ class SharesView:
         models: (m,) ids in the pool's cost order, cheapest first.
         knob: tau, or V in USD.
         selected: Where the policy stands on it.
-        slots: (m,) numbers of the models' colours.
         value: Whether the knob is V, which is drawn by its logarithm.
     """
 
@@ -31,13 +30,12 @@ class SharesView:
     knob: FloatArray
     shares: FloatArray
     selected: float
-    slots: tuple[int, ...] = ()
     value: bool = False
 
 
 def shares_figure(view: SharesView, colors: Palette, *, height: int = 330) -> go.Figure:
     """Stacked areas of traffic by model over the knob, with a line where the policy stands."""
-    by_model = model_colors(view.models, colors, view.slots)
+    by_model = model_colors(view.models, colors)
     layout = base_layout(colors, height=height)
     at, name = view.selected, f"τ {view.selected:.4g}"
     title = "τ, largest acceptable shortfall"
@@ -72,12 +70,14 @@ def shares_figure(view: SharesView, colors: Palette, *, height: int = 330) -> go
             }
         ],
     }  # fmt: skip
+    even = not view.value  # then where it begins and how far it steps says it all
+    place = {"x0": 0.0, "dx": float(view.knob[1])} if even else {"x": drawn(view.knob)}
     traces = [
         {
             "type": "scatter",
             "mode": "lines",
-            "x": view.knob,
-            "y": view.shares[:, i] * 100,
+            **place,
+            "y": drawn(view.shares[:, i] * 100),
             "name": plain(model),
             "stackgroup": "traffic",
             "line": {"width": 0.5, "color": colors.surface, "shape": "hv"},
@@ -98,19 +98,17 @@ class TimelineView:
         width_s: Width of a bar.
         names: (m,) models or reasons, in drawing order.
         counts: (t, m).
-        slots: (m,) numbers of their colours.
     """
 
     starts: Sequence[datetime]
     width_s: int
     names: tuple[str, ...]
     counts: IntArray
-    slots: tuple[int, ...] = ()
 
 
 def timeline_figure(view: TimelineView, colors: Palette, *, height: int = 300) -> go.Figure:
     """Stacked bars over time, one colour a name."""
-    by_name = model_colors(view.names, colors, view.slots)
+    by_name = model_colors(view.names, colors)
     layout = base_layout(colors, height=height)
     layout["yaxis"]["title"] = {**layout["yaxis"]["title"], "text": "Decisions"}
     layout["yaxis"] |= {"rangemode": "tozero", "nticks": 6}

@@ -12,12 +12,14 @@ import plotly.graph_objects as go
 from hydra_core.figures.theme import Palette, base_layout, model_colors, plain
 from hydra_core.types import FloatArray
 
-__all__ = ["TAU", "Part", "Scale", "Strip", "strip_figure"]
+__all__ = ["MARGIN", "TAU", "Part", "Scale", "Strip", "strip_end", "strip_figure", "strip_left"]
 
 #: Positions along a strip that can be clicked.
 _TARGETS = 240
 #: Width that labels are laid out for, in pixels, and of one letter.
 _WIDTH, _LETTER = 820.0, 7.2
+#: Room right of the axis, in pixels.
+MARGIN = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +83,12 @@ def strip_figure(
     """One band per message, with a line at the current setting; targets carry it as `customdata`.
 
     Args:
-        models: (m,) ids in cost order, for their colours.
+        models: (m,) ids.
     """
     named = f"τ {knob:.4g}" if scale is TAU else f"{scale.symbol} {scale.text(knob)}"
-    strips = [
-        Strip(
-            one.label, tuple(Part(p.model, *map(scale.place, (p.start, p.end))) for p in one.parts)
-        )
-        for one in strips
-    ]
+    top = strip_end(strips, scale, knob)
+    strips = _placed(strips, scale)
     tau = scale.place(knob)
-    top = _top(strips, tau)
     tints = model_colors(models, colors)
     ticks = _ticks(strips, top)
     layout = base_layout(colors, height=82 + 44 * len(strips))
@@ -109,9 +106,8 @@ def strip_figure(
         "ticktext": [plain(strip.label) for strip in strips],
         "showgrid": False,
     }
-    left = 34 if any(strip.label for strip in strips) else 20
     layout |= {
-        "margin": {"l": left, "r": 12, "t": 26, "b": 46},
+        "margin": {"l": strip_left(strips), "r": MARGIN, "t": 26, "b": 46},
         "barmode": "overlay",
         "clickmode": "event+select",
         "shapes": [_line(tau, colors)],
@@ -121,9 +117,28 @@ def strip_figure(
     return go.Figure({"data": [*bars, _targets(strips, top, colors, scale)], "layout": layout})
 
 
-def _top(strips: Sequence[Strip], tau: float) -> float:
-    """Where the axis ends: beyond the last boundary and tau, so that the open part is seen."""
-    return max(1.25 * max(strip.parts[-1].start for strip in strips), 1.3 * tau, 0.02)
+def strip_left(strips: Sequence[Strip]) -> int:
+    """Room left of the axis, in pixels; more where the strips have names."""
+    return 34 if any(strip.label for strip in strips) else 20
+
+
+def strip_end(strips: Sequence[Strip], scale: Scale, knob: float) -> float:
+    """Where the axis ends: beyond the last boundary, so that the open part is seen.
+
+    A knob within that does not move the axis: it would slip from under the hand.
+    """
+    last = max(strip.parts[-1].start for strip in _placed(strips, scale))
+    return max(1.25 * last, 1.02 * scale.place(knob), 0.02)
+
+
+def _placed(strips: Sequence[Strip], scale: Scale) -> list[Strip]:
+    """The strips in places of the axis."""
+    return [
+        Strip(
+            one.label, tuple(Part(p.model, *map(scale.place, (p.start, p.end))) for p in one.parts)
+        )
+        for one in strips
+    ]
 
 
 def _ticks(strips: Sequence[Strip], top: float) -> list[float]:

@@ -7,12 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 __all__ = [
     "DARK",
     "FONT",
     "LIGHT",
     "Palette",
     "base_layout",
+    "drawn",
     "model_colors",
     "palette",
     "plain",
@@ -35,7 +39,8 @@ class Palette:
         ghost: The pinned policy.
         oracle: The oracle star.
         warn: Small samples and missing data.
-        models: Categorical colours for models, in cost order.
+        models: Categorical colours for models.
+        order: Every model known, in an order that no price changes: it gives each its colour.
     """
 
     name: str
@@ -48,6 +53,7 @@ class Palette:
     oracle: str
     warn: str
     models: tuple[str, ...]
+    order: tuple[str, ...] = ()
 
 
 LIGHT = Palette(
@@ -88,26 +94,34 @@ def palette(kind: str | None) -> Palette:
     return DARK if kind == "dark" else LIGHT
 
 
-def model_colors(
-    models: Sequence[str], colors: Palette, slots: Sequence[int] | None = None
-) -> dict[str, str]:
-    """Model id -> colour; more models than colours start again.
+def model_colors(models: Sequence[str], colors: Palette) -> dict[str, str]:
+    """Model id -> colour, the same in every figure whatever order the models are drawn in.
 
-    Args:
-        slots: Which colour each model has, so that it keeps it from plot to plot; its position
-            if not given.
+    A model that `colors.order` does not know comes after those it does, by name. No two of
+    `models` share a colour while there are enough.
     """
-    numbers = slots or range(len(models))
-    return {
-        model: colors.models[slot % len(colors.models)]
-        for model, slot in zip(models, numbers, strict=True)
-    }
+    place = {model: i for i, model in enumerate(colors.order)}
+    unknown = sorted(set(models) - place.keys())
+    place |= {model: len(colors.order) + i for i, model in enumerate(unknown)}
+    count = len(colors.models)
+    taken: dict[int, str] = {}
+    for model in sorted(set(models), key=place.__getitem__):
+        slots = [(place[model] + step) % count for step in range(count)]
+        slot = next((one for one in slots if one not in taken), slots[0])
+        taken[slot] = taken.get(slot, model)
+        place[model] = slot
+    return {model: colors.models[place[model]] for model in models}
 
 
 def tint(color: str, opacity: float) -> str:
     """A hex colour made translucent, as CSS rgba."""
     red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red},{green},{blue},{opacity})"
+
+
+def drawn(values: ArrayLike) -> NDArray[np.float32]:
+    """Coordinates in half the bytes: seven digits are more than a pixel can show."""
+    return np.asarray(values, dtype=np.float32)
 
 
 def plain(text: str) -> str:

@@ -38,7 +38,6 @@ class SpreadView:
     """Costs per query in USD by model, all (m,): quantiles and mean, top row first.
 
     Attributes:
-        slots: (m,) numbers of the models' colours.
     """
 
     models: tuple[str, ...]
@@ -48,7 +47,6 @@ class SpreadView:
     q3: FloatArray
     p95: FloatArray
     mean: FloatArray
-    slots: tuple[int, ...]
 
 
 def upset_figure(view: UpsetView, colors: Palette) -> go.Figure:
@@ -159,7 +157,7 @@ def spread_figure(view: SpreadView, colors: Palette) -> go.Figure:
         "ticktext": [plain(model) for model in view.models],
         "tickfont": {"color": colors.ink, "size": 13},
     }  # fmt: skip
-    tints = [*model_colors(view.models, colors, view.slots).values()]
+    tints = [*model_colors(view.models, colors).values()]
     boxes = [_box(view, i, tints[i]) for i in range(m)]
     means = {
         "type": "scatter", "mode": "markers", "x": view.mean, "y": list(range(m)),

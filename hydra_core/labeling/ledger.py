@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from hydra_core.errors import LabelError, Problem
 
-__all__ = ["Call", "Ledger", "Record"]
+__all__ = ["Call", "Ledger", "Record", "Tail"]
 
 SCHEMA: Final = "hydra.ledger/v1"
 _EVENTS: Final = ("asked", "answered", "refused", "malformed", "aside", "again")
@@ -131,39 +131,17 @@ class Ledger:
         whole = raw.rfind(b"\n") + 1
         if whole != len(raw):
             self._file.truncate(whole)
-        lines = raw[:whole].splitlines()
-        if not lines:
+        if not whole:
             self._write({"schema": SCHEMA, "recipe": recipe})
             return
-        head = self._parsed(1, lines[0])
-        if head.get("schema") != SCHEMA or head.get("recipe") != recipe:
+        lines = _Lines(self.path, self.record)
+        lines.take(raw[:whole])
+        if lines.recipe != recipe:
             problem = Problem(
                 "line 1", "was written with another rubric, schema, model or tier setting",
                 "take another --out, or bring label.yaml back to what it was",
             )  # fmt: skip
             raise LabelError(str(self.path), [problem])
-        for number, line in enumerate(lines[1:], 2):
-            entry = self._parsed(number, line)
-            try:
-                event, call = entry.pop("event"), Call(*entry.pop("call"))
-                if event not in _EVENTS:
-                    raise KeyError(event)
-                self.record.take(event, call, entry)
-            except (KeyError, TypeError, ValueError) as error:
-                raise self._damaged(number) from error
-
-    def _parsed(self, number: int, line: bytes) -> dict[str, Any]:
-        try:
-            entry = json.loads(line)
-        except ValueError as error:
-            raise self._damaged(number) from error
-        if not isinstance(entry, dict):
-            raise self._damaged(number)
-        return entry
-
-    def _damaged(self, number: int) -> LabelError:
-        remedy = "bring the file back from a backup; it is never repaired by guessing"
-        return LabelError(str(self.path), [Problem(f"line {number}", "is damaged", remedy)])
 
     def _write(self, entry: Mapping[str, Any]) -> None:
         line = json.dumps(entry, separators=(",", ":")) + "\n"
@@ -185,3 +163,82 @@ class Ledger:
             upto = self._written
             await asyncio.to_thread(os.fsync, self._file.fileno())
             self._synced = upto
+
+
+class Tail:
+    """A ledger read while another process may be writing it; nothing is ever written here.
+
+    Attributes:
+        record: What the whole lines say that were read so far. What the two models answered is
+            left out: answers are most of the file, and only that there is one matters here.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.record = path, Record()
+        self._lines = _Lines(path, self.record, answers=False)
+        self._at = 0
+
+    @property
+    def recipe(self) -> str:
+        """Digest of what decides a label; empty before the first line."""
+        return self._lines.recipe
+
+    def read(self) -> int:
+        """Take in what was written since; bytes read in all.
+
+        Raises:
+            LabelError: A line is damaged.
+            OSError: The file cannot be read.
+        """
+        with self.path.open("rb") as file:
+            file.seek(self._at)
+            raw = file.read()
+        whole = raw.rfind(b"\n") + 1
+        self._lines.take(raw[:whole])
+        self._at += whole
+        return self._at
+
+    def is_written(self) -> bool:
+        """Whether a process holds the ledger at this moment."""
+        with self.path.open("rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+            fcntl.flock(file, fcntl.LOCK_UN)
+        return False
+
+
+class _Lines:
+    """Whole lines of a ledger -> its record, with the number of a line that is damaged."""
+
+    def __init__(self, path: Path, record: Record, *, answers: bool = True) -> None:
+        self.path, self.record, self.answers = path, record, answers
+        self.recipe, self.count = "", 0
+
+    def take(self, raw: bytes) -> None:
+        for line in raw.splitlines():
+            self.count += 1
+            try:
+                entry = json.loads(line)
+                if self.count == 1:
+                    self.recipe = self._recipe(entry)
+                else:
+                    self._event(entry)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                remedy = "bring the file back from a backup; it is never repaired by guessing"
+                problem = Problem(f"line {self.count}", "is damaged", remedy)
+                raise LabelError(str(self.path), [problem]) from error
+
+    def _recipe(self, head: Mapping[str, Any]) -> str:
+        if head["schema"] != SCHEMA:
+            raise ValueError(head["schema"])
+        return str(head["recipe"])
+
+    def _event(self, entry: dict[str, Any]) -> None:
+        event, call = entry.pop("event"), Call(*entry.pop("call"))
+        if event not in _EVENTS:
+            raise ValueError(event)
+        if event == "answered" and not self.answers and not call.order:
+            entry["content"] = ""
+        self.record.take(event, call, entry)

@@ -13,7 +13,7 @@ from hydra_core.store.database import Database
 from hydra_core.store.roles import Action, Actor
 from hydra_core.store.trail import append
 
-__all__ = ["Desk", "utc_now"]
+__all__ = ["Journal", "utc_now"]
 
 
 def utc_now() -> datetime:
@@ -22,7 +22,7 @@ def utc_now() -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class Journal:
     """The database and the clock that one store works with."""
 
     database: Database

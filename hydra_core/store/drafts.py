@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from hydra_core.errors import AccessError, ConflictError, StoreError
 from hydra_core.store import tables
-from hydra_core.store.base import Desk
+from hydra_core.store.base import Journal
 from hydra_core.store.checks import (
     checked_catalog,
     checked_line,
@@ -29,12 +29,12 @@ _MAX_CHARS: Final = 2_000_000
 class Drafts:
     """Drafts of catalogs. Only their own author writes them."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
 
     def find(self, catalog: str, actor: Actor) -> Draft | None:
         """The actor's draft of a catalog, None where there is none."""
-        with self._desk.database.reading() as connection:
+        with self._journal.database.reading() as connection:
             row = connection.execute(_select(catalog, actor.name)).one_or_none()
             return None if row is None else _read(row)
 
@@ -43,7 +43,7 @@ class Drafts:
         query = sa.select(tables.drafts).order_by(tables.drafts.c.updated_at.desc())
         if catalog is not None:
             query = query.where(tables.drafts.c.catalog == catalog)
-        with self._desk.database.reading() as connection:
+        with self._journal.database.reading() as connection:
             return tuple(_read(row) for row in connection.execute(query))
 
     def start(self, catalog: str, text: str, *, actor: Actor, base_revision: int) -> Draft:
@@ -61,8 +61,8 @@ class Drafts:
             checked_name(name, ())
         if base_revision < 0:
             raise StoreError(f"{name}: there is no revision {base_revision}")
-        draft = Draft(name, actor.name, base_revision, (text,), 0, 1, self._desk.clock())
-        with self._desk.database.writing() as connection:
+        draft = Draft(name, actor.name, base_revision, (text,), 0, 1, self._journal.clock())
+        with self._journal.database.writing() as connection:
             try:
                 connection.execute(tables.drafts.insert().values(_values(draft)))
             except sa.exc.IntegrityError as error:
@@ -120,14 +120,14 @@ class Drafts:
     def discard(self, draft: Draft, *, actor: Actor) -> None:
         """Throw the draft away."""
         _require_own(draft, actor)
-        with self._desk.database.writing() as connection:
+        with self._journal.database.writing() as connection:
             gone = connection.execute(tables.drafts.delete().where(_same(draft)))
             _require_one(gone.rowcount, draft)
 
     def _write(self, draft: Draft) -> Draft:
         """`draft` holds the version that was read; the written one has the next."""
-        written = replace(draft, version=draft.version + 1, updated_at=self._desk.clock())
-        with self._desk.database.writing() as connection:
+        written = replace(draft, version=draft.version + 1, updated_at=self._journal.clock())
+        with self._journal.database.writing() as connection:
             change = tables.drafts.update().where(_same(draft)).values(_values(written))
             _require_one(connection.execute(change).rowcount, draft)
         return written

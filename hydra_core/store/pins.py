@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from hydra_core.errors import ConflictError, StoreError
 from hydra_core.store import tables
-from hydra_core.store.base import Desk
+from hydra_core.store.base import Journal
 from hydra_core.store.checks import checked_line, checked_metrics, checked_text, finite
 from hydra_core.store.records import Note, OperatingPoint
 from hydra_core.store.roles import Action, Actor, require
@@ -20,14 +20,14 @@ __all__ = ["Notes", "OperatingPoints"]
 class OperatingPoints:
     """Policies that somebody chose and named."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
 
     def all(self, catalog: str) -> tuple[OperatingPoint, ...]:
         """The points of a catalog, newest first."""
         table = tables.operating_points
         query = sa.select(table).where(table.c.catalog == catalog)
-        with self._desk.database.reading() as connection:
+        with self._journal.database.reading() as connection:
             rows = connection.execute(query.order_by(table.c.created_at.desc(), table.c.name))
             return tuple(_point(row) for row in rows)
 
@@ -60,11 +60,11 @@ class OperatingPoints:
             weights=finite(weights, "a weight", above_zero=True),
             metrics=checked_metrics(metrics),
             author=actor.name,
-            created_at=self._desk.clock(),
+            created_at=self._journal.clock(),
         )
-        with self._desk.database.writing() as connection:
+        with self._journal.database.writing() as connection:
             self._insert(connection, point)
-            self._desk.record(
+            self._journal.record(
                 connection,
                 actor,
                 Action.PIN,
@@ -85,7 +85,7 @@ class OperatingPoints:
         require(actor, Action.PIN)
         table = tables.operating_points
         this = sa.and_(table.c.catalog == point.catalog, table.c.name == point.name)
-        with self._desk.database.writing() as connection:
+        with self._journal.database.writing() as connection:
             row = connection.execute(sa.select(table).where(this).with_for_update()).one_or_none()
             if row is None:
                 raise StoreError(f"the operating point {point.name!r} is gone already")
@@ -93,7 +93,7 @@ class OperatingPoints:
             connection.execute(table.delete().where(this))
             before = {"author": row.author, "tau": row.tau, "weights": row.weights}
             subject = f"operating point {point.name} removed"
-            self._desk.record(
+            self._journal.record(
                 connection, actor, action, subject, catalog=row.catalog, metrics={"before": before}
             )
 
@@ -118,8 +118,8 @@ class OperatingPoints:
 class Notes:
     """What people wrote about single queries."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
 
     def all(self, evalset_digest: str, query_id: str | None = None) -> tuple[Note, ...]:
         """The notes on an eval set or on one of its queries, oldest first."""
@@ -127,7 +127,7 @@ class Notes:
         query = sa.select(table).where(table.c.evalset_digest == evalset_digest)
         if query_id is not None:
             query = query.where(table.c.query_id == query_id)
-        with self._desk.database.reading() as connection:
+        with self._journal.database.reading() as connection:
             rows = connection.execute(query.order_by(table.c.id))
             return tuple(Note(**row._mapping) for row in rows)
 
@@ -144,12 +144,12 @@ class Notes:
             "query_id": checked_line(query_id, "the query's id", 500),
             "text": checked_text(text, "the note", required=True),
             "author": actor.name,
-            "created_at": self._desk.clock(),
+            "created_at": self._journal.clock(),
         }
-        with self._desk.database.writing() as connection:
+        with self._journal.database.writing() as connection:
             made = connection.execute(tables.notes.insert().values(values))
             subject, after = f"note on {values['query_id']}", {"after": {"text": values["text"]}}
-            self._desk.record(connection, actor, Action.NOTE, subject, metrics=after)
+            self._journal.record(connection, actor, Action.NOTE, subject, metrics=after)
             key = made.inserted_primary_key
         assert key is not None
         return Note(id=int(key[0]), **values)
@@ -164,7 +164,7 @@ class Notes:
         require(actor, Action.NOTE)
         table = tables.notes
         this = table.c.id == note.id
-        with self._desk.database.writing() as connection:
+        with self._journal.database.writing() as connection:
             row = connection.execute(sa.select(table).where(this).with_for_update()).one_or_none()
             if row is None:
                 raise StoreError("the note is gone already")
@@ -172,7 +172,7 @@ class Notes:
             connection.execute(table.delete().where(this))
             before = {"author": row.author, "text": row.text}
             subject = f"note on {row.query_id} removed"
-            self._desk.record(connection, actor, action, subject, metrics={"before": before})
+            self._journal.record(connection, actor, action, subject, metrics={"before": before})
 
 
 def _of_whom(actor: Actor, author: str, own: Action) -> Action:

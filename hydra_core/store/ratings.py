@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from hydra_core.errors import ConflictError, StoreError
 from hydra_core.store import tables
-from hydra_core.store.base import Desk
+from hydra_core.store.base import Journal
 from hydra_core.store.checks import checked_line, checked_text
 from hydra_core.store.records import Rating, RatingState, Sample
 from hydra_core.store.roles import Action, Actor, require
@@ -22,13 +22,13 @@ _LOWEST, _HIGHEST = 1.0, 5.0
 class Ratings:
     """Samples and how people rated them."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
 
     def samples(self) -> tuple[Sample, ...]:
         """Every sample, newest first."""
         table = tables.samples
-        with self._desk.database.reading() as connection:
+        with self._journal.database.reading() as connection:
             rows = connection.execute(sa.select(table).order_by(table.c.created_at.desc()))
             return tuple(_sample(row) for row in rows)
 
@@ -54,16 +54,16 @@ class Ratings:
             raise StoreError("a sample needs at least one query")
         found = Sample(
             checked_line(name, "the sample's name"), evalset, evalset_digest, tuple(dimensions),
-            tuple(query_ids), actor.name, self._desk.clock(),
+            tuple(query_ids), actor.name, self._journal.clock(),
         )  # fmt: skip
         values = {field: getattr(found, field) for field in Sample.__slots__}
         values |= {"dimensions": list(dimensions), "query_ids": list(query_ids)}
-        with self._desk.database.writing() as connection:
+        with self._journal.database.writing() as connection:
             try:
                 connection.execute(tables.samples.insert().values(values))
             except sa.exc.IntegrityError as error:
                 raise ConflictError(f"a sample {found.name!r} exists; take another name") from error
-            self._desk.record(connection, actor, Action.RATE, f"sample {found.name} drawn")
+            self._journal.record(connection, actor, Action.RATE, f"sample {found.name} drawn")
         return found
 
     def of(self, sample: str) -> tuple[Rating, ...]:
@@ -71,7 +71,7 @@ class Ratings:
         table = tables.ratings
         query = sa.select(table).where(table.c.sample == sample).order_by(table.c.id)
         newest: dict[tuple[str, str], Rating] = {}
-        with self._desk.database.reading() as connection:
+        with self._journal.database.reading() as connection:
             for row in connection.execute(query):
                 newest.pop((row.rater, row.query_id), None)
                 newest[row.rater, row.query_id] = _rating(row)
@@ -147,14 +147,14 @@ class Ratings:
                     "state": state.value,
                     "scores": [float(score) for score in scores],
                     "note": checked_text(note, "the note"),
-                    "created_at": self._desk.clock(),
+                    "created_at": self._journal.clock(),
                 }
             )
-        with self._desk.database.writing() as connection:
+        with self._journal.database.writing() as connection:
             if values:
                 connection.execute(tables.ratings.insert(), values)
             if values and told:
-                self._desk.record(connection, actor, Action.MODERATE, told)
+                self._journal.record(connection, actor, Action.MODERATE, told)
 
 
 def _check(sample: Sample, scores: Sequence[float]) -> None:

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from hydra_core.errors import StoreError
 from hydra_core.store import revision_rows as rows
 from hydra_core.store import tables
-from hydra_core.store.base import Desk, utc_now
+from hydra_core.store.base import Journal, utc_now
 from hydra_core.store.checks import (
     checked_catalog,
     checked_line,
@@ -49,20 +49,20 @@ class Store:
     """
 
     def __init__(self, database: Database, clock: Callable[[], datetime] = utc_now) -> None:
-        self._desk = Desk(database, clock)
-        self.drafts = Drafts(self._desk)
-        self.points = OperatingPoints(self._desk)
-        self.notes = Notes(self._desk)
-        self.ratings = Ratings(self._desk)
+        self._journal = Journal(database, clock)
+        self.drafts = Drafts(self._journal)
+        self.points = OperatingPoints(self._journal)
+        self.notes = Notes(self._journal)
+        self.ratings = Ratings(self._journal)
 
     @property
     def where(self) -> str:
         """Which database this is, without its password."""
-        return self._desk.database.where
+        return self._journal.database.where
 
     def close(self) -> None:
         """Give the connections back."""
-        self._desk.database.close()
+        self._journal.database.close()
 
     def copied_to(self, folder: Path) -> Store:
         """A store of its own below `folder` that says the same; what it is told stays there.
@@ -70,17 +70,17 @@ class Store:
         Raises:
             StoreError: This one cannot be read, or the copy cannot be written.
         """
-        return Store(copy_database(self._desk.database, folder), self._desk.clock)
+        return Store(copy_database(self._journal.database, folder), self._journal.clock)
 
     def catalogs(self) -> dict[str, int]:
         """Name of each published catalog -> its newest revision's number."""
-        with self._desk.database.reading() as connection:
+        with self._journal.database.reading() as connection:
             found = connection.execute(sa.select(tables.catalogs).order_by(tables.catalogs.c.name))
             return {row.name: row.head for row in found if row.head > 0}
 
     def newest(self, catalog: str) -> Revision | None:
         """The published revision, None where there is none yet."""
-        with self._desk.database.reading() as connection:
+        with self._journal.database.reading() as connection:
             return rows.newest_of(connection, catalog)
 
     def revision(self, catalog: str, number: int) -> Revision:
@@ -89,7 +89,7 @@ class Store:
         Raises:
             StoreError: There is none with that number.
         """
-        with self._desk.database.reading() as connection:
+        with self._journal.database.reading() as connection:
             return rows.revision_of(connection, catalog, number)
 
     def history(
@@ -100,7 +100,7 @@ class Store:
         query = sa.select(table).where(table.c.catalog == catalog)
         if before is not None:
             query = query.where(table.c.number < before)
-        with self._desk.database.reading() as connection:
+        with self._journal.database.reading() as connection:
             found = connection.execute(query.order_by(table.c.number.desc()).limit(limit))
             return tuple(rows.read(row) for row in found)
 
@@ -164,7 +164,7 @@ class Store:
         query = sa.select(table).order_by(table.c.id.desc()).limit(limit)
         if catalog is not None:
             query = query.where(table.c.catalog == catalog)
-        with self._desk.database.reading() as connection:
+        with self._journal.database.reading() as connection:
             return tuple(AuditEntry(**row._mapping) for row in connection.execute(query))
 
     def check_audit(self, kept: str = "") -> TrailCheck:
@@ -173,7 +173,7 @@ class Store:
         Args:
             kept: A digest noted down earlier that must still be there.
         """
-        with self._desk.database.reading() as connection:
+        with self._journal.database.reading() as connection:
             return check_trail(connection, kept)
 
     def tell(
@@ -197,9 +197,9 @@ class Store:
         require(actor, action)
         what = checked_line(subject, "what was changed", 800)
         why = checked_text(reason, "the reason")
-        with self._desk.database.writing() as connection:
+        with self._journal.database.writing() as connection:
             states = {"before": before, "after": after}
-            self._desk.record(connection, actor, action, what, reason=why, metrics=states)
+            self._journal.record(connection, actor, action, what, reason=why, metrics=states)
 
     def _add(
         self,
@@ -215,7 +215,7 @@ class Store:
         name = checked_line(catalog, "the catalog's name")
         parsed = checked_catalog(text, name)
         reason, measured = checked_text(note, "the note"), checked_metrics(metrics)
-        with self._desk.database.writing() as connection:
+        with self._journal.database.writing() as connection:
             if base_revision == 0:
                 checked_name(name, connection.scalars(sa.select(tables.catalogs.c.name)))
             rows.lock(connection, name)
@@ -232,13 +232,13 @@ class Store:
                 restores=restores,
                 author=actor.name,
                 note=reason,
-                created_at=self._desk.clock(),
+                created_at=self._journal.clock(),
                 metrics=measured,
                 bundle_fingerprint=parsed.predictor_fingerprint,
             )
             rows.write(connection, revision)
             close_draft(connection, name, actor.name, text)
-            self._desk.record(
+            self._journal.record(
                 connection,
                 actor,
                 action,

@@ -6,6 +6,7 @@ import streamlit as st
 
 from hydra_core.catalog.editing.chosen_on import chosen_between, record_choice
 from hydra_core.evaluation.evalset.evalset import EvalSet
+from hydra_core.evaluation.evalset.sameness import sample_of
 from hydra_core.types import Catalog, Chosen, Selection
 from hydra_core.ui import cache, state
 from hydra_core.ui.cache import SetEntry
@@ -16,14 +17,14 @@ __all__ = ["chosen", "in_sight", "looked_at", "recorded", "told"]
 def chosen(entry: SetEntry, how: Selection, *, knob_alone: bool) -> Chosen:
     """The record of a choice on an eval set."""
     loaded = cache.evalset(entry.info.path, entry.info.digest)
-    digest = _queries_digest(entry.info.digest, loaded)
-    return Chosen(digest, entry.info.name, how, knob_alone)
+    digest, sample = _queries(entry.info.digest, loaded)
+    return Chosen(digest, entry.info.name, how, knob_alone, sample)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _queries_digest(digest: str, _evalset: EvalSet) -> str:
+def _queries(digest: str, _evalset: EvalSet) -> tuple[str, tuple[str, ...]]:
     del digest
-    return _evalset.queries_digest
+    return _evalset.queries_digest, sample_of(_evalset.query_marks)
 
 
 def in_sight() -> SetEntry | None:

@@ -31,14 +31,12 @@ __all__ = [
     "record_looked",
     "redo",
     "renew",
-    "tell",
-    "told",
     "undo",
     "with_outcome_model",
 ]
 
 _GENERATION = "draft.generation"
-_TOLD = "draft.told"
+_ERROR = "draft.error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +168,7 @@ def edit(
         if text != working.text:
             _save(working, text)
     except HydraError as error:
-        tell(error)
+        keep_error(error)
         renew()
         return False
     if restart:
@@ -224,7 +222,7 @@ def _walk(working: Working, step: Callable[[Draft], object]) -> None:
         if working.draft is not None:
             step(working.draft)
     except HydraError as error:
-        tell(error)
+        keep_error(error)
     renew()
 
 
@@ -238,14 +236,14 @@ def generation() -> int:
     return int(st.session_state.get(_GENERATION, 0))
 
 
-def tell(error: HydraError) -> None:
+def keep_error(error: HydraError) -> None:
     """Remember what went wrong in a callback."""
-    st.session_state[_TOLD] = error
+    st.session_state[_ERROR] = error
 
 
-def told() -> HydraError | None:
+def kept_error() -> HydraError | None:
     """What went wrong, once."""
-    error: HydraError | None = st.session_state.pop(_TOLD, None)
+    error: HydraError | None = st.session_state.pop(_ERROR, None)
     return error
 
 

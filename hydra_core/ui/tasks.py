@@ -97,6 +97,11 @@ class Task:
             raise CancelledError("stopped")
 
     @property
+    def failure(self) -> HydraError | None:
+        """Why it ended without a result; None where it did not, or was stopped."""
+        return HydraError(self.error) if self.error else None
+
+    @property
     def seconds(self) -> float:
         """How long it has run."""
         return (self.ended or time.monotonic()) - self.began

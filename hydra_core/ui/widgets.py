@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -16,6 +17,8 @@ from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.replay.verdict import Verdict, VerdictLabel
 from hydra_core.figures.theme import DARK, LIGHT, Palette, palette
+from hydra_core.ui import cache, state
+from hydra_core.ui.tasks import Task
 from hydra_core.views.tune.operating_point import tiles
 
 __all__ = [
@@ -34,6 +37,7 @@ __all__ = [
     "recorded_costs",
     "synthetic_badge",
     "verdict_box",
+    "waiting",
 ]
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
@@ -61,8 +65,16 @@ def literal(text: str) -> str:
 
 
 def colors() -> Palette:
-    """The palette of the theme the operator sees."""
-    return palette(st.context.theme.type)
+    """The palette of the theme the operator sees, with one colour a model on every page."""
+    return replace(palette(st.context.theme.type), order=_model_order(state.get().catalog))
+
+
+@st.cache_data(ttl=5, show_spinner=False)
+def _model_order(in_use: str) -> tuple[str, ...]:
+    """Every model known: those of the catalog in use as it lists them, then all others'."""
+    entries = sorted(cache.catalogs(), key=lambda entry: entry.key != in_use)
+    ids = [model.id for entry in entries if entry.catalog for model in entry.catalog.models]
+    return tuple(dict.fromkeys(ids))
 
 
 def legible() -> None:
@@ -132,10 +144,7 @@ def metric_row(entries: Sequence[tuple[str, str, str, str]]) -> None:
 def kpis(evaluation: Evaluation) -> None:
     """The row of figures at the operating point, each with its 95 % interval."""
     metric_row(
-        [
-            (one.label, one.value, one.interval, f"{literal(one.help)} Below: 95 % interval.")
-            for one in tiles(evaluation)
-        ]
+        [(one.label, one.value, one.interval, literal(one.help)) for one in tiles(evaluation)]
     )
     recorded_costs(evaluation.sweep.data)
 
@@ -174,6 +183,26 @@ def empty(title: str, text: str, links: Sequence[tuple[str, str]] = ()) -> None:
             for page, label in links:
                 st.page_link(page, label=label, icon=":material/arrow_forward:")
         st.space("small")
+
+
+@st.fragment(run_every=0.7)
+def waiting(task: Task, doing: str, *, unit: str = "steps") -> None:
+    """How far work in the background is; the page runs once more when it ends.
+
+    Args:
+        doing: What it does, where the task names no stage of its own.
+        unit: What its steps are.
+    """
+    if not task.running:
+        st.rerun()
+    left = task.left_s
+    counted = f"{task.done:,} of {task.total:,} {unit}"
+    so_far = counted if task.total else f"{task.seconds:.0f} s so far"
+    rest = "" if left is None else f", about {max(left, 1):.0f} s left"
+    now = "Stopping after this step" if task.cancel.is_set() else task.stage or doing
+    share = min(task.done / task.total, 1.0) if task.total else 0.0
+    st.progress(share, text=literal(f"{now}: {so_far}{rest}"))
+    st.caption("You may leave this page; the work goes on and its result waits here.")
 
 
 def no_predictor() -> None:

@@ -75,7 +75,6 @@ def outcomes_view(evalset: EvalSet, table: pd.DataFrame) -> OutcomesView | None:
         low=columns["low"],
         high=columns["high"],
         title="Resolved queries" if binary else "Mean quality",
-        slots=tuple(evalset.models.index(model) for model in known["model"]),
     )
 
 

@@ -129,7 +129,6 @@ def spread_view(evalset: EvalSet) -> SpreadView | None:
         q3=quantiles[3][order],
         p95=quantiles[4][order],
         mean=mean[order],
-        slots=tuple(has[i] for i in order),
     )
 
 

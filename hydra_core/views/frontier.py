@@ -36,7 +36,9 @@ __all__ = [
     "usd",
 ]
 
-_CURVE_POINTS = 500
+#: Two pixels each on the page.
+_CURVE_POINTS = 300
+_BAND_POINTS = 150
 
 
 class XAxis(StrEnum):
@@ -85,10 +87,7 @@ def frontier_view(
     sweep = evaluation.sweep
     x, y = _scales(sweep, axes)
     models = [sweep.singles[i] for i in sweep.order]
-    spots = tuple(
-        Spot(s.model, x(s.mean_cost_usd), y(s.quality), slot)
-        for s, slot in zip(models, _slots(sweep), strict=True)
-    )
+    spots = tuple(Spot(s.model, x(s.mean_cost_usd), y(s.quality)) for s in models)
     hull = sorted((x(s.mean_cost_usd), y(s.quality)) for s in sweep.hull)
     shown = [(one.rule, one.weights) for one in (sweep, beside) if one is not None]
     pin = pinned.sweep if pinned is not None else sweep
@@ -117,14 +116,8 @@ def shares_view(evaluation: Evaluation) -> SharesView:
         sweep.models,
         *sweep.shares,
         evaluation.knob,
-        _slots(sweep),
         value=sweep.rule is Rule.VALUE,
     )
-
-
-def _slots(sweep: Sweep) -> tuple[int, ...]:
-    """Colour numbers of the models in cost order: their places in the eval set."""
-    return tuple(sweep.evalset.models.index(model) for model in sweep.models)
 
 
 def language_table(evaluation: Evaluation) -> pd.DataFrame:
@@ -246,8 +239,10 @@ def _band(sweep: Sweep, axes: Axes) -> CurveBandView:
     """The band around the router's curve: where the mix leaves it, the difference is no chance."""
     x, y = _scales(sweep, axes)
     band, curve = sweep.band(), sweep.curve
-    rows = [curve.row(float(knob)) for knob in band.knob[band.counted]]
-    half = band.critical * band.standard_error[band.counted]
+    counted = np.flatnonzero(band.counted)
+    some = counted[np.linspace(0, len(counted) - 1, min(len(counted), _BAND_POINTS)).astype(int)]
+    rows = [curve.row(float(knob)) for knob in band.knob[some]]
+    half = band.critical * band.standard_error[some]
     quality = curve.quality[rows]
     return CurveBandView(
         x.many(curve.mean_cost_usd[rows]),

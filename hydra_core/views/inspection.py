@@ -187,7 +187,7 @@ def strip_scale(one: Inspection) -> Scale:
     if valued is None:
         return TAU
     ends = [part.end for part in explain.strip(one.decision) if np.isfinite(part.end)]
-    least = min([valued.value_usd, *ends]) / 10
+    least = min(min(ends, default=valued.value_usd) / 10, valued.value_usd)
     return Scale("V", "V, what one more resolved query is worth, USD", least)
 
 

@@ -11,6 +11,7 @@ from hydra_core.store.roles import Action
 from hydra_core.types import Catalog
 from hydra_core.ui import cache_learn, selectors, widgets
 from hydra_core.ui.access import identity
+from hydra_core.ui.access.stopping import stop_button
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.evalsets import make_catalog
 from hydra_core.ui.learn import panels, take, work
@@ -44,10 +45,7 @@ def run(entry: SetEntry, catalog: Catalog) -> None:
         running = task is not None and task.running
         with right:
             if task is not None and running:
-                st.button(
-                    "Stop", icon=":material/stop:", key="learn.stop", width="stretch",
-                    on_click=work.stop, args=(task,), disabled=task.cancel.is_set(),
-                )  # fmt: skip
+                stop_button(task, "learn.stop")
             elif st.button(
                 "Learn", type="primary", icon=":material/school:", key="learn.start",
                 width="stretch", disabled=found is not None or not identity.may(Action.LEARN),
@@ -56,13 +54,12 @@ def run(entry: SetEntry, catalog: Catalog) -> None:
                 work.start(entry, catalog, models, folder)
                 st.rerun()
     if task is not None and running:
-        work.waiting(task, "Learning")
+        widgets.waiting(task, "Learning")
     elif found is not None:
         result(entry, catalog, found)
     else:
-        failure = work.failed(task)
-        if failure is not None:
-            widgets.problem(failure)
+        if task is not None and task.failure is not None:
+            widgets.problem(task.failure)
         else:
             nothing_yet(entry)
 

@@ -9,8 +9,8 @@ from hydra_core.errors import HydraError
 from hydra_core.evaluation.robustness.attack import Attacked
 from hydra_core.types import Catalog
 from hydra_core.ui import cache, selectors, widgets
+from hydra_core.ui.access.stopping import stop_button
 from hydra_core.ui.cache import SetEntry
-from hydra_core.ui.learn.work import failed, stop, waiting
 from hydra_core.ui.robustness import controls, panels, work
 
 
@@ -26,10 +26,7 @@ def run(entry: SetEntry, catalog: Catalog) -> None:
         running = task is not None and task.running
         with right:
             if task is not None and running:
-                st.button(
-                    "Stop", icon=":material/stop:", key="robustness.stop", width="stretch",
-                    on_click=stop, args=(task,), disabled=task.cancel.is_set(),
-                )  # fmt: skip
+                stop_button(task, "robustness.stop")
             elif st.button(
                 "Attack", type="primary", icon=":material/gpp_maybe:", key="robustness.start",
                 width="stretch",
@@ -42,11 +39,10 @@ def run(entry: SetEntry, catalog: Catalog) -> None:
     if wanted is not None and task is not None and isinstance(task.result, Attacked):
         result(wanted, task.result, catalog)
     elif task is not None and running:
-        waiting(task, "Scoring attacked messages")
+        widgets.waiting(task, "Scoring attacked messages")
     else:
-        failure = failed(task)
-        if failure is not None:
-            widgets.problem(failure)
+        if task is not None and task.failure is not None:
+            widgets.problem(task.failure)
         nothing_yet()
 
 

@@ -53,7 +53,7 @@ def search(entry: SetEntry, sweep: Sweep) -> None:
     if task is None:
         tuner_panels.nothing_yet(sweep, want)
     elif task.running:
-        tuner_panels.running(task)
+        widgets.waiting(task, "Searching", unit="settings tried")
     elif isinstance(task.result, Tuning):
         tuner_result.found(task.result, entry, sweep, want)
     else:

@@ -11,10 +11,14 @@ from hydra_core.ui.demo import address
 from hydra_core.ui.inspect import input as inspect_input
 from hydra_core.ui.inspect import panels as inspect_panels
 from hydra_core.ui.inspect import state as inspect_state
+from hydra_core.ui.inspect import strip as inspect_strip
 from hydra_core.ui.inspect import value_rule
 from hydra_core.ui.inspect import words as inspect_words
 from hydra_core.views import inspection
 from hydra_core.views.inspection import Inspection
+
+#: What a knob fades while it moves.
+DECISION, RULES, FLIPS, CANDIDATES = inspect_strip.DECIDED
 
 
 def explained(catalog: Catalog, text: str) -> Inspection | None:
@@ -45,27 +49,27 @@ def one_message(key: str, catalog: Catalog) -> None:
             st.caption("Chosen model")
             st.markdown("Type a message, or pick one, to see where it goes and why.")
             return
-        inspect_panels.decision(one)
+        with st.container(key=DECISION):
+            inspect_panels.decision(one)
         inspect_words.share(one, key)
     other = value_rule.other_rule(catalog)
     beside = None if other is None or not text else explained(other, text)
     if beside is not None:
-        with st.container(border=True):
+        with st.container(border=True, key=RULES):
             value_rule.both(one, beside)
-    details(text, one)
+    details(text, one, beside)
     address.write(inspect_words.link(one, key))
 
 
-def details(text: str, one: Inspection) -> None:
-    """Requirements and flips, tau strip, candidates, words."""
+def details(text: str, one: Inspection, beside: Inspection | None) -> None:
+    """Requirements and flips, strips with their knobs, candidates, words."""
     left, right = st.columns([13, 7], gap="small")
     with left.container(border=True, height="stretch"):
         inspect_panels.needs({"requirement": one})
-    with right.container(border=True, height="stretch"):
+    with right.container(border=True, height="stretch", key=FLIPS):
         inspect_panels.flips(one)
-    with st.container(border=True):
-        inspect_panels.tau_strip({"": one})
-    with st.container(border=True):
+    inspect_strip.both_strips(one, beside)
+    with st.container(border=True, key=CANDIDATES):
         inspect_panels.candidates(one)
     if one.decision.valuation is not None:
         with st.container(border=True):
@@ -97,19 +101,25 @@ def two_messages(key: str, catalog: Catalog) -> None:
     with right.container(border=True, height="stretch"):
         inspect_panels.differences(shown)
     with st.container(border=True):
-        inspect_panels.tau_strip(shown)
-    with st.container(border=True):
+        inspect_strip.strip(shown)
+    with st.container(border=True, key=CANDIDATES):
         inspect_panels.comparison(shown)
 
 
-left, right = st.columns([1.7, 8.3], vertical_alignment="bottom")
-left.title("Inspect", anchor=False)
-try:
-    with right:
-        chosen = inspect_input.policy()
-except HydraError as error:
-    widgets.problem(error)
-    chosen = None
-    widgets.no_predictor()
-if chosen is not None:
-    (two_messages if inspect_state.get().compare else one_message)(*chosen)
+@st.fragment
+def inspect() -> None:
+    """The whole page; only this part runs again when a knob is let go."""
+    left, right = st.columns([1.7, 8.3], vertical_alignment="bottom")
+    left.title("Inspect", anchor=False)
+    try:
+        with right:
+            chosen = inspect_input.policy()
+    except HydraError as error:
+        widgets.problem(error)
+        chosen = None
+        widgets.no_predictor()
+    if chosen is not None:
+        (two_messages if inspect_state.get().compare else one_message)(*chosen)
+
+
+inspect()

@@ -91,7 +91,8 @@ def test_the_story_is_told_in_under_three_minutes_and_leaves_no_trace(page, work
     with page.context.expect_page() as opened:
         page.get_by_role("link", name="Demo").click()
     told = opened.value
-    told.set_default_timeout(20_000)
+    told.set_default_timeout(60_000)
+    told.set_viewport_size({"width": 1280, "height": 800})
     faults = []
     told.on("pageerror", lambda error: faults.append(error))
     began = time.monotonic()

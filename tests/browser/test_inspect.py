@@ -10,7 +10,7 @@ from tests.hostile_messages import MARKUP
 
 pytestmark = pytest.mark.browser
 
-STRIP = ".st-key-inspect-strip .js-plotly-plot"
+STRIP = ".st-key-inspect-strip-shortfall .js-plotly-plot"
 
 
 def open_inspect(page):
@@ -52,3 +52,42 @@ def test_markup_in_a_message_is_text(page):
         assert page.title() == title
         assert page.locator("#owned, iframe[srcdoc], img[src=x], a[href^=javascript]").count() == 0
         assert page.get_by_text("Chosen model").is_visible()
+
+
+def line(page):
+    """Where the strip's line stands on the screen."""
+    box = page.locator(f"{STRIP} .shapelayer path").bounding_box()
+    return box["x"] + box["width"] / 2
+
+
+def test_the_strip_and_the_chosen_model_follow_a_drag_and_the_page_its_end(page):
+    open_inspect(page)
+    knob = page.get_by_role("slider", name="τ along the curve")
+    knob.scroll_into_view_if_needed()
+    link, before = page.url, line(page)
+    model = page.locator(".message b")
+    was = model.inner_text()
+    box = knob.bounding_box()
+    x = (
+        box["x"]
+        + 8
+        + (box["width"] - 16) * int(knob.input_value()) / int(knob.get_attribute("max"))
+    )
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] - 9, y, steps=5)
+    assert model.inner_text() != was  # the cheapest model, where everything is acceptable
+    assert abs(line(page) - (box["x"] + box["width"] - 9)) < 5  # under the hand
+    assert line(page) - before > 50
+    assert page.url == link  # no script ran
+    page.keyboard.press("Escape")
+    page.mouse.up()
+    assert (model.inner_text(), page.url) == (was, link)
+    assert line(page) == pytest.approx(before, abs=1)
+    knob.focus()
+    page.keyboard.press("End")
+    page.wait_for_url(re.compile(r"tau=(?!0\.24(&|$))"))
+    page.wait_for_timeout(500)
+    chosen = page.locator(".st-key-inspect-decision h1").inner_text()
+    assert chosen == model.inner_text() != was

@@ -68,3 +68,11 @@ def test_the_path_leads_to_the_value():
     change = semantic_diff(parse_catalog(SMALL), parse_catalog(new))[0]
     assert change.path == ("models", "cheap", "scores", "puzzles")
     assert change.kind is ChangeKind.CHANGED
+
+
+def test_defences_are_told():
+    caps = "\npolicy:\n  defences: {score_caps: {reasoning: 0.3}, budget_usd: 0.5}\n"
+    assert words(SMALL.replace("\npolicy:\n", caps, 1)) == [
+        "score cap of reasoning (none) -> 0.30",
+        "policy budget (none) -> 0.50 USD per conversation",
+    ]

@@ -60,8 +60,8 @@ def test_the_upset_plot_tells_each_pattern():
 
 def test_costs_that_span_decades_are_drawn_on_a_logarithmic_axis():
     ones = np.ones(2)
-    narrow = SpreadView(("a", "b"), ones, ones, ones, ones, 2 * ones, ones, (0, 1))
-    wide = SpreadView(("a", "b"), ones, ones, ones, ones, 100 * ones, ones, (0, 1))
-    free = SpreadView(("a", "b"), 0 * ones, ones, ones, ones, 100 * ones, ones, (0, 1))
+    narrow = SpreadView(("a", "b"), ones, ones, ones, ones, 2 * ones, ones)
+    wide = SpreadView(("a", "b"), ones, ones, ones, ones, 100 * ones, ones)
+    free = SpreadView(("a", "b"), 0 * ones, ones, ones, ones, 100 * ones, ones)
     kinds = [spread_figure(view, LIGHT).layout.xaxis.type for view in (narrow, wide, free)]
     assert kinds == ["linear", "log", "linear"]

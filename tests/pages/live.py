@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 
-__all__ = ["shown"]
+__all__ = ["knob", "shown"]
 
 
 def shown(app):
     """Label -> text of every figure at the operating point."""
-    (knob,) = app.get("bidi_component")
-    data = json.loads(knob.proto.mixed.json)
-    return {tile["label"]: tile["value"] for tile in data["tiles"]}
+    return {tile["label"]: tile["value"] for tile in knob(app)["tiles"]}
+
+
+def knob(app):
+    """What the one knob of a page was sent, its steps aside."""
+    (found,) = app.get("bidi_component")
+    return json.loads(found.proto.mixed.json)

@@ -11,7 +11,7 @@ from tests.store.conftest import ANA, BEN, EDITOR
 
 def rows(store):
     """Everything the store holds, table by table."""
-    with store._desk.database.reading() as connection:
+    with store._journal.database.reading() as connection:
         return {
             table.name: connection.execute(
                 sa.select(table).order_by(*table.primary_key.columns)

@@ -55,7 +55,7 @@ def test_a_store_of_a_newer_version_is_refused(store, url):
 
 def test_sqlite_is_durable_and_checks_references(tmp_path):
     store = open_store(tmp_path)
-    with store._desk.database.reading() as connection:
+    with store._journal.database.reading() as connection:
         pragmas = {
             name: connection.exec_driver_sql(f"PRAGMA {name}").scalar()
             for name in ("journal_mode", "synchronous", "foreign_keys")
@@ -103,7 +103,7 @@ def test_an_error_inside_a_write_undoes_all_of_it(store):
     store.publish("small", SMALL, actor=ANA, base_revision=0, note="")
 
     def failing():
-        with store._desk.database.writing() as connection:
+        with store._journal.database.writing() as connection:
             connection.execute(tables.audit.delete())
             raise ZeroDivisionError
 
@@ -114,7 +114,7 @@ def test_an_error_inside_a_write_undoes_all_of_it(store):
 
 def test_reading_does_not_wait_for_a_writer(store):
     store.publish("small", SMALL, actor=ANA, base_revision=0, note="")
-    with store._desk.database.writing() as connection:
+    with store._journal.database.writing() as connection:
         connection.execute(tables.catalogs.update().values(head=5))
         assert store.catalogs() == {"small": 1}
         assert store.newest("small").number == 1

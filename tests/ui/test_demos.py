@@ -226,3 +226,24 @@ def test_what_a_killed_console_left_is_removed_by_the_next_demo(tmp_path, store,
     assert len(leftovers(tmp_path)) == 2
     assert running.folder.is_dir()
     assert os.path.exists(running.folder / "hydra.sqlite3")
+
+
+def test_which_workspace_and_which_address_have_one_home():
+    """A page that asked past it would show or change the operator's workspace in a demo."""
+    asking = {
+        "workspace_folder": {"demo/session.py", "demo/panel.py", "access/serve.py"}
+        | {"access/identity.py"},  # roles are those of the operator's workspace, demo or not
+        "HYDRA_WORKSPACE": set(),
+        "open_store": {"cache.py"},
+        "SAMPLE_DATA": {"demo/session.py", "demo/scene.py", "cache_flight.py", "flight/load.py"},
+        "st.query_params": {"demo/address.py"},
+    }
+    ui = ROOT / "hydra_core" / "ui"
+    for word, allowed in asking.items():
+        found = {path.relative_to(ui).as_posix() for path in ui.rglob("*.py") if word in text(path)}
+        assert found == allowed, word
+        assert not [path for path in (ROOT / "pages").rglob("*.py") if word in text(path)]
+
+
+def text(path):
+    return path.read_text(encoding="utf-8")

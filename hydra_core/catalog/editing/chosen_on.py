@@ -29,7 +29,8 @@ def record_choice(text: str, chosen: Chosen) -> str:
     if known is not None:
         looked = Selection.LOOKED in (known.how, chosen.how)
         how = Selection.LOOKED if looked else chosen.how
-        chosen = replace(chosen, how=how, knob_alone=known.knob_alone and chosen.knob_alone)
+        alone = known.knob_alone and chosen.knob_alone
+        chosen = replace(chosen, how=how, knob_alone=alone, sample=chosen.sample or known.sample)
     if known == chosen:
         return text
     document = CatalogDocument.parse(text)
@@ -37,6 +38,7 @@ def record_choice(text: str, chosen: Chosen) -> str:
         "evalset": chosen.evalset,
         "how": chosen.how.value,
         "knob_alone": chosen.knob_alone,
+        **({"sample": " ".join(chosen.sample)} if chosen.sample else {}),
     }
     if before:
         document.set("policy", "chosen_on", chosen.queries, entry)

@@ -29,6 +29,7 @@ _POSITIVE: Final = Interval(0.0, above=True)
 _VALUE_REMEDY: Final = "what one more resolved query is worth to you in USD, such as 0.02"
 _MODEL_REMEDY: Final = "give path and sha256, as printed by `python -m hydra_core learn`"
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_MARK: Final = re.compile(r"[0-9a-f]{12}")
 
 
 def read_policy(root: Section, dimensions: tuple[str, ...]) -> Policy | None:
@@ -97,7 +98,7 @@ def _weights(policy: Section, dimensions: tuple[str, ...]) -> tuple[float, ...]:
 
 def _chosen_on(policy: Section) -> tuple[Chosen, ...]:
     """Which queries the policy was chosen on, by their digest; usually nothing."""
-    remedy = "digest of the queries: {evalset, how, knob_alone}, as the console writes it"
+    remedy = "digest of the queries: {evalset, how, knob_alone, sample}, as the console writes it"
     section = policy.section("chosen_on", remedy, required=False)
     if section is None:
         return ()
@@ -109,12 +110,17 @@ def _chosen_on(policy: Section) -> tuple[Chosen, ...]:
         entry = section.section(digest, remedy)
         if entry is None:
             continue
-        entry.known(("evalset", "how", "knob_alone"))
+        entry.known(("evalset", "how", "knob_alone", "sample"))
         name = entry.text("evalset", "the name of the eval set", limit=200)
         how = entry.choice("how", Selection, "looked, cross_fitted or fixed")
         alone = entry.flag("knob_alone", "true if tau (or V) is all that was chosen there")
-        if how is not None and alone is not None:
-            found.append(Chosen(digest, name, how, alone))
+        marks = entry.text(
+            "sample", "as the console writes it", required=False, limit=1_000
+        ).split()
+        if not all(_MARK.fullmatch(mark) for mark in marks):
+            entry.wrong("sample", "must be marks of 12 hex digits", "as the console writes it")
+        elif how is not None and alone is not None:
+            found.append(Chosen(digest, name, how, alone, tuple(marks)))
     return tuple(found)
 
 

@@ -30,10 +30,12 @@ def value_sweep(
     Raises:
         MismatchError: Outcome model, catalog and set do not fit together.
         EvalSetError: Missing text vectors cannot be made.
-        CatalogError: V is not a number > 0.
+        CatalogError: V is not a number > 0, or a knob of the other rule was given.
     """
     by_catalog = catalog.policy.rule.value == "value" and options.tau is None
-    if options.outcome_model is None and not by_catalog:
+    by_value = options.outcome_model is not None or by_catalog
+    _require_knobs_of(options, by_value=by_value)
+    if not by_value:
         return None
     from hydra_core.evaluation.replay.pricing import Prices
     from hydra_core.evaluation.replay.value_sweep import sweep_by_value
@@ -57,3 +59,16 @@ def value_sweep(
         problem = Problem("", f"must be a number > 0, got {value:g}", "in USD, such as 0.02")
         raise CatalogError("--value", [problem])
     return sweep, value
+
+
+def _require_knobs_of(options: argparse.Namespace, *, by_value: bool) -> None:
+    foreign = {"--tau": options.tau, "--weights": options.weights}
+    remedy = "leave it out, or evaluate without --outcome-model and by --tau"
+    if not by_value:
+        foreign = {"--value": options.value, "--cross-fitted": options.cross_fitted or None}
+        remedy = "give --outcome-model, or leave it out"
+    rule = "value" if by_value else "shortfall"
+    for name, given in foreign.items():
+        if given is not None:
+            problem = Problem("", f"says nothing under the {rule} rule", remedy)
+            raise CatalogError(name, [problem])

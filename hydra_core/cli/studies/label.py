@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,14 +33,15 @@ answer was lost is never paid twice: its message is set aside (--again asks it a
 
 MESSAGES.jsonl: {"id", "text", "lang"}, and if wanted "messages" (the turns before), "tier" (1-3)
 OUT: labels.jsonl (for evaluate-predictor and training), set_aside.jsonl, quality.md, quality.json,
-ledger.jsonl
+ledger.jsonl, run.json. With OUT in labels/ of the workspace, the console's page Labels shows the
+run while it is under way.
 
 examples:
   python -m hydra_core label --example > label.yaml
-  python -m hydra_core label messages.jsonl --config label.yaml --out runs/labels --dry-run
-  python -m hydra_core label messages.jsonl --config label.yaml --out runs/labels
-  python -m hydra_core label messages.jsonl --config label.yaml --out runs/labels --write-batch
-  python -m hydra_core label messages.jsonl --config label.yaml --out runs/labels \\
+  python -m hydra_core label messages.jsonl --config label.yaml --out workspace/labels/one --dry-run
+  python -m hydra_core label messages.jsonl --config label.yaml --out workspace/labels/one
+  python -m hydra_core label messages.jsonl --config label.yaml --out runs/two --write-batch
+  python -m hydra_core label messages.jsonl --config label.yaml --out runs/two \\
       --read-batch output.jsonl
 """
 
@@ -64,6 +66,8 @@ def _label(options: argparse.Namespace) -> int:
     from hydra_core.labeling.config import EXAMPLE, load_config
     from hydra_core.labeling.ledger import Ledger
     from hydra_core.labeling.messages import read_messages
+    from hydra_core.labeling.run import check_texts
+    from hydra_core.labeling.run_folder import LEDGER, keep_setup
 
     if options.example:
         print(EXAMPLE.read_text(encoding="utf-8"), end="")
@@ -74,16 +78,20 @@ def _label(options: argparse.Namespace) -> int:
     config = load_config(existing(options.config))
     messages = read_messages(existing(options.messages))
     options.out.mkdir(parents=True, exist_ok=True)
-    with Ledger(options.out / "ledger.jsonl", config.recipe) as ledger:
+    with Ledger(options.out / LEDGER, config.recipe) as ledger:
+        check_texts(messages, ledger)
+        keep_setup(
+            options.out, config, messages, ledger.record, source=str(options.messages),
+            settings=str(options.config), now=datetime.now(UTC),
+        )  # fmt: skip
         return _with_ledger(options, config, messages, ledger)
 
 
 def _with_ledger(
     options: argparse.Namespace, config: LabelConfig, messages: Sequence[Message], ledger: Ledger
 ) -> int:
-    from hydra_core.labeling.run import BudgetError, check_texts, reopen, run
+    from hydra_core.labeling.run import BudgetError, reopen, run
 
-    check_texts(messages, ledger)
     _take_in(options, config, messages, ledger)
     if options.again:
         say(f"{reopen(config, messages, ledger)} messages that were set aside are asked again")

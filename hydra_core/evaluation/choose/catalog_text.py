@@ -12,6 +12,7 @@ from hydra_core.catalog.editing.render import Value, flow
 from hydra_core.catalog.prices.price_file import GivenPrice
 from hydra_core.catalog.schema import SCHEMA
 from hydra_core.evaluation.evalset.evalset import EvalSet
+from hydra_core.evaluation.evalset.sameness import sample_of
 from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.types import Band, FloatArray, Selection
 
@@ -77,7 +78,12 @@ class CatalogText:
             f"  cost_basis: {basis}",
             f"  price_ratio: {PRICE_RATIO:g}",
         ]
-        own: Value = {"evalset": self._set.name, "how": Selection.LOOKED.value, "knob_alone": False}
+        own: Value = {
+            "evalset": self._set.name,
+            "how": Selection.LOOKED.value,
+            "knob_alone": False,
+            "sample": " ".join(sample_of(self._set.query_marks)),
+        }
         lines += ["  chosen_on:", f"    {self._set.queries_digest}: {flow(own)}"]
         if self._costs:
             lines += ["realised_costs:", f"  evalset: {flow(self._set.name)}"]

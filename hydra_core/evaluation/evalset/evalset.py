@@ -15,7 +15,6 @@ imputed. A query counts as resolved by a model when its quality is at least `RES
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -45,6 +44,7 @@ from hydra_core.evaluation.evalset.rules import (
     outcome_matrices,
     outcome_rows,
 )
+from hydra_core.evaluation.evalset.sameness import digest_of, marks_of
 from hydra_core.types import FloatArray, IntArray, ListPrice
 
 __all__ = [
@@ -110,9 +110,16 @@ class EvalSet:
 
         Unlike `digest` it stays when the set is renamed, repriced, or its clusters are declared.
         """
-        texts = [""] * self.n if self.texts is None else self.texts.fillna("").astype(str)
-        parts = sorted(f"{name}\0{text}" for name, text in zip(self.query_ids, texts, strict=True))
-        return hashlib.sha256("\0\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+        return digest_of(self.query_ids, self._said)
+
+    @property
+    def query_marks(self) -> frozenset[str]:
+        """A mark of every query, by which a catalog tells queries that it was chosen on."""
+        return marks_of(self.query_ids, self._said)
+
+    @property
+    def _said(self) -> list[str] | None:
+        return None if self.texts is None else self.texts.fillna("").astype(str).tolist()
 
     @property
     def texts(self) -> pd.Series | None:

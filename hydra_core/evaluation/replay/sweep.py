@@ -186,10 +186,12 @@ class Sweep:
 
     @cached_property
     def chosen_here(self) -> tuple[Chosen, ...]:
-        """What the catalog records of its policy being chosen on these very queries."""
+        """What the catalog records of its policy being chosen on these queries, or some of them."""
         records = [one for one in self.catalog.policy.chosen_on if one.how is not Selection.FIXED]
-        here = self.evalset.queries_digest if records else ""
-        return tuple(one for one in records if one.queries == here)
+        if not records:
+            return ()
+        here, marks = self.evalset.queries_digest, self.evalset.query_marks
+        return tuple(one for one in records if one.queries == here or marks & {*one.sample})
 
     def selection(self, knob: float) -> Selection:
         """Whether this is the catalog's own policy, chosen on none of these queries, or any other.
@@ -205,7 +207,9 @@ class Sweep:
         if not self.own(knob):
             return ""
         if self.chosen_here:
-            return "on these queries, as the catalog records"
+            same = any(one.queries == self.evalset.queries_digest for one in self.chosen_here)
+            some = "" if same else "some of "
+            return f"on {some}these queries, as the catalog records"
         others = [one.evalset for one in self.catalog.policy.chosen_on]
         if others:
             return f"the catalog's own, chosen on {', '.join(others)}"

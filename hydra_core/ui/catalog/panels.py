@@ -38,7 +38,7 @@ _DATES = ("retire_on", "price_date")
 
 def problems(working: Working) -> None:
     """What a callback refused, and what keeps the draft from being a catalog, by cell."""
-    error = drafts.told()
+    error = drafts.kept_error()
     if error is not None:
         widgets.problem(error)
     if not working.problems:

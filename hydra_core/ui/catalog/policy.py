@@ -19,9 +19,11 @@ from hydra_core.ui.cache import CatalogEntry, SetEntry
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.widgets import literal
 from hydra_core.views.catalogs.policy_fields import (
-    ROUTES,
+    CAPS,
     alone,
     conversation_note,
+    decides_routes,
+    defences_text,
     value_of,
     with_field,
 )
@@ -32,13 +34,19 @@ __all__ = ["policy"]
 
 @dataclass(frozen=True, slots=True)
 class _Setting:
-    """One setting: its place in the policy, its label, help, and how it is entered."""
+    """One setting: its place in the policy, its label, help, and how it is entered.
+
+    Attributes:
+        empty: What an empty field means, for a setting that may be absent.
+    """
 
     name: str
     label: str
     text: str
     step: float = 0.01
     most: float | None = None
+    least: float = 0.0
+    empty: str = ""
     options: Mapping[Any, str] = field(default_factory=dict)
 
 
@@ -80,6 +88,20 @@ _FLOOR = _Setting(
     "health_floor", "Health floor",
     "A model whose health is below this is left out of the ranking.", step=0.05, most=1.0,
 )  # fmt: skip
+_BUDGET = _Setting(
+    "defences.budget_usd", "Budget of a conversation, USD",
+    "Once the request says that so much was spent, only the cheapest model is left. In force with "
+    "`serve` and wherever a request carries `spent_usd`.", step=0.1, least=0.01, empty="no limit",
+)  # fmt: skip
+
+
+def _cap(dimension: str) -> _Setting:
+    named = dimension.replace("_", " ")
+    return _Setting(
+        f"{CAPS}.{dimension}", f"Cap on {named}",
+        f"Scores of {named} count up to here under the shortfall rule, whatever a message claims. "
+        "The page Robustness shows what it keeps out.", step=0.05, most=1.0, empty="no cap",
+    )  # fmt: skip
 
 
 def policy(entry: CatalogEntry, working: Working) -> None:
@@ -92,12 +114,27 @@ def policy(entry: CatalogEntry, working: Working) -> None:
     chosen = selectors.choose_evalset(place, working.published)
     with st.container(border=True):
         for setting in _settings(catalog.policy):
-            left, right = st.columns([4, 7], vertical_alignment="bottom", gap="medium")
-            with left:
-                _control(entry, working, catalog, setting)
-            right.caption(_effect(setting, working, catalog, chosen))
+            _row(entry, working, catalog, setting, chosen)
+    with st.expander("Defences", icon=":material/shield:", key="catalog.defences"):
+        st.caption(f"Switched on: {literal(defences_text(catalog.policy))}.")
+        for setting in (*map(_cap, catalog.dimensions), _BUDGET):
+            _row(entry, working, catalog, setting, chosen)
     if chosen is not None:
         _together(working, catalog, chosen)
+
+
+def _row(
+    entry: CatalogEntry,
+    working: Working,
+    catalog: Catalog,
+    setting: _Setting,
+    chosen: SetEntry | None,
+) -> None:
+    """A setting, and beside it what it alone does."""
+    left, right = st.columns([4, 7], vertical_alignment="bottom", gap="medium")
+    with left:
+        _control(entry, working, catalog, setting)
+    right.caption(_effect(setting, working, catalog, chosen))
 
 
 def _settings(now: Policy) -> tuple[_Setting, ...]:
@@ -123,9 +160,13 @@ def _control(entry: CatalogEntry, working: Working, catalog: Catalog, setting: _
             setting.label, options, options.index(now), format_func=names.__getitem__, **given
         )
         return
+    shown = None if setting.empty else float(now or 0.0)
+    if setting.empty:  # only a field whose own value is nothing can be emptied in the browser
+        st.session_state.setdefault(key, now)
     st.number_input(
-        setting.label, 0.0, setting.most, float(now or 0.0), setting.step, "%.6g", **given
-    )
+        setting.label, setting.least, setting.most, shown, setting.step, "%.6g",
+        placeholder=setting.empty or None, **given,
+    )  # fmt: skip
 
 
 def _possible(option: StrEnum, catalog: Catalog) -> bool:
@@ -135,7 +176,7 @@ def _possible(option: StrEnum, catalog: Catalog) -> bool:
 
 def _edited(entry: CatalogEntry, key: str, name: str) -> None:
     value = st.session_state[key]
-    plain = value.value if isinstance(value, StrEnum) else float(value)
+    plain = value.value if isinstance(value, StrEnum) else None if value is None else float(value)
     drafts.edit(entry, lambda text: with_field(text, name, plain))
 
 
@@ -143,9 +184,10 @@ def _effect(setting: _Setting, working: Working, catalog: Catalog, chosen: SetEn
     """What this setting alone does on the set, in one sentence."""
     assert working.published is not None
     was, now = (value_of(c.policy, setting.name) for c in (working.published, catalog))
-    shown = setting.options[was] if isinstance(was, StrEnum) else f"{was:.6g}"
+    shown = setting.options[was] if isinstance(was, StrEnum) else (
+        setting.empty if was is None else f"{was:.6g}")  # fmt: skip
     before = f"Published: {literal(shown)}. "
-    if was == now and setting.name in ROUTES:
+    if was == now and decides_routes(setting.name):
         learn = setting is _RULE and catalog.outcome_model is None
         return "As published." + (" Learn offers the value rule." if learn else "")
     before = "As published. " if was == now else before
@@ -153,7 +195,7 @@ def _effect(setting: _Setting, working: Working, catalog: Catalog, chosen: SetEn
         return before + "No eval set fits this catalog, so its effect cannot be shown."
     try:
         replayed = cache.replayed(chosen, working.published)
-        if setting.name not in ROUTES:
+        if not decides_routes(setting.name):
             evalset = cache.evalset(chosen.info.path, chosen.info.digest)
             needs = replayed.data.requirements
             return before + conversation_note(setting.name, catalog.policy, evalset, needs)

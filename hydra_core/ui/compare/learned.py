@@ -11,7 +11,7 @@ from hydra_core.evaluation.study.baselines.run import MODEL_COUPLED, BaselineRun
 from hydra_core.ui import cache_evaluate
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.tasks import Task
-from hydra_core.ui.widgets import literal
+from hydra_core.ui.widgets import literal, waiting
 from hydra_core.views.comparison import Kind, Side
 
 __all__ = ["fitted"]
@@ -32,7 +32,7 @@ def fitted(entry: SetEntry, sweep: Sweep, sides: Sequence[Side]) -> dict[str, Ba
             return None
         task = _fit(entry, sweep, name)
         if task.running:
-            _waiting(task, name)
+            waiting(task, f"Fitting {name}, cross-fitted")
             return None
         if not isinstance(task.result, BaselineRun):
             st.error(literal(task.error or f"{name} could not be fitted"), icon=":material/error:")
@@ -54,12 +54,3 @@ def _fit(entry: SetEntry, sweep: Sweep, name: str) -> Task:
         return run_baselines(sweep.data, texts, names=(name,), progress=task.progress)[0]
 
     return cache_evaluate.tasks().get(key) or cache_evaluate.tasks().start(key, work)
-
-
-@st.fragment(run_every=0.7)
-def _waiting(task: Task, name: str) -> None:
-    """Progress; the page runs once more when the router is fitted."""
-    if not task.running:
-        st.rerun()
-    share = task.done / task.total if task.total else 0.0
-    st.progress(share, text=f"Fitting {literal(name)}, cross-fitted: {task.seconds:.0f} s so far")

@@ -13,8 +13,9 @@ from hydra_core.evaluation.evalset.score_files import load_text_facts
 from hydra_core.evaluation.evalset.scoring import ScoringPredictor
 from hydra_core.predictor.bundle import Bundle
 from hydra_core.store import Action, Actor, Store
-from hydra_core.ui import cache, cache_evaluate
+from hydra_core.ui import cache, cache_evaluate, widgets
 from hydra_core.ui.access import identity
+from hydra_core.ui.access.stopping import stop_button
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.tasks import Task, Tasks, Write
 from hydra_core.ui.widgets import literal
@@ -70,7 +71,7 @@ def scores(entry: SetEntry, loaded: EvalSet) -> None:
             color="green",
         )
     elif job is not None and job.running:
-        _progress(job, loaded.n)
+        _progress(job)
     else:
         _offer(loaded, bundle.name, job, bool(entry.info.scored))
 
@@ -108,7 +109,7 @@ def _score(loaded: EvalSet, bundle: Bundle) -> None:
     if job is None and identity.may(Action.SCORE):
         job = _begin(loaded)
     if job is not None and job.running:
-        _progress(job, loaded.n)
+        _progress(job)
     else:
         _offer(loaded, bundle.name, job, False)
 
@@ -146,23 +147,6 @@ def _start(loaded: EvalSet) -> None:
         _tell(error)
 
 
-def _stop(job: Task) -> None:
-    try:
-        job.stop(identity.actor())
-    except HydraError as error:
-        _tell(error)
-
-
-@st.fragment(run_every=0.5)
-def _progress(job: Task, queries: int) -> None:
-    """Show a running job; the page runs once more when it ends."""
-    if not job.running:
-        st.rerun()
-    own = job.owner == identity.actor().name
-    share = job.done / max(queries, 1)
-    st.progress(share, text=f"Scoring: {job.done:,} of {queries:,} queries")
-    st.button(
-        "Stop", key="eval_sets.stop", help="What is done is kept; scoring can resume.",
-        on_click=_stop, args=(job,),
-        disabled=not identity.may(Action.SCORE if own else Action.MODERATE),
-    )  # fmt: skip
+def _progress(job: Task) -> None:
+    widgets.waiting(job, "Scoring", unit="queries")
+    stop_button(job, "eval_sets.stop", help="What is done is kept; scoring can resume.")

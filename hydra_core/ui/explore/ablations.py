@@ -18,7 +18,6 @@ from hydra_core.predictor.bundle import SHIPPED_SMALL, load_bundle
 from hydra_core.ui import cache, cache_evaluate, widgets
 from hydra_core.ui.access import identity
 from hydra_core.ui.cache import SetEntry
-from hydra_core.ui.explore.checks import waiting
 from hydra_core.ui.tasks import Task
 from hydra_core.ui.widgets import literal
 from hydra_core.views.explore import ablation_table, ablation_view
@@ -34,7 +33,7 @@ def ablations(entry: SetEntry, sweep: Sweep) -> None:
     key = ("readings", cache_evaluate.sweep_key(entry, sweep))
     task = cache_evaluate.tasks().get(key)
     if task is not None and task.running:
-        waiting(task, "Reading every message in every way")
+        widgets.waiting(task, "Reading every message in every way")
         return
     if task is not None and task.error:
         st.error(literal(task.error), icon=":material/error:")

@@ -16,30 +16,18 @@ from hydra_core.evaluation.study.contents import (
     missing_data,
     overlaps,
 )
-from hydra_core.ui import cache, cache_evaluate
+from hydra_core.ui import cache, cache_evaluate, widgets
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.tasks import Task
 from hydra_core.ui.widgets import literal
 from hydra_core.views.explore import duplicate_table
 
-__all__ = ["checks", "waiting"]
+__all__ = ["checks"]
 
 #: Up to this many queries the search for duplicates begins by itself.
 _AT_ONCE = 1_000
 
 Found = tuple[tuple[DuplicateGroup, ...], tuple[Overlap, ...]]
-
-
-@st.fragment(run_every=1.0)
-def waiting(task: Task, text: str) -> None:
-    """Show that a computation runs and how far it is; the page runs once more when it ends."""
-    if not task.running:
-        st.rerun()
-    told = f"{text}: {task.seconds:.0f} s so far"
-    if task.total:
-        st.progress(task.done / task.total, text=told)
-    else:
-        st.caption(f":material/hourglass_top: {told}")
 
 
 def checks(entry: SetEntry, evalset: EvalSet) -> None:
@@ -73,7 +61,7 @@ def checks(entry: SetEntry, evalset: EvalSet) -> None:
     if task is None:
         _offer_look(key, entry, evalset)
     elif task.running:
-        waiting(task, "Looking for duplicates")
+        widgets.waiting(task, "Looking for duplicates")
     elif task.error:
         st.error(literal(task.error), icon=":material/error:")
     else:

@@ -16,7 +16,6 @@ from hydra_core.figures.upset import spread_figure, upset_figure
 from hydra_core.types import IntArray
 from hydra_core.ui import cache_evaluate, tables, widgets
 from hydra_core.ui.cache import SetEntry
-from hydra_core.ui.explore.checks import waiting
 from hydra_core.ui.tasks import Task
 from hydra_core.ui.widgets import literal
 from hydra_core.views.explore import (
@@ -86,7 +85,7 @@ def limits(known: Bounds, task: Task | None, *, texts: bool) -> None:
         )
     _figures(known, middle, texts=texts)
     if task is not None and task.running:
-        waiting(task, "Measuring how well success is predicted")
+        widgets.waiting(task, "Measuring how well success is predicted")
 
 
 def _figures(known: Bounds, middle: float, *, texts: bool) -> None:

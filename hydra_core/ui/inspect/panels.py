@@ -1,4 +1,4 @@
-"""The panels of the Inspect page: decision, requirements, flips, tau strip, candidates."""
+"""The panels of the Inspect page: decision, requirements, flips, candidates."""
 
 from __future__ import annotations
 
@@ -8,19 +8,17 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.figures.requirements import requirements_figure
-from hydra_core.figures.strip import strip_figure
 from hydra_core.figures.theme import tint
 from hydra_core.routing.decision import Cause
 from hydra_core.routing.explain import CAUSES
 from hydra_core.types import CostBasis
-from hydra_core.ui.inspect import state as inspect_state
 from hydra_core.ui.inspect import value_rule
 from hydra_core.ui.widgets import colors, figure, literal
 from hydra_core.views import inspection
 from hydra_core.views.frontier import usd
 from hydra_core.views.inspection import Inspection
 
-__all__ = ["candidates", "comparison", "decision", "differences", "flips", "needs", "tau_strip"]
+__all__ = ["candidates", "comparison", "decision", "differences", "flips", "needs"]
 
 _FLAGS = {
     "err": ("Error", "Shows or names an error."),
@@ -118,38 +116,6 @@ def flips(one: Inspection) -> None:
                     f"chooses **{literal(flip.model)}**"
                 )
     st.caption("The smallest change of each kind, everything else as it is.")
-
-
-def tau_strip(shown: Mapping[str, Inspection]) -> None:
-    """Which model for every tau or V; a click sets it."""
-    first = next(iter(shown.values()))
-    scale = inspection.strip_scale(first)
-    st.markdown(f"**Which model for every {scale.symbol}**")
-    chart = strip_figure(
-        inspection.strips(dict(shown)),
-        inspection.cost_order(first.decision),
-        first.catalog.policy.knob if first.decision.valuation else first.decision.tau,
-        colors(),
-        scale,
-    )
-    figure(
-        chart,
-        "inspect.strip",
-        alt="The model chosen for every setting, with the current one marked",
-        on_select=lambda: _clicked(first.decision.valuation is not None),
-        selection_mode="points",
-    )
-
-
-def _clicked(by_value: bool) -> None:
-    points = st.session_state["inspect.strip"]["selection"]["points"]
-    taus = [p["customdata"] for p in points if isinstance(p.get("customdata"), int | float)]
-    if not taus:
-        return
-    if by_value:
-        inspect_state.put(value_usd=float(f"{float(taus[0]):.3g}"))
-    else:
-        inspect_state.put(tau=round(float(taus[0]), 4))
 
 
 def candidates(one: Inspection) -> None:

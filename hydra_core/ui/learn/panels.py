@@ -14,7 +14,7 @@ from hydra_core.figures.frontier import frontier_figure
 from hydra_core.figures.intervals import intervals_figure
 from hydra_core.figures.learn.reliability import reliability_figure
 from hydra_core.outcome_model.model import OutcomeModel
-from hydra_core.ui import tables
+from hydra_core.ui import tables, widgets
 from hydra_core.ui.learn import work
 from hydra_core.ui.widgets import colors, figure, literal
 from hydra_core.views.frontier import Axes, XAxis, YAxis, frontier_view
@@ -161,7 +161,7 @@ def _slices(model: OutcomeModel) -> None:
 def _rivals(model: OutcomeModel, sweep: ValueSweep, shortfall: Sweep) -> None:
     task = work.find_rivals((model.digest, shortfall.catalog.digest), (sweep, shortfall), model)
     if task.running:
-        work.waiting(task, "Fitting the other routers on the same folds")
+        widgets.waiting(task, "Fitting the other routers on the same folds")
         return
     if not isinstance(task.result, tuple):
         st.error(literal(task.error or "They could not be fitted."), icon=":material/error:")

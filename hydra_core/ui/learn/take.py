@@ -35,7 +35,7 @@ def take(model: OutcomeModel, value_usd: float, entry: SetEntry) -> None:
         st.page_link(
             "pages/ship/export.py", label="Review and publish", icon=":material/rocket_launch:"
         )
-    problem = drafts.told()
+    problem = drafts.kept_error()
     if problem is not None:
         widgets.problem(problem)
 

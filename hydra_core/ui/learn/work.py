@@ -6,10 +6,8 @@ from collections.abc import Hashable
 from pathlib import Path
 
 import numpy as np
-import streamlit as st
 
 from hydra_core.catalog.binding import require_bundle
-from hydra_core.errors import HydraError
 from hydra_core.evaluation.evalset.changes import EvalSetChanges
 from hydra_core.evaluation.evalset.score_files import messages_of
 from hydra_core.evaluation.learning.learn import learn
@@ -24,12 +22,12 @@ from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.store import Action
 from hydra_core.types import Catalog
-from hydra_core.ui import cache, cache_evaluate, drafts
+from hydra_core.ui import cache, cache_evaluate
 from hydra_core.ui.access import identity
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.tasks import Task, Write
 
-__all__ = ["failed", "find_rivals", "learning", "start", "stop", "waiting"]
+__all__ = ["find_rivals", "learning", "start"]
 
 
 def learning(folder: Path) -> Task | None:
@@ -69,14 +67,6 @@ def start(entry: SetEntry, catalog: Catalog, models: tuple[str, ...], folder: Pa
     cache_evaluate.tasks().start(("learn", folder), work, write=write)
 
 
-def stop(task: Task) -> None:
-    """Ask it to stop; what another person began takes a publisher."""
-    try:
-        task.stop(identity.actor())
-    except HydraError as error:
-        drafts.tell(error)
-
-
 def find_rivals(key: Hashable, sweeps: tuple[Sweep, ...], model: OutcomeModel) -> Task:
     """What other ways to route gain; begun when it is first asked for, then kept."""
     evalset, seed = sweeps[0].evalset, model.figures.get("seed", 0)
@@ -91,21 +81,3 @@ def find_rivals(key: Hashable, sweeps: tuple[Sweep, ...], model: OutcomeModel) -
 
     tasks = cache_evaluate.tasks()
     return tasks.get(("rivals", key)) or tasks.start(("rivals", key), work)
-
-
-@st.fragment(run_every=0.7)
-def waiting(task: Task, word: str) -> None:
-    """Progress; the page runs once more when the work ends."""
-    if not task.running:
-        st.rerun()
-    share = min(task.done / task.total, 1.0) if task.total else 0.0
-    left = task.left_s
-    rest = "" if left is None else f", about {max(left, 1):.0f} s left"
-    doing = "Stopping after this step" if task.cancel.is_set() else task.stage or word
-    st.progress(share, text=f"{doing}: {task.done:,} of {task.total or '…'} steps{rest}")
-    st.caption("You may leave this page; the work goes on and its result waits here.")
-
-
-def failed(task: Task | None) -> HydraError | None:
-    """Why a run ended without a result, None where it did not or was stopped."""
-    return HydraError(task.error) if task is not None and task.error else None

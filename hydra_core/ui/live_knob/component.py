@@ -1,14 +1,14 @@
-"""The live knob: figures, traffic and the plot's operating point follow every step of a drag.
+"""The live knob: what is on the page follows every step of a drag.
 
-The figures of every step are in the browser before the hand moves, so that no script runs during
-a drag. On release the step's setting comes back, once, and the page says its verdict.
+What every step shows is in the browser before the hand moves, so that no script runs during a
+drag. On release the step's setting comes back, once, and the page says the rest.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ from hydra_core.types import Rule
 from hydra_core.views.numbers import SYMBOLS, knob_text
 from hydra_core.views.tune.operating_point import Measure, Tile
 
-__all__ = ["Followers", "LiveKnob", "live_knob"]
+__all__ = ["Bar", "Line", "LiveKnob", "Message", "Point", "live_knob"]
 
 _FILES = Path(__file__).parent
 _MOUNT = st.components.v2.component(
@@ -30,19 +30,55 @@ _MOUNT = st.components.v2.component(
 
 
 @dataclass(frozen=True, slots=True)
-class Followers:
-    """What else on the page follows, by the keys of its elements.
+class Point:
+    """A chart whose trace `operating point` follows.
 
     Attributes:
-        plot: The chart whose trace `operating point` moves.
-        x, y: What its axes show.
-        verdict: The container that holds for the last setting only, and fades during a drag.
+        plot: Key of the chart.
+        x, y: Columns of the steps with what its axes show.
     """
 
     plot: str
     x: Measure
     y: Measure
-    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A chart whose one line across, with its flag, follows; the knob lies along its axis.
+
+    Attributes:
+        plot: Key of the chart.
+        x: Column of the steps with the place on its axis.
+        left, right: Margins of the chart, in pixels.
+    """
+
+    plot: str
+    x: str
+    left: int
+    right: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """Traffic by model in one bar, from the columns `<column>_0`, ... of the steps.
+
+    Attributes:
+        shares: (m,) where it stands, in [0, 1].
+    """
+
+    label: str
+    column: str
+    shares: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What one message is given: the model numbered in `column`, and what speaks of each model."""
+
+    label: str
+    column: str
+    facts: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +88,27 @@ class LiveKnob:
     Attributes:
         rule: Whose knob it is: tau, or V in USD.
         knob: Where it stands, perhaps between two steps.
-        steps: The figures at every step, as `step_table` gives them.
+        steps: A row a step, the setting in `knob`; `lift` and `<measure>_change` where there are.
+        models: Model ids with their colours.
         tiles: The figures where it stands.
-        models: Model ids with their colours, cheapest first.
+        fades: Keys of what holds for the last setting only, and fades during a drag.
+        text: What is said of the setting at rest, where the knob alone does not say it.
     """
 
     rule: Rule
     knob: float
     steps: pd.DataFrame
-    tiles: tuple[Tile, ...]
     models: dict[str, str]
+    tiles: tuple[Tile, ...] = ()
+    bars: tuple[Bar, ...] = ()
+    messages: tuple[Message, ...] = ()
+    point: Point | None = None
+    line: Line | None = None
+    fades: tuple[str, ...] = field(default=())
+    text: str = ""
 
 
-def live_knob(
-    shown: LiveKnob, followers: Followers, *, key: str, on_release: Callable[[float], None]
-) -> None:
+def live_knob(shown: LiveKnob, *, key: str, on_release: Callable[[float], None]) -> None:
     """Draw the knob.
 
     Args:
@@ -85,11 +127,15 @@ def live_knob(
             "symbol": SYMBOLS[shown.rule],
             "usd": shown.rule is Rule.VALUE,
             "at": max(int(at), 0),
-            "text": knob_text(shown.rule, shown.knob),
+            "text": shown.text or knob_text(shown.rule, shown.knob),
             "steps": shown.steps,
             "tiles": [asdict(tile) for tile in shown.tiles],
             "models": [{"name": name, "color": color} for name, color in shown.models.items()],
-            "followers": asdict(followers),
+            "bars": [asdict(bar) for bar in shown.bars],
+            "messages": [asdict(one) for one in shown.messages],
+            "point": asdict(shown.point) if shown.point else None,
+            "line": asdict(shown.line) if shown.line else None,
+            "fades": list(shown.fades),
         },
         on_knob_change=released,
     )

@@ -16,7 +16,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
 
 class LiveKnob {
   constructor(parent) {
-    const root = element("div", "", parent);
+    const root = (this.root = element("div", "", parent));
     this.tileRow = element("div", "tiles", root);
     const box = element("div", "knob", root);
     const line = element("div", "line", box);
@@ -24,10 +24,11 @@ class LiveKnob {
     this.input = element("input", "", line);
     this.input.type = "range";
     this.input.min = 0;
-    const lift = element("span", "lift", line);
-    this.lift = element("b", "", lift);
-    lift.append(" against the best constant at this cost");
-    this.shares = element("div", "shares", box);
+    this.lifted = element("span", "lift", line);
+    this.lift = element("b", "", this.lifted);
+    this.lifted.append(" against the best constant at this cost");
+    this.given = element("div", "given", line);
+    this.shares = element("div", "bars", box);
     this.shares.setAttribute("aria-hidden", "true"); // the legend says the same
     this.legend = element("div", "legend", box);
     this.held = false; // a pointer or a key is down
@@ -50,8 +51,16 @@ class LiveKnob {
     this.input.max = data.steps.numRows - 1;
     this.input.setAttribute("aria-label", `${data.symbol} along the curve`);
     this.tiles = rows(this.tileRow, "tile", data.tiles, drawTile);
-    this.parts = rows(this.shares, "", data.models, (part, one) => (part.style.background = one.color));
-    this.models = rows(this.legend, "model", data.models, drawModel);
+    this.tileRow.style.setProperty("--tiles", data.tiles.length);
+    this.bars = rows(this.shares, "bar", data.bars, (bar, one) => drawBar(bar, one, data.models));
+    this.models = rows(this.legend, "model", data.bars.length ? data.models : [], drawModel);
+    this.messages = rows(this.given, "message", data.messages, drawMessage);
+    this.lifted.hidden = !this.columns.has("lift");
+    this.root.classList.toggle("along", Boolean(data.line));
+    if (data.line) {
+      this.input.style.marginLeft = `${data.line.left - HALF_THUMB}px`;
+      this.input.style.marginRight = `${data.line.right - HALF_THUMB}px`;
+    }
     this.rest();
   }
 
@@ -59,39 +68,66 @@ class LiveKnob {
   rest() {
     const { at, text, tiles } = this.data;
     this.input.value = at;
-    this.mark(at, text);
-    tiles.forEach((tile, i) => fill(this.tiles[i], tile.value, tile.interval));
-    this.verdict("");
-    if (!this.sent) settlePoint(this.place);
+    this.mark(at, text, true);
+    tiles.forEach((tile, i) => fill(this.tiles[i], tile.value, tile.interval, tile.tone));
+    this.fade("");
+    if (!this.sent) {
+      if (this.data.point) settlePoint(this.place);
+      if (this.data.line) settleLine(this.data.line.plot);
+    }
   }
 
   /** Everything at one step, intervals aside: those need the queries. */
   follow(step) {
-    const { tiles, usd, symbol, followers } = this.data;
+    const { tiles, usd, symbol, point, line } = this.data;
     const knob = this.value("knob", step);
     const text = `${symbol} ${usd ? dollars(knob) : Number(knob.toPrecision(4))}`;
     // first, as it asks where things are: after a change the browser would have to lay out twice
-    movePoint(this.place, this.value(followers.x, step), this.value(followers.y, step), text);
+    if (point) movePoint(this.place, this.value(point.x, step), this.value(point.y, step), text);
+    if (line) moveLine(line.plot, this.value(line.x, step), text);
     this.mark(step, text);
     tiles.forEach(({ measure }, i) => {
       const value = this.value(measure, step);
-      fill(this.tiles[i], measure === "cost_usd" ? dollars(value) : percent(value), "on release");
+      const cost = measure === "cost_usd";
+      const change = this.columns.get(`${measure}_change`)?.[step];
+      let below = "on release";
+      if (change !== undefined) {
+        below = cost ? signedDollars(change, value) : `${signed(change)} pp`;
+      }
+      fill(this.tiles[i], cost ? dollars(value) : percent(value), below, "");
     });
-    this.verdict("0.4");
+    this.fade("0.4");
   }
 
-  mark(step, text) {
+  mark(step, text, resting = false) {
+    const { tiles, bars, models, messages } = this.data;
     this.at.textContent = text;
-    this.lift.textContent = `${signed(this.value("lift", step))} pp`;
-    this.models.forEach((model, i) => {
-      const share = this.value(`share_${i}`, step);
-      this.parts[i].style.width = `${100 * share}%`;
-      model.querySelector("b").textContent = percent(100 * share);
+    const told = [];
+    if (this.columns.has("lift")) this.lift.textContent = `${signed(this.value("lift", step))} pp`;
+    bars.forEach(({ column, shares }, i) => {
+      models.forEach((_, k) => {
+        const share = resting ? shares[k] : this.value(`${column}_${k}`, step);
+        this.bars[i].lastChild.children[k].style.width = `${100 * share}%`;
+        if (i === bars.length - 1) {
+          this.models[k].querySelector("b").textContent = percent(100 * share);
+        }
+      });
     });
-    const first = this.tiles[0].querySelector(".label").textContent;
-    const quality = percent(this.value("qr", step));
-    const cost = dollars(this.value("cost_usd", step));
-    this.input.setAttribute("aria-valuetext", `${text}: ${first} ${quality}, ${cost} per query`);
+    messages.forEach(({ label, column, facts }, i) => {
+      const number = this.value(column, step);
+      const { name, color } = models[number];
+      const [box, , model, fact] = this.messages[i].children;
+      box.style.background = color;
+      model.textContent = name;
+      fact.textContent = facts[number];
+      told.push(label ? `${label} ${name}` : name);
+    });
+    if (tiles.length) {
+      const first = this.tiles[0].querySelector(".label").textContent;
+      const quality = percent(this.value(tiles[0].measure, step));
+      told.push(`${first} ${quality}, ${dollars(this.value("cost_usd", step))} per query`);
+    }
+    this.input.setAttribute("aria-valuetext", `${text}: ${told.join(", ")}`);
   }
 
   pressed(event) {
@@ -112,16 +148,18 @@ class LiveKnob {
   }
 
   leave() {
-    this.verdict("");
+    this.fade("");
   }
 
-  verdict(opacity) {
-    const box = keyed(this.data.followers.verdict);
-    if (box) box.style.opacity = opacity;
+  fade(opacity) {
+    for (const key of this.data.fades) {
+      const box = keyed(key);
+      if (box) box.style.opacity = opacity;
+    }
   }
 
   get place() {
-    return { plot: this.data.followers.plot, at: this.data.text };
+    return { plot: this.data.point.plot, at: this.data.text };
   }
 
   value(column, step) {
@@ -133,6 +171,7 @@ class LiveKnob {
 // `plotly_afterplot` takes the move back. The figure gives the ring's trace its name.
 
 const watched = new WeakSet();
+const HALF_THUMB = 8; // pixels, of Chromium's, Firefox's and Safari's own range input
 
 function plotOf(key) {
   const chart = keyed(key)?.querySelector(".js-plotly-plot");
@@ -183,6 +222,40 @@ function settlePoint({ plot, at }) {
   nameOf(found.chart, at, "visible");
 }
 
+/** Moves a chart's one line across and its flag, which is the annotation that stands above it. */
+function moveLine(plot, x, text) {
+  const chart = keyed(plot)?.querySelector(".js-plotly-plot");
+  const path = chart?.querySelector(".shapelayer path");
+  if (!path) return;
+  const [low, high] = chart.layout.xaxis.range;
+  const width = chart.querySelector(".nsewdrag").getBBox().width;
+  const shift = ((x - chart.layout.shapes[0].x0) / (high - low)) * width;
+  path.setAttribute("transform", `translate(${shift},0)`);
+  const flag = flagOf(chart);
+  flag.node.setAttribute("transform", `translate(${shift},0)`);
+  flag.node.dataset.at ??= flag.text.textContent;
+  flag.text.textContent = text;
+  if (!watched.has(chart)) {
+    watched.add(chart);
+    chart.on("plotly_afterplot", () => settleLine(plot));
+  }
+}
+
+function settleLine(plot) {
+  const chart = keyed(plot)?.querySelector(".js-plotly-plot");
+  chart?.querySelector(".shapelayer path")?.removeAttribute("transform");
+  const flag = chart && flagOf(chart);
+  if (!flag?.node.dataset.at) return;
+  flag.node.removeAttribute("transform");
+  flag.text.textContent = flag.node.dataset.at;
+}
+
+/** The last annotation: the figure draws the flag after the names. */
+function flagOf(chart) {
+  const node = [...chart.querySelectorAll("g.annotation")].at(-1);
+  return { node, text: node.querySelector("tspan") ?? node.querySelector("text") };
+}
+
 /** The label that the figure itself put beside the point. */
 function nameOf(chart, text, visibility) {
   for (const label of chart.querySelectorAll("g.annotation")) {
@@ -213,10 +286,23 @@ function rows(parent, name, entries, draw) {
 }
 
 function drawTile(tile, { label, help }) {
-  tile.title = `${help} Below: 95 % interval.`;
+  tile.title = help;
   element("div", "label", tile).textContent = label;
   element("div", "value", tile);
   element("div", "interval", tile);
+}
+
+function drawBar(row, { label }, models) {
+  if (label) element("span", "", row).textContent = label;
+  const bar = element("div", "shares", row);
+  for (const { color } of models) element("div", "", bar).style.background = color;
+}
+
+function drawMessage(row, { label }) {
+  element("i", "", row);
+  element("span", "", row).textContent = label;
+  element("b", "", row);
+  element("span", "fact", row);
 }
 
 function drawModel(row, { name, color }) {
@@ -225,9 +311,10 @@ function drawModel(row, { name, color }) {
   element("b", "", row);
 }
 
-function fill(tile, value, interval) {
+function fill(tile, value, below, tone) {
   tile.querySelector(".value").textContent = value;
-  tile.querySelector(".interval").textContent = interval;
+  tile.querySelector(".interval").textContent = below;
+  tile.dataset.tone = tone;
 }
 
 const percent = (value) => `${value.toFixed(1)} %`;
@@ -236,6 +323,14 @@ function signed(value) {
   const shown = value.toFixed(1);
   if (Number(shown) === 0) return "0.0";
   return value > 0 ? `+${shown}` : shown.replace("-", "\u2212");
+}
+
+/** A difference of two costs in the digits of the cost itself. */
+function signedDollars(change, cost) {
+  const digits = cost ? Math.min(Math.max(2 - Math.floor(Math.log10(Math.abs(cost))), 2), 9) : 2;
+  const shown = Math.abs(change).toFixed(digits);
+  if (!Number(shown)) return `$${shown}`;
+  return `${change > 0 ? "+" : "\u2212"}$${shown}`;
 }
 
 /** As `usd` of hydra_core/views/numbers.py: three significant digits, no exponent. */

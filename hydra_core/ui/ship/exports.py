@@ -134,7 +134,7 @@ def _tables(catalog: Catalog, name: str) -> None:
 
 def adopt(entry: CatalogEntry, working: Working) -> None:
     """A catalog from elsewhere: validated, compared, then taken into the draft or as a new one."""
-    error = drafts.told()
+    error = drafts.kept_error()
     if error is not None:
         widgets.problem(error)
     upload = st.file_uploader("Catalog or release, YAML", type=["yaml", "yml"], key="ship.upload")
@@ -238,4 +238,4 @@ def _adopt_new(name: str, text: str) -> None:
             name, text, actor=identity.actor(), base_revision=0, note="adopted from a file"
         )
     except HydraError as error:
-        drafts.tell(error)
+        drafts.keep_error(error)

@@ -24,7 +24,7 @@ _DONE = "ship.rolled_back"
 
 def show(entry: CatalogEntry, working: Working) -> None:
     """Revisions, newest first; the one picked is told below."""
-    error = drafts.told()
+    error = drafts.kept_error()
     if error is not None:
         widgets.problem(error)
     done = st.session_state.pop(_DONE, "")
@@ -126,7 +126,7 @@ def _do_roll_back(entry: CatalogEntry, working: Working, chosen: Revision) -> No
             "Every page routes with it from now on."
         )
     except HydraError as error:
-        drafts.tell(error)
+        drafts.keep_error(error)
     drafts.renew()
 
 

@@ -194,11 +194,11 @@ def _publish(entry: CatalogEntry, working: Working, chosen: SetEntry | None) -> 
             note=note, metrics=metrics,
         )  # fmt: skip
     except NewerRevisionError as error:
-        drafts.tell(error)
+        drafts.keep_error(error)
         _keep_as_draft(entry, working)
         return
     except HydraError as error:
-        drafts.tell(error)
+        drafts.keep_error(error)
         return
     st.session_state["ship.note"] = ""
     st.session_state[_PUBLISHED] = (
@@ -295,5 +295,5 @@ def _rebase(working: Working, merged: MergeResult) -> None:
             working.draft, merged.text, actor=identity.actor(), base_revision=working.revision
         )
     except HydraError as error:
-        drafts.tell(error)
+        drafts.keep_error(error)
     drafts.renew()

@@ -11,7 +11,7 @@ from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.figures.theme import model_colors
 from hydra_core.types import Catalog, Rule
 from hydra_core.ui import state, widgets
-from hydra_core.ui.live_knob.component import Followers, LiveKnob, live_knob
+from hydra_core.ui.live_knob.component import Bar, LiveKnob, Point, live_knob
 from hydra_core.views.frontier import XAxis, YAxis
 from hydra_core.views.numbers import RULES
 from hydra_core.views.tune.operating_point import Measure, step_table, tiles
@@ -96,20 +96,20 @@ def knob(sweep: Sweep, at: float) -> None:
 def live(evaluation: Evaluation) -> None:
     """The figures where the policy stands, and the knob that they follow while it is dragged."""
     sweep, tuning = evaluation.sweep, state.get()
-    slots = [sweep.evalset.models.index(model) for model in sweep.models]
     live_knob(
         LiveKnob(
             sweep.rule,
             evaluation.knob,
             step_table(sweep, evaluation.baseline),
+            model_colors(sweep.models, widgets.colors()),
             tiles(evaluation),
-            model_colors(sweep.models, widgets.colors(), slots),
-        ),
-        Followers(
-            plot=PLOT,
-            x=Measure.COST if tuning.x is XAxis.COST else Measure.CS,
-            y=Measure.QR if tuning.y is YAxis.QR else Measure.QUALITY,
-            verdict=VERDICT,
+            bars=(Bar("", "share", tuple(evaluation.router.shares[one] for one in sweep.models)),),
+            point=Point(
+                PLOT,
+                x=Measure.COST if tuning.x is XAxis.COST else Measure.CS,
+                y=Measure.QR if tuning.y is YAxis.QR else Measure.QUALITY,
+            ),
+            fades=(VERDICT,),
         ),
         key="tune.knob",
         on_release=lambda at: state.turn(sweep.rule, at),

@@ -9,7 +9,6 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from hydra_core.errors import AccessError
 from hydra_core.evaluation.choose.aims import Aim, AimKind
 from hydra_core.evaluation.choose.space import Cell, cells_around
 from hydra_core.evaluation.choose.tuning import Space, Tuning, tune
@@ -17,6 +16,7 @@ from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.types import Rule
 from hydra_core.ui import cache_evaluate, state, widgets
 from hydra_core.ui.access import identity
+from hydra_core.ui.access.stopping import stop_button
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.demo import session
 from hydra_core.ui.tasks import Task
@@ -26,7 +26,6 @@ __all__ = [
     "Wanted",
     "by_value",
     "nothing_yet",
-    "running",
     "search",
     "stopped",
     "wanted",
@@ -100,11 +99,9 @@ def search(entry: SetEntry, sweep: Sweep, want: Wanted) -> Task | None:
     key = _key(entry, sweep, want)
     task = cache_evaluate.tasks().get(key)
     if task is not None and task.running:
-        st.button(
-            "Stop", icon=":material/stop:", key="tuner.stop", width="stretch",
-            on_click=_stop, args=(task,), disabled=task.cancel.is_set(),
-            help="What was tried is kept; the search can go on from there.",
-        )  # fmt: skip
+        stop_button(
+            task, "tuner.stop", help="What was tried is kept; the search can go on from there."
+        )
         return task
     halted = task is not None and task.result is None and task.cancel.is_set()
     label = "Resume" if halted else "Search"
@@ -117,13 +114,6 @@ def search(entry: SetEntry, sweep: Sweep, want: Wanted) -> Task | None:
         _start(key, sweep, want)
         st.rerun()
     return task
-
-
-def _stop(task: Task) -> None:
-    try:
-        task.stop(identity.actor())
-    except AccessError as error:
-        st.toast(literal(str(error)), icon=":material/lock:")
 
 
 def _key(entry: SetEntry, sweep: Sweep, want: Wanted) -> Hashable:
@@ -155,19 +145,6 @@ def _start(key: Hashable, sweep: Sweep, want: Wanted) -> Task:
         )
 
     return cache_evaluate.tasks().start(key, work, identity.actor().name)
-
-
-@st.fragment(run_every=0.7)
-def running(task: Task) -> None:
-    """Progress; the page runs once more when the search ends."""
-    if not task.running:
-        st.rerun()
-    share = task.done / task.total if task.total else 0.0
-    left = task.left_s
-    rest = "" if left is None else f", about {max(left, 1):.0f} s left"
-    word = "Stopping" if task.cancel.is_set() else "Searching"
-    st.progress(share, text=f"{word}: {task.done:,} of {task.total or '…'} settings tried{rest}")
-    st.caption("You may leave this page; the search goes on and its result waits here.")
 
 
 def stopped(task: Task, sweep: Sweep, want: Wanted) -> None:

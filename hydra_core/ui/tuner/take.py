@@ -83,7 +83,7 @@ def take(result: Tuning, entry: SetEntry, sweep: Sweep) -> None:
             st.caption(f":material/check: {literal(told)}", width="content")
             for page, label in _NEXT:
                 st.page_link(page, label=label, icon=":material/arrow_forward:")
-    problem = drafts.told()
+    problem = drafts.kept_error()
     if problem is not None:
         widgets.problem(problem)
 
@@ -121,7 +121,7 @@ def _store(result: Tuning, digest: str, catalog: str, revision: int) -> None:
             tau=result.setting.tau, weights=result.setting.weights, metrics=metrics,
         )  # fmt: skip
     except HydraError as error:
-        drafts.tell(error)
+        drafts.keep_error(error)
         return
     st.session_state["tuner.told"] = f"Kept as “{point.name}”; Compare offers it."
 

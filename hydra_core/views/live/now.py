@@ -82,7 +82,7 @@ _SHORT = {
 
 
 def timeline_view(traffic: Traffic, names: Sequence[str], order: Sequence[str]) -> TimelineView:
-    """Counts over time; names of `order` first and in its colours.
+    """Counts over time; names of `order` first.
 
     Args:
         order: Models in cost order; empty for reasons.
@@ -93,7 +93,7 @@ def timeline_view(traffic: Traffic, names: Sequence[str], order: Sequence[str]) 
     columns = np.argsort(ranks, kind="stable")
     return TimelineView(
         found.starts, found.width_s, tuple(found.names[i] for i in columns),
-        found.counts[:, columns], tuple(ranks[i] for i in columns),
+        found.counts[:, columns],
     )  # fmt: skip
 
 

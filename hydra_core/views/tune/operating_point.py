@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -28,20 +28,24 @@ class Measure(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """One figure with its 95 % interval, both as text, and what it means."""
+    """One figure with its 95 % interval, both as text, and what it means.
+
+    `tone` is green or red where what stands in the interval's place is good or bad.
+    """
 
     measure: Measure
     label: str
     value: str
     interval: str
     help: str
+    tone: str = ""
 
 
 def tiles(evaluation: Evaluation) -> tuple[Tile, ...]:
     """The figures at the operating point, in the order they are read."""
     metrics = evaluation.router
     cost = metrics.mean_cost_usd
-    return (
+    found = (
         Tile(
             Measure.QR,
             "Quality retention",
@@ -76,6 +80,7 @@ def tiles(evaluation: Evaluation) -> tuple[Tile, ...]:
             "resolved. It counts money, not failures: always the cheapest model has 0 %.",
         ),
     )
+    return tuple(replace(one, help=f"{one.help} Below: 95 % interval.") for one in found)
 
 
 def step_table(sweep: Sweep, baseline: str) -> pd.DataFrame:
@@ -95,8 +100,7 @@ def step_table(sweep: Sweep, baseline: str) -> pd.DataFrame:
     hull = [(one.mean_cost_usd, one.quality) for one in sweep.hull]
     constant = np.interp(cost, *np.transpose(hull))
     base = sweep.cost_of(baseline)
-    columns = {
-        "knob": knobs,
+    figures = {
         Measure.QR.value: 100 * quality / (sweep.oracle.quality.value or 1.0),
         Measure.QUALITY.value: 100 * quality,
         Measure.COST.value: cost,
@@ -104,9 +108,10 @@ def step_table(sweep: Sweep, baseline: str) -> pd.DataFrame:
         Measure.MISROUTE.value: 100 * curve.misroute[rows],
         "lift": 100 * (quality - constant),
     }
-    traffic = sweep.step_traffic.astype(np.float32)  # a share needs no more digits
-    columns |= {f"share_{i}": traffic[:, i] for i in range(traffic.shape[1])}
-    return pd.DataFrame(columns)
+    traffic = sweep.step_traffic
+    figures |= {f"share_{i}": traffic[:, i] for i in range(traffic.shape[1])}
+    narrow = {name: values.astype(np.float32) for name, values in figures.items()}
+    return pd.DataFrame({"knob": knobs} | narrow)  # the setting comes back: it keeps every digit
 
 
 def _percent(interval: Interval) -> tuple[str, str]:

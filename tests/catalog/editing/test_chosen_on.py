@@ -11,7 +11,8 @@ from hydra_core.errors import CatalogError
 from hydra_core.types import Chosen, Selection
 from tests.catalog.small import SMALL
 
-HERE = Chosen("a" * 64, "mine", Selection.CROSS_FITTED, knob_alone=True)
+MARKS = ("0123456789ab", "0123456789ac")
+HERE = Chosen("a" * 64, "mine", Selection.CROSS_FITTED, knob_alone=True, sample=MARKS)
 THERE = Chosen("b" * 64, "theirs", Selection.LOOKED, knob_alone=False)
 
 
@@ -50,6 +51,10 @@ def test_a_price_is_a_fact_and_tau_a_choice():
         ({"abc": {"evalset": "x", "how": "looked", "knob_alone": True}}, "SHA-256"),
         ({"a" * 64: {"evalset": "x", "how": "guessed", "knob_alone": True}}, "must be one of"),
         ({"a" * 64: {"evalset": "x", "how": "looked"}}, "knob_alone"),
+        (
+            {"a" * 64: {"evalset": "x", "how": "looked", "knob_alone": True, "sample": "xyz"}},
+            "must be marks",
+        ),
     ],
 )
 def test_a_damaged_record_is_refused(entry, told):

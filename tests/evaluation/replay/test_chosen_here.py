@@ -3,10 +3,12 @@
 from dataclasses import replace
 from datetime import date
 
+import numpy as np
 import pytest
 
 from hydra_core.catalog import load_catalog
 from hydra_core.evaluation.evalset.evalset import load_evalset
+from hydra_core.evaluation.evalset.sameness import SAMPLE, marks_of, sample_of
 from hydra_core.evaluation.replay.evaluation import evaluate
 from hydra_core.evaluation.replay.replay import catalog_scores
 from hydra_core.evaluation.replay.sweep import sweep_catalog
@@ -67,3 +69,33 @@ def test_the_queries_stay_the_same_under_another_name_and_order(demo):
     assert other.queries_digest == demo.queries_digest
     fewer = replace(demo, queries=demo.queries.iloc[1:])
     assert fewer.queries_digest != demo.queries_digest
+
+
+def test_a_renamed_or_cut_down_list_is_known_by_the_sample(demo):
+    record = Chosen(
+        demo.queries_digest, "demo", Selection.LOOKED, True, sample_of(demo.query_marks)
+    )
+    assert len(record.sample) == SAMPLE
+    renamed = demo.queries.assign(query_id=[f"q{i}" for i in range(demo.n)])
+    half = np.arange(0, demo.n, 2)
+    part = replace(
+        demo,
+        queries=renamed.iloc[half].reset_index(drop=True),
+        quality=demo.quality[half],
+        cost_usd=demo.cost_usd[half],
+        extras={},
+    )
+    assert part.queries_digest != record.queries
+    assert {*record.sample} & part.query_marks
+    catalog = load_catalog(ROOT / "catalog" / "paper_five.yaml")
+    catalog = replace(catalog, policy=replace(catalog.policy, chosen_on=(record,)))
+    scores = catalog_scores(demo, catalog)[half]
+    sweep = sweep_catalog(part, catalog, scores, today=date(2026, 6, 1))
+    said = evaluate(sweep, catalog.policy.tau).verdict
+    assert said.selection is Selection.LOOKED
+    assert "on some of these queries, as the catalog records" in said.how
+
+
+def test_marks_go_by_the_text_and_by_the_id_without_one():
+    assert marks_of(["a"], ["two  words\n"]) == marks_of(["b"], ["two words"])
+    assert marks_of(["a"], None) != marks_of(["b"], None)

@@ -1,0 +1,1 @@
+"""The Labels page: a labelling run while it is under way and afterwards."""

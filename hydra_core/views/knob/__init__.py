@@ -1,0 +1,1 @@
+"""What a knob shows at every step, ready before the hand moves."""

@@ -1,0 +1,1 @@
+"""What the Labels page shows of a labelling run."""
