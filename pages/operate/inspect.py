@@ -7,6 +7,7 @@ import streamlit as st
 from hydra_core.errors import HydraError
 from hydra_core.types import Catalog
 from hydra_core.ui import cache, widgets
+from hydra_core.ui.demo import address
 from hydra_core.ui.inspect import input as inspect_input
 from hydra_core.ui.inspect import panels as inspect_panels
 from hydra_core.ui.inspect import state as inspect_state
@@ -58,7 +59,7 @@ def one_message(key: str, catalog: Catalog) -> None:
         with st.container(border=True, key=RULES):
             value_rule.both(one, beside)
     details(text, one, beside)
-    st.query_params.from_dict(inspect_words.link(one, key))
+    address.write(inspect_words.link(one, key))
 
 
 def details(text: str, one: Inspection, beside: Inspection | None) -> None:
@@ -92,7 +93,7 @@ def two_messages(key: str, catalog: Catalog) -> None:
             inspect_panels.decision(one, label=f"Chosen for {name}")
             shown[name] = one
     if "A" in shown:
-        st.query_params.from_dict(inspect_words.link(shown["A"], key))
+        address.write(inspect_words.link(shown["A"], key))
     if len(shown) < 2:
         return
     left, right = st.columns([13, 7], gap="small")
