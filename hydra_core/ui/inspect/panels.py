@@ -11,6 +11,7 @@ from hydra_core.figures.requirements import requirements_figure
 from hydra_core.figures.theme import tint
 from hydra_core.routing.decision import Cause
 from hydra_core.routing.explain import CAUSES
+from hydra_core.spelling import signed
 from hydra_core.types import CostBasis
 from hydra_core.ui import tables
 from hydra_core.ui.inspect import value_rule
@@ -180,5 +181,5 @@ def differences(shown: Mapping[str, Inspection]) -> None:
     change = b.decision.requirements - a.decision.requirements
     for k, dimension in enumerate(a.decision.dimensions):
         name = literal(dimension.replace("_", " ").capitalize())
-        st.markdown(f"{name}: **{change[k]:+.3f}**")
+        st.markdown(f"{name}: **{signed(change[k], 3)}**")
     st.caption("Requirement of B minus that of A.")
