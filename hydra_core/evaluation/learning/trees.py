@@ -15,7 +15,7 @@ __all__ = ["grow"]
 
 _DEPTH: Final = 14
 _SPLIT_SHARE: Final = 0.3
-_LEAVES: Final = (8, 15)
+_LEAVES: Final = (8, 25)
 _ROWS_PER_LEAF: Final = 100
 #: More queries than this are drawn anew for every tree.
 _MOST_ROWS: Final = 10_000
