@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -126,12 +128,18 @@ class Valuation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Valuer:
-    """An outcome model lined up with one catalog revision's pool."""
+    """An outcome model lined up with one catalog revision's pool.
+
+    Attributes:
+        digest: SHA-256 (hex) over all that its predictions rest on: outcome model, models, their
+            profiles and prices. V is not among it.
+    """
 
     outcome_model: OutcomeModel
     heads: PoolHeads
     ids: Sequence[str]
     value_usd: float
+    digest: str
 
     def value(self, text: str, prediction: Prediction) -> Valuation:
         """Predict for one message.
@@ -166,5 +174,8 @@ def valuer_of(catalog: Catalog, pool: Pool) -> Valuer | None:
     model = catalog_outcome_model(catalog)
     specs = [catalog.model(name) for name in pool.ids]
     prices = np.array([[s.input_usd_per_mtok, s.output_usd_per_mtok] for s in specs])
-    heads = model.heads.for_pool(pool.ids, pool.capabilities.mean(axis=1), prices)
-    return Valuer(model, heads, pool.ids, policy.value_usd)
+    levels = pool.capabilities.mean(axis=1)
+    heads = model.heads.for_pool(pool.ids, levels, prices)
+    rests_on = (model.digest, pool.ids, levels.tolist(), prices.tolist())
+    digest = hashlib.sha256(json.dumps(rests_on).encode()).hexdigest()
+    return Valuer(model, heads, pool.ids, policy.value_usd, digest)
