@@ -10,6 +10,7 @@ from hydra_core.ui import widgets
 from hydra_core.ui.access import identity
 from hydra_core.ui.demo import address
 from hydra_core.ui.demo import panel as demo
+from hydra_core.ui.figure_files.component import figure_files
 
 telling = demo.arrive()
 st.set_page_config(
@@ -135,6 +136,8 @@ identity.gate()
 if telling:
     demo.margin(page.title)
 identity.badge()
+with st.sidebar:
+    figure_files()
 if not demo.offered():
     page.run()
     address.keep()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -11,7 +12,7 @@ import streamlit as st
 from hydra_core.views.downloads import csv_file, latex_file, parquet_file
 from hydra_core.views.numbers import signed
 
-__all__ = ["groups", "languages", "models", "policies", "pool", "queries", "take_along"]
+__all__ = ["groups", "kept", "languages", "models", "policies", "pool", "queries", "take_along"]
 
 _PERCENT = "%.1f %%"
 _USD = "$%.4f"
@@ -46,6 +47,16 @@ def take_along(
             "In the CSV, a text that a spreadsheet would run as a formula begins with an "
             "apostrophe."
         )
+
+
+def kept(frame: pd.DataFrame, key: str, **shown: Any) -> None:  # noqa: ANN401 (Streamlit's own)
+    """A table of results, with its rows to take along below it.
+
+    Args:
+        shown: As `st.dataframe` takes it.
+    """
+    st.dataframe(frame, hide_index=True, **shown)
+    take_along(frame, key)
 
 
 def _written(

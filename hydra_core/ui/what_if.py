@@ -14,7 +14,7 @@ from hydra_core.evaluation.study.compare import Comparison
 from hydra_core.evaluation.study.what_if import Replayed, WhatIf
 from hydra_core.figures.heat import HeatView, heat_figure
 from hydra_core.figures.traffic import TrafficView, traffic_figure
-from hydra_core.ui import widgets
+from hydra_core.ui import tables, widgets
 from hydra_core.ui.widgets import literal
 from hydra_core.views.numbers import signed, usd
 from hydra_core.views.tune.operating_point import Measure, Tile
@@ -175,9 +175,9 @@ def _flip_table(comparison: Comparison) -> None:
             "cost": [cell.delta_cost_usd for cell in comparison.flips],
         }
     )
-    st.dataframe(
+    tables.kept(
         frame,
-        hide_index=True,
+        "what_if.moves",
         height="content" if len(frame) <= 6 else 250,
         column_config={
             "from": column.TextColumn("From", width=114),
@@ -209,9 +209,9 @@ def _queries(found: WhatIf, evalset: EvalSet) -> None:
             "cost": comparison.delta_cost[moved][order],
         }
     )
-    st.dataframe(
+    tables.kept(
         frame,
-        hide_index=True,
+        "what_if.queries",
         height=min(40 + 35 * len(frame), 390),
         column_config={
             "query": column.TextColumn("Query", width=110),

@@ -14,6 +14,7 @@ from hydra_core.ui.inspect import state as inspect_state
 from hydra_core.ui.inspect import strip as inspect_strip
 from hydra_core.ui.inspect import value_rule
 from hydra_core.ui.inspect import words as inspect_words
+from hydra_core.ui.inspect.reading import SessionPredictor
 from hydra_core.views import inspection
 from hydra_core.views.inspection import Inspection
 
@@ -31,7 +32,7 @@ def explained(catalog: Catalog, text: str) -> Inspection | None:
             return inspection.reopen(catalog, brought, query)
         if not text.strip():
             return None
-        return inspection.inspect(catalog, cache.predictor(), cache.token_counter(), query)
+        return inspection.inspect(catalog, SessionPredictor(), cache.token_counter(), query)
     except HydraError as error:
         widgets.problem(error)
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-__all__ = ["knob", "shown"]
+__all__ = ["knob", "knobs", "shown"]
 
 
 def shown(app):
@@ -14,5 +14,11 @@ def shown(app):
 
 def knob(app):
     """What the one knob of a page was sent, its steps aside."""
-    (found,) = app.get("bidi_component")
-    return json.loads(found.proto.mixed.json)
+    (found,) = knobs(app)
+    return json.loads(found.mixed.json)
+
+
+def knobs(app):
+    """Every knob of a page."""
+    protos = (one.proto for one in app.get("bidi_component"))
+    return [one for one in protos if one.component_name == "hydra_live_knob"]

@@ -145,9 +145,9 @@ def planning(folder: FlightFolder, report: FlightReport) -> None:
         adjust=report.adjusted, wanted=wanted / 100,
     )  # fmt: skip
     column = st.column_config
-    st.dataframe(
+    tables.kept(
         plan_frame(found),
-        hide_index=True,
+        "flight.plan",
         height="content",
         column_config={
             "metric": column.TextColumn("Metric", width=260),

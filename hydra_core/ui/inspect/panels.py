@@ -12,6 +12,7 @@ from hydra_core.figures.theme import tint
 from hydra_core.routing.decision import Cause
 from hydra_core.routing.explain import CAUSES
 from hydra_core.types import CostBasis
+from hydra_core.ui import tables
 from hydra_core.ui.inspect import value_rule
 from hydra_core.ui.widgets import colors, figure, literal
 from hydra_core.views import inspection
@@ -129,6 +130,7 @@ def candidates(one: Inspection) -> None:
     deficits = [name.replace("_", " ").capitalize() for name in one.decision.dimensions]
     st.markdown("**Every model, cheapest first**")
     st.table(_heat(frame, deficits, literal(one.decision.model)), border="horizontal")
+    tables.take_along(inspection.candidate_table(one), "inspect.candidates.table")
     st.caption(
         "Under each requirement: what the model lacks. Shortfall: the weighted sum of what it "
         "lacks. The cheapest model with a shortfall within τ is chosen."
@@ -158,6 +160,7 @@ def comparison(shown: Mapping[str, Inspection]) -> None:
         hide_index=True,
         height="content",
     )
+    tables.take_along(frame, "inspect.comparison")
 
 
 def differences(shown: Mapping[str, Inspection]) -> None:

@@ -112,8 +112,8 @@ def _reads(model: OutcomeModel) -> None:
         st.caption("Chosen on inner folds of the outcomes alone, never on the lift shown above.")
     with right:
         st.markdown("**Outcomes it learned from**")
-        st.dataframe(
-            views.model_table(model), hide_index=True, height="content",
+        tables.kept(
+            views.model_table(model), "learn.outcomes", height="content",
             column_config={
                 "model": column.TextColumn("Model"),
                 "outcomes": column.NumberColumn("Outcomes", format="localized", width=80),

@@ -8,7 +8,7 @@ import streamlit as st
 
 from hydra_core.evaluation.choose.tuning import Tuning
 from hydra_core.evaluation.replay.sweep import Sweep
-from hydra_core.ui import widgets
+from hydra_core.ui import tables, widgets
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.tuner import cells as tuner_cells
 from hydra_core.ui.tuner import panels as tuner_panels
@@ -119,9 +119,9 @@ def _halves(result: Tuning, without_cells: Tuning | None) -> None:
         for part, plain in others
     ]
     column = st.column_config
-    st.dataframe(
+    tables.kept(
         pd.DataFrame(rows),
-        hide_index=True,
+        "tuner.parts",
         height="content",
         placeholder="",
         column_config={
@@ -144,9 +144,9 @@ def _weights(result: Tuning, sweep: Sweep) -> None:
     for name, half in zip(("On A", "On B"), result.halves, strict=False):
         columns[name] = list(half.setting.weights)
     number = st.column_config.NumberColumn(format="%.2f", width=55)
-    st.dataframe(
+    tables.kept(
         pd.DataFrame(columns),
-        hide_index=True,
+        "tuner.weights",
         height="content",
         column_config={
             "Dimension": st.column_config.TextColumn(width=105),
