@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 import httpx
 import pytest
@@ -21,7 +20,7 @@ from hydra_core.server.live import FileSource, LiveCatalog
 from hydra_core.server.upstream.calls import Caller
 from hydra_core.server.upstream.file import UpstreamsError, parse_upstreams
 from tests.server.conftest import CATALOG, EASY, asked, upstreams_text, wait_for
-from tests.server.test_workers import free_port
+from tests.server.test_workers import free_port, wait_for_server
 
 
 def sent(answer, send, receive=None):
@@ -244,26 +243,14 @@ def test_a_service_told_to_stop_waits_only_so_long_and_loses_no_record(tmp_path,
     environ = {**os.environ, "FAKE_KEY": "k"}
     process = subprocess.Popen([sys.executable, "-c", code], env=environ, stderr=subprocess.DEVNULL)
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
-            wait_for_server(client, process)
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+            wait_for_server(client.base_url, process)
             body = asked(EASY, stream=True)
             with client.stream("POST", "/v1/chat/completions", json=body) as answer:
                 next(answer.iter_bytes())
                 process.send_signal(signal.SIGTERM)
-                process.wait(timeout=20)
+                process.wait(timeout=120)
     finally:
         process.kill()
     assert list(read_log(log).decisions["status"]) == ["cancelled"]
     assert [path.suffix for path in log.iterdir()] == [".parquet"]
-
-
-def wait_for_server(client, process):
-    deadline = time.monotonic() + 60
-    while True:
-        assert time.monotonic() < deadline
-        assert process.poll() is None
-        try:
-            client.get("/health/live")
-            return
-        except httpx.HTTPError:
-            time.sleep(0.1)
