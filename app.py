@@ -8,12 +8,16 @@ from hydra_core.shipped import LOGO, MARK
 from hydra_core.store.roles import Action
 from hydra_core.ui import widgets
 from hydra_core.ui.access import identity
+from hydra_core.ui.demo import address
+from hydra_core.ui.demo import panel as demo
+from hydra_core.ui.figure_files.component import figure_files
 
+telling = demo.arrive()
 st.set_page_config(
-    page_title="HyDRA console",
+    page_title="Demo of HyDRA" if telling else "HyDRA console",
     page_icon=str(MARK),
     layout="wide",
-    initial_sidebar_state=208,
+    initial_sidebar_state=264 if telling or address.asked() else 208,
 )
 st.logo(str(LOGO), icon_image=str(MARK), size="large")
 
@@ -124,8 +128,16 @@ PAGES = {
 }
 
 widgets.legible()
-shown = "sidebar" if identity.may(Action.READ) else "hidden"
-page = st.navigation(PAGES, position=shown, expanded=True)
+if not identity.may(Action.READ):
+    page = st.navigation(PAGES, position="hidden")
+else:
+    page = st.navigation(PAGES, position="top" if telling else "sidebar", expanded=True)
 identity.gate()
+if telling:
+    demo.margin(page.title)
 identity.badge()
-page.run()
+with st.sidebar:
+    figure_files()
+if not demo.offered():
+    page.run()
+    address.keep()

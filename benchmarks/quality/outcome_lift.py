@@ -5,8 +5,9 @@
 
 Every pool is learned on two thirds of the queries and measured on the rest, for each third (cut
 by a seed of its own; equal texts stay together); features, learner and penalties are chosen on the
-training part alone. --newcomer keeps 50 outcomes of the strongest model there. --shuffled counts
-instead how often `recommend` is said when outcomes are dealt out anew, N times over the pools.
+training part alone. --newcomer keeps 50 outcomes of the strongest model there, drawn anew 24
+times. --shuffled counts instead how often `recommend` is said when outcomes are dealt out anew, N
+times over the pools.
 Without --set, the data beside the project are read and scored, which takes minutes.
 """
 
@@ -22,10 +23,12 @@ import numpy as np
 from hydra_core.evaluation.evalset.evalset import load_evalset
 from hydra_core.evaluation.evalset.score_files import messages_of
 from hydra_core.evaluation.evalset.scoring import score_evalset
+from hydra_core.evaluation.learning.cost_heads import fit_costs
 from hydra_core.evaluation.learning.fitting import choose, fit, grouped_parts
 from hydra_core.evaluation.learning.learn import learn
 from hydra_core.evaluation.learning.lift import lift_of
 from hydra_core.evaluation.learning.material import gather
+from hydra_core.evaluation.learning.newcomers import fit_newcomers
 from hydra_core.outcome_model.raw import Predicted
 from hydra_core.predictor.onnx_predictor import default_predictor
 from sample_data import mixed_2024
@@ -50,24 +53,60 @@ POOLS = {
 #: The strongest model of a pool, and how many of its outcomes a newcomer has.
 STRONGEST = {"C": _SONNET, "D": "gpt-4o-2024-05-13", "E": _SONNET}
 OUTCOMES = 50
+DRAWS = 24
 _THIRDS = 3
 
 
-def held_out_lift(material, seed, masked=None):
-    """Lift on thirds that were not learned on; `masked` is a model with few outcomes there."""
+def thirds(material, seed):
+    """(number, training rows, held-out rows) of each third; clusters stay whole."""
     part = grouped_parts(material.clusters, _THIRDS, np.random.default_rng(seed))
-    shape = material.quality.shape
-    predicted = Predicted(np.zeros(shape), np.zeros(shape))
     for number in range(_THIRDS):
+        yield number, np.flatnonzero(part != number), np.flatnonzero(part == number)
+
+
+def held_out_lift(material, seed):
+    """Lift on thirds that were not learned on."""
+    predicted = nothing_of(material)
+    for number, known, rows in thirds(material, seed):
         rng = np.random.default_rng([seed, number])
-        train = material.take(np.flatnonzero(part != number))
-        if masked is not None:
-            train = with_few(train, masked, rng)
-        heads = fit(train, choose(train, rng), seed=seed + number)
-        pool = heads.for_pool(material.models, np.zeros(shape[1]), None)
-        rows = np.flatnonzero(part == number)
-        found = pool.predict(material.messages.take(rows))
-        predicted.success[rows], predicted.cost_usd[rows] = found.success, found.cost_usd
+        train = material.take(known)
+        put(predicted, fit(train, choose(train, rng), seed=seed + number), material, rows)
+    return lift(material, predicted, seed)
+
+
+def newcomer_lifts(material, seed, model):
+    """The same with few outcomes of a model, for every draw of them; the others learn once."""
+    predicted = [nothing_of(material) for _ in range(DRAWS)]
+    for number, known, rows in thirds(material, seed):
+        rng = np.random.default_rng([seed, number])
+        draws = [
+            with_few(material.take(known), model, np.random.default_rng([seed, number, draw]))
+            for draw in range(DRAWS)
+        ]
+        choice = choose(draws[0], rng)
+        heads = fit(draws[0], choice, seed=seed + number)
+        wide = heads.features.with_products(heads.features.columns(draws[0].messages))
+        for one, few in zip(predicted, draws, strict=True):
+            newcomers = fit_newcomers(few, choice.held_out)
+            costs = fit_costs(few, wide, choice.penalties[1])
+            put(one, replace(heads, newcomers=newcomers, costs=costs), material, rows)
+    return [lift(material, one, seed).mean.value for one in predicted]
+
+
+def nothing_of(material):
+    """Predictions to be filled in."""
+    return Predicted(np.zeros(material.quality.shape), np.zeros(material.quality.shape))
+
+
+def put(predicted, heads, material, rows):
+    """Fill in what heads say of some rows."""
+    pool = heads.for_pool(material.models, np.zeros(len(material.models)), None)
+    found = pool.predict(material.messages.take(rows))
+    predicted.success[rows], predicted.cost_usd[rows] = found.success, found.cost_usd
+
+
+def lift(material, predicted, seed):
+    """What the predictions gain."""
     return lift_of(
         material.quality,
         material.cost_usd,
@@ -103,7 +142,10 @@ def shuffled(material, runs):
     for seed in range(runs):
         order = np.random.default_rng(seed).permutation(material.n)
         dealt = replace(
-            material, quality=material.quality[order], cost_usd=material.cost_usd[order]
+            material,
+            quality=material.quality[order],
+            cost_usd=material.cost_usd[order],
+            others=material.others[order],
         )
         said += learn(dealt, None, folds=2, seed=seed, curve=False).recommend
     return said
@@ -134,14 +176,16 @@ def report(options, evalset, messages):
     means, kept = [], []
     for name in options.pools:
         material = gather(evalset, messages, POOLS[name])
-        lift = held_out_lift(material, options.seed)
-        means.append(lift.mean.value)
-        ends = f"[{100 * lift.mean.lo:+.2f}, {100 * lift.mean.hi:+.2f}]"
-        line = f"pool {name}: {100 * lift.mean.value:+.2f} points {ends}"
+        found = held_out_lift(material, options.seed)
+        means.append(found.mean.value)
+        ends = f"[{100 * found.mean.lo:+.2f}, {100 * found.mean.hi:+.2f}]"
+        line = f"pool {name}: {100 * found.mean.value:+.2f} points {ends}"
         if options.newcomer and name in STRONGEST:
-            few = held_out_lift(material, options.seed, STRONGEST[name])
-            kept.append(few.mean.value / lift.mean.value)
+            few = np.array(newcomer_lifts(material, options.seed, STRONGEST[name]))
+            shares = few / found.mean.value
+            kept.append(shares.mean())
             line += f"; with {OUTCOMES} outcomes of {STRONGEST[name]} {100 * kept[-1]:.0f} % of it"
+            line += f" (sd {100 * shares.std(ddof=1):.0f} over {DRAWS} draws)"
         print(line, flush=True)
     print(f"mean: {100 * np.mean(means):+.2f} points")
     if kept:

@@ -79,4 +79,5 @@ def material(data, seed):
         output_tokens=None,
         rows=data.rows,
         clusters=unit,
+        others=np.empty((n, 0)),
     )

@@ -56,6 +56,7 @@ SCHEMA: Final = pa.schema(
         ("shortfalls", _NUMBERS),
         ("predicted_success", _NUMBERS),
         ("predicted_cost_usd", _NUMBERS),
+        ("valued_by", pa.string()),
         ("chosen", pa.string()),
         ("served", pa.string()),
         ("cause", pa.string()),
@@ -93,6 +94,7 @@ class DecisionRecord:
             them; None where its bundle has nothing to compare with, and where nothing was scored.
         candidates: (m,) ids of all routable models, catalog order.
         predicted_success, predicted_cost_usd: (m,) under the value rule, else None.
+        valued_by: Digest of what predicted them (outcome model, models, profiles, prices).
         served: The model that answered, '' where nothing was asked of one or none answered.
         attempts: `model:why it did not answer`, in order.
         propensity: Probability with which `served` was chosen, None where it is not known.
@@ -139,6 +141,7 @@ class DecisionRecord:
     decide_ms: float | None = None
     distance: float | None = None
     predictor: str = ""
+    valued_by: str | None = None
     arm: str = ""
     has_image: bool = False
     needs_tools: bool = False

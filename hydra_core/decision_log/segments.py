@@ -122,8 +122,7 @@ def recover(folder: Path, at: datetime) -> list[GapRecord]:
     Args:
         at: The moment that the found losses are recorded with.
 
-    Raises:
-        LogError: A segment cannot be finished.
+    A segment that cannot be finished stays as it is and is told: nothing starts later for it.
     """
     gaps = []
     for path in open_segments(folder):
@@ -135,7 +134,11 @@ def recover(folder: Path, at: datetime) -> list[GapRecord]:
             if not path.exists():
                 continue  # another process was faster
             lost = _accepted(path) - stream.read().count(b"\n")
-            finish(path)
+            try:
+                finish(path)
+            except LogError as error:
+                _LOG.error("%s; it stays as it is", error)
+                continue
         if lost > 0:
             _LOG.warning("%s: %d records had not been flushed and are lost", path.name, lost)
             gaps.append(GapRecord(at, lost, path.stem))

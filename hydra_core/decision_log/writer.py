@@ -95,7 +95,7 @@ class LogWriter:
                 records = list(self._waiting)
                 self._waiting.clear()
             try:
-                self._segment.append(b"".join(_line(record) for record in records))
+                self._segment.append(b"".join(map(self._line, records)))
             except OSError as error:
                 with self._lock:
                     self._waiting.extendleft(reversed(records))
@@ -124,6 +124,20 @@ class LogWriter:
                 self.flush()
             except LogError as error:
                 _LOG.error("%s", error)
+            except Exception:  # whatever it was, later records are written
+                _LOG.exception("the decision log was not written")
+
+    def _line(self, record: Record) -> bytes:
+        """The record as a line; none where it cannot be said in JSON, which counts as given up."""
+        try:
+            text = json.dumps(
+                row(record), allow_nan=False, ensure_ascii=False, separators=(",", ":")
+            )
+        except ValueError as error:
+            self._given_up += 1
+            _LOG.error("a record is left out of the decision log: %s", error)
+            return b""
+        return text.encode("utf-8", "replace") + b"\n"  # a lone surrogate would spoil the segment
 
     def _due(self) -> bool:
         segment, age_s = self._segment, time.monotonic() - self._since
@@ -143,7 +157,3 @@ class LogWriter:
     def _fresh(self) -> Segment:
         stamp = f"{self._clock().astimezone(UTC):%Y%m%dT%H%M%S.%fZ}"
         return Segment(self._folder / f"decisions-{stamp}-{os.getpid()}.jsonl")
-
-
-def _line(record: Record) -> bytes:
-    return json.dumps(row(record), allow_nan=False, separators=(",", ":")).encode() + b"\n"

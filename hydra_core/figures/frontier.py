@@ -179,6 +179,7 @@ def _targets(view: FrontierView, colors: Palette) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "markers",
+        "name": "knob",
         "x": drawn(view.curve.x[some]),
         "y": drawn(view.curve.y[some]),
         "customdata": view.curve.knob[some],

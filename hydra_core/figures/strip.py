@@ -164,6 +164,7 @@ def _bar(row: int, part: Part, top: float, tints: dict[str, str], scale: Scale) 
     return {
         "type": "bar",
         "orientation": "h",
+        "name": plain(part.model),
         "y": [row],
         "base": [part.start],
         "x": [end - part.start],
@@ -183,6 +184,7 @@ def _targets(strips: Sequence[Strip], top: float, colors: Palette, scale: Scale)
     return {
         "type": "scatter",
         "mode": "markers",
+        "name": "knob",
         "x": np.tile(taus, len(strips)),
         "y": np.repeat(np.arange(len(strips)), len(taus)),
         "customdata": np.tile(scale.back(taus), len(strips)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -65,6 +66,7 @@ class RedisSessions:
         now: Callable[[], float] = time.time,
     ) -> None:
         self._now = now
+        self._lock = threading.Lock()  # of what is not sent yet
         self._unsent: OrderedDict[str, _Kept] = OrderedDict()
         self._client = client
         self._fallback = fallback or MemorySessions()
@@ -116,10 +118,11 @@ class RedisSessions:
         """Remember a model for `ttl_s` seconds from now, here and in Redis."""
         kept = _Kept(int(1000 * self._now()), int(1000 * ttl_s), model)
         self._fallback.put(key, model, ttl_s)
-        self._unsent[key] = kept
-        self._unsent.move_to_end(key)
-        if len(self._unsent) > _MOST_UNSENT:
-            self._unsent.popitem(last=False)
+        with self._lock:
+            self._unsent[key] = kept
+            self._unsent.move_to_end(key)
+            if len(self._unsent) > _MOST_UNSENT:
+                self._unsent.popitem(last=False)
         if self._clock() < self._away_until:
             return
         try:
@@ -130,12 +133,13 @@ class RedisSessions:
 
     def _newer(self, key: str, found: _Kept | None) -> str | None:
         """What Redis has, or what was remembered here since while it was away."""
-        mine, now_ms = self._unsent.pop(key, None), int(1000 * self._now())
-        alive = mine is not None and mine.until_ms > now_ms
-        if alive and mine and (found is None or mine.at_ms >= found.at_ms):
-            self._unsent[key] = mine
-            self._send(key, mine)
-            return mine.model
+        mine, now_ms = self._unsent.get(key), int(1000 * self._now())
+        if mine is not None:
+            alive = mine.until_ms > now_ms
+            if alive and (found is None or mine.at_ms >= found.at_ms):
+                self._send(key, mine)
+                return mine.model
+            self._sent(key, mine)
         if found is None:
             return None
         self._fallback.put(key, found.model, (found.until_ms - now_ms) / 1000)
@@ -144,7 +148,13 @@ class RedisSessions:
     def _send(self, key: str, kept: _Kept) -> None:
         left_ms = kept.until_ms - int(1000 * self._now())
         self._client.set(self._prefix + key, str(kept), px=max(1, left_ms))
-        self._unsent.pop(key, None)
+        self._sent(key, kept)
+
+    def _sent(self, key: str, kept: _Kept) -> None:
+        """Nothing waits for Redis any more, but what another thread has remembered since."""
+        with self._lock:
+            if self._unsent.get(key) is kept:
+                del self._unsent[key]
 
     @staticmethod
     def _errors() -> tuple[type[Exception], ...]:

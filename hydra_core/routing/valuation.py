@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,16 +16,12 @@ from hydra_core.outcome_model.find import catalog_outcome_model
 from hydra_core.outcome_model.model import OutcomeModel, PoolHeads
 from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.predictor.surface import surface_counts
+from hydra_core.spelling import signed, usd
 from hydra_core.types import Catalog, Float32Array, FloatArray, Pool, Rule
 
-__all__ = ["Neighbour", "Valuation", "Valuer", "dollars", "valuer_of"]
+__all__ = ["Neighbour", "Valuation", "Valuer", "valuer_of"]
 
 _NEIGHBOURS = 5
-
-
-def dollars(value: float) -> str:
-    """An amount with three significant digits and no scientific notation: $0.0041."""
-    return "$" + np.format_float_positional(value, precision=3, fractional=False, trim="-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +96,17 @@ class Valuation:
         """One sentence on a model that was not chosen."""
         gain = self.success[i] - self.success[chosen]
         extra = self.cost_usd[i] - self.cost_usd[chosen]
-        points = f"{100 * gain:+.0f} pp"
+        points = f"{signed(100 * gain, 0)} pp"
         if gain <= 0 <= extra:
-            return f"{points}, and no cheaper: {dollars(extra)} more."
-        price, worth = dollars(extra / gain), dollars(self.value_usd)
+            return f"{points}, and no cheaper: {usd(extra)} more."
+        price, worth = usd(extra / gain), usd(self.value_usd)
         if gain < 0:
             return (
-                f"{points}, {dollars(-extra)} cheaper: saves {price} for each resolved query "
+                f"{points}, {usd(-extra)} cheaper: saves {price} for each resolved query "
                 f"lost; one is worth {worth} to you."
             )
         return (
-            f"{points} for {dollars(extra)} more: {price} for one more resolved query; you pay "
-            f"{worth}."
+            f"{points} for {usd(extra)} more: {price} for one more resolved query; you pay {worth}."
         )
 
     def receipt(self) -> dict[str, Any]:
@@ -126,12 +123,18 @@ class Valuation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Valuer:
-    """An outcome model lined up with one catalog revision's pool."""
+    """An outcome model lined up with one catalog revision's pool.
+
+    Attributes:
+        digest: SHA-256 (hex) over all that its predictions rest on: outcome model, models, their
+            profiles and prices. V is not among it.
+    """
 
     outcome_model: OutcomeModel
     heads: PoolHeads
     ids: Sequence[str]
     value_usd: float
+    digest: str
 
     def value(self, text: str, prediction: Prediction) -> Valuation:
         """Predict for one message.
@@ -166,5 +169,8 @@ def valuer_of(catalog: Catalog, pool: Pool) -> Valuer | None:
     model = catalog_outcome_model(catalog)
     specs = [catalog.model(name) for name in pool.ids]
     prices = np.array([[s.input_usd_per_mtok, s.output_usd_per_mtok] for s in specs])
-    heads = model.heads.for_pool(pool.ids, pool.capabilities.mean(axis=1), prices)
-    return Valuer(model, heads, pool.ids, policy.value_usd)
+    levels = pool.capabilities.mean(axis=1)
+    heads = model.heads.for_pool(pool.ids, levels, prices)
+    rests_on = (model.digest, pool.ids, levels.tolist(), prices.tolist())
+    digest = hashlib.sha256(json.dumps(rests_on).encode()).hexdigest()
+    return Valuer(model, heads, pool.ids, policy.value_usd, digest)

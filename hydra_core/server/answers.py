@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from typing import Any, TypeVar
 
-from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
@@ -15,7 +15,9 @@ from hydra_core.server.deciding import Decided
 
 __all__ = [
     "ClientGoneError",
+    "JsonAnswer",
     "StreamedAnswer",
+    "WholeAnswer",
     "error_event",
     "error_response",
     "our_headers",
@@ -23,6 +25,8 @@ __all__ = [
 ]
 
 _T = TypeVar("_T")
+#: Told at the end of an answer whether the client went away before it.
+Closed = Callable[[bool], None]
 _TYPES = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error"}
 
 
@@ -30,11 +34,20 @@ class ClientGoneError(Exception):
     """The client closed the connection before it was answered."""
 
 
+class JsonAnswer(JSONResponse):
+    """JSON in which half a character that a client sent (a lone surrogate) becomes `?`."""
+
+    def render(self, content: object) -> bytes:
+        """The body."""
+        text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode("utf-8", "replace")
+
+
 def error_response(
     status: int, message: str, headers: Mapping[str, str] | None = None, *, code: str | None = None
-) -> JSONResponse:
+) -> JsonAnswer:
     """An error as OpenAI's clients understand it."""
-    return JSONResponse(_error(status, message, code), status, headers=dict(headers or {}))
+    return JsonAnswer(_error(status, message, code), status, headers=dict(headers or {}))
 
 
 def error_event(message: str) -> bytes:
@@ -71,20 +84,45 @@ def _plain(value: str) -> str:
     return "".join(sign if " " <= sign <= "~" else "?" for sign in value)[:400]
 
 
+class WholeAnswer(Response):
+    """An answer that is told of once it is with the client, who need not wait for that.
+
+    Args:
+        closed: Called at the end, with whether the client went away.
+    """
+
+    def __init__(
+        self, content: bytes, status: int, headers: Mapping[str, str], closed: Closed
+    ) -> None:
+        super().__init__(content, status, headers)
+        self._closed = closed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the answer."""
+        gone = True
+        try:
+            await super().__call__(scope, receive, send)
+            gone = False
+        except OSError:
+            pass
+        finally:
+            self._closed(gone)
+
+
 class StreamedAnswer(Response):
     """A stream that goes on as it comes, and ends at once when the client goes away.
 
     Args:
         pieces: The body.
-        closed: Awaited at the end, with whether the client went away.
+        closed: Called at the end, with whether the client went away.
     """
 
     def __init__(
         self,
         status: int,
         headers: Mapping[str, str],
-        pieces: AsyncIterator[bytes],
-        closed: Callable[[bool], Awaitable[None]],
+        pieces: AsyncGenerator[bytes, None],
+        closed: Closed,
     ) -> None:
         super().__init__(None, status, headers=headers)
         del self.headers["content-length"]
@@ -92,49 +130,57 @@ class StreamedAnswer(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the stream."""
-        gone = False
+        gone = True
         try:
-            await _first_of(self._send(send), _disconnected(receive))
+            await until_gone(receive, self._send(send))
+            gone = False
         except (ClientGoneError, OSError):
-            gone = True
-        except asyncio.CancelledError:
-            gone = True
-            raise
+            pass
         finally:
-            await asyncio.shield(self._closed(gone))
+            self._closed(gone)
 
     async def _send(self, send: Send) -> None:
         start = {"type": "http.response.start", "status": self.status_code}
         await send({**start, "headers": self.raw_headers})
-        async for piece in self._pieces:
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        async with aclosing(self._pieces):
+            async for piece in self._pieces:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def until_gone(request: Request, work: Coroutine[Any, Any, _T]) -> _T:
+async def until_gone(receive: Receive, work: Awaitable[_T]) -> _T:
     """The result of `work`, which is cancelled when the client goes away.
+
+    Args:
+        receive: What tells of the client, once its request was read.
 
     Raises:
         ClientGoneError: It went away.
     """
-    return await _first_of(work, _disconnected(request.receive))
+    task = asyncio.current_task()
+    assert task is not None
+    gone = False
+
+    def left(watch: asyncio.Task[None]) -> None:
+        nonlocal gone
+        if not watch.cancelled():
+            watch.exception()  # a server that cannot say has lost its client as well
+        gone = True
+        task.cancel()
+
+    watch = asyncio.ensure_future(_disconnected(receive))
+    watch.add_done_callback(left)
+    try:
+        return await work
+    except asyncio.CancelledError:
+        if gone and not task.uncancel():
+            raise ClientGoneError from None
+        raise  # somebody else stops this request
+    finally:
+        watch.remove_done_callback(left)
+        watch.cancel()
 
 
 async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-async def _first_of(work: Coroutine[Any, Any, _T], gone: Coroutine[Any, Any, None]) -> _T:
-    """The result of `work` unless `gone` ends first."""
-    watch = asyncio.ensure_future(gone)
-    task = asyncio.ensure_future(work)
-    try:
-        await asyncio.wait({task, watch}, return_when=asyncio.FIRST_COMPLETED)
-        if task.done():
-            return task.result()
-        raise ClientGoneError
-    finally:
-        for one in (task, watch):
-            one.cancel()
-        await asyncio.gather(task, watch, return_exceptions=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from hydra_core.catalog import parse_catalog
@@ -20,7 +20,7 @@ from hydra_core.errors import AccessError, HydraError, Problem, ProblemsError, R
 from hydra_core.predictor.bundle import Bundle
 from hydra_core.server.access.doors import Doors, StrangerError, TooOftenError
 from hydra_core.server.access.limits import BodyTooLargeError, read_body
-from hydra_core.server.answers import error_response, our_headers
+from hydra_core.server.answers import JsonAnswer, error_response, our_headers
 from hydra_core.server.chat import RequestError, parse_json, read_chat
 from hydra_core.server.checking import checked
 from hydra_core.server.deciding import Decided, Result
@@ -55,8 +55,8 @@ def application(service: Service, doors: Doors, bundle: Bundle, settings: Settin
 
     return Starlette(
         routes=[
-            Route("/v1/decision", routes.decision, methods=["POST"]),
             Route("/v1/chat/completions", routes.chat, methods=["POST"]),
+            Route("/v1/decision", routes.decision, methods=["POST"]),
             Route("/v1/outcomes", routes.outcome, methods=["POST"]),
             Route("/v1/dry-run", routes.dry_run, methods=["POST"]),
             Route("/v1/models", routes.models),
@@ -84,7 +84,7 @@ class _Routes:
         chat = read_chat(parse_json(body), request.headers.get(_CONVERSATION))
         decided = await self._service.decide(chat)
         self._service.finish(decided, Result("decided"), started)
-        return JSONResponse(_decision(decided), headers=our_headers(decided, decided.model))
+        return JsonAnswer(_decision(decided), headers=our_headers(decided, decided.model))
 
     async def chat(self, request: Request) -> Response:
         """Decide, and pass the request on."""
@@ -103,7 +103,7 @@ class _Routes:
         found = parse_json(await read_body(request, self._most_bytes))
         record = _outcome(found)
         self._service.log.add(record)
-        return JSONResponse({"decision_id": record.decision_id, "accepted": True}, 202)
+        return JsonAnswer({"decision_id": record.decision_id, "accepted": True}, 202)
 
     async def dry_run(self, request: Request) -> Response:
         """Whether a catalog, and upstreams for it, would be taken; nothing changes."""
@@ -118,10 +118,10 @@ class _Routes:
             upstreams = parse_upstreams(given) if isinstance(given, str) else None
             report = checked(catalog, self._bundle, upstreams)
         except ProblemsError as error:
-            return JSONResponse({"valid": False, "problems": [str(one) for one in error.problems]})
+            return JsonAnswer({"valid": False, "problems": [str(one) for one in error.problems]})
         except HydraError as error:
-            return JSONResponse({"valid": False, "problems": [str(error)]})
-        return JSONResponse({"valid": True, **report})
+            return JsonAnswer({"valid": False, "problems": [str(error)]})
+        return JsonAnswer({"valid": True, **report})
 
     async def models(self, request: Request) -> Response:
         """`auto`, and every model by name."""
@@ -132,11 +132,11 @@ class _Routes:
             {"id": name, "object": "model", "created": self._since, "owned_by": owner}
             for name, owner in listed
         ]
-        return JSONResponse({"object": "list", "data": data})
+        return JsonAnswer({"object": "list", "data": data})
 
     async def live(self, request: Request) -> Response:
         """The process answers."""
-        return JSONResponse({"status": "live"})
+        return JsonAnswer({"status": "live"})
 
     async def ready(self, request: Request) -> Response:
         """Requests can be routed; what does not work as it should is named."""
@@ -144,7 +144,7 @@ class _Routes:
         notes = [*decider.problems, *([log.problem] if log and log.problem else [])]
         now = decider.live.now
         found = {"status": "ready", "catalog": now.catalog.name, "revision": now.label}
-        return JSONResponse({**found, "notes": notes})
+        return JsonAnswer({**found, "notes": notes})
 
     async def metrics(self, request: Request) -> Response:
         """Counters, for Prometheus."""
@@ -186,16 +186,16 @@ def _outcome(found: dict[str, Any]) -> OutcomeRecord:
     decision_id, quality = found.get("decision_id"), found.get("quality")
     if not isinstance(decision_id, str) or not 0 < len(decision_id) <= 100:
         problems.append(Problem("decision_id", "is missing", "x-hydra-decision-id has it"))
-    number = isinstance(quality, int | float) and not isinstance(quality, bool)
-    if not number or not 0 <= float(quality or 0) <= 1:
+    if isinstance(quality, bool) or not isinstance(quality, int | float) or not 0 <= quality <= 1:
         problems.append(Problem("quality", f"must be a number in [0, 1], got {quality!r:.60}"))
+        quality = 0.0
     texts = {name: found.get(name, "") for name in ("source", "comment")}
     for name, text in texts.items():
         if not isinstance(text, str) or len(text) > 10_000:
             problems.append(Problem(name, "must be a text of at most 10,000 characters"))
     if problems:
         raise RequestError("request", problems)
-    return OutcomeRecord(str(decision_id), datetime.now(UTC), float(quality or 0), **texts)
+    return OutcomeRecord(str(decision_id), datetime.now(UTC), float(quality), **texts)
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -110,6 +110,9 @@ class Canary:
             except (HydraError, OSError) as error:
                 self._problem = f"canary cannot be watched: {error}"
                 _LOG.error("%s", self._problem)
+            except Exception as error:  # whatever it was, the next look may see the canary fail
+                self._problem = f"canary cannot be watched: {type(error).__name__}"
+                _LOG.exception("the canary was not looked at")
             pause = max(self._every_s, _REST * (time.monotonic() - start))
 
     def _begun(self, serving: Serving) -> CanaryRecord:

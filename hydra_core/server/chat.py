@@ -25,6 +25,7 @@ __all__ = ["ChatRequest", "RequestError", "parse_json", "read_chat"]
 
 #: Where a request says more about its query than an OpenAI request can; never passed on.
 _OWN: Final = "hydra"
+_LONGEST_ID: Final = 1_000
 _KNOWN: Final[Fields] = {
     **FIELDS,
     "receipt": ("true or false", lambda value: isinstance(value, bool)),
@@ -106,6 +107,8 @@ def read_chat(found: dict[str, Any], conversation_id: str | None = None) -> Chat
         raise _refused("model", "must be text", f"give '{AUTO}' or a model of the catalog")
     body = {key: value for key, value in found.items() if key != _OWN}
     key = own.get("conversation_id") or conversation_id or _conversation_of(found)
+    if key is not None:
+        _require_plain(key)
     query = _query(conversation, own, key)
     receipt = bool(own.get("receipt"))
     return ChatRequest(query, body, model, own.get("health", {}), receipt)
@@ -140,6 +143,17 @@ def _conversation_of(found: Mapping[str, Any]) -> str | None:
     named = metadata.get("conversation_id") if isinstance(metadata, Mapping) else None
     key = named or found.get("prompt_cache_key")
     return key if isinstance(key, str) and key else None
+
+
+def _require_plain(key: str) -> None:
+    """A conversation's id is a key in Redis, in memory and in the log."""
+    if len(key) > _LONGEST_ID or not _is_text(key):
+        told = f"must be a text of at most {_LONGEST_ID} characters, got {ascii(key)[:40]}"
+        raise _refused("conversation_id", told, "name conversations by short ids")
+
+
+def _is_text(key: str) -> bool:
+    return not any("\ud800" <= sign <= "\udfff" for sign in key)
 
 
 def _refused(place: str, message: str, remedy: str) -> RequestError:

@@ -215,6 +215,7 @@ def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord
         shortfalls=tuple(decision.shortfalls.tolist()) if decision.scored else None,
         predicted_success=None if valued is None else tuple(valued.success.tolist()),
         predicted_cost_usd=None if valued is None else tuple(valued.cost_usd.tolist()),
+        valued_by=None if valued is None else valued.valuer.digest,
         chosen=decided.model,
         cause=decision.cause.value,
         served=result.served,

@@ -141,7 +141,7 @@ class LiveCatalog:
         self._source, self._router_of, self._every_s = source, router_of, every_s
         self._stamp = source.stamp()
         self._now = self._build()
-        self._problem = ""
+        self._problem, self._away = "", ""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="catalog-reload", daemon=True)
 
@@ -161,21 +161,34 @@ class LiveCatalog:
     @property
     def problem(self) -> str:
         """Why the newest revision is not in use, '' when it is."""
-        return self._problem
+        return self._away or self._problem
 
     def look(self) -> None:
         """Take a new revision if there is one; a bad one changes nothing but `problem`."""
-        stamp = self._stamp
         try:
             stamp = self._source.stamp()
             if stamp != self._stamp:
-                self._now = self._build()
-                self._problem = ""
-                _LOG.info("revision %s of %s is in use", self._now.label, self._now.catalog.name)
-        except (HydraError, OSError) as error:
-            self._problem = f"not taken, {self._now.label} stays in use: {error}"
-            _LOG.error("%s", self._problem)
-        self._stamp = stamp
+                self._take()
+            self._stamp, self._away = stamp, ""
+        except Exception as error:  # whatever it was, it is looked at again
+            self._away = self._told(self._away, f"cannot be looked at: {error}")
+
+    def _take(self) -> None:
+        try:
+            self._now = self._build()
+        except StoreError:
+            raise
+        except HydraError as error:
+            self._problem = self._told(self._problem, f"not taken: {error}")
+        else:
+            self._problem = ""
+            _LOG.info("revision %s of %s is in use", self._now.label, self._now.catalog.name)
+
+    def _told(self, before: str, what: str) -> str:
+        told = f"{self._now.label} stays in use, the newest revision {what}"
+        if told != before:
+            _LOG.error("%s", told)
+        return told
 
     def _watch(self) -> None:
         while not self._stop.wait(self._every_s):

@@ -59,14 +59,14 @@ class Metrics:
             "1 while the newest revision is not valid",
             namespace="hydra",
             registry=own,
-            multiprocess_mode="max",
+            multiprocess_mode="mostrecent",
         )
         self._stopped = Gauge(
             "canary_stopped",
             "1 once the canary was worse and gets no traffic",
             namespace="hydra",
             registry=own,
-            multiprocess_mode="max",
+            multiprocess_mode="mostrecent",
         )
         self._given_up = Gauge(
             "log_given_up",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -86,7 +87,10 @@ def build(settings: Settings) -> Starlette:
 
 def app_from_environment() -> Starlette:
     """The application of one worker, as HYDRA_SERVE says."""
-    return build(from_environment())
+    app = build(from_environment())
+    gc.collect()
+    gc.freeze()  # what was loaded stays: it is not looked through again and again between requests
+    return app
 
 
 def check(settings: Settings) -> dict[str, object]:
@@ -128,6 +132,7 @@ def serve(settings: Settings) -> None:
             access_log=False,
             server_header=False,
             log_level="warning",
+            timeout_graceful_shutdown=settings.stop_s,
         )
     finally:
         if made:

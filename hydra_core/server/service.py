@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
@@ -17,6 +17,7 @@ from hydra_core.routing.gates import gate_of
 from hydra_core.server.answers import (
     ClientGoneError,
     StreamedAnswer,
+    WholeAnswer,
     error_event,
     error_response,
     our_headers,
@@ -73,12 +74,14 @@ class Service:
 
     async def close(self) -> None:
         """Finish: connections, threads, log."""
-        if self.caller is not None:
-            await self.caller.close()
-        self._threads.shutdown()
-        self.decider.close()
-        if self.log is not None:
-            await asyncio.to_thread(self.log.close)
+        try:
+            if self.caller is not None:
+                await self.caller.close()
+            self._threads.shutdown()
+            self.decider.close()
+        finally:
+            if self.log is not None:
+                await asyncio.to_thread(self.log.close)
 
     async def decide(self, chat: ChatRequest) -> Decided:
         """A decision, made beside the event loop.
@@ -104,25 +107,22 @@ class Service:
         decided = await self.decide(chat)
         model = decided.model
         try:
-            model, answer = await until_gone(request, self._asked(decided, tried, size))
-        except (ClientGoneError, asyncio.CancelledError) as gone:
-            self.finish(decided, Result("cancelled", attempts=tried.failed), tried.started)
-            if isinstance(gone, asyncio.CancelledError):
-                raise
-            return Response(status_code=_GONE)
+            model, answer = await until_gone(request.receive, self._asked(decided, tried, size))
         except NotAnsweredError as error:
             self.finish(decided, Result("failed", attempts=tried.failed), tried.started)
             return _nobody(decided, error, tried)
+        except ClientGoneError:
+            self.finish(decided, Result("cancelled", attempts=tried.failed), tried.started)
+            return Response(status_code=_GONE)
+        except BaseException as error:  # whatever it is, the log has every decision
+            status = "cancelled" if isinstance(error, asyncio.CancelledError) else "failed"
+            self.finish(decided, Result(status, attempts=tried.failed), tried.started)
+            raise
         self.metrics.first_byte(model, time.perf_counter() - tried.started)
-        if model != decided.model:
-            self.decider.moved(decided, model)
         headers = {**answer.headers, **our_headers(decided, model)}
         result = Result("answered", model, tried.failed)
         if answer.rest is None:
-            answer.close()
-            usage = usage_of(answer.first)
-            self.finish(decided, self._billed(decided, result, usage), tried.started)
-            return Response(answer.first, answer.status, headers)
+            return self._whole(decided, answer, headers, result, tried.started)
         return self._streamed(decided, answer, headers, result, tried.started)
 
     def finish(self, decided: Decided, result: Result, started: float) -> None:
@@ -152,9 +152,27 @@ class Service:
                     order += [name for name in decided.next_models() if name in known]
             else:
                 self.decider.health.answered(model)
+                if model != decided.model:  # not here: sessions may be in Redis
+                    self._threads.submit(self.decider.moved, decided, model)
                 return model, answer
         assert tried.last is not None
         raise tried.last
+
+    def _whole(
+        self,
+        decided: Decided,
+        answer: Answer,
+        headers: dict[str, str],
+        result: Result,
+        started: float,
+    ) -> WholeAnswer:
+        answer.close()
+
+        def closed(gone: bool) -> None:
+            told = replace(result, status="cancelled") if gone else result
+            self.finish(decided, self._billed(decided, told, usage_of(answer.first)), started)
+
+        return WholeAnswer(answer.first, answer.status, headers, closed)
 
     def _streamed(
         self,
@@ -167,7 +185,7 @@ class Service:
         tap = StreamTap(strip=not decided.request.wants_usage)
         broken: list[str] = []
 
-        async def pieces() -> AsyncIterator[bytes]:
+        async def pieces() -> AsyncGenerator[bytes, None]:
             assert answer.rest is not None
             try:
                 if ready := tap.feed(answer.first):
@@ -183,7 +201,7 @@ class Service:
             if last := tap.rest():
                 yield last
 
-        async def closed(gone: bool) -> None:
+        def closed(gone: bool) -> None:
             answer.close()
             status = "cancelled" if gone else "failed" if broken else "answered"
             told = replace(result, status=status, attempts=(*result.attempts, *broken))

@@ -41,6 +41,7 @@ class Settings:
         canary: A second catalog, as `catalog`, for a share of the conversations; '' for none.
         canary_share: In (0, 1).
         rate: Requests a second of one caller, 0 for no limit.
+        stop_s: What answers on their way may take once the service was told to stop.
     """
 
     catalog: str
@@ -64,6 +65,7 @@ class Settings:
     rate: float = 0.0
     reload_s: float = 0.5
     spans: bool = False
+    stop_s: int = 30
 
 
 def to_text(settings: Settings) -> str:

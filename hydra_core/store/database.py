@@ -22,7 +22,14 @@ from alembic.runtime.migration import MigrationContext
 
 from hydra_core.errors import ExtraError, StoreError
 
-__all__ = ["HEAD", "Database", "database_url", "open_database", "workspace_folder"]
+__all__ = [
+    "HEAD",
+    "Database",
+    "database_url",
+    "open_database",
+    "sqlite_url",
+    "workspace_folder",
+]
 
 #: The newest migration; a test holds it to the files in `migrations/versions`.
 HEAD: Final = "0003"
@@ -44,7 +51,7 @@ def database_url(workspace: Path, environ: Mapping[str, str] = os.environ) -> sa
     """
     given = environ.get("HYDRA_DATABASE_URL", "")
     if not given:
-        return sa.URL.create("sqlite", database=str(workspace / "hydra.sqlite3"))
+        return sqlite_url(workspace)
     try:
         url = sa.make_url(given)
     except (sa.exc.ArgumentError, ValueError) as error:
@@ -57,6 +64,11 @@ def database_url(workspace: Path, environ: Mapping[str, str] = os.environ) -> sa
             "unset for a SQLite file in the workspace"
         )
     return url.set(drivername="postgresql+psycopg")
+
+
+def sqlite_url(workspace: Path) -> sa.URL:
+    """The SQLite file of a workspace."""
+    return sa.URL.create("sqlite", database=str(workspace / "hydra.sqlite3"))
 
 
 class Database:

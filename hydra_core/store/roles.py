@@ -72,6 +72,7 @@ class Action(StrEnum):
     REPLACE_CATALOG = "replace a catalog file"
     LABEL = "have messages labelled"
     WRITE = "write files"
+    DEMO = "begin a demo"
 
 
 _LEAST: Final[Mapping[Action, Role]] = {
@@ -93,6 +94,7 @@ _LEAST: Final[Mapping[Action, Role]] = {
     Action.REPLACE_CATALOG: Role.PUBLISHER,
     Action.LABEL: Role.EDITOR,
     Action.WRITE: Role.EDITOR,
+    Action.DEMO: Role.EDITOR,
 }
 
 

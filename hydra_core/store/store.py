@@ -20,6 +20,7 @@ from hydra_core.store.checks import (
     checked_name,
     checked_text,
 )
+from hydra_core.store.copying import copy_database
 from hydra_core.store.database import Database, database_url, open_database, workspace_folder
 from hydra_core.store.drafts import Drafts, close_draft
 from hydra_core.store.pins import Notes, OperatingPoints
@@ -62,6 +63,14 @@ class Store:
     def close(self) -> None:
         """Give the connections back."""
         self._journal.database.close()
+
+    def copied_to(self, folder: Path) -> Store:
+        """A store of its own below `folder` that says the same; what it is told stays there.
+
+        Raises:
+            StoreError: This one cannot be read, or the copy cannot be written.
+        """
+        return Store(copy_database(self._journal.database, folder), self._journal.clock)
 
     def catalogs(self) -> dict[str, int]:
         """Name of each published catalog -> its newest revision's number."""

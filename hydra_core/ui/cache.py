@@ -22,10 +22,10 @@ from hydra_core.evaluation.study.what_if import Replayed, replay_catalog
 from hydra_core.predictor.bundle import Bundle, load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.predictor.tokens import TokenCounter
-from hydra_core.shipped import CATALOGS, SAMPLE_DATA
-from hydra_core.store.database import workspace_folder
+from hydra_core.shipped import CATALOGS
 from hydra_core.store.store import Store, open_store
 from hydra_core.types import Catalog, FloatArray, Rule
+from hydra_core.ui.demo import session
 
 __all__ = [
     "BUNDLE",
@@ -43,7 +43,6 @@ __all__ = [
     "replayed",
     "store",
     "token_counter",
-    "workspace",
 ]
 
 
@@ -73,15 +72,10 @@ class SetEntry:
     shipped: bool
 
 
-def workspace() -> Path:
-    """The operator's own folder: HYDRA_WORKSPACE, or `workspace` in the current folder."""
-    return workspace_folder()
-
-
 def evalsets() -> tuple[SetEntry, ...]:
     """Shipped eval sets, then the operator's; keys are folder names, `my/` for the operator's."""
-    shipped = [SetEntry(i.path.name, i, True) for i in _listed(SAMPLE_DATA)]
-    own = _listed(workspace() / "evalsets")
+    shipped = [SetEntry(i.path.name, i, True) for i in _listed(session.samples())]
+    own = _listed(session.folder() / "evalsets")
     return (*shipped, *(SetEntry(f"my/{i.path.name}", i, False) for i in own))
 
 
@@ -107,22 +101,23 @@ def catalogs() -> tuple[CatalogEntry, ...]:
     Each is read again only when it changes. Where the store cannot be read, no catalog is shown
     as valid: a file may say something else than what was published.
     """
+    own = session.folder()
     try:
         published, fault = store().catalogs(), ""
     except StoreError as error:
         published, fault = {}, str(error)
     entries = []
-    for folder, prefix in ((CATALOGS, ""), (workspace() / "catalogs", "my/")):
+    for folder, prefix in ((CATALOGS, ""), (own / "catalogs", "my/")):
         for path in sorted(folder.glob("*.yaml")):
             stat, key = path.stat(), prefix + path.stem
             number = published.pop(key, 0)
             if fault:
                 entries.append(CatalogEntry(key, path, None, fault))
             elif number:
-                entries.append(_published(workspace(), key, number, path))
+                entries.append(_published(own, key, number, path))
             else:
                 entries.append(_catalog(key, path, stat.st_mtime_ns, stat.st_size))
-    added = [_published(workspace(), *one, Path(f"{one[0]}.yaml")) for one in published.items()]
+    added = [_published(own, *one, Path(f"{one[0]}.yaml")) for one in published.items()]
     return (*entries, *added)
 
 
@@ -132,7 +127,10 @@ def store() -> Store:
     Raises:
         StoreError: It cannot be opened.
     """
-    return _store(workspace(), os.environ.get("HYDRA_DATABASE_URL", ""))
+    demo = session.demo()
+    if demo is not None:
+        return demo.store
+    return _store(session.folder(), os.environ.get("HYDRA_DATABASE_URL", ""))
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -143,19 +141,23 @@ def _store(folder: Path, url: str) -> Store:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _published(folder: Path, key: str, number: int, path: Path) -> CatalogEntry:
-    del folder
     try:
         text = store().revision(key, number).yaml
-        return CatalogEntry(key, path, parse_catalog(text, source=key), revision=number)
+        catalog = replace(parse_catalog(text, source=key), folder=str(folder))
+        return CatalogEntry(key, path, catalog, revision=number)
     except HydraError as error:
         return CatalogEntry(key, path, None, str(error), number)
 
 
-@st.cache_resource(max_entries=128, show_spinner=False)
 def parsed(text: str, source: str) -> tuple[Catalog | None, tuple[Problem, ...]]:
     """A catalog text, perhaps unfinished: the catalog or None, and what is wrong with it."""
+    return _parsed(text, source, session.folder())
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _parsed(text: str, source: str, folder: Path) -> tuple[Catalog | None, tuple[Problem, ...]]:
     try:
-        return parse_catalog(text, source=source), ()
+        return replace(parse_catalog(text, source=source), folder=str(folder)), ()
     except CatalogError as error:
         return None, error.problems
 

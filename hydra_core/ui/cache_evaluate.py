@@ -40,8 +40,8 @@ from hydra_core.ui.cache import (
     evalset,
     replay_key,
     replayed,
-    workspace,
 )
+from hydra_core.ui.demo import session
 from hydra_core.ui.tasks import Tasks
 from hydra_core.views.catalogs.new_catalog import EnteredPrices
 from hydra_core.views.comparison import Kind, Paired, Side, pair, side_run
@@ -183,8 +183,9 @@ def _held_out(key: ReplayKey, aim: Aim, _sweep: Sweep) -> CrossFit:
 
 
 def tasks() -> Tasks:
-    """The long computations of this console, shared by all sessions."""
-    return _tasks(workspace())
+    """The long computations of this workspace, shared by all who look at it."""
+    demo = session.demo()
+    return _tasks(session.folder()) if demo is None else demo.tasks
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

@@ -10,14 +10,14 @@ from hydra_core.evaluation.flight.folders import FlightFolder, list_flights, loa
 from hydra_core.evaluation.flight.settings import Flight, Metric
 from hydra_core.evaluation.flight.table import Rows
 from hydra_core.shipped import SAMPLE_DATA
-from hydra_core.ui.cache import workspace
+from hydra_core.ui.demo import session
 
 __all__ = ["flights", "opened", "path", "report"]
 
 
 def flights() -> tuple[FlightFolder, ...]:
     """The operator's flights, then the sample's."""
-    return list_flights(workspace() / "flights", SAMPLE_DATA)
+    return list_flights(session.folder() / "flights", SAMPLE_DATA)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the table")

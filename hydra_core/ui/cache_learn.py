@@ -21,7 +21,8 @@ from hydra_core.outcome_model.format import MANIFEST, load_outcome_model
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.types import Catalog, Rule
 from hydra_core.ui import cache
-from hydra_core.ui.cache import ReplayKey, SetEntry, workspace
+from hydra_core.ui.cache import ReplayKey, SetEntry
+from hydra_core.ui.demo import session
 
 __all__ = [
     "FOLDER",
@@ -56,7 +57,7 @@ def folder_of(entry: SetEntry, catalog: Catalog, models: Sequence[str]) -> Path:
     made_of = [entry.info.digest, catalog.predictor_fingerprint, prices]
     digest = hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:10]
     name = re.sub(r"[^a-z0-9]+", "-", entry.info.path.name.lower()).strip("-")[:40]
-    return workspace() / FOLDER / f"{name}-{digest}"
+    return session.folder() / FOLDER / f"{name}-{digest}"
 
 
 def learned(folder: Path) -> OutcomeModel | None:

@@ -20,7 +20,8 @@ from hydra_core.evaluation.replay.replay import catalog_scores
 from hydra_core.evaluation.study.off_policy import NoOverlapError
 from hydra_core.types import Catalog
 from hydra_core.ui import cache
-from hydra_core.ui.cache import SetEntry, workspace
+from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.demo import session
 
 __all__ = [
     "LogKey",
@@ -54,7 +55,8 @@ class LogKey:
 def folders() -> tuple[Path, ...]:
     """The logs that may be looked at: HYDRA_LOG, `log` here, `log` and `logs` of the workspace."""
     named = [Path(one) for one in os.environ.get(_VARIABLE, "").split(os.pathsep) if one]
-    usual = [Path("log"), workspace() / "log", *sorted((workspace() / "logs").glob("*"))]
+    own = session.folder()
+    usual = [Path("log"), own / "log", *sorted((own / "logs").glob("*"))]
     return (*named, *(path for path in usual if path.is_dir() and _stamp(path)))
 
 

@@ -8,23 +8,30 @@ import streamlit as st
 
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.study.what_if import WhatIf, what_if
-from hydra_core.types import Catalog
+from hydra_core.types import Catalog, Rule
 from hydra_core.ui import cache, selectors, widgets
 from hydra_core.ui import what_if as what_if_panels
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.drafts import Working
+from hydra_core.ui.live_knob import both
 from hydra_core.ui.widgets import literal
 from hydra_core.views.catalogs.pool import moved_by_pool
 from hydra_core.views.numbers import policy_text
 
 __all__ = ["compared", "strip"]
 
+_TOLD = "what_if.told"
 
-def strip(working: Working) -> None:
-    """What the draft would do on the eval set in use, in one row of figures."""
+
+def strip(working: Working, *, knob: bool = False) -> None:
+    """What the draft would do on the eval set in use, in one row of figures.
+
+    Args:
+        knob: Also over every setting of the knob, which follows the hand.
+    """
     if working.catalog is None or working.published is None:
         return
-    left, right = st.columns([7, 4], vertical_alignment="bottom")
+    left, middle, right = st.columns([5.4, 1.9, 3.7], vertical_alignment="bottom")
     left.subheader("What it would change", anchor=False)
     chosen = selectors.choose_evalset(right, working.published)
     if chosen is None:
@@ -33,10 +40,15 @@ def strip(working: Working) -> None:
             "with it is needed."
         )
         return
-    found = compared(chosen, working.published, working.catalog)
+    at = both.ask(middle, working.published, working.catalog) if knob else None
+    found = compared(chosen, working.published, working.catalog, at)
     if found is not None:
-        _told(found, chosen, working)
-        what_if_panels.deltas(found)
+        with st.container(key=_TOLD):
+            _told(found, chosen, working)
+        if knob:
+            both.deltas(found, chosen, fades=(_TOLD,))
+        else:
+            what_if_panels.deltas(found)
         _moved(working.published, working.catalog)
 
 
@@ -66,15 +78,19 @@ def _told(found: WhatIf, chosen: SetEntry, working: Working) -> None:
 
 
 def compared(
-    chosen: SetEntry, before: Catalog, after: Catalog, tau: float | None = None
+    chosen: SetEntry, before: Catalog, after: Catalog, knob: float | None = None
 ) -> WhatIf | None:
     """Both catalogs replayed and compared; None after saying why it cannot be done.
 
     Args:
-        tau: Instead of each catalog's own.
+        knob: tau or V of the rule of both, instead of each catalog's own.
     """
-    if tau is not None:
-        before, after = (replace(c, policy=replace(c.policy, tau=tau)) for c in (before, after))
+    if knob is not None:
+        field = "value_usd" if after.policy.rule is Rule.VALUE else "tau"
+        before, after = (
+            replace(c, policy=replace(c.policy, **{field: knob}))  # type: ignore[arg-type]
+            for c in (before, after)
+        )
     try:
         return what_if(cache.replayed(chosen, before), cache.replayed(chosen, after))
     except HydraError as error:

@@ -123,7 +123,9 @@ def with_outcome_model(entry: CatalogEntry) -> CatalogEntry:
     if drafted is None or drafted.outcome_model is None:
         return entry
     policy = replace(entry.catalog.policy, value_usd=drafted.policy.value_usd)
-    learned = replace(entry.catalog, policy=policy, outcome_model=drafted.outcome_model)
+    learned = replace(
+        entry.catalog, policy=policy, outcome_model=drafted.outcome_model, folder=drafted.folder
+    )
     return replace(entry, catalog=learned)
 
 

@@ -16,6 +16,7 @@ from hydra_core.evaluation.choose.aims import Aim, AimKind
 from hydra_core.evaluation.replay.pricing import Prices
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.types import Catalog, Policy, Rule
+from hydra_core.ui.demo import address
 from hydra_core.views.frontier import XAxis, YAxis
 
 __all__ = [
@@ -58,7 +59,7 @@ class Remembered(Generic[_Record]):
     def get(self) -> _Record:
         """The session's record."""
         if self.key not in st.session_state:
-            st.session_state[self.key] = self.fresh(st.query_params.to_dict())
+            st.session_state[self.key] = self.fresh(address.read())
         record: _Record = st.session_state[self.key]
         return record
 
@@ -171,7 +172,7 @@ def follow_link() -> None:
     The address that `write_link` wrote last says nothing new, and neither does any address when
     a widget has just changed the tuning: the browser may not have caught up with it yet.
     """
-    params = st.query_params.to_dict()
+    params = address.read()
     touched = st.session_state.pop(_TOUCHED, False)
     if params and not touched and params != st.session_state.get(_LINK, params):
         _TUNING.set(from_link(params))
@@ -182,8 +183,7 @@ def write_link() -> None:
     link = to_link(get())
     st.session_state[_LINK] = link
     st.session_state.pop(_TOUCHED, None)
-    if st.query_params.to_dict() != link:
-        st.query_params.from_dict(link)
+    address.write(link)
 
 
 def from_link(params: Mapping[str, str]) -> Tuning:

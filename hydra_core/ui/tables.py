@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -11,7 +12,7 @@ import streamlit as st
 from hydra_core.views.downloads import csv_file, latex_file, parquet_file
 from hydra_core.views.numbers import signed
 
-__all__ = ["groups", "languages", "models", "policies", "pool", "queries", "take_along"]
+__all__ = ["groups", "kept", "languages", "models", "policies", "pool", "queries", "take_along"]
 
 _PERCENT = "%.1f %%"
 _USD = "$%.4f"
@@ -46,6 +47,16 @@ def take_along(
             "In the CSV, a text that a spreadsheet would run as a formula begins with an "
             "apostrophe."
         )
+
+
+def kept(frame: pd.DataFrame, key: str, **shown: Any) -> None:  # noqa: ANN401 (Streamlit's own)
+    """A table of results, with its rows to take along below it.
+
+    Args:
+        shown: As `st.dataframe` takes it.
+    """
+    st.dataframe(frame, hide_index=True, **shown)
+    take_along(frame, key)
 
 
 def _written(
@@ -185,20 +196,21 @@ def models(frame: pd.DataFrame) -> None:
 def queries(frame: pd.DataFrame, total: int) -> None:
     """The first queries of an eval set, with requirements in [0, 1] where there are some."""
     known = ("query", "language", "resolved by", "text")
+    read = [name for name in frame.columns if name not in known]
     st.dataframe(
         frame,
         hide_index=True,
         height=420,
+        column_order=("query", *(name for name in ("text",) if name in frame), *read, *known[1:3]),
         column_config={
             "query": st.column_config.TextColumn("Query", width="small"),
             "language": st.column_config.TextColumn("Language", width="small"),
             "resolved by": st.column_config.TextColumn("Resolved by", width="small"),
             **{
                 name: st.column_config.NumberColumn(name.capitalize(), format="%.2f", width=115)
-                for name in frame.columns
-                if name not in known
+                for name in read
             },
-            "text": st.column_config.TextColumn("Text", width="large"),
+            "text": st.column_config.TextColumn("Text", width=380),
         },
     )
     if total > len(frame):

@@ -161,6 +161,13 @@ class Tasks:
         threading.Thread(target=_run, args=(task, work), daemon=True).start()
         return task
 
+    def halt(self) -> tuple[Task, ...]:
+        """Ask all to stop, as what they write to is thrown away; those that still run."""
+        running = tuple(task for task in list(self._tasks.values()) if task.running)
+        for task in running:
+            task.cancel.set()
+        return running
+
 
 def _run(task: Task, work: Callable[[Task], object]) -> None:
     try:

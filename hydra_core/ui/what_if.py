@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,11 +14,12 @@ from hydra_core.evaluation.study.compare import Comparison
 from hydra_core.evaluation.study.what_if import Replayed, WhatIf
 from hydra_core.figures.heat import HeatView, heat_figure
 from hydra_core.figures.traffic import TrafficView, traffic_figure
-from hydra_core.ui import widgets
+from hydra_core.ui import tables, widgets
 from hydra_core.ui.widgets import literal
 from hydra_core.views.numbers import signed, usd
+from hydra_core.views.tune.operating_point import Measure, Tile
 
-__all__ = ["alone", "deltas", "details", "sentence"]
+__all__ = ["alone", "deltas", "details", "sentence", "tiles"]
 
 _MOST_QUERIES = 500
 
@@ -44,32 +45,43 @@ def alone(found: WhatIf) -> str:
 
 def deltas(found: WhatIf, *, before: str = "published", after: str = "draft") -> None:
     """One tile per figure: the value with the draft, and its paired difference."""
+    shown = tiles(found, before, after)
+    for place, one in zip(st.columns(len(shown)), shown, strict=True):
+        color: Any = one.tone or "off"
+        place.metric(
+            one.label, literal(one.value), delta=literal(one.interval), delta_color=color,
+            delta_arrow="off", help=literal(one.help), border=True,
+        )  # fmt: skip
+    widgets.recorded_costs(found.after.data)
+
+
+def tiles(found: WhatIf, before: str, after: str) -> tuple[Tile, ...]:
+    """The figures afterwards, each with its paired difference in the interval's place."""
     a, b, c = found.before.metrics, found.after.metrics, found.comparison
     binary = bool(np.isin(found.after.data.quality, (0.0, 1.0)).all())
-    tiles = (
-        ("Resolved" if binary else "Mean quality", b.quality.value, c.quality, 1,
+    figures = (
+        (Measure.QUALITY, "Resolved" if binary else "Mean quality", b.quality.value, c.quality, 1,
          f"{before} {100 * a.quality.value:.1f} %"),
-        ("Quality retention", c.retained[1].value, c.qr, 1,
+        (Measure.QR, "Quality retention", c.retained[1].value, c.qr, 1,
          f"{before} {100 * c.retained[0].value:.1f} %. Both against one oracle, the best of either "
          "pool, so that a pool that lost a model cannot look better"),
-        ("Cost per query", b.mean_cost_usd.value, c.cost_usd, -1,
+        (Measure.COST, "Cost per query", b.mean_cost_usd.value, c.cost_usd, -1,
          f"{before} {usd(a.mean_cost_usd.value)}"),
-        ("Cheaper would do", b.misroute.value, c.misroute, -1,
+        (Measure.MISROUTE, "Cheaper would do", b.misroute.value, c.misroute, -1,
          f"{before} {100 * a.misroute.value:.1f} %. Queries that a model "
          "cheaper than the chosen one resolved"),
     )  # fmt: skip
-    for place, (label, value, change, better, note) in zip(st.columns(4), tiles, strict=True):
-        money = label == "Cost per query"
-        place.metric(
+    return tuple(
+        Tile(
+            measure,
             label,
-            literal(usd(value) if money else f"{100 * value:.1f} %"),
-            delta=literal(_signed(change, money)),
-            delta_color=_color(change, better),
-            delta_arrow="off",
-            help=f"With the {after}; {note}. Below: the paired difference with its 95 % interval.",
-            border=True,
+            usd(value) if measure is Measure.COST else f"{100 * value:.1f} %",
+            _signed(change, measure is Measure.COST),
+            f"With the {after}; {note}. Below: the paired difference with its 95 % interval.",
+            _color(change, better),
         )
-    widgets.recorded_costs(found.after.data)
+        for measure, label, value, change, better, note in figures
+    )
 
 
 def _signed(change: Interval, money: bool) -> str:
@@ -91,10 +103,10 @@ def _usd(value: float) -> str:
     return ("−" if value < 0 else "+") + usd(abs(value))
 
 
-def _color(change: Interval, better: int) -> Literal["off", "green", "red"]:
+def _color(change: Interval, better: int) -> str:
     """Coloured only where the interval leaves out no difference."""
     if np.isnan(change.value) or change.lo <= 0.0 <= change.hi:
-        return "off"
+        return ""
     return "green" if change.value * better > 0 else "red"
 
 
@@ -163,9 +175,9 @@ def _flip_table(comparison: Comparison) -> None:
             "cost": [cell.delta_cost_usd for cell in comparison.flips],
         }
     )
-    st.dataframe(
+    tables.kept(
         frame,
-        hide_index=True,
+        "what_if.moves",
         height="content" if len(frame) <= 6 else 250,
         column_config={
             "from": column.TextColumn("From", width=114),
@@ -197,9 +209,9 @@ def _queries(found: WhatIf, evalset: EvalSet) -> None:
             "cost": comparison.delta_cost[moved][order],
         }
     )
-    st.dataframe(
+    tables.kept(
         frame,
-        hide_index=True,
+        "what_if.queries",
         height=min(40 + 35 * len(frame), 390),
         column_config={
             "query": column.TextColumn("Query", width=110),

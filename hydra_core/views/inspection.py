@@ -11,14 +11,13 @@ import pandas as pd
 from hydra_core.catalog.profiles import blended_price
 from hydra_core.figures.requirements import Need, RequirementsView
 from hydra_core.figures.strip import TAU, Part, Scale, Strip
-from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.predictor.signals import Signals, signals
 from hydra_core.predictor.tokens import Gap, TokenCounter
 from hydra_core.routing import explain
 from hydra_core.routing.conversations.conversation import IMAGE_TOKENS
 from hydra_core.routing.decision import Candidate, Decision, Fate, Query
 from hydra_core.routing.explain import FlipText
-from hydra_core.routing.router import Router
+from hydra_core.routing.router import Router, Scorer
 from hydra_core.routing.valuation import Valuation
 from hydra_core.types import Catalog, Rule
 from hydra_core.views.numbers import usd
@@ -83,7 +82,7 @@ class Inspection:
         return next(row for row in self.candidates if row.model == self.decision.model)
 
 
-def inspect(catalog: Catalog, predictor: Predictor, counter: TokenCounter, query: Query) -> (
+def inspect(catalog: Catalog, predictor: Scorer, counter: TokenCounter, query: Query) -> (
     Inspection
 ):  # fmt: skip
     """Route one message and explain it.
@@ -105,7 +104,7 @@ def inspect(catalog: Catalog, predictor: Predictor, counter: TokenCounter, query
     )
 
 
-def _without_burden(catalog: Catalog, predictor: Predictor, query: Query) -> str:
+def _without_burden(catalog: Catalog, predictor: Scorer, query: Query) -> str:
     """Where the same message would go alone; '' where it is alone."""
     if not query.has_image and not query.context_tokens:
         return ""
@@ -202,7 +201,7 @@ def value_table(one: Inspection) -> pd.DataFrame:
             "": [FATES[row.fate] for row in rows],
             "Predicted success": [success_text(valued, i) for i in at],
             "Predicted cost": [usd(float(valued.cost_usd[i])) for i in at],
-            "Worth": [f"{100 * valued.net[i]:.1f} pp" for i in at],
+            "Worth": [f"{100 * valued.net[i]:.1f} pp".replace("-", "−") for i in at],
             "Why": [row.reason for row in rows],
         }
     )

@@ -7,12 +7,14 @@ import streamlit as st
 from hydra_core.errors import HydraError
 from hydra_core.types import Catalog
 from hydra_core.ui import cache, widgets
+from hydra_core.ui.demo import address
 from hydra_core.ui.inspect import input as inspect_input
 from hydra_core.ui.inspect import panels as inspect_panels
 from hydra_core.ui.inspect import state as inspect_state
 from hydra_core.ui.inspect import strip as inspect_strip
 from hydra_core.ui.inspect import value_rule
 from hydra_core.ui.inspect import words as inspect_words
+from hydra_core.ui.inspect.reading import SessionPredictor
 from hydra_core.views import inspection
 from hydra_core.views.inspection import Inspection
 
@@ -30,7 +32,7 @@ def explained(catalog: Catalog, text: str) -> Inspection | None:
             return inspection.reopen(catalog, brought, query)
         if not text.strip():
             return None
-        return inspection.inspect(catalog, cache.predictor(), cache.token_counter(), query)
+        return inspection.inspect(catalog, SessionPredictor(), cache.token_counter(), query)
     except HydraError as error:
         widgets.problem(error)
         return None
@@ -57,7 +59,7 @@ def one_message(key: str, catalog: Catalog) -> None:
         with st.container(border=True, key=RULES):
             value_rule.both(one, beside)
     details(text, one, beside)
-    st.query_params.from_dict(inspect_words.link(one, key))
+    address.write(inspect_words.link(one, key))
 
 
 def details(text: str, one: Inspection, beside: Inspection | None) -> None:
@@ -91,7 +93,7 @@ def two_messages(key: str, catalog: Catalog) -> None:
             inspect_panels.decision(one, label=f"Chosen for {name}")
             shown[name] = one
     if "A" in shown:
-        st.query_params.from_dict(inspect_words.link(shown["A"], key))
+        address.write(inspect_words.link(shown["A"], key))
     if len(shown) < 2:
         return
     left, right = st.columns([13, 7], gap="small")

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
+from hydra_core.ui.demo import panel
 from hydra_core.ui.overview import panels as overview_panels
 
-st.title("Overview", anchor=False)
+left, right = st.columns([8, 2], vertical_alignment="center")
+left.title("Overview", anchor=False)
+with right.container(horizontal=True, horizontal_alignment="right"):
+    panel.door()
 overview_panels.operating_point()
 overview_panels.doors()
 left, right = st.columns([8, 5], gap="medium")

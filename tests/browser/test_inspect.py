@@ -68,7 +68,11 @@ def test_the_strip_and_the_chosen_model_follow_a_drag_and_the_page_its_end(page)
     model = page.locator(".message b")
     was = model.inner_text()
     box = knob.bounding_box()
-    x = box["x"] + 8 + (box["width"] - 16) * int(knob.input_value()) / 239
+    x = (
+        box["x"]
+        + 8
+        + (box["width"] - 16) * int(knob.input_value()) / int(knob.get_attribute("max"))
+    )
     y = box["y"] + box["height"] / 2
     page.mouse.move(x, y)
     page.mouse.down()

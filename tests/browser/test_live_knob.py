@@ -142,3 +142,24 @@ def test_a_typed_setting_moves_the_knob(page, knob):
     page.get_by_text("τ 0.5").first.wait_for()
     page.wait_for_url("**tau=0.5**")
     assert int(knob.input_value()) > int(at)
+
+
+def test_what_a_draft_would_change_follows_the_hand(page):
+    page.goto("/profiles?set=paper_swebench&catalog=paper_five_published")
+    knob = page.get_by_role("slider", name="τ along the curve")
+    knob.wait_for()
+    knob.scroll_into_view_if_needed()
+    tiles = page.locator(".st-key-what_if-knob .tile .value")
+    before = tiles.all_inner_texts()
+    x, y = grip(knob)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x - 150, y, steps=3)
+    assert tiles.all_inner_texts() != before
+    assert set(intervals(page)) == {"0.0 pp", "$0.000"}  # nothing is edited
+    tau = page.locator(".st-key-what_if-knob .at").inner_text().removeprefix("τ ")
+    page.mouse.up()
+    page.locator(".tile .interval").first.filter(has_text="unchanged").wait_for()
+    typed = page.get_by_role("spinbutton", name="At τ").input_value()
+    assert float(typed) == pytest.approx(float(tau), rel=1e-3)
+    page.get_by_text(f"at τ {tau}").first.wait_for()

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import json
 
-__all__ = ["shown"]
+__all__ = ["knob", "knobs", "shown"]
 
 
 def shown(app):
     """Label -> text of every figure at the operating point."""
-    (knob,) = app.get("bidi_component")
-    data = json.loads(knob.proto.mixed.json)
-    return {tile["label"]: tile["value"] for tile in data["tiles"]}
+    return {tile["label"]: tile["value"] for tile in knob(app)["tiles"]}
+
+
+def knob(app):
+    """What the one knob of a page was sent, its steps aside."""
+    (found,) = knobs(app)
+    return json.loads(found.mixed.json)
+
+
+def knobs(app):
+    """Every knob of a page."""
+    protos = (one.proto for one in app.get("bidi_component"))
+    return [one for one in protos if one.component_name == "hydra_live_knob"]

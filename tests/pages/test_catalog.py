@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hydra_core.ui.catalog.add_model import still_empty
+from tests.pages import live
 from tests.pages.store_steps import ANA, BEN, FILE, NAME, ROOT, draft, opened, priced, shown
 
 PAGE = "pages/configure/catalog.py"
@@ -127,10 +128,24 @@ def test_any_model_can_be_removed_added_or_repriced_without_touching_the_draft(
     if kind == "reprice":
         app.number_input(key="catalog.event.input.gpt-5.3-codex").set_value(90.0).run()
     assert not app.exception
-    assert "against one oracle" in tile(app, "Quality retention").help
+    sent = live.knob(app)
+    retention = next(one for one in sent["tiles"] if one["label"] == "Quality retention")
+    assert "against one oracle" in retention["help"]
+    assert [bar["label"] for bar in sent["bars"]] == ["before", "after"]
     assert "your draft is not touched" in shown(app)
     assert "change their model" in shown(app)
     assert opened(workspace).drafts.find(NAME, ANA) is None
+
+
+def test_both_sides_of_a_what_if_are_compared_at_the_setting_given(open_page):
+    app = open_page(PAGE, **HERE)
+    app.session_state["catalog.view"] = "What-if"
+    app.run()
+    assert live.knob(app)["text"] == "τ 0.24"
+    app.number_input(key="what_if.tau").set_value(0.1).run()
+    assert not app.exception
+    assert live.knob(app)["text"] == "τ 0.1"
+    assert {one["interval"] for one in live.knob(app)["tiles"]} == {"unchanged"}
 
 
 def test_a_viewer_can_look_and_not_edit(open_page, workspace):

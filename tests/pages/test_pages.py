@@ -12,7 +12,7 @@ PAPER = {"set": "paper_swebench", "catalog": "paper_five_published"}
 
 def values(app):
     """Label -> text of the figures at the operating point: on Tune the live knob shows them."""
-    if app.get("bidi_component"):
+    if live.knobs(app):
         return live.shown(app)
     return {metric.label: metric.value.replace("\\", "") for metric in app.metric}
 

@@ -78,6 +78,13 @@ def make(tmp_path, upstream, monkeypatch):
         yield start
 
 
+def wait_for(condition):
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def asked(text=HARD, **changes):
     """A chat request of one message."""
     return {"model": "auto", "messages": [{"role": "user", "content": text}], **changes}

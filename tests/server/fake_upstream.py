@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import sys
 
@@ -60,6 +61,11 @@ class FakeUpstream:
             await send({**start, "headers": [(b"content-length", b"100")]})
             await send({"type": "http.response.body", "body": b"", "more_body": True})
             raise RuntimeError("told to drop the connection")
+        elif how == "zip":
+            body = gzip.compress(json.dumps(_answer(asked["model"])).encode())
+            kind = [(b"content-type", b"application/json"), (b"content-encoding", b"gzip")]
+            await send({"type": "http.response.start", "status": 200, "headers": kind})
+            await send({"type": "http.response.body", "body": body})
         elif asked.get("stream"):
             await self._stream(asked, send, receive, how)
         else:

@@ -1,7 +1,5 @@
 """A canary in the service: who is on it, who stays, and that it ends by itself."""
 
-import time
-
 import pytest
 
 from hydra_core.decision_log.canaries import canaries
@@ -9,7 +7,7 @@ from hydra_core.decision_log.reading import read_log
 from hydra_core.errors import HydraError
 from hydra_core.server.run import check
 from hydra_core.server.settings import Settings
-from tests.server.conftest import CATALOG, asked
+from tests.server.conftest import CATALOG, asked, wait_for
 
 
 @pytest.fixture
@@ -91,10 +89,3 @@ def test_a_canary_without_a_log_is_refused(second):
 def test_a_check_says_what_the_canary_would_be(second, tmp_path):
     settings = Settings(catalog=str(CATALOG), canary=str(second), log=str(tmp_path))
     assert check(settings)["canary"]["catalog"] == "second coding pool"
-
-
-def wait_for(condition):
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

@@ -9,7 +9,7 @@ from hydra_core.decision_log.reading import read_log
 from hydra_core.routing.router import Router
 from hydra_core.server.explore import Exploration
 from tests.routing.conftest import Scores, make_catalog
-from tests.server.conftest import EASY, HARD, asked
+from tests.server.conftest import EASY, HARD, asked, wait_for
 
 
 @pytest.fixture
@@ -57,12 +57,7 @@ def test_a_message_unlike_training_is_told_by_its_distance(make, folder):
 
 
 def make_time_for_flush(folder, count):
-    import time
-
-    deadline = time.monotonic() + 5
-    while len(logged(folder)) < count:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_for(lambda: len(logged(folder)) >= count)
 
 
 def test_text_is_logged_only_when_opted_in(make, folder):
@@ -79,8 +74,7 @@ def test_feedback_is_bound_to_its_decision(make, folder):
     assert client.post("/v1/outcomes", json=told).status_code == 202
     bad = client.post("/v1/outcomes", json={"decision_id": decision, "quality": 2})
     assert bad.status_code == 400
-    make_time_for_flush(folder, 1)
-    assert list(logged(folder)["quality"]) == [0.5]
+    wait_for(lambda: list(logged(folder)["quality"]) == [0.5])
 
 
 def test_without_a_log_feedback_is_refused(make):

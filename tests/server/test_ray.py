@@ -1,6 +1,7 @@
 """The service on a local Ray: replicas answer, stream, and share conversations through Redis."""
 
 import importlib.util
+import time
 
 import httpx
 import pytest
@@ -18,17 +19,28 @@ pytestmark = [
 ]
 
 
+#: What Ray gives up on after some seconds; a busy machine may need more.
+PATIENT = (
+    "RAY_raylet_start_wait_time_s",
+    "RAY_worker_register_timeout_seconds",
+    "RAY_SERVE_PROXY_HEALTH_CHECK_TIMEOUT_S",
+    "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S",
+)
+
+
 @pytest.fixture
 def replicas(tmp_path, upstream, redis_url, monkeypatch):  # noqa: F811
     """The address of two replicas."""
-    import ray
-    from ray import serve
-
     upstreams = tmp_path / "u.yaml"
-    upstreams.write_text(upstreams_text(upstream.url))
+    upstreams.write_text(upstreams_text(upstream.url, connect_s=60, first_byte_s=60))
     settings = Settings(str(CATALOG.resolve()), str(upstreams), redis=redis_url)
     monkeypatch.setenv(VARIABLE, to_text(settings))
     monkeypatch.setenv("FAKE_KEY", "k")
+    for name in PATIENT:
+        monkeypatch.setenv(name, "600")
+    import ray
+    from ray import serve
+
     ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False)
     port = free_port()
     try:
@@ -36,14 +48,17 @@ def replicas(tmp_path, upstream, redis_url, monkeypatch):  # noqa: F811
 
         serve.start(http_options={"host": "127.0.0.1", "port": port})
         serve.run(ray_app.app)
-        yield f"http://127.0.0.1:{port}"
+        url = f"http://127.0.0.1:{port}"
+        while httpx.get(f"{url}/health/ready", timeout=600).status_code != 200:
+            time.sleep(0.1)  # running, but not yet known to Ray's proxy
+        yield url
     finally:
         serve.shutdown()
         ray.shutdown()
 
 
 def test_replicas_route_stream_and_keep_a_conversations_model(replicas):
-    with httpx.Client(base_url=replicas, timeout=60) as client:
+    with httpx.Client(base_url=replicas, timeout=600) as client:
         headers = {"x-hydra-conversation-id": "c-1"}
         first = client.post("/v1/chat/completions", json=asked(HARD), headers=headers)
         assert first.status_code == 200

@@ -191,6 +191,7 @@ def test_each_role_includes_the_ones_before():
         Action.MAKE_CATALOG,
         Action.LABEL,
         Action.WRITE,
+        Action.DEMO,
     }
     assert allowed[Role.PUBLISHER] == set(Action)
 

@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydra_core.cli.grammar import verb
-from hydra_core.cli.output import existing, print_json, table
+from hydra_core.cli.output import existing, print_json, say, table
 
 if TYPE_CHECKING:
     from hydra_core.evaluation.live.logged_value import LoggedValue
+    from hydra_core.evaluation.live.predicted import Predict
     from hydra_core.evaluation.live.shadow import Shadow
     from hydra_core.evaluation.significance import Interval
+    from hydra_core.predictor.onnx_predictor import Prediction
+    from hydra_core.types import Catalog
 
 __all__ = ["add_shadow"]
 
@@ -22,6 +25,8 @@ Replays a second catalog on the traffic of a decision log (serve --log), from th
 requirements: how often it agrees with what was chosen, its mix, and its cost with the sign shown.
 Its quality is estimated (IPS, SNIPS, doubly robust, with the effective sample size) only where the
 log has feedback and true probabilities (serve --explore); else it says what is missing.
+A catalog that routes by value is replayed from the logged predictions where only V is another one,
+else from the messages where the log holds them (serve --log-text).
 
 examples:
   python -m hydra_core shadow log/ --catalog candidate.yaml
@@ -35,18 +40,21 @@ def add_shadow(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type
     parser = verb(verbs, "shadow", _shadow, short, _SHADOW)
     parser.add_argument("log", type=Path, metavar="LOG", help="folder of a decision log")
     parser.add_argument("--catalog", type=Path, required=True, metavar="C.yaml")
+    parser.add_argument("--bundle", type=Path, metavar="B", help="default: the shipped one")
 
 
 def _shadow(options: argparse.Namespace) -> int:
     from hydra_core.catalog import load_catalog
     from hydra_core.decision_log.reading import read_log
     from hydra_core.evaluation.live.logged_value import logged_value
+    from hydra_core.evaluation.live.predicted import predicted
     from hydra_core.evaluation.live.shadow import shadow
     from hydra_core.evaluation.live.traffic import traffic_of
     from hydra_core.evaluation.study.off_policy import NoOverlapError
 
     catalog, today = load_catalog(existing(options.catalog)), date.today()
     traffic = traffic_of(read_log(existing(options.log)))
+    traffic = predicted(traffic, catalog, today, _scorer(catalog, options.bundle))
     found = shadow(traffic, catalog, today)
     try:
         value, why = logged_value(traffic, catalog, today), ""
@@ -57,6 +65,21 @@ def _shadow(options: argparse.Namespace) -> int:
     else:
         print(_text(found, value, why))
     return 0
+
+
+def _scorer(catalog: Catalog, bundle: Path | None) -> Predict:
+    """Scores logged messages again, with the catalog's bundle."""
+    from hydra_core.catalog import require_bundle
+    from hydra_core.predictor.bundle import load_bundle
+    from hydra_core.predictor.onnx_predictor import Predictor, default_predictor
+
+    def scored(texts: list[str], turns: list[int]) -> Prediction:
+        scores = default_predictor() if bundle is None else Predictor(load_bundle(bundle))
+        require_bundle(catalog, scores.bundle.fingerprint)
+        say(f"scoring {len(texts):,} logged messages")
+        return scores.predict_batches(texts, turns=turns)
+
+    return scored
 
 
 def _document(found: Shadow, value: LoggedValue | None, why: str) -> dict[str, Any]:

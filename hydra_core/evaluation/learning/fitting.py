@@ -26,6 +26,7 @@ from hydra_core.types import FloatArray, IntArray
 __all__ = ["CANDIDATES", "Candidate", "Choice", "choose", "fit", "fit_features", "grouped_parts"]
 
 _COMPONENTS: Final = 40
+_TELLING: Final = 6
 _INNER: Final = 3
 _FEW_TREES: Final = 60
 _TREES: Final = 200
@@ -77,8 +78,16 @@ def grouped_parts(clusters: IntArray, count: int, rng: np.random.Generator) -> I
     return result
 
 
-def fit_features(messages: Messages, blocks: Sequence[str]) -> Features:
-    """Principal directions of the vectors, and the columns' mean and spread."""
+def fit_features(messages: Messages, blocks: Sequence[str], wanted: FloatArray) -> Features:
+    """Directions of the vectors, and the columns' mean and spread.
+
+    The directions are those along which the vectors vary most, then those along which they vary
+    most with what is to be predicted (principal components; left singular vectors of the
+    covariance).
+
+    Args:
+        wanted: (n, q) targets, and what is learned along.
+    """
     width = messages.vectors.shape[1]
     centre, directions = np.zeros(width, np.float32), np.empty((width, 0), np.float32)
     if "vectors" in blocks:
@@ -87,7 +96,10 @@ def fit_features(messages: Messages, blocks: Sequence[str]) -> Features:
         moved = rows - centre
         _, vectors = np.linalg.eigh(moved.T @ moved)
         kept = max(1, min(_COMPONENTS, width, len(rows) // 4))
-        directions = np.ascontiguousarray(vectors[:, ::-1][:, :kept], dtype=np.float32)
+        with_outcomes = moved.T @ (wanted - wanted.mean(axis=0)).astype(np.float32)
+        telling = np.linalg.svd(with_outcomes, full_matrices=False)[0][:, : min(_TELLING, kept)]
+        found = np.concatenate([vectors[:, ::-1][:, :kept], telling], axis=1)
+        directions = np.ascontiguousarray(found, dtype=np.float32)
     columns = small_columns(messages, blocks).shape[1] + directions.shape[1]
     bare = Features(
         tuple(blocks),
@@ -108,16 +120,28 @@ def targets(quality: FloatArray) -> FloatArray:
     return np.concatenate([shared, quality - shared], axis=1)
 
 
+def _along(material: Material, wanted: FloatArray) -> FloatArray:
+    """(n, r) differences from f0 of the models that are learned along.
+
+    Together they weigh at most as much as the targets.
+    """
+    found = material.others - wanted[:, :1]
+    weight = min(wanted.shape[1] / max(found.shape[1], 1), 1.0) ** 0.5
+    result: FloatArray = weight * found
+    return result
+
+
 def choose(material: Material, rng: np.random.Generator) -> Choice:
     """Pick candidate and penalties on inner folds of the material."""
     wanted = targets(material.quality[:, : material.together])
+    along = _along(material, wanted)
     predicted = {c.name: np.zeros_like(wanted) for c in CANDIDATES}
     paths: dict[str, list[FloatArray]] = {}
     part = grouped_parts(material.clusters, _INNER, rng)
     for number in range(_INNER):
         train, test = np.flatnonzero(part != number), np.flatnonzero(part == number)
         seed = int(rng.integers(2**31))
-        for name, path in _inner(material.messages, wanted, train, test, predicted, seed):
+        for name, path in _inner(material.messages, wanted, along, train, test, predicted, seed):
             errors = (path - wanted[None, test]) ** 2
             paths.setdefault(name, []).append(
                 np.stack([errors[:, :, 0].sum(axis=1), errors[:, :, 1:].sum(axis=(1, 2))])
@@ -148,6 +172,7 @@ def _pure(candidate: Candidate) -> tuple[str, str]:
 def _inner(
     messages: Messages,
     wanted: FloatArray,
+    along: FloatArray,
     train: IntArray,
     test: IntArray,
     predicted: dict[str, FloatArray],
@@ -157,10 +182,11 @@ def _inner(
     for candidate in CANDIDATES:
         if candidate.ridge not in (0.0, 1.0):
             continue
-        features = fit_features(messages.take(train), candidate.blocks)
+        said = np.concatenate([wanted, along], axis=1)[train]
+        features = fit_features(messages.take(train), candidate.blocks, said)
         known, other = (features.columns(messages.take(rows)) for rows in (train, test))
         if candidate.ridge == 0.0:
-            forest = grow(known, wanted[train], _FEW_TREES, seed)
+            forest = grow(known, wanted[train], along[train], _FEW_TREES, seed)
             predicted[candidate.name][test] = forest(other)
         else:
             path = ridge_path(features.with_products(known), wanted[train])
@@ -185,17 +211,19 @@ def _take_best(
 def fit(material: Material, choice: Choice, *, seed: int, trees: int = _TREES) -> OutcomeHeads:
     """Fit everything on all rows of the material, as chosen."""
     candidate = choice.candidate
-    features = fit_features(material.messages, candidate.blocks)
+    wanted = targets(material.quality[:, : material.together])
+    along = _along(material, wanted)
+    said = np.concatenate([wanted, along], axis=1)
+    features = fit_features(material.messages, candidate.blocks, said)
     columns = features.columns(material.messages)
     wide = features.with_products(columns)
-    wanted = targets(material.quality[:, : material.together])
     parts = []
     path: Path = ridge_path(wide, wanted)
     if candidate.ridge > 0:
         first, others = (path.heads(penalty) for penalty in choice.penalties)
         parts.append(Part(candidate.ridge, _joined(first, others)))
     if candidate.ridge < 1:
-        parts.append(Part(1 - candidate.ridge, grow(columns, wanted, trees, seed)))
+        parts.append(Part(1 - candidate.ridge, grow(columns, wanted, along, trees, seed)))
     difference = material.quality - wanted[:, :1]
     return OutcomeHeads(
         models=material.models,

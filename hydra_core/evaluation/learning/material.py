@@ -38,6 +38,8 @@ class Material:
         output_tokens: Likewise.
         rows: (n,) rows in the eval set.
         clusters: (n,) cluster numbers; queries with the same text are in one.
+        others: (n, r) outcomes of the set's further models that have one on every row: learned
+            along, since they too say what is hard, never predicted.
     """
 
     evalset: EvalSet
@@ -50,6 +52,7 @@ class Material:
     output_tokens: FloatArray | None
     rows: IntArray
     clusters: IntArray
+    others: FloatArray
 
     @property
     def n(self) -> int:
@@ -78,6 +81,7 @@ class Material:
             output_tokens=None if self.output_tokens is None else self.output_tokens[rows],
             rows=self.rows[rows],
             clusters=self.clusters[rows],
+            others=self.others[rows],
         )
 
 
@@ -131,7 +135,18 @@ def gather(evalset: EvalSet, messages: Messages, models: Sequence[str]) -> Mater
         output_tokens=written,
         rows=rows,
         clusters=_dependent(messages.vectors[rows], clusters_of(evalset.queries, rows)),
+        others=_others(evalset.quality[rows], columns),
     )
+
+
+def _others(quality: FloatArray, columns: Sequence[int]) -> FloatArray:
+    """(n, all) -> (n, r): complete outcomes, not always the same, of models not asked for."""
+    left = np.setdiff1d(np.arange(quality.shape[1]), columns)
+    found = quality[:, left]
+    kept = np.isfinite(found).all(axis=0)
+    kept[kept] = np.ptp(found[:, kept], axis=0) > 0
+    result: FloatArray = found[:, kept]
+    return result
 
 
 def _dependent(vectors: npt.NDArray[np.float16], clusters: IntArray | None) -> IntArray:

@@ -21,8 +21,14 @@ _ROWS_PER_LEAF: Final = 100
 _MOST_ROWS: Final = 10_000
 
 
-def grow(columns: Float32Array, wanted: FloatArray, trees: int, seed: int) -> Forest:
-    """(n, p), (n, q) -> a forest whose mean predicts the targets."""
+def grow(
+    columns: Float32Array, wanted: FloatArray, along: FloatArray, trees: int, seed: int
+) -> Forest:
+    """(n, p), (n, q) -> a forest whose mean predicts the targets.
+
+    Args:
+        along: (n, r) further targets that help to find where to split and are not predicted.
+    """
     from sklearn.ensemble import ExtraTreesRegressor
 
     n = len(columns)
@@ -38,11 +44,12 @@ def grow(columns: Float32Array, wanted: FloatArray, trees: int, seed: int) -> Fo
         random_state=seed,
         n_jobs=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
     )
-    model.fit(columns, wanted)
-    return _flat([estimator.tree_ for estimator in model.estimators_])
+    outputs = wanted.shape[1]
+    model.fit(columns, np.concatenate([wanted, along], axis=1))
+    return _flat([estimator.tree_ for estimator in model.estimators_], outputs)
 
 
-def _flat(trees: Sequence[Any]) -> Forest:
+def _flat(trees: Sequence[Any], outputs: int) -> Forest:
     """All trees in one set of arrays, the two children of a node side by side."""
     columns, thresholds, lefts, values, roots = [], [], [], [], []
     start, depth = 0, 0
@@ -55,7 +62,9 @@ def _flat(trees: Sequence[Any]) -> Forest:
         lefts.append(start + np.where(leaf, np.arange(order.size), place[left]))
         columns.append(np.where(leaf, 0, tree.feature[order]))
         thresholds.append(np.where(leaf, np.inf, tree.threshold[order]).astype(np.float32))
-        values.append(np.where(leaf[:, None], tree.value[order, :, 0], 0.0).astype(np.float32))
+        values.append(
+            np.where(leaf[:, None], tree.value[order, :outputs, 0], 0.0).astype(np.float32)
+        )
         roots.append(start)
         start, depth = start + order.size, max(depth, int(tree.max_depth))
     return Forest(

@@ -8,6 +8,7 @@ from datetime import date
 import numpy as np
 
 from hydra_core.catalog.profiles import pool
+from hydra_core.evaluation.live.predicted import predicted
 from hydra_core.evaluation.live.shadow import replayable, routes
 from hydra_core.evaluation.live.traffic import Traffic
 from hydra_core.evaluation.significance import Interval, mean_interval
@@ -45,6 +46,7 @@ def logged_value(traffic: Traffic, catalog: Catalog, today: date) -> LoggedValue
         NoOverlapError: The log cannot say; the message says what is missing.
         HydraError: The catalog cannot be replayed from a log.
     """
+    traffic = predicted(traffic, catalog, today)
     usable, _ = replayable(traffic, catalog)
     rows = traffic.rows
     known = rows["quality"].notna() & rows["propensities"].notna() & (rows["served"] != "")
@@ -71,8 +73,8 @@ def logged_value(traffic: Traffic, catalog: Catalog, today: date) -> LoggedValue
     target = np.zeros_like(chances)
     names = pool(catalog, today=today).ids
     target[np.arange(len(some)), [ids[names[i]] for i in wanted]] = 1.0
-    predicted = cross_fitted_quality(some.requirements(), logged)
-    value = policy_value(logged, target, predicted)
+    quality_by_model = cross_fitted_quality(some.requirements(), logged)
+    value = policy_value(logged, target, quality_by_model)
     return LoggedValue(value, mean_interval(quality, some.clusters), explored)
 
 

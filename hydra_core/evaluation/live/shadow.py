@@ -1,28 +1,38 @@
 """A second catalog on the same traffic, with no effect: what it would have routed differently.
 
-Replayed from the logged requirements, so no message is needed and none is sent. Gates are those of
+Replayed from the logged requirements (a catalog that routes by value: from predictions, `predicted`
+has them), so no message is needed and none is sent. Gates are those of
 the request; health and stickiness are not replayed: only decisions that the rule took afresh count.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
+from typing import Final
 
 import numpy as np
 
 from hydra_core.catalog.profiles import pool
 from hydra_core.errors import MismatchError, Problem, ProblemsError
 from hydra_core.evaluation.live.costs import CostAgainst, against
+from hydra_core.evaluation.live.predicted import has_predictions, predicted, predictions
 from hydra_core.evaluation.live.traffic import Traffic, share
 from hydra_core.evaluation.significance import Interval
 from hydra_core.routing.gates import gate_of
-from hydra_core.routing.matcher import choose, shortfall
+from hydra_core.routing.matcher import choose, choose_by_value, shortfall
 from hydra_core.routing.query import Query
-from hydra_core.types import BoolArray, Catalog, IntArray, ModelSpec, Rule
+from hydra_core.types import BoolArray, Catalog, IntArray, ModelSpec, Pool, Rule
 
 __all__ = ["Shadow", "replayable", "routes", "shadow"]
+
+_UNPREDICTED: Final = "served by another rule, outcome model, pool or prices, and without its text"
+_REMEDY: Final = (
+    "the value rule reads the messages: log them (serve --log-text) and ask the verb shadow, or "
+    "replay the catalog on an eval set (import log, then evaluate)"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,8 +65,9 @@ def shadow(traffic: Traffic, catalog: Catalog, today: date) -> Shadow:
     """Replay logged decisions under another catalog.
 
     Raises:
-        MismatchError: The catalog cannot be replayed from a log, or nothing in it fits.
+        HydraError: The catalog cannot be replayed from this log, or nothing in it fits.
     """
+    traffic = predicted(traffic, catalog, today)
     usable, left_out = replayable(traffic, catalog)
     some = traffic.take(usable)
     found = routes(some, catalog, today)
@@ -76,14 +87,12 @@ def shadow(traffic: Traffic, catalog: Catalog, today: date) -> Shadow:
 def replayable(traffic: Traffic, catalog: Catalog) -> tuple[BoolArray, dict[str, int]]:
     """(n,) decisions that a catalog can be replayed on, and why the others cannot.
 
+    Args:
+        traffic: With the catalog's predictions where it routes by value.
+
     Raises:
-        MismatchError: None can; the message says why.
+        ProblemsError: None can; the message says why.
     """
-    if catalog.policy.rule is Rule.VALUE:
-        raise MismatchError(
-            f"{catalog.name} routes by value: that takes the messages' vectors, and a log holds "
-            "requirements. Replay it on an eval set (import log, then evaluate)"
-        )
     routed, scored = traffic.routed, traffic.scored
     bundle = np.asarray(traffic.rows["predictor"] == catalog.predictor_fingerprint, dtype=bool)
     left_out = {
@@ -92,9 +101,18 @@ def replayable(traffic: Traffic, catalog: Catalog) -> tuple[BoolArray, dict[str,
         "scored by another predictor": int((routed & scored & ~bundle).sum()),
     }
     usable = routed & scored & bundle
+    by_value = catalog.policy.rule is Rule.VALUE
+    if by_value:
+        known = has_predictions(traffic)
+        left_out[_UNPREDICTED] = int((usable & ~known).sum())
+        usable &= known
     told = {reason: count for reason, count in left_out.items() if count}
     if not usable.any():
-        problems = [Problem(f"{count:,} decisions", reason) for reason, count in told.items()]
+        remedies = {_UNPREDICTED: _REMEDY}
+        problems = [
+            Problem(f"{count:,} decisions", reason, remedies.get(reason, ""))
+            for reason, count in told.items()
+        ]
         raise ProblemsError(
             f"{catalog.name} on this log", problems or [Problem("log", "holds no decisions yet")]
         )
@@ -105,16 +123,37 @@ def routes(traffic: Traffic, catalog: Catalog, today: date) -> IntArray:
     """(n,) index of the catalog's route in its pool, -1 where no model can serve the request."""
     routable = pool(catalog, today=today)
     specs = [catalog.model(name) for name in routable.ids]
-    need = routable.capped(traffic.requirements())
-    lacking = shortfall(need, routable.capabilities, routable.weights)
+    choice = _choice(traffic, catalog, routable)
     open_ = _open(traffic, specs)
     found = np.full(len(traffic), -1, dtype=np.intp)
     for pattern in np.unique(open_, axis=0):
         rows, able = np.flatnonzero((open_ == pattern).all(axis=1)), np.flatnonzero(pattern)
         if able.size:
-            part = lacking[np.ix_(rows, able)]
-            found[rows] = able[choose(part, routable.cost[able], catalog.policy.tau)]
+            found[rows] = able[choice(rows, able)]
     return found
+
+
+def _choice(
+    traffic: Traffic, catalog: Catalog, routable: Pool
+) -> Callable[[IntArray, IntArray], IntArray]:
+    """The catalog's rule: some decisions, and the models open to them, to places among these."""
+    policy = catalog.policy
+    if policy.rule is Rule.VALUE and policy.value_usd is not None:
+        success, cost_usd = predictions(traffic)
+        worth = policy.value_usd
+
+        def by_value(rows: IntArray, able: IntArray) -> IntArray:
+            part = np.ix_(rows, able)
+            return choose_by_value(success[part], cost_usd[part], worth)
+
+        return by_value
+    need = routable.capped(traffic.requirements())
+    lacking = shortfall(need, routable.capabilities, routable.weights)
+
+    def by_shortfall(rows: IntArray, able: IntArray) -> IntArray:
+        return choose(lacking[np.ix_(rows, able)], routable.cost[able], policy.tau)
+
+    return by_shortfall
 
 
 def _open(traffic: Traffic, specs: list[ModelSpec]) -> BoolArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,7 +19,13 @@ __all__ = ["Answer", "BrokeOffError", "Caller", "NotAnsweredError"]
 #: Statuses after which another model is asked: its own trouble, or our key for it.
 _TRY_NEXT: Final = frozenset({401, 403, 408, 425, 429})
 #: Headers of an answer that go on to the client.
-_PASSED: Final = ("content-type", "retry-after", "x-request-id", "openai-processing-ms")
+_PASSED: Final = (
+    "content-type",
+    "content-encoding",
+    "retry-after",
+    "x-request-id",
+    "openai-processing-ms",
+)
 _PREFIXES: Final = ("x-ratelimit-",)
 _SENT: Final = {
     "content-type": "application/json",
@@ -67,7 +73,7 @@ class Answer:
     status: int
     headers: dict[str, str]
     first: bytes
-    rest: AsyncIterator[bytes] | None
+    rest: AsyncGenerator[bytes, None] | None
     response: aiohttp.ClientResponse
 
     def close(self) -> None:
@@ -114,7 +120,7 @@ class Caller:
                     headers={**_SENT, **upstream.headers(self._environ)},
                     allow_redirects=False,
                 )
-                return await _begun(response, stream=chat.stream)
+                return await _begun(response, self.upstreams.timeouts.idle_s, stream=chat.stream)
         except TimeoutError as error:
             raise NotAnsweredError("timeout") from error
         except aiohttp.ClientError as error:
@@ -123,20 +129,17 @@ class Caller:
     def _opened(self) -> aiohttp.ClientSession:
         """The session of this event loop; its idle connections are dropped before servers do."""
         if self._session is None:
-            times = self.upstreams.timeouts
-            read_s = max(times.first_byte_s, times.idle_s)
+            connect_s = self.upstreams.timeouts.connect_s
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=4.0),
-                timeout=aiohttp.ClientTimeout(
-                    total=None, sock_connect=times.connect_s, sock_read=read_s
-                ),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=connect_s),
                 auto_decompress=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
         return self._session
 
 
-async def _begun(response: aiohttp.ClientResponse, *, stream: bool) -> Answer:
+async def _begun(response: aiohttp.ClientResponse, idle_s: float, *, stream: bool) -> Answer:
     try:
         headers = {
             name.lower(): value
@@ -151,15 +154,19 @@ async def _begun(response: aiohttp.ClientResponse, *, stream: bool) -> Answer:
         first = await response.content.readany()
         if not first:
             raise NotAnsweredError("connection")
-        return Answer(status, headers, first, _rest(response), response)
+        return Answer(status, headers, first, _rest(response, idle_s), response)
     except BaseException:
         response.close()
         raise
 
 
-async def _rest(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+async def _rest(response: aiohttp.ClientResponse, idle_s: float) -> AsyncGenerator[bytes, None]:
     try:
-        async for piece in response.content.iter_any():
+        while True:
+            async with asyncio.timeout(idle_s):
+                piece = await response.content.readany()
+            if not piece:
+                return
             yield piece
     except (aiohttp.ClientError, TimeoutError) as error:
         raise BrokeOffError from error
@@ -174,8 +181,9 @@ def _kind(status: int) -> str:
 def _body(upstream: Upstream, model: str, chat: ChatRequest) -> dict[str, Any]:
     body = {**chat.body, "model": upstream.models[model]}
     if chat.stream and not chat.wants_usage:
-        options = chat.body.get("stream_options")
-        body["stream_options"] = {**(options or {}), "include_usage": True}
+        options = chat.body.get("stream_options") or {}
+        if isinstance(options, Mapping):  # else the upstream says what is wrong with it
+            body["stream_options"] = {**options, "include_usage": True}
     return body
 
 

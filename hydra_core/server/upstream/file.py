@@ -95,8 +95,15 @@ class Upstreams:
                 remedy = "export it before the start, or leave key_env out if none is needed"
                 message = f"its key is in {upstream.key_env}, which is not set"
                 problems.append(Problem(model, message, remedy))
+            elif not _fits_header(environ.get(upstream.key_env, "")):
+                message = f"the key in {upstream.key_env} holds a line break or another sign"
+                problems.append(Problem(model, message, "export the key alone"))
         if problems:
             raise UpstreamsError(self.source, problems)
+
+
+def _fits_header(key: str) -> bool:
+    return key.isascii() and key.isprintable()
 
 
 def load_upstreams(path: Path) -> Upstreams:

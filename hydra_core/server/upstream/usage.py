@@ -89,4 +89,5 @@ def _usage(found: object) -> Usage | None:
 
 
 def _count(value: Any) -> int:  # noqa: ANN401 (decoded JSON)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    counted = isinstance(value, int) and not isinstance(value, bool)
+    return value if counted and 0 < value < 2**53 else 0

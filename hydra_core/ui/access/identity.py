@@ -12,12 +12,13 @@ import streamlit as st
 
 from hydra_core.addresses import is_forwarded, is_loopback
 from hydra_core.errors import AccessError
+from hydra_core.store.database import workspace_folder
 from hydra_core.store.roles import Action, Actor, Role, Roles, require, roles_of
-from hydra_core.ui import cache
 from hydra_core.ui.access import doors
+from hydra_core.ui.demo import session
 from hydra_core.ui.widgets import literal
 
-__all__ = ["actor", "badge", "gate", "may"]
+__all__ = ["actor", "badge", "gate", "may", "person"]
 
 _NAME = "who.name"
 _SHORT = 14
@@ -29,13 +30,26 @@ _MAY = {
 
 
 def actor() -> Actor:
-    """Who acts in this session, with the role that the roles file gives.
+    """Who acts in this session: in a demo, whoever began it, as a publisher of the copy.
+
+    Raises:
+        AccessError: As `person`; or the demo has ended, or may not be gone on with.
+    """
+    demo, me = session.demo(), person()
+    if demo is None:
+        return me
+    require(me, Action.DEMO)
+    return demo.owner
+
+
+def person() -> Actor:
+    """Who this is, with the role that the roles file gives in the operator's own workspace.
 
     Raises:
         AccessError: Nobody is signed in, the doors stand open, or the roles or the sign-in cannot
             be read.
     """
-    sign_in, roles = doors.configured(), roles_of(cache.workspace())
+    sign_in, roles = doors.configured(), roles_of(workspace_folder())
     if sign_in is None:
         return _stated(roles)
     if not st.user.is_logged_in:
@@ -91,6 +105,9 @@ def badge() -> None:
         literal(_short(me.name)), icon=":material/person:", width="stretch", key="who.popover"
     ):
         st.markdown(f"**{literal(me.name)}** · {me.role.value}")
+        if session.demo() is not None:
+            st.caption("In this demo you may do everything: it is a copy, thrown away at the end.")
+            return
         st.caption(_MAY[me.role])
         if me.proven:
             st.button("Sign out", icon=":material/logout:", on_click=st.logout)
@@ -115,7 +132,7 @@ def _short(name: str) -> str:
 def _renamed() -> None:
     typed = str(st.session_state[_NAME + ".typed"])
     try:
-        st.session_state[_NAME] = roles_of(cache.workspace()).stated(typed).name
+        st.session_state[_NAME] = roles_of(workspace_folder()).stated(typed).name
     except AccessError as error:
         st.session_state[_NAME + ".refused"] = str(error)
 

@@ -57,6 +57,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     except AccessError as error:
         sys.stderr.write(f"{error}\n")  # the pages say it too, to whoever comes
     sweep(workspace_folder() / "evalsets")
+    sweep(workspace_folder())  # demos of a console that was killed
     PagesManager.uses_pages_directory = False
     # Streamlit would ask a server on the internet for this machine's address, to compare it with
     # the Origin of a page that it is about to refuse.

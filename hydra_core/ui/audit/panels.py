@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from hydra_core.errors import HydraError
@@ -118,11 +119,12 @@ def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
     }
     human = np.nanmean(found.ratings, axis=0)
     with st.expander("By language and length"):
-        st.dataframe(slices(human, predictor, label, parts), hide_index=True, height="content",
-                     column_config={"kind": "Kind", "part": "Part", "n": "Messages",
-                                    "predictor_mae": _COUNT("Predictor MAE", format="%.3f"),
-                                    "predictor_bias": _COUNT("Predictor bias", format="%+.3f"),
-                                    "label_mae": _COUNT("Label MAE", format="%.3f")})  # fmt: skip
+        tables.kept(pd.DataFrame(slices(human, predictor, label, parts)), "audit.slices",
+                    height="content",
+                    column_config={"kind": "Kind", "part": "Part", "n": "Messages",
+                                   "predictor_mae": _COUNT("Predictor MAE", format="%.3f"),
+                                   "predictor_bias": _COUNT("Predictor bias", format="%+.3f"),
+                                   "label_mae": _COUNT("Label MAE", format="%.3f")})  # fmt: skip
 
 
 def _rated(sample: Sample, evalset: EvalSet) -> Rated | None:
@@ -151,8 +153,8 @@ def recalibration(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
     except HydraError as error:
         widgets.problem(error)
         return
-    st.dataframe(
-        recalibration_frame(result, sample.dimensions), hide_index=True, height="content",
+    tables.kept(
+        recalibration_frame(result, sample.dimensions), "audit.recalibration", height="content",
         column_config={
             "dimension": "Dimension",
             "before": _COUNT("Error now", format="%.3f"),

@@ -12,7 +12,6 @@ import streamlit as st
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.study.portability import event_catalogs
 from hydra_core.evaluation.study.what_if import WhatIf
-from hydra_core.types import Rule
 from hydra_core.ui import cache, drafts, selectors, widgets
 from hydra_core.ui import draft_effect as effect
 from hydra_core.ui import what_if as what_if_panels
@@ -25,10 +24,12 @@ from hydra_core.ui.catalog import panels as catalog_panels
 from hydra_core.ui.catalog import policy as catalog_policy
 from hydra_core.ui.catalog import status as catalog_status
 from hydra_core.ui.drafts import Working
+from hydra_core.ui.live_knob import both
 from hydra_core.ui.widgets import literal
 
 __all__ = ["VIEWS", "draft_page", "show"]
 
+_TOLD, _DETAILS = "what_if.told", "what_if.details"
 VIEWS = ("Edit", "Policy", "Cards", "Capabilities", "What-if")
 
 
@@ -130,12 +131,7 @@ def _what_if(working: Working) -> None:
             [("pages/evaluate/eval_sets.py", "Import or score an eval set")],
         )
         return
-    tau = controls[1].number_input(
-        "At τ", min_value=0.0, value=None, step=0.01, format="%.4f", key="catalog.what_if.tau",
-        placeholder=f"own ({working.catalog.policy.tau:g})",
-        disabled=working.catalog.policy.rule is Rule.VALUE,
-        help="Compare both at another threshold of the shortfall rule. Empty: each at its own.",
-    )  # fmt: skip
+    at = both.ask(controls[1], working.published, working.catalog)
     event = catalog_event.choose(controls[2], working.published, chosen)
     before, after, names = working.published, working.catalog, ("published", "draft")
     if event is not None:
@@ -148,16 +144,18 @@ def _what_if(working: Working) -> None:
             ),
             icon=":material/science:",
         )
-    found = effect.compared(chosen, before, after, tau)
+    found = effect.compared(chosen, before, after, at)
     if found is None:
         return
     if event is None and not working.edited:
         st.caption("The draft says what is published. Edit a model, or try an event.")
     else:
-        _told_in_full(found, chosen)
-    what_if_panels.deltas(found, before=names[0], after=names[1])
+        with st.container(key=_TOLD):
+            _told_in_full(found, chosen)
+    both.deltas(found, chosen, before=names[0], after=names[1], fades=(_TOLD, _DETAILS))
     evalset = cache.evalset(chosen.info.path, chosen.info.digest)
-    what_if_panels.details(found, evalset, before=names[0], after=names[1])
+    with st.container(key=_DETAILS):
+        what_if_panels.details(found, evalset, before=names[0], after=names[1])
 
 
 def _told_in_full(found: WhatIf, chosen: SetEntry) -> None:

@@ -221,8 +221,8 @@ def _receipts(frame: pd.DataFrame, sides: Sides) -> None:
         shown_as = "{:.0%} " if side.rule is Rule.VALUE else "{:.4f} "
         known = frame[f"says_of_{letter}"].map(shown_as.format, na_action="ignore")
         frame[f"says_{letter}"] = known.fillna("") + frame[f"says_{letter}"]
-    st.dataframe(
-        frame, hide_index=True, height="content", column_order=list(shown), column_config=shown
+    tables.kept(
+        frame, "compare.query", height="content", column_order=list(shown), column_config=shown
     )
     for letter, (side, _) in zip("AB", sides, strict=True):
         st.caption(f"{letter}: {literal(side.name)}.{_HOW[side.rule] if side.knob else ''}")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import streamlit as st
-
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.replay.imported_policies import policy_names
 from hydra_core.evaluation.replay.sweep import Sweep
@@ -15,6 +13,7 @@ from hydra_core.store.records import OperatingPoint
 from hydra_core.types import Catalog, Policy, Rule
 from hydra_core.ui import cache, selectors, state
 from hydra_core.ui.cache import CatalogEntry, SetEntry
+from hydra_core.ui.demo import address
 from hydra_core.views.comparison import Kind, Side
 
 __all__ = ["Comparing", "get", "offered", "put", "sides", "swap", "write_link"]
@@ -63,8 +62,7 @@ def write_link(entry: SetEntry, catalog: str, a: Side, b: Side) -> None:
     for name, knob in (("a_at", now.knob_a), ("b_at", now.knob_b)):
         if knob is not None:
             link[name] = repr(knob)
-    if st.query_params.to_dict() != link:
-        st.query_params.from_dict(link)
+    address.write(link)
 
 
 def offered(entry: SetEntry, catalog: Catalog, sweep: Sweep) -> dict[str, Side]:

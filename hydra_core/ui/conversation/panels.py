@@ -16,6 +16,7 @@ from hydra_core.routing.conversations.conversation import (
 from hydra_core.routing.conversations.conversation import Simulation as Played
 from hydra_core.routing.conversations.messages import Conversation
 from hydra_core.types import Catalog, StickyMode
+from hydra_core.ui import tables
 from hydra_core.ui.conversation.state import get
 from hydra_core.ui.widgets import colors, figure, literal
 from hydra_core.views import conversation as views
@@ -94,6 +95,7 @@ def modes(played: Mapping[StickyMode, Played]) -> None:
     styled = frame.rename(columns=names).style.hide(axis="index")
     money = dict.fromkeys(("Cost in USD", "Cache lost in USD"), "{:.5f}")
     st.table(styled.format({**money, "From cache": "{:.0f} %"}), border="horizontal")
+    tables.take_along(views.mode_table(played), "conversation.modes")
     st.caption("Paler cells: the history is billed in full, not from the prompt cache.")
 
 

@@ -12,7 +12,7 @@ from hydra_core.evaluation.evalset.dependence import ACCEPTED, DECLINED
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.evalset.suspects import Suspects, answer, look
 from hydra_core.store.roles import Action
-from hydra_core.ui import cache, widgets
+from hydra_core.ui import cache, tables, widgets
 from hydra_core.ui.access import identity
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.widgets import literal
@@ -84,7 +84,7 @@ def _look_button(entry: SetEntry, loaded: EvalSet, label: str) -> None:
 def _offer(loaded: EvalSet, found: Suspects) -> None:
     with st.container(border=True):
         st.markdown(f"**{literal(str(found))}.** Do they belong together?")
-        st.dataframe(suspect_table(loaded, found), hide_index=True, height="content")
+        tables.kept(suspect_table(loaded, found), "eval_sets.suspects", height="content")
         if not found.vectors:
             st.caption("Texts were not compared by meaning: score the set first for that.")
         with st.container(horizontal=True):

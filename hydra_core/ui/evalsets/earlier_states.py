@@ -11,6 +11,7 @@ from hydra_core.store.roles import Action
 from hydra_core.ui import cache
 from hydra_core.ui.access import identity
 from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.demo import session
 from hydra_core.ui.widgets import literal
 
 __all__ = ["earlier_states"]
@@ -24,7 +25,7 @@ def earlier_states(entry: SetEntry, told: str) -> None:
     Args:
         told: Key of the session state where an error waits for the next run.
     """
-    states = earlier(cache.workspace() / "evalsets")
+    states = earlier(session.folder() / "evalsets")
     if entry.shipped and not states:
         return
     with st.popover("Remove or bring back", icon=":material/history:", width="stretch"):

@@ -17,6 +17,7 @@ from hydra_core.evaluation.importers.recognise import looks_like
 from hydra_core.store.roles import Action
 from hydra_core.ui import cache, widgets
 from hydra_core.ui.access import identity
+from hydra_core.ui.demo import session
 from hydra_core.ui.evalsets import make_catalog
 from hydra_core.ui.evalsets.records import records_source
 from hydra_core.ui.evalsets.swebench import Runner, swebench_source
@@ -140,7 +141,7 @@ def _finish(run: Runner, name: str) -> None:
     about = About(
         name=name.strip() or folder, origin=origin, synthetic=synthetic, cost_estimated=estimated
     )
-    root = cache.workspace() / "evalsets"
+    root = session.folder() / "evalsets"
     try:
         root.mkdir(parents=True, exist_ok=True)
         with st.spinner("Importing"):

@@ -12,6 +12,7 @@ from hydra_core.evaluation.evalset.score_files import load_scores
 from hydra_core.figures.outcomes import outcomes_figure
 from hydra_core.ui import cache, selectors, state, tables, widgets
 from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.demo import address
 from hydra_core.ui.evalsets import make_catalog, scoring
 from hydra_core.ui.evalsets.dependence import dependence
 from hydra_core.ui.evalsets.earlier_states import earlier_states
@@ -54,8 +55,7 @@ def choose(sets: Sequence[SetEntry], used: str) -> SetEntry:
             label_visibility="collapsed",
             on_change=lambda: st.session_state.__setitem__(_LINK, None),
         )
-    if st.query_params.to_dict() != {"set": chosen}:
-        st.query_params.from_dict({"set": chosen})
+    address.write({"set": chosen})
     st.session_state[_LINK] = chosen
     earlier_states(by_key[chosen], TOLD)
     return by_key[chosen]
@@ -63,7 +63,7 @@ def choose(sets: Sequence[SetEntry], used: str) -> SetEntry:
 
 def _follow_link(keys: Sequence[str]) -> None:
     """Take the set from the address, unless it was written here or a click was just made."""
-    linked = st.query_params.get("set")
+    linked = address.read().get("set")
     if linked in keys and st.session_state.get(_LINK, "") not in (linked, None):
         st.session_state[_CHOSEN] = linked
 

@@ -15,7 +15,7 @@ from hydra_core.evaluation.study.reading_ablation import (
 )
 from hydra_core.figures.intervals import intervals_figure
 from hydra_core.predictor.bundle import SHIPPED_SMALL, load_bundle
-from hydra_core.ui import cache, cache_evaluate, widgets
+from hydra_core.ui import cache, cache_evaluate, tables, widgets
 from hydra_core.ui.access import identity
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.tasks import Task
@@ -76,8 +76,8 @@ def _shown(found: tuple[AblatedReading, ...]) -> None:
         alt="Quality retention of every way of reading against the predictor as it is",
     )
     column = st.column_config
-    st.dataframe(
-        ablation_table(found), hide_index=True, height="content",
+    tables.kept(
+        ablation_table(found), "explore.ablations.table", height="content",
         column_config={
             "reading": column.TextColumn("Reading"),
             "pearson": column.NumberColumn("Pearson", format="%.3f", help="Against the labels"),

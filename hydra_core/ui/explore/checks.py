@@ -16,7 +16,7 @@ from hydra_core.evaluation.study.contents import (
     missing_data,
     overlaps,
 )
-from hydra_core.ui import cache, cache_evaluate, widgets
+from hydra_core.ui import cache, cache_evaluate, tables, widgets
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.tasks import Task
 from hydra_core.ui.widgets import literal
@@ -123,9 +123,9 @@ def _repeated(found: Found) -> None:
             title="Duplicates",
             icon=":material/warning:",
         )
-        st.dataframe(
+        tables.kept(
             duplicate_table(loose),
-            hide_index=True,
+            "explore.duplicates",
             height="content" if len(loose) <= 10 else 360,
             column_config={
                 "queries": st.column_config.NumberColumn("Times", width="small"),

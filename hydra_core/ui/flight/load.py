@@ -9,7 +9,8 @@ import streamlit as st
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.flight.folders import save_flight
 from hydra_core.shipped import SAMPLE_DATA
-from hydra_core.ui import cache, widgets
+from hydra_core.ui import widgets
+from hydra_core.ui.demo import session
 
 __all__ = ["load_dialog"]
 
@@ -42,7 +43,7 @@ def load_dialog() -> None:
     try:
         text = settings.getvalue().decode("utf-8-sig", "replace")
         folder = re.sub(r"[^a-z0-9_-]+", "-", name.strip().lower()).strip("-")
-        root = cache.workspace() / "flights"
+        root = session.folder() / "flights"
         kept = save_flight(root, folder, text, table.getvalue(), table.name)
     except HydraError as error:
         widgets.problem(error)

@@ -80,12 +80,12 @@ def results(report: FlightReport, arm: str) -> None:
             height="content",
             column_order=("metric", "control", "arm", "interval", "p", "verdict"),
             column_config={
-                "metric": column.TextColumn("Metric", width=142),
+                "metric": column.TextColumn("Metric", width=165),
                 "control": column.NumberColumn(report.flight.control, format="%.3g", width=56),
                 "arm": column.NumberColumn(arm, format="%.3g", width=56),
                 "interval": column.TextColumn("95 % interval", width=112),
                 "p": column.TextColumn("p", width=50, help="After Holm's correction"),
-                "verdict": column.TextColumn("Verdict", width=80),
+                "verdict": column.TextColumn("Verdict", width=64),
             },
         )
         tables.take_along(results_frame(report, arm), "flight.results")
@@ -145,9 +145,9 @@ def planning(folder: FlightFolder, report: FlightReport) -> None:
         adjust=report.adjusted, wanted=wanted / 100,
     )  # fmt: skip
     column = st.column_config
-    st.dataframe(
+    tables.kept(
         plan_frame(found),
-        hide_index=True,
+        "flight.plan",
         height="content",
         column_config={
             "metric": column.TextColumn("Metric", width=260),

@@ -11,7 +11,9 @@ from hydra_core.figures.requirements import requirements_figure
 from hydra_core.figures.theme import tint
 from hydra_core.routing.decision import Cause
 from hydra_core.routing.explain import CAUSES
+from hydra_core.spelling import signed
 from hydra_core.types import CostBasis
+from hydra_core.ui import tables
 from hydra_core.ui.inspect import value_rule
 from hydra_core.ui.widgets import colors, figure, literal
 from hydra_core.views import inspection
@@ -135,6 +137,7 @@ def candidates(one: Inspection) -> None:
     deficits = [name.replace("_", " ").capitalize() for name in one.decision.dimensions]
     st.markdown("**Every model, cheapest first**")
     st.table(_heat(frame, deficits, literal(one.decision.model)), border="horizontal")
+    tables.take_along(inspection.candidate_table(one), "inspect.candidates.table")
     st.caption(
         "Under each requirement: what the model lacks. Shortfall: the weighted sum of what it "
         "lacks. The cheapest model with a shortfall within τ is chosen."
@@ -164,6 +167,7 @@ def comparison(shown: Mapping[str, Inspection]) -> None:
         hide_index=True,
         height="content",
     )
+    tables.take_along(frame, "inspect.comparison")
 
 
 def differences(shown: Mapping[str, Inspection]) -> None:
@@ -183,5 +187,5 @@ def differences(shown: Mapping[str, Inspection]) -> None:
     change = b.decision.requirements - a.decision.requirements
     for k, dimension in enumerate(a.decision.dimensions):
         name = literal(dimension.replace("_", " ").capitalize())
-        st.markdown(f"{name}: **{change[k]:+.3f}**")
+        st.markdown(f"{name}: **{signed(change[k], 3)}**")
     st.caption("Requirement of B minus that of A.")

@@ -8,7 +8,7 @@ import streamlit as st
 
 from hydra_core.routing.valuation import Valuation
 from hydra_core.types import Catalog, Rule
-from hydra_core.ui import cache
+from hydra_core.ui import cache, tables
 from hydra_core.ui.widgets import literal
 from hydra_core.views import inspection
 from hydra_core.views.inspection import Inspection
@@ -55,6 +55,7 @@ def candidates(one: Inspection) -> None:
     st.table(styled.hide(axis="index"), border="horizontal")
     valued = one.decision.valuation
     assert valued is not None
+    tables.take_along(inspection.value_table(one), "inspect.candidates.table")
     st.caption(_basis(valued))
 
 
@@ -92,19 +93,21 @@ def neighbours(one: Inspection) -> None:
     column = st.column_config
     models = frame.columns[3:]
     shown = ["query", *(["text"] if frame["text"].any() else []), "likeness", *models]
-    st.dataframe(
-        frame.assign(text=frame["text"].str.slice(0, _TEXT_CHARS)),
-        hide_index=True,
+    tables.kept(
+        frame.assign(text=frame["text"].str.slice(0, _TEXT_CHARS)), "inspect.neighbours",
         height="content",
         column_order=shown,
         column_config={
             "query": column.TextColumn("Query", width=110),
-            "text": column.TextColumn("Text", width=300),
+            "text": column.TextColumn("Text", width=220),
             "likeness": column.NumberColumn(
                 "Likeness", format="%.2f", width=70,
                 help="Cosine similarity of what was read of both; 1 is the same.",
             ),
-            **{name: column.NumberColumn(name, format="%.0f %%", width=90) for name in models},
+            **{
+                name: column.NumberColumn(name, format="%.0f %%", width=max(8 * len(name) + 16, 70))
+                for name in models
+            },
         },
     )  # fmt: skip
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import streamlit as st
 
 from hydra_core.labeling.run_folder import LEDGER, Followed, list_runs
-from hydra_core.ui.cache import workspace
+from hydra_core.ui.demo import session
 
 __all__ = ["root", "run", "runs"]
 
 
 def root() -> Path:
     """Where runs are looked for."""
-    return workspace() / "labels"
+    return session.folder() / "labels"
 
 
 def runs() -> dict[str, Path]:

@@ -12,7 +12,7 @@ from hydra_core.evaluation.live.drift import Drift, band_shares
 from hydra_core.figures.intervals import intervals_figure
 from hydra_core.figures.traffic import traffic_figure
 from hydra_core.types import Catalog
-from hydra_core.ui import cache, cache_live, widgets
+from hydra_core.ui import cache, cache_live, tables, widgets
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.live.choose import Looked
 from hydra_core.ui.live.now import in_cost_order
@@ -75,8 +75,8 @@ def shadowing(look: Looked) -> None:
     parting = differences(found)
     if len(parting):
         column = st.column_config
-        st.dataframe(
-            parting.head(8), hide_index=True, height="content",
+        tables.kept(
+            parting, "live.parting", height="content" if len(parting) <= 8 else 320,
             column_config={
                 "live": column.TextColumn("Live", width=220),
                 "shadow": column.TextColumn("Second catalog", width=220),
@@ -143,9 +143,9 @@ def drifting(look: Looked) -> None:
                 alt="Population stability index of every dimension with its 95 % interval",
             )
     column = st.column_config
-    st.dataframe(
+    tables.kept(
         drift_frame(found, band_shares(scored, catalog.bands, catalog.dimensions)),
-        hide_index=True,
+        "live.drift.table",
         height="content",
         column_config={
             "dimension": column.TextColumn("Dimension", width=150),
@@ -171,9 +171,9 @@ def unknown(look: Looked) -> None:
     found = cache_live.clusters(look.key, digest, catalog, entry)
     _box(*region_text(found))
     column = st.column_config
-    st.dataframe(
+    tables.kept(
         region_frame(found, catalog.dimensions),
-        hide_index=True,
+        "live.unknown",
         height="content",
         column_config={
             "known": column.TextColumn("Known", width=60),
@@ -226,9 +226,9 @@ def _state(look: Looked, record: CanaryRecord) -> None:
     else:
         _box(*canary_text(found))
     column = st.column_config
-    st.dataframe(
+    tables.kept(
         canary_frame(found),
-        hide_index=True,
+        "live.canary",
         height="content",
         column_config={
             "metric": column.TextColumn("By conversation", width=160),

@@ -61,10 +61,15 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Traffic by model in one bar, from the columns `<column>_0`, ... of the steps."""
+    """Traffic by model in one bar, from the columns `<column>_0`, ... of the steps.
+
+    Attributes:
+        shares: (m,) where it stands, in [0, 1].
+    """
 
     label: str
     column: str
+    shares: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)

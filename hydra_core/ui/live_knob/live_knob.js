@@ -68,7 +68,7 @@ class LiveKnob {
   rest() {
     const { at, text, tiles } = this.data;
     this.input.value = at;
-    this.mark(at, text);
+    this.mark(at, text, true);
     tiles.forEach((tile, i) => fill(this.tiles[i], tile.value, tile.interval, tile.tone));
     this.fade("");
     if (!this.sent) {
@@ -99,14 +99,14 @@ class LiveKnob {
     this.fade("0.4");
   }
 
-  mark(step, text) {
+  mark(step, text, resting = false) {
     const { tiles, bars, models, messages } = this.data;
     this.at.textContent = text;
     const told = [];
     if (this.columns.has("lift")) this.lift.textContent = `${signed(this.value("lift", step))} pp`;
-    bars.forEach(({ column }, i) => {
+    bars.forEach(({ column, shares }, i) => {
       models.forEach((_, k) => {
-        const share = this.value(`${column}_${k}`, step);
+        const share = resting ? shares[k] : this.value(`${column}_${k}`, step);
         this.bars[i].lastChild.children[k].style.width = `${100 * share}%`;
         if (i === bars.length - 1) {
           this.models[k].querySelector("b").textContent = percent(100 * share);

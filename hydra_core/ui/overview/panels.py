@@ -15,6 +15,7 @@ from hydra_core.types import Rule
 from hydra_core.ui import bundles, cache, cache_learn, selectors, state, tables, widgets
 from hydra_core.ui import reports as reporting
 from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.demo import session
 from hydra_core.ui.evalsets.import_wizard import KIND
 from hydra_core.ui.widgets import literal
 from hydra_core.views.catalogs.pool import pool_table
@@ -43,9 +44,9 @@ _DOORS = (
 
 
 def doors() -> None:
-    """Three ways in, as long as nothing but samples is loaded."""
+    """Three ways in, as long as nothing but samples is loaded; a demo has its own story."""
     sets = cache.evalsets()
-    if not all(entry.shipped for entry in sets):
+    if session.demo() is not None or not all(entry.shipped for entry in sets):
         return
     st.subheader("Only samples are loaded: where to begin", anchor=False)
     places = st.columns(3)
@@ -190,6 +191,7 @@ def loaded() -> None:
                 f"({literal(catalog.predictor_fingerprint[:12])})"
             )
             tables.pool(pool_table(catalog))
+            tables.take_along(pool_table(catalog), "overview.pool")
     left, right = st.columns(2)
     with left.container(border=True, height="stretch"):
         _bundle()

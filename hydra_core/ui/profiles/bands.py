@@ -9,7 +9,7 @@ from hydra_core.catalog.binding import rebind
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.choose.initial_catalog import bands_of
 from hydra_core.types import Band, Catalog
-from hydra_core.ui import cache, cache_evaluate, drafts, selectors, widgets
+from hydra_core.ui import cache, cache_evaluate, drafts, selectors, tables, widgets
 from hydra_core.ui.cache import CatalogEntry, SetEntry
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.widgets import literal
@@ -72,8 +72,8 @@ def _table(frame: pd.DataFrame) -> None:
         for when, blank in (("now", ""), ("then", " "))
         for side in ("below", "above")
     }
-    st.dataframe(
-        frame, hide_index=True, height="content",
+    tables.kept(
+        frame, "profiles.bands", height="content",
         column_config={
             "dimension": column.TextColumn("Dimension", width=150),
             "now_band": column.TextColumn("Band now", width=120),

@@ -14,7 +14,7 @@ from hydra_core.ui.profiles import reach as profile_reach
 
 __all__ = ["VIEWS", "show"]
 
-VIEWS = ("Evidence", "Capabilities", "Bands & weights", "Sensitivity")
+VIEWS = ("Evidence", "Capabilities", "Score bands, weights", "Sensitivity")
 
 
 def show(entry: CatalogEntry, working: Working, view: str) -> None:
@@ -22,7 +22,7 @@ def show(entry: CatalogEntry, working: Working, view: str) -> None:
     if view == "Evidence":
         profile_panels.evidence(entry, working)
         catalog_panels.problems(working)
-        effect.strip(working)
+        effect.strip(working, knob=True)
         return
     catalog_panels.problems(working)
     catalog = working.catalog
@@ -34,10 +34,10 @@ def show(entry: CatalogEntry, working: Working, view: str) -> None:
         return
     if view == "Capabilities":
         profile_panels.capability_table(entry, catalog)
-        effect.strip(working)
+        effect.strip(working, knob=True)
         with st.container(border=True):
             profile_panels.contribution_plot(catalog)
         return
     profile_panels.scales(entry, catalog)
-    effect.strip(working)
+    effect.strip(working, knob=True)
     profile_bands.from_evalset(entry, working, catalog)

@@ -11,7 +11,7 @@ from hydra_core.catalog.profiles import pool
 from hydra_core.errors import HydraError, MismatchError
 from hydra_core.evaluation.study.sensitivity import Cell, Effect, Reach, Steps, reach
 from hydra_core.types import Catalog, Pool
-from hydra_core.ui import cache, cache_evaluate, selectors, widgets
+from hydra_core.ui import cache, cache_evaluate, selectors, tables, widgets
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.widgets import literal
 
@@ -65,9 +65,8 @@ def _reach(found: tuple[Reach, ...], tau: float, chosen: SetEntry) -> None:
             "some": [100 * one.at_some_tau for one in found],
         }
     )
-    st.dataframe(
-        frame,
-        hide_index=True,
+    tables.kept(
+        frame, "profiles.reach",
         height="content",
         column_config={
             "model": column.TextColumn("Cheapest first", width=125),
@@ -117,9 +116,8 @@ def _effects(effects: tuple[Effect, ...], n: int, catalog: Catalog) -> None:
             "cost": [effect.delta_cost_usd for effect in moving],
         }
     )
-    st.dataframe(
-        frame,
-        hide_index=True,
+    tables.kept(
+        frame, "profiles.sensitivity",
         height=420,
         column_config={
             "number": column.TextColumn("Number", width=195),

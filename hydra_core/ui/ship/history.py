@@ -10,7 +10,7 @@ from hydra_core.errors import HydraError
 from hydra_core.export import provenance as release_facts
 from hydra_core.store.records import Revision
 from hydra_core.store.roles import Action
-from hydra_core.ui import cache, drafts, widgets
+from hydra_core.ui import cache, drafts, tables, widgets
 from hydra_core.ui.access import identity
 from hydra_core.ui.cache import CatalogEntry
 from hydra_core.ui.drafts import Working
@@ -142,9 +142,9 @@ def _audit(entry: CatalogEntry) -> None:
             "reason": [line.reason for line in lines],
         }
     )
-    st.dataframe(
+    tables.kept(
         frame,
-        hide_index=True,
+        "ship.trail",
         height="content" if len(frame) <= 8 else 330,
         column_config={
             "at": column.DatetimeColumn("When (UTC)", format="YYYY-MM-DD HH:mm:ss", width=160),

@@ -16,7 +16,7 @@ from hydra_core.store.merge import Choice, MergeResult, Path, three_way
 from hydra_core.store.records import NewerRevisionError
 from hydra_core.store.roles import Action
 from hydra_core.types import Catalog, Policy
-from hydra_core.ui import cache, chosen_on, drafts, selectors, state, widgets
+from hydra_core.ui import cache, chosen_on, drafts, selectors, state, tables, widgets
 from hydra_core.ui import what_if as what_if_panels
 from hydra_core.ui.access import identity
 from hydra_core.ui.cache import CatalogEntry, SetEntry
@@ -105,9 +105,9 @@ def changes_list(changes: Any) -> None:  # noqa: ANN401
     if frame.empty:
         return
     column = st.column_config
-    st.dataframe(
+    tables.kept(
         frame,
-        hide_index=True,
+        "ship.changes",
         height="content" if len(frame) <= 9 else 360,
         column_config={
             "what": column.TextColumn("", width=70),

@@ -7,6 +7,7 @@ import streamlit as st
 
 from hydra_core.evaluation.replay.evaluation import Evaluation
 from hydra_core.evaluation.study.conversations import replay_conversations, why_per_query
+from hydra_core.ui import tables
 from hydra_core.ui.widgets import literal
 
 __all__ = ["conversations"]
@@ -35,9 +36,9 @@ def conversations(evaluation: Evaluation) -> None:
             "lost": [one.lost_usd for one in found.modes],
         }
     )
-    st.dataframe(
+    tables.kept(
         frame,
-        hide_index=True,
+        "tune.table.sessions",
         height="content",
         column_config={
             "mode": "Sticky mode",

@@ -103,7 +103,7 @@ def live(evaluation: Evaluation) -> None:
             step_table(sweep, evaluation.baseline),
             model_colors(sweep.models, widgets.colors()),
             tiles(evaluation),
-            bars=(Bar("", "share"),),
+            bars=(Bar("", "share", tuple(evaluation.router.shares[one] for one in sweep.models)),),
             point=Point(
                 PLOT,
                 x=Measure.COST if tuning.x is XAxis.COST else Measure.CS,

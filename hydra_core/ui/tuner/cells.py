@@ -11,6 +11,7 @@ import streamlit as st
 from hydra_core.evaluation.choose.space import Cell
 from hydra_core.evaluation.choose.tuning import Tuning
 from hydra_core.evaluation.replay.sweep import Sweep
+from hydra_core.ui import tables
 
 __all__ = ["moved", "wanted"]
 
@@ -88,9 +89,9 @@ def moved(result: Tuning, sweep: Sweep, cells: Sequence[Cell]) -> None:
     st.markdown("**Profile cells**")
     frame = _table(result, sweep, cells)
     number = st.column_config.NumberColumn
-    st.dataframe(
+    tables.kept(
         frame,
-        hide_index=True,
+        "tuner.cells",
         height="content" if len(frame) <= _ROWS else 35 * (_ROWS + 1) + 3,
         placeholder="–",
         column_config={

@@ -14,10 +14,11 @@ from hydra_core.evaluation.choose.space import Cell, cells_around
 from hydra_core.evaluation.choose.tuning import Space, Tuning, tune
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.types import Rule
-from hydra_core.ui import cache, cache_evaluate, state, widgets
+from hydra_core.ui import cache_evaluate, state, widgets
 from hydra_core.ui.access import identity
 from hydra_core.ui.access.stopping import stop_button
 from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.demo import session
 from hydra_core.ui.tasks import Task
 from hydra_core.ui.widgets import literal
 
@@ -126,7 +127,7 @@ def without_cells(entry: SetEntry, sweep: Sweep, want: Wanted) -> Tuning | None:
 
 
 def _start(key: Hashable, sweep: Sweep, want: Wanted) -> Task:
-    storage = cache.workspace() / "tuner.sqlite"
+    storage = session.folder() / "tuner.sqlite"
     storage.parent.mkdir(parents=True, exist_ok=True)
 
     cells = cells_around(sweep.data.pool, want.cells, want.reach) if want.cells else {}

@@ -47,7 +47,7 @@ def message_steps(
     """
     end = strip_end(strips, scale, knob)
     settings = [settable(float(v), rule) for v in scale.back(np.linspace(0.0, end, _STEPS))]
-    knobs = np.unique(settings)
+    knobs = np.unique([*settings, knob])  # what is said at rest is exact
     columns: dict[str, object] = {"knob": knobs, "place": [scale.place(v) for v in knobs]}
     for i, strip in enumerate(strips):
         starts = [part.start for part in strip.parts]

@@ -160,9 +160,29 @@ def test_the_arrays_of_a_forest_say_what_its_trees_say():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(300, 4)).astype(np.float32)
     y = np.stack([x[:, 0] > 0, x[:, 1] * x[:, 2]], axis=1).astype(float)
-    forest = grow(x, y, 20, seed=3)
-    same = ExtraTreesRegressor(
-        20, min_samples_leaf=8, max_features=0.3, max_depth=14, random_state=3
-    ).fit(x, y)
-    np.testing.assert_allclose(forest(x), same.predict(x), rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(forest(x[:1]), forest(x)[:1], rtol=1e-6)
+    along = rng.normal(size=(300, 8))
+    for further, fitted in ((along[:, :0], y), (along, np.concatenate([y, along], axis=1))):
+        forest = grow(x, y, further, 20, seed=3)
+        same = ExtraTreesRegressor(
+            20, min_samples_leaf=8, max_features=0.3, max_depth=14, random_state=3
+        ).fit(x, fitted)
+        np.testing.assert_allclose(forest(x), same.predict(x)[:, :2], rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(forest(x[:1]), forest(x)[:1], rtol=1e-6)
+
+
+def test_further_models_of_the_set_are_learned_along_and_not_predicted(tmp_path):
+    evalset = learnable(tmp_path / "set", 120)
+    found = material_of(evalset, ("strong", "cheap"))
+    np.testing.assert_array_equal(found.others, evalset.quality[:, [1]])
+    rows = np.array([5, 7])
+    np.testing.assert_array_equal(found.take(rows).others, evalset.quality[rows][:, [1]])
+    assert learn(found, None, folds=2, curve=False).heads.models == ("strong", "cheap")
+    assert material_of(evalset).others.shape == (120, 0)
+
+
+@pytest.mark.parametrize("unknown", [np.nan, 1.0])
+def test_a_further_model_with_gaps_or_one_outcome_only_says_nothing(tmp_path, unknown):
+    evalset = learnable(tmp_path / "set", 120)
+    quality = evalset.quality.copy()
+    quality[3 if np.isnan(unknown) else slice(None), 1] = unknown
+    assert material_of(replace(evalset, quality=quality), ("strong", "cheap")).others.size == 0

@@ -1,0 +1,1 @@
+"""Every figure on a page as a file."""

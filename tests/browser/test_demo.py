@@ -1,0 +1,167 @@
+"""The story of a demo from end to end, in a real Chromium; the workspace is untouched after it."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import time
+from pathlib import Path
+
+import pytest
+
+from hydra_core.store import Actor, Role, open_store
+from hydra_core.views.demo.story import STEPS
+from tests.evaluation.sets import saved
+from tests.ui import consoles
+
+pytestmark = pytest.mark.browser
+
+ANA = Actor("ana", Role.PUBLISHER)
+CATALOG = Path(__file__).resolve().parents[2] / "catalog" / "mixed_2024.yaml"
+MOST_S = 180
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory):
+    """A workspace with a revision, somebody's draft, a pin, a note and an eval set in it."""
+    folder, text = tmp_path_factory.mktemp("workspace"), CATALOG.read_text(encoding="utf-8")
+    store = open_store(folder)
+    store.publish("mixed_2024", text, actor=ANA, base_revision=0, note="ours")
+    draft = store.drafts.start("mixed_2024", text, actor=ANA, base_revision=1)
+    store.drafts.save(draft, text + "# mine\n", actor=ANA)
+    store.points.pin(
+        "mixed_2024", "ours", revision=1, evalset_digest="d" * 64, tau=0.1,
+        weights=(1.0, 1.0, 1.0, 1.0), actor=ANA,
+    )  # fmt: skip
+    store.notes.add("d" * 64, "q1", "ours", actor=ANA)
+    store.close()
+    saved(folder / "evalsets" / "own", name="Our own")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def console(workspace):
+    """Address of a console of its own: what it must not touch is looked at."""
+    with consoles.console(workspace) as (_, port):
+        yield f"http://127.0.0.1:{port}"
+
+
+def rows(workspace):
+    """Every row of every table of the store."""
+    with sqlite3.connect(f"file:{workspace / 'hydra.sqlite3'}?mode=ro", uri=True) as connection:
+        tables = [
+            name
+            for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")
+        ]
+        return {name: connection.execute(f"SELECT * FROM {name}").fetchall() for name in tables}
+
+
+def files(workspace):
+    """Path and digest of every file, without what SQLite keeps while a store is open."""
+    return {
+        path.relative_to(workspace).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(workspace.rglob("*"))
+        if path.is_file() and not path.name.endswith(("-shm", "-wal"))
+    }
+
+
+def button(page, name):
+    return page.get_by_role("button", name=name, exact=True)
+
+
+def at(page, number):
+    """Wait until the margin tells this step; the address then opens it."""
+    page.get_by_text(STEPS[number - 1].say).wait_for()
+    page.wait_for_url(f"**demo={number}.**")
+    box = page.get_by_test_id("stSidebar").bounding_box()
+    assert box["x"] + box["width"] <= page.get_by_test_id("stMain").bounding_box()["x"] + 1
+
+
+def onwards(page, number):
+    button(page, "Next").click()
+    at(page, number)
+
+
+def test_the_story_is_told_in_under_three_minutes_and_leaves_no_trace(page, workspace):
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto("/")
+    page.get_by_role("heading", name="Overview").wait_for()
+    page.get_by_role("link", name="Demo").wait_for()
+    before, before_rows = files(workspace), rows(workspace)
+    with page.context.expect_page() as opened:
+        page.get_by_role("link", name="Demo").click()
+    told = opened.value
+    told.set_default_timeout(60_000)
+    told.set_viewport_size({"width": 1280, "height": 800})
+    faults = []
+    told.on("pageerror", lambda error: faults.append(error))
+    began = time.monotonic()
+    button(told, "Begin").click()
+    at(told, 1)
+    told.get_by_text("with catalog demo").wait_for()
+    told.get_by_text("Routing cannot be told from a constant here").wait_for()
+
+    onwards(told, 2)
+    told.get_by_text("Chosen model").wait_for()
+    button(told, "Receipt").click()
+    button(told, "Download JSON").wait_for()
+    told.keyboard.press("Escape")
+
+    onwards(told, 3)
+    knob = told.get_by_role("slider").first
+    knob.focus()
+    told.wait_for_timeout(300)
+    for _ in range(12):
+        told.keyboard.press("ArrowRight")
+    told.wait_for_url("**tau=**")
+
+    onwards(told, 4)
+    button(told, "Learn").click()
+    told.get_by_text("Learning, cross-fitted").wait_for()
+    told.get_by_text("Use it", exact=True).wait_for(timeout=150_000)
+    button(told, "Take it into the catalog draft").click()
+    told.get_by_text("Your draft of the catalog routes by value.").wait_for()
+
+    onwards(told, 5)
+    for event in ("a model is repriced", "a model is removed", "a model is added"):
+        told.get_by_role("combobox", name="What if").click()
+        told.get_by_role("option", name=event).click()
+        told.get_by_text("Nothing is retrained").wait_for()
+
+    onwards(told, 6)
+    button(told, "Publish revision 2").click()
+    told.get_by_text("Revision 2 is published").wait_for()
+    button(told, "To Compare").click()
+    told.wait_for_function(
+        "[...document.querySelectorAll('input')].some(one => /before learning/.test(one.value))"
+    )
+    told.get_by_text("Who moved").wait_for()
+    told.reload()  # the demo goes on where it was
+    at(told, 6)
+    button(told, "To Ship").click()
+    told.get_by_text("History", exact=True).click()
+    pick_oldest(told)
+    button(told, "Publish it again as revision 3").click()
+    told.get_by_text("Revision 3 is published").wait_for()
+
+    onwards(told, 7)
+    told.get_by_text("HyDRA release =====").first.wait_for()
+    assert time.monotonic() - began < MOST_S
+    assert list(workspace.glob(".demo.*"))
+    button(told, "End").click()
+    told.get_by_role("link", name="Demo").wait_for()
+    told.get_by_text("with catalog mixed_2024").wait_for()
+
+    assert not list(workspace.glob(".demo.*"))
+    assert files(workspace) == before
+    assert rows(workspace) == before_rows
+    assert not faults
+
+
+def pick_oldest(page):
+    """Tick the last row of the history, on the canvas that the table is drawn on."""
+    table = page.get_by_test_id("stDataFrame").first
+    table.wait_for()
+    page.wait_for_timeout(500)
+    box = table.bounding_box()
+    page.mouse.click(box["x"] + 18, box["y"] + 35 + 35 * 1.5)
