@@ -87,7 +87,7 @@ def choose_data(*, baseline: bool = True) -> tuple[SetEntry, Catalog] | None:
     entry, catalog = pair
     sets, catalogs = cache.evalsets(), cache.catalogs()
     names = {s.key: s.info.name for s in sets}
-    places = st.columns([6, 4, 4] if baseline else [6, 4])
+    places = st.columns([7, 4.2, 3.8] if baseline else [6, 4])
     options = [s.key for s in sets]
     _select(places[0], "Eval set", "evalset", options, entry.key, names, _set_changed)
     labels = {

@@ -21,8 +21,8 @@ def choose(entry: SetEntry, catalog: Catalog) -> tuple[str, ...]:
     known = cache_learn.learnable(entry, catalog)
     key = f"learn.models.{entry.key}.{catalog.name}"
     st.session_state.setdefault(key, list(known))
-    picked = st.multiselect(
-        "Models", known, key=key, persist_state="session",
+    picked = st.pills(
+        "Models", known, selection_mode="multi", key=key, persist_state="session",
         help="At least two, with 25 outcomes or more each.",
     )  # fmt: skip
     return tuple(name for name in known if name in picked)

@@ -72,12 +72,12 @@ def results(report: FlightReport, arm: str) -> None:
             height="content",
             column_order=("metric", "control", "arm", "interval", "p", "verdict"),
             column_config={
-                "metric": column.TextColumn("Metric", width=142),
+                "metric": column.TextColumn("Metric", width=165),
                 "control": column.NumberColumn(report.flight.control, format="%.3g", width=56),
                 "arm": column.NumberColumn(arm, format="%.3g", width=56),
                 "interval": column.TextColumn("95 % interval", width=112),
                 "p": column.TextColumn("p", width=50, help="After Holm's correction"),
-                "verdict": column.TextColumn("Verdict", width=80),
+                "verdict": column.TextColumn("Verdict", width=64),
             },
         )
         tables.take_along(results_frame(report, arm), "flight.results")
