@@ -61,11 +61,12 @@ def intervals_figure(view: IntervalsView, colors: Palette) -> go.Figure:
         "tickfont": {"color": colors.ink, "size": 13},
         "showgrid": False,
     }
-    layout["xaxis"] |= {"range": _range(view), "ticksuffix": view.unit, "nticks": 9}
+    layout["xaxis"] |= {"range": _range(view), "ticksuffix": view.unit, "tickangle": 0}
+    layout["xaxis"]["nticks"] = 5 if longest > 16 else 9  # what is left for them when it is narrow
     layout["xaxis"]["title"] = {**layout["xaxis"]["title"], "text": view.title}
     layout |= {
         "shapes": [_line(value, colors) for value, _ in view.lines],
-        "annotations": [_told(value, text, colors) for value, text in view.lines],
+        "annotations": [_told(value, text, _range(view), colors) for value, text in view.lines],
         "showlegend": len(view.series) > 1,
         "legend": {
             "orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "xanchor": "left",
@@ -99,9 +100,11 @@ def _line(value: float, colors: Palette) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _told(value: float, text: str, colors: Palette) -> dict[str, Any]:
+def _told(value: float, text: str, ends: list[float], colors: Palette) -> dict[str, Any]:
+    right = value - ends[0] > 0.7 * (ends[1] - ends[0])  # else it would be cut there
     return {
-        "x": value, "y": 0, "yref": "paper", "yanchor": "bottom", "xanchor": "left", "xshift": 4,
+        "x": value, "y": 0, "yref": "paper", "yanchor": "bottom",
+        "xanchor": "right" if right else "left", "xshift": -4 if right else 4,
         "showarrow": False, "text": plain(text), "font": {"color": colors.muted, "size": 12},
     }  # fmt: skip
 

@@ -12,6 +12,7 @@ from hydra_core.routing import matcher
 from hydra_core.routing.decision import Cause, Decision
 from hydra_core.routing.flips import Flip, StripPart, nearest_flips, tau_strip
 from hydra_core.routing.value_flips import value_flips, value_strip
+from hydra_core.spelling import signed
 from hydra_core.types import Catalog, CostBasis, FloatArray, Pool
 
 __all__ = ["CAUSES", "WEIGHT_RANGE", "FlipText", "contenders", "flip_text", "flips", "strip"]
@@ -118,7 +119,7 @@ def _value_text(flip: Flip) -> FlipText:
         before, after = f"${flip.before:.4g}", f"${flip.after:.4g}"
         return FlipText(subject, before, after, flip.model, flip.cheaper)
     if flip.what == "price":
-        change = f"{100 * flip.change:+.1f} %"
+        change = f"{signed(100 * flip.change)} %"
         return FlipText(f"Price of {flip.name}", "as it is", change, flip.model, flip.cheaper)
     before, after = f"{100 * flip.before:.1f} %", f"{100 * flip.after:.1f} %"
     return FlipText(f"Predicted success of {flip.name}", before, after, flip.model, flip.cheaper)

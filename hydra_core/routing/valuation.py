@@ -16,16 +16,12 @@ from hydra_core.outcome_model.find import catalog_outcome_model
 from hydra_core.outcome_model.model import OutcomeModel, PoolHeads
 from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.predictor.surface import surface_counts
+from hydra_core.spelling import signed, usd
 from hydra_core.types import Catalog, Float32Array, FloatArray, Pool, Rule
 
-__all__ = ["Neighbour", "Valuation", "Valuer", "dollars", "valuer_of"]
+__all__ = ["Neighbour", "Valuation", "Valuer", "valuer_of"]
 
 _NEIGHBOURS = 5
-
-
-def dollars(value: float) -> str:
-    """An amount with three significant digits and no scientific notation: $0.0041."""
-    return "$" + np.format_float_positional(value, precision=3, fractional=False, trim="-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,18 +96,17 @@ class Valuation:
         """One sentence on a model that was not chosen."""
         gain = self.success[i] - self.success[chosen]
         extra = self.cost_usd[i] - self.cost_usd[chosen]
-        points = f"{100 * gain:+.0f} pp"
+        points = f"{signed(100 * gain, 0)} pp"
         if gain <= 0 <= extra:
-            return f"{points}, and no cheaper: {dollars(extra)} more."
-        price, worth = dollars(extra / gain), dollars(self.value_usd)
+            return f"{points}, and no cheaper: {usd(extra)} more."
+        price, worth = usd(extra / gain), usd(self.value_usd)
         if gain < 0:
             return (
-                f"{points}, {dollars(-extra)} cheaper: saves {price} for each resolved query "
+                f"{points}, {usd(-extra)} cheaper: saves {price} for each resolved query "
                 f"lost; one is worth {worth} to you."
             )
         return (
-            f"{points} for {dollars(extra)} more: {price} for one more resolved query; you pay "
-            f"{worth}."
+            f"{points} for {usd(extra)} more: {price} for one more resolved query; you pay {worth}."
         )
 
     def receipt(self) -> dict[str, Any]:

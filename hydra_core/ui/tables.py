@@ -196,20 +196,21 @@ def models(frame: pd.DataFrame) -> None:
 def queries(frame: pd.DataFrame, total: int) -> None:
     """The first queries of an eval set, with requirements in [0, 1] where there are some."""
     known = ("query", "language", "resolved by", "text")
+    read = [name for name in frame.columns if name not in known]
     st.dataframe(
         frame,
         hide_index=True,
         height=420,
+        column_order=("query", *(name for name in ("text",) if name in frame), *read, *known[1:3]),
         column_config={
             "query": st.column_config.TextColumn("Query", width="small"),
             "language": st.column_config.TextColumn("Language", width="small"),
             "resolved by": st.column_config.TextColumn("Resolved by", width="small"),
             **{
                 name: st.column_config.NumberColumn(name.capitalize(), format="%.2f", width=115)
-                for name in frame.columns
-                if name not in known
+                for name in read
             },
-            "text": st.column_config.TextColumn("Text", width="large"),
+            "text": st.column_config.TextColumn("Text", width=380),
         },
     )
     if total > len(frame):

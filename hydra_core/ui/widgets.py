@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -17,7 +18,8 @@ from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.replay.verdict import Verdict, VerdictLabel
 from hydra_core.figures.theme import DARK, LIGHT, Palette, palette
-from hydra_core.ui import cache, state
+from hydra_core.ui import cache
+from hydra_core.ui.demo import session
 from hydra_core.ui.tasks import Task
 from hydra_core.views.tune.operating_point import tiles
 
@@ -36,6 +38,7 @@ __all__ = [
     "provenance",
     "recorded_costs",
     "synthetic_badge",
+    "toned",
     "verdict_box",
     "waiting",
 ]
@@ -66,15 +69,20 @@ def literal(text: str) -> str:
 
 def colors() -> Palette:
     """The palette of the theme the operator sees, with one colour a model on every page."""
-    return replace(palette(st.context.theme.type), order=_model_order(state.get().catalog))
+    return replace(palette(st.context.theme.type), order=_model_order(str(session.folder())))
 
 
 @st.cache_data(ttl=5, show_spinner=False)
-def _model_order(in_use: str) -> tuple[str, ...]:
-    """Every model known: those of the catalog in use as it lists them, then all others'."""
-    entries = sorted(cache.catalogs(), key=lambda entry: entry.key != in_use)
-    ids = [model.id for entry in entries if entry.catalog for model in entry.catalog.models]
-    return tuple(dict.fromkeys(ids))
+def _model_order(workspace: str) -> tuple[str, ...]:
+    """Every model known: those that most catalogs have come first, then as the catalogs list them.
+
+    Args:
+        workspace: Whose catalogs, those shipped aside.
+    """
+    del workspace
+    known = [entry.catalog for entry in cache.catalogs() if entry.catalog is not None]
+    listed = Counter(model.id for catalog in known for model in catalog.models)
+    return tuple(model for model, _ in listed.most_common())
 
 
 def legible() -> None:
@@ -171,6 +179,21 @@ def verdict_box(verdict: Verdict) -> None:
     }
     box, icon = boxes[verdict.label]
     box(literal(verdict.text), title=_HEADLINES[verdict.label], icon=icon)
+
+
+def toned(tone: str, text: str, title: str = "") -> None:
+    """An answer in a box of its tone.
+
+    Args:
+        tone: success, info, warning or error.
+    """
+    box, icon = {
+        "success": (st.success, ":material/check_circle:"),
+        "info": (st.info, ":material/balance:"),
+        "warning": (st.warning, ":material/warning:"),
+        "error": (st.error, ":material/error:"),
+    }[tone]
+    box(literal(text), title=literal(title) or None, icon=icon)
 
 
 def empty(title: str, text: str, links: Sequence[tuple[str, str]] = ()) -> None:

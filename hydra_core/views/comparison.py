@@ -28,6 +28,7 @@ from hydra_core.evaluation.study.compare import (
     constant_run,
     policy_run,
 )
+from hydra_core.spelling import around
 from hydra_core.types import IntArray, Rule
 from hydra_core.views.numbers import knob_text, usd
 
@@ -224,9 +225,9 @@ def sentence(both: Paired) -> str:
             f"({usd(float(after))} instead of {usd(float(before))} per query)"
         )
     change = found.quality.scaled(100.0)
-    gained = f"{change.value:+.1f} pp quality [{change.lo:+.1f}, {change.hi:+.1f}]"
+    gained = f"quality {around(change.value, change.lo, change.hi, 'pp')}"
     if change.lo > 0:
-        return f"{spent} and gains quality: {gained}."
+        return f"{spent} and gains: {gained}."
     if change.hi < 0:
-        return f"{spent} and loses quality: {gained}."
+        return f"{spent} and loses: {gained}."
     return f"{spent}; its quality cannot be told from A's on this set: {gained}."

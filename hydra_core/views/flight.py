@@ -13,6 +13,7 @@ from hydra_core.evaluation.flight.planning import MetricPlan
 from hydra_core.evaluation.flight.sample_ratio import Alarm
 from hydra_core.figures.intervals import IntervalsView, Series
 from hydra_core.figures.looks import LooksView
+from hydra_core.spelling import signed
 from hydra_core.types import FloatArray
 
 __all__ = ["arm_results", "changes_view", "headline", "looks_view", "plan_frame", "results_frame"]
@@ -92,7 +93,7 @@ _SHORT = {"no difference shown": "not shown"}
 
 
 def _signed(change: FloatArray) -> str:
-    return f"{100 * float(change):+.1f}".replace("-", "−")
+    return signed(100 * float(change))
 
 
 def looks_view(days: Sequence[str], effect: Effect, metric: str, reading: Reading) -> LooksView:

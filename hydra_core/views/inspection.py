@@ -201,7 +201,7 @@ def value_table(one: Inspection) -> pd.DataFrame:
             "": [FATES[row.fate] for row in rows],
             "Predicted success": [success_text(valued, i) for i in at],
             "Predicted cost": [usd(float(valued.cost_usd[i])) for i in at],
-            "Worth": [f"{100 * valued.net[i]:.1f} pp" for i in at],
+            "Worth": [f"{100 * valued.net[i]:.1f} pp".replace("-", "−") for i in at],
             "Why": [row.reason for row in rows],
         }
     )

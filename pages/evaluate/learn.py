@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from hydra_core.errors import HydraError
 from hydra_core.evaluation.replay.evaluation import evaluate
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.store.roles import Action
@@ -22,8 +21,8 @@ def choose(entry: SetEntry, catalog: Catalog) -> tuple[str, ...]:
     known = cache_learn.learnable(entry, catalog)
     key = f"learn.models.{entry.key}.{catalog.name}"
     st.session_state.setdefault(key, list(known))
-    picked = st.multiselect(
-        "Models", known, key=key, persist_state="session",
+    picked = st.pills(
+        "Models", known, selection_mode="multi", key=key, persist_state="session",
         help="At least two, with 25 outcomes or more each.",
     )  # fmt: skip
     return tuple(name for name in known if name in picked)
@@ -89,14 +88,4 @@ def result(entry: SetEntry, catalog: Catalog, model: OutcomeModel) -> None:
     panels.questions(model, sweep, shortfall)
 
 
-left, right = st.columns([2.8, 7.2], vertical_alignment="bottom")
-left.title("Learn", anchor=False)
-with right:
-    chosen = selectors.choose_data(baseline=False)
-if chosen is not None:
-    with left:
-        widgets.provenance(chosen[0].info)
-    try:
-        run(*chosen)
-    except HydraError as error:
-        widgets.problem(error)
+selectors.page("Learn", run, baseline=False)

@@ -7,10 +7,10 @@ import pytest
 from hydra_core.catalog.schema import parse_catalog
 from hydra_core.outcome_model.find import catalog_outcome_model
 from hydra_core.outcome_model.format import MANIFEST, load_outcome_model
+from hydra_core.store.database import workspace_folder
 from hydra_core.types import Rule
 from hydra_core.ui import cache, cache_evaluate
 from hydra_core.ui.access import identity
-from hydra_core.ui.demo import session
 from hydra_core.views.learn.answer import headline
 
 PAGE = "pages/evaluate/learn.py"
@@ -20,7 +20,7 @@ MODELS = ["gpt-5.4-mini", "gpt-5.4"]
 
 
 def choose_models(app):
-    return app.multiselect[0].set_value(MODELS).run()
+    return app.pills[0].set_value(MODELS).run()
 
 
 def finished(app):
@@ -50,7 +50,7 @@ def test_before_learning_it_says_what_it_would_do(open_page):
 
 def test_one_model_alone_is_refused_with_the_remedy(open_page):
     app = open_page(PAGE, **LINK)
-    app.multiselect[0].set_value(MODELS[:1]).run()
+    app.pills[0].set_value(MODELS[:1]).run()
     app.button(key="learn.start").click().run()
     app = finished(app)
     assert "at least two" in app.error[0].value
@@ -60,7 +60,7 @@ def test_a_catalog_of_another_bundle_is_refused(open_page):
     app = open_page(PAGE, set="paper_swebench", catalog="paper_five_published")
     app.button(key="learn.start").click().run()
     assert "rebind" in app.error[0].value
-    assert not (session.folder() / "outcome_models").exists()
+    assert not (workspace_folder() / "outcome_models").exists()
 
 
 def test_a_set_without_the_catalogs_models_leads_to_a_catalog_of_its_own(open_page):
@@ -74,7 +74,7 @@ def test_a_set_without_the_catalogs_models_leads_to_a_catalog_of_its_own(open_pa
 def test_the_answer_comes_first_and_goes_into_the_draft(learned):
     app = learned
     assert not app.exception
-    (folder,) = (session.folder() / "outcome_models").iterdir()
+    (folder,) = (workspace_folder() / "outcome_models").iterdir()
     title, sentence = headline(load_outcome_model(folder))[1:]
     assert [(one.proto.title, one.value.replace("\\", "")) for one in app.info] == [
         (title, sentence)
@@ -99,7 +99,7 @@ def test_every_question_has_its_answer(learned):
 
 
 def test_what_was_learned_is_never_learned_over(learned):
-    (folder,) = (session.folder() / "outcome_models").iterdir()
+    (folder,) = (workspace_folder() / "outcome_models").iterdir()
     before = (folder / MANIFEST).read_bytes()
     cache_evaluate.tasks()._tasks.clear()  # as after a new start
     button = learned.button(key="learn.start")

@@ -38,7 +38,7 @@ def test_capabilities_by_hand_are_marked(open_page):
 
 
 def test_bands_from_the_sets_own_queries_go_into_the_draft(open_page):
-    app = opened_at(open_page, "Bands & weights")
+    app = opened_at(open_page, "Score bands, weights")
     before = app.data_editor[0].value
     preview = next(one.value for one in app.dataframe if "then_above" in one.value)
     assert (preview["then_above"] <= 5.5).all()  # the 95th percentile, ties apart
@@ -55,7 +55,7 @@ def test_bands_from_the_sets_own_queries_go_into_the_draft(open_page):
 
 def test_bands_under_profiles_set_by_hand_are_refused(open_page):
     link = {"set": "paper_swebench", "catalog": "paper_five_published"}
-    app = opened_at(open_page, "Bands & weights", **link)
+    app = opened_at(open_page, "Score bands, weights", **link)
     assert not app.exception
     assert any("set by hand" in one.value for one in app.error)
 

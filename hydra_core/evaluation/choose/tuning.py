@@ -33,6 +33,7 @@ from hydra_core.evaluation.replay.matched_cost import MatchedGain, matched_gain
 from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice, oracle_quality
 from hydra_core.evaluation.replay.replay import ReplayData, data_frontier, replay
 from hydra_core.evaluation.replay.verdict import Selection, Verdict, verdict
+from hydra_core.spelling import around, signed
 from hydra_core.types import FloatArray, IntArray
 
 __all__ = ["Half", "Setting", "Space", "Tuning", "tune"]
@@ -88,16 +89,16 @@ class Tuning:
         """What was chosen on what, and what it kept of its promise."""
         qr, cost = self.metrics.qr, self.metrics.mean_cost_usd
         gain = self.over_tau_only
+        more = gain.quality.scaled(100.0)
         moved = len(self.setting.cells)
         cells = f" Profile cells moved: {moved}." if moved else ""
         return (
             f"Aim: {self.aim}. Chosen on one half and measured on the other: QR "
             f"{100 * qr.value:.1f} % [{100 * qr.lo:.1f}, {100 * qr.hi:.1f}] at ${cost.value:.4g} "
             f"per query; the halves promised {100 * (qr.value + self.optimism_qr):.1f} % at "
-            f"${cost.value - self.optimism_cost_usd:.4g} (optimism "
-            f"{100 * self.optimism_qr:+.1f} QR points). Against tuning tau alone, at the "
-            f"same cost: {100 * gain.quality.value:+.1f} pp quality "
-            f"[{100 * gain.quality.lo:+.1f}, {100 * gain.quality.hi:+.1f}].{cells}"
+            f"${cost.value - self.optimism_cost_usd:.4g} (promised less kept "
+            f"{signed(100 * self.optimism_qr)} pp). Against tuning tau alone, at the "
+            f"same cost, quality: {around(more.value, more.lo, more.hi, 'pp')}.{cells}"
         )
 
 

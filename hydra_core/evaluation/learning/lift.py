@@ -14,6 +14,7 @@ from hydra_core.evaluation.replay.value_curve import value_curve
 from hydra_core.evaluation.significance import Interval, mean_interval
 from hydra_core.outcome_model.raw import Predicted
 from hydra_core.routing.matcher import choose_by_value
+from hydra_core.spelling import around
 from hydra_core.types import FloatArray, IntArray
 
 __all__ = ["POINTS", "Lift", "differences_to_hull", "hull_of", "lift_of", "recommendation"]
@@ -105,7 +106,7 @@ def recommendation(lift: Lift | None) -> tuple[bool, str]:
     if lift is None:
         return False, "Keep the constant: one model is both the cheapest and the best here."
     pp = 100 * lift.mean.value
-    interval = f"{pp:+.1f} points [{100 * lift.mean.lo:+.1f}, {100 * lift.mean.hi:+.1f}]"
+    interval = around(pp, 100 * lift.mean.lo, 100 * lift.mean.hi, "pp")
     if not all(lift.counted(percent) for percent in POINTS):
         return False, (
             f"Keep the constant: fewer than {MIN_MOVED} queries would go elsewhere, too few to "

@@ -17,6 +17,7 @@ from hydra_core.evaluation.report.document import evaluation_document
 from hydra_core.evaluation.report.drawing import frontier_svg
 from hydra_core.evaluation.report.policies import common_table
 from hydra_core.evaluation.report.significance import HEAD, significance_document
+from hydra_core.spelling import signed
 
 __all__ = ["evaluation_html", "report_document"]
 
@@ -215,7 +216,7 @@ def _tuned(report: Mapping[str, Any]) -> str:
         f"{text}<p>Aiming at the same quality on one half and measuring on the other ({name} "
         f"{chosen}): quality {_range(cross, 'quality')} %, QR {_range(cross, 'qr')} %, CS "
         f"{_range(cross, 'cs')} %. The halves promised {_percent(cross['in_sample_quality'])} % "
-        f"where they were tuned: optimism {100 * cross['optimism']:+.1f} pp. "
+        f"where they were tuned: promised less kept {signed(100 * cross['optimism'])} pp. "
         f"{escape(cross['verdict_text'])}</p>"
     )
 

@@ -10,6 +10,7 @@ import pandas as pd
 
 from hydra_core.evaluation.significance import Interval
 from hydra_core.evaluation.study.significance_table import SignificanceTable
+from hydra_core.spelling import signed
 
 __all__ = [
     "HEAD",
@@ -61,8 +62,8 @@ def matrix(table: SignificanceTable) -> pd.DataFrame:
     for one in table.contrasts:
         star = "*" if one.p_value < 0.05 else ""
         gained = 100 * one.quality.value
-        cells.loc[one.b, one.a] = f"{_signed(gained)}{star}"
-        cells.loc[one.a, one.b] = f"{_signed(-gained)}{star}"
+        cells.loc[one.b, one.a] = f"{signed(gained)}{star}"
+        cells.loc[one.a, one.b] = f"{signed(-gained)}{star}"
     return cells
 
 
@@ -79,11 +80,6 @@ def significance_document(table: SignificanceTable) -> dict[str, Any]:
         "cells": standing_cells(table),
         "matrix": matrix(table).to_numpy().tolist(),
     }
-
-
-def _signed(points: float) -> str:
-    text = f"{points:+.1f}"
-    return "0.0" if float(text) == 0.0 else text
 
 
 def standing_cells(table: SignificanceTable) -> list[list[str]]:
@@ -137,7 +133,8 @@ def tabular(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 _SPECIAL = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "<": r"\ensuremath{<}", ">": r"\ensuremath{>}", "–": "--", "τ": r"\ensuremath{\tau}",
+    "<": r"\ensuremath{<}", ">": r"\ensuremath{>}", "–": "--", "−": r"\ensuremath{-}",
+    "τ": r"\ensuremath{\tau}",
     "\n": " ", "\r": " ", **{char: f"\\{char}" for char in "&%$#_{}"},
 }  # fmt: skip
 

@@ -13,6 +13,7 @@ from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.significance import Interval
 from hydra_core.figures.deltas import deltas_figure
 from hydra_core.figures.heat import heat_figure
+from hydra_core.spelling import signed
 from hydra_core.types import Rule
 from hydra_core.ui import tables, widgets
 from hydra_core.ui.compare import state as compare_state
@@ -149,8 +150,8 @@ def _saved(interval: Interval, before: float, after: float) -> tuple[str, str]:
 def _spelled(shown: Interval, unit: str) -> tuple[str, str]:
     if not np.isfinite(shown.value):
         return "n/a", _NO_INTERVAL
-    bounds = f"{shown.lo:+.1f} to {shown.hi:+.1f}{unit}"
-    return f"{shown.value:+.1f}{unit}", bounds if np.isfinite(shown.hi) else _NO_INTERVAL
+    bounds = f"{signed(shown.lo)} to {signed(shown.hi)}{unit}"
+    return f"{signed(shown.value)}{unit}", bounds if np.isfinite(shown.hi) else _NO_INTERVAL
 
 
 def _p(value: float) -> str:
@@ -218,7 +219,7 @@ def _slice_table(frame: pd.DataFrame) -> None:
     column = st.column_config
     bounds = {
         f"{name}_range": [
-            f"{low:+.1f} to {high:+.1f}" if np.isfinite(low) and np.isfinite(high) else ""
+            f"{signed(low)} to {signed(high)}" if np.isfinite(low) and np.isfinite(high) else ""
             for low, high in zip(frame[f"{name}_lo"], frame[f"{name}_hi"], strict=True)
         ]
         for name in ("quality", "savings")

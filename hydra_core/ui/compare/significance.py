@@ -150,7 +150,7 @@ def _standings(table: SignificanceTable) -> None:
 def _pairs(table: SignificanceTable) -> None:
     if len(table.standings) < 2:
         return
-    st.markdown("**Row minus column, points of quality** (* corrected p below 0.05)")
+    st.markdown("**Row minus column, quality in pp** (* corrected p below 0.05)")
     st.dataframe(matrix(table), height="content")
 
 

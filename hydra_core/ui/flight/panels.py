@@ -24,19 +24,11 @@ from hydra_core.views.flight import (
 
 __all__ = ["over_time", "planning", "results", "verdict"]
 
-_BOXES = {
-    "success": (st.success, ":material/trending_up:"),
-    "info": (st.info, ":material/balance:"),
-    "warning": (st.warning, ":material/trending_down:"),
-    "error": (st.error, ":material/error:"),
-}
-
 
 def verdict(report: FlightReport, arm: str) -> None:
     """The sentence, then the row of figures."""
     tone, title, text = headline(report, arm)
-    box, icon = _BOXES[tone]
-    box(literal(text), title=literal(title), icon=icon)
+    widgets.toned(tone, text, title)
     said = [one.verdict() for one in arm_results(report, arm)]
     control = report.flight.control
     counts = f"{report.units[control]:,} and {report.units[arm]:,}"
@@ -80,12 +72,12 @@ def results(report: FlightReport, arm: str) -> None:
             height="content",
             column_order=("metric", "control", "arm", "interval", "p", "verdict"),
             column_config={
-                "metric": column.TextColumn("Metric", width=142),
+                "metric": column.TextColumn("Metric", width=165),
                 "control": column.NumberColumn(report.flight.control, format="%.3g", width=56),
                 "arm": column.NumberColumn(arm, format="%.3g", width=56),
                 "interval": column.TextColumn("95 % interval", width=112),
                 "p": column.TextColumn("p", width=50, help="After Holm's correction"),
-                "verdict": column.TextColumn("Verdict", width=80),
+                "verdict": column.TextColumn("Verdict", width=64),
             },
         )
         tables.take_along(results_frame(report, arm), "flight.results")

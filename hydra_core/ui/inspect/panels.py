@@ -11,6 +11,7 @@ from hydra_core.figures.requirements import requirements_figure
 from hydra_core.figures.theme import tint
 from hydra_core.routing.decision import Cause
 from hydra_core.routing.explain import CAUSES
+from hydra_core.spelling import signed
 from hydra_core.types import CostBasis
 from hydra_core.ui import tables
 from hydra_core.ui.inspect import value_rule
@@ -84,6 +85,12 @@ def _read(one: Inspection) -> None:
         st.caption(
             f":material/filter_alt: The last {ignored:,} characters only claim that the request is "
             "difficult. They were not scored."
+        )
+    if reading is not None and reading.unusual:
+        st.caption(
+            f":material/explore_off: Unlike the messages that the predictor was trained on "
+            f"({reading.distance:.2f} times the distance that nearly all of them keep): its scores "
+            "say little here."
         )
     if one.gap is None:
         st.caption(f"{one.tokens:,} tokens, all of them read.")
@@ -180,5 +187,5 @@ def differences(shown: Mapping[str, Inspection]) -> None:
     change = b.decision.requirements - a.decision.requirements
     for k, dimension in enumerate(a.decision.dimensions):
         name = literal(dimension.replace("_", " ").capitalize())
-        st.markdown(f"{name}: **{change[k]:+.3f}**")
+        st.markdown(f"{name}: **{signed(change[k], 3)}**")
     st.caption("Requirement of B minus that of A.")

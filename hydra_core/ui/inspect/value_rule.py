@@ -99,12 +99,15 @@ def neighbours(one: Inspection) -> None:
         column_order=shown,
         column_config={
             "query": column.TextColumn("Query", width=110),
-            "text": column.TextColumn("Text", width=300),
+            "text": column.TextColumn("Text", width=220),
             "likeness": column.NumberColumn(
                 "Likeness", format="%.2f", width=70,
                 help="Cosine similarity of what was read of both; 1 is the same.",
             ),
-            **{name: column.NumberColumn(name, format="%.0f %%", width=90) for name in models},
+            **{
+                name: column.NumberColumn(name, format="%.0f %%", width=max(8 * len(name) + 16, 70))
+                for name in models
+            },
         },
     )  # fmt: skip
 

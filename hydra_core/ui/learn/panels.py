@@ -14,6 +14,7 @@ from hydra_core.figures.frontier import frontier_figure
 from hydra_core.figures.intervals import intervals_figure
 from hydra_core.figures.learn.reliability import reliability_figure
 from hydra_core.outcome_model.model import OutcomeModel
+from hydra_core.spelling import signed
 from hydra_core.ui import tables, widgets
 from hydra_core.ui.learn import work
 from hydra_core.ui.widgets import colors, figure, literal
@@ -31,10 +32,11 @@ def answer(model: OutcomeModel) -> None:
     found = views.lifts(model)
     for column, one in zip(st.columns(max(len(found), 1)), found, strict=False):
         known = np.isfinite([one.low, one.high]).all()
+        ends = f"{signed(one.low)} to {signed(one.high)} pp"
         column.metric(
             one.name,
-            literal(f"{one.pp:+.1f} pp"),
-            delta=literal(f"{one.low:+.1f} to {one.high:+.1f} pp" if known else "too few moved"),
+            literal(f"{signed(one.pp)} pp"),
+            delta=literal(ends if known else "too few moved"),
             delta_color="off", delta_arrow="off", border=True,
             help="Quality of the value rule minus that of the best mixture of constant models at "
             "the same cost, on queries its heads had not seen. Below: 95 % interval; those of "

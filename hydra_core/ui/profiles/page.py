@@ -14,7 +14,7 @@ from hydra_core.ui.profiles import reach as profile_reach
 
 __all__ = ["VIEWS", "show"]
 
-VIEWS = ("Evidence", "Capabilities", "Bands & weights", "Sensitivity")
+VIEWS = ("Evidence", "Capabilities", "Score bands, weights", "Sensitivity")
 
 
 def show(entry: CatalogEntry, working: Working, view: str) -> None:

@@ -106,11 +106,10 @@ def _weights(sweep: Sweep) -> None:
         st.caption("Weights and profiles do not decide here: V alone is to be tuned.")
         return
     changed = sweep.weights != sweep.catalog.policy.weights
-    label = "Weights (changed)" if changed else "Weights"
-    with st.popover(label, icon=":material/balance:", width="stretch"):
+    with st.expander("Weights", icon=":material/balance:", key="tune.weights"):
         st.caption(
-            "A larger weight makes a deficit on that dimension count more. w~ is the weight "
-            "after compensation for the width of its score band."
+            f"{'Changed from the catalog. ' * changed}A larger weight makes a deficit on that "
+            "dimension count more. w~: after compensation for the width of its score band."
         )
         for k, dimension in enumerate(sweep.catalog.dimensions):
             key = f"tune.w.{dimension}"

@@ -8,6 +8,7 @@ import streamlit as st
 
 from hydra_core.evaluation.choose.tuning import Tuning
 from hydra_core.evaluation.replay.sweep import Sweep
+from hydra_core.spelling import signed
 from hydra_core.ui import tables, widgets
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.tuner import cells as tuner_cells
@@ -68,15 +69,16 @@ def _figures(result: Tuning) -> None:
          "Quality retention on queries the setting was not chosen on."),
         ("Cost per query", usd(cost.value), f"{usd(cost.lo)} to {usd(cost.hi)}",
          "Mean realised cost on the same queries."),
-        ("Promised − kept", f"{100 * result.optimism_qr:+.1f} pp",
+        ("Promised − kept", f"{signed(100 * result.optimism_qr)} pp",
          f"{usd(abs(result.optimism_cost_usd))} "
          f"{'more' if result.optimism_cost_usd >= 0 else 'less'} spent",
          "QR promised minus QR kept; below, cost measured against cost promised."),
-        ("Gain over τ alone", f"{more.value:+.1f} pp", f"{more.lo:+.1f} to {more.hi:+.1f} pp",
+        ("Gain over τ alone", f"{signed(more.value)} pp",
+         f"{signed(more.lo)} to {signed(more.hi)} pp",
          "Quality at the same cost against choosing τ alone with the weights left as they are, "
          "paired by query."),
-        ("Saved over τ alone", f"{saved.value:+.1f} %" if saved else "–",
-         f"{saved.lo:+.1f} to {saved.hi:+.1f} %" if saved else "quality buys nothing here",
+        ("Saved over τ alone", f"{signed(saved.value)} %" if saved else "–",
+         f"{signed(saved.lo)} to {signed(saved.hi)} %" if saved else "quality buys nothing here",
          "The same gain as cost saved at the same quality, at the price that constants pay for "
          "quality here."),
     )  # fmt: skip

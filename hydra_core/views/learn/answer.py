@@ -13,6 +13,7 @@ from hydra_core.evaluation.learning.rivals import Rival
 from hydra_core.figures.intervals import IntervalsView, Series
 from hydra_core.figures.learn.reliability import ReliabilityLine
 from hydra_core.outcome_model.model import OutcomeModel
+from hydra_core.spelling import signed
 
 __all__ = [
     "Lifted",
@@ -149,7 +150,9 @@ def more_outcomes(model: OutcomeModel) -> str:
     known = [(int(more), 100 * gain) for more, gain in gains.items() if gain is not None]
     if not known:
         return "Too few steps to say what more outcomes would give."
-    told = ", ".join(f"{more:,} more would be expected to give {pp:+.1f} pp" for more, pp in known)
+    told = ", ".join(
+        f"{more:,} more would be expected to give {signed(pp)} pp" for more, pp in known
+    )
     return f"Along this curve {told}."
 
 

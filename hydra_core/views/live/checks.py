@@ -16,6 +16,7 @@ from hydra_core.evaluation.live.regions import LEAST_KNOWN, Region
 from hydra_core.evaluation.live.shadow import Shadow
 from hydra_core.figures.intervals import IntervalsView, Series
 from hydra_core.figures.traffic import TrafficView
+from hydra_core.spelling import around
 
 __all__ = [
     "canary_frame",
@@ -179,7 +180,7 @@ def canary_frame(found: CanaryReport) -> pd.DataFrame:
 
 def _effect(effect: Effect) -> str:
     value, lo, hi = (100.0 * float(x) for x in (effect.difference, effect.lo, effect.hi))
-    return f"{value:+.1f} pp [{lo:+.1f}, {hi:+.1f}]".replace("-", "−")
+    return around(value, lo, hi, "pp")
 
 
 def _word(dimension: str) -> str:

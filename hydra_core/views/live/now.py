@@ -16,6 +16,7 @@ from hydra_core.figures.intervals import IntervalsView, Series
 from hydra_core.figures.shares import TimelineView
 from hydra_core.routing.decision import Cause
 from hydra_core.routing.explain import CAUSES
+from hydra_core.spelling import around
 from hydra_core.views.frontier import usd
 
 __all__ = [
@@ -129,8 +130,7 @@ def cost_text(found: CostAgainst, kind: str) -> tuple[str, str]:
 
 def signed(change: Interval) -> str:
     """A change in percent with its sign and interval."""
-    text = f"{change.value:+.1f} % [{change.lo:+.1f}, {change.hi:+.1f}]"
-    return text.replace("-", "−")
+    return around(change.value, change.lo, change.hi, "%")
 
 
 def feedback_view(rated: Sequence[Rated]) -> IntervalsView:

@@ -63,7 +63,7 @@ def test_the_html_says_what_matters(written):
     assert "Synthetic: these outcomes were simulated" in html
     assert twin["fingerprints"]["evalset_sha256"] in html
     assert twin["fingerprints"]["catalog_sha256"] in html
-    assert "optimism" in html
+    assert "promised less kept" in html
 
 
 def test_what_comes_from_outside_is_escaped(written):
