@@ -95,11 +95,4 @@ def show(own: Sweep, both: Paired, both_sides: Sides) -> str | None:
     return part
 
 
-left, right = st.columns([2.8, 7.2], vertical_alignment="bottom")
-left.title("Compare", anchor=False)
-with right:
-    chosen = selectors.choose_data(baseline=False)
-if chosen is not None:
-    with left:
-        widgets.provenance(chosen[0].info)
-    compare(*chosen)
+selectors.page("Compare", compare, baseline=False)

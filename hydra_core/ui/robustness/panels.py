@@ -8,17 +8,12 @@ import streamlit as st
 from hydra_core.evaluation.robustness.findings import Exchange, Findings, RoutedAttacks
 from hydra_core.figures.intervals import IntervalsView, intervals_figure
 from hydra_core.figures.robustness.knob_rate import knob_rate_figure
-from hydra_core.ui import tables
+from hydra_core.ui import tables, widgets
 from hydra_core.ui.widgets import colors, figure, literal, metric_row
 from hydra_core.views import robustness as views
 
 __all__ = ["answer", "figures", "questions"]
 
-_BOXES = {
-    "success": (st.success, ":material/shield:"),
-    "info": (st.info, ":material/balance:"),
-    "warning": (st.warning, ":material/gpp_maybe:"),
-}
 _PARTS = ("Families", "Languages", "Along the knob", "Slips", "Messages")
 _STEPS = 41
 
@@ -26,8 +21,7 @@ _STEPS = 41
 def answer(found: Findings) -> None:
     """The answer in a sentence."""
     tone, title, text = views.headline(found)
-    box, icon = _BOXES[tone]
-    box(literal(text), title=title, icon=icon)
+    widgets.toned(tone, text, title)
 
 
 def figures(found: Findings) -> None:
