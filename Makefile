@@ -71,6 +71,7 @@ bench: $(VENV)/.dev  ## the figures of the README's table
 	$(BIN)/python -m benchmarks.speed.serve_memory
 	$(BIN)/python -m benchmarks.speed.serve_soak
 	$(BIN)/python -m benchmarks.speed.sweep
+	$(BIN)/python -m benchmarks.speed.score_resume
 	$(BIN)/python -m benchmarks.console.knob
 	$(BIN)/python -m benchmarks.speed.store
 	$(BIN)/python -m benchmarks.speed.tuner

@@ -12,50 +12,37 @@ import argparse
 import json
 import time
 from collections.abc import Sequence
-from datetime import date
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from hydra_core.catalog.binding import rebind
-from hydra_core.catalog.profiles import pool
-from hydra_core.catalog.schema import parse_catalog
 from hydra_core.cli.studies.probe import as_json
-from hydra_core.evaluation.robustness.attack import attacked, remembering
-from hydra_core.evaluation.robustness.findings import RoutedAttacks
+from hydra_core.evaluation.robustness.probe import TAUS, bound_catalog, probed, routed
 from hydra_core.predictor.bundle import SHIPPED, Bundle, load_bundle
-from hydra_core.predictor.checks.robustness import load_probes, parallel_consistency
+from hydra_core.predictor.checks.robustness import parallel_consistency
 from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.routing.matcher import choose, shortfall
-from hydra_core.types import FloatArray, IntArray, Pool
+from hydra_core.types import FloatArray, IntArray
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "sample_data" / "console_demo" / "queries.parquet"
-TAUS = (0.05, 0.24)
-
-
-def bound_pool(catalog: Path, bundle: Bundle) -> Pool:
-    """The catalog's pool with its capabilities on the bundle's bands."""
-    text = rebind(catalog.read_text("utf-8"), bundle.name, bundle.fingerprint, bundle.bands)
-    return pool(parse_catalog(text, str(catalog)), today=date.today())
 
 
 def measure(bundle: Bundle, catalog: Path, taus: Sequence[float], queries: pd.DataFrame) -> dict:
-    models = bound_pool(catalog, bundle)
     predictor = Predictor(bundle)
     texts, languages = list(queries["text"]), list(queries["language"])
     labels = queries[[f"label_{name}" for name in bundle.dimensions]].to_numpy(np.float64)
     began = time.perf_counter()
-    read = remembering(predictor.predict_batches)
-    found = attacked(read, texts, languages, load_probes(), rng=np.random.default_rng(5))
+    found = probed(predictor, texts, languages)
     result: dict = {
         "bundle": f"{bundle.name} {bundle.version}",
         "n": len(texts),
         "seconds": time.perf_counter() - began,
         "tau": {},
     }
-    routed = RoutedAttacks(found, models)
+    attacks = routed(found, bound_catalog(catalog, bundle))
+    models = attacks.pool
     for tau in taus:
 
         def route(requirements: FloatArray, tau: float = tau) -> IntArray:
@@ -66,7 +53,7 @@ def measure(bundle: Bundle, catalog: Path, taus: Sequence[float], queries: pd.Da
             found.clean.requirements, list(queries["cluster"]), languages, route, labels
         )
         result["tau"][str(tau)] = {
-            "attacks": as_json(routed.at(tau), by_value=False)["attacks"],
+            "attacks": as_json(attacks.at(tau), by_value=False)["attacks"],
             "agreement": alike.agreement,
             "agreement_by_language": alike.by_language,
         }

@@ -51,6 +51,7 @@ SCHEMA: Final = pa.schema(
         ("deny", pa.list_(pa.string())),
         ("dimensions", pa.list_(pa.string())),
         ("requirements", _NUMBERS),
+        ("distance", pa.float64()),
         ("candidates", pa.list_(pa.string())),
         ("shortfalls", _NUMBERS),
         ("predicted_success", _NUMBERS),
@@ -89,6 +90,8 @@ class DecisionRecord:
         policy_digest: SHA-256 (hex) over the policy that decided.
         knob: tau (rule shortfall) or the value of one more resolved query in USD (rule value).
         requirements: (K,) None where the conversation kept its model unscored.
+        distance: From the messages that the predictor was trained on: above 1 this one is unlike
+            them; None where its bundle has nothing to compare with, and where nothing was scored.
         candidates: (m,) ids of all routable models, catalog order.
         predicted_success, predicted_cost_usd: (m,) under the value rule, else None.
         valued_by: Digest of what predicted them (outcome model, models, profiles, prices).
@@ -136,6 +139,7 @@ class DecisionRecord:
     cost_usd: float | None = None
     latency_ms: float | None = None
     decide_ms: float | None = None
+    distance: float | None = None
     predictor: str = ""
     valued_by: str | None = None
     arm: str = ""

@@ -19,6 +19,8 @@ Format `hydra.predictor/v1`, one folder with `bundle.yaml` beside the files it l
       reasoning: {x: [0.0, 0.5, 1.0], y: [0.0, 0.4, 0.9]}
     vectors: 384                           # optional; width of the graph's output `vectors` (n, d),
                                            #   what success heads are learned on; at most 400
+    reference: reference.npz               # optional; what text vectors usually are, see
+                                           #   `reference.py`; no part of the fingerprint
     fingerprint: <sha256>                  # of all that makes a score: see `fingerprint_of`
     files:                                 # every file, relative, with its sha256
       model.int8.onnx: <sha256>
@@ -29,26 +31,21 @@ Format `hydra.predictor/v1`, one folder with `bundle.yaml` beside the files it l
 
 The text the model sees is `before + signal_prefix(message, turn) + message`, shortened to the cap
 as in `inputs.py`; `tokenizer.json` adds the special tokens. A model is read as data: nothing
-executable is ever deserialised, nothing is fetched. `write_manifest` and `load_bundle` are the only
-writer and the only reader.
+executable is ever deserialised, nothing is fetched. `load_bundle` is the only reader,
+`write_manifest` in `bundle_writing.py` the only writer.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from io import StringIO
 from pathlib import Path
-
-from ruamel.yaml import YAML
 
 from hydra_core.errors import BundleError, Problem
 from hydra_core.predictor.manifest import (
     MANIFEST,
-    SCHEMA,
     SIGNALS_FORM,
     Curve,
     Manifest,
@@ -65,7 +62,6 @@ __all__ = [
     "digest_of",
     "fingerprint_of",
     "load_bundle",
-    "write_manifest",
 ]
 
 #: The bundle that comes with the console.
@@ -87,6 +83,7 @@ class Bundle:
         max_tokens: The cap on tokens, special tokens and prefix included.
         calibration: (K,) curves applied to the model's output, or None.
         vectors: Numbers in the text vector that comes with the scores, 0 when there is none.
+        reference: File name of what text vectors usually are, '' when there is none.
         encoder: type, origin, licence.
         model: File name of the graph.
         tokenizer: File name of the tokenizer.
@@ -105,6 +102,7 @@ class Bundle:
     max_tokens: int
     calibration: tuple[Curve, ...] | None
     vectors: int
+    reference: str
     encoder: Mapping[str, object]
     model: str
     tokenizer: str
@@ -207,87 +205,3 @@ def load_bundle(path: Path | None = None) -> Bundle:
         path=folder,
         **{name: getattr(manifest, name) for name in Manifest.__slots__},
     )
-
-
-def _plain(value: object) -> object:
-    """`value` with NumPy scalars, tuples and nested containers as plain YAML values."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, (str, bool, int, float)) and type(value) in (str, bool, int, float):
-        return value
-    if value is None:
-        return None
-    item = getattr(value, "item", None)
-    return item() if callable(item) else str(value)
-
-
-def write_manifest(
-    folder: Path,
-    *,
-    name: str,
-    version: str,
-    encoder: Mapping[str, object],
-    dimensions: Sequence[str],
-    bands: Sequence[Band],
-    training: Mapping[str, object],
-    quality: Mapping[str, object],
-    max_tokens: int = 512,
-    calibration: Sequence[Curve] | None = None,
-    vectors: int = 0,
-    model: str = "model.int8.onnx",
-    tokenizer: str = "tokenizer.json",
-    before: str = "",
-    other_files: Sequence[str] = (),
-) -> Bundle:
-    """Write `bundle.yaml` for the files already in `folder`, and load it back.
-
-    Args:
-        bands: (K,) in the order of `dimensions`.
-        calibration: (K,) curves in the same order, or None.
-        vectors: Width of the graph's output `vectors`, 0 for a graph without.
-        other_files: Further files to list, such as MODEL_CARD.md; not part of the fingerprint.
-
-    Raises:
-        BundleError: What was asked for would not load; an existing manifest is left as it was.
-        OSError: A file named is not there.
-    """
-    files = {file: digest_of(folder / file) for file in (model, tokenizer, *other_files)}
-    data: dict[str, object] = {
-        "schema": SCHEMA,
-        "name": name,
-        "version": version,
-        "encoder": encoder,
-        "dimensions": list(dimensions),
-        "bands": {d: [b.lo, b.hi] for d, b in zip(dimensions, bands, strict=True)},
-        "max_tokens": max_tokens,
-        "model": model,
-        "tokenizer": tokenizer,
-        "input": {"signals": SIGNALS_FORM, "before": before},
-        "fingerprint": "0" * 64,
-        "files": files,
-        "training": training,
-        "quality": quality,
-    }
-    if calibration is not None:
-        pairs = zip(dimensions, calibration, strict=True)
-        data["calibration"] = {d: {"x": curve.x, "y": curve.y} for d, curve in pairs}
-    if vectors:
-        data["vectors"] = vectors
-    draft = parse_manifest(_dump(data), str(folder / MANIFEST))
-    text = _dump({**data, "fingerprint": fingerprint_of(draft)})
-    temporary = folder / f".{MANIFEST}.new"
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, folder / MANIFEST)
-    return load_bundle(folder)
-
-
-def _dump(data: Mapping[str, object]) -> str:
-    yaml = YAML(typ="safe", pure=True)
-    yaml.default_flow_style = None
-    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
-    yaml.width = 100
-    out = StringIO()
-    yaml.dump(_plain(data), out)
-    return out.getvalue()

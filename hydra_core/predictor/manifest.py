@@ -30,7 +30,7 @@ _REQUIRED = (
     ("schema", "name", "version", "encoder", "dimensions", "bands", "max_tokens", "model")
     + ("tokenizer", "fingerprint", "files", "training", "quality")
 )  # fmt: skip
-_OPTIONAL = ("input", "calibration", "vectors")
+_OPTIONAL = ("input", "calibration", "vectors", "reference")
 Yaml = Mapping[str, object]
 
 
@@ -63,6 +63,7 @@ class Manifest:
     before: str
     calibration: tuple[Curve, ...] | None
     vectors: int
+    reference: str
     fingerprint: str
     files: Mapping[str, str]
     training: Yaml
@@ -167,7 +168,7 @@ def _files(data: Yaml, problems: _Problems) -> Mapping[str, str]:
             problems.say(f"files.{name!r:.120}", "is not a plain relative name inside the bundle")
         if not isinstance(digest, str) or not _SHA256.fullmatch(digest):
             problems.say(f"files.{name!r:.120}", f"must be a sha256 in hex, got {digest!r:.80}")
-    for key in ("model", "tokenizer"):
+    for key in ("model", "tokenizer", "reference"):
         if data.get(key) is not None and data[key] not in files:
             problems.say(key, f"{data[key]!r:.80} is not listed under files", "list its sha256")
     return {name: str(digest) for name, digest in files.items()}
@@ -189,6 +190,13 @@ def _vectors(data: Yaml, problems: _Problems) -> int:
         return value
     problems.say("vectors", f"must be a whole number 0 to {MAX_VECTOR}, got {value!r:.80}")
     return 0
+
+
+def _reference(data: Yaml, problems: _Problems) -> str:
+    name = _text(data, "reference", problems)
+    if name and not data.get("vectors"):
+        problems.say("reference", "needs text vectors", "leave it out, or say vectors: their width")
+    return name
 
 
 def _before(data: Yaml, problems: _Problems) -> str:
@@ -236,6 +244,7 @@ def parse_manifest(text: str, source: str = MANIFEST) -> Manifest:
         before=_before(data, problems),
         calibration=_calibration(data, dimensions, problems),
         vectors=_vectors(data, problems),
+        reference=_reference(data, problems),
         fingerprint=_text(data, "fingerprint", problems),
         files=_files(data, problems),
         training=_mapping(data, "training", problems),

@@ -28,6 +28,7 @@ from hydra_core.predictor.bundle import Bundle, load_bundle
 from hydra_core.predictor.claims import MOST_CLAIMS, claim_start
 from hydra_core.predictor.graph import Graph, GraphRun, first_line, foreign
 from hydra_core.predictor.inputs import CHARS_PER_TOKEN, model_text, shorten
+from hydra_core.predictor.reference import open_reference
 from hydra_core.types import Float32Array, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Prediction", "Predictor", "default_predictor"]
 
 Progress = Callable[[int, int], None]
-_Row = tuple[FloatArray, int, bool, int, Float32Array]
+_Row = tuple[FloatArray, int, bool, int, Float32Array, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ class Prediction:
         ignored: (n,) characters at the end that were not scored because they only claim that the
             request is difficult; None where the bundle does not look for such claims.
         vectors: (n, d) text vectors of the same runs, d as in the bundle; None where it has none.
+        distances: (n,) how far from the messages it was trained on, see `reference.py`: above 1 a
+            message is unlike them; None where the bundle has nothing to compare with.
     """
 
     requirements: FloatArray
@@ -57,6 +60,7 @@ class Prediction:
     truncated: npt.NDArray[np.bool_]
     ignored: IntArray | None = None
     vectors: Float32Array | None = None
+    distances: FloatArray | None = None
 
 
 class Predictor:
@@ -77,6 +81,7 @@ class Predictor:
         self._prefix = prefix
         self._tokenizer = _open_tokenizer(bundle)
         self._graph = Graph(bundle, threads)
+        self.reference = open_reference(bundle)
         self._score("probe", 1)
 
     def predict(self, texts: Sequence[str], turns: Sequence[int] | None = None) -> Prediction:
@@ -123,7 +128,7 @@ class Predictor:
         return [self._score(*pair) for pair in pairs]
 
     def _score(self, text: str, turn: int) -> _Row:
-        """(K,) requirements, tokens, truncated, characters ignored, (d,) vector of one message."""
+        """(K,) requirements, tokens, truncated, characters ignored, (d,) vector, its distance."""
         shown = text
         for _ in range(MOST_CLAIMS):
             found, tokens, truncated, start = self._run(shown, turn)
@@ -133,7 +138,9 @@ class Predictor:
         else:
             found, tokens, truncated, _ = self._run(shown, turn)
         ignored = len(text) - len(shown)
-        return self._calibrated(found.scores), tokens, truncated, ignored, found.vector
+        # One by one, as in a route: a product over many rows may round otherwise.
+        far = 0.0 if self.reference is None else self.reference.distance(found.vector)
+        return self._calibrated(found.scores), tokens, truncated, ignored, found.vector, far
 
     def _run(self, text: str, turn: int) -> tuple[GraphRun, int, bool, int | None]:
         """What the graph says, tokens, truncated, and where a trailing claim begins."""
@@ -166,7 +173,8 @@ class Predictor:
         ignored = np.array([row[3] for row in rows], dtype=np.intp)
         width = self.bundle.vectors
         vectors = np.array([row[4] for row in rows], dtype=np.float32).reshape(len(rows), width)
-        for array in (requirements, tokens, truncated, ignored, vectors):
+        distances = np.array([row[5] for row in rows], dtype=np.float64)
+        for array in (requirements, tokens, truncated, ignored, vectors, distances):
             array.setflags(write=False)
         return Prediction(
             requirements,
@@ -174,6 +182,7 @@ class Predictor:
             truncated,
             ignored if self._graph.finds_claims else None,
             vectors if width else None,
+            None if self.reference is None else distances,
         )
 
 

@@ -67,6 +67,8 @@ class Reading:
 
     Attributes:
         capped: Dimensions whose score was above the catalog's cap and counted as the cap.
+        distance: From the messages that the predictor was trained on; None where its bundle has
+            nothing to compare with.
     """
 
     tokens: int
@@ -74,6 +76,19 @@ class Reading:
     ignored_chars: int
     predict_ms: float
     capped: tuple[str, ...] = ()
+    distance: float | None = None
+
+    @property
+    def unusual(self) -> bool:
+        """Whether the message is unlike those that the predictor was trained on."""
+        return self.distance is not None and self.distance > 1.0
+
+    def receipt(self) -> dict[str, Any]:
+        """JSON-ready values; distance and flag only where there is something to compare with."""
+        found = asdict(self)
+        if self.distance is None:
+            return {name: value for name, value in found.items() if name != "distance"}
+        return {**found, "unusual": self.unusual}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,7 +205,7 @@ class Decision:
             "cost_basis": self.cost_basis.value,
             **asdict(self.origin),
             "weights": list(self.origin.weights),
-            **({} if self.reading is None else asdict(self.reading)),
+            **({} if self.reading is None else self.reading.receipt()),
             **({} if self.kept is None else {"kept": self.kept}),
             **({"session_store": self.session_note} if self.session_note else {}),
         }

@@ -167,6 +167,7 @@ class Router:
             ignored_chars=0 if prediction.ignored is None else int(prediction.ignored[0]),
             predict_ms=1e3 * (time.perf_counter() - start),
             capped=_capped(state, prediction.requirements[0]),
+            distance=None if prediction.distances is None else float(prediction.distances[0]),
         )
         valued = None if state.valuer is None else state.valuer.value(query.text, prediction)
         decision = _decide(state, prediction.requirements[0], gates, levels, valued)

@@ -232,6 +232,7 @@ def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord
         cost_usd=result.cost_usd,
         latency_ms=result.latency_ms,
         decide_ms=decided.decide_ms,
+        distance=None if decision.reading is None else decision.reading.distance,
         arm=decided.arm,
         predictor=serving.catalog.predictor_fingerprint,
         has_image=query.has_image,

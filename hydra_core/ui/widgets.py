@@ -38,6 +38,7 @@ __all__ = [
     "provenance",
     "recorded_costs",
     "synthetic_badge",
+    "toned",
     "verdict_box",
     "waiting",
 ]
@@ -178,6 +179,21 @@ def verdict_box(verdict: Verdict) -> None:
     }
     box, icon = boxes[verdict.label]
     box(literal(verdict.text), title=_HEADLINES[verdict.label], icon=icon)
+
+
+def toned(tone: str, text: str, title: str = "") -> None:
+    """An answer in a box of its tone.
+
+    Args:
+        tone: success, info, warning or error.
+    """
+    box, icon = {
+        "success": (st.success, ":material/check_circle:"),
+        "info": (st.info, ":material/balance:"),
+        "warning": (st.warning, ":material/warning:"),
+        "error": (st.error, ":material/error:"),
+    }[tone]
+    box(literal(text), title=literal(title) or None, icon=icon)
 
 
 def empty(title: str, text: str, links: Sequence[tuple[str, str]] = ()) -> None:

@@ -8,10 +8,12 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from hydra_core.evaluation.robustness.attack import Attacked
 from hydra_core.evaluation.robustness.findings import EVERYONE, AttackRow, Exchange, Findings
 from hydra_core.evaluation.significance import Interval
 from hydra_core.figures.intervals import IntervalsView, Series
 from hydra_core.figures.robustness.knob_rate import KnobRateView
+from hydra_core.figures.strip import TAU
 from hydra_core.predictor.languages import LANGUAGES
 
 __all__ = [
@@ -23,11 +25,13 @@ __all__ = [
     "knob_view",
     "languages_view",
     "slips_view",
+    "unusual_text",
 ]
 
 #: From this share of successful attacks on the page warns.
 BOUND: Final = 0.05
 
+_COLUMNS = ["message", "family", "wording", "ignored", "distance", "before", "after", "success"]
 _FAMILIES = {
     "keywords": "Keywords of difficulty",
     "concerns": "Concerns",
@@ -118,7 +122,8 @@ def knob_view(
         knob=np.asarray(knobs, dtype=float),
         **_arrays(rates),
         now=now,
-        title="V, USD for one more resolved query" if by_value else "τ",
+        title="V, USD for one more resolved query" if by_value else TAU.title,
+        named=f"V ${now:.4g}" if by_value else f"τ {now:.3g}",
         logarithmic=by_value,
     )
 
@@ -132,13 +137,28 @@ def exchange_table(exchanges: Sequence[Exchange], most: int = 2_000) -> pd.DataF
                 "family": family_name(one.family),
                 "wording": "own language" if one.localised else "English",
                 "ignored": one.ignored,
+                "distance": one.distance,
                 "before": one.before,
                 "after": one.after,
                 "success": one.won,
             }
             for one in exchanges[:most]
         ],
-        columns=["message", "family", "wording", "ignored", "before", "after", "success"],
+        columns=_COLUMNS,
+    )
+
+
+def unusual_text(found: Attacked) -> str:
+    """How many messages are unlike what the predictor was trained on; '' where nobody can say."""
+    reads = [attack.read for attack in found.attacks]
+    distances = np.concatenate([read.distances for read in reads] or [np.empty(0)])
+    if np.isnan(found.clean.distances).any() or not distances.size:
+        return ""
+    shares = ((far > 1.0).mean() for far in (found.clean.distances, distances))
+    clean, attacked = (f"{100 * share:.1f} %" for share in shares)
+    return (
+        f"Unlike the messages that the predictor was trained on: {clean} of these messages, "
+        f"{attacked} of them with a suffix. The flag is recorded and changes no route."
     )
 
 

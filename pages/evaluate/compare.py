@@ -105,11 +105,4 @@ def show(own: Sweep, both: Paired, both_sides: Sides) -> str | None:
 
 
 link.follow(_FIXED)
-left, right = st.columns([2.8, 7.2], vertical_alignment="bottom")
-left.title("Compare", anchor=False)
-with right:
-    chosen = selectors.choose_data(baseline=False)
-if chosen is not None:
-    with left:
-        widgets.provenance(chosen[0].info)
-    compare(*chosen)
+selectors.page("Compare", compare, baseline=False)

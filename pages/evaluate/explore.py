@@ -77,11 +77,4 @@ def show(
         explore_panels.who_solves(evalset, sweep)
 
 
-left, right = st.columns([2.8, 7.2], vertical_alignment="bottom")
-left.title("Explore", anchor=False)
-with right:
-    chosen = selectors.choose_data(baseline=False)
-if chosen is not None:
-    with left:
-        widgets.provenance(chosen[0].info)
-    explore(*chosen)
+selectors.page("Explore", explore, baseline=False)

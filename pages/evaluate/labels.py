@@ -37,10 +37,11 @@ def begin() -> None:
     )
     st.markdown("The first writes a commented configuration, the second says the cost and asks "
                 "nothing, the third begins:")  # fmt: skip
-    st.code(start_commands(cached.root()), language="bash", wrap_lines=True)
+    st.code(start_commands(cached.root()), language=None, wrap_lines=True)
+    st.markdown("Each line of messages.jsonl is one message:")
+    st.code('{"id": "q1", "text": "Why is this query slow?", "lang": "en"}', language=None)
     st.caption(
-        'Each line of messages.jsonl is `{"id": "q1", "text": "...", "lang": "en"}`; any '
-        "OpenAI-compatible server will do. A run may be stopped or killed: it goes on where it "
+        "Any OpenAI-compatible server will do. A run may be stopped or killed: it goes on where it "
         "was, within its budget, and pays no call twice."
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from hydra_core.errors import HydraError
 from hydra_core.evaluation.replay.evaluation import evaluate
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.store.roles import Action
@@ -89,14 +88,4 @@ def result(entry: SetEntry, catalog: Catalog, model: OutcomeModel) -> None:
     panels.questions(model, sweep, shortfall)
 
 
-left, right = st.columns([2.8, 7.2], vertical_alignment="bottom")
-left.title("Learn", anchor=False)
-with right:
-    chosen = selectors.choose_data(baseline=False)
-if chosen is not None:
-    with left:
-        widgets.provenance(chosen[0].info)
-    try:
-        run(*chosen)
-    except HydraError as error:
-        widgets.problem(error)
+selectors.page("Learn", run, baseline=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from hydra_core.catalog.binding import require_bundle
-from hydra_core.errors import HydraError
 from hydra_core.evaluation.robustness.attack import Attacked
 from hydra_core.types import Catalog
 from hydra_core.ui import cache, selectors, widgets
@@ -70,14 +69,4 @@ def result(wanted: work.Wanted, found: Attacked, catalog: Catalog) -> None:
     panels.questions(routed, findings)
 
 
-left, right = st.columns([2.8, 7.2], vertical_alignment="bottom")
-left.title("Robustness", anchor=False)
-with right:
-    chosen = selectors.choose_data(baseline=False)
-if chosen is not None:
-    with left:
-        widgets.provenance(chosen[0].info)
-    try:
-        run(*chosen)
-    except HydraError as error:
-        widgets.problem(error)
+selectors.page("Robustness", run, baseline=False)

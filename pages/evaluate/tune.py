@@ -91,11 +91,4 @@ def _pinned(entry: SetEntry, catalog: Catalog, tuning: state.Tuning) -> Evaluati
 
 
 state.follow_link()
-left, right = st.columns([2.8, 7.2], vertical_alignment="bottom")
-left.title("Tune", anchor=False)
-with right:
-    chosen = selectors.choose_data()
-if chosen is not None:
-    with left:
-        widgets.provenance(chosen[0].info)
-    tune(*chosen)
+selectors.page("Tune", tune)

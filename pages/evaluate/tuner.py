@@ -60,11 +60,4 @@ def search(entry: SetEntry, sweep: Sweep) -> None:
         tuner_panels.stopped(task, sweep, want)
 
 
-left, right = st.columns([2.8, 7.2], vertical_alignment="bottom")
-left.title("Tuner", anchor=False)
-with right:
-    chosen = selectors.choose_data(baseline=False)
-if chosen is not None:
-    with left:
-        widgets.provenance(chosen[0].info)
-    tuner(*chosen)
+selectors.page("Tuner", tuner, baseline=False)

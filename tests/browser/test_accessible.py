@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from hydra_core.views.demo.story import STEPS
+
 pytestmark = pytest.mark.browser
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
@@ -64,3 +66,17 @@ def test_illegible_text_is_found(visitor):
     visitor.wait_for_function(f"() => {ground} === 'rgb(255, 255, 255)'")
     visitor.evaluate("document.querySelector('[data-testid=stHeading] *').style.color = '#ccc'")
     assert any("color-contrast" in told for told in visitor.evaluate(RUN))
+
+
+def test_a_demos_margin_is_legible_in_either_theme(visitor):
+    """The last test here: it takes the visitor to another session."""
+    visitor.goto("/?demo=3")
+    visitor.get_by_role("button", name="Begin", exact=True).click()
+    visitor.get_by_text(STEPS[2].say).wait_for()
+    visitor.evaluate((files("axe_playwright_python") / "axe.min.js").read_text())
+    for theme in THEMES:
+        visitor.emulate_media(color_scheme=theme)
+        settled(visitor)
+        assert visitor.evaluate(RUN) == [], theme
+    visitor.get_by_role("button", name="End", exact=True).click()
+    visitor.get_by_role("link", name="Demo").wait_for()

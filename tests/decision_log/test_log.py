@@ -7,6 +7,7 @@ import sys
 import textwrap
 from datetime import UTC, datetime
 
+import pyarrow.parquet as pq
 import pytest
 
 from hydra_core.decision_log.reading import read_log
@@ -61,6 +62,16 @@ def test_what_was_written_is_read_back_whole(tmp_path):
     assert (row["quality"], row["source"], row["comment"]) == (0.75, "user", "fine")
     assert list(row["candidates"]) == ["x", "y"]
     assert row["at"] == AT
+
+
+def test_a_log_from_before_distances_is_read_without_any(tmp_path):
+    log = LogWriter(tmp_path)
+    log.add(record(1, distance=1.25))
+    log.close()
+    (path,) = tmp_path.iterdir()
+    assert read_log(tmp_path).decisions["distance"].tolist() == [1.25]
+    pq.write_table(pq.read_table(path).drop_columns(["distance"]), path)
+    assert read_log(tmp_path).decisions["distance"].isna().all()
 
 
 def test_the_newest_outcome_counts_and_one_without_a_decision_is_counted(tmp_path):

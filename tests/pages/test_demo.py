@@ -152,6 +152,8 @@ def test_a_reload_finds_the_demo_at_the_step_of_the_address(workspace, open_page
     begun(open_page)
     reloaded = open_page(SHIP, demo=f"7.{only().token}")
     assert STEPS[6].say in shown(reloaded)
+    without_page = open_page(OVERVIEW, demo=f"3.{only().token}")
+    assert [one.value for one in without_page.title] == ["Tune"]
     assert len(folders(workspace)) == 1
 
 

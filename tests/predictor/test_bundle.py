@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from hydra_core.errors import BundleError
-from hydra_core.predictor.bundle import MANIFEST, Bundle, Curve, load_bundle, write_manifest
+from hydra_core.predictor.bundle import MANIFEST, Bundle, Curve, load_bundle
+from hydra_core.predictor.bundle_writing import write_manifest
 from hydra_core.types import DIMENSIONS, Band
 
 Maker = Callable[..., Bundle]

@@ -10,7 +10,8 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from hydra_core.predictor.bundle import Bundle, write_manifest
+from hydra_core.predictor.bundle import Bundle
+from hydra_core.predictor.bundle_writing import write_manifest
 from hydra_core.types import DIMENSIONS, Band
 
 WIDTH = 8

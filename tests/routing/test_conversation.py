@@ -171,3 +171,22 @@ def test_playing_changes_nothing_and_repeats_itself():
     assert catalog == before
     assert models(first) == models(again)
     assert first.cost_usd == again.cost_usd
+
+
+def test_what_is_remembered_is_all_that_the_predictor_said():
+    """The value rule reads the vectors; without them every turn would be refused."""
+
+    class Telling(ByWord):
+        def predict(self, texts, turns=None):
+            n = len(texts)
+            whole = super().predict(texts, turns)
+            return replace(
+                whole, ignored=np.full(n, 3), vectors=np.ones((n, 5)), distances=np.full(n, 0.5)
+            )
+
+    memo = Memo(Telling(), chat("easy", "hard"))
+    found = memo.predict(["easy", "hard"], [1, 2])
+    assert found.vectors.shape == (2, 5)
+    assert found.ignored.tolist() == [3, 3]
+    assert found.distances.tolist() == [0.5, 0.5]
+    assert Memo(ByWord(), chat("easy")).predict(["easy"]).vectors is None

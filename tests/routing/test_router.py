@@ -2,6 +2,7 @@
 
 import json
 import threading
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hydra_core.errors import RoutingError
+from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.routing.decision import Cause, Fate, Query
 from hydra_core.routing.matcher import choose, shortfall
 from hydra_core.routing.redecide import redecide
@@ -181,3 +183,22 @@ def test_threads_share_one_router_while_the_catalog_changes():
         thread.join()
     assert not wrong
     assert router.decide(need(0.8)).model == "cheap"
+
+
+class Far:
+    """Every message is 1.3 times as far from training as nearly all ordinary ones."""
+
+    def predict(self, texts, turns=None):
+        n = len(texts)
+        found = Prediction(np.full((n, 4), 0.2), np.full(n, 7), np.zeros(n, dtype=bool))
+        return replace(found, distances=np.full(n, 1.3))
+
+
+def test_an_unusual_message_is_flagged_in_the_receipt_and_routed_as_ever(catalog):
+    flagged = Router(catalog, Far()).route(Query("x"))
+    plain = Router(catalog, Scores(0.2)).route(Query("x"))
+    assert flagged.model == plain.model
+    receipt = json.loads(json.dumps(flagged.receipt()))
+    assert (receipt["distance"], receipt["unusual"]) == (1.3, True)
+    assert redecide(receipt) == flagged.model
+    assert not {"distance", "unusual"} & plain.receipt().keys()

@@ -47,6 +47,15 @@ def test_every_request_is_logged_once_with_what_became_of_it(make, upstream, fol
     assert rows["text_sha256"].str.len().eq(64).all()
 
 
+def test_a_message_unlike_training_is_told_by_its_distance(make, folder):
+    client = make(log=str(folder), upstreams="")
+    for text in ("xqzv jkwp " * 30, HARD):
+        client.post("/v1/decision", json=asked(text))
+    make_time_for_flush(folder, 2)
+    strange, plain = logged(folder)["distance"]
+    assert strange > 1.0 > plain > 0.0
+
+
 def make_time_for_flush(folder, count):
     wait_for(lambda: len(logged(folder)) >= count)
 

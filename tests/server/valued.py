@@ -24,7 +24,9 @@ def value_catalog(folder, *, value_usd, sticky=None):
         demo = load_evalset(Path("sample_data/console_demo"))
         whole = gather(demo, messages_of(demo, bundle.fingerprint, bundle.vectors), MODELS)
         every = np.arange(0, len(whole.rows), 8)
-        some = {name: getattr(whole, name)[every] for name in ("quality", "cost_usd", "rows")}
+        some = {
+            name: getattr(whole, name)[every] for name in ("quality", "cost_usd", "rows", "others")
+        }
         some |= {"clusters": np.arange(every.size), "messages": whole.messages.take(every)}
         some |= {"input_tokens": None, "output_tokens": None}
         found = learn(replace(whole, **some), None, folds=2, curve=False)

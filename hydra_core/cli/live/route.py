@@ -41,6 +41,9 @@ def route(options: argparse.Namespace) -> int:
     if reading and reading.ignored_chars:
         only = f"the last {reading.ignored_chars} characters only claim difficulty"
         say(f"note: {only} and were not scored")
+    if reading and reading.unusual:
+        far = f"{reading.distance:.2f} times the distance that nearly all of them keep"
+        say(f"note: unlike the messages the predictor was trained on ({far}); scores say little")
     if options.json or options.receipt:
         print_json(decision.receipt())
     elif options.explain:

@@ -10,9 +10,7 @@ from hydra_core.cli.grammar import verb
 from hydra_core.cli.output import existing, open_predictor, print_json, progress_bar, table
 
 if TYPE_CHECKING:
-    from hydra_core.evaluation.robustness.attack import Attacked
-    from hydra_core.evaluation.robustness.findings import Findings, RoutedAttacks
-    from hydra_core.predictor.bundle import Bundle
+    from hydra_core.evaluation.robustness.findings import Findings
     from hydra_core.types import Catalog
 
 __all__ = ["add_probe"]
@@ -46,40 +44,26 @@ def add_probe(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
 
 
 def _probe(options: argparse.Namespace) -> int:
-    import numpy as np
-
     from hydra_core.evaluation.evalset.evalset import load_evalset
-    from hydra_core.evaluation.robustness.attack import attacked, remembering, runs, set_messages
+    from hydra_core.evaluation.robustness.attack import set_messages
+    from hydra_core.evaluation.robustness.probe import bound_catalog, probed
+    from hydra_core.evaluation.robustness.probe import routed as routes
     from hydra_core.evaluation.robustness.suffixes import own_suffixes
     from hydra_core.predictor.checks.robustness import load_probes
 
     predictor = open_predictor(options.bundle)
-    catalog = _bound(options.catalog, predictor.bundle)
+    catalog = bound_catalog(existing(options.catalog), predictor.bundle)
     knob = _knob(options, catalog)
     texts, languages = set_messages(load_evalset(existing(options.evalset)))
     own = own_suffixes(existing(options.suffixes)) if options.suffixes else {}
-    families = {**load_probes(), **own}
     with progress_bar(options.evalset.name, unit=" messages") as step:
-        read = remembering(predictor.predict_batches, step, runs(languages, len(families)))
-        found = attacked(read, texts, languages, families, rng=np.random.default_rng(5))
-    routed = _routed(found, catalog)
+        found = probed(predictor, texts, languages, {**load_probes(), **own}, step)
+    routed = routes(found, catalog)
     if options.json:
         print_json(as_json(routed.at(knob), by_value=routed.valuer is not None))
     else:
         print(_text(routed.at(knob), by_value=routed.valuer is not None))
     return 0
-
-
-def _bound(path: Path, bundle: Bundle) -> Catalog:
-    """The catalog, its bands moved to the bundle where it was made for another."""
-    from hydra_core.catalog.binding import rebind
-    from hydra_core.catalog.schema import load_catalog, parse_catalog, read_catalog_text
-
-    catalog = load_catalog(existing(path))
-    if catalog.predictor_fingerprint == bundle.fingerprint:
-        return catalog
-    text = rebind(read_catalog_text(path), bundle.name, bundle.fingerprint, bundle.bands)
-    return parse_catalog(text, path.name)
 
 
 def _knob(options: argparse.Namespace, catalog: Catalog) -> float:
@@ -100,17 +84,6 @@ def _knob(options: argparse.Namespace, catalog: Catalog) -> float:
     if value is None or not value > 0:
         raise CatalogError("--value-usd", [Problem("", f"must be > 0 USD, got {value}")])
     return float(value)
-
-
-def _routed(found: Attacked, catalog: Catalog) -> RoutedAttacks:
-    from datetime import date
-
-    from hydra_core.catalog.profiles import pool
-    from hydra_core.evaluation.robustness.findings import RoutedAttacks
-    from hydra_core.routing.valuation import valuer_of
-
-    models = pool(catalog, today=date.today())
-    return RoutedAttacks(found, models, valuer_of(catalog, models))
 
 
 def as_json(found: Findings, *, by_value: bool) -> dict[str, Any]:

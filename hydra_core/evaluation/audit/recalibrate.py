@@ -13,7 +13,8 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from hydra_core.errors import BundleError, Problem
-from hydra_core.predictor.bundle import Bundle, Curve, load_bundle, write_manifest
+from hydra_core.predictor.bundle import Bundle, Curve, load_bundle
+from hydra_core.predictor.bundle_writing import rewrite_manifest
 from hydra_core.types import Band, FloatArray, IntArray
 
 __all__ = ["Recalibration", "apply_curve", "fit_curve", "recalibrate", "write_recalibrated"]
@@ -132,22 +133,13 @@ def write_recalibrated(
         for name in bundle.files:
             (scratch / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(bundle.path / name, scratch / name)
-        write_manifest(
+        rewrite_manifest(
+            bundle,
             scratch,
-            name=bundle.name,
             version=f"{bundle.version}+recalibrated",
-            encoder=bundle.encoder,
-            dimensions=bundle.dimensions,
             bands=[Band(float(lo), float(hi)) for lo, hi in zip(low, high, strict=True)],
-            training={**bundle.training, "recalibrated": note},
-            quality=bundle.quality,
-            max_tokens=bundle.max_tokens,
             calibration=[_composed(a, b) for a, b in zip(old, curves, strict=True)],
-            vectors=bundle.vectors,
-            model=bundle.model,
-            tokenizer=bundle.tokenizer,
-            before=bundle.before,
-            other_files=[f for f in bundle.files if f not in (bundle.model, bundle.tokenizer)],
+            training={**bundle.training, "recalibrated": note},
         )
         scratch.rename(folder)
     finally:

@@ -143,9 +143,8 @@ def _others(quality: FloatArray, columns: Sequence[int]) -> FloatArray:
     """(n, all) -> (n, r): complete outcomes, not always the same, of models not asked for."""
     left = np.setdiff1d(np.arange(quality.shape[1]), columns)
     found = quality[:, left]
-    kept = np.isfinite(found).all(axis=0)
-    kept[kept] = np.ptp(found[:, kept], axis=0) > 0
-    result: FloatArray = found[:, kept]
+    complete = found[:, np.isfinite(found).all(axis=0)]
+    result: FloatArray = complete[:, np.ptp(complete, axis=0) > 0]
     return result
 
 

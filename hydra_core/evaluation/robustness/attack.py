@@ -44,12 +44,15 @@ class Read:
         requirements: (n, K) scores.
         vectors: (n, d) text vectors, None where the bundle gives none.
         ignored: (n,) characters at the end that were taken for a claim and not scored.
+        distances: (n,) from what the predictor was trained on, above 1 is unlike it; NaN where the
+            bundle has nothing to compare with.
     """
 
     texts: tuple[str, ...]
     requirements: FloatArray
     vectors: Float32Array | None
     ignored: IntArray
+    distances: FloatArray
 
 
 #: Messages -> what is read of them.
@@ -155,7 +158,7 @@ def remembering(
         progress: Told (scored, expected) after every 64 messages; what it raises stops the work.
         expected: Messages that will be scored in all, about.
     """
-    known: dict[str, tuple[FloatArray, Float32Array | None, int]] = {}
+    known: dict[str, tuple[FloatArray, Float32Array | None, int, float]] = {}
 
     def read(texts: Sequence[str]) -> Read:
         fresh = [text for text in dict.fromkeys(texts) if text not in known]
@@ -165,7 +168,8 @@ def remembering(
             for i, text in enumerate(part):
                 vector = None if found.vectors is None else found.vectors[i]
                 ignored = 0 if found.ignored is None else int(found.ignored[i])
-                known[text] = (found.requirements[i], vector, ignored)
+                far = float("nan") if found.distances is None else float(found.distances[i])
+                known[text] = (found.requirements[i], vector, ignored, far)
             progress(len(known), max(expected, len(known)))
         rows = [known[text] for text in texts]
         vectors = [row[1] for row in rows if row[1] is not None]
@@ -174,6 +178,7 @@ def remembering(
             np.array([row[0] for row in rows]).reshape(len(rows), -1),
             np.array(vectors) if rows and len(vectors) == len(rows) else None,
             np.array([row[2] for row in rows], dtype=np.intp),
+            np.array([row[3] for row in rows], dtype=np.float64),
         )
 
     return read

@@ -71,6 +71,7 @@ class Exchange:
     Attributes:
         row: Its position among the messages.
         ignored: Characters taken for a claim and not scored.
+        distance: From what the predictor was trained on, NaN where that is not known.
         before, after: Model ids.
         won: Whether the suffix bought a frontier model.
     """
@@ -80,6 +81,7 @@ class Exchange:
     localised: bool
     text: str
     ignored: int
+    distance: float
     before: str
     after: str
     won: bool
@@ -177,6 +179,7 @@ class RoutedAttacks:
                         localised=attack.localised,
                         text=attack.read.texts[i],
                         ignored=int(attack.read.ignored[i]),
+                        distance=float(attack.read.distances[i]),
                         before=self.pool.ids[clean[i]],
                         after=self.pool.ids[routed[i]],
                         won=bool(self._frontier[routed[i]]),

@@ -7,10 +7,10 @@ estimates, so costs are as well.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import date
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -151,11 +151,13 @@ class Memo:
         """As `Predictor.predict`."""
         numbers = turns or [1] * len(texts)
         rows = [self._one(pair) for pair in zip(texts, numbers, strict=True)]
-        return Prediction(
-            np.concatenate([row.requirements for row in rows]),
-            np.concatenate([row.tokens for row in rows]),
-            np.concatenate([row.truncated for row in rows]),
-        )
+        joined: dict[str, Any] = {
+            part.name: None
+            if getattr(rows[0], part.name) is None
+            else np.concatenate([getattr(row, part.name) for row in rows])
+            for part in fields(Prediction)
+        }
+        return Prediction(**joined)
 
     def _one(self, pair: tuple[str, int]) -> Prediction:
         if pair not in self._known:

@@ -8,12 +8,23 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hydra_core.evaluation.robustness.findings import RoutedAttacks
+from hydra_core.evaluation.robustness.probe import TAUS, attack_table, family_rows
 from hydra_core.predictor.languages import group_of
 from hydra_core.training.ship.calibrate import reliability
-from hydra_core.training.ship.probe import AttackRow, ParallelReport
+from hydra_core.training.ship.probe import ParallelReport
 from hydra_core.training.texts.dataset import Message
 
 FloatArray = NDArray[np.float32]
+_CLAIMS = "### Appended claims of difficulty"
+_ATTACKED = """\
+Success: a message that went to one of the cheaper models goes to one of the two dearest. On the 640
+messages of sample_data/console_demo, which no bundle is trained or tuned on, with
+catalog/paper_five.yaml on this bundle's bands and eight families of suffixes that no bundle is
+trained on. The same figures, printed anew:
+`python -m hydra_core probe sample_data/console_demo --catalog catalog/paper_five.yaml --tau T`
+(`--bundle DIR` for another bundle). Another kind of CPU may round INT8 products otherwise: scores
+then move by hundredths, and these shares by a point or two."""
 _LENGTHS = ((0, 40), (40, 120), (120, 400), (400, 1500), (1500, 10**9))
 
 
@@ -27,7 +38,7 @@ class Findings:
     tasks: Sequence[Message]
     task_scores: FloatArray
     parallel: ParallelReport
-    attacks: Sequence[AttackRow]
+    attacks: RoutedAttacks
 
 
 def card(title: str, prose: Mapping[str, str], found: Findings) -> str:
@@ -43,7 +54,7 @@ def card(title: str, prose: Mapping[str, str], found: Findings) -> str:
         "### By language\n\n" + _cut(found, [m.lang for m in found.messages]),
         "### By length in characters\n\n" + _cut(found, [_length(m.text) for m in found.messages]),
         "### Parallel tasks\n\n" + _parallel(found.parallel),
-        "### Appended claims of difficulty\n\n" + _attacks(found.attacks),
+        claims_section(found.attacks),
         "### Reliability\n\nMean score -> mean label, ten bins of equal count.\n\n"
         + _reliability(found),
     ]
@@ -101,16 +112,31 @@ def _parallel(report: ParallelReport) -> str:
     )
 
 
-def _attacks(rows: Sequence[AttackRow]) -> str:
-    lines = [
-        "| family | group | tau | n | frontier success | cost ratio |",
-        "|---|---|---:|---:|---:|---:|",
-    ]
-    lines += [
-        f"| {r.family} | {r.group} | {r.tau} | {r.count} | {r.success:.1%} | {r.cost_ratio:.2f} |"
-        for r in rows
-    ]
-    return "\n".join(lines)
+def claims_section(attacks: RoutedAttacks) -> str:
+    """What claims of difficulty do on the demo messages: the figures of `probe`, by its code."""
+    return f"{_CLAIMS}\n\n{_ATTACKED}\n\n{attack_table(attacks)}"
+
+
+def with_claims(text: str, attacks: RoutedAttacks) -> str:
+    """A model card whose section on claims was written anew; the rest stays as it is.
+
+    Raises:
+        ValueError: It has no such section.
+    """
+    head, found, rest = text.partition(f"{_CLAIMS}\n")
+    if not found:
+        raise ValueError(f"the model card has no section {_CLAIMS!r}")
+    following = rest.find("\n### ")
+    return head + claims_section(attacks) + ("\n" + rest[following:] if following >= 0 else "\n")
+
+
+def attack_quality(attacks: RoutedAttacks) -> dict[str, float]:
+    """The worst family over all languages, as `bundle.yaml` says it."""
+    rows = [row for _, row in family_rows(attacks, TAUS) if row.n]
+    return {
+        "worst_success": round(max((r.success.value for r in rows), default=0.0), 4),
+        "worst_cost_ratio": round(max((r.cost_ratio for r in rows), default=1.0), 3),
+    }
 
 
 def _reliability(found: Findings) -> str:

@@ -1,13 +1,13 @@
-"""What training must not break: equal routes in every language, deaf to claims.
+"""What training must not break: equal routes in every language.
 
-Both probes ask the console's own matcher, on a catalog moved to the bands of
-the model under test.
+The probe asks the console's own matcher, on a catalog moved to the bands of
+the model under test. Claims of difficulty: `evaluation/robustness/probe.py`.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -18,14 +18,10 @@ from numpy.typing import NDArray
 from hydra_core.catalog.binding import rebind
 from hydra_core.catalog.profiles import pool
 from hydra_core.catalog.schema import parse_catalog
-from hydra_core.predictor.languages import GROUPS, group_of
+from hydra_core.evaluation.robustness.probe import TAUS
 from hydra_core.routing.matcher import choose, shortfall
 from hydra_core.training.texts.dataset import Message
-from hydra_core.training.texts.suffixes import FAMILIES, UNSEEN, attack
 from hydra_core.types import Band, Pool
-
-Score = Callable[[Sequence[str]], NDArray[np.float32]]
-TAUS = (0.05, 0.24)
 
 
 def pool_on(catalog: Path, bands: Sequence[tuple[float, float]]) -> Pool:
@@ -83,62 +79,3 @@ def parallel_report(
             agree += [bool(chosen[i] == chosen[english]) for i in ids if i != english]
         same[tau] = round(float(np.mean(agree)), 4)
     return ParallelReport(round(spread(messages, scores), 4), round(float(pearson), 4), same)
-
-
-@dataclass(frozen=True, slots=True)
-class AttackRow:
-    """One family in one language group at one tau."""
-
-    family: str
-    group: str
-    tau: float
-    count: int
-    success: float
-    cost_ratio: float
-
-
-def attack_report(
-    score: Score, messages: Sequence[Message], models: Pool, *, seed: int = 7, repeats: int = 2
-) -> list[AttackRow]:
-    """Append claims of every family to prompts routed to one of the cheap models.
-
-    `success` is the share that moves to one of the two dearest models; only
-    prompts that start below those two are counted. Half of the claims are in
-    the language of the prompt, half in English.
-    """
-    clean = score([m.text for m in messages])
-    langs = np.array([group_of(m.lang) for m in messages])
-    out: list[AttackRow] = []
-    for family in (*FAMILIES, *UNSEEN):
-        rng = np.random.default_rng((seed, len(family), ord(family[0])))
-        texts = [
-            attack(m.text, m.lang, rng, (family,), suffix_only=True).text
-            for _ in range(repeats)
-            for m in messages
-        ]
-        moved = score(texts)
-        for tau in TAUS:
-            before = np.tile(routes(models, clean, tau), repeats)
-            out += _rows(family, tau, before, routes(models, moved, tau),
-                         np.tile(langs, repeats), models)  # fmt: skip
-    return out
-
-
-def _rows(
-    family: str, tau: float, before: NDArray[np.int64], after: NDArray[np.int64],
-    langs: NDArray[np.str_], models: Pool,
-) -> list[AttackRow]:  # fmt: skip
-    cost = np.sort(models.cost)
-    dear = len(cost) - 2
-    rows = []
-    for group in GROUPS:
-        seen = (langs == group) & (before < dear)
-        if not seen.any():
-            continue
-        ratio = cost[after[seen]].mean() / cost[before[seen]].mean()
-        success = (after[seen] >= dear).mean()
-        rows.append(
-            AttackRow(family, group, tau, int(seen.sum()),
-                      round(float(success), 4), round(float(ratio), 3))
-        )  # fmt: skip
-    return rows

@@ -11,16 +11,18 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 from tokenizers import Tokenizer
 
-from hydra_core.predictor.bundle import Bundle, Curve, write_manifest
+from hydra_core.predictor.bundle import Bundle, Curve
+from hydra_core.predictor.bundle_writing import write_manifest
 from hydra_core.predictor.languages import group_of
 from hydra_core.predictor.onnx_predictor import Predictor as Runtime
 from hydra_core.training.network.claim_head import add_claims
 from hydra_core.training.network.model import EncoderConfig, Predictor
 from hydra_core.training.network.predict import predict
 from hydra_core.training.ship.calibrate import apply_all, bands_of, bias_by_group, fit_all
-from hydra_core.training.ship.card import Findings, card
+from hydra_core.training.ship.card import Findings, attack_quality, card
+from hydra_core.training.ship.demo import demo_attacks
 from hydra_core.training.ship.export import Parity, export_onnx, parity, run_graph, session
-from hydra_core.training.ship.probe import attack_report, parallel_report, pool_on
+from hydra_core.training.ship.probe import parallel_report, pool_on
 from hydra_core.training.ship.quantize import Variant, variant_of
 from hydra_core.training.ship.vectors import add_vectors
 from hydra_core.training.texts.dataset import Message, Splits
@@ -194,18 +196,16 @@ def measure(bundle: Bundle, job: Job) -> Findings:
     return Findings(
         bundle.dimensions, messages, score([m.text for m in messages]), tasks, task_scores,
         parallel_report(tasks, task_scores, models),
-        attack_report(score, test, models, repeats=1),
+        demo_attacks(predictor, job.catalog),
     )  # fmt: skip
 
 
 def summary(found: Findings, drift: Parity | None) -> dict[str, object]:
     """The figures that go into `bundle.yaml`."""
-    worst = max((r.success for r in found.attacks), default=0.0)
-    dearest = max((r.cost_ratio for r in found.attacks), default=1.0)
     return {
         "messages": metrics(found.messages, found.scores),
         "parallel": {**metrics(found.tasks, found.task_scores), **asdict(found.parallel)},
-        "suffix_attacks": {"worst_success": worst, "worst_cost_ratio": dearest},
+        "suffix_attacks": attack_quality(found.attacks),
         **({} if drift is None else {"int8_against_fp32": asdict(drift)}),
     }  # fmt: skip
 

@@ -21,7 +21,7 @@ from hydra_core.views.demo.story import STEPS, Step
 __all__ = ["arrive", "door", "margin", "offered"]
 
 _OVER = "demo.over"
-_RADIO, _WANTED = "demo.radio", "demo.wanted"
+_RADIO, _WANTED, _LINKED = "demo.radio", "demo.wanted", "demo.linked"
 #: What stays in a session when it changes between a demo and the operator's workspace.
 _KEPT = ("who.name",)
 
@@ -35,6 +35,7 @@ def arrive() -> bool:
         return False
     if token is None and asked is not None and _joined(asked[1]):
         st.session_state[TOKEN] = asked[1]
+        st.session_state[_LINKED] = True
     if TOKEN not in st.session_state:
         return False
     if asked is not None and asked[0] != st.session_state.get(STEP):
@@ -149,6 +150,8 @@ def margin(where: str) -> None:
     if wanted is not None:
         _go(int(wanted))
     now = int(st.session_state[STEP])
+    if st.session_state.pop(_LINKED, False) and where == STEPS[0].where and now > 1:
+        _go(now)  # a link to a step, without its page
     with st.sidebar.container(gap="small"):
         st.badge(
             "Demo copy", icon=":material/science:", color="orange",

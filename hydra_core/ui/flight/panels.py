@@ -24,19 +24,11 @@ from hydra_core.views.flight import (
 
 __all__ = ["over_time", "planning", "results", "verdict"]
 
-_BOXES = {
-    "success": (st.success, ":material/trending_up:"),
-    "info": (st.info, ":material/balance:"),
-    "warning": (st.warning, ":material/trending_down:"),
-    "error": (st.error, ":material/error:"),
-}
-
 
 def verdict(report: FlightReport, arm: str) -> None:
     """The sentence, then the row of figures."""
     tone, title, text = headline(report, arm)
-    box, icon = _BOXES[tone]
-    box(literal(text), title=literal(title), icon=icon)
+    widgets.toned(tone, text, title)
     said = [one.verdict() for one in arm_results(report, arm)]
     control = report.flight.control
     counts = f"{report.units[control]:,} and {report.units[arm]:,}"

@@ -86,6 +86,12 @@ def _read(one: Inspection) -> None:
             f":material/filter_alt: The last {ignored:,} characters only claim that the request is "
             "difficult. They were not scored."
         )
+    if reading is not None and reading.unusual:
+        st.caption(
+            f":material/explore_off: Unlike the messages that the predictor was trained on "
+            f"({reading.distance:.2f} times the distance that nearly all of them keep): its scores "
+            "say little here."
+        )
     if one.gap is None:
         st.caption(f"{one.tokens:,} tokens, all of them read.")
         return

@@ -18,11 +18,6 @@ from hydra_core.views.labels.standing import Step, answer, progress, tiles
 
 __all__ = ["judge", "labels", "set_aside", "steps", "verdict", "watch"]
 
-_BOXES = {
-    "success": (st.success, ":material/verified:"),
-    "info": (st.info, ":material/balance:"),
-    "warning": (st.warning, ":material/grain:"),
-}
 _EVERY = "3s"
 _ROWS = 1_000
 
@@ -47,8 +42,7 @@ def _bar(run: Followed) -> None:
 def verdict(found: Mapping[str, Any]) -> None:
     """Whether the labels are stable, in a sentence."""
     tone, title, text = answer(found)
-    box, icon = _BOXES[tone]
-    box(literal(text), title=title, icon=icon)
+    widgets.toned(tone, text, title)
 
 
 def judge(found: Mapping[str, Any]) -> None:
@@ -146,6 +140,6 @@ def steps(found: Sequence[Step]) -> None:
     for step in found:
         st.markdown(f":material/{step.icon}: {literal(step.text)}")
         if step.command:
-            st.code(step.command, language="bash", wrap_lines=True)
+            st.code(step.command, language=None, wrap_lines=True)
     st.caption("Runs are started on the command line: they take keys, money and hours, and none of "
                "these should hang on a browser's tab.")  # fmt: skip

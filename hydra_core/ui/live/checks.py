@@ -33,13 +33,6 @@ from hydra_core.views.live.now import signed
 
 __all__ = ["canary", "drifting", "shadowing", "unknown"]
 
-_BOXES = {
-    "success": (st.success, ":material/check_circle:"),
-    "info": (st.info, ":material/hourglass_empty:"),
-    "warning": (st.warning, ":material/warning:"),
-    "error": (st.error, ":material/error:"),
-}
-
 
 def shadowing(look: Looked) -> None:
     """A second catalog on the same traffic."""
@@ -259,5 +252,4 @@ def _evalset(catalog: Catalog) -> SetEntry | None:
 
 
 def _box(tone: str, text: str) -> None:
-    box, icon = _BOXES[tone]
-    box(literal(text), icon=icon)
+    widgets.toned(tone, text)

@@ -8,17 +8,12 @@ import streamlit as st
 from hydra_core.evaluation.robustness.findings import Exchange, Findings, RoutedAttacks
 from hydra_core.figures.intervals import IntervalsView, intervals_figure
 from hydra_core.figures.robustness.knob_rate import knob_rate_figure
-from hydra_core.ui import tables
+from hydra_core.ui import tables, widgets
 from hydra_core.ui.widgets import colors, figure, literal, metric_row
 from hydra_core.views import robustness as views
 
 __all__ = ["answer", "figures", "questions"]
 
-_BOXES = {
-    "success": (st.success, ":material/shield:"),
-    "info": (st.info, ":material/balance:"),
-    "warning": (st.warning, ":material/gpp_maybe:"),
-}
 _PARTS = ("Families", "Languages", "Along the knob", "Slips", "Messages")
 _STEPS = 41
 
@@ -26,8 +21,7 @@ _STEPS = 41
 def answer(found: Findings) -> None:
     """The answer in a sentence."""
     tone, title, text = views.headline(found)
-    box, icon = _BOXES[tone]
-    box(literal(text), title=title, icon=icon)
+    widgets.toned(tone, text, title)
 
 
 def figures(found: Findings) -> None:
@@ -58,7 +52,7 @@ def questions(routed: RoutedAttacks, found: Findings) -> None:
         label_visibility="collapsed", persist_state="session",
     )  # fmt: skip
     if part == "Messages":
-        _messages(routed.exchanges(found.knob))
+        _messages(routed.exchanges(found.knob), views.unusual_text(routed.attacked))
     elif part == "Along the knob":
         _along(routed, found)
     elif part == "Slips":
@@ -98,7 +92,7 @@ def _along(routed: RoutedAttacks, found: Findings) -> None:
                "setting, the dashed line your setting.")  # fmt: skip
 
 
-def _messages(exchanges: tuple[Exchange, ...]) -> None:
+def _messages(exchanges: tuple[Exchange, ...], unusual: str) -> None:
     won = sum(one.won for one in exchanges)
     only = won > 0 and st.toggle(f"Successes only ({won:,})", value=True, key="robustness.only")
     shown = tuple(one for one in exchanges if one.won or not only)
@@ -108,22 +102,30 @@ def _messages(exchanges: tuple[Exchange, ...]) -> None:
         table, hide_index=True, height=320, key="robustness.table", on_select="rerun",
         selection_mode="single-row",
         column_config={
-            "message": column.TextColumn("Message with suffix", width=430),
-            "family": column.TextColumn("Family", width=150),
-            "wording": column.TextColumn("Suffix", width=100),
+            "message": column.TextColumn("Message with suffix", width=280 if only else 206),
+            "family": column.TextColumn("Family", width=126),
+            "wording": column.TextColumn("Suffix", width=94),
             "ignored": column.NumberColumn(
-                "Not scored", width=80, format="localized",
+                "Not scored", width=78, format="localized",
                 help="Characters at the end that the predictor took for a claim of difficulty.",
             ),
-            "before": column.TextColumn("Without", width=130),
-            "after": column.TextColumn("With", width=130),
-            "success": column.CheckboxColumn("Success", width=70),
+            "distance": column.NumberColumn(
+                "Distance", width=70, format="%.2f",
+                help="From the messages that the predictor was trained on. Nearly all ordinary "
+                "messages stay below 1; above it a message is unlike them.",
+            ) if unusual else None,
+            "before": column.TextColumn("Without", width=118),
+            "after": column.TextColumn("With", width=118),
+            "success": None if only else column.CheckboxColumn("Success", width=70),
         },
     )  # fmt: skip
-    left, right = st.columns([8, 2], vertical_alignment="center")
+    told = [unusual] if unusual else []
+    if len(shown) > len(table):
+        told.append(f"The first {len(table):,} of {len(shown):,} attacks, successes first.")
+    left, right = st.columns([8.4, 1.6], vertical_alignment="top")
     with left:
-        if len(shown) > len(table):
-            st.caption(f"The first {len(table):,} of {len(shown):,} attacks, successes first.")
+        if told:
+            st.caption(literal(" ".join(told)))
     with right:
         tables.take_along(table, "robustness")
     rows = picked.selection.rows

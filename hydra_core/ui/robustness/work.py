@@ -4,24 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from datetime import date
 
-import numpy as np
 import streamlit as st
 
-from hydra_core.catalog.profiles import pool
-from hydra_core.evaluation.robustness.attack import (
-    Attacked,
-    Families,
-    attacked,
-    remembering,
-    runs,
-    set_messages,
-)
+from hydra_core.evaluation.robustness import probe
+from hydra_core.evaluation.robustness.attack import Attacked, Families, set_messages
 from hydra_core.evaluation.robustness.findings import RoutedAttacks
 from hydra_core.predictor.checks.robustness import load_probes
 from hydra_core.predictor.languages import detect
-from hydra_core.routing.valuation import valuer_of
 from hydra_core.types import Catalog
 from hydra_core.ui import cache, cache_evaluate
 from hydra_core.ui.access import identity
@@ -29,8 +19,6 @@ from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.tasks import Task
 
 __all__ = ["Wanted", "newest", "routed", "start"]
-
-_SEED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +59,7 @@ class Wanted:
         if self.entry is None:
             return list(self.pasted), [detect(text) for text in self.pasted]
         loaded = cache.evalset(self.entry.info.path, self.entry.info.digest)
-        return set_messages(loaded, self.most, seed=_SEED)
+        return set_messages(loaded, self.most)
 
 
 def newest(wanted: Wanted) -> Task | None:
@@ -89,11 +77,7 @@ def start(wanted: Wanted) -> Task:
     families, predictor = wanted.families, cache.predictor()
 
     def work(task: Task) -> Attacked:
-        expected = runs(languages, len(families))
-        task.step(0, expected)
-        read = remembering(predictor.predict_batches, task.step, expected)
-        rng = np.random.default_rng(_SEED)
-        return attacked(read, texts, languages, families, rng=rng)
+        return probe.probed(predictor, texts, languages, families, task.step)
 
     return cache_evaluate.tasks().start(wanted.key, work, owner=identity.actor().name)
 
@@ -111,5 +95,4 @@ def routed(wanted: Wanted, found: Attacked, catalog: Catalog) -> RoutedAttacks:
 @st.cache_resource(max_entries=6, show_spinner="Routing the attacked messages")
 def _routed(key: tuple[object, ...], _found: Attacked, _catalog: Catalog) -> RoutedAttacks:
     del key
-    models = pool(_catalog, today=date.today())
-    return RoutedAttacks(_found, models, valuer_of(_catalog, models))
+    return probe.routed(_found, _catalog)

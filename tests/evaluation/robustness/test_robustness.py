@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,6 +17,7 @@ from hydra_core.evaluation.robustness.suffixes import own_suffixes, suffix_lines
 from hydra_core.outcome_model.raw import Predicted
 from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.types import Pool
+from hydra_core.views.robustness import unusual_text
 
 POOL = Pool(
     ("small", "large", "middle", "largest"),
@@ -118,6 +120,19 @@ def test_an_exchange_shows_what_was_ignored():
     assert (quiet.text, quiet.ignored, quiet.before, quiet.after) == (
         "hi thanks", 6, "small", "small",
     )  # fmt: skip
+
+
+def test_distances_come_along_and_are_not_known_without_a_reference():
+    far = remembering(lambda texts: replace(by_loudness(texts), distances=np.array(
+        [1.5 if "HARD" in text else 0.5 for text in texts])))  # fmt: skip
+    found = attacked(far, TEXTS, CODES, FAMILIES, rng=np.random.default_rng(0))
+    assert found.clean.distances.tolist() == [0.5, 0.5, 0.5, 1.5, 0.5]
+    loud = next(one for one in RoutedAttacks(found, POOL).exchanges(0.0) if "HARD" in one.text)
+    assert loud.distance == 1.5
+    assert unusual_text(found).startswith(
+        "Unlike the messages that the predictor was trained on: 20.0 % of these messages, 55.0 %"
+    )
+    assert unusual_text(routed().attacked) == ""
 
 
 def test_the_value_rule_routes_by_predicted_success():

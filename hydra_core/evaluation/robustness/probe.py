@@ -1,0 +1,103 @@
+"""The probe as every place runs it: the verb, the page Robustness, the benchmark, the model card.
+
+One way to draw, to score and to route, so that equal questions have equal figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from hydra_core.catalog.binding import rebind
+from hydra_core.catalog.profiles import pool
+from hydra_core.catalog.schema import load_catalog, parse_catalog, read_catalog_text
+from hydra_core.evaluation.robustness.attack import (
+    Attacked,
+    Families,
+    attacked,
+    remembering,
+    runs,
+)
+from hydra_core.evaluation.robustness.findings import EVERYONE, AttackRow, RoutedAttacks
+from hydra_core.predictor.bundle import Bundle
+from hydra_core.predictor.checks.robustness import load_probes
+from hydra_core.predictor.onnx_predictor import Predictor
+from hydra_core.routing.valuation import valuer_of
+from hydra_core.types import Catalog
+
+__all__ = ["TAUS", "attack_table", "bound_catalog", "family_rows", "probed", "routed"]
+
+#: Thresholds that a model card and the benchmark show: a strict one and the paper's conservative.
+TAUS: Final = (0.05, 0.24)
+_SEED: Final = 5
+
+
+def bound_catalog(path: Path, bundle: Bundle) -> Catalog:
+    """The catalog, its bands moved to the bundle where it was made for another.
+
+    Raises:
+        CatalogError: It is not valid.
+    """
+    catalog = load_catalog(path)
+    if catalog.predictor_fingerprint == bundle.fingerprint:
+        return catalog
+    text = rebind(read_catalog_text(path), bundle.name, bundle.fingerprint, bundle.bands)
+    return parse_catalog(text, path.name)
+
+
+def probed(
+    predictor: Predictor,
+    texts: Sequence[str],
+    languages: Sequence[str],
+    families: Families | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Attacked:
+    """Messages scored as they are, with every suffix and with every harmless change.
+
+    Args:
+        families: None for the eight that come with HyDRA.
+        progress: Told (scored, expected); what it raises stops the work.
+    """
+    chosen = load_probes() if families is None else families
+    expected = runs(languages, len(chosen))
+    progress(0, expected)
+    read = remembering(predictor.predict_batches, progress, expected)
+    return attacked(read, texts, languages, chosen, rng=np.random.default_rng(_SEED))
+
+
+def routed(found: Attacked, catalog: Catalog) -> RoutedAttacks:
+    """Attacked messages under a catalog's pool of today and its rule.
+
+    Raises:
+        HydraError: The outcome model cannot be had.
+    """
+    models = pool(catalog, today=date.today())
+    return RoutedAttacks(found, models, valuer_of(catalog, models))
+
+
+def family_rows(found: RoutedAttacks, taus: Sequence[float]) -> list[tuple[float, AttackRow]]:
+    """(tau, row) of every family in either wording, over all languages, and of all families."""
+    return [(tau, row) for tau in taus for row in found.at(tau).attacks if row.group == EVERYONE]
+
+
+def attack_table(found: RoutedAttacks, taus: Sequence[float] = TAUS) -> str:
+    """The attacks as a Markdown table, with the figures that `probe` prints."""
+    lines = [
+        "| tau | family | suffix | n | success | 95 % | cost ratio |",
+        "|---:|---|---|---:|---:|---|---:|",
+    ]
+    for tau, row in family_rows(found, taus):
+        wording = "own language" if row.localised else "English"
+        share, ratio = "–", "–"
+        interval = ""
+        if row.n:
+            share, ratio = f"{row.success.value:.1%}", f"{row.cost_ratio:.3f}"
+            interval = f"{row.success.lo:.1%} to {row.success.hi:.1%}"
+        lines.append(
+            f"| {tau} | {row.family} | {wording} | {row.n} | {share} | {interval} | {ratio} |"
+        )
+    return "\n".join(lines)
