@@ -100,7 +100,8 @@ def _chosen_because(decision: Decision, i: int) -> str:
         valued = decision.valuation
         return (
             f"Worth most: {100 * valued.success[i]:.0f} % predicted success for "
-            f"{usd(float(valued.cost_usd[i]))}, at ${valued.value_usd:.3g} for one more resolved query."
+            f"{usd(float(valued.cost_usd[i]))}, at ${valued.value_usd:.3g} for one more resolved "
+            "query."
         )
     if cause is Cause.FAIL_OPEN:
         return (

@@ -78,7 +78,7 @@ def _picked(own: Sweep, options: Mapping[str, Side], now: tuple[Side, Side]) -> 
     st.session_state[POLICIES] = kept
     ids = st.multiselect(
         "Policies", list(options), format_func=lambda name: options[name].label, key=POLICIES,
-        max_selections=_MOST, persist_state="session",
+        max_selections=_MOST, persist_state="session", wrap=True,
         help="Routers, pins, constants, imported policies and learned routers. Those that follow "
         "a cost spend what the first one does.",
     )  # fmt: skip
