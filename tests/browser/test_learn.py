@@ -26,9 +26,8 @@ def test_outcomes_are_learned_and_taken_into_the_draft(page):
     page.goto("/learn?set=console_demo&catalog=paper_five")
     page.get_by_text("Learn what each model achieves on which message").wait_for()
     for model in ("claude-haiku-4.5", "gpt-5.3-codex", "claude-sonnet-4.6"):  # two learn quickly
-        remove = button(page, f"Remove {model}")
-        remove.click()
-        remove.wait_for(state="detached")
+        page.get_by_role("checkbox", name=model).or_(button(page, model)).first.click()
+        page.wait_for_timeout(300)
     page.locator(".st-key-learn-start button").click()
     first = tile(page, "At 25 % of the cost range")
     first.wait_for(timeout=180_000)
