@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hydra_core.spelling import usd
 from hydra_core.types import Rule
 
 if TYPE_CHECKING:
@@ -99,7 +100,8 @@ def _chosen_because(decision: Decision, i: int) -> str:
         valued = decision.valuation
         return (
             f"Worth most: {100 * valued.success[i]:.0f} % predicted success for "
-            f"${valued.cost_usd[i]:.4g}, at ${valued.value_usd:.3g} for one more resolved query."
+            f"{usd(float(valued.cost_usd[i]))}, at ${valued.value_usd:.3g} for one more resolved "
+            "query."
         )
     if cause is Cause.FAIL_OPEN:
         return (

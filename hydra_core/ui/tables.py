@@ -207,10 +207,10 @@ def queries(frame: pd.DataFrame, total: int) -> None:
             "language": st.column_config.TextColumn("Language", width="small"),
             "resolved by": st.column_config.TextColumn("Resolved by", width="small"),
             **{
-                name: st.column_config.NumberColumn(name.capitalize(), format="%.2f", width=115)
+                name: st.column_config.NumberColumn(name.capitalize(), format="%.2f", width=100)
                 for name in read
             },
-            "text": st.column_config.TextColumn("Text", width=380),
+            "text": st.column_config.TextColumn("Text", width=225),
         },
     )
     if total > len(frame):

@@ -14,7 +14,7 @@ SYMBOLS = {Rule.SHORTFALL: "τ", Rule.VALUE: "V"}
 
 def knob_text(rule: Rule, knob: float) -> str:
     """A knob's value in four digits: τ 0.24, or V $0.02."""
-    shown = f"{knob:.4g}" if rule is Rule.SHORTFALL else usd(knob)
+    shown = f"{knob:.4g}" if rule is Rule.SHORTFALL else usd(knob).rstrip("0").rstrip(".")
     return f"{SYMBOLS[rule]} {shown}"
 
 

@@ -12,6 +12,7 @@ from hydra_core.ui import cache, cache_evaluate, cache_learn, selectors, state, 
 from hydra_core.ui import reports as reporting
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.compare import learned as compare_learned
+from hydra_core.ui.compare import link
 from hydra_core.ui.compare import panels as compare_panels
 from hydra_core.ui.compare import queries as compare_queries
 from hydra_core.ui.compare import significance as compare_significance
@@ -19,8 +20,15 @@ from hydra_core.ui.compare import state as compare_state
 from hydra_core.ui.compare.queries import Sides
 from hydra_core.ui.evalsets import make_catalog
 from hydra_core.views.comparison import Paired, Side, totals
+from hydra_core.views.comparison_figures import Measure
+from hydra_core.views.comparison_tables import Which
 
 _PARTS = ("Who moved", "Languages and groups", "Queries", "Significance")
+#: The choices that a link may make.
+_FIXED = {
+    "view": _PARTS, "colour": tuple(Measure), "list": tuple(Which),
+    "notes": tuple(compare_queries.NOTED),
+}  # fmt: skip
 
 
 def sweep_of(entry: SetEntry, side: Side, own: Sweep) -> Sweep:
@@ -52,9 +60,10 @@ def compare(entry: SetEntry, catalog: Catalog) -> None:
         return
     for card, found in zip(cards, totals(both), strict=True):
         compare_panels.side_figures(card, found)
+    compare_state.keep_link(entry, state.get().catalog, a, b)
     if show(own, both, both_sides) == "Significance":
         compare_significance.significance(entry, own, options, (a, b), sweep_of)
-    compare_state.write_link(entry, state.get().catalog, a, b)
+    link.write()
 
 
 def choose(options: dict[str, Side], a: Side, b: Side) -> tuple[DeltaGenerator, DeltaGenerator]:
@@ -95,4 +104,5 @@ def show(own: Sweep, both: Paired, both_sides: Sides) -> str | None:
     return part
 
 
+link.follow(_FIXED)
 selectors.page("Compare", compare, baseline=False)

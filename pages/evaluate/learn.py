@@ -22,7 +22,7 @@ def choose(entry: SetEntry, catalog: Catalog) -> tuple[str, ...]:
     key = f"learn.models.{entry.key}.{catalog.name}"
     st.session_state.setdefault(key, list(known))
     picked = st.pills(
-        "Models", known, selection_mode="multi", key=key, persist_state="session",
+        "Models", known, selection_mode="multi", key=key, persist_state="session", wrap=True,
         help="At least two, with 25 outcomes or more each.",
     )  # fmt: skip
     return tuple(name for name in known if name in picked)

@@ -163,3 +163,38 @@ def test_any_number_of_policies_stand_in_one_significance_table(page):
     assert page.dataframe[1].value.shape == (len(table), len(table))
     assert "delta method" in said(page)
     assert "10,000-fold bootstrap" in said(page)
+
+
+def test_a_link_restores_the_list_its_filters_and_the_query_looked_at(page, open_page):
+    part(page, "Queries")
+    page.segmented_control(key="compare.which").set_value(Which.LOSSES).run()
+    model = page.selectbox(key="compare.after").options[1]
+    page.selectbox(key="compare.after").set_value(model).run()
+    query = str(page.dataframe[0].value["query_id"].iloc[0])
+    link = dict(page.query_params) | {"query": query}
+    assert link["view"] == "Queries"
+
+    fresh = open_page(PAGE, **link)
+    assert not fresh.exception
+    assert fresh.segmented_control(key="compare.which").value == Which.LOSSES
+    assert fresh.selectbox(key="compare.after").value == model
+    assert (
+        fresh.dataframe[0].value["query_id"].tolist()
+        == page.dataframe[0].value["query_id"].tolist()
+    )
+    assert f"**{query}**" in said(fresh).replace("\\", "")
+    assert dict(fresh.query_params) == link
+
+
+def test_a_link_with_nonsense_opens_the_default_view(open_page):
+    app = open_page(PAGE, **PAPER, view="Nothing", to="no such model", query="none")
+    assert not app.exception
+    assert app.segmented_control(key="compare.part").value == "Who moved"
+    part(app, "Queries")
+    assert not app.exception
+
+
+def test_a_link_carries_a_policy_that_was_tuned_here_only(open_page):
+    app = open_page(PAGE, **PAPER, tau="0.1", a="oracle", b="tuned")
+    assert app.number_input(key="compare.tau_b").value == 0.1
+    assert app.query_params["tau"] == "0.1"

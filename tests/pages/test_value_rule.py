@@ -62,7 +62,7 @@ def test_find_a_pin_and_the_details_work_under_value(opened):
     app = opened(TUNE)
     app.button(key="tune.pin").click().run()
     app.number_input(key="tune.value").set_value(0.05).run()
-    assert "Pinned V $0.0100" in told(app)
+    assert "Pinned V $0.01" in told(app)
     assert app.query_params["pin_rule"] == "value"
     app.button(key="tune.find").click().run()
     assert "Judged on queries it was not chosen on (cross-fitted)" in told(app)

@@ -16,6 +16,7 @@ from hydra_core.store.roles import Action
 from hydra_core.types import IntArray, Rule
 from hydra_core.ui import cache, tables, widgets
 from hydra_core.ui.access import identity
+from hydra_core.ui.compare import link
 from hydra_core.ui.inspect import state as inspect_state
 from hydra_core.ui.widgets import literal
 from hydra_core.views.comparison import Paired
@@ -33,7 +34,7 @@ from hydra_core.views.comparison_tables import (
 from hydra_core.views.frontier import usd
 from hydra_core.views.numbers import signed
 
-__all__ = ["queries"]
+__all__ = ["NOTED", "queries"]
 
 _ROWS = 15
 _TELLS = {
@@ -43,7 +44,7 @@ _TELLS = {
     Which.WASTES: f"The {MOST_TRIAGED} queries where B spends most more than A and is no better.",
 }
 _FILTERS = ("compare.language", "compare.before", "compare.after", "compare.noted")
-_NOTED = {"all": None, "with a note": True, "without a note": False}
+NOTED = {"all": None, "with a note": True, "without a note": False}
 _CAUSES = ("Router wrong", "Label wrong", "Model flaky", "Expected")
 
 
@@ -72,7 +73,9 @@ def queries(both: Paired, sides: Sides) -> None:
     if not at.size:
         st.info(_nothing(which, filters), icon=":material/check_circle:")
         return
-    row = _table(both, sides, at, dict(by_id), f"{which}.{filters}")
+    picked = _table(both, sides, at, dict(by_id), f"{which}.{filters}")
+    row = link.query_shown(picked, ids, both.found.rows)
+    link.write()
     if row is None:
         st.caption("Pick a row to see why each policy chose what it chose, and to write a note.")
         return
@@ -93,6 +96,10 @@ def _nothing(which: Which, filters: Filters) -> str:
 def _filters(both: Paired, languages: np.typing.NDArray[np.str_]) -> Filters:
     count = sum(bool(st.session_state.get(key)) for key in _FILTERS[:3])
     count += st.session_state.get(_FILTERS[3], "all") != "all"
+    known = (_names(languages), both.models, both.models)
+    for key, options in zip(_FILTERS, known, strict=False):
+        if st.session_state.get(key, "") not in ("", *options):  # a link of another set
+            st.session_state[key] = ""
     with st.popover(f"Filters ({count})" if count else "Filters", icon=":material/filter_list:"):
         language, before, after = (
             st.selectbox(
@@ -108,9 +115,9 @@ def _filters(both: Paired, languages: np.typing.NDArray[np.str_]) -> Filters:
                 ("B sends it to", both.models, _FILTERS[2]),
             )
         )
-        noted = st.selectbox("Notes", list(_NOTED), key=_FILTERS[3], persist_state="session")
+        noted = st.selectbox("Notes", list(NOTED), key=_FILTERS[3], persist_state="session")
         st.button("Take all back", on_click=_reset, width="stretch", disabled=not count)
-    return Filters(language or "", before or "", after or "", _NOTED[noted or "all"])
+    return Filters(language or "", before or "", after or "", NOTED[noted or "all"])
 
 
 def _names(languages: np.typing.NDArray[np.str_]) -> list[str]:
@@ -128,7 +135,9 @@ def _table(
     """One page of the list; the row number in the eval set of the picked query."""
     pages = -(-at.size // _ROWS)
     key = f"compare.page.{version}.{sides[0][0].name}.{sides[1][0].name}"
-    page = min(int(st.session_state.get(key, 1)), pages)
+    first = st.session_state.setdefault(f"{key}.first", link.first_page(pages))
+    page = min(int(st.session_state.get(key, first)), pages)
+    st.session_state[link.PAGE] = page
     part = at[(page - 1) * _ROWS : page * _ROWS]
     frame = query_page(both, sides, part, notes)
     read = [name for name in frame.columns if name.startswith(("needs_", "predicted_"))]
@@ -159,7 +168,7 @@ def _table(
     )  # fmt: skip
     if pages > 1:
         with st.container(horizontal=True, horizontal_alignment="center"):
-            st.pagination(pages, key=key)
+            st.pagination(pages, default=first, key=key)
     rows = event["selection"]["rows"]
     return int(both.found.rows[part[rows[0]]]) if rows and rows[0] < len(part) else None
 
@@ -220,7 +229,7 @@ def _receipts(frame: pd.DataFrame, sides: Sides) -> None:
         shown[f"says_{letter}"] = column.TextColumn(letter.upper(), width=wide)
         shown_as = "{:.0%} " if side.rule is Rule.VALUE else "{:.4f} "
         known = frame[f"says_of_{letter}"].map(shown_as.format, na_action="ignore")
-        frame[f"says_{letter}"] = known.fillna("") + frame[f"says_{letter}"]
+        frame[f"says_{letter}"] = known.astype(object).fillna("") + frame[f"says_{letter}"]
     tables.kept(
         frame, "compare.query", height="content", column_order=list(shown), column_config=shown
     )

@@ -29,13 +29,13 @@ from hydra_core.evaluation.study.significance_table import (
 from hydra_core.ui import cache_evaluate
 from hydra_core.ui.cache import ReplayKey, SetEntry
 from hydra_core.ui.compare import learned as compare_learned
+from hydra_core.ui.compare.link import POLICIES
 from hydra_core.ui.widgets import literal
 from hydra_core.views.comparison import Kind, Side, side_run
 from hydra_core.views.downloads import csv_file
 
 __all__ = ["significance"]
 
-_KEY = "compare.table"
 _MOST = 30
 
 
@@ -73,12 +73,12 @@ def _picked(own: Sweep, options: Mapping[str, Side], now: tuple[Side, Side]) -> 
     """The chosen policies; a side of the page keeps the setting that it has there."""
     strong = f"always:{costliest(own.data)}"
     first = [one for one in (now[1].id, now[0].id, strong) if one in options]
-    st.session_state.setdefault(_KEY, list(dict.fromkeys(first)))
-    kept = [name for name in st.session_state[_KEY] if name in options]
-    st.session_state[_KEY] = kept
+    st.session_state.setdefault(POLICIES, list(dict.fromkeys(first)))
+    kept = [name for name in st.session_state[POLICIES] if name in options]
+    st.session_state[POLICIES] = kept
     ids = st.multiselect(
-        "Policies", list(options), format_func=lambda name: options[name].label, key=_KEY,
-        max_selections=_MOST, persist_state="session",
+        "Policies", list(options), format_func=lambda name: options[name].label, key=POLICIES,
+        max_selections=_MOST, persist_state="session", wrap=True,
         help="Routers, pins, constants, imported policies and learned routers. Those that follow "
         "a cost spend what the first one does.",
     )  # fmt: skip

@@ -13,12 +13,14 @@ from hydra_core.store.records import OperatingPoint
 from hydra_core.types import Catalog, Policy, Rule
 from hydra_core.ui import cache, selectors, state
 from hydra_core.ui.cache import CatalogEntry, SetEntry
-from hydra_core.ui.demo import address
+from hydra_core.ui.compare.link import base
 from hydra_core.views.comparison import Kind, Side
 
-__all__ = ["Comparing", "get", "offered", "put", "sides", "swap", "write_link"]
+__all__ = ["Comparing", "get", "keep_link", "offered", "put", "sides", "swap"]
 
 _TUNED, _PINNED = "tuned", "pin"
+#: What of the tuning's own link says the policy, and the one that is pinned.
+_POLICIES = ("tau", "w", "rule", "v", "pin", "pin_w", "pin_rule")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +57,17 @@ def swap(a: Side, b: Side) -> None:
     _COMPARING.set(Comparing(b.id, a.id, now.knob_b, now.knob_a))
 
 
-def write_link(entry: SetEntry, catalog: str, a: Side, b: Side) -> None:
-    """Put the comparison into the address."""
+def keep_link(entry: SetEntry, catalog: str, a: Side, b: Side) -> None:
+    """Both sides as the address has them; a policy tuned or pinned here goes along in full."""
     now = get()
     link = {"set": entry.key, "catalog": catalog, "a": a.id, "b": b.id}
+    if {_TUNED, _PINNED} & {a.id, b.id}:
+        tuned = state.to_link(state.get())
+        link |= {name: tuned[name] for name in _POLICIES if name in tuned}
     for name, knob in (("a_at", now.knob_a), ("b_at", now.knob_b)):
         if knob is not None:
             link[name] = repr(knob)
-    address.write(link)
+    base(link)
 
 
 def offered(entry: SetEntry, catalog: Catalog, sweep: Sweep) -> dict[str, Side]:

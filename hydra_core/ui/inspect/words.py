@@ -121,6 +121,13 @@ def _link(one: Inspection, key: str) -> None:
         st.caption(f"A text of {size:,} characters is too long for a link.")
     elif now.share_text:
         st.caption("Whoever sees the link, or a log of it, can read the text.")
+    elif one.decision.valuation is not None:
+        st.caption(
+            "Without its text the link opens under the shortfall rule: the value rule reads the "
+            "text itself. Include it to reopen what is shown here."
+        )
+    elif now.compare:
+        st.caption("Without the texts the link opens message A alone, by its scores.")
     else:
         st.caption("Carries the scores, catalog, τ and weights: the same decision, no text.")
     params = urlencode(link(one, key), safe=",")

@@ -16,7 +16,7 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.types import Rule
-from hydra_core.views.numbers import SYMBOLS, knob_text
+from hydra_core.views.numbers import SYMBOLS, knob_text, signed
 from hydra_core.views.tune.operating_point import Measure, Tile
 
 __all__ = ["Bar", "Line", "LiveKnob", "Message", "Point", "live_knob"]
@@ -92,6 +92,7 @@ class LiveKnob:
         models: Model ids with their colours.
         tiles: The figures where it stands.
         fades: Keys of what holds for the last setting only, and fades during a drag.
+        lift: Quality above the best constant where it stands, in percent points.
         text: What is said of the setting at rest, where the knob alone does not say it.
     """
 
@@ -106,6 +107,7 @@ class LiveKnob:
     line: Line | None = None
     fades: tuple[str, ...] = field(default=())
     text: str = ""
+    lift: float | None = None
 
 
 def live_knob(shown: LiveKnob, *, key: str, on_release: Callable[[float], None]) -> None:
@@ -135,6 +137,7 @@ def live_knob(shown: LiveKnob, *, key: str, on_release: Callable[[float], None])
             "messages": [asdict(one) for one in shown.messages],
             "point": asdict(shown.point) if shown.point else None,
             "line": asdict(shown.line) if shown.line else None,
+            "lift": None if shown.lift is None else f"{signed(shown.lift)} pp",
             "fades": list(shown.fades),
         },
         on_knob_change=released,

@@ -81,7 +81,7 @@ class LiveKnob {
   follow(step) {
     const { tiles, usd, symbol, point, line } = this.data;
     const knob = this.value("knob", step);
-    const text = `${symbol} ${usd ? dollars(knob) : Number(knob.toPrecision(4))}`;
+    const text = `${symbol} ${usd ? dollars(knob).replace(/\.?0+$/, "") : Number(knob.toPrecision(4))}`;
     // first, as it asks where things are: after a change the browser would have to lay out twice
     if (point) movePoint(this.place, this.value(point.x, step), this.value(point.y, step), text);
     if (line) moveLine(line.plot, this.value(line.x, step), text);
@@ -103,7 +103,10 @@ class LiveKnob {
     const { tiles, bars, models, messages } = this.data;
     this.at.textContent = text;
     const told = [];
-    if (this.columns.has("lift")) this.lift.textContent = `${signed(this.value("lift", step))} pp`;
+    if (this.columns.has("lift")) {
+      const lift = `${signed(this.value("lift", step))} pp`;
+      this.lift.textContent = resting ? (this.data.lift ?? lift) : lift;
+    }
     bars.forEach(({ column, shares }, i) => {
       models.forEach((_, k) => {
         const share = resting ? shares[k] : this.value(`${column}_${k}`, step);

@@ -110,6 +110,7 @@ def live(evaluation: Evaluation) -> None:
                 y=Measure.QR if tuning.y is YAxis.QR else Measure.QUALITY,
             ),
             fades=(VERDICT,),
+            lift=100 * evaluation.verdict.delta,
         ),
         key="tune.knob",
         on_release=lambda at: state.turn(sweep.rule, at),

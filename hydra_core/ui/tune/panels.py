@@ -109,17 +109,18 @@ def _weights(sweep: Sweep) -> None:
     with st.expander("Weights", icon=":material/balance:", key="tune.weights"):
         st.caption(
             f"{'Changed from the catalog. ' * changed}A larger weight makes a deficit on that "
-            "dimension count more. w~: after compensation for the width of its score band."
+            "dimension count more."
         )
         for k, dimension in enumerate(sweep.catalog.dimensions):
             key = f"tune.w.{dimension}"
             st.session_state[key] = sweep.weights[k]
-            left, right = st.columns([3, 1], vertical_alignment="bottom")
-            left.number_input(
+            st.number_input(
                 dimension.replace("_", " ").capitalize(), 0.05, 10.0, step=0.05, key=key,
                 on_change=_weigh, args=(sweep.catalog.dimensions,),
             )  # fmt: skip
-            right.caption(f"w~ **{sweep.compensated[k]:.3f}**")
+        told = zip(sweep.catalog.dimensions, sweep.compensated, strict=True)
+        each = " · ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in told)
+        st.caption(f"After compensation for the width of the score bands, w~: {each}")
         st.button(
             "Back to the catalog's weights",
             on_click=lambda: state.put(weights=None),

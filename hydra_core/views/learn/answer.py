@@ -54,6 +54,7 @@ class Lifted:
 def headline(model: OutcomeModel) -> tuple[bool, str, str]:
     """Whether to use it, a title, a sentence."""
     title, _, sentence = str(model.figures["reason"]).partition(": ")
+    sentence = sentence.replace(" points [", " pp [")  # as outcome models of before have it
     return bool(model.figures["recommend"]), title, sentence[:1].upper() + sentence[1:]
 
 
