@@ -127,6 +127,9 @@ def _open_session(bundle: Bundle, threads: int) -> onnxruntime.InferenceSession:
     options.enable_mem_pattern = False  # one pattern per length would be kept forever
     options.log_severity_level = 4  # what is wrong is raised, not logged
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    # A CPU without VNNI would add INT8 products in 16 bits, which overflow: scores moved by .006 in
+    # the mean, by up to .14. With this every x86-64 CPU adds them as exactly.
+    options.add_session_config_entry("session.x64quantprecision", "1")
     graph = _read_graph(bundle)
     try:
         return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])

@@ -40,9 +40,9 @@ def test_the_draft_is_shown_with_its_new_cost(open_page, costs, page):
 
 @pytest.mark.parametrize("page", ["tune", "compare"])
 def test_what_is_published_is_shown_with_its_new_cost(open_page, costs, page):
-    before, after = (usd(value) for value in costs)
+    before, after = ((f"{usd(value)} ", f"${value:.4g} ") for value in costs)
     assert before != after
     cache.store().publish(NAME, doubled(), actor=ANA, base_revision=0, note="dearer", metrics={})
     text = told(open_page(f"pages/evaluate/{page}.py", **LINK))
-    assert after in text
-    assert before not in text
+    assert any(one in text for one in after)  # a tile's digits or a verdict's
+    assert not any(one in text for one in before)

@@ -31,7 +31,7 @@ def test_overview_opens_on_it_and_says_both_rules(open_page):
     app = opened(open_page, "pages/operate/overview.py")
     told = said(app)
     assert "Mixed traffic of 2024, real outcomes" in told
-    assert [box.value for box in app.info if "cannot be told from noise" in box.value]
+    assert [box.value for box in app.warning if "The constant is better" in box.value]
     assert [box.value for box in app.success if "The router beats the constant" in box.value]
     assert "Route by what was learned" in told
     assert told.index("Shortfall rule") < told.index("Value rule")
@@ -39,7 +39,7 @@ def test_overview_opens_on_it_and_says_both_rules(open_page):
 
 def test_learn_shows_what_the_catalog_has_learned_already(open_page):
     app = opened(open_page, "pages/evaluate/learn.py")
-    assert "+3.0 points" in app.success[0].value.replace("\\", "")
+    assert "+3.1 pp" in app.success[0].value.replace("\\", "")
     assert app.button(key="learn.start").disabled
     app.button(key="learn.take").click().run()
     assert not app.error

@@ -258,3 +258,9 @@ def test_importing_the_package_loads_no_runtime() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_products_are_added_exactly_whatever_the_cpu(tiny_predictor):
+    """Without it a CPU that has no VNNI overflows in 16 bits and scores otherwise."""
+    options = tiny_predictor._graph._session.get_session_options()
+    assert options.get_session_config_entry("session.x64quantprecision") == "1"

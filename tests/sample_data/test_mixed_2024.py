@@ -46,10 +46,10 @@ def test_it_is_scored_by_the_shipped_bundle_with_vectors_reduced(evalset):
     assert stored.type.list_size == 64
 
 
-def test_the_shortfall_rule_ties_and_the_learned_one_is_recommended(evalset, catalog):
+def test_the_shortfall_rule_does_not_win_and_the_learned_one_is_recommended(evalset, catalog):
     scores = load_scores(evalset, catalog.predictor_fingerprint)
     found = evaluate(sweep_catalog(evalset, catalog, scores, today=TODAY), catalog.policy.tau)
-    assert found.verdict.label is VerdictLabel.TIES
+    assert found.verdict.label is VerdictLabel.LOSES
     model = catalog_outcome_model(catalog)
     assert model.evalset_digest == evalset.digest
     assert model.figures["recommend"]

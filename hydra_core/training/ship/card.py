@@ -23,8 +23,7 @@ messages of sample_data/console_demo, which no bundle is trained or tuned on, wi
 catalog/paper_five.yaml on this bundle's bands and eight families of suffixes that no bundle is
 trained on. The same figures, printed anew:
 `python -m hydra_core probe sample_data/console_demo --catalog catalog/paper_five.yaml --tau T`
-(`--bundle DIR` for another bundle). Another kind of CPU may round INT8 products otherwise: scores
-then move by hundredths, and these shares by a point or two."""
+(`--bundle DIR` for another bundle)."""
 _LENGTHS = ((0, 40), (40, 120), (120, 400), (400, 1500), (1500, 10**9))
 
 

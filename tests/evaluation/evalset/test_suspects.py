@@ -74,6 +74,22 @@ def test_translations_are_found_by_their_vectors():
     assert sorted(map(tuple, rows)) == [(3 * i, 3 * i + 1, 3 * i + 2) for i in range(40)]
 
 
+def test_two_tasks_that_meet_in_one_pair_of_languages_stay_two():
+    first, second, odd = np.eye(3, dtype=np.float32)
+    # the German of one and the Japanese of the other are nearer to each other than to their own
+    vectors = np.stack([first, first + 1.5 * odd, first, first] + [second] * 4)
+    vectors[6] += 1.5 * odd
+    queries = table([f"{i}x" for i in range(8)], ["en", "de", "ja", "fr"] * 2)
+    rows = suspects(queries, vectors).groups
+    assert sorted(map(tuple, rows)) == [(0, 1, 2, 3), (4, 5, 6, 7)]
+
+
+def test_of_two_languages_no_third_text_is_asked_for():
+    queries, vectors = tasks(np.random.default_rng(4), 30, languages=("en", "de"))
+    rows = suspects(queries, vectors).groups
+    assert sorted(map(tuple, rows)) == [(2 * i, 2 * i + 1) for i in range(30)]
+
+
 def test_unrelated_texts_of_several_languages_are_not_grouped():
     rng = np.random.default_rng(1)
     queries, _ = tasks(rng, 40)

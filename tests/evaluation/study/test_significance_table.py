@@ -126,7 +126,8 @@ def test_latex_escapes_names_and_the_matrix_is_antisymmetric(data):
     row = next(line for line in latex(table).splitlines() if line.startswith("50"))
     assert row.startswith(r"50\% \& \_\$\#\{\}\textasciitilde{}\textasciicircum{}")
     cells = matrix(table)
-    values = [float(cells.iloc[i, j].strip("*").replace("−", "-")) for i, j in ((0, 1), (1, 0))]
+    said = (cells.iloc[i, j].strip("*").replace("\u2212", "-") for i, j in ((0, 1), (1, 0)))
+    values = [float(one) for one in said]
     assert values[0] == -values[1]
     assert len(standing_frame(table)) == 2
     assert len(pair_frame(table)) == 1
