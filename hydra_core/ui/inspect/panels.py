@@ -12,13 +12,14 @@ from hydra_core.figures.theme import tint
 from hydra_core.routing.decision import Cause
 from hydra_core.routing.explain import CAUSES
 from hydra_core.spelling import signed
-from hydra_core.types import CostBasis
+from hydra_core.types import CostBasis, Rule
 from hydra_core.ui import tables
 from hydra_core.ui.inspect import value_rule
 from hydra_core.ui.widgets import colors, figure, literal
 from hydra_core.views import inspection
 from hydra_core.views.frontier import usd
 from hydra_core.views.inspection import Inspection
+from hydra_core.views.numbers import knob_text
 
 __all__ = ["candidates", "comparison", "decision", "differences", "flips", "needs"]
 
@@ -61,7 +62,7 @@ def _valued(one: Inspection) -> None:
     cost = usd(float(valued.cost_usd[i]))
     st.markdown(
         f"Predicted success **{literal(success)}** for **{literal(cost)}**  ·  value rule, "
-        f"V {literal(usd(valued.value_usd))}"
+        f"{literal(knob_text(Rule.VALUE, valued.value_usd))}"
     )
 
 

@@ -12,7 +12,7 @@ from hydra_core.ui import cache, tables
 from hydra_core.ui.widgets import literal
 from hydra_core.views import inspection
 from hydra_core.views.inspection import Inspection
-from hydra_core.views.numbers import policy_text, usd
+from hydra_core.views.numbers import knob_text, policy_text
 
 __all__ = ["both", "candidates", "neighbours", "other_rule"]
 
@@ -63,7 +63,8 @@ def _basis(valued: Valuation) -> str:
     heads, model = valued.valuer.heads, valued.valuer.outcome_model
     told = [
         "In brackets: what similar predictions came to, 95 % interval. Worth: predicted success "
-        f"less predicted cost / V, at V {usd(valued.value_usd)}; the largest is chosen. "
+        f"less predicted cost / V, at {knob_text(Rule.VALUE, valued.value_usd)}; the largest is "
+        "chosen. "
         f"Learned from the outcomes of {model.evalset}."
     ]
     if heads.placed:

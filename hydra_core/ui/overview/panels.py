@@ -20,7 +20,7 @@ from hydra_core.ui.evalsets.import_wizard import KIND
 from hydra_core.ui.widgets import literal
 from hydra_core.views.catalogs.pool import pool_table
 from hydra_core.views.frontier import Axes, frontier_view
-from hydra_core.views.numbers import RULES, knob_text, usd
+from hydra_core.views.numbers import RULES, knob_text
 
 __all__ = ["doors", "frontier", "loaded", "next_steps", "operating_point"]
 
@@ -121,8 +121,8 @@ def operating_point() -> None:
         st.markdown(f"**Shortfall rule** · τ {evaluation.knob:.4g} · from profiles")
         widgets.verdict_box(evaluation.verdict)
     with right:
-        worth = literal(usd(learned.knob))
-        st.markdown(f"**Value rule** · V {worth} · learned from outcomes, cross-fitted")
+        worth = literal(knob_text(Rule.VALUE, learned.knob))
+        st.markdown(f"**Value rule** · {worth} · learned from outcomes, cross-fitted")
         widgets.verdict_box(learned.verdict)
 
 
