@@ -43,7 +43,7 @@ def test_the_toggle_on_tune_changes_the_rule_and_both_curves_stay(page):
     page.goto(f"/tune?{REAL}")
     page.get_by_role("spinbutton", name="Threshold τ").wait_for()
     page.wait_for_selector(PLOT)
-    page.get_by_text("Routing cannot be told from a constant here").wait_for()
+    page.get_by_text("A constant does better here").wait_for()
     page.get_by_role("radio", name="Value", exact=True).click()
     page.get_by_role("spinbutton", name="V: one more resolved query").wait_for()
     page.get_by_text("Routing pays here").wait_for()
