@@ -190,8 +190,14 @@ class Sweep:
         records = [one for one in self.catalog.policy.chosen_on if one.how is not Selection.FIXED]
         if not records:
             return ()
-        here, marks = self.evalset.queries_digest, self.evalset.query_marks
-        return tuple(one for one in records if one.queries == here or marks & {*one.sample})
+        marks = self.evalset.query_marks
+        return tuple(
+            one for one in records if one.queries == self._queries or marks & {*one.sample}
+        )
+
+    @cached_property
+    def _queries(self) -> str:
+        return self.evalset.queries_digest
 
     def selection(self, knob: float) -> Selection:
         """Whether this is the catalog's own policy, chosen on none of these queries, or any other.
@@ -207,7 +213,7 @@ class Sweep:
         if not self.own(knob):
             return ""
         if self.chosen_here:
-            same = any(one.queries == self.evalset.queries_digest for one in self.chosen_here)
+            same = any(one.queries == self._queries for one in self.chosen_here)
             some = "" if same else "some of "
             return f"on {some}these queries, as the catalog records"
         others = [one.evalset for one in self.catalog.policy.chosen_on]
