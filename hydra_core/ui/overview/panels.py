@@ -9,12 +9,22 @@ import streamlit as st
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.importers.formats import Kind
 from hydra_core.evaluation.replay.evaluation import Evaluation, evaluate
+from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.replay.verdict import VerdictLabel
 from hydra_core.figures.frontier import frontier_figure
 from hydra_core.types import Rule
-from hydra_core.ui import bundles, cache, cache_learn, selectors, state, tables, widgets
+from hydra_core.ui import (
+    bundles,
+    cache,
+    cache_evaluate,
+    cache_learn,
+    selectors,
+    state,
+    tables,
+    widgets,
+)
 from hydra_core.ui import reports as reporting
-from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.cache import ReplayKey, SetEntry
 from hydra_core.ui.demo import session
 from hydra_core.ui.evalsets.import_wizard import KIND
 from hydra_core.ui.widgets import literal
@@ -137,7 +147,7 @@ def _current() -> tuple[SetEntry, Evaluation] | None:
         sweep = cache_learn.ruled_sweep(entry, catalog, rule, weights)
     except HydraError:
         return None
-    return entry, evaluate(sweep, tuning.knob_for(sweep), tuning.baseline)
+    return entry, _evaluated(entry, sweep, tuning.knob_for(sweep), tuning.baseline)
 
 
 def _learned() -> Evaluation | None:
@@ -152,7 +162,18 @@ def _learned() -> Evaluation | None:
         sweep = cache_learn.ruled_sweep(entry, catalog, Rule.VALUE, catalog.policy.weights)
     except HydraError:
         return None  # the Catalog page says what is wrong with it
-    return evaluate(sweep, sweep.own_knob)
+    return _evaluated(entry, sweep, sweep.own_knob, None)
+
+
+def _evaluated(entry: SetEntry, sweep: Sweep, knob: float, baseline: str | None) -> Evaluation:
+    """One evaluation for all parts of the page, and for the next visit."""
+    return _kept(cache_evaluate.sweep_key(entry, sweep), knob, baseline, sweep)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _kept(key: ReplayKey, knob: float, baseline: str | None, _sweep: Sweep) -> Evaluation:
+    del key
+    return evaluate(_sweep, knob, baseline)
 
 
 def frontier() -> None:
