@@ -91,7 +91,9 @@ def test_the_page_follows_traffic_and_answers_every_question(client, page):
     before = decisions(page)
     client(before + 20)
     page.wait_for_function(
-        "n => +document.querySelector('[data-testid=stMetricValue]').innerText > n", arg=before
+        "n => +document.querySelector('[data-testid=stMetricValue]').innerText"
+        ".replaceAll(',', '') > n",
+        arg=before,
     )
     assert decisions(page) > before
     page.get_by_text("Reason", exact=True).click()
