@@ -11,6 +11,7 @@ from hydra_core.evaluation.evalset.evalset import load_evalset
 from hydra_core.evaluation.evalset.score_files import load_scores, load_text_facts, score_path
 from hydra_core.evaluation.replay.evaluation import evaluate
 from hydra_core.evaluation.replay.sweep import sweep_catalog
+from hydra_core.evaluation.replay.value_sweep import sweep_by_value
 from hydra_core.evaluation.replay.verdict import VerdictLabel
 from hydra_core.outcome_model.find import catalog_outcome_model
 from hydra_core.predictor.bundle import load_bundle
@@ -54,3 +55,12 @@ def test_the_shortfall_rule_does_not_win_and_the_learned_one_is_recommended(eval
     assert model.evalset_digest == evalset.digest
     assert model.figures["recommend"]
     assert model.figures["lift"]["interval"][0] > 0.02
+
+
+def test_weights_are_cautioned_of_only_where_they_decide(evalset, catalog):
+    scores = load_scores(evalset, catalog.predictor_fingerprint)
+    by_profile = sweep_catalog(evalset, catalog, scores, today=TODAY)
+    assert "weights, profiles or a pool" in evaluate(by_profile, catalog.policy.tau).caution
+    model = catalog_outcome_model(catalog)
+    by_value = sweep_by_value(evalset, catalog, model, cross_fitted=True, today=TODAY)
+    assert not evaluate(by_value, catalog.policy.value_usd).caution

@@ -23,7 +23,7 @@ from hydra_core.evaluation.replay.step_curve import StepCurve
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.replay.verdict import Verdict, verdict
 from hydra_core.evaluation.significance import Interval, detectable_effect
-from hydra_core.types import IntArray, Selection
+from hydra_core.types import IntArray, Rule, Selection
 
 __all__ = ["STATED", "Evaluation", "evaluate"]
 
@@ -114,7 +114,12 @@ class Evaluation:
 
     @property
     def caution(self) -> str:
-        """What the verdict's interval does not cover; empty where it covers everything."""
+        """What the verdict's interval does not cover; empty where it covers everything.
+
+        Under the value rule neither weights nor profiles decide, and predictions are cross-fitted.
+        """
+        if self.sweep.rule is Rule.VALUE:
+            return ""
         chosen = any(not one.knob_alone for one in self.sweep.chosen_here)
         if not ((self.weights_edited or chosen) and self.verdict.selection is Selection.LOOKED):
             return ""
