@@ -102,7 +102,7 @@ def figure(chart: go.Figure, key: str, *, alt: str, **selection: object) -> None
     )  # type: ignore[call-overload]
 
 
-def problem(error: HydraError) -> None:
+def problem(error: HydraError | OSError) -> None:
     """Show an error as a list of what to repair."""
     if isinstance(error, ProblemsError) and len(error.problems) > 1:
         lines = "\n".join(f"- {literal(str(one))}" for one in error.problems[:20])

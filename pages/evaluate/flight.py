@@ -61,7 +61,7 @@ def flight(folder: FlightFolder) -> None:
         else:
             panels.results(report, arm)
     except (HydraError, OSError) as error:
-        widgets.problem(error if isinstance(error, HydraError) else HydraError(str(error)))
+        widgets.problem(error)
 
 
 left, right = st.columns([2.8, 7.2], vertical_alignment="bottom")

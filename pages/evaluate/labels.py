@@ -80,4 +80,4 @@ else:
     try:
         show(chosen)
     except (HydraError, OSError) as error:
-        widgets.problem(error if isinstance(error, HydraError) else HydraError(str(error)))
+        widgets.problem(error)

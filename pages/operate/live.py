@@ -37,7 +37,7 @@ def live(folder: Path, window_s: int) -> None:
         )  # fmt: skip
         _PARTS[part or "Traffic"](look)
     except (HydraError, OSError) as error:
-        widgets.problem(error if isinstance(error, HydraError) else HydraError(str(error)))
+        widgets.problem(error)
 
 
 left, right = st.columns([3, 7], vertical_alignment="bottom")
