@@ -133,9 +133,8 @@ def mcnemar(a: npt.ArrayLike, b: npt.ArrayLike) -> McNemar:
     only_a, only_b = int((has_a & ~has_b).sum()), int((has_b & ~has_a).sum())
     differing = only_a + only_b
     if differing < _EXACT_BELOW:
-        from scipy.stats import binomtest  # its package takes half a second to import
-
-        p = 1.0 if differing == 0 else float(binomtest(only_a, differing).pvalue)
+        fewer = min(only_a, only_b)  # two-sided; an even split counts its middle once
+        p = min(1.0, 2.0 * float(special.bdtr(fewer, differing, 0.5))) if differing else 1.0
         return McNemar(only_a, only_b, p, exact=True)
     statistic = max(abs(only_a - only_b) - 1, 0) ** 2 / differing
     return McNemar(only_a, only_b, float(special.chdtrc(1, statistic)), exact=False)
