@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats
 
 from hydra_core.evaluation.replay.metrics import costliest, oracle_choice, picked
 from hydra_core.evaluation.replay.replay import ReplayData
@@ -20,6 +19,7 @@ from hydra_core.evaluation.significance import (
     holm,
     influence_interval,
     mean_interval,
+    normal_p,
     normal_quantile,
     ratio_interval,
     wilson,
@@ -146,7 +146,7 @@ def _slice(
 
 def _p_value(difference: Interval) -> float:
     error = difference.standard_error
-    return float(2 * stats.norm.sf(abs(difference.value) / error)) if error > 0 else 1.0
+    return normal_p(difference.value / error) if error > 0 else 1.0
 
 
 def _contrast(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import pandas as pd
 
 from hydra_core.evaluation.replay.folds import Fold, folds
 from hydra_core.evaluation.replay.metrics import oracle_choice, picked, single_models
@@ -201,7 +201,7 @@ def _auc(
 
 def _ranks(values: FloatArray) -> FloatArray:
     """Ranks scaled to (0, 1), so that parts with other base rates can be pooled."""
-    ranks: FloatArray = stats.rankdata(values) / (values.size + 1)
+    ranks: FloatArray = pd.Series(values).rank().to_numpy() / (values.size + 1)
     return ranks
 
 
@@ -212,7 +212,7 @@ def auc_interval(scores: FloatArray, target: BoolArray) -> Interval:
         scores: (n,) higher means more likely.
         target: (n,) with at least one True and one False.
     """
-    ranks = stats.rankdata(scores)
+    ranks = pd.Series(scores).rank().to_numpy()
     yes, no = int(target.sum()), int((~target).sum())
     area = float((ranks[target].sum() - yes * (yes + 1) / 2) / (yes * no))
     q1, q2 = area / (2 - area), 2 * area * area / (1 + area)
