@@ -48,7 +48,7 @@ def traffic(folder, decisions, qualities=None):
         log.add(one)
         made[one.decision_id] = one.at
     for decision_id, quality in (qualities or {}).items():
-        log.add(OutcomeRecord(decision_id, made[decision_id], quality))
+        log.add(OutcomeRecord(decision_id, made.get(decision_id, AT), quality))
     log.close()
     return traffic_of(read_log(folder))
 
