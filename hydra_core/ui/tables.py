@@ -12,7 +12,17 @@ import streamlit as st
 from hydra_core.views.downloads import csv_file, latex_file, parquet_file
 from hydra_core.views.numbers import signed
 
-__all__ = ["groups", "kept", "languages", "models", "policies", "pool", "queries", "take_along"]
+__all__ = [
+    "groups",
+    "kept",
+    "languages",
+    "models",
+    "policies",
+    "pool",
+    "queries",
+    "ranges",
+    "take_along",
+]
 
 _PERCENT = "%.1f %%"
 _USD = "$%.4f"
@@ -69,7 +79,7 @@ def languages(frame: pd.DataFrame) -> None:
     """QR, CS and cost by language with 95 % bounds; small samples are marked."""
     column = st.column_config
     _slices(
-        frame.assign(cost_range=_range(frame, "cost", "{:.4f} – {:.4f}")),
+        frame.assign(cost_range=ranges(frame, "cost", 4)),
         {"policy": "Language"},
         {},
         {
@@ -107,8 +117,8 @@ def _slices(
         "note": "",
     }
     shown = frame.assign(
-        qr_range=_range(frame, "qr", "{:.1f} – {:.1f}"),
-        cs_range=_range(frame, "cs", "{:.1f} – {:.1f}"),
+        qr_range=ranges(frame, "qr"),
+        cs_range=ranges(frame, "cs"),
         note=frame["small"].map({True: "small sample", False: ""}),
     )
     st.dataframe(
@@ -130,8 +140,8 @@ def policies(frame: pd.DataFrame) -> None:
     """The router beside the constant at its cost, the oracle and every single model."""
     column = st.column_config
     shown = frame.assign(
-        qr_range=_range(frame, "qr", "{:.1f} – {:.1f}"),
-        cost_range=_range(frame, "cost", "{:.4f} – {:.4f}"),
+        qr_range=ranges(frame, "qr"),
+        cost_range=ranges(frame, "cost", 4),
     )
     st.dataframe(
         shown,
@@ -155,16 +165,17 @@ def policies(frame: pd.DataFrame) -> None:
     )  # fmt: skip
 
 
-def _range(frame: pd.DataFrame, name: str, template: str) -> list[str]:
+def ranges(frame: pd.DataFrame, name: str, digits: int = 1) -> list[str]:
+    """Both bounds of a column as text, empty where there are none; `name` may be empty."""
     low, high = (f"{name}_lo", f"{name}_hi") if name else ("low", "high")
     bounds = zip(frame[low], frame[high], strict=True)
-    return ["" if pd.isna(a) else template.format(a, b) for a, b in bounds]
+    return ["" if pd.isna(a) else f"{a:.{digits}f} – {b:.{digits}f}" for a, b in bounds]
 
 
 def models(frame: pd.DataFrame) -> None:
     """The models of an eval set: quality, cost and what is missing."""
     column = st.column_config
-    shown = frame.assign(bounds=_range(frame, "", "{:.1f} – {:.1f}"))
+    shown = frame.assign(bounds=ranges(frame, ""))
     st.dataframe(
         shown,
         hide_index=True,

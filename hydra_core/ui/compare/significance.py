@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from hydra_core.evaluation.replay.metrics import costliest
@@ -26,7 +25,7 @@ from hydra_core.evaluation.study.significance_table import (
     SignificanceTable,
     significance_table,
 )
-from hydra_core.ui import cache_evaluate
+from hydra_core.ui import cache_evaluate, tables
 from hydra_core.ui.cache import ReplayKey, SetEntry
 from hydra_core.ui.compare import learned as compare_learned
 from hydra_core.ui.compare.link import POLICIES
@@ -119,7 +118,7 @@ def _standings(table: SignificanceTable) -> None:
     column = st.column_config
     frame = standing_frame(table)
     shown = frame.assign(
-        **{f"{name}_range": _range(frame, name) for name in ("resolved", "qr", "cs")},
+        **{f"{name}_range": tables.ranges(frame, name) for name in ("resolved", "qr", "cs")},
         split=[f"{one.only_it} : {one.only_strong}" for one in table.standings],
         p=[p_text(one.p_value) for one in table.standings],
     )
@@ -152,11 +151,6 @@ def _pairs(table: SignificanceTable) -> None:
         return
     st.markdown("**Row minus column, quality in pp** (* corrected p below 0.05)")
     st.dataframe(matrix(table), height="content")
-
-
-def _range(frame: pd.DataFrame, name: str) -> list[str]:
-    ends = zip(frame[f"{name}_lo"], frame[f"{name}_hi"], strict=True)
-    return ["" if pd.isna(low) else f"{low:.1f} – {high:.1f}" for low, high in ends]
 
 
 def _downloads(table: SignificanceTable, name: str) -> None:
