@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["around", "signed", "usd"]
+__all__ = ["signed", "usd"]
 
 
 def signed(value: float, digits: int = 1) -> str:
@@ -13,11 +13,6 @@ def signed(value: float, digits: int = 1) -> str:
     if not float(shown):
         return shown[1:]
     return shown.replace("-", "−")
-
-
-def around(value: float, low: float, high: float, unit: str) -> str:
-    """A difference with its interval: +0.6 pp [−0.8, +1.9]."""
-    return f"{signed(value)} {unit} [{signed(low)}, {signed(high)}]"
 
 
 def usd(value: float) -> str:

@@ -68,61 +68,52 @@ def _written(
 def languages(frame: pd.DataFrame) -> None:
     """QR, CS and cost by language with 95 % bounds; small samples are marked."""
     column = st.column_config
-    shown = frame.assign(
-        qr_range=_range(frame, "qr", "{:.1f} – {:.1f}"),
-        cs_range=_range(frame, "cs", "{:.1f} – {:.1f}"),
-        cost_range=_range(frame, "cost", "{:.4f} – {:.4f}"),
-        note=frame["small"].map({True: "small sample", False: ""}),
-    )
-    st.dataframe(
-        shown,
-        hide_index=True,
-        height="content",
-        column_order=(
-            "policy", "n", "qr", "qr_range", "cs", "cs_range", "cost", "cost_range", "note",
-        ),
-        column_config={
-            "policy": "Language",
-            "n": column.NumberColumn("Queries", format="localized"),
-            "qr": column.NumberColumn("QR", format=_PERCENT),
-            "qr_range": "95 % interval",
-            "cs": column.NumberColumn("Savings", format=_PERCENT),
-            "cs_range": "95 % interval ",
+    _slices(
+        frame.assign(cost_range=_range(frame, "cost", "{:.4f} – {:.4f}")),
+        {"policy": "Language"},
+        {},
+        {
             "cost": column.NumberColumn("Cost per query", format=_USD),
             "cost_range": "95 % interval  ",
-            "note": "",
         },
-    )  # fmt: skip
+    )
 
 
 def groups(frame: pd.DataFrame) -> None:
     """Language groups with QR and savings, and both minus English, in percent points."""
     column = st.column_config
+    _slices(
+        frame.assign(qr_apart=_apart(frame, "qr_english"), cs_apart=_apart(frame, "cs_english")),
+        {"group": "Language group"},
+        {"qr_apart": column.TextColumn("QR minus English", width=170)},
+        {"cs_apart": column.TextColumn("Savings minus English", width=170)},
+    )
+
+
+def _slices(
+    frame: pd.DataFrame, name: dict[str, Any], qr: dict[str, Any], last: dict[str, Any]
+) -> None:
+    """Parts of a set with queries, QR and savings, and what stands behind either."""
+    column = st.column_config
+    columns = {
+        **name,
+        "n": column.NumberColumn("Queries", format="localized"),
+        "qr": column.NumberColumn("QR", format=_PERCENT),
+        "qr_range": "95 % interval",
+        **qr,
+        "cs": column.NumberColumn("Savings", format=_PERCENT),
+        "cs_range": "95 % interval ",
+        **last,
+        "note": "",
+    }
     shown = frame.assign(
         qr_range=_range(frame, "qr", "{:.1f} – {:.1f}"),
         cs_range=_range(frame, "cs", "{:.1f} – {:.1f}"),
-        qr_apart=_apart(frame, "qr_english"),
-        cs_apart=_apart(frame, "cs_english"),
         note=frame["small"].map({True: "small sample", False: ""}),
     )
     st.dataframe(
-        shown,
-        hide_index=True,
-        height="content",
-        column_order=(
-            "group", "n", "qr", "qr_range", "qr_apart", "cs", "cs_range", "cs_apart", "note",
-        ),
-        column_config={
-            "group": "Language group",
-            "n": column.NumberColumn("Queries", format="localized"),
-            "qr": column.NumberColumn("QR", format=_PERCENT),
-            "qr_range": "95 % interval",
-            "qr_apart": column.TextColumn("QR minus English", width=170),
-            "cs": column.NumberColumn("Savings", format=_PERCENT),
-            "cs_range": "95 % interval ",
-            "cs_apart": column.TextColumn("Savings minus English", width=170),
-            "note": "",
-        },
+        shown, hide_index=True, height="content", column_order=tuple(columns),
+        column_config=columns,
     )  # fmt: skip
 
 

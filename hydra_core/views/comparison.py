@@ -13,7 +13,6 @@ import numpy as np
 
 from hydra_core.evaluation.replay.imported_policies import imported_choice
 from hydra_core.evaluation.replay.matched_cost import matched_cost_mix
-from hydra_core.evaluation.replay.metrics import oracle_choice
 from hydra_core.evaluation.replay.replay import clusters_of_rows
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.significance import (
@@ -28,7 +27,6 @@ from hydra_core.evaluation.study.compare import (
     constant_run,
     policy_run,
 )
-from hydra_core.spelling import around
 from hydra_core.types import IntArray, Rule
 from hydra_core.views.numbers import knob_text, usd
 
@@ -122,7 +120,7 @@ def routed_run(name: str, sweep: Sweep, knob: float) -> PolicyRun:
 
 def oracle_run(sweep: Sweep) -> PolicyRun:
     """The cheapest model that resolves each query, in hindsight."""
-    return policy_run("oracle", sweep.data, oracle_choice(sweep.data))
+    return policy_run("oracle", sweep.data, sweep.data.oracle)
 
 
 def mix_run(sweep: Sweep, mean_cost_usd: float, seed: int = 0) -> PolicyRun:
@@ -225,7 +223,7 @@ def sentence(both: Paired) -> str:
             f"({usd(float(after))} instead of {usd(float(before))} per query)"
         )
     change = found.quality.scaled(100.0)
-    gained = f"quality {around(change.value, change.lo, change.hi, 'pp')}"
+    gained = f"quality {change.text('pp')}"
     if change.lo > 0:
         return f"{spent} and gains: {gained}."
     if change.hi < 0:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.evaluation.replay.folds import Fold, folds
-from hydra_core.evaluation.replay.metrics import oracle_choice, picked, single_models
+from hydra_core.evaluation.replay.metrics import picked, single_models
 from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.evaluation.significance import Interval, mean_interval, normal_quantile
 from hydra_core.evaluation.study.baselines.features import Inputs, TextFeatures, hashed_texts
@@ -92,7 +92,7 @@ def routability(
         progress: Called with (done, total) at the start and after each part's features and each
             model; what it raises stops.
     """
-    oracle = oracle_choice(data)
+    oracle = data.oracle
     best = max(single_models(data), key=lambda one: (one.quality, -one.mean_cost_usd))
     gain = picked(data.quality, oracle) - data.quality[:, best.index]
     spent = float(picked(data.cost_usd, oracle).mean())

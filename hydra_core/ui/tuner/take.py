@@ -10,8 +10,8 @@ from hydra_core.catalog.editing.model_grid import model_rows
 from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.errors import CatalogError, HydraError, Problem
 from hydra_core.evaluation.choose.aims import aim_at
+from hydra_core.evaluation.choose.policy_search import FoundPolicy, Setting
 from hydra_core.evaluation.choose.space import with_cells
-from hydra_core.evaluation.choose.tuning import Setting, Tuning
 from hydra_core.evaluation.replay.metrics import oracle_quality
 from hydra_core.evaluation.replay.replay import data_frontier
 from hydra_core.evaluation.replay.sweep import Sweep
@@ -55,7 +55,7 @@ def basis() -> None:
     )
 
 
-def take(result: Tuning, entry: SetEntry, sweep: Sweep) -> None:
+def take(result: FoundPolicy, entry: SetEntry, sweep: Sweep) -> None:
     """One click to Tune, to the pin, to the store, or to the catalog draft.
 
     Cells that moved are part of the catalog: Tune, pins and kept points hold tau and weights only,
@@ -93,7 +93,7 @@ def _pin(setting: Setting) -> None:
     st.session_state["tuner.told"] = f"Pinned: τ {setting.tau:.4g} with the tuned weights."
 
 
-def _keep(result: Tuning, entry: SetEntry) -> None:
+def _keep(result: FoundPolicy, entry: SetEntry) -> None:
     """Keep it under a name in the store, where the catalog has a published revision."""
     pair = selectors.current()
     if pair is None or not pair[1].revision or not identity.may(Action.PIN):
@@ -106,7 +106,7 @@ def _keep(result: Tuning, entry: SetEntry) -> None:
         )  # fmt: skip
 
 
-def _store(result: Tuning, digest: str, catalog: str, revision: int) -> None:
+def _store(result: FoundPolicy, digest: str, catalog: str, revision: int) -> None:
     metrics = {
         "how": Selection.CROSS_FITTED.value,
         "qr": result.metrics.qr.value,
@@ -126,7 +126,7 @@ def _store(result: Tuning, digest: str, catalog: str, revision: int) -> None:
     st.session_state["tuner.told"] = f"Kept as “{point.name}”; Compare offers it."
 
 
-def _onward(result: Tuning, entry: SetEntry) -> None:
+def _onward(result: FoundPolicy, entry: SetEntry) -> None:
     setting = result.setting
     if st.button("Open in Tune", type="primary", icon=":material/tune:", key="tuner.open"):
         state.put(tau=setting.tau, weights=setting.weights)
@@ -145,7 +145,7 @@ def _parts(setting: Setting) -> str:
     return f"τ, weights and {moved} profile {'cell' if moved == 1 else 'cells'}"
 
 
-def _draft(result: Tuning, sweep: Sweep, entry: SetEntry) -> None:
+def _draft(result: FoundPolicy, sweep: Sweep, entry: SetEntry) -> None:
     pair = selectors.current()
     if pair is None:
         return
@@ -156,7 +156,7 @@ def _draft(result: Tuning, sweep: Sweep, entry: SetEntry) -> None:
         st.session_state["tuner.told"] = f"Your draft of the catalog has the tuned {parts}."
 
 
-def _drafted(text: str, source: str, result: Tuning, sweep: Sweep) -> str:
+def _drafted(text: str, source: str, result: FoundPolicy, sweep: Sweep) -> str:
     """The catalog text with the tuned policy, in few digits that route as the tuned ones do.
 
     Raises:

@@ -16,7 +16,6 @@ from hydra_core.figures.intervals import IntervalsView, Series
 from hydra_core.figures.shares import TimelineView
 from hydra_core.routing.decision import Cause
 from hydra_core.routing.explain import CAUSES
-from hydra_core.spelling import around
 from hydra_core.views.frontier import usd
 
 __all__ = [
@@ -26,7 +25,6 @@ __all__ = [
     "head",
     "model_frame",
     "reasons",
-    "signed",
     "timeline_view",
 ]
 
@@ -122,15 +120,10 @@ def cost_text(found: CostAgainst, kind: str) -> tuple[str, str]:
     """
     change = found.change.scaled(100.0)
     word = "less" if change.value < 0 else "more"
-    return signed(change), (
+    return change.text("%"), (
         f"{usd(found.cost_usd)} instead of {usd(found.baseline_usd)} on {found.baseline} "
         f"({kind}): {abs(change.value):.1f} % {word}, on {found.counted:,} answers with tokens."
     )
-
-
-def signed(change: Interval) -> str:
-    """A change in percent with its sign and interval."""
-    return around(change.value, change.lo, change.hi, "%")
 
 
 def feedback_view(rated: Sequence[Rated]) -> IntervalsView:
