@@ -54,7 +54,9 @@ def _scored(batch: pa.RecordBatch, predictor: Predictor) -> pa.Table:
     texts = table["text"].to_pylist()
     turns = table["turn"].to_pylist() if "turn" in table.column_names else None
     given = None if turns is None else [int(turn or 1) for turn in turns]
-    scores = predictor.predict(texts, given).requirements
+    before = table["context"].to_pylist() if "context" in table.column_names else None
+    contexts = None if before is None else [context or "" for context in before]
+    scores = predictor.predict(texts, given, contexts).requirements
     for k, name in enumerate(predictor.bundle.dimensions):
         table = table.append_column(f"{REQUIREMENT}{name}", pa.array(scores[:, k]))
     return table
