@@ -8,6 +8,8 @@ import pytest
 
 from tests.ui import consoles
 
+#: How long to wait for what a page shows: a busy machine is slow.
+PATIENCE_MS = 60_000
 CHROMIUM = [
     "--headless",
     "--no-sandbox",
@@ -35,6 +37,7 @@ def chromium():
     path = shutil.which("chromium")
     if path is None:
         pytest.skip("there is no chromium on the PATH")
+    playwright.expect.set_options(timeout=PATIENCE_MS)
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=path, args=CHROMIUM)
         yield browser
@@ -46,13 +49,20 @@ def page(chromium, console):
     """A fresh page; the test fails if the browser's console shows an error."""
     context = chromium.new_context(viewport={"width": 1280, "height": 900}, base_url=console)
     page = context.new_page()
-    page.set_default_timeout(60_000)
+    page.set_default_timeout(PATIENCE_MS)
     errors = []
     page.on("console", lambda message: errors.append(message) if faulty(message) else None)
     page.on("pageerror", lambda error: errors.append(error))
     yield page
     context.close()
     assert not [getattr(error, "text", str(error)) for error in errors]
+
+
+def at_rest(page):
+    """Wait until the page's script has run and nothing that it showed before is left."""
+    page.wait_for_timeout(200)  # a click is on its way to the console
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    page.wait_for_selector("[data-stale=true]", state="detached")
 
 
 def faulty(message):

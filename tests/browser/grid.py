@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, TimeoutError
 
+from tests.browser.conftest import at_rest
+
 __all__ = ["open_cell", "type_into_cell", "wait_until_drawn"]
 
 _HEADER, _ROW = 36, 36
@@ -12,10 +14,8 @@ _HEADER, _ROW = 36, 36
 def wait_until_drawn(page: Page) -> None:
     """The table is there and nothing else is coming."""
     page.locator("[data-testid=stDataFrame] canvas").first.wait_for()
-    page.wait_for_function(
-        "() => !document.querySelector('[data-testid=stStatusWidget], [data-testid=stSkeleton]')"
-    )
-    page.wait_for_timeout(500)
+    page.wait_for_function("() => !document.querySelector('[data-testid=stSkeleton]')")
+    at_rest(page)
 
 
 def type_into_cell(page: Page, column: int, row: int, x: float, text: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hydra_core.views.demo.story import STEPS
+from tests.browser.conftest import at_rest
 
 pytestmark = pytest.mark.browser
 
@@ -41,12 +42,6 @@ def visitor(chromium, console):
     context.close()
 
 
-def settled(page):
-    page.wait_for_timeout(200)
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
-    page.wait_for_selector("[data-stale=true]", state="detached")
-
-
 @pytest.mark.parametrize("name", every_page())
 def test_nothing_is_illegible_or_unnamed_in_either_theme(visitor, name):
     link = visitor.locator("[data-testid=stSidebarNavLink]").nth(every_page().index(name))
@@ -54,7 +49,7 @@ def test_nothing_is_illegible_or_unnamed_in_either_theme(visitor, name):
     visitor.wait_for_selector(f"[aria-current=page][href$='/{'' if name == 'overview' else name}']")
     for theme in THEMES:
         visitor.emulate_media(color_scheme=theme)
-        settled(visitor)
+        at_rest(visitor)
         assert visitor.evaluate(RUN) == [], theme
 
 
@@ -70,7 +65,7 @@ def test_code_is_legible_in_either_theme(visitor, address, tab):
     visitor.evaluate((files("axe_playwright_python") / "axe.min.js").read_text())
     for theme in THEMES:
         visitor.emulate_media(color_scheme=theme)
-        settled(visitor)
+        at_rest(visitor)
         found = visitor.evaluate(RUN)
         assert [one for one in found if not one.startswith("scrollable-region")] == [], theme
 
@@ -78,7 +73,7 @@ def test_code_is_legible_in_either_theme(visitor, address, tab):
 def test_illegible_text_is_found(visitor):
     """The measure itself: grey on white is told."""
     visitor.emulate_media(color_scheme="light")
-    settled(visitor)
+    at_rest(visitor)
     ground = "getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
     visitor.wait_for_function(f"() => {ground} === 'rgb(255, 255, 255)'")
     visitor.evaluate("document.querySelector('[data-testid=stHeading] *').style.color = '#ccc'")
@@ -93,7 +88,7 @@ def test_a_demos_margin_is_legible_in_either_theme(visitor):
     visitor.evaluate((files("axe_playwright_python") / "axe.min.js").read_text())
     for theme in THEMES:
         visitor.emulate_media(color_scheme=theme)
-        settled(visitor)
+        at_rest(visitor)
         assert visitor.evaluate(RUN) == [], theme
     visitor.get_by_role("button", name="End", exact=True).click()
     visitor.get_by_role("link", name="Demo").wait_for()

@@ -3,7 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
-expect.set_options(timeout=120_000)
+from tests.browser.conftest import at_rest
+
 pytestmark = pytest.mark.browser
 DIMENSIONS = ("Reasoning", "Code generation", "Debugging", "Tool use")
 
@@ -29,10 +30,12 @@ def test_a_sample_is_drawn_rated_and_compared(page):
     expect(page.get_by_text("0 of 6 rated")).to_be_visible()
     for done in range(1, 6):
         rate(page, (1 + done % 5, 2, 1 + done % 3, 1), done, 6)
+    at_rest(page)  # a click on what is about to be drawn again may be lost
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("4 of 6 rated")).to_be_visible()
     rate(page, (5, 3, 2, 4), 5, 6, fresh=False)  # it comes back with its scores
     expect(page.get_by_role("button", name="Save")).to_be_disabled()
+    at_rest(page)
     page.get_by_role("button", name="Skip").click()
     expect(page.get_by_text("1 skipped")).to_be_visible()
     page.reload()  # resumes

@@ -43,13 +43,12 @@ def test_prices_typed_one_after_another_are_all_kept(page):
     wait_until_drawn(page)
     box = page.locator("[data-testid=stDataFrame]").first.bounding_box()
     page.mouse.click(box["x"] + INPUT_PRICE[1], box["y"] + 54)
-    page.locator("#glide-cell-4-0[aria-selected=true]").wait_for(state="attached")
     typed = ["41", "42", "43"]
-    for price in typed:  # ten keys a second, into the cell below with each Enter
+    for row, price in enumerate(typed):  # ten keys a second, into the cell below with each Enter
+        page.locator(f"#glide-cell-4-{row}[aria-selected=true]").wait_for(state="attached")
         page.keyboard.type(price, delay=100)
-        page.wait_for_timeout(100)
+        page.wait_for_function("v => document.querySelector('.gdg-input')?.value === v", arg=price)
         page.keyboard.press("Enter")
-        page.wait_for_timeout(100)
     page.get_by_text("Draft: 3 changes").wait_for()
     page.reload()
     wait_until_drawn(page)

@@ -47,7 +47,7 @@ def test_click_on_the_curve_sets_tau(page):
     curve = max(traces, key=lambda points: points.count())
     box = curve.nth(5).bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.wait_for_timeout(300)
+    page.locator(f"{PLOT} .hoverlayer .hovertext").first.wait_for()  # else a click has no point
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     assert wait_for_change(page, "Cost per query", before) != before
 

@@ -12,6 +12,7 @@ import pytest
 
 from hydra_core.store import Actor, Role, open_store
 from hydra_core.views.demo.story import STEPS
+from tests.browser.conftest import PATIENCE_MS, at_rest
 from tests.evaluation.sets import saved
 from tests.ui import consoles
 
@@ -103,7 +104,7 @@ def test_the_story_is_told_in_under_three_minutes_and_leaves_no_trace(page, work
     with page.context.expect_page() as opened:
         page.get_by_role("link", name="Demo").click()
     told = opened.value
-    told.set_default_timeout(60_000)
+    told.set_default_timeout(PATIENCE_MS)
     told.set_viewport_size({"width": 1280, "height": 800})
     faults = []
     told.on("pageerror", lambda error: faults.append(error))
@@ -122,7 +123,7 @@ def test_the_story_is_told_in_under_three_minutes_and_leaves_no_trace(page, work
     onwards(told, 3)
     knob = told.get_by_role("slider").first
     knob.focus()
-    told.wait_for_timeout(300)
+    at_rest(told)
     for _ in range(12):
         told.keyboard.press("ArrowRight")
     told.wait_for_url("**tau=**")
@@ -174,7 +175,7 @@ def test_the_story_is_told_in_under_three_minutes_and_leaves_no_trace(page, work
 def pick_oldest(page):
     """Tick the last row of the history, on the canvas that the table is drawn on."""
     table = page.get_by_test_id("stDataFrame").first
-    table.wait_for()
-    page.wait_for_timeout(500)
+    table.locator("[data-testid^=glide-cell]").first.wait_for(state="attached")
+    at_rest(page)
     box = table.bounding_box()
     page.mouse.click(box["x"] + 18, box["y"] + 35 + 35 * 1.5)

@@ -9,7 +9,6 @@ from playwright.sync_api import expect
 from sample_data.paper_flight import users
 
 ROOT = Path(__file__).parents[2]
-expect.set_options(timeout=60_000)
 pytestmark = pytest.mark.browser
 
 

@@ -7,6 +7,7 @@ import pytest
 from hydra_core.evaluation.evalset.scoring import score_evalset
 from hydra_core.predictor.onnx_predictor import default_predictor
 from hydra_core.store import Actor, Role, open_store
+from tests.browser.conftest import PATIENCE_MS, at_rest
 from tests.evaluation.sets import saved
 from tests.pages.store_steps import FILE, NAME
 from tests.ui.consoles import console as running
@@ -45,15 +46,20 @@ def hostile(tmp_path_factory):
 def test_no_name_becomes_a_link_an_image_or_a_request(chromium, hostile, path):
     context = chromium.new_context(viewport={"width": 1280, "height": 1600})
     page = context.new_page()
+    page.set_default_timeout(PATIENCE_MS)
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(f"{hostile}/{path}?catalog={NAME}&set=my/mine")
-    page.get_by_role("heading", level=1).or_(page.locator("h2")).first.wait_for(timeout=60_000)
-    page.wait_for_timeout(1500)
+    page.get_by_role("heading", level=1).or_(page.locator("h2")).first.wait_for()
+    at_rest(page)
     if path == "eval_sets":
         page.get_by_test_id("stRadio").get_by_text("evil.example").first.click()
-        page.wait_for_timeout(2500)
-        assert "http" in page.get_by_test_id("stHeading").last.inner_text()
+        page.wait_for_function(
+            "() => [...document.querySelectorAll('[data-testid=stHeading]')].at(-1)"
+            ".innerText.includes('http')"
+        )
+        at_rest(page)
+    page.wait_for_load_state("networkidle")  # an image is asked for after it is drawn
     strangers = [url for url in asked if not url.startswith((hostile, "data:", "blob:", "ws"))]
     assert strangers == []
     found = page.eval_on_selector_all("a[href], img[src]", "all => all.map(e => e.href || e.src)")

@@ -6,9 +6,11 @@ import re
 
 import pytest
 
+from tests.browser.conftest import at_rest
 from tests.hostile_messages import MARKUP
 
 pytestmark = pytest.mark.browser
+expect = pytest.importorskip("playwright.sync_api").expect
 
 STRIP = ".st-key-inspect-strip-shortfall .js-plotly-plot"
 
@@ -23,8 +25,7 @@ def route(page, text):
     box = page.get_by_role("textbox", name="Message", exact=True)
     box.fill(text)
     box.press("Control+Enter")
-    page.wait_for_timeout(300)
-    page.locator("[data-testid=stStatusWidget]").wait_for(state="detached")
+    at_rest(page)
 
 
 def test_typing_a_message_routes_it_and_keeps_it_out_of_the_address(page):
@@ -88,6 +89,5 @@ def test_the_strip_and_the_chosen_model_follow_a_drag_and_the_page_its_end(page)
     knob.focus()
     page.keyboard.press("End")
     page.wait_for_url(re.compile(r"tau=(?!0\.24(&|$))"))
-    page.wait_for_timeout(500)
-    chosen = page.locator(".st-key-inspect-decision h1").inner_text()
-    assert chosen == model.inner_text() != was
+    assert model.inner_text() != was
+    expect(page.locator(".st-key-inspect-decision h1")).to_have_text(model.inner_text())

@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from tests.browser.conftest import at_rest
+
 pytestmark = pytest.mark.browser
 
 #: The set that opens first, and its catalog: it names an outcome model and routes by shortfall.
@@ -27,7 +29,7 @@ def test_outcomes_are_learned_and_taken_into_the_draft(page):
     page.get_by_text("Learn what each model achieves on which message").wait_for()
     for model in ("claude-haiku-4.5", "gpt-5.3-codex", "claude-sonnet-4.6"):  # two learn quickly
         page.get_by_role("checkbox", name=model).or_(button(page, model)).first.click()
-        page.wait_for_timeout(300)
+        at_rest(page)
     page.locator(".st-key-learn-start button").click()
     first = tile(page, "At 25 % of the cost range")
     first.wait_for(timeout=180_000)

@@ -8,12 +8,11 @@ from playwright.sync_api import expect
 
 from hydra_core.server.run import build
 from hydra_core.server.settings import Settings
-from tests.browser.conftest import faulty
+from tests.browser.conftest import PATIENCE_MS, faulty
 from tests.server.conftest import CATALOG, asked, running, upstreams_text
 from tests.server.fake_upstream import FakeUpstream
 from tests.ui import consoles
 
-expect.set_options(timeout=60_000)
 pytestmark = pytest.mark.browser
 TEXTS = ("hi", "Fix the deadlock in this lock-free queue", "Prove that the primes do not end")
 
@@ -71,7 +70,7 @@ def page(chromium, tmp_path, monkeypatch):
             viewport={"width": 1280, "height": 800}, base_url=f"http://127.0.0.1:{port}"
         )
         page, errors = context.new_page(), []
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(PATIENCE_MS)
         page.on("console", lambda message: errors.append(message) if faulty(message) else None)
         yield page
         context.close()

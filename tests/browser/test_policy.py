@@ -42,7 +42,8 @@ def test_under_the_policy_pages_work_and_nothing_reaches_another_host(chromium, 
           document.addEventListener("securitypolicyviolation", note);
           new Image().src = "https://example.invalid/pixel.png";
           await fetch("https://example.invalid/").catch(() => {});
-          await new Promise(done => setTimeout(done, 500));
+          for (let i = 0; seen.length < 2 && i < 100; i++)
+            await new Promise(done => setTimeout(done, 100));
           return seen.sort();
         }"""
     )

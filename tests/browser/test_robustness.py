@@ -3,7 +3,6 @@
 import pytest
 from playwright.sync_api import expect
 
-expect.set_options(timeout=60_000)
 pytestmark = pytest.mark.browser
 
 MESSAGES = "Please sort this list.\nRename this variable.\nBitte sortiere diese Liste.\n"

@@ -8,6 +8,7 @@ import pytest
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from hydra_core.store import open_store
+from tests.browser.conftest import PATIENCE_MS
 from tests.browser.provider import provider, secrets_toml
 from tests.ui.consoles import console, free_port
 
@@ -43,7 +44,7 @@ def visit(chromium, signed):
         context = chromium.new_context(viewport={"width": 1280, "height": 900})
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(PATIENCE_MS)
         page.goto(f"{signed[0]}/{path}")
         page.get_by_role("button", name="Sign in").click()
         page.get_by_role("link", name=who, exact=True).click()
@@ -63,23 +64,23 @@ def publish_button(page):
 def test_sign_in_publish_and_sign_out(visit, signed):
     page = visit("ana", "export?catalog=paper_five_published")
     publish_button(page).click()
-    expect(page.get_by_text("Revision 1 is published")).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("Revision 1 is published")).to_be_visible()
     revision = open_store(signed[1]).newest("paper_five_published")
     assert revision.author == "ana@example.org"
     page.get_by_test_id("stSidebar").get_by_role("button", name="ana").click()
     expect(page.get_by_text("publisher", exact=False).first).to_be_visible()
     assert page.locator("a[href^=mailto]").count() == 0
     page.get_by_role("button", name="Sign out").click()
-    expect(page.get_by_role("button", name="Sign in")).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("button", name="Sign in")).to_be_visible()
     page.goto(f"{signed[0]}/export?catalog=paper_five_published")
-    expect(page.get_by_role("button", name="Sign in")).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("button", name="Sign in")).to_be_visible()
     assert publish_button(page).count() == 0
 
 
 @pytest.mark.parametrize("who", ["mallory", "nemo", "eve"])
 def test_whoever_only_claims_a_publishers_address_looks_on(visit, who):
     page = visit(who, "export?catalog=paper_five")
-    expect(publish_button(page)).to_be_disabled(timeout=60_000)
+    expect(publish_button(page)).to_be_disabled()
 
 
 def test_nobody_sees_a_page_without_signing_in(chromium, signed):
@@ -87,7 +88,7 @@ def test_nobody_sees_a_page_without_signing_in(chromium, signed):
     page = context.new_page()
     for path in ("", "export", "catalog?catalog=paper_five", "eval_sets"):
         page.goto(f"{signed[0]}/{path}")
-        expect(page.get_by_role("button", name="Sign in")).to_be_visible(timeout=60_000)
+        expect(page.get_by_role("button", name="Sign in")).to_be_visible()
         assert page.get_by_test_id("stSidebarNav").count() == 0
         assert page.get_by_role("heading", level=1).count() == 0
     context.close()
