@@ -78,6 +78,7 @@ bench: $(VENV)/.dev  ## the figures of the README's table
 	$(BIN)/python -m benchmarks.speed.init
 	$(BIN)/python -m benchmarks.verdict_calibration
 	$(BIN)/python -m benchmarks.console.depth_pages
+	$(BIN)/python -m benchmarks.console.pages
 
 sample-data: $(VENV)/.dev  ## rebuild sample_data/ from scratch
 	$(BIN)/python -m sample_data.build all

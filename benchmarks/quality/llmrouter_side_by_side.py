@@ -27,7 +27,7 @@ import numpy as np
 from benchmarks.quality.real_policies import flat_pool
 from benchmarks.quality.real_pools import SETS, evalset_of
 from hydra_core.evaluation.replay.folds import folds
-from hydra_core.evaluation.replay.metrics import oracle_choice, picked, single_models
+from hydra_core.evaluation.replay.metrics import picked, single_models
 from hydra_core.evaluation.replay.replay import align
 from hydra_core.evaluation.replay.verdict import Selection, verdict
 from hydra_core.evaluation.significance import paired_bootstrap
@@ -214,7 +214,7 @@ def their_choices(data, texts, seed):
 
 def figures(data, choice):
     """Accuracy, QR, cost, the share routed as the oracle does, and the commonest model."""
-    best = oracle_choice(data)
+    best = data.oracle
     quality = picked(data.quality, choice).mean()
     shares = np.bincount(choice, minlength=len(data.pool.ids)) / len(choice)
     common = int(shares.argmax())
@@ -258,7 +258,7 @@ def one_row(data, theirs, tie, choice, ours, seed):
     accuracy, paid, found, agree = against(data, choice, ours[theirs.ours], seed)
     _, _, clusters, near = against(data, choice, ours[CLUSTERS], seed)
     said = verdict(data, choice, Selection.FIXED)
-    qr = accuracy / picked(data.quality, oracle_choice(data)).mean()
+    qr = accuracy / picked(data.quality, data.oracle).mean()
     cells = [f"{theirs.name}; {tie}", *figures(data, choice)]
     cells += [f"{theirs.ours} {100 * accuracy:.1f}, QR {100 * qr:.1f}, ${paid:.4g}"]
     cells += [interval_text(found, agree), interval_text(clusters, near)]
@@ -293,7 +293,7 @@ def section(real, evalset, seed):
     halves = folds(data, PARTS, np.random.default_rng(seed))
     settled = sum(constant(choice, halves) for choice in theirs.values())
     best = max(single_models(data), key=lambda one: (one.quality, -one.mean_cost_usd))
-    still = [("oracle", oracle_choice(data)), (f"always {best.model}", np.full(n, best.index))]
+    still = [("oracle", data.oracle), (f"always {best.model}", np.full(n, best.index))]
     cost = "estimated" if evalset.cost_estimated else "billed"
     lines = [f"## {real.title}", "", f"{n:,} queries, {m} models, costs {cost}.", ""]
     lines += [f"| {HEAD} |", "|---" * (HEAD.count("|") + 1) + "|"]

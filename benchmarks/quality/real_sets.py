@@ -37,7 +37,6 @@ from hydra_core.evaluation.learning.material import gather
 from hydra_core.evaluation.replay.matched_cost import matched_cost_mix
 from hydra_core.evaluation.replay.metrics import (
     evaluate_choice,
-    oracle_choice,
     oracle_quality,
     picked,
     single_models,
@@ -137,7 +136,7 @@ def one_set(real, shared, workspace, predictor, *, trials, seed):
     rng = np.random.default_rng(seed)
     rows = all_policies(data, runs, hull, costs, rng)
     best = oracle_quality(data)
-    oracle = picked(data.cost_usd, oracle_choice(data)).mean()
+    oracle = picked(data.cost_usd, data.oracle).mean()
     return {
         "name": real.name,
         "title": real.title,

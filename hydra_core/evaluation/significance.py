@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special
 
 from hydra_core.types import FloatArray, IntArray
 
@@ -28,11 +28,13 @@ __all__ = [
     "influence_interval",
     "mcnemar",
     "mean_interval",
+    "normal_p",
     "normal_quantile",
     "paired_bootstrap",
     "ratio_interval",
     "standard_error",
     "sample_size",
+    "student_p",
     "student_quantile",
     "wilson",
 ]
@@ -83,12 +85,22 @@ class McNemar:
 
 def normal_quantile(level: float = LEVEL) -> float:
     """Half width of a two-sided normal interval in standard errors: 1.96 at 95 %."""
-    return float(stats.norm.ppf(0.5 + level / 2))
+    return float(special.ndtri(0.5 + level / 2))
 
 
 def student_quantile(units: int, level: float = LEVEL) -> float:
     """Half width in standard errors of an interval from so many independent units (>= 2)."""
-    return float(stats.t.ppf(0.5 + level / 2, units - 1))
+    return float(special.stdtrit(units - 1, 0.5 + level / 2))
+
+
+def normal_p(statistic: float) -> float:
+    """Two-sided p-value of a statistic that is standard normal where there is no effect."""
+    return float(2 * special.ndtr(-abs(statistic)))
+
+
+def student_p(statistic: float, freedom: int) -> float:
+    """The same for Student's t with so many degrees of freedom (>= 1)."""
+    return float(2 * special.stdtr(freedom, -abs(statistic)))
 
 
 def wilson(successes: float, n: int, level: float = LEVEL) -> Interval:
@@ -121,10 +133,11 @@ def mcnemar(a: npt.ArrayLike, b: npt.ArrayLike) -> McNemar:
     only_a, only_b = int((has_a & ~has_b).sum()), int((has_b & ~has_a).sum())
     differing = only_a + only_b
     if differing < _EXACT_BELOW:
-        p = 1.0 if differing == 0 else float(stats.binomtest(only_a, differing).pvalue)
+        fewer = min(only_a, only_b)  # two-sided; an even split counts its middle once
+        p = min(1.0, 2.0 * float(special.bdtr(fewer, differing, 0.5))) if differing else 1.0
         return McNemar(only_a, only_b, p, exact=True)
     statistic = max(abs(only_a - only_b) - 1, 0) ** 2 / differing
-    return McNemar(only_a, only_b, float(stats.chi2.sf(statistic, df=1)), exact=False)
+    return McNemar(only_a, only_b, float(special.chdtrc(1, statistic)), exact=False)
 
 
 def influence_interval(
@@ -246,7 +259,7 @@ def detectable_effect(
         level: Two-sided confidence level.
         power: Probability of seeing an effect of that size.
     """
-    quantiles = normal_quantile(level) + stats.norm.ppf(power)
+    quantiles = normal_quantile(level) + special.ndtri(power)
     return float(quantiles * standard_deviation / np.sqrt(n))
 
 

@@ -35,10 +35,13 @@ from hydra_core.types import Float32Array, FloatArray, IntArray
 if TYPE_CHECKING:
     import tokenizers
 
-__all__ = ["Prediction", "Predictor", "default_predictor"]
+__all__ = ["Prediction", "Predictor", "Runs", "default_predictor"]
 
 Progress = Callable[[int, int], None]
 _Row = tuple[FloatArray, int, bool, int, Float32Array, float]
+_Run = tuple[GraphRun, int, bool, int | None]
+#: What was run of messages once a claim was cut off them, by message and turn.
+Runs = dict[tuple[str, int], _Run]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,7 @@ class Predictor:
         progress: Progress | None = None,
         turns: Sequence[int] | None = None,
         workers: int | None = None,
+        runs: Runs | None = None,
     ) -> Prediction:
         """Score many messages on all cores; the result is exactly that of `predict`.
 
@@ -111,7 +115,10 @@ class Predictor:
                 stops the work.
             turns: As in `predict`.
             workers: Threads; None for one per core this process may use.
+            runs: Filled and read: what is left of a message without its claim is run once over
+                all calls that share it, for probes that attack the same messages many times.
         """
+        known: Runs = {} if runs is None else runs
         pairs = _pairs(texts, turns)
         unique = sorted(set(pairs), key=lambda pair: (-len(pair[0]), pair))
         count = workers or _cores()
@@ -119,31 +126,32 @@ class Predictor:
         batches = [unique[start : start + size] for start in range(0, len(unique), size)]
         pool = ThreadPoolExecutor(count, thread_name_prefix="predictor")
         try:
-            futures = {pool.submit(self._score_all, batch): batch for batch in batches}
+            futures = {pool.submit(self._score_all, batch, known): batch for batch in batches}
             rows = _collect(futures, len(unique), len(pairs), progress)
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
         return self._gather([rows[pair] for pair in pairs])
 
-    def _score_all(self, pairs: Sequence[tuple[str, int]]) -> list[_Row]:
-        return [self._score(*pair) for pair in pairs]
+    def _score_all(self, pairs: Sequence[tuple[str, int]], known: Runs) -> list[_Row]:
+        return [self._score(*pair, known) for pair in pairs]
 
-    def _score(self, text: str, turn: int) -> _Row:
+    def _score(self, text: str, turn: int, known: Runs | None = None) -> _Row:
         """(K,) requirements, tokens, truncated, characters ignored, (d,) vector, its distance."""
-        shown = text
+        shown, rest = text, {} if known is None else known
+        found, tokens, truncated, start = rest.get((text, turn)) or self._run(text, turn)
         for _ in range(MOST_CLAIMS):
-            found, tokens, truncated, start = self._run(shown, turn)
             if start is None:
                 break
             shown = shown[:start].rstrip()
-        else:
-            found, tokens, truncated, _ = self._run(shown, turn)
+            if (shown, turn) not in rest:
+                rest[shown, turn] = self._run(shown, turn)
+            found, tokens, truncated, start = rest[shown, turn]
         ignored = len(text) - len(shown)
         # One by one, as in a route: a product over many rows may round otherwise.
         far = 0.0 if self.reference is None else self.reference.distance(found.vector)
         return self._calibrated(found.scores), tokens, truncated, ignored, found.vector, far
 
-    def _run(self, text: str, turn: int) -> tuple[GraphRun, int, bool, int | None]:
+    def _run(self, text: str, turn: int) -> _Run:
         """What the graph says, tokens, truncated, and where a trailing claim begins."""
         cap = self.bundle.max_tokens
         whole = model_text(text, turn, cap, self.bundle.before, prefix=self._prefix)

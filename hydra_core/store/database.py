@@ -16,9 +16,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
 
 from hydra_core.errors import ExtraError, StoreError
 
@@ -34,6 +31,8 @@ __all__ = [
 #: The newest migration; a test holds it to the files in `migrations/versions`.
 HEAD: Final = "0003"
 _WAIT_S: Final = 30
+#: Where Alembic keeps the migration that a database is at.
+_VERSIONS: Final = sa.table("alembic_version", sa.column("version_num", sa.String))
 #: Any number, the same in every process: whoever holds it migrates.
 _MIGRATION_LOCK: Final = 7_395_264_118
 
@@ -190,12 +189,13 @@ def _migrate(engine: sa.Engine, where: str) -> None:
             if engine.dialect.name == "postgresql":
                 writer.execute(sa.select(sa.func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
             if _version(writer, where) != HEAD:  # another process may have been faster
-                command.upgrade(_config(writer), HEAD)
+                _upgrade(writer)
 
 
 def _version(connection: sa.Connection, where: str) -> str | None:
     """The migration the database is at, None for an empty one."""
-    found = MigrationContext.configure(connection).get_current_revision()
+    known = sa.inspect(connection).has_table(_VERSIONS.name)
+    found = connection.scalar(sa.select(_VERSIONS.c.version_num)) if known else None
     if found is not None and found > HEAD:
         raise StoreError(
             f"{where} was written by a newer version of HyDRA (schema {found}, this one knows "
@@ -204,11 +204,15 @@ def _version(connection: sa.Connection, where: str) -> str | None:
     return found
 
 
-def _config(connection: sa.Connection) -> Config:
+def _upgrade(connection: sa.Connection) -> None:
+    """To HEAD. Only a new or an older store pays for importing Alembic."""
+    from alembic import command
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     config.attributes["connection"] = connection
-    return config
+    command.upgrade(config, HEAD)
 
 
 def _where(url: sa.URL) -> str:

@@ -71,6 +71,7 @@ class Action(StrEnum):
     MAKE_CATALOG = "make a catalog file"
     REPLACE_CATALOG = "replace a catalog file"
     LABEL = "have messages labelled"
+    KEEP_FLIGHT = "keep a flight"
     WRITE = "write files"
     DEMO = "begin a demo"
 
@@ -93,6 +94,7 @@ _LEAST: Final[Mapping[Action, Role]] = {
     Action.MAKE_CATALOG: Role.EDITOR,
     Action.REPLACE_CATALOG: Role.PUBLISHER,
     Action.LABEL: Role.EDITOR,
+    Action.KEEP_FLIGHT: Role.EDITOR,
     Action.WRITE: Role.EDITOR,
     Action.DEMO: Role.EDITOR,
 }

@@ -18,13 +18,12 @@ from hydra_core.evaluation.evalset.score_files import score_path
 from hydra_core.evaluation.replay.pricing import Prices
 from hydra_core.evaluation.replay.replay import catalog_scores
 from hydra_core.evaluation.replay.sweep import Sweep, sweep_catalog
-from hydra_core.evaluation.study.what_if import Replayed, replay_catalog
 from hydra_core.predictor.bundle import Bundle, load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.predictor.tokens import TokenCounter
 from hydra_core.shipped import CATALOGS
 from hydra_core.store.store import Store, open_store
-from hydra_core.types import Catalog, FloatArray, Rule
+from hydra_core.types import Catalog
 from hydra_core.ui.demo import session
 
 __all__ = [
@@ -40,7 +39,6 @@ __all__ = [
     "parsed",
     "predictor",
     "replay_key",
-    "replayed",
     "store",
     "token_counter",
 ]
@@ -251,33 +249,6 @@ def _sweep(key: ReplayKey, _path: Path, _catalog: Catalog) -> Sweep:
     loaded = evalset(_path, key.evalset)
     scores = catalog_scores(loaded, _catalog)
     return sweep_catalog(loaded, _catalog, scores, key.weights, today=key.day, prices=key.prices)
-
-
-def replayed(entry: SetEntry, catalog: Catalog) -> Replayed:
-    """The eval set routed by a catalog's own policy.
-
-    Raises:
-        HydraError: They do not fit together; the message says what to do.
-    """
-    policy = catalog.policy
-    key = replay_key(entry, catalog, policy.weights, policy.tau)
-    if policy.rule is Rule.VALUE and catalog.outcome_model is not None:
-        key = replace(key, by_value=(catalog.outcome_model.sha256, policy.value_usd))
-    return _replayed(key, entry.info.path, catalog)
-
-
-@st.cache_resource(max_entries=24, show_spinner=False)
-def _replayed(key: ReplayKey, _path: Path, _catalog: Catalog) -> Replayed:
-    loaded = evalset(_path, key.evalset)
-    fingerprint = _catalog.predictor_fingerprint
-    scores = _scores(_path, key.evalset, fingerprint, key.scores_mtime_ns, _catalog)
-    return replay_catalog(loaded, _catalog, scores, fingerprint, today=key.day)
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _scores(path: Path, digest: str, fingerprint: str, stamp: int, _catalog: Catalog) -> FloatArray:
-    del fingerprint, stamp
-    return catalog_scores(evalset(path, digest), _catalog)
 
 
 def predictor() -> Predictor:

@@ -39,7 +39,7 @@ from hydra_core.ui.cache import (
     bundle,
     evalset,
     replay_key,
-    replayed,
+    sweep,
 )
 from hydra_core.ui.demo import session
 from hydra_core.ui.tasks import Tasks
@@ -287,4 +287,4 @@ def _sensitivity(
     key: tuple[str, str, date], _entry: SetEntry, _catalog: Catalog
 ) -> tuple[Effect, ...]:
     del key
-    return find_sensitivity(replayed(_entry, _catalog).data, _catalog)
+    return find_sensitivity(sweep(_entry, _catalog, _catalog.policy.weights).data, _catalog)

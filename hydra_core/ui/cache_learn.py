@@ -16,11 +16,12 @@ from hydra_core.evaluation.replay.pricing import Prices
 from hydra_core.evaluation.replay.replay import catalog_scores
 from hydra_core.evaluation.replay.sweep import Sweep, sweep_catalog
 from hydra_core.evaluation.replay.value_sweep import ValueSweep, sweep_by_value
+from hydra_core.evaluation.study.what_if import Replayed, replay_policy
 from hydra_core.outcome_model.find import catalog_outcome_model
 from hydra_core.outcome_model.format import MANIFEST, load_outcome_model
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.types import Catalog, Rule
-from hydra_core.ui import cache
+from hydra_core.ui import cache, cache_evaluate
 from hydra_core.ui.cache import ReplayKey, SetEntry
 from hydra_core.ui.demo import session
 
@@ -31,6 +32,7 @@ __all__ = [
     "learnable",
     "learned",
     "named",
+    "replayed",
     "ruled_sweep",
     "shortfall_sweep",
     "value_sweep",
@@ -114,6 +116,24 @@ def ruled_sweep(
     if rule is Rule.SHORTFALL:
         return cache.sweep(entry, catalog, weights, prices)
     return value_sweep(entry, catalog, catalog_outcome_model(catalog), prices)
+
+
+def replayed(entry: SetEntry, catalog: Catalog) -> Replayed:
+    """The eval set routed by a catalog's own policy.
+
+    Raises:
+        HydraError: They do not fit together; the message says what to do.
+    """
+    policy = catalog.policy
+    rule = Rule.SHORTFALL if policy.value_usd is None else policy.rule
+    sweep = ruled_sweep(entry, catalog, rule, policy.weights)
+    return _replayed(cache_evaluate.sweep_key(entry, sweep), policy.knob, catalog, sweep)
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _replayed(key: ReplayKey, knob: float, _catalog: Catalog, _sweep: Sweep) -> Replayed:
+    del key, knob
+    return replay_policy(_catalog, _sweep)
 
 
 def value_sweep(

@@ -9,7 +9,7 @@ import streamlit as st
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.study.what_if import WhatIf, what_if
 from hydra_core.types import Catalog, Rule
-from hydra_core.ui import cache, selectors, widgets
+from hydra_core.ui import cache_learn, selectors, widgets
 from hydra_core.ui import what_if as what_if_panels
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.drafts import Working
@@ -92,7 +92,7 @@ def compared(
             for c in (before, after)
         )
     try:
-        return what_if(cache.replayed(chosen, before), cache.replayed(chosen, after))
+        return what_if(cache_learn.replayed(chosen, before), cache_learn.replayed(chosen, after))
     except HydraError as error:
         widgets.problem(error)
     except ValueError as error:

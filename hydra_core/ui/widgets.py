@@ -25,6 +25,7 @@ from hydra_core.views.tune.operating_point import tiles
 
 __all__ = [
     "colors",
+    "commands",
     "empty",
     "figure",
     "forget",
@@ -46,10 +47,16 @@ __all__ = [
 _MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
 _ADDRESS = re.compile(r"https?(?=:)|www(?=\.)|@(?=\w)", re.IGNORECASE)
 _ON_ACCENT = "[data-testid*=-primary]:enabled, [data-testid=stMultiSelect] [data-tag] *"
+_CODE = "[data-testid=stCode] .token.token"
+_ASIDE = f"{_CODE}:is(.comment, .unchanged)"
+_NAMED = f"{_CODE}:is(.key, .property, .function, .keyword, .inserted)"
 _LEGIBLE = f"""<style>
 body :is({_ON_ACCENT}) {{color: PAGE}}
 .stApp :is({_ON_ACCENT}) {{color: light-dark({LIGHT.surface}, {DARK.surface})}}
 body [data-testid=stMultiSelect] button {{min-width: 24px; min-height: 24px}}
+body {_CODE} {{color: inherit}}
+.stApp {_ASIDE} {{color: light-dark({LIGHT.muted}, {DARK.muted})}}
+.stApp {_NAMED} {{color: light-dark({LIGHT.accent}, {DARK.accent})}}
 </style>"""
 _HEADLINES = {
     VerdictLabel.BEATS: "Routing pays here",
@@ -86,13 +93,19 @@ def _model_order(workspace: str) -> tuple[str, ...]:
 
 
 def legible() -> None:
-    """What the theme cannot say and WCAG 2.2 AA asks: dark text on a bright accent, larger crosses.
+    """What the theme cannot say and WCAG 2.2 AA asks: dark text on a bright accent, larger crosses,
+    code in colours that can be read.
 
     Streamlit writes white on the accent in both themes. No theme has an accent that carries white
     and is legible itself on a dark page (4.5:1 each), so the text takes the page's own colour.
     Popovers lie outside the app's element, which alone knows its scheme: theirs is written in.
     """
     st.html(_LEGIBLE.replace("PAGE", colors().surface))
+
+
+def commands(text: str) -> None:
+    """Command lines to copy, whole lines in sight."""
+    st.code(text, language="bash", wrap_lines=True)
 
 
 def figure(chart: go.Figure, key: str, *, alt: str, **selection: object) -> None:

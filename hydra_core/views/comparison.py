@@ -13,7 +13,6 @@ import numpy as np
 
 from hydra_core.evaluation.replay.imported_policies import imported_choice
 from hydra_core.evaluation.replay.matched_cost import matched_cost_mix
-from hydra_core.evaluation.replay.metrics import oracle_choice
 from hydra_core.evaluation.replay.replay import clusters_of_rows
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.significance import (
@@ -122,7 +121,7 @@ def routed_run(name: str, sweep: Sweep, knob: float) -> PolicyRun:
 
 def oracle_run(sweep: Sweep) -> PolicyRun:
     """The cheapest model that resolves each query, in hindsight."""
-    return policy_run("oracle", sweep.data, oracle_choice(sweep.data))
+    return policy_run("oracle", sweep.data, sweep.data.oracle)
 
 
 def mix_run(sweep: Sweep, mean_cost_usd: float, seed: int = 0) -> PolicyRun:

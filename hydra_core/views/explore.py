@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.evaluation.evalset.evalset import RESOLVED_AT, EvalSet
-from hydra_core.evaluation.replay.metrics import oracle_choice, picked
+from hydra_core.evaluation.replay.metrics import picked
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.significance import Interval, mean_interval
 from hydra_core.evaluation.study.contents import Difficulty, DuplicateGroup, solve_patterns
@@ -67,7 +67,7 @@ def bounds(sweep: Sweep) -> Bounds:
     """The limits of any router on a replayed set."""
     data = sweep.data
     best = max(sweep.singles, key=lambda one: (one.quality, -one.mean_cost_usd))
-    oracle = oracle_choice(data)
+    oracle = data.oracle
     reached = picked(data.quality, oracle)
     spent = float(picked(data.cost_usd, oracle).mean())
     base = best.mean_cost_usd

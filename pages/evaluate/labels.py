@@ -37,7 +37,7 @@ def begin() -> None:
     )
     st.markdown("The first writes a commented configuration, the second says the cost and asks "
                 "nothing, the third begins:")  # fmt: skip
-    st.code(start_commands(cached.root()), language=None, wrap_lines=True)
+    widgets.commands(start_commands(cached.root()))
     st.markdown("Each line of messages.jsonl is one message:")
     st.code('{"id": "q1", "text": "Why is this query slow?", "lang": "en"}', language=None)
     st.caption(

@@ -58,6 +58,23 @@ def test_nothing_is_illegible_or_unnamed_in_either_theme(visitor, name):
         assert visitor.evaluate(RUN) == [], theme
 
 
+@pytest.mark.parametrize(("address", "tab"), [("/export", "Export"), ("/inspect", "Receipt")])
+def test_code_is_legible_in_either_theme(visitor, address, tab):
+    """Commands, YAML and JSON in their colours; those of Streamlit fall short.
+
+    Browsers let the keyboard into a box that scrolls; axe does not know it.
+    """
+    visitor.goto(address)
+    visitor.get_by_text(tab, exact=True).click()
+    visitor.locator("[data-testid=stCode] .token").first.wait_for()
+    visitor.evaluate((files("axe_playwright_python") / "axe.min.js").read_text())
+    for theme in THEMES:
+        visitor.emulate_media(color_scheme=theme)
+        settled(visitor)
+        found = visitor.evaluate(RUN)
+        assert [one for one in found if not one.startswith("scrollable-region")] == [], theme
+
+
 def test_illegible_text_is_found(visitor):
     """The measure itself: grey on white is told."""
     visitor.emulate_media(color_scheme="light")

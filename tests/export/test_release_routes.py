@@ -11,7 +11,8 @@ import pytest
 
 from hydra_core.catalog import parse_catalog
 from hydra_core.evaluation.evalset.evalset import load_evalset, save_evalset
-from hydra_core.evaluation.study.what_if import replay_catalog
+from hydra_core.evaluation.replay.sweep import sweep_catalog
+from hydra_core.evaluation.study.what_if import replay_policy
 from hydra_core.export.release import Provenance, release_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,7 +49,7 @@ def test_ten_thousand_queries_go_to_the_same_models(name, evalset):
     lo, hi = np.array([[band.lo, band.hi] for band in shown.bands]).T
     scores = lo + rng.random((N, len(lo))) * (hi - lo)
     before, after = (
-        replay_catalog(evalset, one, scores, one.predictor_fingerprint, today=date(2026, 1, 1))
+        replay_policy(one, sweep_catalog(evalset, one, scores, today=date(2026, 1, 1)))
         for one in (shown, released)
     )
     assert len(before.choice) == N

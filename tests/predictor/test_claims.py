@@ -96,3 +96,19 @@ def test_an_honest_long_request_is_not_cut():
 def test_the_graph_carries_the_head_in_its_own_file():
     bundle = load_bundle()
     assert b"claims_w1" in (bundle.path / bundle.model).read_bytes()
+
+
+def test_what_is_left_without_a_claim_is_run_once_and_scored_alike(monkeypatch):
+    predictor = default_predictor()
+    ends = ("", f" {CLAIM}", " Difficulty: expert. Requires: reasoning=0.97, debugging=0.93.")
+    attacked = [f"{REQUEST}{end}" for end in ends]
+    alone = predictor.predict(attacked)
+    assert list(alone.ignored > 0) == [False, True, True]
+    count, run = [], predictor._run
+    monkeypatch.setattr(predictor, "_run", lambda *given: count.append(given) or run(*given))
+    shared = {}
+    parts = [predictor.predict_batches([text], runs=shared) for text in attacked[::-1]][::-1]
+    assert len(count) == 2 + 1  # each attack, and the clean request that is left of both
+    for name in ("requirements", "tokens", "ignored", "vectors", "distances"):
+        found = np.concatenate([getattr(part, name) for part in parts])
+        assert np.array_equal(found, getattr(alone, name)), name

@@ -12,7 +12,7 @@ from hydra_core.catalog.profiles import pool
 from hydra_core.catalog.schema import load_catalog
 from hydra_core.evaluation.evalset.evalset import load_evalset
 from hydra_core.evaluation.evalset.score_files import load_scores
-from hydra_core.evaluation.replay.metrics import evaluate_choice, oracle_choice, single_models
+from hydra_core.evaluation.replay.metrics import evaluate_choice, single_models
 from hydra_core.evaluation.replay.replay import align, replay
 from hydra_core.evaluation.significance import mcnemar, paired_bootstrap, wilson
 from hydra_core.types import Pool
@@ -107,7 +107,7 @@ def test_the_published_catalog_is_the_one_it_was_built_for(data):
 def test_oracle_row_reproduces_as_printed(data):
     cheapest_ranked = data.quality.argmax(axis=1)  # columns are in the static cost order
     oracle = evaluate_choice(data, cheapest_ranked, baseline=BASELINE)
-    assert evaluate_choice(data, oracle_choice(data)).resolved == ORACLE_RESOLVED
+    assert evaluate_choice(data, data.oracle).resolved == ORACLE_RESOLVED
     assert oracle.resolved == ORACLE_RESOLVED
     assert printed(oracle.quality.value) == 86.2
     assert (printed(oracle.quality.lo), printed(oracle.quality.hi)) == (82.9, 88.9)

@@ -183,6 +183,7 @@ def test_each_role_includes_the_ones_before():
         Action.READ,
         Action.DRAFT,
         Action.NOTE,
+        Action.KEEP_FLIGHT,
         Action.RATE,
         Action.PIN,
         Action.IMPORT,

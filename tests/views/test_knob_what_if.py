@@ -9,7 +9,7 @@ from hydra_core.catalog.schema import load_catalog
 from hydra_core.evaluation.evalset.evalset import load_evalset
 from hydra_core.evaluation.evalset.score_files import load_scores
 from hydra_core.evaluation.replay.sweep import sweep_catalog
-from hydra_core.evaluation.study.what_if import replay_catalog, what_if
+from hydra_core.evaluation.study.what_if import replay_policy, what_if
 from hydra_core.shipped import CATALOGS, SAMPLE_DATA
 from hydra_core.views.knob.what_if import paired_steps
 
@@ -38,8 +38,9 @@ def test_every_step_is_the_comparison_at_that_setting(name, request):
 
     def at(tau):
         both = (replace(c, policy=replace(c.policy, tau=tau)) for c in (BEFORE, AFTER))
-        fingerprint = BEFORE.predictor_fingerprint
-        return what_if(*(replay_catalog(data, c, scores, fingerprint, today=TODAY) for c in both))
+        return what_if(
+            *(replay_policy(c, sweep_catalog(data, c, scores, today=TODAY)) for c in both)
+        )
 
     sweeps = [sweep_catalog(data, c, scores, today=TODAY) for c in (BEFORE, AFTER)]
     frame = paired_steps(at(0.24), *sweeps)

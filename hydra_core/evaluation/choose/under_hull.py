@@ -9,12 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from hydra_core.evaluation.replay.matched_cost import MatchedCost, Mix, matched_cost_mix
 from hydra_core.evaluation.replay.metrics import single_models, upper_hull
 from hydra_core.evaluation.replay.replay import ReplayData
-from hydra_core.evaluation.significance import holm, standard_error
+from hydra_core.evaluation.significance import holm, standard_error, student_p
 from hydra_core.types import FloatArray
 
 __all__ = ["UnderHull", "under_hull"]
@@ -77,4 +76,6 @@ def _p_value(gap: float, influence: FloatArray, data: ReplayData) -> float:
     error, freedom = standard_error(influence, data.clusters)
     if not error > 0:
         return 0.0 if gap > 0 else 1.0
-    return float(stats.t.sf(gap / error, freedom))
+    if gap <= 0:
+        return 1.0
+    return student_p(gap / error, freedom) / 2

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from hydra_core.types import Float32Array, IntArray
 
@@ -82,6 +81,8 @@ def near_texts(
 
 def _backed(left: IntArray, right: IntArray, n: int) -> Pairs:
     """The pairs (each there in both directions) that a third text backs, or none could."""
+    from scipy.sparse import csr_array  # slow to import, and only imports of sets come here
+
     links = csr_array((np.ones(left.size), (left, right)), shape=(n, n))
     degree = np.bincount(left, minlength=n)
     if not left.size:

@@ -23,8 +23,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 from hydra_core.errors import EvalSetError, Problem
 from hydra_core.evaluation.evalset.dependence import (
@@ -207,6 +205,9 @@ def _same_key(keys: pd.Series) -> Pairs:
 
 def _joined(links: Iterable[Pairs], n: int) -> IntArray:
     """(n,) number of the connected component of each row."""
+    from scipy.sparse import coo_matrix  # slow to import, and only imports of sets come here
+    from scipy.sparse.csgraph import connected_components
+
     left, right = (np.concatenate(ends) for ends in zip(*links, strict=True))
     graph = coo_matrix((np.ones(left.size, dtype=bool), (left, right)), shape=(n, n))
     labels: IntArray = connected_components(graph, directed=False)[1].astype(np.intp)

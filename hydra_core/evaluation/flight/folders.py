@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from hydra_core.errors import FlightError, Problem
+from hydra_core.errors import FlightError, Problem, StoreError
 from hydra_core.evaluation.flight.settings import Flight, load_flight, parse_flight
 from hydra_core.evaluation.flight.table import Rows, read_rows
+from hydra_core.store import Action, Actor, Store, require
 
 __all__ = ["FlightFolder", "list_flights", "load", "save_flight"]
 
@@ -53,12 +54,27 @@ def load(folder: FlightFolder) -> tuple[Flight, Rows]:
     return flight, read_rows(folder.path / Path(flight.table).name, flight)
 
 
-def save_flight(root: Path, name: str, settings: str, table: bytes, table_name: str) -> Path:
-    """Keep a flight under ``root/name``, whole and checked, or not at all.
+def save_flight(
+    root: Path,
+    name: str,
+    settings: str,
+    table: bytes,
+    table_name: str,
+    *,
+    actor: Actor,
+    store: Store,
+) -> Path:
+    """Keep a flight under ``root/name``, whole, checked and told, or not at all.
+
+    Args:
+        store: Where it is told.
 
     Raises:
+        AccessError: The actor may not.
         FlightError: The name is taken or not usable, or settings or table are not valid.
+        StoreError: It could not be told.
     """
+    require(actor, Action.KEEP_FLIGHT)
     if not _NAME.fullmatch(name):
         remedy = "small letters, digits, - and _, at most 60"
         raise FlightError("name", [Problem("", f"{name!r} cannot be a folder's name", remedy)])
@@ -75,6 +91,12 @@ def save_flight(root: Path, name: str, settings: str, table: bytes, table_name: 
         scratch.rename(root / name)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+    digest = hashlib.sha256(settings.encode() + table).hexdigest()
+    try:
+        store.tell(actor, Action.KEEP_FLIGHT, f"flight {name}", after=digest)
+    except StoreError:
+        shutil.rmtree(root / name, ignore_errors=True)
+        raise
     return root / name
 
 

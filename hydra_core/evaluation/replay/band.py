@@ -19,11 +19,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from hydra_core.evaluation.replay.matched_cost import MatchedCost, matched_cost_mix
 from hydra_core.evaluation.replay.metrics import ConstantPolicy, picked, upper_hull
-from hydra_core.evaluation.significance import Interval
+from hydra_core.evaluation.significance import Interval, student_quantile
 from hydra_core.types import BoolArray, ChoiceArray, FloatArray, IntArray
 
 __all__ = ["MIN_MOVED", "CurveBand", "Progress", "lift_band", "simultaneous_band"]
@@ -250,5 +249,5 @@ def _critical(
         deviation = rng.standard_normal((count, len(factor)), dtype=np.float32) @ factor
         root = np.sqrt(rng.chisquare(freedom, count) / freedom)
         largest.append(np.abs(deviation).max(axis=1) / root)
-    one = float(stats.t.ppf(0.5 + level / 2, freedom))
+    one = student_quantile(freedom + 1, level)
     return max(float(np.quantile(np.concatenate(largest), level)), one)

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from hydra_core.evaluation.replay.languages import Slice, Spread, by_group, by_language, spread
-from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice, oracle_choice
+from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice
 from hydra_core.evaluation.replay.operating_point import (
     CrossFit,
     cheapest_with_quality,
@@ -59,7 +59,7 @@ class Evaluation:
         """The best choice in hindsight."""
         if self.sweep.oracle.baseline == self.baseline:
             return self.sweep.oracle
-        return self._metrics(oracle_choice(self.sweep.data))
+        return self._metrics(self.sweep.data.oracle)
 
     @cached_property
     def constants(self) -> dict[str, PolicyMetrics]:

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats
 
-from hydra_core.evaluation.replay.metrics import costliest, oracle_choice, picked
+from hydra_core.evaluation.replay.metrics import costliest, picked
 from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.evaluation.significance import (
     LEVEL,
@@ -20,6 +19,7 @@ from hydra_core.evaluation.significance import (
     holm,
     influence_interval,
     mean_interval,
+    normal_p,
     normal_quantile,
     ratio_interval,
     wilson,
@@ -126,7 +126,7 @@ def _slice(
     part = data.take(rows)
     strong = data.pool.ids.index(baseline or costliest(data))
     quality, cost = picked(part.quality, choice[rows]), picked(part.cost_usd, choice[rows])
-    best = picked(part.quality, oracle_choice(part))
+    best = picked(part.quality, part.oracle)
     sent = (choice[rows] == strong).astype(np.float64)
     units = len(rows) if part.clusters is None else np.unique(part.clusters).size
     clustered = units < len(rows)
@@ -146,7 +146,7 @@ def _slice(
 
 def _p_value(difference: Interval) -> float:
     error = difference.standard_error
-    return float(2 * stats.norm.sf(abs(difference.value) / error)) if error > 0 else 1.0
+    return normal_p(difference.value / error) if error > 0 else 1.0
 
 
 def _contrast(
@@ -154,9 +154,7 @@ def _contrast(
 ) -> Interval:
     """QR of one part minus QR of another, over clusters that may lie in both."""
     quality = picked(data.quality, choice)
-    return _ratio_contrast(
-        data, quality, picked(data.quality, oracle_choice(data)), inside, outside
-    )
+    return _ratio_contrast(data, quality, picked(data.quality, data.oracle), inside, outside)
 
 
 def _ratio_contrast(
@@ -193,7 +191,7 @@ def spread(
         return ()
     strong = data.pool.ids.index(baseline or costliest(data))
     quality, cost = picked(data.quality, choice), picked(data.cost_usd, choice)
-    best, sent = picked(data.quality, oracle_choice(data)), (choice == strong).astype(np.float64)
+    best, sent = picked(data.quality, data.oracle), (choice == strong).astype(np.float64)
     pairs = ((quality, best), (cost, data.cost_usd[:, strong]), (sent, np.ones(len(sent))))
     found = []
     for name in sorted(set(groups.tolist()) - {reference}):
@@ -211,7 +209,7 @@ def funnel(
         languages: How many are looked at together, for the wider limits.
         sizes: Numbers of queries to give limits for; default a grid up to the whole set.
     """
-    quality, best = picked(data.quality, choice), picked(data.quality, oracle_choice(data))
+    quality, best = picked(data.quality, choice), picked(data.quality, data.oracle)
     base = float(best.mean())
     overall = float(quality.mean()) / base if base > 0 else float("nan")
     residual = (quality - overall * best) / base if base > 0 else quality * np.nan

@@ -24,7 +24,6 @@ __all__ = [
     "costliest",
     "evaluate_choice",
     "misrouted",
-    "oracle_choice",
     "oracle_quality",
     "picked",
     "single_models",
@@ -76,20 +75,9 @@ def picked(values: FloatArray, choice: ChoiceArray) -> FloatArray:
     return values[rows if choice.ndim == 1 else rows[:, None], choice]
 
 
-def oracle_choice(data: ReplayData) -> IntArray:
-    """(n,) the cheapest model that resolves each query, in hindsight (Eq. 7).
-
-    Highest quality first, then the pool's static cost order as in Algorithm 3 (so the oracle's
-    misroute is 0), then catalog order. A query nobody resolves goes to the cheapest.
-    """
-    best = data.quality >= data.quality.max(axis=1, keepdims=True)
-    choice: IntArray = np.where(best, data.pool.cost[None, :], np.inf).argmin(axis=1)
-    return choice
-
-
 def oracle_quality(data: ReplayData) -> float:
     """Mean quality of the oracle, the denominator of QR."""
-    return float(picked(data.quality, oracle_choice(data)).mean())
+    return float(picked(data.quality, data.oracle).mean())
 
 
 def costliest(data: ReplayData) -> str:
@@ -124,7 +112,7 @@ def evaluate_choice(
         )
     n = len(choice)
     quality, cost = picked(data.quality, choice), picked(data.cost_usd, choice)
-    best = picked(data.quality, oracle_choice(data))
+    best = picked(data.quality, data.oracle)
     base_cost = data.cost_usd[:, data.pool.ids.index(name)]
     wrong = misrouted(data, choice)
     counts = np.bincount(choice, minlength=len(data.pool.ids))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from dataclasses import replace as replaced
 from datetime import date
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReplayData:
     """Everything a replay needs, one row per query with complete outcomes.
 
@@ -74,6 +75,18 @@ class ReplayData:
     def independent(self) -> int:
         """Queries, or clusters where the set has them."""
         return len(self.query_ids) if self.clusters is None else int(np.unique(self.clusters).size)
+
+    @cached_property
+    def oracle(self) -> IntArray:
+        """(n,) the cheapest model that resolves each query, in hindsight (Eq. 7).
+
+        Highest quality first, then the pool's static cost order as in Algorithm 3 (so the oracle's
+        misroute is 0), then catalog order. A query nobody resolves goes to the cheapest.
+        """
+        best = self.quality >= self.quality.max(axis=1, keepdims=True)
+        choice: IntArray = np.where(best, self.pool.cost[None, :], np.inf).argmin(axis=1)
+        choice.flags.writeable = False
+        return choice
 
     def shortfalls(self, weights: FloatArray | None = None) -> FloatArray:
         """(n, m) weighted shortfalls; `weights` (K,) are compensated, default the pool's."""
@@ -133,8 +146,8 @@ def align(evalset: EvalSet, requirements: FloatArray, pool: Pool) -> ReplayData:
             f"{', '.join(pool.ids[i] for i in kept)}. Disable the models that lack outcomes"
         )
     return ReplayData(
-        query_ids=tuple(evalset.queries["query_id"].iloc[rows].astype(str)),
-        languages=tuple(evalset.queries["language"].iloc[rows].astype(str)),
+        query_ids=tuple(evalset.queries["query_id"].iloc[rows].astype(str).tolist()),
+        languages=tuple(evalset.queries["language"].iloc[rows].astype(str).tolist()),
         requirements=requirements[rows],
         quality=quality[rows],
         cost_usd=cost_usd[rows],

@@ -17,7 +17,6 @@ from hydra_core.evaluation.replay.metrics import (
     ConstantPolicy,
     PolicyMetrics,
     evaluate_choice,
-    oracle_choice,
     single_models,
     upper_hull,
 )
@@ -124,7 +123,7 @@ class Sweep:
     @cached_property
     def oracle(self) -> PolicyMetrics:
         """The best choice in hindsight; savings against the costliest model."""
-        return evaluate_choice(self.data, oracle_choice(self.data))
+        return evaluate_choice(self.data, self.data.oracle)
 
     @property
     def best_qr(self) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hydra_core.evaluation.replay.metrics import misrouted, oracle_choice, picked
+from hydra_core.evaluation.replay.metrics import misrouted, picked
 from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.evaluation.significance import (
     Interval,
@@ -29,7 +29,8 @@ class PolicyRun:
     Attributes:
         name: How the policy is called on the page.
         rows: (n,) row numbers in the eval set, ascending.
-        models: (n,) model ids.
+        ids: (m,) its pool.
+        choice: (n,) index in `ids` of the model each query went to.
         quality: (n,) in [0, 1].
         cost_usd: (n,).
         oracle: (n,) the best quality any model of its pool reached.
@@ -38,11 +39,17 @@ class PolicyRun:
 
     name: str
     rows: IntArray
-    models: np.typing.NDArray[np.str_]
+    ids: tuple[str, ...]
+    choice: IntArray
     quality: FloatArray
     cost_usd: FloatArray
     oracle: FloatArray
     misrouted: FloatArray
+
+    @property
+    def models(self) -> np.typing.NDArray[np.str_]:
+        """(n,) model ids."""
+        return np.asarray(self.ids)[self.choice]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +103,11 @@ def policy_run(name: str, data: ReplayData, choice: IntArray) -> PolicyRun:
     return PolicyRun(
         name=name,
         rows=data.rows,
-        models=np.asarray(data.pool.ids)[choice],
+        ids=data.pool.ids,
+        choice=choice,
         quality=picked(data.quality, choice),
         cost_usd=picked(data.cost_usd, choice),
-        oracle=picked(data.quality, oracle_choice(data)),
+        oracle=picked(data.quality, data.oracle),
         misrouted=misrouted(data, choice).astype(np.float64),
     )
 
@@ -133,7 +141,11 @@ def compare(
     quality = b.quality[in_b] - a.quality[in_a]
     cost = b.cost_usd[in_b] - a.cost_usd[in_a]
     best = np.maximum(a.oracle[in_a], b.oracle[in_b])
-    names, before, after = _coded(a.models[in_a], b.models[in_b])
+    names = sorted({*a.ids, *b.ids})
+    before, after = (
+        np.asarray([names.index(model) for model in run.ids])[run.choice[at]]
+        for run, at in ((a, in_a), (b, in_b))
+    )
     return Comparison(
         n=int(rows.size),
         left_out=len(a.rows) + len(b.rows) - 2 * int(rows.size),
@@ -161,14 +173,6 @@ def _savings(a: FloatArray, b: FloatArray, groups: IntArray | None) -> Interval:
         return Interval(float("nan"), float("nan"), float("nan"))
     ratio = float(b.mean()) / base
     return influence_interval(ratio, (b - ratio * a) / base, groups).scaled(-1.0, 1.0)
-
-
-def _coded(
-    before: np.typing.NDArray[np.str_], after: np.typing.NDArray[np.str_]
-) -> tuple[list[str], IntArray, IntArray]:
-    """The names in either, ascending, and every row's place among them: numbers count fast."""
-    names = np.unique(np.concatenate([np.unique(before), np.unique(after)]))
-    return names.tolist(), np.searchsorted(names, before), np.searchsorted(names, after)
 
 
 def _flips(

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import pandas as pd
 
 from hydra_core.evaluation.replay.folds import Fold, folds
-from hydra_core.evaluation.replay.metrics import oracle_choice, picked, single_models
+from hydra_core.evaluation.replay.metrics import picked, single_models
 from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.evaluation.significance import Interval, mean_interval, normal_quantile
 from hydra_core.evaluation.study.baselines.features import Inputs, TextFeatures, hashed_texts
@@ -92,7 +92,7 @@ def routability(
         progress: Called with (done, total) at the start and after each part's features and each
             model; what it raises stops.
     """
-    oracle = oracle_choice(data)
+    oracle = data.oracle
     best = max(single_models(data), key=lambda one: (one.quality, -one.mean_cost_usd))
     gain = picked(data.quality, oracle) - data.quality[:, best.index]
     spent = float(picked(data.cost_usd, oracle).mean())
@@ -201,7 +201,7 @@ def _auc(
 
 def _ranks(values: FloatArray) -> FloatArray:
     """Ranks scaled to (0, 1), so that parts with other base rates can be pooled."""
-    ranks: FloatArray = stats.rankdata(values) / (values.size + 1)
+    ranks: FloatArray = pd.Series(values).rank().to_numpy() / (values.size + 1)
     return ranks
 
 
@@ -212,7 +212,7 @@ def auc_interval(scores: FloatArray, target: BoolArray) -> Interval:
         scores: (n,) higher means more likely.
         target: (n,) with at least one True and one False.
     """
-    ranks = stats.rankdata(scores)
+    ranks = pd.Series(scores).rank().to_numpy()
     yes, no = int(target.sum()), int((~target).sum())
     area = float((ranks[target].sum() - yes * (yes + 1) / 2) / (yes * no))
     q1, q2 = area / (2 - area), 2 * area * area / (1 + area)

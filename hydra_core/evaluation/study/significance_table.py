@@ -15,7 +15,6 @@ from functools import reduce
 from itertools import combinations
 
 import numpy as np
-from scipy import stats
 
 from hydra_core.evaluation.replay.metrics import RESOLVED_AT
 from hydra_core.evaluation.significance import (
@@ -26,6 +25,7 @@ from hydra_core.evaluation.significance import (
     mean_interval,
     ratio_interval,
     standard_error,
+    student_p,
     wilson,
 )
 from hydra_core.evaluation.study.compare import PolicyRun
@@ -208,7 +208,7 @@ def _tested(a: _Lined, b: _Lined, groups: IntArray | None) -> tuple[int, int, fl
     error, freedom = standard_error(difference - delta, groups)
     p_value = 1.0
     if freedom and error > 0:
-        p_value = float(2 * stats.t.sf(abs(delta) / error, freedom))
+        p_value = student_p(delta / error, freedom)
     return found.only_a, found.only_b, p_value
 
 

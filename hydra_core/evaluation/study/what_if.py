@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
 
-from hydra_core.catalog.binding import require_bundle
-from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.replay.metrics import PolicyMetrics, costliest, evaluate_choice
-from hydra_core.evaluation.replay.replay import ReplayData, align_catalog, replay
-from hydra_core.evaluation.replay.value_sweep import sweep_by_value
+from hydra_core.evaluation.replay.replay import ReplayData
+from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.study.compare import Comparison, PolicyRun, compare, policy_run
-from hydra_core.outcome_model.find import catalog_outcome_model
-from hydra_core.types import Catalog, FloatArray, IntArray, Rule
+from hydra_core.types import Catalog, IntArray
 
-__all__ = ["Replayed", "WhatIf", "replay_catalog", "what_if"]
+__all__ = ["Replayed", "WhatIf", "replay_policy", "what_if"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,31 +44,13 @@ class WhatIf:
     shares: dict[str, tuple[float, float]]
 
 
-def replay_catalog(
-    evalset: EvalSet, catalog: Catalog, scores: FloatArray, fingerprint: str, *, today: date
-) -> Replayed:
-    """Route every query of an eval set as this catalog would, by its own rule.
-
-    Under the value rule queries that were learned on are predicted by heads that had not seen them.
+def replay_policy(catalog: Catalog, sweep: Sweep) -> Replayed:
+    """Route every query of an eval set as this catalog would, at its own setting.
 
     Args:
-        scores: (n, K) requirements from the bundle with `fingerprint`.
-        today: Decides about retiring models.
-
-    Raises:
-        MismatchError: The catalog belongs to another bundle, or no model has outcomes.
-        RoutingError: No model can be routed to.
-        OutcomeModelError: The outcome model that the value rule needs is missing or damaged.
+        sweep: The set under the catalog's own rule and weights, for every setting.
     """
-    require_bundle(catalog, fingerprint)
-    policy = catalog.policy
-    if policy.rule is Rule.VALUE and policy.value_usd is not None:
-        model = catalog_outcome_model(catalog)
-        sweep = sweep_by_value(evalset, catalog, model, cross_fitted=True, today=today)
-        data, choice = sweep.data, sweep.route(policy.value_usd)
-    else:
-        data = align_catalog(evalset, catalog, scores, today=today)
-        choice = replay(data, policy.tau)
+    data, choice = sweep.data, sweep.route(catalog.policy.knob)
     return Replayed(
         catalog=catalog,
         data=data,

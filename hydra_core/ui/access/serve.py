@@ -25,7 +25,7 @@ from hydra_core.evaluation.evalset.folders import sweep
 from hydra_core.shipped import APP
 from hydra_core.store.database import workspace_folder
 from hydra_core.store.roles import roles_of
-from hydra_core.ui.access import doors
+from hydra_core.ui.access import doors, warming
 from hydra_core.ui.access.departures import forget_departed
 from hydra_core.ui.access.sign_in import read_sign_in
 from hydra_core.ui.access.uploads import refuse_strangers_files
@@ -64,6 +64,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     net_util.get_external_ip = lambda: None
     forget_departed()
     refuse_strangers_files()
+    warming.begin()
     cli.main(["run", str(APP), *options], prog_name="streamlit")
 
 

@@ -166,11 +166,10 @@ def recalibration(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
     st.caption("Mean absolute error and bias on [0, 1] against the mean rating, cross-fitted: "
                "each message is judged by a curve that did not see it.")  # fmt: skip
     st.markdown("Export the ratings, then write the new bundle and move your catalogs to it:")
-    st.code(
+    widgets.commands(
         f"python -m hydra_core recalibrate ratings.csv --evalset {evalset.path} \\\n"
         "    --out bundles/recalibrated\n"
-        "python -m hydra_core rebind pool.yaml --bundle bundles/recalibrated",
-        language="bash",
+        "python -m hydra_core rebind pool.yaml --bundle bundles/recalibrated"
     )
 
 

@@ -12,7 +12,7 @@ import streamlit as st
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.study.what_if import what_if
 from hydra_core.types import Catalog, CostBasis, Policy, Rule, StickyMode
-from hydra_core.ui import cache, drafts, selectors
+from hydra_core.ui import cache, cache_learn, drafts, selectors
 from hydra_core.ui import draft_effect as effect
 from hydra_core.ui import what_if as what_if_panels
 from hydra_core.ui.cache import CatalogEntry, SetEntry
@@ -194,13 +194,13 @@ def _effect(setting: _Setting, working: Working, catalog: Catalog, chosen: SetEn
     if chosen is None:
         return before + "No eval set fits this catalog, so its effect cannot be shown."
     try:
-        replayed = cache.replayed(chosen, working.published)
+        replayed = cache_learn.replayed(chosen, working.published)
         if not decides_routes(setting.name):
             evalset = cache.evalset(chosen.info.path, chosen.info.digest)
             needs = replayed.data.requirements
             return before + conversation_note(setting.name, catalog.policy, evalset, needs)
         changed = alone(working.published, catalog, setting.name)
-        found = what_if(replayed, cache.replayed(chosen, changed))
+        found = what_if(replayed, cache_learn.replayed(chosen, changed))
     except (HydraError, ValueError) as error:
         return before + literal(str(error))
     return before + literal(what_if_panels.alone(found))

@@ -14,7 +14,7 @@ from hydra_core.evaluation.choose.initial_catalog import InitialCatalog
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.export.provenance import measured
 from hydra_core.store.roles import Action
-from hydra_core.ui import cache, cache_evaluate, state, widgets
+from hydra_core.ui import cache, cache_evaluate, cache_learn, state, widgets
 from hydra_core.ui.access import identity
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.evalsets import scoring
@@ -190,7 +190,7 @@ def _publication(entry: SetEntry, loaded: EvalSet, made: InitialCatalog) -> None
 
 def _publish(entry: SetEntry, key: str, text: str) -> None:
     catalog, _ = cache.parsed(text, key)
-    metrics = {} if catalog is None else measured(cache.replayed(entry, catalog), entry.info)
+    metrics = {} if catalog is None else measured(cache_learn.replayed(entry, catalog), entry.info)
     note = f"Made from eval set {entry.info.name}"
     cache.store().publish(
         key, text, actor=identity.actor(), base_revision=0, note=note, metrics=metrics

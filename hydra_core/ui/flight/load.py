@@ -9,7 +9,9 @@ import streamlit as st
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.flight.folders import save_flight
 from hydra_core.shipped import SAMPLE_DATA
-from hydra_core.ui import widgets
+from hydra_core.store.roles import Action
+from hydra_core.ui import cache, widgets
+from hydra_core.ui.access import identity
 from hydra_core.ui.demo import session
 
 __all__ = ["load_dialog"]
@@ -35,7 +37,10 @@ def load_dialog() -> None:
     settings = st.file_uploader("flight.yaml", ["yaml", "yml"], key="flight.settings")
     table = st.file_uploader("Table", _SUFFIXES, key="flight.table")
     name = st.text_input("Name", "my-flight", key="flight.name", max_chars=60)
-    ready = settings is not None and table is not None
+    allowed = identity.may(Action.KEEP_FLIGHT)
+    ready = settings is not None and table is not None and allowed
+    if not allowed:
+        st.caption("A viewer may look at flights, not keep one.")
     if not st.button("Check and keep", type="primary", disabled=not ready, key="flight.keep"):
         return
     if settings is None or table is None:
@@ -44,7 +49,10 @@ def load_dialog() -> None:
         text = settings.getvalue().decode("utf-8-sig", "replace")
         folder = re.sub(r"[^a-z0-9_-]+", "-", name.strip().lower()).strip("-")
         root = session.folder() / "flights"
-        kept = save_flight(root, folder, text, table.getvalue(), table.name)
+        kept = save_flight(
+            root, folder, text, table.getvalue(), table.name,
+            actor=identity.actor(), store=cache.store(),
+        )  # fmt: skip
     except HydraError as error:
         widgets.problem(error)
         return

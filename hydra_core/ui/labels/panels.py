@@ -140,6 +140,6 @@ def steps(found: Sequence[Step]) -> None:
     for step in found:
         st.markdown(f":material/{step.icon}: {literal(step.text)}")
         if step.command:
-            st.code(step.command, language=None, wrap_lines=True)
+            widgets.commands(step.command)
     st.caption("Runs are started on the command line: they take keys, money and hours, and none of "
                "these should hang on a browser's tab.")  # fmt: skip

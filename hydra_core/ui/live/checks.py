@@ -194,10 +194,9 @@ def canary(look: Looked) -> None:
     if not records:
         st.info("No canary in this log. It puts a share of the conversations on a second catalog, "
                 "and is stopped by itself when it is worse:")  # fmt: skip
-        st.code(
+        widgets.commands(
             "hydra-router serve --catalog pool.yaml --upstreams upstreams.yaml --log log/ \\\n"
-            "    --canary candidate.yaml --canary-share 0.1",
-            language="bash",
+            "    --canary candidate.yaml --canary-share 0.1"
         )
         return
     record = records[0]

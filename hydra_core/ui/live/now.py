@@ -112,10 +112,9 @@ def rated(look: Looked) -> None:
             "No feedback in this time. Send it with the decision's id, from the header "
             "x-hydra-decision-id."
         )
-        st.code(
+        widgets.commands(
             "curl http://127.0.0.1:8600/v1/outcomes -d "
-            '\'{"decision_id": "...", "quality": 1.0, "source": "thumbs"}\'',
-            language="bash",
+            '\'{"decision_id": "...", "quality": 1.0, "source": "thumbs"}\''
         )
         return
     with st.container(border=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -12,7 +13,8 @@ from hydra_core.figures.theme import model_colors
 from hydra_core.types import Catalog, Rule
 from hydra_core.ui import cache_learn, widgets
 from hydra_core.ui import what_if as what_if_panels
-from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.cache import ReplayKey, SetEntry
+from hydra_core.ui.cache_evaluate import sweep_key
 from hydra_core.ui.live_knob.component import Bar, LiveKnob, live_knob
 from hydra_core.views.knob.what_if import paired_steps
 from hydra_core.views.numbers import SYMBOLS, knob_text
@@ -63,7 +65,7 @@ def deltas(
         LiveKnob(
             rule,
             now,
-            paired_steps(found, *sweeps),
+            _steps(tuple(sweep_key(chosen, sweep) for sweep in sweeps), found, sweeps),
             model_colors(models, widgets.colors()),
             what_if_panels.tiles(found, before, after),
             bars=tuple(
@@ -77,6 +79,15 @@ def deltas(
         on_release=lambda at: st.session_state.update({_KEYS[rule]: at}),
     )
     widgets.recorded_costs(found.after.data)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _steps(
+    keys: tuple[ReplayKey, ...], _found: WhatIf, _sweeps: tuple[Sweep, Sweep]
+) -> pd.DataFrame:
+    """No setting of the knob changes them: a release does not wait for them again."""
+    del keys
+    return paired_steps(_found, *_sweeps)
 
 
 def _sweeps(found: WhatIf, chosen: SetEntry) -> tuple[Sweep, Sweep] | None:

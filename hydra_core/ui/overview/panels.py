@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import streamlit as st
+from plotly.graph_objects import Figure
 
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.importers.formats import Kind
@@ -12,6 +13,7 @@ from hydra_core.evaluation.replay.evaluation import Evaluation, evaluate
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.replay.verdict import VerdictLabel
 from hydra_core.figures.frontier import frontier_figure
+from hydra_core.figures.theme import Palette, palette
 from hydra_core.types import Rule
 from hydra_core.ui import (
     bundles,
@@ -32,7 +34,7 @@ from hydra_core.views.catalogs.pool import pool_table
 from hydra_core.views.frontier import Axes, frontier_view
 from hydra_core.views.numbers import RULES, knob_text
 
-__all__ = ["doors", "frontier", "loaded", "next_steps", "operating_point"]
+__all__ = ["doors", "frontier", "loaded", "next_steps", "operating_point", "prepare"]
 
 _TUNE = "pages/evaluate/tune.py"
 _EVAL_SETS = "pages/evaluate/eval_sets.py"
@@ -95,6 +97,14 @@ def _to_import(kind: Kind) -> None:
     st.session_state["eval_sets.view"] = "Import"
     st.session_state[KIND] = kind
     st.switch_page(_EVAL_SETS)
+
+
+def prepare() -> None:
+    """Compute what a first visit shows, before there is one."""
+    found = _current()
+    if found is not None:
+        _drawn(found[1], palette("light"))
+    cache.bundle()
 
 
 def operating_point() -> None:
@@ -182,21 +192,21 @@ def frontier() -> None:
     if found is None:
         return
     _, evaluation = found
-    learned = _learned()
     st.subheader("Where this policy stands", anchor=False)
-    tuning = state.get()
-    axes = Axes(tuning.x, tuning.y, evaluation.baseline)
     with st.container(border=True):
         widgets.figure(
-            frontier_figure(
-                frontier_view(evaluation, axes, beside=learned.sweep if learned else None),
-                widgets.colors(),
-                height=340,
-                width=430,
-            ),
+            _drawn(evaluation, widgets.colors()),
             "overview.frontier",
             alt="Quality against cost of the router for every setting, with the single models",
         )
+
+
+def _drawn(evaluation: Evaluation, colors: Palette) -> Figure:
+    learned = _learned()
+    tuning = state.get()
+    axes = Axes(tuning.x, tuning.y, evaluation.baseline)
+    view = frontier_view(evaluation, axes, beside=learned.sweep if learned else None)
+    return frontier_figure(view, colors, height=340, width=430)
 
 
 def loaded() -> None:

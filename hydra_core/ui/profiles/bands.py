@@ -9,7 +9,7 @@ from hydra_core.catalog.binding import rebind
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.choose.initial_catalog import bands_of
 from hydra_core.types import Band, Catalog
-from hydra_core.ui import cache, cache_evaluate, drafts, selectors, tables, widgets
+from hydra_core.ui import cache, cache_evaluate, cache_learn, drafts, selectors, tables, widgets
 from hydra_core.ui.cache import CatalogEntry, SetEntry
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.widgets import literal
@@ -56,7 +56,7 @@ def _preview(chosen: SetEntry, catalog: Catalog, text: str) -> tuple[tuple[Band,
     if after is None:
         return bands, ""
     before_share, share = (
-        100 * fails_open(cache.replayed(chosen, one).data, one.policy.tau)
+        100 * fails_open(cache_learn.replayed(chosen, one).data, one.policy.tau)
         for one in (catalog, after)
     )
     return bands, literal(

@@ -11,7 +11,7 @@ from hydra_core.catalog.profiles import pool
 from hydra_core.errors import HydraError, MismatchError
 from hydra_core.evaluation.study.sensitivity import Cell, Effect, Reach, Steps, reach
 from hydra_core.types import Catalog, Pool
-from hydra_core.ui import cache, cache_evaluate, selectors, tables, widgets
+from hydra_core.ui import cache_evaluate, cache_learn, selectors, tables, widgets
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.widgets import literal
 
@@ -32,7 +32,7 @@ def show(catalog: Catalog) -> None:
         )
         return
     try:
-        found = cache.replayed(chosen, catalog)
+        found = cache_learn.replayed(chosen, catalog)
         effects = cache_evaluate.sensitivity(chosen, catalog)
     except HydraError as error:
         widgets.problem(error)

@@ -96,7 +96,7 @@ def _release(working: Working, name: str) -> None:
         )
         unpack = f"unzip {quote(name + '.zip')}\n" if kind == "zip" else ""
         check = f"python -m hydra_core validate \\\n  {quote(name + '.yaml')}"
-        st.code(unpack + check, language="bash")
+        widgets.commands(unpack + check)
     with left:
         st.code(text, language="yaml", height=520)
 

@@ -16,7 +16,7 @@ from hydra_core.store.merge import Choice, MergeResult, Path, three_way
 from hydra_core.store.records import NewerRevisionError
 from hydra_core.store.roles import Action
 from hydra_core.types import Catalog, Policy
-from hydra_core.ui import cache, chosen_on, drafts, selectors, state, tables, widgets
+from hydra_core.ui import cache, cache_learn, chosen_on, drafts, selectors, state, tables, widgets
 from hydra_core.ui import what_if as what_if_panels
 from hydra_core.ui.access import identity
 from hydra_core.ui.cache import CatalogEntry, SetEntry
@@ -134,12 +134,12 @@ def _measured_on(working: Working) -> SetEntry | None:
         st.caption("No eval set fits: the revision is published without measured figures.")
         return None
     try:
-        after = cache.replayed(chosen, working.catalog)
+        after = cache_learn.replayed(chosen, working.catalog)
         rows = [("QR", after.metrics.qr.scaled(100.0), "{:.1f} %")]
         rows.append(("Cost per query", after.metrics.mean_cost_usd, "${:.4f}"))
         told = "Kept with the revision. "
         if working.edited and working.published is not None:
-            before = cache.replayed(chosen, working.published)
+            before = cache_learn.replayed(chosen, working.published)
             told += what_if_panels.sentence(what_if(before, after))
     except (HydraError, ValueError) as error:
         st.warning(literal(str(error)))
@@ -186,7 +186,7 @@ def _publish(entry: CatalogEntry, working: Working, chosen: SetEntry | None) -> 
     try:
         metrics: dict[str, Any] = {}
         if chosen is not None and working.catalog is not None:
-            found = cache.replayed(chosen, working.catalog)
+            found = cache_learn.replayed(chosen, working.catalog)
             metrics = release_facts.measured(found, chosen.info)
         text = drafts.record_looked(working, chosen)
         revision = cache.store().publish(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 
@@ -113,6 +114,6 @@ def live(evaluation: Evaluation) -> None:
             lift=100 * evaluation.verdict.delta,
         ),
         key="tune.knob",
-        on_release=lambda at: state.turn(sweep.rule, at),
+        on_release=partial(state.turn, sweep.rule),
     )
     widgets.recorded_costs(sweep.data)

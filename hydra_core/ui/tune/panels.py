@@ -1,4 +1,4 @@
-"""The panels of the Tune page: plot, controls, details."""
+"""The panels of the Tune page beside its plot: controls, details."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from hydra_core.evaluation.replay.imported_policies import ImportedPolicies
 from hydra_core.evaluation.replay.operating_point import CrossFit
 from hydra_core.evaluation.replay.pricing import Prices
 from hydra_core.evaluation.replay.sweep import Sweep
-from hydra_core.figures.frontier import frontier_figure
 from hydra_core.figures.languages import languages_figure
 from hydra_core.figures.shares import shares_figure
 from hydra_core.types import Rule
@@ -23,52 +22,21 @@ from hydra_core.ui.tune.conversations import conversations
 from hydra_core.ui.widgets import colors, figure, literal
 from hydra_core.views.comparison_slices import group_table
 from hydra_core.views.frontier import (
-    Axes,
-    XAxis,
-    YAxis,
-    frontier_view,
     language_table,
     languages_view,
     policy_table,
     shares_view,
 )
-from hydra_core.views.numbers import SYMBOLS, knob_text, signed, usd
+from hydra_core.views.numbers import knob_text, signed, usd
 
-__all__ = ["controls", "details", "plot"]
+__all__ = ["controls", "details", "toggle"]
 
 _COSTS: dict[str, str] = {Prices.TODAY: "Costs at today's prices", Prices.RECORDED: "As recorded"}
 _DETAILS = ("Traffic", "Languages", "Numbers")
 
 
-def plot(
-    evaluation: Evaluation,
-    pinned: Evaluation | None,
-    beside: Sweep | None,
-    imported: ImportedPolicies,
-) -> None:
-    """The frontier with its axis toggles; a click on the curve sets the knob."""
-    tuning = state.get()
-    with st.container(horizontal=True, horizontal_alignment="distribute", gap="small"):
-        _toggle(
-            "y",
-            {YAxis.QR: "Quality retention", YAxis.RESOLVED: "Resolved"},
-            "Vertical axis",
-        )
-        _toggle("x", {XAxis.COST: "Cost", XAxis.SAVINGS: "Savings"}, "Horizontal axis")
-    axes = Axes(tuning.x, tuning.y, evaluation.baseline)
-    view = frontier_view(evaluation, axes, pinned=pinned, beside=beside, imported=imported.metrics)
-    sweep = evaluation.sweep
-    figure(
-        frontier_figure(view, colors()),
-        tune_knob.PLOT,
-        alt=f"Quality against cost of the router for every {SYMBOLS[sweep.rule]}, with single "
-        "models and oracle",
-        on_select=lambda: _clicked(sweep),
-        selection_mode="points",
-    )
-
-
-def _toggle(field: str, labels: Mapping[str, str], label: str) -> None:
+def toggle(field: str, labels: Mapping[str, str], label: str) -> None:
+    """One of two ways to look, kept in the tuning under `field`."""
     key = f"tune.{field}"
     st.session_state[key] = getattr(state.get(), field)
     st.segmented_control(
@@ -80,13 +48,6 @@ def _toggle(field: str, labels: Mapping[str, str], label: str) -> None:
         label_visibility="collapsed",
         on_change=lambda: state.put(**{field: st.session_state[key]}),
     )
-
-
-def _clicked(sweep: Sweep) -> None:
-    points = st.session_state[tune_knob.PLOT]["selection"]["points"]
-    knobs = [p["customdata"] for p in points if isinstance(p.get("customdata"), int | float)]
-    if knobs:
-        state.turn(sweep.rule, sweep.curve.tidy(float(knobs[0])))
 
 
 def controls(evaluation: Evaluation, pinned: Evaluation | None, held_out: CrossFit | None) -> None:
@@ -172,7 +133,7 @@ def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
             label_visibility="collapsed",
             on_change=lambda: state.put(part=st.session_state["tune.details"]),
         )  # fmt: skip
-        _toggle("costs", _COSTS, "Costs")
+        toggle("costs", _COSTS, "Costs")
     if shown == "Traffic":
         chart = shares_figure(shares_view(evaluation), colors())
         figure(chart, "tune.shares", alt="Share of traffic by model for every setting of the knob")

@@ -18,7 +18,7 @@ from hydra_core.evaluation.evalset.score_files import load_scores
 from hydra_core.evaluation.replay.evaluation import evaluate
 from hydra_core.evaluation.replay.sweep import sweep_catalog
 from hydra_core.evaluation.report.html import report_document
-from hydra_core.evaluation.study.what_if import replay_catalog, what_if
+from hydra_core.evaluation.study.what_if import replay_policy, what_if
 from hydra_core.export.provenance import measured, provenance
 from hydra_core.export.release import release_text
 from hydra_core.views.comparison import pair, routed_run
@@ -56,7 +56,7 @@ def world():
 def replays(world):
     evalset, scores, *catalogs = world
     return [
-        replay_catalog(evalset, one, scores, one.predictor_fingerprint, today=date(2026, 6, 1))
+        replay_policy(one, sweep_catalog(evalset, one, scores, today=date(2026, 6, 1)))
         for one in catalogs
     ]
 

@@ -1,17 +1,18 @@
 """A policy by language: intervals that hold, spreads over shared tasks, a funnel for small ones."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from hydra_core.evaluation.replay.languages import by_group, by_language, funnel, spread
 from hydra_core.evaluation.replay.metrics import evaluate_choice
-from hydra_core.evaluation.replay.replay import ReplayData, replay
+from hydra_core.evaluation.replay.replay import replay
 from tests.evaluation.conftest import make_data
 
 
 def with_languages(data, languages, clusters=None):
-    fields = {name: getattr(data, name) for name in data.__slots__}
-    return ReplayData(**{**fields, "languages": tuple(languages), "clusters": clusters})
+    return replace(data, languages=tuple(languages), clusters=clusters)
 
 
 def test_a_slice_is_the_policy_on_its_queries():

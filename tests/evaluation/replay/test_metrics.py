@@ -1,5 +1,7 @@
 """QR, CS, misroute, the hull and the verdict."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,6 @@ from hydra_core.evaluation.replay.metrics import (
     ConstantPolicy,
     costliest,
     evaluate_choice,
-    oracle_choice,
     single_models,
     upper_hull,
 )
@@ -51,7 +52,7 @@ def test_algorithm_3_by_hand(tiny):
 
 
 def test_the_oracle_takes_the_cheapest_that_resolves_and_the_cheapest_of_all_otherwise(tiny):
-    assert oracle_choice(tiny).tolist() == [0, 1, 0, 0]
+    assert tiny.oracle.tolist() == [0, 1, 0, 0]
 
 
 def test_an_unknown_baseline_is_named(tiny):
@@ -115,10 +116,7 @@ def test_random_routing_is_seldom_said_to_beat():
 def test_translations_of_one_task_do_not_make_the_verdict_surer():
     once = make_data(n=60, seed=3)
     many = once.take(np.repeat(np.arange(60), 16))
-    clustered = ReplayData(
-        **{name: getattr(many, name) for name in many.__slots__ if name != "clusters"},
-        clusters=np.repeat(np.arange(60), 16),
-    )
+    clustered = replace(many, clusters=np.repeat(np.arange(60), 16))
     a, b = (verdict(d, replay(d, 0.3), Selection.FIXED).interval for d in (once, clustered))
     assert (a.lo, a.hi) == pytest.approx((b.lo, b.hi))
 

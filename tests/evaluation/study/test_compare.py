@@ -59,7 +59,9 @@ def cell_by_cell(before, after, quality, cost):
 
 def run_of(name, models, quality):
     n = len(models)
-    return PolicyRun(name, np.arange(n), np.array(models), quality, quality + 1, np.ones(n),
+    ids = tuple(dict.fromkeys(models))
+    choice = np.array([ids.index(model) for model in models])
+    return PolicyRun(name, np.arange(n), ids, choice, quality, quality + 1, np.ones(n),
                      np.zeros(n))  # fmt: skip
 
 

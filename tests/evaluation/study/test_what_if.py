@@ -11,21 +11,26 @@ import pytest
 from hydra_core.catalog import load_catalog
 from hydra_core.errors import MismatchError
 from hydra_core.evaluation.evalset.evalset import load_evalset
-from hydra_core.evaluation.evalset.score_files import load_scores
-from hydra_core.evaluation.study.what_if import replay_catalog, what_if
+from hydra_core.evaluation.replay.replay import catalog_scores
+from hydra_core.evaluation.replay.sweep import sweep_catalog
+from hydra_core.evaluation.study.what_if import replay_policy, what_if
 
 ROOT = Path(__file__).resolve().parents[3]
 CATALOG = load_catalog(ROOT / "catalog" / "paper_five_published.yaml")
 
 
 @pytest.fixture(scope="module")
-def replayed():
-    evalset = load_evalset(ROOT / "sample_data" / "paper_swebench")
-    fingerprint = CATALOG.predictor_fingerprint
-    scores = load_scores(evalset, fingerprint)
+def evalset():
+    return load_evalset(ROOT / "sample_data" / "paper_swebench")
 
+
+@pytest.fixture(scope="module")
+def replayed(evalset):
     def run(catalog):
-        return replay_catalog(evalset, catalog, scores, fingerprint, today=date(2026, 1, 1))
+        scores = catalog_scores(evalset, catalog)
+        return replay_policy(
+            catalog, sweep_catalog(evalset, catalog, scores, today=date(2026, 1, 1))
+        )
 
     return run
 
@@ -60,7 +65,7 @@ def test_deltas_are_after_minus_before(replayed):
 
 
 def test_another_predictors_catalog_is_refused(replayed):
-    with pytest.raises(MismatchError, match="its bands are those of predictor"):
+    with pytest.raises(MismatchError, match="is not scored by"):
         replayed(replace(CATALOG, predictor_fingerprint="0" * 64))
 
 

@@ -1,0 +1,131 @@
+"""The Tune page: all that follows the knob, with the frontier."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from hydra_core.errors import EvalSetError, HydraError, MismatchError
+from hydra_core.evaluation.replay.evaluation import Evaluation, evaluate
+from hydra_core.evaluation.replay.imported_policies import ImportedPolicies
+from hydra_core.evaluation.replay.sweep import Sweep
+from hydra_core.figures.frontier import frontier_figure
+from hydra_core.types import Catalog, Rule
+from hydra_core.ui import cache, cache_evaluate, cache_learn, state, widgets
+from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.evalsets import make_catalog, scoring
+from hydra_core.ui.tune import judgement
+from hydra_core.ui.tune import knob as tune_knob
+from hydra_core.ui.tune import panels as tune_panels
+from hydra_core.views.frontier import Axes, XAxis, YAxis, frontier_view
+from hydra_core.views.numbers import SYMBOLS
+
+__all__ = ["tune"]
+
+
+@st.fragment
+def tune(entry: SetEntry, catalog: Catalog) -> None:
+    """Everything that follows the knob; only this part runs again when it moves."""
+    tuning = state.get()
+    try:
+        sweep = _sweep(entry, catalog, tuning.rule_for(catalog))
+        pinned = _pinned(entry, catalog, tuning)
+    except HydraError as error:
+        _refused(error, entry, catalog)
+        return
+    cache_evaluate.band(sweep)
+    knob = tuning.knob_for(sweep)
+    if sweep.rule is Rule.VALUE and tuning.value_usd is None:
+        state.turn(Rule.VALUE, knob)  # so that every page speaks of the same V
+    evaluation = evaluate(sweep, knob, tuning.baseline)
+    held_out = judgement.found(entry, evaluation)
+    evaluation = judgement.judged(evaluation, held_out)
+    imported = cache_evaluate.imported(entry, sweep, evaluation.baseline)
+    tune_knob.live(evaluation)  # above all that changes its height, so that it never slips away
+    with st.container(key=tune_knob.VERDICT):
+        judgement.verdict(evaluation, entry)
+    wide, narrow = st.columns([7, 2.6], gap="small")
+    with narrow:
+        tune_panels.controls(evaluation, pinned, held_out)
+    with wide.container(border=True):
+        _plot(evaluation, pinned, _beside(entry, sweep), imported)
+    widgets.notes(sweep, imported.notes)
+    tune_panels.details(evaluation, imported)
+    state.write_link()
+
+
+def _plot(
+    evaluation: Evaluation,
+    pinned: Evaluation | None,
+    beside: Sweep | None,
+    imported: ImportedPolicies,
+) -> None:
+    """The frontier with its axis toggles; a click on the curve sets the knob."""
+    tuning = state.get()
+    with st.container(horizontal=True, horizontal_alignment="distribute", gap="small"):
+        tune_panels.toggle(
+            "y",
+            {YAxis.QR: "Quality retention", YAxis.RESOLVED: "Resolved"},
+            "Vertical axis",
+        )
+        tune_panels.toggle("x", {XAxis.COST: "Cost", XAxis.SAVINGS: "Savings"}, "Horizontal axis")
+    axes = Axes(tuning.x, tuning.y, evaluation.baseline)
+    view = frontier_view(evaluation, axes, pinned=pinned, beside=beside, imported=imported.metrics)
+    sweep = evaluation.sweep
+    widgets.figure(
+        frontier_figure(view, widgets.colors()),
+        tune_knob.PLOT,
+        alt=f"Quality against cost of the router for every {SYMBOLS[sweep.rule]}, with single "
+        "models and oracle",
+        on_select=lambda: _clicked(sweep),
+        selection_mode="points",
+    )
+
+
+def _clicked(sweep: Sweep) -> None:
+    points = st.session_state[tune_knob.PLOT]["selection"]["points"]
+    knobs = [p["customdata"] for p in points if isinstance(p.get("customdata"), int | float)]
+    if knobs:
+        state.turn(sweep.rule, sweep.curve.tidy(float(knobs[0])))
+
+
+def _sweep(entry: SetEntry, catalog: Catalog, rule: Rule) -> Sweep:
+    tuning = state.get()
+    weights = tuning.weights_for(catalog)
+    return cache_learn.ruled_sweep(entry, catalog, rule, weights, tuning.costs)
+
+
+def _refused(error: HydraError, entry: SetEntry, catalog: Catalog) -> None:
+    """Why this rule cannot be replayed here, and what to do; the other rule stays in reach."""
+    if catalog.outcome_model is not None:
+        tune_knob.rule(catalog)
+    if isinstance(error, EvalSetError) and not scoring.vectors_now(
+        cache.evalset(entry.info.path, entry.info.digest)
+    ):
+        return
+    if isinstance(error, MismatchError) and state.get().rule_for(catalog) is Rule.SHORTFALL:
+        st.warning(widgets.literal(str(error)), icon=":material/link_off:")
+        make_catalog.offer(entry)
+    else:
+        widgets.problem(error)
+
+
+def _beside(entry: SetEntry, sweep: Sweep) -> Sweep | None:
+    """The set under the other rule, where there is one."""
+    if sweep.catalog.outcome_model is None:
+        return None
+    other = Rule.SHORTFALL if sweep.rule is Rule.VALUE else Rule.VALUE
+    try:
+        return _sweep(entry, sweep.catalog, other)
+    except HydraError as error:
+        st.caption(f":material/info: Without the other rule's curve: {widgets.literal(str(error))}")
+        return None
+
+
+def _pinned(entry: SetEntry, catalog: Catalog, tuning: state.Tuning) -> Evaluation | None:
+    pin = tuning.pin
+    if pin is None or len(pin.weights) != len(catalog.dimensions):
+        return None
+    if pin.rule is Rule.VALUE and catalog.outcome_model is None:
+        return None
+    sweep = cache_learn.ruled_sweep(entry, catalog, pin.rule, pin.weights, tuning.costs)
+    return evaluate(sweep, pin.knob, tuning.baseline)

@@ -1,0 +1,52 @@
+"""What the first visit would wait for is done before it: quietly, once, importing nothing idle."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from hydra_core.ui.access import warming
+from hydra_core.ui.overview import panels
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Half a second each, and nothing that the first page shows needs them.
+_SLOW = ("alembic", "scipy.stats", "scipy.sparse", "sklearn", "statsmodels")
+
+
+def test_the_first_visit_finds_its_figures_made(open_page, caplog, monkeypatch):
+    st.cache_resource.clear()
+    warming.begin().join(60)
+    assert "'warming'" not in caplog.text
+
+    def again(*_args: object) -> None:
+        raise AssertionError("computed a second time")
+
+    monkeypatch.setattr(panels, "evaluate", again)
+    page: AppTest = open_page("pages/operate/overview.py")
+    assert not page.exception
+    assert [box.value for box in page.title] == ["Overview"]
+    assert page.metric
+
+
+def test_a_fault_is_left_to_the_visit(monkeypatch, capsys):
+    def fails() -> None:
+        raise RuntimeError("no disk")
+
+    monkeypatch.setattr(panels, "prepare", fails)
+    warming.begin().join(60)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("module", ["hydra_core.ui.overview.panels", "hydra_core.store.store"])
+def test_the_first_page_imports_nothing_slow_that_it_does_not_need(module):
+    told = subprocess.run(
+        [sys.executable, "-c", f"import sys, {module}; print(*sys.modules)"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout.split()  # fmt: skip
+    assert module in told
+    assert not set(_SLOW) & set(told)
