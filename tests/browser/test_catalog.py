@@ -47,6 +47,7 @@ def test_prices_typed_one_after_another_are_all_kept(page):
     typed = ["411", "422", "433", "444", "455", "466"]
     for price in typed:  # thirty keys a second, into the cell below with each Enter
         page.keyboard.type(price, delay=30)
+        page.wait_for_timeout(30)
         page.keyboard.press("Enter")
         page.wait_for_timeout(30)
     page.get_by_text("Draft: 6 changes").wait_for()

@@ -24,7 +24,7 @@ from hydra_core.catalog.editing.model_grid import (
 )
 from hydra_core.catalog.prices.suggestions import stale_prices
 from hydra_core.types import ModelStatus
-from hydra_core.ui import drafts, widgets
+from hydra_core.ui import drafts, tables, widgets
 from hydra_core.ui.cache import CatalogEntry
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.widgets import literal
@@ -86,6 +86,7 @@ def table(entry: CatalogEntry, working: Working) -> list[int]:
         on_change=_edited,
         args=(entry, key, ids),
     )
+    tables.take_along(frame[[*FIELDS, "check"]], "catalog.models")
     state = st.session_state.get(key) or {}
     edited: dict[int, dict[str, Any]] = state.get("edited_rows", {})
     return [int(i) for i, cells in edited.items() if cells.get("tick")]

@@ -26,13 +26,12 @@ from hydra_core.evaluation.study.significance_table import (
     SignificanceTable,
     significance_table,
 )
-from hydra_core.ui import cache_evaluate
+from hydra_core.ui import cache_evaluate, tables
 from hydra_core.ui.cache import ReplayKey, SetEntry
 from hydra_core.ui.compare import learned as compare_learned
 from hydra_core.ui.compare.link import POLICIES
 from hydra_core.ui.widgets import literal
 from hydra_core.views.comparison import Kind, Side, side_run
-from hydra_core.views.downloads import csv_file
 
 __all__ = ["significance"]
 
@@ -145,6 +144,7 @@ def _standings(table: SignificanceTable) -> None:
             "p": column.TextColumn("p", width=58),
         },
     )  # fmt: skip
+    tables.take_along(frame, "compare.policies")
 
 
 def _pairs(table: SignificanceTable) -> None:
@@ -152,6 +152,7 @@ def _pairs(table: SignificanceTable) -> None:
         return
     st.markdown("**Row minus column, quality in pp** (* corrected p below 0.05)")
     st.dataframe(matrix(table), height="content")
+    tables.take_along(pair_frame(table), "compare.pairs")
 
 
 def _range(frame: pd.DataFrame, name: str) -> list[str]:
@@ -160,14 +161,8 @@ def _range(frame: pd.DataFrame, name: str) -> list[str]:
 
 
 def _downloads(table: SignificanceTable, name: str) -> None:
-    files = (
-        ("Policies, CSV", lambda: csv_file(standing_frame(table)), "policies.csv", "text/csv"),
-        ("Pairs, CSV", lambda: csv_file(pair_frame(table)), "pairs.csv", "text/csv"),
-        ("LaTeX", lambda: latex(table).encode(), "significance.tex", "text/x-tex"),
-    )
-    with st.container(horizontal=True, gap="small"):
-        for label, content, file, mime in files:
-            st.download_button(
-                label, content, f"{name} {file}", mime, icon=":material/download:",
-                key=f"compare.table.{file}", on_click="ignore",
-            )  # fmt: skip
+    st.download_button(
+        "Both tables with their methods, LaTeX", lambda: latex(table).encode(),
+        f"{name} significance.tex", "text/x-tex", icon=":material/download:",
+        key="compare.significance", on_click="ignore",
+    )  # fmt: skip

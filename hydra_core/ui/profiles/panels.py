@@ -24,7 +24,7 @@ from hydra_core.catalog.profiles import (
 )
 from hydra_core.figures.contributions import ContributionsView, contributions_figure
 from hydra_core.types import Catalog
-from hydra_core.ui import drafts, widgets
+from hydra_core.ui import drafts, tables, widgets
 from hydra_core.ui.cache import CatalogEntry
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.profiles import dialogs as profile_dialogs
@@ -56,6 +56,7 @@ def evidence(entry: CatalogEntry, working: Working) -> None:
         on_change=_edited,
         args=(entry, key, edit_evidence),
     )
+    tables.take_along(frame.drop(columns="tick"), "profiles.evidence")
     edited = (st.session_state.get(key) or {}).get("edited_rows", {})
     ticked = [int(row) for row, cells in edited.items() if cells.get("tick")]
     with tools:
@@ -166,6 +167,7 @@ def capability_table(entry: CatalogEntry, catalog: Catalog) -> None:
         on_change=_edited,
         args=(entry, key, edit_capabilities),
     )
+    tables.take_along(frame, "profiles.capabilities")
 
 
 def contribution_plot(catalog: Catalog) -> None:
@@ -233,6 +235,7 @@ def scales(entry: CatalogEntry, catalog: Catalog) -> None:
         on_change=_scales_edited,
         args=(entry, key, catalog.dimensions),
     )  # fmt: skip
+    tables.take_along(frame, "profiles.scales")
     st.caption(
         f"Bands are those of predictor {widgets.literal(catalog.predictor)}: where its scores lie "
         "in practice. Edit them only if you know your traffic's."
