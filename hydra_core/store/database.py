@@ -13,9 +13,12 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 from hydra_core.errors import ExtraError, StoreError
 
@@ -29,7 +32,7 @@ __all__ = [
 ]
 
 #: The newest migration; a test holds it to the files in `migrations/versions`.
-HEAD: Final = "0003"
+HEAD: Final = "0004"
 _WAIT_S: Final = 30
 #: Where Alembic keeps the migration that a database is at.
 _VERSIONS: Final = sa.table("alembic_version", sa.column("version_num", sa.String))
@@ -207,12 +210,17 @@ def _version(connection: sa.Connection, where: str) -> str | None:
 def _upgrade(connection: sa.Connection) -> None:
     """To HEAD. Only a new or an older store pays for importing Alembic."""
     from alembic import command
+
+    command.upgrade(_config(connection), HEAD)
+
+
+def _config(connection: sa.Connection) -> Config:
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     config.attributes["connection"] = connection
-    command.upgrade(config, HEAD)
+    return config
 
 
 def _where(url: sa.URL) -> str:
