@@ -16,7 +16,7 @@ from hydra_core.routing.fallbacks import fallbacks
 from hydra_core.routing.sessions import Sessions, session_keys
 from hydra_core.server.canary import Canary
 from hydra_core.server.chat import ChatRequest
-from hydra_core.server.explore import Exploration
+from hydra_core.server.exploration import Exploration
 from hydra_core.server.live import LiveCatalog, Serving
 from hydra_core.server.settings import AUTO
 from hydra_core.server.upstream.health import Health

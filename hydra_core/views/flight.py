@@ -11,12 +11,19 @@ from hydra_core.evaluation.flight.analysis import FlightReport, MetricResult
 from hydra_core.evaluation.flight.effects import Effect, Reading
 from hydra_core.evaluation.flight.planning import MetricPlan
 from hydra_core.evaluation.flight.sample_ratio import Alarm
+from hydra_core.figures.effect_by_day import EffectByDayView
 from hydra_core.figures.intervals import IntervalsView, Series
-from hydra_core.figures.looks import LooksView
 from hydra_core.spelling import signed
 from hydra_core.types import FloatArray
 
-__all__ = ["arm_results", "changes_view", "headline", "looks_view", "plan_frame", "results_frame"]
+__all__ = [
+    "arm_results",
+    "changes_view",
+    "headline",
+    "effect_by_day_view",
+    "plan_frame",
+    "results_frame",
+]
 
 
 def arm_results(report: FlightReport, arm: str) -> tuple[MetricResult, ...]:
@@ -96,11 +103,13 @@ def _signed(change: FloatArray) -> str:
     return signed(100 * float(change))
 
 
-def looks_view(days: Sequence[str], effect: Effect, metric: str, reading: Reading) -> LooksView:
+def effect_by_day_view(
+    days: Sequence[str], effect: Effect, metric: str, reading: Reading
+) -> EffectByDayView:
     """The change in percent after every day with its interval."""
     parts = (effect.relative, effect.relative_lo, effect.relative_hi)
     value, low, high = (100.0 * np.asarray(part, dtype=float) for part in parts)
-    return LooksView(
+    return EffectByDayView(
         tuple(days), value, low, high, effect.units, f"Change of {metric.lower()}, %",
         valid=reading is Reading.ALWAYS,
     )  # fmt: skip

@@ -12,9 +12,12 @@ import onnx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from onnx import TensorProto, helper
+from onnx.numpy_helper import from_array
 
+import hydra_core.predictor.graph as graph_module
 from hydra_core.errors import BundleError
-from hydra_core.predictor.bundle import Bundle, Curve
+from hydra_core.predictor.bundle import Bundle, Curve, load_bundle
 from hydra_core.predictor.inputs import CHARS_PER_TOKEN, model_text
 from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.predictor.signals import signal_prefix
@@ -260,7 +263,36 @@ def test_importing_the_package_loads_no_runtime() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_products_are_added_exactly_whatever_the_cpu(tiny_predictor):
-    """Without it a CPU that has no VNNI overflows in 16 bits and scores otherwise."""
-    options = tiny_predictor._graph._session.get_session_options()
-    assert options.get_session_config_entry("session.x64quantprecision") == "1"
+@pytest.mark.parametrize("overflows", [True, False])
+def test_products_are_added_exactly_whatever_the_cpu(
+    tiny_predictor: Predictor, monkeypatch: pytest.MonkeyPatch, overflows: bool
+) -> None:
+    """The slower way is taken where the fast one overflows, and there alone."""
+    monkeypatch.setattr(graph_module, "adds_in_16_bits", lambda: overflows)
+    opened = Predictor(tiny_predictor.bundle)._graph._session.get_session_options()
+    if overflows:
+        assert opened.get_session_config_entry("session.x64quantprecision") == "1"
+    else:
+        with pytest.raises(RuntimeError, match="does not have"):
+            opened.get_session_config_entry("session.x64quantprecision")
+
+
+def test_the_cpu_is_asked_with_the_largest_products() -> None:
+    column = np.full((64, 1), 127, dtype=np.int8)
+    node = helper.make_node("MatMulInteger", ["a", "b"], ["c"])
+    given = helper.make_tensor_value_info("a", TensorProto.UINT8, [None, 64])
+    found = helper.make_tensor_value_info("c", TensorProto.INT32, None)
+    product = helper.make_graph([node], "g", [given], [found], [from_array(column, "b")])
+    opset = helper.make_opsetid("", 13)
+    made = helper.make_model(product, opset_imports=[opset], ir_version=8)
+    assert onnx.load_from_string(graph_module._PROBE) == made
+
+
+def test_both_ways_of_adding_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the CPU adds exactly the slower way changes nothing; where it does not, both ask."""
+    texts = ["Fix the race in the reconnect", "ดูบันทึกแล้วบอกว่าพังตรงไหน", "thanks! " * 90]
+    first = Predictor(load_bundle()).predict(texts)
+    monkeypatch.setattr(graph_module, "adds_in_16_bits", lambda: True)
+    second = Predictor(load_bundle()).predict(texts)
+    assert np.array_equal(first.requirements, second.requirements)
+    assert np.array_equal(first.vectors, second.vectors)

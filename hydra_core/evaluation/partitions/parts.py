@@ -7,7 +7,7 @@ is whole. A result that is there is done; a job that was killed goes on with the
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,17 @@ import pyarrow.parquet as pq
 
 from hydra_core.errors import EvalSetError, Problem
 
-__all__ = ["BATCH_ROWS", "Job", "Progress", "Task", "batches", "parts_of", "renamed", "tasks"]
+__all__ = [
+    "BATCH_ROWS",
+    "Job",
+    "Progress",
+    "Task",
+    "batches",
+    "forget_torn",
+    "parts_of",
+    "renamed",
+    "tasks",
+]
 
 #: Rows that are in memory at a time, whatever a part holds.
 BATCH_ROWS: Final = 100_000
@@ -79,6 +89,26 @@ def renamed(target: Path) -> Iterator[Path]:
         os.replace(fresh, target)
     finally:
         fresh.unlink(missing_ok=True)
+
+
+def forget_torn(unfinished: Sequence[Task]) -> None:
+    """Remove what processes of this machine that were killed left of these tasks' results."""
+    targets = {task.target for task in unfinished}
+    for folder in {target.parent for target in targets}:
+        for torn in folder.glob(".*.partial"):
+            name, pid, _ = torn.name[1:].rsplit(".", 2)
+            if folder / name in targets and pid.isdecimal() and not _alive(int(pid)):
+                torn.unlink(missing_ok=True)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # somebody else's, so it is there
+        return True
+    return True
 
 
 def batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:

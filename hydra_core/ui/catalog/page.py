@@ -13,8 +13,6 @@ from hydra_core.errors import HydraError
 from hydra_core.evaluation.study.portability import event_catalogs
 from hydra_core.evaluation.study.what_if import WhatIf
 from hydra_core.ui import cache, drafts, selectors, widgets
-from hydra_core.ui import draft_effect as effect
-from hydra_core.ui import what_if as what_if_panels
 from hydra_core.ui.cache import CatalogEntry, SetEntry
 from hydra_core.ui.catalog import add_model
 from hydra_core.ui.catalog import cards as catalog_cards
@@ -25,7 +23,9 @@ from hydra_core.ui.catalog import policy as catalog_policy
 from hydra_core.ui.catalog import status as catalog_status
 from hydra_core.ui.cell_typing.component import cell_typing
 from hydra_core.ui.drafts import Working
-from hydra_core.ui.live_knob import both
+from hydra_core.ui.what_if import draft as draft_what_if
+from hydra_core.ui.what_if import knob as what_if_knob
+from hydra_core.ui.what_if import panels as what_if_panels
 from hydra_core.ui.widgets import literal
 
 __all__ = ["VIEWS", "draft_page", "show"]
@@ -99,7 +99,7 @@ def _edit(entry: CatalogEntry, working: Working) -> None:
     tools = st.container(horizontal=True, gap="small")
     rows, wrong, below = st.container(), st.container(), st.container()
     with below:  # first, so that the figures do not wait for the table
-        effect.strip(working)
+        draft_what_if.strip(working)
     with rows:
         ticked = catalog_panels.table(entry, working)
     with tools:
@@ -133,7 +133,7 @@ def _what_if(working: Working) -> None:
             [("pages/evaluate/eval_sets.py", "Import or score an eval set")],
         )
         return
-    at = both.ask(controls[1], working.published, working.catalog)
+    at = what_if_knob.ask(controls[1], working.published, working.catalog)
     event = catalog_event.choose(controls[2], working.published, chosen)
     before, after, names = working.published, working.catalog, ("published", "draft")
     if event is not None:
@@ -146,7 +146,7 @@ def _what_if(working: Working) -> None:
             ),
             icon=":material/science:",
         )
-    found = effect.compared(chosen, before, after, at)
+    found = draft_what_if.compared(chosen, before, after, at)
     if found is None:
         return
     if event is None and not working.edited:
@@ -154,7 +154,7 @@ def _what_if(working: Working) -> None:
     else:
         with st.container(key=_TOLD):
             _told_in_full(found, chosen)
-    both.deltas(found, chosen, before=names[0], after=names[1], fades=(_TOLD, _DETAILS))
+    what_if_knob.deltas(found, chosen, before=names[0], after=names[1], fades=(_TOLD, _DETAILS))
     evalset = cache.evalset(chosen.info.path, chosen.info.digest)
     with st.container(key=_DETAILS):
         what_if_panels.details(found, evalset, before=names[0], after=names[1])

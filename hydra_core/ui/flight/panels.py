@@ -9,15 +9,15 @@ from hydra_core.evaluation.flight.effects import Reading
 from hydra_core.evaluation.flight.folders import FlightFolder
 from hydra_core.evaluation.flight.planning import plans
 from hydra_core.evaluation.flight.sample_ratio import Alarm
+from hydra_core.figures.effect_by_day import effect_by_day_figure
 from hydra_core.figures.intervals import intervals_figure
-from hydra_core.figures.looks import looks_figure
 from hydra_core.ui import cache_flight, tables, widgets
 from hydra_core.ui.widgets import literal, metric_row
 from hydra_core.views.flight import (
     arm_results,
     changes_view,
+    effect_by_day_view,
     headline,
-    looks_view,
     plan_frame,
     results_frame,
 )
@@ -103,7 +103,9 @@ def over_time(folder: FlightFolder, report: FlightReport, arm: str) -> None:
     path = cache_flight.path(folder, metrics[name], arm, report.reading, report.adjusted)
     with st.container(border=True):
         widgets.figure(
-            looks_figure(looks_view(rows.days, path, name, report.reading), widgets.colors()),
+            effect_by_day_figure(
+                effect_by_day_view(rows.days, path, name, report.reading), widgets.colors()
+            ),
             "flight.looks",
             alt=f"Change of {name} after every day with its interval",
         )

@@ -15,7 +15,7 @@ from hydra_core.types import Catalog
 from hydra_core.ui import cache, cache_live, tables, widgets
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.live.choose import Looked
-from hydra_core.ui.live.now import in_cost_order
+from hydra_core.ui.live.traffic import in_cost_order
 from hydra_core.ui.widgets import literal
 from hydra_core.views.live.checks import (
     canary_frame,
@@ -29,7 +29,7 @@ from hydra_core.views.live.checks import (
     shadow_view,
     value_view,
 )
-from hydra_core.views.live.now import signed
+from hydra_core.views.live.traffic import signed
 
 __all__ = ["canary", "drifting", "shadowing", "unknown"]
 

@@ -17,11 +17,11 @@ from hydra_core.store.records import NewerRevisionError
 from hydra_core.store.roles import Action
 from hydra_core.types import Catalog, Policy
 from hydra_core.ui import cache, cache_learn, chosen_on, drafts, selectors, state, tables, widgets
-from hydra_core.ui import what_if as what_if_panels
 from hydra_core.ui.access import identity
 from hydra_core.ui.cache import CatalogEntry, SetEntry
 from hydra_core.ui.catalog import panels as catalog_panels
 from hydra_core.ui.drafts import Working
+from hydra_core.ui.what_if import panels as what_if_panels
 from hydra_core.ui.widgets import literal
 from hydra_core.views.numbers import policy_text
 

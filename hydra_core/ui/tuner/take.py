@@ -12,8 +12,8 @@ from hydra_core.catalog.editing.model_grid import model_rows
 from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.errors import CatalogError, HydraError, Problem
 from hydra_core.evaluation.choose.aims import aim_at
+from hydra_core.evaluation.choose.policy_search import FoundPolicy, Setting
 from hydra_core.evaluation.choose.space import with_cells
-from hydra_core.evaluation.choose.tuning import Setting, Tuning
 from hydra_core.evaluation.replay.metrics import oracle_quality
 from hydra_core.evaluation.replay.replay import data_frontier
 from hydra_core.evaluation.replay.sweep import Sweep
@@ -56,7 +56,7 @@ def basis() -> None:
     )
 
 
-def take(result: Tuning, entry: SetEntry, sweep: Sweep) -> None:
+def take(result: FoundPolicy, entry: SetEntry, sweep: Sweep) -> None:
     """One click to Tune, to the pin, to the store, or to the catalog draft.
 
     Cells that moved are part of the catalog: Tune, pins and kept points hold tau and weights only,
@@ -95,7 +95,7 @@ def _pin(setting: Setting) -> None:
     st.session_state["tuner.told"] = f"Pinned: τ {setting.tau:.4g} with the tuned weights."
 
 
-def _keep(result: Tuning, entry: SetEntry) -> None:
+def _keep(result: FoundPolicy, entry: SetEntry) -> None:
     """Keep it under a name in the store, where the catalog has a published revision."""
     pair = selectors.current()
     if pair is None or pair[1].catalog is None:
@@ -114,7 +114,7 @@ def _keep(result: Tuning, entry: SetEntry) -> None:
     keep.keep(policy, entry.info.digest, metrics, "tuner")
 
 
-def _onward(result: Tuning, entry: SetEntry) -> None:
+def _onward(result: FoundPolicy, entry: SetEntry) -> None:
     setting = result.setting
     if st.button("Open in Tune", type="primary", icon=":material/tune:", key="tuner.open"):
         state.put(tau=setting.tau, weights=setting.weights)
@@ -133,7 +133,7 @@ def _parts(setting: Setting) -> str:
     return f"τ, weights and {moved} profile {'cell' if moved == 1 else 'cells'}"
 
 
-def _draft(result: Tuning, sweep: Sweep, entry: SetEntry) -> None:
+def _draft(result: FoundPolicy, sweep: Sweep, entry: SetEntry) -> None:
     pair = selectors.current()
     if pair is None:
         return
@@ -144,7 +144,7 @@ def _draft(result: Tuning, sweep: Sweep, entry: SetEntry) -> None:
         st.session_state["tuner.told"] = f"Your draft of the catalog has the tuned {parts}."
 
 
-def _drafted(text: str, source: str, result: Tuning, sweep: Sweep) -> str:
+def _drafted(text: str, source: str, result: FoundPolicy, sweep: Sweep) -> str:
     """The catalog text with the tuned policy, in few digits that route as the tuned ones do.
 
     Raises:
