@@ -115,10 +115,11 @@ def _unmoved(entry: CatalogEntry, rows: list[dict[str, Data]]) -> list[dict[str,
 
 def _order(faulty: bool) -> list[str]:
     """The check column stands right behind the id while a cell has to be corrected."""
-    shown = [name for name in FIELDS if name not in ("notes", "price_source")]
+    last = ("provider", "price_source", "notes")
+    shown = [name for name in FIELDS if name not in last]
     if faulty:
-        return ["tick", "id", "check", *shown[1:], "price_source", "notes"]
-    return ["tick", *shown, "check", "price_source", "notes"]
+        return ["tick", "id", "check", *shown[1:], *last]
+    return ["tick", *shown, "check", *last]
 
 
 def _checks(rows: list[dict[str, Data]], working: Working) -> list[str]:
@@ -172,7 +173,7 @@ def _columns(faulty: bool) -> dict[str, Any]:
     return {
         "tick": column.CheckboxColumn("", width=36, help="Tick rows, then choose what to do."),
         "check": column.TextColumn("Check", width=260 if faulty else 150),
-        "id": column.TextColumn("Model", width=150, required=True),
+        "id": column.TextColumn("Model", width=242, required=True),
         "provider": column.TextColumn("Provider", width=92),
         "status": column.SelectboxColumn(
             "Status", options=[status.value for status in ModelStatus], width=90, required=True

@@ -139,7 +139,7 @@ def _standings(table: SignificanceTable) -> None:
             "qr_range": column.TextColumn("95 % ", width=84),
             "cs": column.NumberColumn("CS", format="%.1f %%", width=62),
             "cs_range": column.TextColumn("95 %  ", width=84),
-            "cost": column.NumberColumn("Cost", format="$%.4f", width=72),
+            "cost": column.NumberColumn("Cost", format=tables.dollars(frame["cost"]), width=72),
             "split": column.TextColumn("It : strong", width=72),
             "p": column.TextColumn("p", width=58),
         },

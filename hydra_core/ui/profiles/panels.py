@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -67,7 +67,7 @@ def _evidence_columns(frame: pd.DataFrame) -> dict[str, Any]:
     column = st.column_config
     config: dict[str, Any] = {
         "tick": column.CheckboxColumn("", width=36, pinned=True),
-        "id": column.TextColumn("Benchmark", width=110, pinned=True),
+        "id": column.TextColumn("Benchmark", width=_wide(frame["id"], 110, 200), pinned=True),
         "importance": column.NumberColumn(
             "α", format="%.3f", width=60, help="Importance of the benchmark, 0 or more."
         ),
@@ -81,8 +81,16 @@ def _evidence_columns(frame: pd.DataFrame) -> dict[str, Any]:
             )
         elif kind == "s":
             text = f"Resolution rate of {of} on the benchmark, 0 to 1."
-            config[name] = column.NumberColumn(of, format="%.3f", width=112, help=text)
+            config[name] = column.NumberColumn(
+                of, format="%.3f", width=_wide([of], 112, 240), help=text
+            )
     return config
+
+
+def _wide(names: Iterable[str], least: int, most: int) -> int:
+    """Pixels that hold the longest name beside the sign of an editable column."""
+    longest = max((len(str(name)) for name in names), default=0)
+    return min(max(7 * longest + 44, least), most)
 
 
 def _evidence_tools(entry: CatalogEntry, working: Working, ticked: list[int]) -> None:
