@@ -31,7 +31,9 @@ __all__ = ["Router", "Scorer"]
 class Scorer(Protocol):
     """What the router needs of a predictor."""
 
-    def predict(self, texts: list[str], turns: list[int] | None = None) -> Prediction:
+    def predict(
+        self, texts: list[str], turns: list[int] | None = None, contexts: list[str] | None = None
+    ) -> Prediction:
         """(n,) messages -> requirements (n, K), tokens (n,), truncated (n,)."""
         ...
 
@@ -167,7 +169,7 @@ class Router:
         if self._predictor is None:
             raise RoutingError("this router has no predictor: use decide()", http_status=500)
         start = time.perf_counter()
-        prediction = self._predictor.predict([query.text], [query.turn])
+        prediction = self._predictor.predict([query.text], [query.turn], [query.context])
         reading = Reading(
             tokens=int(prediction.tokens[0]),
             truncated=bool(prediction.truncated[0]),

@@ -226,6 +226,7 @@ def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord
         status=result.status,
         text_sha256=text_digest(query.text),
         text=query.text if text else None,
+        context=query.context or None if text else None,
         input_tokens=result.input_tokens,
         output_tokens=result.output_tokens,
         cached_tokens=result.cached_tokens,

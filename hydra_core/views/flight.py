@@ -80,14 +80,14 @@ def results_frame(report: FlightReport, arm: str) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "metric": one.metric.name,
+                "metric": one.metric.name + (f", {one.metric.unit}" if one.metric.unit else ""),
                 "wanted": one.metric.better.value,
                 "control": float(one.effect.control),
                 "arm": float(one.effect.treatment),
                 "change": 100.0 * float(one.effect.relative),
-                "interval": f"{_signed(one.effect.relative_lo)} to "
-                f"{_signed(one.effect.relative_hi)} %",
-                "p": "< .001" if one.p_holm < 0.001 else f"{one.p_holm:.3f}",
+                "interval": f"{_signed(one.effect.relative)} % "
+                f"[{_signed(one.effect.relative_lo)}, {_signed(one.effect.relative_hi)}]",
+                "p": "< .001" if one.p_holm < 0.001 else f"{one.p_holm:.3f}".removeprefix("0"),
                 "verdict": _SHORT.get(one.verdict(), one.verdict()),
                 "left_out": one.left_out,
             }

@@ -33,7 +33,6 @@ class Recalibration:
         curves: (K,) from the bundle's scores to ratings.
         before, after: (K,) mean absolute error; `after` is cross-fitted.
         bias_before, bias_after: (K,) mean of score - rating.
-        crossfitted: (n, K) scores as curves of the other folds map them.
     """
 
     curves: tuple[Curve, ...]
@@ -41,7 +40,6 @@ class Recalibration:
     after: FloatArray
     bias_before: FloatArray
     bias_after: FloatArray
-    crossfitted: FloatArray
 
 
 def recalibrate(
@@ -77,7 +75,6 @@ def recalibrate(
         np.abs(mapped - human).mean(axis=0),
         (scores - human).mean(axis=0),
         (mapped - human).mean(axis=0),
-        mapped,
     )
 
 

@@ -33,7 +33,7 @@ from hydra_core.evaluation.replay.matched_cost import MatchedGain, matched_gain
 from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice, oracle_quality
 from hydra_core.evaluation.replay.replay import ReplayData, data_frontier, replay
 from hydra_core.evaluation.replay.verdict import Selection, Verdict, verdict
-from hydra_core.spelling import around, signed
+from hydra_core.spelling import signed
 from hydra_core.types import FloatArray, IntArray
 
 __all__ = ["Half", "Setting", "Space", "FoundPolicy", "search_policy"]
@@ -98,7 +98,7 @@ class FoundPolicy:
             f"per query; the halves promised {100 * (qr.value + self.optimism_qr):.1f} % at "
             f"${cost.value - self.optimism_cost_usd:.4g} (promised less kept "
             f"{signed(100 * self.optimism_qr)} pp). Against tuning tau alone, at the "
-            f"same cost, quality: {around(more.value, more.lo, more.hi, 'pp')}.{cells}"
+            f"same cost, quality: {more.text('pp')}.{cells}"
         )
 
 

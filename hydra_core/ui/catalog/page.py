@@ -127,11 +127,7 @@ def _what_if(working: Working) -> None:
     controls = st.columns([5, 3, 6], vertical_alignment="bottom")
     chosen = selectors.choose_evalset(controls[0], working.published)
     if chosen is None:
-        widgets.empty(
-            "Nothing to replay on",
-            "No eval set is scored by this catalog's predictor and shares models with it.",
-            [("pages/evaluate/eval_sets.py", "Import or score an eval set")],
-        )
+        widgets.no_evalset()
         return
     at = what_if_knob.ask(controls[1], working.published, working.catalog)
     event = catalog_event.choose(controls[2], working.published, chosen)

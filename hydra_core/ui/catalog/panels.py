@@ -72,20 +72,11 @@ def table(entry: CatalogEntry, working: Working) -> list[int]:
         frame[name] = pd.to_numeric(frame[name], errors="coerce").astype("float64")
     key = _table_key(entry)
     ids = [str(row["id"]) for row in rows]
-    st.data_editor(
-        frame,
-        key=key,
-        hide_index=True,
-        num_rows="fixed",
-        height="content",
-        row_height=36,
-        disabled=["check"] if drafts.may_edit() else list(frame.columns),
-        column_order=_order(bool(working.problems)),
-        placeholder="–",
-        column_config=_columns(bool(working.problems)),
-        on_change=_edited,
-        args=(entry, key, ids),
-    )
+    faulty = bool(working.problems)
+    drafts.table(
+        frame, key, fixed=["check"], columns=_columns(faulty), on_change=_edited,
+        args=(entry, key, ids), column_order=_order(faulty), row_height=36,
+    )  # fmt: skip
     tables.take_along(frame[[*FIELDS, "check"]], "catalog.models")
     state = st.session_state.get(key) or {}
     edited: dict[int, dict[str, Any]] = state.get("edited_rows", {})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from hydra_core.evaluation.replay.metrics import costliest
@@ -118,7 +117,7 @@ def _standings(table: SignificanceTable) -> None:
     column = st.column_config
     frame = standing_frame(table)
     shown = frame.assign(
-        **{f"{name}_range": _range(frame, name) for name in ("resolved", "qr", "cs")},
+        **{f"{name}_range": tables.ranges(frame, name) for name in ("resolved", "qr", "cs")},
         split=[f"{one.only_it} : {one.only_strong}" for one in table.standings],
         p=[p_text(one.p_value) for one in table.standings],
     )
@@ -153,11 +152,6 @@ def _pairs(table: SignificanceTable) -> None:
     st.markdown("**Row minus column, quality in pp** (* corrected p below 0.05)")
     st.dataframe(matrix(table), height="content")
     tables.take_along(pair_frame(table), "compare.pairs")
-
-
-def _range(frame: pd.DataFrame, name: str) -> list[str]:
-    ends = zip(frame[f"{name}_lo"], frame[f"{name}_hi"], strict=True)
-    return ["" if pd.isna(low) else f"{low:.1f} – {high:.1f}" for low, high in ends]
 
 
 def _downloads(table: SignificanceTable, name: str) -> None:

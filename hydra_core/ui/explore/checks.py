@@ -35,10 +35,8 @@ def checks(entry: SetEntry, evalset: EvalSet) -> None:
     """Missing data, duplicates, and texts that other sets hold as well."""
     missing = missing_data(evalset)
     complete = missing.complete == missing.queries
-    box, icon = (
-        (st.success, ":material/check_circle:") if complete else (st.warning, ":material/warning:")
-    )
-    box(literal(_sentence(str(missing))), title="Missing data", icon=icon)
+    tone = "success" if complete else "warning"
+    widgets.toned(tone, _sentence(str(missing)), "Missing data")
     if missing.by_model:
         rows = [
             {"Model": model, "Outcomes missing": quality, "Costs missing": cost}

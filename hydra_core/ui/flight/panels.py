@@ -57,7 +57,7 @@ _RATIO = {Alarm.NONE: "as promised", Alarm.YELLOW: "doubtful", Alarm.RED: "broke
 
 def results(report: FlightReport, arm: str) -> None:
     """Every metric's change with its interval, then the figures."""
-    wide, narrow = st.columns([4.5, 5.5], gap="small")
+    wide, narrow = st.columns([4, 6], gap="small")
     with wide.container(border=True):
         widgets.figure(
             intervals_figure(changes_view(report, arm), widgets.colors()),
@@ -72,11 +72,11 @@ def results(report: FlightReport, arm: str) -> None:
             height="content",
             column_order=("metric", "control", "arm", "interval", "p", "verdict"),
             column_config={
-                "metric": column.TextColumn("Metric", width=165),
-                "control": column.NumberColumn(report.flight.control, format="%.3g", width=56),
+                "metric": column.TextColumn("Metric", width=172),
+                "control": column.NumberColumn(report.flight.control, format="%.3g", width=58),
                 "arm": column.NumberColumn(arm, format="%.3g", width=56),
-                "interval": column.TextColumn("95 % interval", width=112),
-                "p": column.TextColumn("p", width=50, help="After Holm's correction"),
+                "interval": column.TextColumn("Change, 95 %", width=138),
+                "p": column.TextColumn("p", width=52, help="After Holm's correction"),
                 "verdict": column.TextColumn("Verdict", width=64),
             },
         )

@@ -44,18 +44,10 @@ def evidence(entry: CatalogEntry, working: Working) -> None:
         frame[name] = pd.to_numeric(frame[name], errors="coerce").astype("float64")
     frame.insert(0, "tick", False)
     key = _key("evidence", entry)
-    st.data_editor(
-        frame,
-        key=key,
-        hide_index=True,
-        num_rows="fixed",
-        height="content" if len(frame) <= 12 else 460,
-        disabled=["id"] if drafts.may_edit() else list(frame.columns),
-        placeholder="–",
-        column_config=_evidence_columns(frame),
-        on_change=_edited,
-        args=(entry, key, edit_evidence),
-    )
+    drafts.table(
+        frame, key, fixed=["id"], columns=_evidence_columns(frame), on_change=_edited,
+        args=(entry, key, edit_evidence), height="content" if len(frame) <= 12 else 460,
+    )  # fmt: skip
     tables.take_along(frame.drop(columns="tick"), "profiles.evidence")
     edited = (st.session_state.get(key) or {}).get("edited_rows", {})
     ticked = [int(row) for row, cells in edited.items() if cells.get("tick")]
@@ -162,19 +154,11 @@ def capability_table(entry: CatalogEntry, catalog: Catalog) -> None:
     fixed = ["model", "hand", *(name for name in frame.columns if name.startswith("raw."))]
     order = ["model"] + (["hand"] if any(columns["hand"]) else [])
     key = _key("capabilities", entry)
-    st.data_editor(
-        frame,
-        key=key,
-        hide_index=True,
-        num_rows="fixed",
-        height="content",
-        disabled=fixed if drafts.may_edit() else list(frame.columns),
-        placeholder="–",
-        column_order=[*order, *(n for n in frame.columns if n not in ("model", "hand"))],
-        column_config=config,
-        on_change=_edited,
+    drafts.table(
+        frame, key, fixed=fixed, columns=config, on_change=_edited,
         args=(entry, key, edit_capabilities),
-    )
+        column_order=[*order, *(n for n in frame.columns if n not in ("model", "hand"))],
+    )  # fmt: skip
     tables.take_along(frame, "profiles.capabilities")
 
 
@@ -222,15 +206,11 @@ def scales(entry: CatalogEntry, catalog: Catalog) -> None:
     )
     column = st.column_config
     key = _key("scales", entry)
-
-    st.data_editor(
+    drafts.table(
         frame,
-        key=key,
-        hide_index=True,
-        num_rows="fixed",
-        height="content",
-        disabled=["dimension", "tilde"] if drafts.may_edit() else list(frame.columns),
-        column_config={
+        key,
+        fixed=["dimension", "tilde"],
+        columns={
             "dimension": column.TextColumn("Dimension", width=170),
             "lo": column.NumberColumn("Band, low end", format="%.4f", width=125),
             "hi": column.NumberColumn("Band, high end", format="%.4f", width=125),
