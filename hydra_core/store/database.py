@@ -13,12 +13,9 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import sqlalchemy as sa
-
-if TYPE_CHECKING:
-    from alembic.config import Config
 
 from hydra_core.errors import ExtraError, StoreError
 
@@ -207,20 +204,15 @@ def _version(connection: sa.Connection, where: str) -> str | None:
     return found
 
 
-def _upgrade(connection: sa.Connection) -> None:
-    """To HEAD. Only a new or an older store pays for importing Alembic."""
+def _upgrade(connection: sa.Connection, revision: str = HEAD) -> None:
+    """To this migration. Only a new or an older store pays for importing Alembic."""
     from alembic import command
-
-    command.upgrade(_config(connection), HEAD)
-
-
-def _config(connection: sa.Connection) -> Config:
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     config.attributes["connection"] = connection
-    return config
+    command.upgrade(config, revision)
 
 
 def _where(url: sa.URL) -> str:

@@ -187,6 +187,7 @@ def test_without_a_bundle_the_page_says_so(open_page, monkeypatch, tmp_path):
     assert "No predictor" in said(app)
 
 
+@pytest.mark.slow
 def test_fifty_hostile_messages(page):
     """No crash, and no markup of a message reaches an element that would render it."""
     texts = [text for text in hostile_messages(80, seed=9) if len(text) < 10_000][:50]

@@ -160,6 +160,7 @@ def messages(folder, counts):
         pq.write_table(table, folder / f"part-{number}.parquet")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_scoring_that_was_killed_goes_on_with_equal_output(tmp_path, engine):
     messages(tmp_path / "messages", [20, 20, 20])
