@@ -180,10 +180,8 @@ def _read_column(name: str) -> Any:  # noqa: ANN401 (Streamlit's own type)
         return number(f"Predicted {name[-1].upper()}", format="percent", width=95)
     needed = name.removeprefix("needs_").replace("_", " ").capitalize()
     label = needed.split()[0]  # all of a query's figures fit a window of 1280 pixels
-    return number(
-        label, format="%.2f", width=max(7 * len(label) + 18, 52),
-        help=f"{needed}: what the query requires, 0 to 1.",
-    )  # fmt: skip
+    told, width = f"{needed}: what the query requires, 0 to 1.", max(7 * len(label) + 18, 52)
+    return number(label, format="%.2f", width=width, help=told)
 
 
 def _detail(row: int, both: Paired, sides: Sides, notes: Sequence[Note]) -> None:

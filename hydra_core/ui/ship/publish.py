@@ -136,10 +136,8 @@ def _measured_on(working: Working) -> SetEntry | None:
     try:
         after = cache_learn.replayed(chosen, working.catalog)
         qr, cost = after.metrics.qr.scaled(100.0), after.metrics.mean_cost_usd
-        rows = (
-            ("QR", f"{qr.value:.1f} %", f"{qr.lo:.1f} – {qr.hi:.1f} %"),
-            ("Cost per query", usd(cost.value), f"{usd(cost.lo)} – {usd(cost.hi)}"),
-        )
+        rows = [("QR", f"{qr.value:.1f} %", f"{qr.lo:.1f} – {qr.hi:.1f} %")]
+        rows.append(("Cost per query", usd(cost.value), f"{usd(cost.lo)} – {usd(cost.hi)}"))
         told = "Kept with the revision. "
         if working.edited and working.published is not None:
             before = cache_learn.replayed(chosen, working.published)
