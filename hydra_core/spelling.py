@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["signed", "usd"]
+__all__ = ["signed", "signed_usd", "usd"]
 
 
 def signed(value: float, digits: int = 1) -> str:
@@ -21,3 +21,8 @@ def usd(value: float) -> str:
         return "$0"
     digits = max(2 - math.floor(math.log10(abs(value))), 2)
     return f"${value:,.{min(digits, 9)}f}"
+
+
+def signed_usd(value: float) -> str:
+    """A difference of costs with its sign: +$0.0123, −$0.0004."""
+    return ("−" if value < 0 else "+") + usd(abs(value))

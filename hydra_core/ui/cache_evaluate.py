@@ -75,7 +75,7 @@ _SLOW_BAND = 100_000
 def sweep_key(entry: SetEntry, sweep: Sweep) -> ReplayKey:
     """What a sweep was made of."""
     own = replay_key(entry, sweep.catalog, sweep.weights)
-    return replace(own, prices=sweep.data.prices, by_value=(sweep.predicted_by, None))
+    return replace(own, prices=sweep.data.prices, predicted_by=sweep.predicted_by)
 
 
 def paired(

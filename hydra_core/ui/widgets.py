@@ -33,6 +33,7 @@ __all__ = [
     "legible",
     "literal",
     "metric_row",
+    "no_evalset",
     "no_predictor",
     "notes",
     "problem",
@@ -244,6 +245,15 @@ def no_predictor() -> None:
         "No predictor",
         "This page scores messages with the predictor bundle, and it cannot be opened. Install "
         "the console again, or restore its bundle.",
+    )
+
+
+def no_evalset() -> None:
+    """An empty state for what is replayed on a set that fits the catalog."""
+    empty(
+        "Nothing to replay on",
+        "No eval set is scored by this catalog's predictor and shares models with it.",
+        [("pages/evaluate/eval_sets.py", "Import or score an eval set")],
     )
 
 

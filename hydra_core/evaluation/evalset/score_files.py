@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from hydra_core.evaluation.evalset.format import read_arrow
 from hydra_core.outcome_model.features import Messages
 from hydra_core.predictor.surface import COUNTS, CountArray
 from hydra_core.types import FloatArray
+from hydra_core.whole_file import whole_file
 
 __all__ = [
     "HalfArray",
@@ -228,9 +228,8 @@ def save_scores(
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), **metadata})
     try:
         path.parent.mkdir(exist_ok=True)
-        fresh = path.with_name(f".{path.name}.{os.getpid()}")
-        pq.write_table(table, fresh)
-        os.replace(fresh, path)
+        with whole_file(path) as fresh:
+            pq.write_table(table, fresh)
     except OSError as error:
         raise unwritable(path, error) from error
     return frame

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
@@ -26,7 +25,6 @@ __all__ = [
     "batches",
     "forget_torn",
     "parts_of",
-    "renamed",
     "tasks",
 ]
 
@@ -78,25 +76,12 @@ def tasks(parts: list[Path], out: Path, suffix: str) -> list[Task]:
     return [Task(path, out / f"{path.stem}{suffix}", number) for number, path in enumerate(parts)]
 
 
-@contextmanager
-def renamed(target: Path) -> Iterator[Path]:
-    """A path to write to, which becomes `target` in one step when all went well."""
-    fresh = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        yield fresh
-        with fresh.open("rb") as stream:
-            os.fsync(stream.fileno())
-        os.replace(fresh, target)
-    finally:
-        fresh.unlink(missing_ok=True)
-
-
 def forget_torn(unfinished: Sequence[Task]) -> None:
     """Remove what processes of this machine that were killed left of these tasks' results."""
     targets = {task.target for task in unfinished}
     for folder in {target.parent for target in targets}:
         for torn in folder.glob(".*.partial"):
-            name, pid, _ = torn.name[1:].rsplit(".", 2)
+            name, pid, *_ = torn.name[1:].rsplit(".", 3)
             if folder / name in targets and pid.isdecimal() and not _alive(int(pid)):
                 torn.unlink(missing_ok=True)
 

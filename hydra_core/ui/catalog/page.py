@@ -21,6 +21,7 @@ from hydra_core.ui.catalog import event as catalog_event
 from hydra_core.ui.catalog import panels as catalog_panels
 from hydra_core.ui.catalog import policy as catalog_policy
 from hydra_core.ui.catalog import status as catalog_status
+from hydra_core.ui.cell_typing.component import cell_typing
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.what_if import draft as draft_what_if
 from hydra_core.ui.what_if import knob as what_if_knob
@@ -41,6 +42,7 @@ def draft_page(
     Args:
         show: Draws one of the views.
     """
+    cell_typing()
     left, middle, right = st.columns([2.4, 3.6, 6], vertical_alignment="bottom")
     left.title(title, anchor=False)
     entry = selectors.choose_catalog(middle)
@@ -125,11 +127,7 @@ def _what_if(working: Working) -> None:
     controls = st.columns([5, 3, 6], vertical_alignment="bottom")
     chosen = selectors.choose_evalset(controls[0], working.published)
     if chosen is None:
-        widgets.empty(
-            "Nothing to replay on",
-            "No eval set is scored by this catalog's predictor and shares models with it.",
-            [("pages/evaluate/eval_sets.py", "Import or score an eval set")],
-        )
+        widgets.no_evalset()
         return
     at = what_if_knob.ask(controls[1], working.published, working.catalog)
     event = catalog_event.choose(controls[2], working.published, chosen)
