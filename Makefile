@@ -8,9 +8,13 @@ TRAIN := .venv-train
 # So does LiteLLM, whose proxy pins what it needs, and Ray.
 LITELLM := .venv-litellm
 RAY := .venv-ray
+PYTEST := $(BIN)/python -m pytest -q
 INSTALL := python -m pip install -q --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile -q --upgrade --generate-hashes --python-version 3.11 \
 	--python-platform x86_64-manylinux_2_28 --custom-compile-command "make lock" pyproject.toml
+
+# Tests start many processes: each would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help run test test-fast test-train litellm-test ray-test check check-train lock audit bench docs sample-data catalogs train clean
 
@@ -20,12 +24,12 @@ help:  ## list the targets
 run: $(VENV)/.run  ## open the console on port 8501 (PORT=... for another)
 	@$(BIN)/python -m hydra_core console --server.port $(PORT)
 
-test: $(VENV)/.dev  ## all tests, the fast ones first
-	$(BIN)/python -m pytest -q -n auto -m "not browser and not package"
-	$(BIN)/python -m pytest -q -m "browser or package"
+test: test-fast  ## all tests, the fast ones first
+	$(PYTEST) -n auto --dist worksteal -m "slow and not browser and not package"
+	$(PYTEST) -m "browser or package"
 
-test-fast: $(VENV)/.dev  ## all but the browser's and the wheel's tests
-	$(BIN)/python -m pytest -q -n auto -m "not browser and not package"
+test-fast: $(VENV)/.dev  ## all but the slow, the browser's and the wheel's tests
+	$(PYTEST) -n auto --dist worksteal -m "not slow and not browser and not package"
 
 test-train: $(TRAIN)/.done  ## the tests of training, with torch
 	$(TRAIN)/bin/python -m pytest -q tests/training tests/predictor/test_onnx_predictor.py

@@ -223,6 +223,7 @@ _COLUMNS = {
     "has_image": "whether an image is attached",
     "conversation_id": "turns of one conversation; they count as dependent",
     "turn": "number of the turn",
+    "context": "what came before, in the form a bundle may read; imports of logs fill it",
     "group": "what tables are split by",
     "cluster": "queries that belong together, such as translations; they count as one",
     "label_reasoning": "a requirement's label, one column a dimension",

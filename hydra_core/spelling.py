@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["around", "signed", "usd"]
+__all__ = ["signed", "signed_usd", "usd"]
 
 
 def signed(value: float, digits: int = 1) -> str:
@@ -15,14 +15,14 @@ def signed(value: float, digits: int = 1) -> str:
     return shown.replace("-", "−")
 
 
-def around(value: float, low: float, high: float, unit: str) -> str:
-    """A difference with its interval: +0.6 pp [−0.8, +1.9]."""
-    return f"{signed(value)} {unit} [{signed(low)}, {signed(high)}]"
-
-
 def usd(value: float) -> str:
     """A cost per query with three significant digits and no scientific notation: $0.0123."""
     if not value:
         return "$0"
     digits = max(2 - math.floor(math.log10(abs(value))), 2)
     return f"${value:,.{min(digits, 9)}f}"
+
+
+def signed_usd(value: float) -> str:
+    """A difference of costs with its sign: +$0.0123, −$0.0004."""
+    return ("−" if value < 0 else "+") + usd(abs(value))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import runpy
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # A busy machine is slow at making examples, too: that is no fault of what is tested.
@@ -19,12 +21,37 @@ settings.load_profile("any machine")
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
+#: CPU time that a test of the fast run may use: ten times what the slowest uses on a calm machine.
+MOST_CPU_S = 10
+
 GUARD = Path(__file__).parent / "guard"
 _LOG = Path(tempfile.mkdtemp(prefix="hydra-network-")) / "log"
 
 os.environ["HYDRA_TEST_NETWORK_LOG"] = str(_LOG)
 os.environ["PYTHONPATH"] = os.pathsep.join([str(GUARD), os.environ.get("PYTHONPATH", "")])
 runpy.run_path(str(GUARD / "sitecustomize.py"))
+
+
+def pytest_collection_finish():
+    """What was imported stays: Streamlit collects garbage after each run of a page."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """The fast run stays fast: what takes long in it is told to say so."""
+    began = _cpu_s()
+    result = yield
+    used = _cpu_s() - began
+    if "not slow" in item.config.option.markexpr and used > MOST_CPU_S:
+        pytest.fail(f"it used {used:.0f} s of a core: mark it slow, or make it faster")
+    return result
+
+
+def _cpu_s():
+    """What this process and those that it waited for have used."""
+    return sum(os.times()[:4])
 
 
 def pytest_sessionfinish(session, exitstatus):

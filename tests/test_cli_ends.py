@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from hydra_core.cli.main import main
 from hydra_core.evaluation.evalset.folders import replace_folder, sweep
 from tests.evaluation.sets import saved
 
@@ -56,13 +58,14 @@ def test_an_import_onto_a_full_disk_is_exit_1(tmp_path):
 @pytest.mark.parametrize(
     "level", ["NaN", "Infinity", "-Infinity", "1e999", "-0.1", "1.1", "9" * 400]
 )
-def test_a_health_that_is_no_share_is_an_error_line(level):
+def test_a_health_that_is_no_share_is_an_error_line(level, monkeypatch, capsys):
     lines = f'{{"text": "hi", "health": {{"claude-haiku-4.5": {level}}}}}\n{{"text": "hi"}}\n'
-    done = shell(f"{ROUTE} --stream", input=lines)
-    bad, good = map(json.loads, done.stdout.splitlines())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
+    ended = main(["route", "--catalog", str(ROOT / CATALOG), "--stream"])
+    bad, good = map(json.loads, capsys.readouterr().out.splitlines())
     assert "numbers in [0, 1]" in bad["error"]
     assert good["model"]
-    assert done.returncode == 2
+    assert ended == 2
 
 
 def test_what_a_killed_import_left_is_swept_and_a_running_one_is_not(tmp_path):

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from hydra_core.predictor.languages import LANGUAGES
-from hydra_core.training.texts.dataset import read_lines
+from hydra_core.training.texts.lines import read_lines
 from hydra_core.types import DIMENSIONS
 
 ROOT = Path(__file__).parents[1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 
-from benchmarks.speed.store_load import CONTEXT, check, publish_without_end
+from benchmarks.speed.store_load import CONTEXT, check, newest, publish_without_end
 from hydra_core.errors import StoreError
 from tests.store.servers import postgres_server
 
@@ -33,9 +33,7 @@ def stop_servers(rounds, rng, longest_s=0.5):
             reader.poll(60)
             time.sleep(rng.uniform(0, longest_s))
             server.stop_at_once()
-            with contextlib.suppress(EOFError, OSError):
-                while True:
-                    promised = max(promised, reader.recv())
+            promised = newest(reader, promised)
             saver.join()
             server.start()
             kept = check(url, "kills", promised)

@@ -30,12 +30,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.quality.outcome_lift import POOLS, held_out_lift
+from benchmarks.quality.outcome_lift import POOLS, held_out_lift, mixed_set
 from benchmarks.quality.real_policies import flat_pool, learned, own_bands
 from hydra_core.cli.main import main as hydra
-from hydra_core.evaluation.evalset.evalset import load_evalset
-from hydra_core.evaluation.evalset.score_files import messages_of
-from hydra_core.evaluation.evalset.scoring import score_evalset
 from hydra_core.evaluation.learning.lift import POINTS, differences_to_hull, hull_of
 from hydra_core.evaluation.learning.material import gather
 from hydra_core.evaluation.replay.folds import folds
@@ -44,7 +41,6 @@ from hydra_core.evaluation.replay.matched_cost import matched_cost_mix
 from hydra_core.evaluation.replay.replay import align, data_frontier, replay
 from hydra_core.evaluation.significance import mean_interval
 from hydra_core.predictor.onnx_predictor import default_predictor
-from sample_data import mixed_2024
 
 THEIRS = Path(__file__).with_name("litellm_complexity.py")
 TIERS = ("SIMPLE", "MEDIUM", "COMPLEX", "REASONING")
@@ -162,13 +158,7 @@ def main():
     options = parser.parse_args()
     predictor = default_predictor()
     with tempfile.TemporaryDirectory() as scratch:
-        if options.set is None:
-            every = tuple(sorted({model for pool in POOLS.values() for model in pool}))
-            evalset = mixed_2024.read(Path(scratch) / "mixed", models=every)
-            score_evalset(evalset, predictor)
-        else:
-            evalset = load_evalset(options.set)
-        messages = messages_of(evalset, predictor.bundle.fingerprint, predictor.bundle.vectors)
+        evalset, messages = mixed_set(options.set, Path(scratch), predictor)
         try:
             *found, release = asked(options.python, evalset.queries["text"])
         except (OSError, subprocess.CalledProcessError) as error:

@@ -10,7 +10,6 @@ Exits with 2 where the package is missing.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import importlib
 import io
@@ -25,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.quality.real_policies import flat_pool
-from benchmarks.quality.real_pools import SETS, evalset_of
+from benchmarks.quality.real_pools import SETS, evalset_of, options_of_sets
 from hydra_core.evaluation.replay.folds import folds
 from hydra_core.evaluation.replay.metrics import picked, single_models
 from hydra_core.evaluation.replay.replay import align
@@ -34,7 +33,6 @@ from hydra_core.evaluation.significance import paired_bootstrap
 from hydra_core.evaluation.study.baselines import run_baselines
 from hydra_core.evaluation.study.baselines.features import TextFeatures, hashed_texts
 
-SHARED = Path(__file__).parents[3] / "shared" / "data" / "replay"
 INSTALL = """\
 python -m venv ../venv-llmrouter
 ../venv-llmrouter/bin/pip install -r requirements-train.txt pydantic pillow
@@ -363,11 +361,7 @@ def missing():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--shared", type=Path, default=SHARED)
-    parser.add_argument("--workspace", type=Path)
-    parser.add_argument("--only", nargs="+", choices=[real.name for real in SETS])
-    parser.add_argument("--out", type=Path)
+    parser = options_of_sets(__doc__)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     if missing():

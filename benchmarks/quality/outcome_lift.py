@@ -151,6 +151,18 @@ def shuffled(material, runs):
     return said
 
 
+def mixed_set(path, scratch, predictor):
+    """(eval set, messages) of mixed-2024: at `path`, scored already, or made and scored here."""
+    if path is None:
+        every = tuple(sorted({model for pool in POOLS.values() for model in pool}))
+        evalset = mixed_2024.read(scratch / "mixed", models=every)
+        score_evalset(evalset, predictor)
+    else:
+        evalset = load_evalset(path)
+    bundle = predictor.bundle
+    return evalset, messages_of(evalset, bundle.fingerprint, bundle.vectors)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--set", type=Path, help="mixed-2024 as an eval set, scored already")
@@ -161,13 +173,7 @@ def main():
     options = parser.parse_args()
     predictor = default_predictor()
     with tempfile.TemporaryDirectory() as scratch:
-        every = tuple(sorted({model for pool in POOLS.values() for model in pool}))
-        if options.set is None:
-            evalset = mixed_2024.read(Path(scratch) / "mixed", models=every)
-            score_evalset(evalset, predictor)
-        else:
-            evalset = load_evalset(options.set)
-        messages = messages_of(evalset, predictor.bundle.fingerprint, predictor.bundle.vectors)
+        evalset, messages = mixed_set(options.set, Path(scratch), predictor)
         (report_shuffled if options.shuffled else report)(options, evalset, messages)
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from hydra_core.catalog import parse_catalog, pool, rebind
 from hydra_core.catalog.profiles import compensated_weights, to_band
 from hydra_core.evaluation.choose.aims import Aim, AimKind
+from hydra_core.evaluation.choose.policy_search import Space, search_policy
 from hydra_core.evaluation.choose.pools import choose_pool, with_models
 from hydra_core.evaluation.choose.space import with_cells
-from hydra_core.evaluation.choose.tuning import Space, tune
 from hydra_core.evaluation.learning.fitting import choose, fit
 from hydra_core.evaluation.replay.folds import folds
 from hydra_core.evaluation.replay.metrics import picked
@@ -163,7 +163,7 @@ def rebuilder(data: ReplayData, train, bands, *, derive: bool):
 def tuned(train: ReplayData, test: ReplayData, bands, trials, seed, cells=None):
     """(knobs, n): weights (and cells) searched on one half for the area, used on the other."""
     space = Space(bands, cells=cells or {})
-    found = tune(train, space, Aim(AimKind.HYPERVOLUME), trials=trials, seed=seed).setting
+    found = search_policy(train, space, Aim(AimKind.HYPERVOLUME), trials=trials, seed=seed).setting
     moved = with_cells(test, found.cells)
     return at_every_cost(moved, compensated_weights(found.weights, bands))
 

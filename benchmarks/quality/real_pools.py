@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -19,7 +20,9 @@ from hydra_core.evaluation.importers.routellm import read_routellm
 from hydra_core.evaluation.importers.swebench import list_runs, read_swebench
 from sample_data import mixed_2024
 
-__all__ = ["SETS", "RealSet", "evalset_of"]
+__all__ = ["SETS", "RealSet", "evalset_of", "options_of_sets"]
+
+SHARED = Path(__file__).parents[3] / "shared" / "data" / "replay"
 
 #: MMLU is cut to this many queries, drawn with a fixed seed, so that a run takes minutes.
 MMLU_QUERIES = 3_000
@@ -177,3 +180,13 @@ def evalset_of(real: RealSet, shared: Path, workspace: Path) -> EvalSet:
     return write_draft(
         draft, folder, About(name=real.title, origin="see benchmarks/quality/real_pools.py")
     )
+
+
+def options_of_sets(doc: str) -> argparse.ArgumentParser:
+    """What every measurement on these sets is asked: where they are, which, where to write."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    parser.add_argument("--shared", type=Path, default=SHARED)
+    parser.add_argument("--workspace", type=Path)
+    parser.add_argument("--only", nargs="+", choices=[real.name for real in SETS])
+    parser.add_argument("--out", type=Path)
+    return parser

@@ -10,7 +10,6 @@ into the project; the data never are.
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 import time
@@ -21,7 +20,7 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.quality.real_policies import hydra_runs, real_data, value_run
-from benchmarks.quality.real_pools import SETS, evalset_of
+from benchmarks.quality.real_pools import SETS, evalset_of, options_of_sets
 from benchmarks.quality.real_table import document
 from hydra_core.evaluation.evalset.evalset import load_evalset
 from hydra_core.evaluation.evalset.listing import list_evalsets
@@ -49,7 +48,6 @@ from hydra_core.evaluation.study.baselines.run import RANDOM_MIX
 from hydra_core.evaluation.study.routability import routability
 from hydra_core.predictor.onnx_predictor import default_predictor
 
-SHARED = Path(__file__).parents[3] / "shared" / "data" / "replay"
 STEPS = (0.25, 0.50, 0.75)
 RESAMPLES = 2_000
 #: One-sided: two-sided 95 %.
@@ -174,11 +172,7 @@ def in_cost_order(data):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--shared", type=Path, default=SHARED)
-    parser.add_argument("--workspace", type=Path)
-    parser.add_argument("--only", nargs="+", choices=[real.name for real in SETS])
-    parser.add_argument("--out", type=Path)
+    parser = options_of_sets(__doc__)
     parser.add_argument("--trials", type=int, default=240, help="weight settings per half")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true")

@@ -47,8 +47,8 @@ from benchmarks.quality.simulated_sets import (
     simulated,
 )
 from hydra_core.evaluation.choose.aims import Aim, AimKind
+from hydra_core.evaluation.choose.policy_search import search_policy
 from hydra_core.evaluation.choose.space import Space
-from hydra_core.evaluation.choose.tuning import tune
 from hydra_core.evaluation.evalset.evalset import load_evalset
 from hydra_core.evaluation.evalset.score_files import load_text_facts
 from hydra_core.evaluation.evalset.suspects import suspects
@@ -99,7 +99,7 @@ def checked(data, seed):
     half = verdict(data, replay(data, fixed_tau(data)), Selection.FIXED).quality
     aim = Aim(AimKind.CHEAPEST_WITH_QR, half / oracle_quality(data))
     space = Space([Band(0.1, 0.9)] * DIMENSIONS)
-    return tune(data, space, aim, trials=TRIALS, seed=seed)
+    return search_policy(data, space, aim, trials=TRIALS, seed=seed)
 
 
 def null_set(seed, n, m, clustered):

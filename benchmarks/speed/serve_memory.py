@@ -25,7 +25,7 @@ from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions
 from hydra_core.server.chat import read_chat
 from hydra_core.server.deciding import Decider, Result
-from hydra_core.server.explore import Exploration
+from hydra_core.server.exploration import Exploration
 from hydra_core.server.live import LiveCatalog, Published
 from hydra_core.server.metrics import Metrics
 from hydra_core.server.service import Service

@@ -84,13 +84,19 @@ def kill_rounds(url, rounds, rng, longest_s=0.15):
             reader.poll(30)
         time.sleep(rng.random() * longest_s)
         saver.kill()
-        with contextlib.suppress(EOFError, OSError):
-            while True:
-                promised = max(promised, reader.recv())
+        promised = newest(reader, promised)
         saver.join()
         reader.close()
         kept = check(url, "kills", promised)
     return kept, promised
+
+
+def newest(reader, promised):
+    """The highest revision acknowledged, after everything that a dead process still sent."""
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            promised = max(promised, reader.recv())
+    return promised
 
 
 def check(url, catalog, promised):

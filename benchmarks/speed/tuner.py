@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 from hydra_core.evaluation.choose.aims import Aim, AimKind
-from hydra_core.evaluation.choose.tuning import Space, tune
+from hydra_core.evaluation.choose.policy_search import Space, search_policy
 from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.types import Band, Pool
 
@@ -50,7 +50,7 @@ def main():
     for _ in range(2):
         start, cpu = time.perf_counter(), time.process_time()
         aim = Aim(AimKind.CHEAPEST_WITH_QR, 0.90)
-        found.append(tune(data, space, aim, trials=options.trials, seed=1))
+        found.append(search_policy(data, space, aim, trials=options.trials, seed=1))
         seconds.append((time.perf_counter() - start, time.process_time() - cpu))
     same = found[0].setting == found[1].setting and found[0].halves == found[1].halves
     if options.json:

@@ -15,7 +15,6 @@ __all__ = ["MAX_ID_CHARS", "id_problem", "proposed_ids", "skeleton"]
 
 MAX_ID_CHARS: Final = 128
 _PUNCTUATION: Final = "._-/:@+"
-_CATEGORIES: Final = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Nd"})
 _EAST_ASIAN_AND_LATIN: Final = frozenset(
     {"LATIN", "CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO"}
 )

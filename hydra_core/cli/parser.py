@@ -85,14 +85,19 @@ _ROUTE = """\
 Routes the message on standard input and prints the model's id.
 
 With --stream every line of standard input is a request and every line of standard output its
-decision, in order, flushed at once. Keys: text, and if wanted id turn conversation_id prefix
-has_image needs_tools context_tokens allow deny compacted current health. Conversations keep their
-model as the catalog's sticky policy says. A line that cannot be routed is answered with "error".
+decision, in order, flushed at once. Keys: text or messages (the OpenAI form, with tools), and if
+wanted id turn conversation_id prefix has_image needs_tools context_tokens allow deny compacted
+current health. Conversations keep their model as the catalog's sticky policy says. A line that
+cannot be routed is answered with "error".
+
+With messages the last user turn is routed. A bundle that was trained on what came before it reads
+that, too; the two that come with HyDRA score the message alone.
 
 examples:
   echo "Fix the failing test" | python -m hydra_core route --catalog catalog/paper_five.yaml
   python -m hydra_core route --catalog pool.yaml --tau 0.1 --explain < message.txt
   python -m hydra_core route --catalog pool.yaml --json < message.txt | jq .model
+  python -m hydra_core route --catalog pool.yaml --messages < conversation.json
   python -m hydra_core route --catalog pool.yaml --stream --receipt < requests.jsonl > routed.jsonl
 """
 _VALIDATE = """\
@@ -243,7 +248,10 @@ def _route(verbs: Any) -> None:  # noqa: ANN401
     parser = verb(verbs, "route", route.route, "route one message, or a stream of them", _ROUTE)
     _catalog_and_policy(parser)
     parser.add_argument("--explain", action="store_true", help="why, model by model")
-    parser.add_argument("--stream", action="store_true", help="JSONL in, JSONL out")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--stream", action="store_true", help="JSONL in, JSONL out")
+    given = "a conversation in: OpenAI messages, or lines User: ... and Assistant: ..."
+    form.add_argument("--messages", action="store_true", help=given)
     parser.add_argument("--receipt", action="store_true", help="the whole receipt as JSON")
     bundle_option(parser)
 

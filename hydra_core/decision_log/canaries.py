@@ -7,13 +7,12 @@ the console read the same.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
 from hydra_core.decision_log.segments import LogError
+from hydra_core.whole_file import whole_file
 
 __all__ = ["CanaryRecord", "begin_canary", "canaries", "stop_canary"]
 
@@ -85,12 +84,8 @@ def _read(path: Path) -> CanaryRecord:
 def _write(path: Path, record: CanaryRecord) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, fresh = tempfile.mkstemp(dir=path.parent, prefix=".canary-")
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            json.dump(asdict(record), stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-            os.fchmod(stream.fileno(), 0o640)  # as the segments
-        os.replace(fresh, path)
+        with whole_file(path) as fresh:
+            fresh.chmod(0o640)  # as the segments
+            fresh.write_text(json.dumps(asdict(record)), encoding="utf-8")
     except OSError as error:
         raise LogError(f"{path}: cannot be written: {error.strerror or error}") from error

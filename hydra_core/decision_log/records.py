@@ -73,6 +73,7 @@ SCHEMA: Final = pa.schema(
         ("decide_ms", pa.float64()),
         ("text", pa.string()),
         ("text_sha256", pa.string()),
+        ("context", pa.string()),
         ("quality", pa.float64()),
         ("source", pa.string()),
         ("comment", pa.string()),
@@ -101,7 +102,7 @@ class DecisionRecord:
         propensities: (m,) probability of every candidate, None likewise.
         keep_probability: Probability that this turn kept the conversation's model.
         status: decided, answered, failed, cancelled.
-        text: Only where the operator opted in.
+        text, context: The message and what came before it; only where the operator opted in.
         predictor: Fingerprint of the bundle that scored.
         arm: `canary` or `main` while a canary runs, else ''.
         has_image, needs_tools, context_tokens, allow, deny: What the hard gates looked at.
@@ -140,6 +141,7 @@ class DecisionRecord:
     latency_ms: float | None = None
     decide_ms: float | None = None
     distance: float | None = None
+    context: str | None = None
     predictor: str = ""
     valued_by: str | None = None
     arm: str = ""

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from hydra_core.spelling import signed
 from hydra_core.types import FloatArray, IntArray
 
 __all__ = [
@@ -67,6 +68,10 @@ class Interval:
         """The same estimate with both bounds this many times as far from it."""
         down, up = self.value - self.lo, self.hi - self.value
         return Interval(self.value, self.value - factor * down, self.value + factor * up)
+
+    def text(self, unit: str) -> str:
+        """A difference with its interval: +0.6 pp [−0.8, +1.9]."""
+        return f"{signed(self.value)} {unit} [{signed(self.lo)}, {signed(self.hi)}]"
 
     def clipped(self, lo: float, hi: float) -> Interval:
         """The same with bounds no wider than what is possible at all."""

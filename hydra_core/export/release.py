@@ -7,8 +7,6 @@ provenance. The block holds the digest of what is below it, so that a later edit
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,6 +17,7 @@ from hydra_core.catalog import CatalogDocument, compensated_weights, parse_catal
 from hydra_core.errors import StoreError
 from hydra_core.evaluation.significance import Interval
 from hydra_core.types import Catalog, CostBasis, Policy, Rule
+from hydra_core.whole_file import whole_file
 
 __all__ = [
     "Provenance",
@@ -139,22 +138,12 @@ def write_release(path: Path, text: str) -> None:
         StoreError: It could not be written; the file is left as it was.
     """
     parse_catalog(text, source=path.name)
-    scratch = ""
     try:
-        handle, scratch = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
-        os.chmod(scratch, mode)  # noqa: PTH101
-        os.replace(scratch, path)  # noqa: PTH105
-        scratch = ""
+        with whole_file(path) as fresh:
+            fresh.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o644)
+            fresh.write_text(text, encoding="utf-8", newline="")
     except OSError as error:
         raise StoreError(f"{path} could not be written, it is as it was: {error}") from error
-    finally:
-        if scratch:
-            Path(scratch).unlink(missing_ok=True)
 
 
 def header_lines(catalog: Catalog, provenance: Provenance) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from hydra_core.figures.theme import Palette, base_layout, plain
+from hydra_core.figures.theme import Palette, base_layout, plain, row_a_model
 from hydra_core.types import FloatArray
 
 __all__ = ["ContributionsView", "contributions_figure"]
@@ -25,12 +25,7 @@ class ContributionsView:
 def contributions_figure(view: ContributionsView, colors: Palette) -> go.Figure:
     """One stacked bar per model, one part per benchmark, their sum at the end."""
     layout = base_layout(colors, height=36 * len(view.models) + 70)
-    longest = max(map(len, view.models), default=0)
-    layout["margin"] = {"l": min(7 * longest + 20, 210), "r": 170, "t": 8, "b": 50}
-    layout["yaxis"] |= {
-        "autorange": "reversed", "tickvals": list(range(len(view.models))), "showgrid": False,
-        "ticktext": [plain(model) for model in view.models],
-    }  # fmt: skip
+    row_a_model(layout, view.models, right=170, below=50)
     layout["xaxis"]["title"] = {**layout["xaxis"]["title"], "text": "Raw capability"}
     layout |= {
         "barmode": "stack",

@@ -164,3 +164,17 @@ def base_layout(colors: Palette, *, height: int) -> dict[str, Any]:
         "dragmode": False,
         "showlegend": False,
     }
+
+
+def row_a_model(layout: dict[str, Any], models: Sequence[str], *, right: int, below: int) -> None:
+    """Make the vertical axis one row per model, the first on top, with room for its name.
+
+    Args:
+        right, below: Margins in pixels.
+    """
+    longest = max(map(len, models), default=0)
+    layout["margin"] = {"l": min(7 * longest + 20, 210), "r": right, "t": 8, "b": below}
+    layout["yaxis"] |= {
+        "autorange": "reversed", "tickvals": list(range(len(models))), "showgrid": False,
+        "ticktext": [plain(model) for model in models],
+    }  # fmt: skip

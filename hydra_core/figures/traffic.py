@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from hydra_core.figures.theme import Palette, base_layout, plain
+from hydra_core.figures.theme import Palette, base_layout, plain, row_a_model
 from hydra_core.types import FloatArray
 
 __all__ = ["TrafficView", "traffic_figure"]
@@ -26,12 +26,7 @@ class TrafficView:
 def traffic_figure(view: TrafficView, colors: Palette) -> go.Figure:
     """One line per model from its share before (ring) to its share after (dot)."""
     layout = base_layout(colors, height=34 * len(view.models) + 92)
-    longest = max(map(len, view.models), default=0)
-    layout["margin"] = {"l": min(7 * longest + 20, 210), "r": 64, "t": 8, "b": 60}
-    layout["yaxis"] |= {
-        "autorange": "reversed", "tickvals": list(range(len(view.models))), "showgrid": False,
-        "ticktext": [plain(model) for model in view.models],
-    }  # fmt: skip
+    row_a_model(layout, view.models, right=64, below=60)
     layout["xaxis"] |= {
         "range": [-5, 104],
         "ticksuffix": " %",

@@ -23,7 +23,7 @@ from hydra_core.labeling.ledger import Record, Tail
 from hydra_core.labeling.messages import Message
 from hydra_core.labeling.quality import quality
 
-__all__ = ["LEDGER", "Followed", "Setup", "Standing", "keep_setup", "list_runs", "read_setup"]
+__all__ = ["LEDGER", "Followed", "Setup", "RunStatus", "keep_setup", "list_runs", "read_setup"]
 
 LEDGER: Final = "ledger.jsonl"
 _SETUP: Final = "run.json"
@@ -50,7 +50,7 @@ class Setup:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RunStatus:
     """How far a run is.
 
     Attributes:
@@ -173,7 +173,7 @@ class Followed:
         """What it was begun with; read anew, as it may have been begun again."""
         return read_setup(self.folder)
 
-    def standing(self) -> Standing:
+    def status(self) -> RunStatus:
         """How far it is.
 
         Raises:
@@ -190,7 +190,7 @@ class Followed:
             running = self._tail.is_written()
             done = len(setup.messages) - waiting - setup.done_before
             passed = (self._clock() - setup.began).total_seconds()
-            return Standing(
+            return RunStatus(
                 running=running,
                 labelled=len(judged) - waiting - aside,
                 aside=aside,

@@ -15,6 +15,8 @@ Format `hydra.predictor/v1`, one folder with `bundle.yaml` beside the files it l
     input:                                 #   probabilities in dimension order
       signals: 1                           # form of the signal prefix it was trained on
       before: ""                           # fixed text before the prefix, e.g. "query: "
+      conversation: 1                      # optional; form of the context it reads of what came
+                                           #   before the message; left out: the message alone
     calibration:                           # optional; per dimension, monotone, knots of raw -> said
       reasoning: {x: [0.0, 0.5, 1.0], y: [0.0, 0.4, 0.9]}
     vectors: 384                           # optional; width of the graph's output `vectors` (n, d),
@@ -29,8 +31,9 @@ Format `hydra.predictor/v1`, one folder with `bundle.yaml` beside the files it l
     training: {...}                        # facts of the training run, free form
     quality: {...}                         # measured quality, free form
 
-The text the model sees is `before + signal_prefix(message, turn) + message`, shortened to the cap
-as in `inputs.py`; `tokenizer.json` adds the special tokens. A model is read as data: nothing
+The text the model sees is `before + signal_prefix(message, turn) + context + message`, shortened to
+the cap as in `inputs.py`; `tokenizer.json` adds the special tokens. The context is empty but for
+bundles that name its form (`routing/conversations/context.py`). A model is read as data: nothing
 executable is ever deserialised, nothing is fetched. `load_bundle` is the only reader,
 `write_manifest` in `bundle_writing.py` the only writer.
 """
@@ -88,6 +91,7 @@ class Bundle:
         model: File name of the graph.
         tokenizer: File name of the tokenizer.
         before: Fixed text in front of the signal prefix.
+        conversation: Form of the context that it reads, 0 where it reads the message alone.
         files: File name -> sha256.
         training: Facts of the training run.
         quality: Measured quality.
@@ -107,6 +111,7 @@ class Bundle:
     model: str
     tokenizer: str
     before: str
+    conversation: int
     files: Mapping[str, str]
     training: Mapping[str, object]
     quality: Mapping[str, object]
@@ -132,7 +137,8 @@ def fingerprint_of(manifest: Manifest) -> str:
 
     It covers the sorted lines `name:sha256` of the model and the tokenizer, then those of the
     calibration (as canonical JSON), the dimensions, the token cap, the form of the input and, where
-    there is one, the width of the text vector (its values are fixed by the model file).
+    there is one, that of the context and the width of the text vector (its values are fixed by the
+    model file).
     """
     curves = [asdict(curve) for curve in manifest.calibration or ()]
     calibration = hashlib.sha256(json.dumps(curves, sort_keys=True).encode()).hexdigest()
@@ -141,6 +147,8 @@ def fingerprint_of(manifest: Manifest) -> str:
     )
     lines += [f"calibration:{calibration}", f"dimensions:{','.join(manifest.dimensions)}"]
     lines += [f"max_tokens:{manifest.max_tokens}", f"input:{SIGNALS_FORM}:{manifest.before}"]
+    if manifest.conversation:
+        lines.append(f"conversation:{manifest.conversation}")
     if manifest.vectors:
         lines.append(f"vectors:{manifest.vectors}")
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()

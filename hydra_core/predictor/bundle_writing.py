@@ -47,6 +47,7 @@ def write_manifest(
     model: str = "model.int8.onnx",
     tokenizer: str = "tokenizer.json",
     before: str = "",
+    conversation: int = 0,
     other_files: Sequence[str] = (),
 ) -> Bundle:
     """Write `bundle.yaml` for the files already in `folder`, and load it back.
@@ -56,6 +57,7 @@ def write_manifest(
         calibration: (K,) curves in the same order, or None.
         vectors: Width of the graph's output `vectors`, 0 for a graph without.
         reference: File of what text vectors usually are, '' for none.
+        conversation: Form of the context that the model was trained on, 0 for none.
         other_files: Further files to list, such as MODEL_CARD.md; not part of the fingerprint.
 
     Raises:
@@ -74,7 +76,11 @@ def write_manifest(
         "max_tokens": max_tokens,
         "model": model,
         "tokenizer": tokenizer,
-        "input": {"signals": SIGNALS_FORM, "before": before},
+        "input": {
+            "signals": SIGNALS_FORM,
+            "before": before,
+            **({"conversation": conversation} if conversation else {}),
+        },
         "fingerprint": "0" * 64,
         "files": files,
         "training": training,
@@ -132,6 +138,7 @@ def rewrite_manifest(
         model=bundle.model,
         tokenizer=bundle.tokenizer,
         before=bundle.before,
+        conversation=bundle.conversation,
         other_files=[
             name
             for name in bundle.files

@@ -47,9 +47,15 @@ def cut(text: str, max_tokens: int) -> str:
 
 
 def model_text(
-    text: str, turn: int, max_tokens: int, before: str = "", *, prefix: bool = True
+    text: str,
+    turn: int,
+    max_tokens: int,
+    before: str = "",
+    *,
+    prefix: bool = True,
+    context: str = "",
 ) -> str:
-    """`before`, signal prefix and message, valid Unicode whatever the message was.
+    """`before`, signal prefix, context and message, valid Unicode whatever the message was.
 
     Args:
         text: The current user message, any string.
@@ -57,9 +63,10 @@ def model_text(
         max_tokens: The cap that the tokens will be shortened to.
         before: Fixed text of the bundle.
         prefix: False leaves the signal prefix out, to measure what it is worth.
+        context: What came before, for a bundle that reads it.
     """
     signals = signal_prefix(text, turn) if prefix else ""
-    whole = f"{before}{signals}{cut(text, max_tokens)}"
+    whole = f"{before}{signals}{context}{cut(text, max_tokens)}"
     return _without_lone_surrogates(whole)
 
 

@@ -15,12 +15,25 @@ from hydra_core.errors import BundleError, Problem
 from hydra_core.predictor.plain_yaml import read_plain_yaml
 from hydra_core.types import Band
 
-__all__ = ["MANIFEST", "MAX_VECTOR", "SCHEMA", "Curve", "Manifest", "parse_manifest"]
+__all__ = [
+    "CONVERSATION_FORM",
+    "MANIFEST",
+    "MAX_VECTOR",
+    "SCHEMA",
+    "Curve",
+    "Manifest",
+    "parse_manifest",
+]
 
 SCHEMA = "hydra.predictor/v1"
 MANIFEST = "bundle.yaml"
 #: The form of the signal prefix; a bundle trained on another form cannot be scored here.
 SIGNALS_FORM = 1
+#: The form of the context that a bundle may read (`routing/conversations/context.py`).
+CONVERSATION_FORM = 1
+#: A smaller cap would leave a message too little room beside its context.
+_LEAST_WITH_CONTEXT = 256
+_INPUT = ("signals", "before", "conversation")
 _MAX_TOKENS = (8, 8192)
 #: Most numbers a text vector may have: 800 KB in half precision for a thousand queries.
 MAX_VECTOR = 400
@@ -61,6 +74,7 @@ class Manifest:
     model: str
     tokenizer: str
     before: str
+    conversation: int
     calibration: tuple[Curve, ...] | None
     vectors: int
     reference: str
@@ -211,6 +225,23 @@ def _before(data: Yaml, problems: _Problems) -> str:
     return before
 
 
+def _conversation(data: Yaml, problems: _Problems) -> int:
+    given = data.get("input")
+    inputs = given if isinstance(given, dict) else {}
+    for key in inputs.keys() - set(_INPUT):
+        problems.say(f"input.{key!s:.80}", f"is none of {', '.join(_INPUT)}")
+    form, place, cap = inputs.get("conversation", 0), "input.conversation", data.get("max_tokens")
+    if form not in (0, CONVERSATION_FORM) or isinstance(form, bool):
+        message = f"is form {form!r:.80}, this is form {CONVERSATION_FORM}"
+        remedy = "use the HyDRA version the bundle was made with, or leave it out: message alone"
+        problems.say(place, message, remedy)
+        return 0
+    if form and isinstance(cap, int) and cap < _LEAST_WITH_CONTEXT:
+        message = f"needs max_tokens of {_LEAST_WITH_CONTEXT} or more, got {cap}"
+        problems.say(place, message, "leave it out: message alone")
+    return int(form)
+
+
 def _check_keys(data: Yaml, source: str, problems: _Problems) -> None:
     if data.get("schema") != SCHEMA:
         found = f"must be {SCHEMA}, got {data.get('schema')!r:.80}"
@@ -242,6 +273,7 @@ def parse_manifest(text: str, source: str = MANIFEST) -> Manifest:
         model=_text(data, "model", problems),
         tokenizer=_text(data, "tokenizer", problems),
         before=_before(data, problems),
+        conversation=_conversation(data, problems),
         calibration=_calibration(data, dimensions, problems),
         vectors=_vectors(data, problems),
         reference=_reference(data, problems),

@@ -40,8 +40,10 @@ __all__ = ["Prediction", "Predictor", "Runs", "default_predictor"]
 Progress = Callable[[int, int], None]
 _Row = tuple[FloatArray, int, bool, int, Float32Array, float]
 _Run = tuple[GraphRun, int, bool, int | None]
-#: What was run of messages once a claim was cut off them, by message and turn.
-Runs = dict[tuple[str, int], _Run]
+#: Message, turn and context.
+_Asked = tuple[str, int, str]
+#: What was run of messages once a claim was cut off them.
+Runs = dict[_Asked, _Run]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +88,23 @@ class Predictor:
         self._tokenizer = _open_tokenizer(bundle)
         self._graph = Graph(bundle, threads)
         self.reference = open_reference(bundle)
-        self._score("probe", 1)
+        self._score(("probe", 1, ""))
 
-    def predict(self, texts: Sequence[str], turns: Sequence[int] | None = None) -> Prediction:
+    def predict(
+        self,
+        texts: Sequence[str],
+        turns: Sequence[int] | None = None,
+        contexts: Sequence[str] | None = None,
+    ) -> Prediction:
         """Score messages one after the other.
 
         Args:
             texts: (n,) current user messages, any strings; an empty one has scores too.
             turns: (n,) the number of each user turn in its conversation, from 1; None: all 1.
+            contexts: (n,) what came before each, '' for nothing; None: nothing. A bundle that does
+                not read it scores the message alone (`routing/conversations/context.py`).
         """
-        return self._gather([self._score(*pair) for pair in _pairs(texts, turns)])
+        return self._gather([self._score(one) for one in self._asked(texts, turns, contexts)])
 
     def predict_batches(
         self,
@@ -105,6 +114,7 @@ class Predictor:
         turns: Sequence[int] | None = None,
         workers: int | None = None,
         runs: Runs | None = None,
+        contexts: Sequence[str] | None = None,
     ) -> Prediction:
         """Score many messages on all cores; the result is exactly that of `predict`.
 
@@ -117,44 +127,56 @@ class Predictor:
             workers: Threads; None for one per core this process may use.
             runs: Filled and read: what is left of a message without its claim is run once over
                 all calls that share it, for probes that attack the same messages many times.
+            contexts: As in `predict`.
         """
         known: Runs = {} if runs is None else runs
-        pairs = _pairs(texts, turns)
-        unique = sorted(set(pairs), key=lambda pair: (-len(pair[0]), pair))
+        asked = self._asked(texts, turns, contexts)
+        unique = sorted(set(asked), key=lambda one: (-len(one[0]), one))
         count = workers or _cores()
         size = max(1, min(batch_size, -(-len(unique) // (count * 8))))
         batches = [unique[start : start + size] for start in range(0, len(unique), size)]
         pool = ThreadPoolExecutor(count, thread_name_prefix="predictor")
         try:
             futures = {pool.submit(self._score_all, batch, known): batch for batch in batches}
-            rows = _collect(futures, len(unique), len(pairs), progress)
+            rows = _collect(futures, len(unique), len(asked), progress)
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-        return self._gather([rows[pair] for pair in pairs])
+        return self._gather([rows[one] for one in asked])
 
-    def _score_all(self, pairs: Sequence[tuple[str, int]], known: Runs) -> list[_Row]:
-        return [self._score(*pair, known) for pair in pairs]
+    def _asked(
+        self, texts: Sequence[str], turns: Sequence[int] | None, contexts: Sequence[str] | None
+    ) -> list[_Asked]:
+        if isinstance(texts, str):
+            raise TypeError("texts must be a sequence of messages, not one message")
+        read = contexts if contexts and self.bundle.conversation else [""] * len(texts)
+        return list(zip(texts, turns or [1] * len(texts), read, strict=True))
 
-    def _score(self, text: str, turn: int, known: Runs | None = None) -> _Row:
+    def _score_all(self, asked: Sequence[_Asked], known: Runs) -> list[_Row]:
+        return [self._score(one, known) for one in asked]
+
+    def _score(self, asked: _Asked, known: Runs | None = None) -> _Row:
         """(K,) requirements, tokens, truncated, characters ignored, (d,) vector, its distance."""
+        text, turn, context = asked
         shown, rest = text, {} if known is None else known
-        found, tokens, truncated, start = rest.get((text, turn)) or self._run(text, turn)
+        found, tokens, truncated, start = rest.get(asked) or self._run(asked)
         for _ in range(MOST_CLAIMS):
             if start is None:
                 break
             shown = shown[:start].rstrip()
-            if (shown, turn) not in rest:
-                rest[shown, turn] = self._run(shown, turn)
-            found, tokens, truncated, start = rest[shown, turn]
+            left = (shown, turn, context)
+            if left not in rest:
+                rest[left] = self._run(left)
+            found, tokens, truncated, start = rest[left]
         ignored = len(text) - len(shown)
         # One by one, as in a route: a product over many rows may round otherwise.
         far = 0.0 if self.reference is None else self.reference.distance(found.vector)
         return self._calibrated(found.scores), tokens, truncated, ignored, found.vector, far
 
-    def _run(self, text: str, turn: int) -> _Run:
+    def _run(self, asked: _Asked) -> _Run:
         """What the graph says, tokens, truncated, and where a trailing claim begins."""
-        cap = self.bundle.max_tokens
-        whole = model_text(text, turn, cap, self.bundle.before, prefix=self._prefix)
+        (text, turn, context), cap = asked, self.bundle.max_tokens
+        before = self.bundle.before
+        whole = model_text(text, turn, cap, before, prefix=self._prefix, context=context)
         encoding = self._tokenizer.encode(whole)
         ids = shorten(encoding.ids, cap)
         found = self._graph.run(ids)
@@ -212,19 +234,13 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def _pairs(texts: Sequence[str], turns: Sequence[int] | None) -> list[tuple[str, int]]:
-    if isinstance(texts, str):
-        raise TypeError("texts must be a sequence of messages, not one message")
-    return list(zip(texts, turns or [1] * len(texts), strict=True))
-
-
 def _collect(
-    futures: dict[Future[list[_Row]], list[tuple[str, int]]],
+    futures: dict[Future[list[_Row]], list[_Asked]],
     unique: int,
     total: int,
     progress: Progress | None,
-) -> dict[tuple[str, int], _Row]:
-    rows: dict[tuple[str, int], _Row] = {}
+) -> dict[_Asked, _Row]:
+    rows: dict[_Asked, _Row] = {}
     for future in as_completed(futures):
         rows.update(zip(futures[future], future.result(), strict=True))
         if progress:

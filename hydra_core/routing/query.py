@@ -24,6 +24,8 @@ class Query:
         compacted: This turn follows an explicit compaction or a background summarisation.
         current: The model the caller is on now, where no session store knows it.
         spent_usd: What the conversation has cost so far, as the caller knows it.
+        context: What came before, in the form of `conversations/context.py`; only a bundle that
+            was trained on it reads it.
     """
 
     text: str
@@ -38,3 +40,4 @@ class Query:
     compacted: bool = False
     current: str | None = None
     spent_usd: float = 0.0
+    context: str = ""

@@ -7,7 +7,7 @@ revisions in one decision.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Protocol
@@ -31,7 +31,9 @@ __all__ = ["Router", "Scorer"]
 class Scorer(Protocol):
     """What the router needs of a predictor."""
 
-    def predict(self, texts: list[str], turns: list[int] | None = None) -> Prediction:
+    def predict(
+        self, texts: list[str], turns: list[int] | None = None, contexts: list[str] | None = None
+    ) -> Prediction:
         """(n,) messages -> requirements (n, K), tokens (n,), truncated (n,)."""
         ...
 
@@ -113,17 +115,24 @@ class Router:
         query: Query | None = None,
         *,
         health: Mapping[str, float] | None = None,
+        predicted: tuple[Sequence[float], Sequence[float]] | None = None,
     ) -> Decision:
-        """Choose for known requirements (K,) by the shortfall rule, without predictor or session.
+        """Choose for known requirements (K,), without predictor or session.
 
-        The value rule needs the message itself: `route`.
+        Args:
+            predicted: (m,) success and (m,) cost in USD, in the order of the pool, for the value
+                rule; without them the shortfall rule decides.
+
+        Raises:
+            RoutingError: No model can serve it, or the predictions are not one a model.
         """
         state = self._current()
         asked = query or Query("")
         gates = gate_reasons(state.models, asked)
         require_open(state.models, gates, asked)
         gates = _within_budget(state, gates, asked)
-        return _decide(state, requirements, gates, _health(state.pool, health))
+        valued = state.valuer.told(*predicted) if state.valuer and predicted else None
+        return _decide(state, requirements, gates, _health(state.pool, health), valued)
 
     def _current(self) -> _State:
         state = self._state
@@ -160,7 +169,7 @@ class Router:
         if self._predictor is None:
             raise RoutingError("this router has no predictor: use decide()", http_status=500)
         start = time.perf_counter()
-        prediction = self._predictor.predict([query.text], [query.turn])
+        prediction = self._predictor.predict([query.text], [query.turn], [query.context])
         reading = Reading(
             tokens=int(prediction.tokens[0]),
             truncated=bool(prediction.truncated[0]),

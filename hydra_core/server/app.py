@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -33,7 +33,6 @@ from hydra_core.store.roles import Action
 __all__ = ["application"]
 
 _LOG = logging.getLogger(__name__)
-_Handler = Callable[[Request], Awaitable[Response]]
 _CONVERSATION = "x-hydra-conversation-id"
 
 

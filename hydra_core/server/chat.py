@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from hydra_core.errors import Problem, ProblemsError
 from hydra_core.evaluation.importers.price_card import text_tokens
+from hydra_core.routing.conversations.context import last_turn
 from hydra_core.routing.conversations.conversation import IMAGE_TOKENS
 from hydra_core.routing.conversations.messages import Conversation, read_messages
 from hydra_core.routing.decision import Query
@@ -21,7 +22,7 @@ from hydra_core.routing.query_fields import (
 )
 from hydra_core.server.settings import AUTO
 
-__all__ = ["ChatRequest", "RequestError", "parse_json", "read_chat"]
+__all__ = ["ChatRequest", "RequestError", "parse_json", "query_of", "read_chat"]
 
 #: Where a request says more about its query than an OpenAI request can; never passed on.
 _OWN: Final = "hydra"
@@ -109,21 +110,28 @@ def read_chat(found: dict[str, Any], conversation_id: str | None = None) -> Chat
     key = own.get("conversation_id") or conversation_id or _conversation_of(found)
     if key is not None:
         _require_plain(key)
-    query = _query(conversation, own, key)
+    query = query_of(conversation, own, key)
     receipt = bool(own.get("receipt"))
     return ChatRequest(query, body, model, own.get("health", {}), receipt)
 
 
-def _query(conversation: Conversation, own: Mapping[str, Any], key: str | None) -> Query:
-    turns = conversation.turns
+def query_of(conversation: Conversation, own: Mapping[str, Any], key: str | None = None) -> Query:
+    """What is routed of a conversation: its last user turn, with what came before.
+
+    Args:
+        own: Checked fields that say more or otherwise (`routing/query_fields.py`).
+        key: The conversation's id.
+    """
+    turns, last = conversation.turns, last_turn(conversation)
     return Query(
-        text=turns[-1].text,
-        turn=own.get("turn") or len(turns),
+        text=last.text,
+        turn=own.get("turn") or last.turn,
         conversation_id=key,
         prefix=tuple(own.get("prefix") or (turn.text for turn in turns[:-1])),
         has_image=own.get("has_image", any(turn.images for turn in turns)),
         needs_tools=own.get("needs_tools", conversation.tools),
         context_tokens=own.get("context_tokens") or _tokens(conversation),
+        context=last.context,
         **limits_of(own),
     )
 

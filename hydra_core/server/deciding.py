@@ -16,7 +16,7 @@ from hydra_core.routing.fallbacks import fallbacks
 from hydra_core.routing.sessions import Sessions, session_keys
 from hydra_core.server.canary import Canary
 from hydra_core.server.chat import ChatRequest
-from hydra_core.server.explore import Exploration
+from hydra_core.server.exploration import Exploration
 from hydra_core.server.live import LiveCatalog, Serving
 from hydra_core.server.settings import AUTO
 from hydra_core.server.upstream.health import Health
@@ -226,6 +226,7 @@ def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord
         status=result.status,
         text_sha256=text_digest(query.text),
         text=query.text if text else None,
+        context=query.context or None if text else None,
         input_tokens=result.input_tokens,
         output_tokens=result.output_tokens,
         cached_tokens=result.cached_tokens,

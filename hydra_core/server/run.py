@@ -24,7 +24,7 @@ from hydra_core.server.app import application
 from hydra_core.server.canary import Canary
 from hydra_core.server.checking import checked
 from hydra_core.server.deciding import Decider
-from hydra_core.server.explore import Exploration
+from hydra_core.server.exploration import Exploration
 from hydra_core.server.live import LiveCatalog, source_of
 from hydra_core.server.metrics import Metrics
 from hydra_core.server.service import Service

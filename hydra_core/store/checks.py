@@ -9,12 +9,9 @@ from typing import Any, Final
 
 from hydra_core.catalog.identifiers import id_problem, skeleton
 from hydra_core.catalog.reading.yaml_reader import MAX_BYTES
-from hydra_core.catalog.schema import parse_catalog
 from hydra_core.errors import CatalogError, Problem, StoreError
-from hydra_core.types import Catalog
 
 __all__ = [
-    "checked_catalog",
     "checked_line",
     "checked_metrics",
     "checked_name",
@@ -68,15 +65,6 @@ def checked_text(value: str, what: str, *, required: bool = False, limit: int = 
         bad = next(char for char in text if not (char.isprintable() or char in "\n\t\r"))
         raise StoreError(f"{what} holds the control character U+{ord(bad):04X}; remove it")
     return text
-
-
-def checked_catalog(text: str, source: str) -> Catalog:
-    """The catalog that a text says.
-
-    Raises:
-        CatalogError: It is not valid; all problems are listed.
-    """
-    return parse_catalog(text, source=source)
 
 
 def checked_unfinished(text: str, source: str) -> None:

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from hydra_core.catalog.schema import parse_catalog
 from hydra_core.errors import AccessError, ConflictError, StoreError
 from hydra_core.store import tables
 from hydra_core.store.base import Journal
 from hydra_core.store.checks import (
-    checked_catalog,
     checked_line,
     checked_name,
     checked_unfinished,
@@ -56,7 +56,7 @@ class Drafts:
         """
         require(actor, Action.DRAFT)
         name = checked_line(catalog, "the catalog's name")
-        checked_catalog(text, name)
+        parse_catalog(text, source=name)
         if base_revision == 0:
             checked_name(name, ())
         if base_revision < 0:
@@ -86,7 +86,7 @@ class Drafts:
         if unfinished:
             checked_unfinished(text, draft.catalog)
         else:
-            checked_catalog(text, draft.catalog)
+            parse_catalog(text, source=draft.catalog)
         if text == draft.text:
             return draft
         texts = _bounded((*draft.texts[: draft.position + 1], text))
@@ -109,7 +109,7 @@ class Drafts:
         back to them and publishing would take it away again without a word.
         """
         _require_own(draft, actor)
-        checked_catalog(text, draft.catalog)
+        parse_catalog(text, source=draft.catalog)
         if base_revision < draft.base_revision:
             raise StoreError(
                 f"{draft.catalog}: the draft started from revision {draft.base_revision} already"

@@ -9,12 +9,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from hydra_core.catalog.schema import parse_catalog
 from hydra_core.errors import StoreError
 from hydra_core.store import revision_rows as rows
 from hydra_core.store import tables
 from hydra_core.store.base import Journal, utc_now
 from hydra_core.store.checks import (
-    checked_catalog,
     checked_line,
     checked_metrics,
     checked_name,
@@ -213,7 +213,7 @@ class Store:
         restores: int | None,
     ) -> Revision:
         name = checked_line(catalog, "the catalog's name")
-        parsed = checked_catalog(text, name)
+        parsed = parse_catalog(text, source=name)
         reason, measured = checked_text(note, "the note"), checked_metrics(metrics)
         with self._journal.database.writing() as connection:
             if base_revision == 0:

@@ -154,7 +154,8 @@ def _teach(args: argparse.Namespace) -> int:
     from hydra_core.training.texts.dataset import read_messages, split
 
     recipe = _recipe(args)
-    messages = read_messages(_paths(args), recipe.encoder.dimensions)
+    encoder = recipe.encoder
+    messages = read_messages(_paths(args), encoder.dimensions, conversation=encoder.conversation)
     pack = read_pack(args.pack)
     trimmed = vocabulary(pack, messages, recipe.vocab)
     known = [m for m in split(messages, recipe.plan).train if m.origin in ("corpus", "parallel")]
@@ -175,7 +176,7 @@ def _fit(args: argparse.Namespace) -> int:
 
 def _fit_in(args: argparse.Namespace, team: Any) -> None:
     from hydra_core.training.network.recipe import prepare, run
-    from hydra_core.training.texts.dataset import read_lines
+    from hydra_core.training.texts.lines import read_lines
 
     logging.basicConfig(level=logging.INFO if team.rank == 0 else logging.WARNING)
     recipe = _recipe(args)
@@ -229,7 +230,8 @@ def _refit(args: argparse.Namespace) -> int:
     from hydra_core.training.texts.dataset import read_messages, split
 
     bundle, paths = load_bundle(args.run), _paths(args)
-    splits = split(read_messages(paths, bundle.dimensions), _recipe(args).plan)
+    messages = read_messages(paths, bundle.dimensions, conversation=bundle.conversation)
+    splits = split(messages, _recipe(args).plan)
     job = Job(
         args.out, args.run, splits, E5, args.name, args.version,
         {**bundle.training, "refitted_on": paths.digests()},
@@ -246,7 +248,9 @@ def _reference(args: argparse.Namespace) -> int:
     from hydra_core.training.texts.dataset import read_messages, split
 
     bundle = load_bundle(args.run)
-    made = add_reference(bundle, split(read_messages(_paths(args), bundle.dimensions)))
+    paths, form = _paths(args), bundle.conversation
+    messages = read_messages(paths, bundle.dimensions, conversation=form)
+    made = add_reference(bundle, split(messages))
     sys.stdout.write(json.dumps(made.training["reference"], indent=1) + "\n")
     return 0
 

@@ -64,7 +64,7 @@ def _first(splits: Splits, texts: int, seed: int) -> Splits:
 def _row(name: str, material: Material) -> str:
     test = [m for m in material.splits.validation if m.origin == "corpus"]
     started = time.perf_counter()
-    scores = predict(material.model, material.tokenizer, [m.text for m in test], batch=1)
+    scores = predict(material.model, material.tokenizer, [m.asked for m in test], batch=1)
     each = (time.perf_counter() - started) / max(1, len(test)) * 1e3
     found = metrics(test, scores)
     size = sum(p.numel() for p in material.model.parameters()) / 1e6

@@ -204,32 +204,28 @@ class ReplayKey:
     Attributes:
         evalset, catalog: Their digests; `folder` is the set's, which may lie in two places.
         weights: (K,) stored weights in force.
-        tau: None where it is replayed for every tau.
         scores_mtime_ns: When the predictor's scores were written, 0 if there are none.
         day: Decides about retiring models.
         prices: Which prices its costs follow.
-        by_value: Digest of the outcome model, and V or None for every V; None by shortfall.
+        predicted_by: Digest of the outcome model that decides; '' by shortfall.
     """
 
     evalset: str
     folder: Path
     catalog: str
     weights: tuple[float, ...]
-    tau: float | None
     scores_mtime_ns: int
     day: date
     prices: Prices = Prices.TODAY
-    by_value: tuple[str, float | None] | None = None
+    predicted_by: str = ""
 
 
-def replay_key(
-    entry: SetEntry, catalog: Catalog, weights: tuple[float, ...], tau: float | None = None
-) -> ReplayKey:
+def replay_key(entry: SetEntry, catalog: Catalog, weights: tuple[float, ...]) -> ReplayKey:
     """The key of an eval set replayed under a catalog and weights today."""
     scores = score_path(entry.info.path, catalog.predictor_fingerprint)
     stamp = scores.stat().st_mtime_ns if scores.is_file() else 0
     info = entry.info
-    return ReplayKey(info.digest, info.path, catalog.digest, weights, tau, stamp, date.today())
+    return ReplayKey(info.digest, info.path, catalog.digest, weights, stamp, date.today())
 
 
 def sweep(

@@ -12,8 +12,8 @@ import streamlit as st
 from hydra_core.errors import MismatchError
 from hydra_core.evaluation.choose.aims import Aim, AimKind, cross_fit_aim
 from hydra_core.evaluation.choose.initial_catalog import InitialCatalog, initial_catalog
+from hydra_core.evaluation.choose.policy_search import search_policy
 from hydra_core.evaluation.choose.space import Space
-from hydra_core.evaluation.choose.tuning import tune
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.evalset.score_files import load_scores
 from hydra_core.evaluation.replay.evaluation import Evaluation
@@ -75,7 +75,7 @@ _SLOW_BAND = 100_000
 def sweep_key(entry: SetEntry, sweep: Sweep) -> ReplayKey:
     """What a sweep was made of."""
     own = replay_key(entry, sweep.catalog, sweep.weights)
-    return replace(own, prices=sweep.data.prices, by_value=(sweep.predicted_by, None))
+    return replace(own, prices=sweep.data.prices, predicted_by=sweep.predicted_by)
 
 
 def paired(
@@ -168,7 +168,9 @@ def _cross_fitted_check(key: ReplayKey, qr: float, _sweep: Sweep) -> Verdict:
     del key
     aim = Aim(AimKind.CHEAPEST_WITH_QR, qr)
     with st.spinner("Choosing on one half, measuring on the other", show_time=True):
-        return tune(_sweep.data, Space(_sweep.catalog.bands), aim, trials=_CHECK_TRIALS).verdict
+        return search_policy(
+            _sweep.data, Space(_sweep.catalog.bands), aim, trials=_CHECK_TRIALS
+        ).verdict
 
 
 def held_out(entry: SetEntry, sweep: Sweep, aim: Aim) -> CrossFit:

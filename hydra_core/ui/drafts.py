@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from hydra_core.catalog.diff import Change, semantic_diff
@@ -31,6 +33,7 @@ __all__ = [
     "record_looked",
     "redo",
     "renew",
+    "table",
     "undo",
     "with_outcome_model",
 ]
@@ -224,6 +227,38 @@ def _walk(working: Working, step: Callable[[Draft], object]) -> None:
     except HydraError as error:
         keep_error(error)
     renew()
+
+
+def table(
+    frame: pd.DataFrame,
+    key: str,
+    *,
+    fixed: list[str],
+    columns: dict[str, Any],
+    on_change: Callable[..., None],
+    args: tuple[object, ...],
+    **shown: Any,  # noqa: ANN401 (Streamlit's own)
+) -> None:
+    """A table that edits the draft; no row comes or goes, and without the role no cell changes.
+
+    Args:
+        key: With `generation` in it, so that `renew` draws it anew.
+        fixed: Columns that nobody edits.
+        columns: How each is shown.
+        on_change, args: Called after an edit, which is then in `st.session_state[key]`.
+        shown: Further options of `st.data_editor`.
+    """
+    st.data_editor(
+        frame,
+        key=key,
+        hide_index=True,
+        num_rows="fixed",
+        disabled=fixed if may_edit() else list(frame.columns),
+        column_config=columns,
+        on_change=on_change,
+        args=args,
+        **{"height": "content", "placeholder": "–"} | shown,
+    )
 
 
 def renew() -> None:

@@ -20,6 +20,7 @@ __all__ = [
     "current",
     "evalset_in_use",
     "fits",
+    "offer_texts",
     "page",
 ]
 
@@ -119,6 +120,24 @@ def choose_catalog(place: DeltaGenerator) -> CatalogEntry | None:
     labels = {c.key: c.key for c in catalogs}
     _select(place, "Catalog", "catalog", list(labels), chosen.key, labels, _catalog_changed)
     return chosen
+
+
+def offer_texts() -> None:
+    """A button for each set with texts and scores, where the one in use has no texts."""
+    bundle = cache.bundle().fingerprint
+    with st.container(horizontal=True, horizontal_alignment="center"):
+        for entry in cache.evalsets():
+            if entry.info.texts and bundle in entry.info.scored and not entry.info.problem:
+                st.button(
+                    f"Open {widgets.literal(entry.info.name)}", key=f"data.texts.{entry.key}",
+                    icon=":material/arrow_forward:", on_click=_use_set, args=(entry,),
+                )  # fmt: skip
+
+
+def _use_set(entry: SetEntry) -> None:
+    state.put(evalset=entry.key, pin=None, aim=None)
+    widgets.forget(*_OF_THE_SET)
+    _use_catalog(_first_fitting(entry, cache.catalogs()).key)
 
 
 def choose_evalset(place: DeltaGenerator, catalog: Catalog) -> SetEntry | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -12,10 +13,27 @@ import streamlit as st
 from hydra_core.views.downloads import csv_file, latex_file, parquet_file
 from hydra_core.views.numbers import signed
 
-__all__ = ["groups", "kept", "languages", "models", "policies", "pool", "queries", "take_along"]
+__all__ = [
+    "dollars",
+    "groups",
+    "kept",
+    "languages",
+    "models",
+    "policies",
+    "pool",
+    "queries",
+    "ranges",
+    "take_along",
+]
 
 _PERCENT = "%.1f %%"
-_USD = "$%.4f"
+
+
+def dollars(values: pd.Series) -> str:
+    """The format of a column of USD: as many decimals as its smallest value needs, 2 at least."""
+    known = values[values > 0]
+    small = float(known.min()) if len(known) else 1.0
+    return f"$%.{min(max(2 - math.floor(math.log10(small)), 2), 7)}f"
 
 
 _FILES = (
@@ -68,61 +86,52 @@ def _written(
 def languages(frame: pd.DataFrame) -> None:
     """QR, CS and cost by language with 95 % bounds; small samples are marked."""
     column = st.column_config
-    shown = frame.assign(
-        qr_range=_range(frame, "qr", "{:.1f} – {:.1f}"),
-        cs_range=_range(frame, "cs", "{:.1f} – {:.1f}"),
-        cost_range=_range(frame, "cost", "{:.4f} – {:.4f}"),
-        note=frame["small"].map({True: "small sample", False: ""}),
-    )
-    st.dataframe(
-        shown,
-        hide_index=True,
-        height="content",
-        column_order=(
-            "policy", "n", "qr", "qr_range", "cs", "cs_range", "cost", "cost_range", "note",
-        ),
-        column_config={
-            "policy": "Language",
-            "n": column.NumberColumn("Queries", format="localized"),
-            "qr": column.NumberColumn("QR", format=_PERCENT),
-            "qr_range": "95 % interval",
-            "cs": column.NumberColumn("Savings", format=_PERCENT),
-            "cs_range": "95 % interval ",
-            "cost": column.NumberColumn("Cost per query", format=_USD),
+    _slices(
+        frame.assign(cost_range=ranges(frame, "cost", 4)),
+        {"policy": "Language"},
+        {},
+        {
+            "cost": column.NumberColumn("Cost per query", format=dollars(frame["cost"])),
             "cost_range": "95 % interval  ",
-            "note": "",
         },
-    )  # fmt: skip
+    )
 
 
 def groups(frame: pd.DataFrame) -> None:
     """Language groups with QR and savings, and both minus English, in percent points."""
     column = st.column_config
+    _slices(
+        frame.assign(qr_apart=_apart(frame, "qr_english"), cs_apart=_apart(frame, "cs_english")),
+        {"group": "Language group"},
+        {"qr_apart": column.TextColumn("QR minus English", width=170)},
+        {"cs_apart": column.TextColumn("Savings minus English", width=170)},
+    )
+
+
+def _slices(
+    frame: pd.DataFrame, name: dict[str, Any], qr: dict[str, Any], last: dict[str, Any]
+) -> None:
+    """Parts of a set with queries, QR and savings, and what stands behind either."""
+    column = st.column_config
+    columns = {
+        **name,
+        "n": column.NumberColumn("Queries", format="localized"),
+        "qr": column.NumberColumn("QR", format=_PERCENT),
+        "qr_range": "95 % interval",
+        **qr,
+        "cs": column.NumberColumn("Savings", format=_PERCENT),
+        "cs_range": "95 % interval ",
+        **last,
+        "note": "",
+    }
     shown = frame.assign(
-        qr_range=_range(frame, "qr", "{:.1f} – {:.1f}"),
-        cs_range=_range(frame, "cs", "{:.1f} – {:.1f}"),
-        qr_apart=_apart(frame, "qr_english"),
-        cs_apart=_apart(frame, "cs_english"),
+        qr_range=ranges(frame, "qr"),
+        cs_range=ranges(frame, "cs"),
         note=frame["small"].map({True: "small sample", False: ""}),
     )
     st.dataframe(
-        shown,
-        hide_index=True,
-        height="content",
-        column_order=(
-            "group", "n", "qr", "qr_range", "qr_apart", "cs", "cs_range", "cs_apart", "note",
-        ),
-        column_config={
-            "group": "Language group",
-            "n": column.NumberColumn("Queries", format="localized"),
-            "qr": column.NumberColumn("QR", format=_PERCENT),
-            "qr_range": "95 % interval",
-            "qr_apart": column.TextColumn("QR minus English", width=170),
-            "cs": column.NumberColumn("Savings", format=_PERCENT),
-            "cs_range": "95 % interval ",
-            "cs_apart": column.TextColumn("Savings minus English", width=170),
-            "note": "",
-        },
+        shown, hide_index=True, height="content", column_order=tuple(columns),
+        column_config=columns,
     )  # fmt: skip
 
 
@@ -139,8 +148,8 @@ def policies(frame: pd.DataFrame) -> None:
     """The router beside the constant at its cost, the oracle and every single model."""
     column = st.column_config
     shown = frame.assign(
-        qr_range=_range(frame, "qr", "{:.1f} – {:.1f}"),
-        cost_range=_range(frame, "cost", "{:.4f} – {:.4f}"),
+        qr_range=ranges(frame, "qr"),
+        cost_range=ranges(frame, "cost", 4),
     )
     st.dataframe(
         shown,
@@ -156,7 +165,7 @@ def policies(frame: pd.DataFrame) -> None:
             "quality": column.NumberColumn("Quality", format=_PERCENT),
             "qr": column.NumberColumn("QR", format=_PERCENT),
             "qr_range": "95 % interval",
-            "cost": column.NumberColumn("Cost per query", format=_USD),
+            "cost": column.NumberColumn("Cost per query", format=dollars(frame["cost"])),
             "cost_range": "95 % interval ",
             "cs": column.NumberColumn("Savings", format=_PERCENT),
             "misroute": column.NumberColumn("Cheaper would do", format=_PERCENT),
@@ -164,29 +173,31 @@ def policies(frame: pd.DataFrame) -> None:
     )  # fmt: skip
 
 
-def _range(frame: pd.DataFrame, name: str, template: str) -> list[str]:
+def ranges(frame: pd.DataFrame, name: str, digits: int = 1) -> list[str]:
+    """Both bounds of a column as text, empty where there are none; `name` may be empty."""
     low, high = (f"{name}_lo", f"{name}_hi") if name else ("low", "high")
     bounds = zip(frame[low], frame[high], strict=True)
-    return ["" if pd.isna(a) else template.format(a, b) for a, b in bounds]
+    return ["" if pd.isna(a) else f"{a:.{digits}f} – {b:.{digits}f}" for a, b in bounds]
 
 
 def models(frame: pd.DataFrame) -> None:
     """The models of an eval set: quality, cost and what is missing."""
     column = st.column_config
-    shown = frame.assign(bounds=_range(frame, "", "{:.1f} – {:.1f}"))
+    shown = frame.assign(bounds=ranges(frame, ""))
     st.dataframe(
         shown,
         hide_index=True,
         height="content",
         column_order=(
-            "model", "resolved", "quality", "bounds", "cost", "missing_quality", "missing_cost",
+            "model", "resolved", "quality", "bounds", "cost",
+            *(name for name in ("missing_quality", "missing_cost") if frame[name].any()),
         ),
         column_config={
-            "model": column.TextColumn("Model", width="medium"),
+            "model": column.TextColumn("Model", width=215),
             "resolved": column.NumberColumn("Resolved", format="localized"),
             "quality": column.NumberColumn("Quality", format=_PERCENT),
             "bounds": "95 % interval",
-            "cost": column.NumberColumn("Cost per query", format=_USD),
+            "cost": column.NumberColumn("Cost per query", format=dollars(frame["cost"])),
             "missing_quality": column.NumberColumn("Outcomes missing"),
             "missing_cost": column.NumberColumn("Costs missing"),
         },

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 from hydra_core.errors import HydraError
-from hydra_core.evaluation.choose.search import CancelledError
+from hydra_core.evaluation.choose.seeded_search import CancelledError
 from hydra_core.store import Action, Actor, Store, require
 
 __all__ = ["Task", "Tasks", "Write"]

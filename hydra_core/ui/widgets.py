@@ -33,6 +33,7 @@ __all__ = [
     "legible",
     "literal",
     "metric_row",
+    "no_evalset",
     "no_predictor",
     "notes",
     "problem",
@@ -58,10 +59,16 @@ body {_CODE} {{color: inherit}}
 .stApp {_ASIDE} {{color: light-dark({LIGHT.muted}, {DARK.muted})}}
 .stApp {_NAMED} {{color: light-dark({LIGHT.accent}, {DARK.accent})}}
 </style>"""
-_HEADLINES = {
-    VerdictLabel.BEATS: "Routing pays here",
-    VerdictLabel.TIES: "Routing cannot be told from a constant here",
-    VerdictLabel.LOSES: "A constant does better here",
+_TONES = {
+    "success": (st.success, "check_circle"),
+    "info": (st.info, "balance"),
+    "warning": (st.warning, "warning"),
+    "error": (st.error, "error"),
+}
+_VERDICTS = {
+    VerdictLabel.BEATS: ("success", "trending_up", "Routing pays here"),
+    VerdictLabel.TIES: ("info", "balance", "Routing cannot be told from a constant here"),
+    VerdictLabel.LOSES: ("warning", "trending_down", "A constant does better here"),
 }
 
 
@@ -185,28 +192,19 @@ def recorded_costs(data: ReplayData) -> None:
 
 def verdict_box(verdict: Verdict) -> None:
     """The verdict sentence against the best constant policy at the same cost."""
-    boxes = {
-        VerdictLabel.BEATS: (st.success, ":material/trending_up:"),
-        VerdictLabel.TIES: (st.info, ":material/balance:"),
-        VerdictLabel.LOSES: (st.warning, ":material/trending_down:"),
-    }
-    box, icon = boxes[verdict.label]
-    box(literal(verdict.text), title=_HEADLINES[verdict.label], icon=icon)
+    tone, icon, title = _VERDICTS[verdict.label]
+    toned(tone, verdict.text, title, icon)
 
 
-def toned(tone: str, text: str, title: str = "") -> None:
+def toned(tone: str, text: str, title: str = "", icon: str = "") -> None:
     """An answer in a box of its tone.
 
     Args:
         tone: success, info, warning or error.
+        icon: Name of a Material symbol; empty for the tone's own.
     """
-    box, icon = {
-        "success": (st.success, ":material/check_circle:"),
-        "info": (st.info, ":material/balance:"),
-        "warning": (st.warning, ":material/warning:"),
-        "error": (st.error, ":material/error:"),
-    }[tone]
-    box(literal(text), title=literal(title) or None, icon=icon)
+    box, own = _TONES[tone]
+    box(literal(text), title=literal(title) or None, icon=f":material/{icon or own}:")
 
 
 def empty(title: str, text: str, links: Sequence[tuple[str, str]] = ()) -> None:
@@ -247,6 +245,15 @@ def no_predictor() -> None:
         "No predictor",
         "This page scores messages with the predictor bundle, and it cannot be opened. Install "
         "the console again, or restore its bundle.",
+    )
+
+
+def no_evalset() -> None:
+    """An empty state for what is replayed on a set that fits the catalog."""
+    empty(
+        "Nothing to replay on",
+        "No eval set is scored by this catalog's predictor and shares models with it.",
+        [("pages/evaluate/eval_sets.py", "Import or score an eval set")],
     )
 
 

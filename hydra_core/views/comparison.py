@@ -27,7 +27,6 @@ from hydra_core.evaluation.study.compare import (
     constant_run,
     policy_run,
 )
-from hydra_core.spelling import around
 from hydra_core.types import IntArray, Rule
 from hydra_core.views.numbers import knob_text, usd
 
@@ -224,7 +223,7 @@ def sentence(both: Paired) -> str:
             f"({usd(float(after))} instead of {usd(float(before))} per query)"
         )
     change = found.quality.scaled(100.0)
-    gained = f"quality {around(change.value, change.lo, change.hi, 'pp')}"
+    gained = f"quality {change.text('pp')}"
     if change.lo > 0:
         return f"{spent} and gains: {gained}."
     if change.hi < 0:

@@ -11,8 +11,9 @@ from hydra_core.evaluation.study.compare import FlipCell
 from hydra_core.figures.deltas import DeltasView
 from hydra_core.figures.heat import HeatView
 from hydra_core.figures.theme import plain
+from hydra_core.spelling import signed_usd
 from hydra_core.views.comparison import Paired
-from hydra_core.views.numbers import signed, usd
+from hydra_core.views.numbers import signed
 
 __all__ = ["Measure", "deltas_view", "flip_view"]
 
@@ -71,7 +72,7 @@ def _cell_text(cell: FlipCell | None, kept: int, measure: Measure) -> str:
         return f"{cell.queries:,}"
     if measure is Measure.QUALITY:
         return f"{signed(100 * cell.delta_quality)} pp"
-    return _signed_usd(cell.delta_cost_usd)
+    return signed_usd(cell.delta_cost_usd)
 
 
 def _cell_hover(row: str, column: str, cell: FlipCell | None, kept: int) -> str:
@@ -80,12 +81,8 @@ def _cell_hover(row: str, column: str, cell: FlipCell | None, kept: int) -> str:
     return (
         f"<b>{plain(row)} → {plain(column)}</b><br>{cell.queries:,} queries<br>quality "
         f"{signed(100 * cell.delta_quality)} pp<br>"
-        f"cost {_signed_usd(cell.delta_cost_usd)} per query"
+        f"cost {signed_usd(cell.delta_cost_usd)} per query"
     )
-
-
-def _signed_usd(value: float) -> str:
-    return f"{'−' if value < 0 else '+'}{usd(abs(value))}"
 
 
 def deltas_view(frame: pd.DataFrame) -> DeltasView:

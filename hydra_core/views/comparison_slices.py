@@ -99,7 +99,7 @@ def _slice(
     units = len(inside) if clusters is None else int(np.unique(clusters).size)
     a, b = both.at_a[inside], both.at_b[inside]
     quality = mean_interval(both.found.delta_quality[inside], clusters).scaled(100.0)
-    saved = _savings(both.a.cost_usd[a], both.b.cost_usd[b], clusters)
+    saved = ratio_interval(both.b.cost_usd[b], both.a.cost_usd[a], clusters).scaled(-100.0, 100.0)
     test = mcnemar(both.b.quality[b] >= 0.5, both.a.quality[a] >= 0.5)
     return {
         "name": name,
@@ -114,16 +114,6 @@ def _slice(
         "p": test.p_value,
         "small": units < _SMALL,
     }
-
-
-def _savings(
-    before: np.typing.NDArray[np.float64],
-    after: np.typing.NDArray[np.float64],
-    clusters: IntArray | None,
-) -> Interval:
-    if not before.any():
-        return Interval(float("nan"), float("nan"), float("nan"))
-    return ratio_interval(after, before, clusters).scaled(-100.0, 100.0)
 
 
 def grouping(evalset: EvalSet) -> Sequence[str]:

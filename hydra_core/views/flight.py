@@ -11,12 +11,19 @@ from hydra_core.evaluation.flight.analysis import FlightReport, MetricResult
 from hydra_core.evaluation.flight.effects import Effect, Reading
 from hydra_core.evaluation.flight.planning import MetricPlan
 from hydra_core.evaluation.flight.sample_ratio import Alarm
+from hydra_core.figures.effect_by_day import EffectByDayView
 from hydra_core.figures.intervals import IntervalsView, Series
-from hydra_core.figures.looks import LooksView
 from hydra_core.spelling import signed
 from hydra_core.types import FloatArray
 
-__all__ = ["arm_results", "changes_view", "headline", "looks_view", "plan_frame", "results_frame"]
+__all__ = [
+    "arm_results",
+    "changes_view",
+    "headline",
+    "effect_by_day_view",
+    "plan_frame",
+    "results_frame",
+]
 
 
 def arm_results(report: FlightReport, arm: str) -> tuple[MetricResult, ...]:
@@ -73,14 +80,14 @@ def results_frame(report: FlightReport, arm: str) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "metric": one.metric.name,
+                "metric": _named(one.metric.name, one.metric.unit),
                 "wanted": one.metric.better.value,
                 "control": float(one.effect.control),
                 "arm": float(one.effect.treatment),
                 "change": 100.0 * float(one.effect.relative),
-                "interval": f"{_signed(one.effect.relative_lo)} to "
-                f"{_signed(one.effect.relative_hi)} %",
-                "p": "< .001" if one.p_holm < 0.001 else f"{one.p_holm:.3f}",
+                "interval": f"{_signed(one.effect.relative)} % "
+                f"[{_signed(one.effect.relative_lo)}, {_signed(one.effect.relative_hi)}]",
+                "p": "< .001" if one.p_holm < 0.001 else f"{one.p_holm:.3f}".removeprefix("0"),
                 "verdict": _SHORT.get(one.verdict(), one.verdict()),
                 "left_out": one.left_out,
             }
@@ -92,15 +99,21 @@ def results_frame(report: FlightReport, arm: str) -> pd.DataFrame:
 _SHORT = {"no difference shown": "not shown"}
 
 
+def _named(metric: str, unit: str) -> str:
+    return f"{metric}, {unit}" if unit else metric
+
+
 def _signed(change: FloatArray) -> str:
     return signed(100 * float(change))
 
 
-def looks_view(days: Sequence[str], effect: Effect, metric: str, reading: Reading) -> LooksView:
+def effect_by_day_view(
+    days: Sequence[str], effect: Effect, metric: str, reading: Reading
+) -> EffectByDayView:
     """The change in percent after every day with its interval."""
     parts = (effect.relative, effect.relative_lo, effect.relative_hi)
     value, low, high = (100.0 * np.asarray(part, dtype=float) for part in parts)
-    return LooksView(
+    return EffectByDayView(
         tuple(days), value, low, high, effect.units, f"Change of {metric.lower()}, %",
         valid=reading is Reading.ALWAYS,
     )  # fmt: skip
@@ -110,7 +123,7 @@ def plan_frame(plans: Sequence[MetricPlan]) -> pd.DataFrame:
     """One row a metric: its value now, the units and days that showing the change takes."""
     return pd.DataFrame(
         {
-            "metric": [one.metric for one in plans],
+            "metric": [_named(one.metric, one.unit) for one in plans],
             "value": [one.value for one in plans],
             "units": [one.need.units for one in plans],
             "days": [one.need.days for one in plans],

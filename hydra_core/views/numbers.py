@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from hydra_core.spelling import signed, usd
+import math
+
+from hydra_core.evaluation.significance import Interval
+from hydra_core.spelling import signed, signed_usd, usd
 from hydra_core.types import Policy, Rule
 
-__all__ = ["RULES", "SYMBOLS", "knob_text", "policy_text", "signed", "usd"]
+__all__ = ["RULES", "SYMBOLS", "knob_text", "percent", "policy_text", "signed", "signed_usd", "usd"]
 
 #: What people call a rule and its knob.
 RULES = {Rule.SHORTFALL: "Shortfall", Rule.VALUE: "Value"}
@@ -16,6 +19,15 @@ def knob_text(rule: Rule, knob: float) -> str:
     """A knob's value in four digits: τ 0.24, or V $0.02."""
     shown = f"{knob:.4g}" if rule is Rule.SHORTFALL else usd(knob).rstrip("0").rstrip(".")
     return f"{SYMBOLS[rule]} {shown}"
+
+
+def percent(interval: Interval) -> tuple[str, str]:
+    """A share as the figure and, below it, its interval; '' where there is none, – for no share."""
+    shown = interval.scaled(100.0)
+    if math.isnan(shown.value):
+        return "–", ""
+    ends = f"{shown.lo:.1f} – {shown.hi:.1f} %" if math.isfinite(shown.hi) else ""
+    return f"{shown.value:.1f} %", ends
 
 
 def policy_text(policy: Policy) -> str:

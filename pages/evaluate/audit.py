@@ -70,7 +70,13 @@ try:
     opened = cache.evalset(chosen.info.path, chosen.info.digest)
     found = load_scores(opened, cache.bundle().fingerprint)
     if opened.texts is None:
-        widgets.empty("This set has no texts", "People rate messages: choose a set with texts.")
+        widgets.empty(
+            "This set has no texts",
+            "In an audit people rate messages blind, by keyboard. You then see how far they agree "
+            "with one another, with the labels and with the predictor (Krippendorff's alpha), and "
+            "may recalibrate the predictor on it. Open a set with texts:",
+        )
+        selectors.offer_texts()
     elif found is None:
         widgets.empty("Not scored", "Score this eval set with the predictor in use on Eval sets.")
     else:

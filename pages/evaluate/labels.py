@@ -9,7 +9,7 @@ import streamlit as st
 from hydra_core.errors import HydraError
 from hydra_core.ui import widgets
 from hydra_core.ui.labels import cached, panels
-from hydra_core.views.labels.standing import next_steps, start_commands
+from hydra_core.views.labels.run_status import next_steps, start_commands
 
 _PARTS = ("What next", "Judge", "Labels", "Set aside")
 

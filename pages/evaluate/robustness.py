@@ -34,15 +34,20 @@ def run(entry: SetEntry, catalog: Catalog) -> None:
                 work.start(wanted)
                 st.rerun()
         if not texts:
-            st.caption(":material/info: This set has no texts; paste messages of your own.")
+            st.caption(
+                ":material/info: This set has no texts: paste messages of your own, or open a set "
+                "with texts below."
+            )
     if wanted is not None and task is not None and isinstance(task.result, Attacked):
         result(wanted, task.result, catalog)
     elif task is not None and running:
-        widgets.waiting(task, "Scoring attacked messages")
+        widgets.waiting(task, "Scoring attacked messages", unit="messages")
     else:
         if task is not None and task.failure is not None:
             widgets.problem(task.failure)
         nothing_yet()
+        if not texts:
+            selectors.offer_texts()
 
 
 def nothing_yet() -> None:
@@ -51,7 +56,7 @@ def nothing_yet() -> None:
         "Can a user talk this router into a dearer model?",
         "Eight families of suffixes that only claim difficulty, in sixteen languages and in "
         "English, and three harmless changes of the text are tried on every message. Scored once "
-        "(a hundred messages take a few seconds), the result is shown for every knob and rule.",
+        "(a hundred messages take about ten seconds), the result is shown for every knob and rule.",
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from hydra_core.errors import HydraError
-from hydra_core.evaluation.choose.tuning import Tuning
+from hydra_core.evaluation.choose.policy_search import FoundPolicy
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.types import Catalog, Rule
 from hydra_core.ui import cache, selectors, state, widgets
@@ -54,7 +54,7 @@ def search(entry: SetEntry, sweep: Sweep) -> None:
         tuner_panels.nothing_yet(sweep, want)
     elif task.running:
         widgets.waiting(task, "Searching", unit="settings tried")
-    elif isinstance(task.result, Tuning):
+    elif isinstance(task.result, FoundPolicy):
         tuner_result.found(task.result, entry, sweep, want)
     else:
         tuner_panels.stopped(task, sweep, want)

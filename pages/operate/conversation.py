@@ -9,8 +9,9 @@ from functools import lru_cache
 import streamlit as st
 
 from hydra_core.errors import HydraError
-from hydra_core.routing.conversations.conversation import Memo, Simulation, play
+from hydra_core.routing.conversations.conversation import Simulation, play
 from hydra_core.routing.conversations.economics import assumed_cache
+from hydra_core.routing.conversations.memo import Memo
 from hydra_core.routing.conversations.messages import Conversation
 from hydra_core.types import Catalog, StickyMode
 from hydra_core.ui import cache, widgets

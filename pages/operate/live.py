@@ -8,16 +8,16 @@ import streamlit as st
 
 from hydra_core.errors import HydraError
 from hydra_core.ui import widgets
-from hydra_core.ui.live import checks, now
+from hydra_core.ui.live import checks, traffic
 from hydra_core.ui.live.choose import choose_log, looked, teach
 
 _PARTS = {
-    "Traffic": now.traffic,
-    "Cost": now.cost,
+    "Traffic": traffic.traffic,
+    "Cost": traffic.cost,
     "Shadow": checks.shadowing,
     "Drift": checks.drifting,
     "Unknown": checks.unknown,
-    "Feedback": now.rated,
+    "Feedback": traffic.rated,
     "Canary": checks.canary,
 }
 _EVERY_S = 5.0
@@ -30,7 +30,7 @@ def live(folder: Path, window_s: int) -> None:
         look = looked(folder, window_s)
         if look is None:
             return
-        now.figures(look)
+        traffic.figures(look)
         part = st.segmented_control(
             "Part", list(_PARTS), default="Traffic", key="live.part", required=True,
             label_visibility="collapsed", persist_state="session", bind="query-params",

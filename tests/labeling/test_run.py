@@ -47,6 +47,7 @@ def test_faults_change_nothing_but_the_waiting(files, server, tmp_path):
     assert calm == rough
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("remembers", [True, False])
 def test_a_killed_run_goes_on_and_pays_nothing_twice(files, server, tmp_path, remembers):
     assert label(files, tmp_path / "calm") == 0

@@ -41,7 +41,7 @@ def test_the_figures_from_outside_are_those_of_the_verb(checked):
     found = json.loads((checked / "quality.json").read_text())
     assert run.quality()["dimensions"] == found["dimensions"]
     assert run.quality()["stability"]["n"] == found["stability"]["n"] > 0
-    seen = run.standing()
+    seen = run.status()
     assert (seen.running, seen.labelled, seen.waiting, seen.calls) == (False, 40, 0, {})
     assert sum(seen.spent_usd.values()) == pytest.approx(sum(found["spent_usd"].values()))
 
@@ -52,7 +52,7 @@ def test_a_run_under_way_is_followed_and_nothing_is_written(files, tmp_path):
     began = read_setup(out).began
     run = Followed(out, clock=lambda: began + timedelta(seconds=10))
     config, messages = load_config(files[1]), read_messages(files[0])
-    assert run.standing().waiting == 40
+    assert run.status().waiting == 40
     with Ledger(out / LEDGER, config.recipe) as ledger:
         for message in messages[:10]:
             for stage in ("cheap", "strong"):
@@ -64,14 +64,14 @@ def test_a_run_under_way_is_followed_and_nothing_is_written(files, tmp_path):
                 ledger.add("answered", call, cost_usd=0.01, tokens=[], content=scores)
         ledger.add("aside", Call(messages[10].id, "judge"), reason="it said nothing")
         before = (out / LEDGER).read_bytes()
-        seen = run.standing()
+        seen = run.status()
         assert (out / LEDGER).read_bytes() == before
         assert (seen.running, seen.labelled, seen.aside, seen.waiting) == (True, 10, 1, 29)
         assert seen.left_s == pytest.approx(29 * 10 / 11)
         assert seen.calls == {"cheap": 29, "strong": 29, "judge": 58}
         assert [(m.id, why) for m, why in run.aside()] == [(messages[10].id, "it said nothing")]
         assert run.quality()["dimensions"] == quality(config, messages, ledger.record)["dimensions"]
-    assert run.standing().running is False
+    assert run.status().running is False
 
 
 def test_a_line_that_is_only_half_written_waits(tmp_path):
@@ -92,15 +92,15 @@ def test_a_folder_that_cannot_be_read_says_how_to_mend_it(checked, files, server
     kept = (checked / "run.json").read_text()
     (checked / "run.json").unlink()
     with pytest.raises(LabelError, match="run.json: is not there.*--dry-run"):
-        Followed(checked).standing()
+        Followed(checked).status()
     (checked / "run.json").write_text(kept[:200])
     with pytest.raises(LabelError, match="run.json: is damaged.*--dry-run"):
-        Followed(checked).standing()
+        Followed(checked).status()
     (checked / "run.json").write_text(
         kept.replace('"stability_share": 0.5', '"stability_share": 0.1')
     )
     with pytest.raises(LabelError, match="different settings"):
-        Followed(checked).standing()
+        Followed(checked).status()
     assert label(files, checked, "--dry-run") == 0
-    assert Followed(checked).standing().labelled == 40
+    assert Followed(checked).status().labelled == 40
     assert read_setup(checked).began <= datetime.now(UTC)

@@ -6,13 +6,30 @@ workspace or what lies in it.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
+from streamlit.components.v2 import manifest_scanner
+from streamlit.runtime.scriptrunner.script_cache import ScriptCache
+from streamlit.testing.v1 import AppTest, app_test
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def read_once():
+    """Each AppTest reads what every installed package says of itself and compiles the pages anew.
+
+    Neither changes in a test run.
+    """
+    found = functools.cache(manifest_scanner.scan_component_manifests)
+    compiled = ScriptCache()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", found)
+        patch.setattr(app_test, "ScriptCache", lambda: compiled)
+        yield
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from hydra_core.catalog.schema import parse_catalog
-from hydra_core.evaluation.choose.tuning import Tuning
+from hydra_core.evaluation.choose.policy_search import FoundPolicy
 from hydra_core.ui import cache, cache_evaluate
 
 PAGE = "pages/evaluate/tuner.py"
@@ -51,7 +51,7 @@ def test_the_result_says_what_was_promised_and_what_was_kept(done):
     table = done.dataframe[0].value
     assert table["promised"].notna().sum() == 3
     assert table["kept"].notna().all()
-    assert isinstance(only_task().result, Tuning)
+    assert isinstance(only_task().result, FoundPolicy)
 
 
 def test_one_click_opens_it_in_tune(done):

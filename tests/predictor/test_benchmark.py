@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from benchmarks.speed.predictor import measure, message_of, table
 from hydra_core.predictor.bundle import Bundle
 from hydra_core.predictor.onnx_predictor import Predictor
 
 
+@pytest.mark.slow
 def test_a_benchmark_of_the_tiny_bundle_is_one_table(tiny: Bundle) -> None:
     found = measure(tiny.path, seconds=0.0)
     text = table(json.loads(json.dumps(found)))

@@ -57,7 +57,7 @@ class Scores:
     level: float = 0.0
     asked: list[str] = field(default_factory=list)
 
-    def predict(self, texts, turns=None):
+    def predict(self, texts, turns=None, contexts=None):
         self.asked += texts
         n = len(texts)
         return Prediction(np.full((n, 4), self.level), np.full(n, 7), np.zeros(n, dtype=bool))

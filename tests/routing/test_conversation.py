@@ -10,11 +10,11 @@ from hydra_core.routing.conversations.conversation import (
     COMPACTED_SHARE,
     IMAGE_TOKENS,
     Event,
-    Memo,
     Options,
     play,
 )
 from hydra_core.routing.conversations.economics import assumed_cache
+from hydra_core.routing.conversations.memo import Memo
 from hydra_core.routing.conversations.messages import Conversation, Turn
 from hydra_core.types import StickyMode
 from tests.routing.conftest import make_catalog, spec
@@ -28,7 +28,7 @@ class ByWord:
     def __init__(self):
         self.asked = 0
 
-    def predict(self, texts, turns=None):
+    def predict(self, texts, turns=None, contexts=None):
         self.asked += len(texts)
         scores = np.array([[WORDS.get(text, 0.0)] * 4 for text in texts])
         return Prediction(scores, np.full(len(texts), 1), np.zeros(len(texts), dtype=bool))
@@ -177,7 +177,7 @@ def test_what_is_remembered_is_all_that_the_predictor_said():
     """The value rule reads the vectors; without them every turn would be refused."""
 
     class Telling(ByWord):
-        def predict(self, texts, turns=None):
+        def predict(self, texts, turns=None, contexts=None):
             n = len(texts)
             whole = super().predict(texts, turns)
             return replace(

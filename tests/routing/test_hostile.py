@@ -41,6 +41,7 @@ def attack(router, catalog, messages):
     return np.asarray(seconds), chosen
 
 
+@pytest.mark.slow
 def test_no_hostile_message_breaks_the_router(predictor):
     catalog = load_catalog(CATALOGS / "paper_eight.yaml")
     seconds, chosen = attack(Router(catalog, predictor), catalog, hostile_messages(1_000))

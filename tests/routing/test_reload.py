@@ -118,7 +118,7 @@ def test_a_reload_in_the_middle_of_a_decision_mixes_no_two_revisions():
     source, sessions = [old], TtlSeen()
 
     class ReloadsWhileScoring(Scores):
-        def predict(self, texts, turns=None):
+        def predict(self, texts, turns=None, contexts=None):
             if source[0] is old:  # another request brings the new revision in meanwhile
                 source[0] = new
                 router.decide([0.1] * 4)

@@ -188,7 +188,7 @@ def test_threads_share_one_router_while_the_catalog_changes():
 class Far:
     """Every message is 1.3 times as far from training as nearly all ordinary ones."""
 
-    def predict(self, texts, turns=None):
+    def predict(self, texts, turns=None, contexts=None):
         n = len(texts)
         found = Prediction(np.full((n, 4), 0.2), np.full(n, 7), np.zeros(n, dtype=bool))
         return replace(found, distances=np.full(n, 1.3))

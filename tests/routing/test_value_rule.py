@@ -26,7 +26,7 @@ class Known:
     def __init__(self, messages):
         self.messages = messages
 
-    def predict(self, texts, turns=None):
+    def predict(self, texts, turns=None, contexts=None):
         rows = np.array([int(text.rsplit(" ", 1)[1]) for text in texts])
         some = self.messages.take(rows)
         n = len(rows)

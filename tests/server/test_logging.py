@@ -7,7 +7,7 @@ import pytest
 
 from hydra_core.decision_log.reading import read_log
 from hydra_core.routing.router import Router
-from hydra_core.server.explore import Exploration
+from hydra_core.server.exploration import Exploration
 from tests.routing.conftest import Scores, make_catalog
 from tests.server.conftest import EASY, HARD, asked, wait_for
 

@@ -231,6 +231,7 @@ def test_a_revision_that_fails_unforeseen_does_not_end_the_watch(tmp_path, monke
     assert live.now.catalog.policy.tau == 0.24
 
 
+@pytest.mark.slow
 def test_a_service_told_to_stop_waits_only_so_long_and_loses_no_record(tmp_path, upstream):
     upstream.behaviour["*"] = "slow"
     upstreams, log, port = tmp_path / "u.yaml", tmp_path / "log", free_port()

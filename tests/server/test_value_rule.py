@@ -11,7 +11,7 @@ from hydra_core.predictor.onnx_predictor import default_predictor
 from hydra_core.routing.decision import Query
 from hydra_core.routing.fallbacks import fallbacks
 from hydra_core.routing.router import Router
-from hydra_core.server.explore import Exploration
+from hydra_core.server.exploration import Exploration
 from hydra_core.server.run import check
 from hydra_core.server.settings import Settings
 from tests.server.conftest import EASY, HARD, asked

@@ -69,6 +69,7 @@ def wait_for_server(url, process):
         time.sleep(0.1)
 
 
+@pytest.mark.slow
 def test_workers_agree_on_a_conversations_model_and_count_together(two_workers, upstream):
     url, log = two_workers
     headers = {"x-hydra-conversation-id": "c-9"}

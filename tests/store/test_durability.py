@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from benchmarks.speed.store_load import kill_rounds, soak
+
+pytestmark = pytest.mark.slow
 
 
 def test_killed_at_any_moment_no_acknowledged_revision_is_lost(url):

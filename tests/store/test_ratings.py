@@ -89,6 +89,7 @@ def rate_on(folder, rater, start, acknowledged):
         acknowledged.send(query)
 
 
+@pytest.mark.slow
 def test_ratings_of_three_raters_survive_twenty_kills(store, tmp_path):
     queries = tuple(f"q{i}" for i in range(5000))
     drawn(store, queries=queries)

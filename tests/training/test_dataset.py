@@ -1,6 +1,7 @@
 # ruff: noqa: E402 - torch is looked for before what needs it is imported
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,14 +12,13 @@ pytest.importorskip("torch", reason="training needs torch: make test-train")
 
 from hydra_core.training.texts.dataset import (
     DataPaths,
-    DatasetError,
     Message,
     SplitPlan,
-    read_lines,
     read_messages,
     split,
 )
 from hydra_core.training.texts.duplicates import near_duplicates
+from hydra_core.training.texts.lines import DatasetError, read_lines
 
 PLAN = SplitPlan(test_per_language=8, validation_per_language=4, test_tasks=1, validation_tasks=1)
 
@@ -132,3 +132,30 @@ def test_our_labels_join_the_messages_without_any(tmp_path: Path) -> None:
     assert found == {
         "q1": ("corpus", (0.4, 0.0)), "u1": ("unlabelled", None), "u2": ("ours", (0.4, 0.0)),
     }  # fmt: skip
+
+
+def test_a_conversation_is_read_and_encoded_as_it_will_be_scored(tmp_path):
+    """The context of `routing/conversations/context.py`, for models that read it alone."""
+    from hydra_core.predictor.onnx_predictor import Predictor
+    from hydra_core.routing.conversations.context import score_messages
+    from hydra_core.training.texts.encode import token_ids
+    from tests.predictor.tiny_bundle import make_bundle, tokenizer
+
+    said = [
+        {"role": "user", "content": "write a poem"},
+        {"role": "assistant", "content": "Roses"},
+        {"role": "user", "content": "fix bug"},
+    ]
+    row = {"id": "a", "lang": "en", "messages": said}
+    paths = DataPaths(tmp_path / "q.jsonl", tmp_path / "l.jsonl", tmp_path / "p.jsonl")
+    paths.corpus.write_text(json.dumps(row))
+    paths.labels.write_text(json.dumps({"id": "a", "reasoning": 0.5}))
+    paths.parallel.write_text("")
+    (message,) = read_messages(paths, ("reasoning",), conversation=1)
+    assert message.asked == ("fix bug", 2, "U: write a poem\nA: Roses\n")
+    (alone,) = read_messages(paths, ("reasoning",))
+    assert alone.asked == ("fix bug", 2, "")
+    bundle = make_bundle(tmp_path / "bundle", conversation=1, max_tokens=256)
+    (ids,) = token_ids(tokenizer(), [message.asked], bundle.max_tokens)
+    assert len(ids) == score_messages(Predictor(bundle), said).tokens[0]
+    assert len(ids) > len(token_ids(tokenizer(), [alone.asked], 256)[0])

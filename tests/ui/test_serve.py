@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import psutil
 import pytest
+from streamlit.web import cli
 
 from hydra_core.ui.access import doors
-from hydra_core.ui.access.serve import safe_options
+from hydra_core.ui.access.serve import main, safe_options
 from hydra_core.ui.access.sign_in import SignIn
 from tests.ui.consoles import ROOT, console, free_port, handshake, refused, start
 from tests.ui.test_sign_in import RIGHT
@@ -16,6 +17,22 @@ from tests.ui.test_sign_in import RIGHT
 def running(tmp_path_factory):
     with console(tmp_path_factory.mktemp("workspace")) as (server, port):
         yield server, port
+
+
+@pytest.fixture
+def refused_here(monkeypatch, tmp_path, capsys):
+    """What a console says that does not start, in this process."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("HYDRA_WORKSPACE", str(tmp_path))
+    monkeypatch.setattr(cli, "main", lambda *_, **__: pytest.fail("the console started"))
+
+    def told(*options):
+        with pytest.raises(SystemExit) as ended:
+            main(options)
+        assert ended.value.code == 1
+        return capsys.readouterr().err
+
+    return told
 
 
 def test_started_with_nothing_configured_it_listens_on_loopback_only(running):
@@ -51,7 +68,6 @@ def test_a_rebound_host_and_a_foreign_origin_are_refused(running, headers):
 @pytest.mark.parametrize(
     "options",
     [
-        ["--server.address", "0.0.0.0"],
         ["--server.address=::"],
         ["--server.address", "127.0.0.1", "--server.address", "10.1.2.3"],
         ["--server.allowedHosts", "hydra.example.org"],
@@ -59,8 +75,14 @@ def test_a_rebound_host_and_a_foreign_origin_are_refused(running, headers):
     ],
     ids=str,
 )
-def test_others_are_not_served_without_a_sign_in(tmp_path, options):
-    told = refused(tmp_path, *options)
+def test_others_are_not_served_without_a_sign_in(refused_here, options):
+    told = refused_here(*options)
+    assert "can be reached from other machines" in told
+    assert "--insecure-no-sign-in" in told
+
+
+def test_nor_by_a_console_that_is_started_as_an_operator_does(tmp_path):
+    told = refused(tmp_path, "--server.address", "0.0.0.0")
     assert "can be reached from other machines" in told
     assert "--insecure-no-sign-in" in told
 
@@ -68,8 +90,9 @@ def test_others_are_not_served_without_a_sign_in(tmp_path, options):
 @pytest.mark.parametrize(
     "name", ["STREAMLIT_SERVER_ADDRESS", "STREAMLIT_SERVER_ALLOWED_HOSTS"], ids=str
 )
-def test_nor_where_the_environment_names_them(tmp_path, name):
-    assert "0.0.0.0 can be reached" in refused(tmp_path, **{name: "0.0.0.0"})
+def test_nor_where_the_environment_names_them(refused_here, monkeypatch, name):
+    monkeypatch.setenv(name, "0.0.0.0")
+    assert "0.0.0.0 can be reached" in refused_here()
 
 
 @pytest.mark.parametrize("text", ["[auth]\nclient_id = x\n", RIGHT + 'client_id = "again"\n'])
@@ -89,6 +112,11 @@ def test_missing_roles_are_said_at_the_start(tmp_path):
     finally:
         server.terminate()
         server.communicate(timeout=30)
+
+
+def test_without_any_option_it_is_for_this_machine(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert safe_options([])[:2] == ["--server.address", "127.0.0.1"]
 
 
 def test_with_a_sign_in_it_answers_to_the_name_of_the_proxy(monkeypatch, tmp_path):

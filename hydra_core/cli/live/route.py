@@ -11,7 +11,7 @@ from hydra_core.cli.output import existing, open_predictor, print_json, say, tab
 from hydra_core.cli.policies.evaluate import checked_tau
 
 if TYPE_CHECKING:
-    from hydra_core.routing.decision import Decision
+    from hydra_core.routing.decision import Decision, Query
     from hydra_core.types import Catalog
 
 __all__ = ["route"]
@@ -21,7 +21,6 @@ def route(options: argparse.Namespace) -> int:
     """Route the message on standard input, or with --stream every line of it."""
     from hydra_core.catalog.binding import require_bundle
     from hydra_core.catalog.schema import load_catalog
-    from hydra_core.routing.decision import Query
     from hydra_core.routing.router import Router
     from hydra_core.routing.sessions import MemorySessions
 
@@ -34,7 +33,7 @@ def route(options: argparse.Namespace) -> int:
         router = Router(catalog, predictor, sessions=MemorySessions())
         return route_stream(router, receipts=options.receipt)
     text = utf8_stdin().removesuffix("\n")  # the one that echo and editors add
-    decision = Router(catalog, predictor).route(Query(text))
+    decision = Router(catalog, predictor).route(_query(text, messages=options.messages))
     reading = decision.reading
     if reading and reading.truncated:
         say("note: the message is longer than the predictor reads; its middle was not seen")
@@ -51,6 +50,22 @@ def route(options: argparse.Namespace) -> int:
     else:
         print(decision.model)
     return 0
+
+
+def _query(text: str, *, messages: bool) -> Query:
+    """The message, or the last user turn of a conversation.
+
+    Raises:
+        ProblemsError: It is no conversation; lists every problem found.
+    """
+    from hydra_core.routing.decision import Query
+
+    if not messages:
+        return Query(text)
+    from hydra_core.routing.conversations.messages import parse_messages
+    from hydra_core.server.chat import query_of
+
+    return query_of(parse_messages(text, "standard input"), {})
 
 
 def _explanation(decision: Decision, catalog: Catalog) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from hydra_core.cli.output import stdin
-from hydra_core.errors import Problem, RoutingError
+from hydra_core.errors import Problem, ProblemsError, RoutingError
 from hydra_core.routing.query_fields import (
     FIELDS,
     BadFieldError,
@@ -36,6 +36,8 @@ def _is_id(value: object) -> bool:
 _FIELDS: Final[Fields] = {
     "id": ("a text or a whole number", _is_id),
     "text": ("a text", lambda value: isinstance(value, str)),
+    "messages": ("a list of messages", lambda value: isinstance(value, list)),
+    "tools": ("a list of tools", lambda value: isinstance(value, list)),
     **FIELDS,
 }
 
@@ -111,8 +113,9 @@ def _decoded(raw: bytes, *, first: bool) -> dict[str, Any]:
 
 
 def _check_fields(found: Mapping[str, Any]) -> None:
-    if "text" not in found:
-        raise _BadLineError('has no "text"; give an object such as {"text": "Hello"}')
+    if ("text" in found) == ("messages" in found):
+        both = "has both" if "text" in found else "has neither of"
+        raise _BadLineError(f'{both} "text" and "messages"; give one, such as {{"text": "Hello"}}')
     try:
         check_fields(found, _FIELDS)
     except BadFieldError as error:
@@ -141,6 +144,8 @@ def _answer(
 def _query(found: Mapping[str, Any], turns: _Turns) -> Query:
     from hydra_core.routing.decision import Query
 
+    if "messages" in found:
+        return _of_messages(found)
     conversation = found.get("conversation_id")
     turn = found.get("turn") or (turns.next(conversation) if conversation is not None else 1)
     return Query(
@@ -153,3 +158,15 @@ def _query(found: Mapping[str, Any], turns: _Turns) -> Query:
         context_tokens=found.get("context_tokens", 0),
         **limits_of(found),
     )
+
+
+def _of_messages(found: Mapping[str, Any]) -> Query:
+    """As `serve` reads the same messages; the conversation itself numbers its turns."""
+    from hydra_core.routing.conversations.messages import read_messages
+    from hydra_core.server.chat import query_of
+
+    try:
+        conversation = read_messages(found, "messages")
+    except ProblemsError as error:
+        raise _BadLineError("; ".join(map(str, error.problems))) from error
+    return query_of(conversation, found, found.get("conversation_id"))

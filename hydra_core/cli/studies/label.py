@@ -118,7 +118,7 @@ def _take_in(
     options: argparse.Namespace, config: LabelConfig, messages: Sequence[Message], ledger: Ledger
 ) -> None:
     from hydra_core.labeling.batch import read_batch
-    from hydra_core.labeling.given import take_answers, take_verdicts
+    from hydra_core.labeling.given_answers import take_answers, take_verdicts
 
     if options.answers:
         taken = take_answers(existing(options.answers), messages, ledger)

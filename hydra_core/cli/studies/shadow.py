@@ -73,11 +73,11 @@ def _scorer(catalog: Catalog, bundle: Path | None) -> Predict:
     from hydra_core.predictor.bundle import load_bundle
     from hydra_core.predictor.onnx_predictor import Predictor, default_predictor
 
-    def scored(texts: list[str], turns: list[int]) -> Prediction:
+    def scored(texts: list[str], turns: list[int], contexts: list[str]) -> Prediction:
         scores = default_predictor() if bundle is None else Predictor(load_bundle(bundle))
         require_bundle(catalog, scores.bundle.fingerprint)
         say(f"scoring {len(texts):,} logged messages")
-        return scores.predict_batches(texts, turns=turns)
+        return scores.predict_batches(texts, turns=turns, contexts=contexts)
 
     return scored
 

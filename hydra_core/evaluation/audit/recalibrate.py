@@ -33,7 +33,6 @@ class Recalibration:
         curves: (K,) from the bundle's scores to ratings.
         before, after: (K,) mean absolute error; `after` is cross-fitted.
         bias_before, bias_after: (K,) mean of score - rating.
-        crossfitted: (n, K) scores as curves of the other folds map them.
     """
 
     curves: tuple[Curve, ...]
@@ -41,7 +40,6 @@ class Recalibration:
     after: FloatArray
     bias_before: FloatArray
     bias_after: FloatArray
-    crossfitted: FloatArray
 
 
 def recalibrate(
@@ -77,7 +75,6 @@ def recalibrate(
         np.abs(mapped - human).mean(axis=0),
         (scores - human).mean(axis=0),
         (mapped - human).mean(axis=0),
-        mapped,
     )
 
 
@@ -85,7 +82,8 @@ def fit_curve(scores: FloatArray, human: FloatArray) -> Curve:
     """Monotone curve of at most nine knots: isotonic regression at quantiles of the scores."""
     order = np.argsort(scores, kind="stable")
     x, fitted = scores[order], isotonic_regression(human[order]).x
-    at = np.unique(np.quantile(x, np.linspace(0.0, 1.0, _KNOTS)))
+    # Knots are scores that occur, so that none stands in a gap with nothing around it.
+    at = np.unique(np.quantile(x, np.linspace(0.0, 1.0, _KNOTS), method="nearest"))
     # The mean of the fit around each knot is smoother than its steps.
     edges = np.concatenate([[-np.inf], (at[1:] + at[:-1]) / 2.0, [np.inf]])
     means = [

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from hydra_core.evaluation.choose.search import Box
+from hydra_core.evaluation.choose.seeded_search import Box
 from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.types import Band, Pool
 

@@ -22,6 +22,7 @@ class EvalSetInfo:
         n: Number of queries; 0 when it cannot be read.
         scored: Fingerprints of the bundles whose scores lie in the folder.
         problem: Why it cannot be used, empty when it looks fine.
+        texts: Whether the messages themselves are in it.
     """
 
     path: Path
@@ -32,6 +33,7 @@ class EvalSetInfo:
     digest: str
     scored: tuple[str, ...]
     problem: str = ""
+    texts: bool = True
 
 
 def list_evalsets(root: Path) -> tuple[EvalSetInfo, ...]:
@@ -47,10 +49,11 @@ def _info(folder: Path) -> EvalSetInfo:
     try:
         text = (folder / MANIFEST).read_bytes()
         manifest = parse_manifest(text, str(folder))
-        n = pq.ParquetFile(folder / QUERIES).metadata.num_rows
+        part = pq.ParquetFile(folder / QUERIES)
     except (EvalSetError, OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
         return EvalSetInfo(folder, folder.name, 0, (), False, "", scored, str(error))
     digest = hashlib.sha256(text).hexdigest()
     return EvalSetInfo(
-        folder, manifest.name, n, manifest.models, manifest.synthetic, digest, scored
-    )
+        folder, manifest.name, part.metadata.num_rows, manifest.models, manifest.synthetic, digest,
+        scored, texts="text" in part.schema_arrow.names,
+    )  # fmt: skip

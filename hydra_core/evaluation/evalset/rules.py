@@ -26,7 +26,10 @@ __all__ = [
 ]
 
 REQUIRED_QUERY_COLUMNS = ("query_id", "language")
-OPTIONAL_QUERY_COLUMNS = ("text", "has_image", "conversation_id", "turn", "group", "cluster")
+OPTIONAL_QUERY_COLUMNS = (
+    *("text", "has_image", "conversation_id", "turn", "context"),
+    *("group", "cluster"),
+)
 EXTRA_OUTCOMES = (
     *("latency_s", "tokens"),
     *("input_tokens", "output_tokens", "cached_input_tokens"),
@@ -94,7 +97,7 @@ def _optional_columns(queries: pd.DataFrame) -> list[Problem]:
         elif name == "has_image":
             if not dtypes.is_bool_dtype(column):
                 problems.append(Problem(f"queries: {name}", "must hold true and false only"))
-        elif name in ("group", "cluster", "conversation_id"):
+        elif name in ("group", "cluster", "conversation_id", "context"):
             text = column.astype(object).map(lambda value: isinstance(value, str))
             bad = column.notna() & ~text
             problems += _rows(f"queries: {name}", "is not text", column, bad)

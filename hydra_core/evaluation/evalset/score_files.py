@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from hydra_core.evaluation.evalset.format import read_arrow
 from hydra_core.outcome_model.features import Messages
 from hydra_core.predictor.surface import COUNTS, CountArray
 from hydra_core.types import FloatArray
+from hydra_core.whole_file import whole_file
 
 __all__ = [
     "HalfArray",
@@ -36,6 +36,7 @@ __all__ = [
     "load_scores",
     "load_text_facts",
     "messages_of",
+    "query_contexts",
     "query_turns",
     "save_scores",
     "score_path",
@@ -80,7 +81,8 @@ def score_path(folder: Path, fingerprint: str) -> Path:
 
 
 def texts_digest(evalset: EvalSet) -> str:
-    """SHA-256 (hex) over all that scores depend on: query ids, texts and turns, in order.
+    """SHA-256 (hex) over all that scores depend on: query ids, texts, turns and, where the set has
+    them, contexts, in order.
 
     A set without texts has the ids and turns in it alone.
     """
@@ -88,12 +90,14 @@ def texts_digest(evalset: EvalSet) -> str:
     ids = evalset.queries["query_id"].to_numpy(dtype=object)
     texts = evalset.texts
     shown = np.full(evalset.n, None) if texts is None else texts.to_numpy(dtype=object)
-    turns = query_turns(evalset)
+    turns, contexts = query_turns(evalset), query_contexts(evalset)
     for start in range(0, evalset.n, _DIGEST_ROWS):
         part = slice(start, start + _DIGEST_ROWS)
         rows = zip(ids[part], shown[part], turns[part], strict=True)
         # [id, text, turn] of every row as JSON; one encoder for all: json.dumps makes one per call
         lines = [f"[{spelled(query)}, {spelled(text)}, {turn}]" for query, text, turn in rows]
+        if contexts is not None:
+            lines += map(spelled, contexts[part])
         digest.update("".join(lines).encode())
     return digest.hexdigest()
 
@@ -104,6 +108,13 @@ def query_turns(evalset: EvalSet) -> list[int]:
         return [1] * evalset.n
     turns = evalset.queries["turn"].to_numpy(dtype=float, na_value=np.nan)
     return [1 if np.isnan(turn) else int(turn) for turn in turns]
+
+
+def query_contexts(evalset: EvalSet) -> list[str] | None:
+    """(n,) what came before each query, '' for nothing; None where the set does not say."""
+    if "context" not in evalset.queries.columns:
+        return None
+    return evalset.queries["context"].fillna("").astype(str).tolist()
 
 
 def load_scores(evalset: EvalSet, fingerprint: str) -> FloatArray | None:
@@ -217,9 +228,8 @@ def save_scores(
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), **metadata})
     try:
         path.parent.mkdir(exist_ok=True)
-        fresh = path.with_name(f".{path.name}.{os.getpid()}")
-        pq.write_table(table, fresh)
-        os.replace(fresh, path)
+        with whole_file(path) as fresh:
+            pq.write_table(table, fresh)
     except OSError as error:
         raise unwritable(path, error) from error
     return frame

@@ -24,6 +24,7 @@ from hydra_core.evaluation.evalset.score_files import (
     TextFacts,
     load_scores,
     load_text_facts,
+    query_contexts,
     query_turns,
     save_scores,
     score_path,
@@ -84,6 +85,8 @@ class ScoringPredictor(Protocol):
         batch_size: int = ...,
         progress: Progress | None = None,
         turns: Sequence[int] | None = None,
+        *,
+        contexts: Sequence[str] | None = None,
     ) -> _Scored:
         """Scores of many messages."""
         ...
@@ -178,6 +181,7 @@ def _run(
 ) -> _Rows:
     """Score what is not done yet, chunk by chunk, each appended to the partial file."""
     texts, turns = list(evalset.queries["text"]), query_turns(evalset)
+    contexts = query_contexts(evalset)
     parts = [done]
     for start in range(len(done), evalset.n, chunk):
         part = slice(start, min(start + chunk, evalset.n))
@@ -188,7 +192,10 @@ def _run(
 
         if progress is not None:
             progress(start, evalset.n)
-        found = predictor.predict_batches(texts[part], progress=step, turns=turns[part])
+        before = None if contexts is None else contexts[part]
+        found = predictor.predict_batches(
+            texts[part], progress=step, turns=turns[part], contexts=before
+        )
         rows = np.empty(len(found.requirements), dtype=done.dtype)
         rows["requirements"] = found.requirements
         if found.vectors is not None:

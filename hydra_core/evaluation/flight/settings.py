@@ -42,6 +42,7 @@ class Metric:
     Attributes:
         denominator: A column, `rows`, or empty for a mean per unit.
         guard: Relative worsening that is still borne, e.g. 0.01; None: not a guard metric.
+        unit: What its values are in, such as s or USD; '' where that is not said.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Metric:
     denominator: str
     better: Better
     guard: float | None = None
+    unit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +182,7 @@ def _metrics(top: Section) -> tuple[Metric, ...]:
             top.wrong("metrics", f"entry {number} must be a mapping", "name, numerator, better")
             continue
         one = Section(node, f"metrics[{number}]", top.problems)
-        one.known(("name", "numerator", "denominator", "better", "guard"))
+        one.known(("name", "numerator", "denominator", "better", "guard", "unit"))
         better = one.choice("better", Better, "lower or higher")
         guard = one.number("guard", Interval(0.0, 1.0), "such as 0.01", required=False)
         found.append(
@@ -190,6 +192,7 @@ def _metrics(top: Section) -> tuple[Metric, ...]:
                 one.text("denominator", "a column, or rows", required=False),
                 better or Better.LOWER,
                 guard,
+                one.text("unit", "what its values are in, such as s or USD", required=False),
             )
         )
     names = [metric.name for metric in found]

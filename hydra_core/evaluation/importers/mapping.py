@@ -33,6 +33,7 @@ _KNOWN_NAMES: Mapping[str, tuple[str, ...]] = {
     "has_image": ("has_image", "image", "vision"),
     "conversation_id": ("conversation_id", "conversation", "session_id", "thread_id"),
     "turn": ("turn", "turn_index", "turn_number"),
+    "context": (),  # other people's columns of that name hold something else
     "group": ("group", "category", "task", "dataset", "repo"),
     "cluster": ("cluster",),
     "model": ("model", "model_id", "model_name", "llm", "llm_selected"),

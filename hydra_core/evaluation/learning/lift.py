@@ -14,7 +14,6 @@ from hydra_core.evaluation.replay.value_curve import value_curve
 from hydra_core.evaluation.significance import Interval, mean_interval
 from hydra_core.outcome_model.raw import Predicted
 from hydra_core.routing.matcher import choose_by_value
-from hydra_core.spelling import around
 from hydra_core.types import FloatArray, IntArray
 
 __all__ = ["POINTS", "Lift", "differences_to_hull", "hull_of", "lift_of", "recommendation"]
@@ -105,8 +104,7 @@ def recommendation(lift: Lift | None) -> tuple[bool, str]:
     """Whether to use the outcome model, and one sentence that says why."""
     if lift is None:
         return False, "Keep the constant: one model is both the cheapest and the best here."
-    pp = 100 * lift.mean.value
-    interval = around(pp, 100 * lift.mean.lo, 100 * lift.mean.hi, "pp")
+    interval = lift.mean.scaled(100.0).text("pp")
     if not all(lift.counted(percent) for percent in POINTS):
         return False, (
             f"Keep the constant: fewer than {MIN_MOVED} queries would go elsewhere, too few to "

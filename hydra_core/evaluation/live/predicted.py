@@ -23,8 +23,8 @@ from hydra_core.types import BoolArray, Catalog, FloatArray, Rule
 
 __all__ = ["Predict", "has_predictions", "predicted", "predictions"]
 
-#: (n,) messages and their turns -> their scores and vectors.
-Predict = Callable[[list[str], list[int]], Prediction]
+#: (n,) messages, their turns and contexts -> their scores and vectors.
+Predict = Callable[[list[str], list[int], list[str]], Prediction]
 _SUCCESS: Final = "replayed_success"
 _COST: Final = "replayed_cost_usd"
 
@@ -75,7 +75,8 @@ def _from_texts(traffic: Traffic, valuer: Valuer, fingerprint: str, predict: Pre
     if not places.size:
         return
     texts = rows["text"].iloc[places].tolist()
-    found = predict(texts, rows["turn"].iloc[places].astype(int).tolist())
+    contexts = rows["context"].iloc[places].fillna("").tolist()
+    found = predict(texts, rows["turn"].iloc[places].astype(int).tolist(), contexts)
     assert found.vectors is not None  # the outcome model's bundle has them
     vectors = found.vectors.astype(np.float16)
     said = valuer.heads.predict(Messages(found.requirements, vectors, surface_counts(texts)))

@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from enum import StrEnum
 
 from hydra_core.errors import ExtraError
-from hydra_core.evaluation.partitions.parts import Job, Progress, Task
+from hydra_core.evaluation.partitions.parts import Job, Progress, Task, forget_torn
 
 __all__ = ["Engine", "run"]
 
@@ -42,6 +42,7 @@ def run(
         progress(done, len(all_tasks))
     if not todo:
         return 0
+    forget_torn(todo)
     finished = _local(job, todo, workers) if engine is Engine.LOCAL else _ray(job, todo, workers)
     for _ in finished:
         done += 1

@@ -7,8 +7,7 @@ is whole. A result that is there is done; a job that was killed goes on with the
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
@@ -18,7 +17,16 @@ import pyarrow.parquet as pq
 
 from hydra_core.errors import EvalSetError, Problem
 
-__all__ = ["BATCH_ROWS", "Job", "Progress", "Task", "batches", "parts_of", "renamed", "tasks"]
+__all__ = [
+    "BATCH_ROWS",
+    "Job",
+    "Progress",
+    "Task",
+    "batches",
+    "forget_torn",
+    "parts_of",
+    "tasks",
+]
 
 #: Rows that are in memory at a time, whatever a part holds.
 BATCH_ROWS: Final = 100_000
@@ -68,17 +76,24 @@ def tasks(parts: list[Path], out: Path, suffix: str) -> list[Task]:
     return [Task(path, out / f"{path.stem}{suffix}", number) for number, path in enumerate(parts)]
 
 
-@contextmanager
-def renamed(target: Path) -> Iterator[Path]:
-    """A path to write to, which becomes `target` in one step when all went well."""
-    fresh = target.with_name(f".{target.name}.{os.getpid()}.partial")
+def forget_torn(unfinished: Sequence[Task]) -> None:
+    """Remove what processes of this machine that were killed left of these tasks' results."""
+    targets = {task.target for task in unfinished}
+    for folder in {target.parent for target in targets}:
+        for torn in folder.glob(".*.partial"):
+            name, pid, *_ = torn.name[1:].rsplit(".", 3)
+            if folder / name in targets and pid.isdecimal() and not _alive(int(pid)):
+                torn.unlink(missing_ok=True)
+
+
+def _alive(pid: int) -> bool:
     try:
-        yield fresh
-        with fresh.open("rb") as stream:
-            os.fsync(stream.fileno())
-        os.replace(fresh, target)
-    finally:
-        fresh.unlink(missing_ok=True)
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # somebody else's, so it is there
+        return True
+    return True
 
 
 def batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:

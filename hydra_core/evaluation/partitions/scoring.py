@@ -9,9 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hydra_core.evaluation.partitions.parts import Task, batches, renamed
+from hydra_core.evaluation.partitions.parts import Task, batches
 from hydra_core.predictor.bundle import load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor, default_predictor
+from hydra_core.whole_file import whole_file
 
 __all__ = ["REQUIREMENT", "ScoreParts"]
 
@@ -36,7 +37,7 @@ class ScoreParts:
             EvalSetError: It is damaged or has no column text.
         """
         predictor = _predictor(self.bundle)
-        with renamed(task.target) as fresh:
+        with whole_file(task.target) as fresh:
             writer: pq.ParquetWriter | None = None
             for batch in batches(task.source):
                 scored = _scored(batch, predictor)
@@ -53,7 +54,9 @@ def _scored(batch: pa.RecordBatch, predictor: Predictor) -> pa.Table:
     texts = table["text"].to_pylist()
     turns = table["turn"].to_pylist() if "turn" in table.column_names else None
     given = None if turns is None else [int(turn or 1) for turn in turns]
-    scores = predictor.predict(texts, given).requirements
+    before = table["context"].to_pylist() if "context" in table.column_names else None
+    contexts = None if before is None else [context or "" for context in before]
+    scores = predictor.predict(texts, given, contexts).requirements
     for k, name in enumerate(predictor.bundle.dimensions):
         table = table.append_column(f"{REQUIREMENT}{name}", pa.array(scores[:, k]))
     return table

@@ -21,11 +21,12 @@ import pyarrow.parquet as pq
 from scipy import sparse
 
 from hydra_core.errors import EvalSetError, Problem
-from hydra_core.evaluation.partitions.parts import Task, batches, renamed
+from hydra_core.evaluation.partitions.parts import Task, batches
 from hydra_core.evaluation.partitions.scoring import REQUIREMENT
 from hydra_core.evaluation.replay.frontier import HandOvers, hand_overs
 from hydra_core.routing.matcher import shortfall
 from hydra_core.types import FloatArray, Pool
+from hydra_core.whole_file import whole_file
 
 __all__ = ["SweepParts", "Swept", "grid_of", "key_of", "merged", "pool_of"]
 
@@ -76,7 +77,7 @@ class SweepParts:
                 weighted[column] += _resampled(found, cells, column, weights, size)
             counts += weights.sum(axis=0)
             n += batch.n
-        with renamed(task.target) as fresh, fresh.open("wb") as stream:
+        with whole_file(task.target) as fresh, fresh.open("wb") as stream:
             np.savez(stream, n=n, sums=sums, weighted=weighted, counts=counts)
 
 

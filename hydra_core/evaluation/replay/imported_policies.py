@@ -6,7 +6,6 @@ a point beside the frontier, and a side in a comparison.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice
 from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.types import IntArray
+from hydra_core.whole_file import whole_file
 
 __all__ = [
     "ImportedPolicies",
@@ -89,15 +89,12 @@ def save_policy(evalset: EvalSet, name: str, models: pd.Series, *, force: bool =
         remedy = f"the set's models: {', '.join(evalset.models)}"
         raise EvalSetError(name, [Problem("model", message, remedy)])
     rows = {"query_id": evalset.queries["query_id"].to_numpy(), "model": models.to_numpy()}
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(exist_ok=True)
-        pq.write_table(pa.table(rows), fresh)
-        os.replace(fresh, path)
+        with whole_file(path) as fresh:
+            pq.write_table(pa.table(rows), fresh)
     except OSError as error:
         raise EvalSetError(str(path), [Problem("", f"cannot be written: {error}")]) from error
-    finally:
-        fresh.unlink(missing_ok=True)
     return path
 
 

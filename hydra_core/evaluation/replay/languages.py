@@ -1,7 +1,6 @@
 """One policy by language and by language group: QR, CS, who is sent to the strong model.
 
-Small samples swing; a funnel says how far a language of n queries may lie from the overall value
-by chance alone, and spreads are given with an interval, never as a bare maximum minus minimum.
+Small samples swing: spreads are given with an interval, never as a bare maximum minus minimum.
 """
 
 from __future__ import annotations
@@ -14,20 +13,18 @@ import numpy as np
 from hydra_core.evaluation.replay.metrics import costliest, picked
 from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.evaluation.significance import (
-    LEVEL,
     Interval,
     holm,
     influence_interval,
     mean_interval,
     normal_p,
-    normal_quantile,
     ratio_interval,
     wilson,
 )
 from hydra_core.predictor.languages import group_of
 from hydra_core.types import BoolArray, FloatArray, IntArray
 
-__all__ = ["Funnel", "Slice", "Spread", "by_group", "by_language", "funnel", "spread"]
+__all__ = ["Slice", "Spread", "by_group", "by_language", "spread"]
 
 #: Below this many queries a language is flagged: its interval says little.
 SMALL = 30
@@ -67,24 +64,6 @@ class Spread:
     qr: Interval
     cs: Interval
     strong: Interval
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Funnel:
-    """Limits of QR by number of queries around the overall value, if all languages were alike.
-
-    Attributes:
-        n: (g,) numbers of queries.
-        low, high: (g,) 95 % limits for a single language.
-        low_all, high_all: (g,) limits that all languages keep together with 95 % (Bonferroni).
-    """
-
-    overall: float
-    n: IntArray
-    low: FloatArray
-    high: FloatArray
-    low_all: FloatArray
-    high_all: FloatArray
 
 
 def by_language(
@@ -198,28 +177,3 @@ def spread(
         qr, cs, share = (_ratio_contrast(data, a, b, groups == name, against) for a, b in pairs)
         found.append(Spread(name, reference, qr, cs.scaled(-1.0), share))
     return tuple(found)
-
-
-def funnel(
-    data: ReplayData, choice: IntArray, languages: int, sizes: Sequence[int] | None = None
-) -> Funnel:
-    """How far QR of a language with n queries may lie from the overall QR by chance.
-
-    Args:
-        languages: How many are looked at together, for the wider limits.
-        sizes: Numbers of queries to give limits for; default a grid up to the whole set.
-    """
-    quality, best = picked(data.quality, choice), picked(data.quality, data.oracle)
-    base = float(best.mean())
-    overall = float(quality.mean()) / base if base > 0 else float("nan")
-    residual = (quality - overall * best) / base if base > 0 else quality * np.nan
-    deviation = float(residual.std(ddof=1)) if len(residual) > 1 else float("nan")
-    n = np.asarray(
-        sizes if sizes is not None else np.unique(np.geomspace(5, max(len(quality), 6), 60)),
-        dtype=np.intp,
-    )
-    limits = []
-    for missed in (1 - LEVEL, (1 - LEVEL) / max(languages, 1)):
-        half = normal_quantile(1 - missed) * deviation / np.sqrt(n)
-        limits += [np.clip(overall - half, 0.0, 1.0), np.clip(overall + half, 0.0, 1.0)]
-    return Funnel(overall, n, *limits)

@@ -17,7 +17,6 @@ from hydra_core.evaluation.significance import (
     sample_size,
     student_quantile,
 )
-from hydra_core.spelling import around
 from hydra_core.types import IntArray, Selection
 
 __all__ = ["Selection", "Verdict", "VerdictLabel", "verdict"]
@@ -103,7 +102,7 @@ class Verdict:
             f"At ${self.mean_cost_usd:.4g} per query the router reaches "
             f"{100 * self.quality:.1f} % quality; the best constant policy at that cost "
             f"({self.constant}) reaches {100 * self.constant.quality:.1f} %: "
-            f"{around(100 * said.value, 100 * said.lo, 100 * said.hi, 'pp')}. "
+            f"{said.scaled(100.0).text('pp')}. "
             f"{self._conclusion}"
         )
 

@@ -12,7 +12,6 @@ from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.evaluation.significance import (
     Interval,
     McNemar,
-    influence_interval,
     mcnemar,
     mean_interval,
     ratio_interval,
@@ -157,7 +156,7 @@ def compare(
             ratio_interval(b.quality[in_b], best, groups),
         ),
         misroute=mean_interval(b.misrouted[in_b] - a.misrouted[in_a], groups),
-        savings=_savings(a.cost_usd[in_a], b.cost_usd[in_b], groups),
+        savings=ratio_interval(b.cost_usd[in_b], a.cost_usd[in_a], groups).scaled(-1.0, 1.0),
         mcnemar=mcnemar(b.quality[in_b] >= 0.5, a.quality[in_a] >= 0.5),
         flips=_flips(names, before, after, quality, cost),
         flipped=rows[before != after],
@@ -165,14 +164,6 @@ def compare(
         delta_quality=quality,
         delta_cost=cost,
     )
-
-
-def _savings(a: FloatArray, b: FloatArray, groups: IntArray | None) -> Interval:
-    base = float(a.mean())
-    if base == 0.0:
-        return Interval(float("nan"), float("nan"), float("nan"))
-    ratio = float(b.mean()) / base
-    return influence_interval(ratio, (b - ratio * a) / base, groups).scaled(-1.0, 1.0)
 
 
 def _flips(

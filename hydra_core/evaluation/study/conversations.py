@@ -227,9 +227,11 @@ class _Known:
     def __init__(self, requirements: FloatArray) -> None:
         self._requirements = requirements
 
-    def predict(self, texts: list[str], turns: list[int] | None = None) -> Prediction:
+    def predict(
+        self, texts: list[str], turns: list[int] | None = None, contexts: list[str] | None = None
+    ) -> Prediction:
         """As `Predictor.predict`."""
-        del turns
+        del turns, contexts
         rows = [int(text) for text in texts]
         count = len(rows)
         return Prediction(

@@ -7,15 +7,13 @@ estimates, so costs are as well.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import StrEnum
-from typing import Any, Final
-
-import numpy as np
+from typing import Final
 
 from hydra_core.errors import RoutingError
-from hydra_core.predictor.onnx_predictor import Prediction
+from hydra_core.routing.conversations.context import context_at
 from hydra_core.routing.conversations.economics import TurnCost, TurnTokens, conversation_cost
 from hydra_core.routing.conversations.messages import Conversation, Turn
 from hydra_core.routing.decision import Decision, Query
@@ -27,7 +25,6 @@ __all__ = [
     "COMPACTED_SHARE",
     "IMAGE_TOKENS",
     "Event",
-    "Memo",
     "Options",
     "Simulation",
     "TurnOutcome",
@@ -133,38 +130,6 @@ class Simulation:
         )
 
 
-class Memo:
-    """A predictor that scores each (message, turn) once, so that every mode sees the same.
-
-    Args:
-        predictor: What scores.
-        conversation: Scored whole at once.
-    """
-
-    def __init__(self, predictor: Scorer, conversation: Conversation) -> None:
-        self._predictor = predictor
-        self._known: dict[tuple[str, int], Prediction] = {}
-        for number, turn in enumerate(conversation.turns, 1):
-            self.predict([turn.text], [number])
-
-    def predict(self, texts: list[str], turns: list[int] | None = None) -> Prediction:
-        """As `Predictor.predict`."""
-        numbers = turns or [1] * len(texts)
-        rows = [self._one(pair) for pair in zip(texts, numbers, strict=True)]
-        joined: dict[str, Any] = {
-            part.name: None
-            if getattr(rows[0], part.name) is None
-            else np.concatenate([getattr(row, part.name) for row in rows])
-            for part in fields(Prediction)
-        }
-        return Prediction(**joined)
-
-    def _one(self, pair: tuple[str, int]) -> Prediction:
-        if pair not in self._known:
-            self._known[pair] = self._predictor.predict([pair[0]], [pair[1]])
-        return self._known[pair]
-
-
 def play(
     catalog: Catalog,
     predictor: Scorer,
@@ -205,12 +170,12 @@ def _queries(
     """Each turn as the gateway would ask it, with its tokens."""
     history = count(conversation.opening)
     prefix: tuple[str, ...] = ()
-    image_seen = False
+    image_seen, since = False, 1
     for number, turn in enumerate(conversation.turns, 1):
         fresh = number in options.compacted and number > 1
         if fresh:
             history = round(history * COMPACTED_SHARE)
-            prefix, image_seen = (f"(summary before turn {number})",), False
+            prefix, image_seen, since = (f"(summary before turn {number})",), False, number
         images = turn.images + (number in options.images)
         image_seen = image_seen or images > 0
         tokens = _tokens(turn, history, images, options, count)
@@ -223,6 +188,7 @@ def _queries(
             needs_tools=conversation.tools,
             context_tokens=tokens.history + tokens.message,
             compacted=fresh,
+            context=context_at(conversation.turns, number, since),
         )
         yield query, tokens
         history += tokens.message + tokens.answer

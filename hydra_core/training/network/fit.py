@@ -17,6 +17,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from hydra_core.routing.conversations.context import LastTurn
 from hydra_core.training.network.checkpoint import load_weights, save_weights
 from hydra_core.training.network.model import Predictor
 from hydra_core.training.network.rarity import Rarity, rarity_of
@@ -34,6 +35,13 @@ class Example:
     text: str
     target: tuple[float, ...]
     weight: float = 1.0
+    turn: int = 1
+    context: str = ""
+
+    @property
+    def asked(self) -> LastTurn:
+        """What the model sees of it."""
+        return LastTurn(self.text, self.turn, self.context)
 
 
 #: Wordings of one request, mostly one: translations, or with and without a claim of difficulty.
@@ -236,7 +244,7 @@ class Fitter:
         targets = torch.tensor([r.target for r in rows], dtype=torch.float32)
         each = torch.tensor([r.weight for r in rows], dtype=torch.float32, device=self.device)
         alpha = torch.tensor(self.config.dimension_weights, device=self.device)
-        logits = self._logits([r.text for r in rows])
+        logits = self._logits([r.asked for r in rows])
         rare = None
         if self.rarity is not None:
             rare = torch.tensor(self.rarity(targets.numpy()), device=self.device)
@@ -249,7 +257,7 @@ class Fitter:
             loss = loss + self.config.consistency * gap / weight
         return loss
 
-    def _logits(self, texts: Sequence[str]) -> Tensor:
+    def _logits(self, texts: Sequence[LastTurn]) -> Tensor:
         """(n, K) logits; texts of like length go through the encoder together."""
         ids = token_ids(self.tokenizer, texts, self.config.max_tokens)
         out: list[Tensor] = []

@@ -28,7 +28,8 @@ class EncoderConfig:
     `dimensions` is data: K heads, one for each name. `max_tokens` caps the
     input (the paper: 512). `dropout` stands before the heads, as in the paper,
     `encoder_dropout` behind every block of the encoder; attention has none,
-    which keeps it on its fast path.
+    which keeps it on its fast path. `conversation` is the form of the context
+    that it reads before a message, 0 for the message alone.
     """
 
     kind: Kind = "bert"
@@ -42,6 +43,7 @@ class EncoderConfig:
     dropout: float = 0.1
     encoder_dropout: float = 0.0
     dimensions: tuple[str, ...] = DIMENSIONS
+    conversation: int = 0
 
     @staticmethod
     def modernbert_base() -> EncoderConfig:

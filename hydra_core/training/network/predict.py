@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from hydra_core.routing.conversations.context import LastTurn
 from hydra_core.training.network.model import Predictor
 from hydra_core.training.texts.encode import buckets, collate, token_ids
 
@@ -16,7 +17,7 @@ FloatArray = NDArray[np.float32]
 
 
 def predict(
-    model: Predictor, tokenizer: Tokenizer, texts: Sequence[str], *,
+    model: Predictor, tokenizer: Tokenizer, texts: Sequence[str | LastTurn], *,
     max_tokens: int = 512, batch: int = 64, precision: str = "fp32",
 ) -> FloatArray:  # fmt: skip
     """Texts -> (n, K) scores, in length-bucketed batches."""

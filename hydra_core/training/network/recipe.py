@@ -78,14 +78,15 @@ class Material:
 
 def prepare(paths: DataPaths, pack_file: Path, recipe: Recipe) -> Material:
     """Read data and pretrained weights, split, trim the vocabulary, build the model."""
-    messages = read_messages(paths, recipe.encoder.dimensions)
+    encoder = recipe.encoder
+    messages = read_messages(paths, encoder.dimensions, conversation=encoder.conversation)
     splits = split(messages, recipe.plan)
     pack = read_pack(pack_file)
     trimmed = vocabulary(pack, messages, recipe.vocab)
-    if recipe.encoder.kind == "bert":
-        model = from_pack(pack, recipe.encoder, trimmed.rows, recipe.layers)
+    if encoder.kind == "bert":
+        model = from_pack(pack, encoder, trimmed.rows, recipe.layers)
     else:
-        model = Predictor(replace(recipe.encoder, vocab=len(trimmed.rows)))
+        model = Predictor(replace(encoder, vocab=len(trimmed.rows)))
         init_table(model, pack.tensors["emb.word"][trimmed.rows])
     return Material(splits, trimmed.tokenizer, model, paths.digests())
 
@@ -125,7 +126,7 @@ def judge_on(
     """Validation metrics; "score" weighs messages and parallel tasks."""
 
     def judge(model: Predictor) -> dict[str, float]:
-        scores = predict(model, tokenizer, [m.text for m in messages], precision=precision)
+        scores = predict(model, tokenizer, [m.asked for m in messages], precision=precision)
         found = quality_of(messages, scores)
         flat = {f"{part}_{key}": _number(found, part, key)
                 for part in found for key in ("pearson", "mae")}  # fmt: skip

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
+from hydra_core.routing.conversations.context import LastTurn
 from hydra_core.training.network.kernel_head import KernelConfig, LayeredHead, fit_layered
 from hydra_core.training.network.model import Predictor
 from hydra_core.training.network.word_head import WordConfig, WordHead, fit_words
@@ -89,7 +90,7 @@ def vectors(model: Predictor, rows: Sequence[Sequence[int]], *, workers: int = 2
 class Wordings:
     """Texts, (n, K) labels, (n,) weights and (n,) numbers of families, -1 for none."""
 
-    texts: list[str]
+    texts: list[LastTurn]
     labels: FloatArray
     weight: FloatArray
     family: NDArray[np.int64]
@@ -99,14 +100,14 @@ def wordings(messages: Sequence[Message], *, attacked: float, seed: int) -> Word
     """Labelled messages, some with a copy that carries a claim, and a sample of our tasks."""
     rng = np.random.default_rng(seed)
     names: dict[str, int] = {}
-    texts: list[str] = []
+    texts: list[LastTurn] = []
     labels: list[tuple[float, ...]] = []
     weight: list[float] = []
     family: list[int] = []
     for message in _sampled(messages, rng):
-        copies = [message.text]
+        copies = [message.asked]
         if message.task is None and rng.random() < attacked:
-            copies.append(attack(message.text, message.lang, rng).text)
+            copies.append(copies[0]._replace(text=attack(message.text, message.lang, rng).text))
         name = message.task or (message.id if len(copies) > 1 else None)
         number = -1 if name is None else names.setdefault(name, len(names))
         texts += copies
@@ -165,7 +166,7 @@ def fit_second(
     known = wordings(splits.train, attacked=attacked, seed=kernel.seed)
     rows = token_ids(tokenizer, known.texts, caps[0])
     judges = [*splits.validation, *splits.tasks]
-    ids = token_ids(tokenizer, [m.text for m in judges], caps[1])
+    ids = token_ids(tokenizer, [m.asked for m in judges], caps[1])
     seen, said = read([*rows, *ids])
     first = len(rows)
     second = fit_layered(seen[:first], known.labels, known.weight, kernel, layers, known.family)

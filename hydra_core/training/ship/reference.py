@@ -13,6 +13,7 @@ from hydra_core.predictor.bundle_writing import rewrite_manifest
 from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.predictor.reference import REFERENCE, Reference, write_reference
 from hydra_core.training.texts.dataset import Message, Splits
+from hydra_core.training.texts.encode import columns
 from hydra_core.types import Float32Array
 
 __all__ = ["add_reference", "centres_of", "held_out", "sample"]
@@ -80,8 +81,8 @@ def add_reference(bundle: Bundle, splits: Splits) -> Bundle:
         raise BundleError(str(bundle.path), [Problem("vectors", "there are none to compare with")])
     predictor = Predictor(bundle)
     learned, held = sample(splits), held_out(splits)
-    vectors = predictor.predict_batches([m.text for m in learned]).vectors
-    kept = predictor.predict_batches([m.text for m in held]).vectors
+    vectors = predictor.predict_batches(**columns(learned)).vectors
+    kept = predictor.predict_batches(**columns(held)).vectors
     assert vectors is not None
     assert kept is not None
     centres = centres_of(vectors, _CENTRES, rng=np.random.default_rng(_SEED))

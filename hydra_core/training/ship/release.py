@@ -26,7 +26,7 @@ from hydra_core.training.ship.probe import parallel_report, pool_on
 from hydra_core.training.ship.quantize import Variant, variant_of
 from hydra_core.training.ship.vectors import add_vectors
 from hydra_core.training.texts.dataset import Message, Splits
-from hydra_core.training.texts.encode import token_ids
+from hydra_core.training.texts.encode import columns, token_ids
 from hydra_core.types import Band
 
 FloatArray = NDArray[np.float32]
@@ -142,7 +142,7 @@ def release(model: Predictor, tokenizer: Tokenizer, job: Job) -> Release:
     add_claims(graph, tokenizer, job.splits.train)
     width = add_vectors(graph)
     tokenizer.save(str(job.folder / TOKENIZER))
-    texts = [m.text for m in job.splits.validation]
+    texts = [m.asked for m in job.splits.validation]
     said = predict(model, tokenizer, texts, max_tokens=model.config.max_tokens)
     return conclude(job, model.config, tokenizer, said, width)
 
@@ -161,7 +161,7 @@ def conclude(
         vectors: Width of the graph's output `vectors`, 0 where it has none.
     """
     held, cap = job.splits.validation, config.max_tokens
-    raw = run_graph(session(job.folder / GRAPH), token_ids(tokenizer, [m.text for m in held], cap))
+    raw = run_graph(session(job.folder / GRAPH), token_ids(tokenizer, [m.asked for m in held], cap))
     drift = None if said is None else parity(said, raw)
     curves = fit_all(raw, labels_of(held), validation_weights(held))
     bands = bands_of(apply_all(curves, raw))
@@ -171,7 +171,8 @@ def conclude(
             job.folder, name=job.name, version=job.version, encoder=asdict(job.origin),
             dimensions=config.dimensions, bands=[Band(*b) for b in bands],
             training=job.facts, quality=quality, max_tokens=cap,
-            calibration=[Curve(c.x, c.y) for c in curves], vectors=vectors, other_files=files,
+            calibration=[Curve(c.x, c.y) for c in curves], vectors=vectors,
+            conversation=config.conversation, other_files=files,
         )  # fmt: skip
 
     found = measure(write({}, []), job)
@@ -185,16 +186,17 @@ def measure(bundle: Bundle, job: Job) -> Findings:
     """Scores, routes and attacks on the test split, through the console's predictor."""
     predictor = Runtime(bundle)
 
-    def score(texts: Sequence[str]) -> FloatArray:
-        return np.asarray(predictor.predict_batches(texts).requirements, np.float32)
+    def score(messages: Sequence[Message]) -> FloatArray:
+        found = predictor.predict_batches(**columns(messages))
+        return np.asarray(found.requirements, np.float32)
 
     test = job.splits.test
     messages = [m for m in test if m.origin == "corpus"]
     tasks = [*(m for m in test if m.task), *job.splits.tasks]
     models = pool_on(job.catalog, [(b.lo, b.hi) for b in bundle.bands])
-    task_scores = score([m.text for m in tasks])
+    task_scores = score(tasks)
     return Findings(
-        bundle.dimensions, messages, score([m.text for m in messages]), tasks, task_scores,
+        bundle.dimensions, messages, score(messages), tasks, task_scores,
         parallel_report(tasks, task_scores, models),
         demo_attacks(predictor, job.catalog),
     )  # fmt: skip

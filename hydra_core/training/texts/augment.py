@@ -142,4 +142,4 @@ class Drawer:
 
     def _example(self, message: Message, text: str) -> Example:
         target, weight = self._targets[message.id]
-        return Example(text, target, weight)
+        return Example(text, target, weight, message.turn, message.context)

@@ -7,22 +7,22 @@ are wordings of one parallel task.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hydra_core.errors import HydraError
+from hydra_core.routing.conversations.context import LastTurn, last_turn
+from hydra_core.routing.conversations.messages import read_messages as conversation_of
 from hydra_core.training.texts import outcome_labels
 from hydra_core.training.texts.duplicates import Components, near_duplicates
+from hydra_core.training.texts.lines import DatasetError, read_lines
 
 Origin = Literal[
     "corpus", "parallel", "extra", "held", "ours", "written", "outcomes", "fresh", "unlabelled"
@@ -31,13 +31,12 @@ Part = Literal["train", "validation", "test"]
 _SIGNATURE = re.compile(r"(?:\bdef|\bfunction|\bfunc|\bfn|\bfun|\bsub)\s+(\w{5,})\s*\(")
 
 
-class DatasetError(HydraError):
-    """A data file is missing or a line of it does not hold what it must."""
-
-
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One user message; `labels` is (K,) in [0, 1] or None without labels."""
+    """One user message; `labels` is (K,) in [0, 1] or None without labels.
+
+    `turn` and `context` are of the conversation that it ends, where a row had `messages`.
+    """
 
     id: str
     text: str
@@ -46,6 +45,13 @@ class Message:
     source: str
     task: str | None = None
     labels: tuple[float, ...] | None = None
+    turn: int = 1
+    context: str = ""
+
+    @property
+    def asked(self) -> LastTurn:
+        """What the model sees of it."""
+        return LastTurn(self.text, self.turn, self.context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,32 +128,19 @@ class SplitPlan:
     validation_tasks: int = 8
 
 
-def read_lines(path: Path) -> list[dict[str, object]]:
-    """The objects of a JSONL file, plain or gzipped.
+def read_messages(
+    paths: DataPaths, dimensions: Sequence[str], *, conversation: int = 0
+) -> list[Message]:
+    """Every message of every file, labelled ones first.
 
-    Raises:
-        DatasetError: no such file, or a line that is not a JSON object.
+    Args:
+        conversation: Form of the context that the model reads; 0 leaves contexts out.
     """
-    if not path.is_file():
-        raise DatasetError(f"{path}: no such file")
-    raw = path.read_bytes()
-    text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
-    rows = []
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise DatasetError(f"{path}: line {number}: not JSON ({error})") from error
-        if not isinstance(row, dict):
-            raise DatasetError(f"{path}: line {number}: expected an object, got {row!r:.60}")
-        rows.append(row)
-    return rows
+    found = _every(paths, dimensions)
+    return found if conversation else [replace(message, context="") for message in found]
 
 
-def read_messages(paths: DataPaths, dimensions: Sequence[str]) -> list[Message]:
-    """Every message of every file, labelled ones first."""
+def _every(paths: DataPaths, dimensions: Sequence[str]) -> list[Message]:
     judged = {str(r["id"]): _labels(r, dimensions, paths.labels) for r in read_lines(paths.labels)}
     out = [
         _message(r, "corpus", labels=judged.get(str(r["id"])))
@@ -196,12 +189,16 @@ def _labels(row: Mapping[str, object], dimensions: Sequence[str], path: Path) ->
 def _message(
     row: Mapping[str, object], origin: Origin, labels: tuple[float, ...] | None = None
 ) -> Message:
+    """A row has the message as `text`, or the conversation that it ends as `messages`."""
+    given = row.get("messages")
+    last = LastTurn(str(row["text"])) if given is None else last_turn(conversation_of(given))
     task = str(row["task"]) if "task" in row else None
     lang = str(row["lang"])
     ident = str(row.get("id", f"{task}-{lang}"))
     return Message(
-        ident, str(row["text"]), lang, origin, str(row.get("source", origin)), task, labels
-    )
+        ident, last.text, lang, origin, str(row.get("source", origin)), task, labels,
+        last.turn, last.context,
+    )  # fmt: skip
 
 
 def group_of(messages: Sequence[Message]) -> NDArray[np.int64]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
 from hydra_core.predictor.inputs import model_text, shorten
+from hydra_core.routing.conversations.context import LastTurn
+from hydra_core.training.texts.dataset import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +27,33 @@ class Batch:
         return Batch(self.input_ids.to(device), self.attention_mask.to(device))
 
 
-def token_ids(tokenizer: Tokenizer, texts: Sequence[str], max_tokens: int) -> list[list[int]]:
-    """Ids of prefix and message, at most `max_tokens` each, specials included."""
-    full = [model_text(text, 1, max_tokens) for text in texts]
+def token_ids(
+    tokenizer: Tokenizer, texts: Sequence[str | LastTurn], max_tokens: int
+) -> list[list[int]]:
+    """Ids of prefix, context and message, at most `max_tokens` each, specials included.
+
+    A text alone is a first turn, with nothing before it.
+    """
+    asked = [LastTurn(text) if isinstance(text, str) else text for text in texts]
+    full = [model_text(a.text, a.turn, max_tokens, context=a.context) for a in asked]
     return [shorten(e.ids, max_tokens) for e in tokenizer.encode_batch(full)]
+
+
+class Columns(TypedDict):
+    """Messages as a predictor takes them, (n,) each."""
+
+    texts: list[str]
+    turns: list[int]
+    contexts: list[str]
+
+
+def columns(messages: Sequence[Message]) -> Columns:
+    """What `Predictor.predict_batches` is to score."""
+    return {
+        "texts": [m.text for m in messages],
+        "turns": [m.turn for m in messages],
+        "contexts": [m.context for m in messages],
+    }
 
 
 def collate(rows: Sequence[Sequence[int]], pad: int = 1) -> Batch:

@@ -90,7 +90,7 @@ def safe_options(arguments: Sequence[str]) -> list[str]:
 def _given(options: Sequence[str], name: str) -> list[str]:
     """The values of a setting: options go before the environment, and that before config.toml."""
     flag, variable = f"--{name}", "STREAMLIT_" + re.sub(r"[.]|(?=[A-Z])", "_", name).upper()
-    following = zip(options, [*options[1:], ""], strict=True)
+    following = zip(options, options[1:], strict=False)
     values = [value for option, value in following if option == flag]
     values += [o.partition("=")[2] for o in options if o.startswith(f"{flag}=")]
     found = values or os.environ.get(variable, "").split() or config.get_option(name) or []

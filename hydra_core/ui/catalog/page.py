@@ -13,8 +13,6 @@ from hydra_core.errors import HydraError
 from hydra_core.evaluation.study.portability import event_catalogs
 from hydra_core.evaluation.study.what_if import WhatIf
 from hydra_core.ui import cache, drafts, selectors, widgets
-from hydra_core.ui import draft_effect as effect
-from hydra_core.ui import what_if as what_if_panels
 from hydra_core.ui.cache import CatalogEntry, SetEntry
 from hydra_core.ui.catalog import add_model
 from hydra_core.ui.catalog import cards as catalog_cards
@@ -23,8 +21,11 @@ from hydra_core.ui.catalog import event as catalog_event
 from hydra_core.ui.catalog import panels as catalog_panels
 from hydra_core.ui.catalog import policy as catalog_policy
 from hydra_core.ui.catalog import status as catalog_status
+from hydra_core.ui.cell_typing.component import cell_typing
 from hydra_core.ui.drafts import Working
-from hydra_core.ui.live_knob import both
+from hydra_core.ui.what_if import draft as draft_what_if
+from hydra_core.ui.what_if import knob as what_if_knob
+from hydra_core.ui.what_if import panels as what_if_panels
 from hydra_core.ui.widgets import literal
 
 __all__ = ["VIEWS", "draft_page", "show"]
@@ -41,6 +42,7 @@ def draft_page(
     Args:
         show: Draws one of the views.
     """
+    cell_typing()
     left, middle, right = st.columns([2.4, 3.6, 6], vertical_alignment="bottom")
     left.title(title, anchor=False)
     entry = selectors.choose_catalog(middle)
@@ -97,7 +99,7 @@ def _edit(entry: CatalogEntry, working: Working) -> None:
     tools = st.container(horizontal=True, gap="small")
     rows, wrong, below = st.container(), st.container(), st.container()
     with below:  # first, so that the figures do not wait for the table
-        effect.strip(working)
+        draft_what_if.strip(working)
     with rows:
         ticked = catalog_panels.table(entry, working)
     with tools:
@@ -125,13 +127,9 @@ def _what_if(working: Working) -> None:
     controls = st.columns([5, 3, 6], vertical_alignment="bottom")
     chosen = selectors.choose_evalset(controls[0], working.published)
     if chosen is None:
-        widgets.empty(
-            "Nothing to replay on",
-            "No eval set is scored by this catalog's predictor and shares models with it.",
-            [("pages/evaluate/eval_sets.py", "Import or score an eval set")],
-        )
+        widgets.no_evalset()
         return
-    at = both.ask(controls[1], working.published, working.catalog)
+    at = what_if_knob.ask(controls[1], working.published, working.catalog)
     event = catalog_event.choose(controls[2], working.published, chosen)
     before, after, names = working.published, working.catalog, ("published", "draft")
     if event is not None:
@@ -144,7 +142,7 @@ def _what_if(working: Working) -> None:
             ),
             icon=":material/science:",
         )
-    found = effect.compared(chosen, before, after, at)
+    found = draft_what_if.compared(chosen, before, after, at)
     if found is None:
         return
     if event is None and not working.edited:
@@ -152,7 +150,7 @@ def _what_if(working: Working) -> None:
     else:
         with st.container(key=_TOLD):
             _told_in_full(found, chosen)
-    both.deltas(found, chosen, before=names[0], after=names[1], fades=(_TOLD, _DETAILS))
+    what_if_knob.deltas(found, chosen, before=names[0], after=names[1], fades=(_TOLD, _DETAILS))
     evalset = cache.evalset(chosen.info.path, chosen.info.digest)
     with st.container(key=_DETAILS):
         what_if_panels.details(found, evalset, before=names[0], after=names[1])

@@ -13,10 +13,10 @@ from hydra_core.errors import HydraError
 from hydra_core.evaluation.study.what_if import what_if
 from hydra_core.types import Catalog, CostBasis, Policy, Rule, StickyMode
 from hydra_core.ui import cache, cache_learn, drafts, selectors
-from hydra_core.ui import draft_effect as effect
-from hydra_core.ui import what_if as what_if_panels
 from hydra_core.ui.cache import CatalogEntry, SetEntry
 from hydra_core.ui.drafts import Working
+from hydra_core.ui.what_if import draft as draft_what_if
+from hydra_core.ui.what_if import panels as what_if_panels
 from hydra_core.ui.widgets import literal
 from hydra_core.views.catalogs.policy_fields import (
     CAPS,
@@ -211,6 +211,6 @@ def _together(working: Working, catalog: Catalog, chosen: SetEntry) -> None:
     if working.published is None:
         return
     st.subheader("All edits together", anchor=False)
-    found = effect.compared(chosen, working.published, catalog)
+    found = draft_what_if.compared(chosen, working.published, catalog)
     if found is not None:
         what_if_panels.deltas(found)

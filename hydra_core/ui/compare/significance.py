@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from hydra_core.evaluation.replay.metrics import costliest
@@ -26,13 +25,12 @@ from hydra_core.evaluation.study.significance_table import (
     SignificanceTable,
     significance_table,
 )
-from hydra_core.ui import cache_evaluate
+from hydra_core.ui import cache_evaluate, tables
 from hydra_core.ui.cache import ReplayKey, SetEntry
 from hydra_core.ui.compare import learned as compare_learned
 from hydra_core.ui.compare.link import POLICIES
 from hydra_core.ui.widgets import literal
 from hydra_core.views.comparison import Kind, Side, side_run
-from hydra_core.views.downloads import csv_file
 
 __all__ = ["significance"]
 
@@ -119,7 +117,7 @@ def _standings(table: SignificanceTable) -> None:
     column = st.column_config
     frame = standing_frame(table)
     shown = frame.assign(
-        **{f"{name}_range": _range(frame, name) for name in ("resolved", "qr", "cs")},
+        **{f"{name}_range": tables.ranges(frame, name) for name in ("resolved", "qr", "cs")},
         split=[f"{one.only_it} : {one.only_strong}" for one in table.standings],
         p=[p_text(one.p_value) for one in table.standings],
     )
@@ -140,11 +138,12 @@ def _standings(table: SignificanceTable) -> None:
             "qr_range": column.TextColumn("95 % ", width=84),
             "cs": column.NumberColumn("CS", format="%.1f %%", width=62),
             "cs_range": column.TextColumn("95 %  ", width=84),
-            "cost": column.NumberColumn("Cost", format="$%.4f", width=72),
+            "cost": column.NumberColumn("Cost", format=tables.dollars(frame["cost"]), width=72),
             "split": column.TextColumn("It : strong", width=72),
             "p": column.TextColumn("p", width=58),
         },
     )  # fmt: skip
+    tables.take_along(frame, "compare.policies")
 
 
 def _pairs(table: SignificanceTable) -> None:
@@ -152,22 +151,12 @@ def _pairs(table: SignificanceTable) -> None:
         return
     st.markdown("**Row minus column, quality in pp** (* corrected p below 0.05)")
     st.dataframe(matrix(table), height="content")
-
-
-def _range(frame: pd.DataFrame, name: str) -> list[str]:
-    ends = zip(frame[f"{name}_lo"], frame[f"{name}_hi"], strict=True)
-    return ["" if pd.isna(low) else f"{low:.1f} – {high:.1f}" for low, high in ends]
+    tables.take_along(pair_frame(table), "compare.pairs")
 
 
 def _downloads(table: SignificanceTable, name: str) -> None:
-    files = (
-        ("Policies, CSV", lambda: csv_file(standing_frame(table)), "policies.csv", "text/csv"),
-        ("Pairs, CSV", lambda: csv_file(pair_frame(table)), "pairs.csv", "text/csv"),
-        ("LaTeX", lambda: latex(table).encode(), "significance.tex", "text/x-tex"),
-    )
-    with st.container(horizontal=True, gap="small"):
-        for label, content, file, mime in files:
-            st.download_button(
-                label, content, f"{name} {file}", mime, icon=":material/download:",
-                key=f"compare.table.{file}", on_click="ignore",
-            )  # fmt: skip
+    st.download_button(
+        "Both tables with their methods, LaTeX", lambda: latex(table).encode(),
+        f"{name} significance.tex", "text/x-tex", icon=":material/download:",
+        key="compare.significance", on_click="ignore",
+    )  # fmt: skip

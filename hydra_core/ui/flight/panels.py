@@ -9,15 +9,15 @@ from hydra_core.evaluation.flight.effects import Reading
 from hydra_core.evaluation.flight.folders import FlightFolder
 from hydra_core.evaluation.flight.planning import plans
 from hydra_core.evaluation.flight.sample_ratio import Alarm
+from hydra_core.figures.effect_by_day import effect_by_day_figure
 from hydra_core.figures.intervals import intervals_figure
-from hydra_core.figures.looks import looks_figure
 from hydra_core.ui import cache_flight, tables, widgets
 from hydra_core.ui.widgets import literal, metric_row
 from hydra_core.views.flight import (
     arm_results,
     changes_view,
+    effect_by_day_view,
     headline,
-    looks_view,
     plan_frame,
     results_frame,
 )
@@ -57,7 +57,7 @@ _RATIO = {Alarm.NONE: "as promised", Alarm.YELLOW: "doubtful", Alarm.RED: "broke
 
 def results(report: FlightReport, arm: str) -> None:
     """Every metric's change with its interval, then the figures."""
-    wide, narrow = st.columns([4.5, 5.5], gap="small")
+    wide, narrow = st.columns([4, 6], gap="small")
     with wide.container(border=True):
         widgets.figure(
             intervals_figure(changes_view(report, arm), widgets.colors()),
@@ -72,11 +72,11 @@ def results(report: FlightReport, arm: str) -> None:
             height="content",
             column_order=("metric", "control", "arm", "interval", "p", "verdict"),
             column_config={
-                "metric": column.TextColumn("Metric", width=165),
-                "control": column.NumberColumn(report.flight.control, format="%.3g", width=56),
+                "metric": column.TextColumn("Metric", width=172),
+                "control": column.NumberColumn(report.flight.control, format="%.3g", width=58),
                 "arm": column.NumberColumn(arm, format="%.3g", width=56),
-                "interval": column.TextColumn("95 % interval", width=112),
-                "p": column.TextColumn("p", width=50, help="After Holm's correction"),
+                "interval": column.TextColumn("Change, 95 %", width=138),
+                "p": column.TextColumn("p", width=52, help="After Holm's correction"),
                 "verdict": column.TextColumn("Verdict", width=64),
             },
         )
@@ -103,7 +103,9 @@ def over_time(folder: FlightFolder, report: FlightReport, arm: str) -> None:
     path = cache_flight.path(folder, metrics[name], arm, report.reading, report.adjusted)
     with st.container(border=True):
         widgets.figure(
-            looks_figure(looks_view(rows.days, path, name, report.reading), widgets.colors()),
+            effect_by_day_figure(
+                effect_by_day_view(rows.days, path, name, report.reading), widgets.colors()
+            ),
             "flight.looks",
             alt=f"Change of {name} after every day with its interval",
         )

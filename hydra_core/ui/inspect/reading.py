@@ -24,12 +24,16 @@ class SessionPredictor:
     Scores and vectors are kept in the session, by a digest; the texts are not.
     """
 
-    def predict(self, texts: list[str], turns: list[int] | None = None) -> Prediction:
+    def predict(
+        self, texts: list[str], turns: list[int] | None = None, contexts: list[str] | None = None
+    ) -> Prediction:
         """As the predictor's own; raises as `cache.predictor`."""
-        read = hashlib.sha256(repr((texts, turns)).encode("utf-8", "surrogatepass")).hexdigest()
+        read = hashlib.sha256(
+            repr((texts, turns, contexts)).encode("utf-8", "surrogatepass")
+        ).hexdigest()
         key = (cache.bundle().fingerprint, read)
         kept: dict[tuple[str, str], Prediction] = st.session_state.get(_KEPT, {})
-        found = kept.pop(key, None) or cache.predictor().predict(texts, turns)
+        found = kept.pop(key, None) or cache.predictor().predict(texts, turns, contexts)
         last = [*kept.items(), (key, found)][-_MOST:]
         st.session_state[_KEPT] = dict(last)
         return found

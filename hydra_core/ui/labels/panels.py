@@ -10,11 +10,11 @@ import streamlit as st
 from hydra_core.figures.heat import heat_figure
 from hydra_core.figures.intervals import intervals_figure
 from hydra_core.labeling.messages import Message
-from hydra_core.labeling.run_folder import Followed, Standing
+from hydra_core.labeling.run_folder import Followed, RunStatus
 from hydra_core.ui import tables, widgets
 from hydra_core.ui.widgets import literal
 from hydra_core.views.labels import quality as views
-from hydra_core.views.labels.standing import Step, answer, progress, tiles
+from hydra_core.views.labels.run_status import Step, answer, progress, tiles
 
 __all__ = ["judge", "labels", "set_aside", "steps", "verdict", "watch"]
 
@@ -22,9 +22,9 @@ _EVERY = "3s"
 _ROWS = 1_000
 
 
-def watch(run: Followed) -> Standing:
+def watch(run: Followed) -> RunStatus:
     """How far the run is; while it is under way, anew every three seconds."""
-    found = run.standing()
+    found = run.status()
     if found.running:
         st.fragment(_bar, run_every=_EVERY)(run)
     else:
@@ -33,7 +33,7 @@ def watch(run: Followed) -> Standing:
 
 
 def _bar(run: Followed) -> None:
-    found = run.standing()
+    found = run.status()
     share, text = progress(found)
     st.progress(share, text)
     widgets.metric_row(tiles(found))
@@ -122,7 +122,7 @@ def set_aside(aside: Sequence[tuple[Message, str]]) -> None:
                        "messages": column.NumberColumn("Messages", width="small")},
     )  # fmt: skip
     st.dataframe(
-        frame.head(_ROWS), hide_index=True, height=min(80 + 35 * len(frame), 360),
+        frame.head(_ROWS), hide_index=True, height="content" if len(frame) < 9 else 360,
         column_config={
             "id": column.TextColumn("Message", width="small"),
             "language": column.TextColumn("Language", width="small"),

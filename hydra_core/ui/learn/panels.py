@@ -27,8 +27,8 @@ __all__ = ["answer", "curves", "questions"]
 def answer(model: OutcomeModel) -> None:
     """Whether to use it, and what it gains with its intervals."""
     good, title, sentence = views.headline(model)
-    box, icon = (st.success, ":material/trending_up:") if good else (st.info, ":material/balance:")
-    box(literal(sentence), title=title, icon=icon)
+    tone, icon = ("success", "trending_up") if good else ("info", "balance")
+    widgets.toned(tone, sentence, title, icon)
     found = views.lifts(model)
     for column, one in zip(st.columns(max(len(found), 1)), found, strict=False):
         known = np.isfinite([one.low, one.high]).all()

@@ -15,7 +15,7 @@ from hydra_core.types import Catalog
 from hydra_core.ui import cache, cache_live, tables, widgets
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.live.choose import Looked
-from hydra_core.ui.live.now import in_cost_order
+from hydra_core.ui.live.traffic import in_cost_order
 from hydra_core.ui.widgets import literal
 from hydra_core.views.live.checks import (
     canary_frame,
@@ -29,7 +29,6 @@ from hydra_core.views.live.checks import (
     shadow_view,
     value_view,
 )
-from hydra_core.views.live.now import signed
 
 __all__ = ["canary", "drifting", "shadowing", "unknown"]
 
@@ -43,7 +42,7 @@ def shadowing(look: Looked) -> None:
         return
     other = others[key]
     found = cache_live.shadowed(look.key, other.digest, other, date.today())
-    change = "–" if found.cost is None else signed(found.cost.change.scaled(100.0))
+    change = "–" if found.cost is None else found.cost.change.scaled(100.0).text("%")
     agreement = found.agreement.scaled(100.0)
     left, right = st.columns([4.6, 5.4], gap="small")
     with left:
@@ -128,7 +127,7 @@ def drifting(look: Looked) -> None:
     if entry is not None:
         digest = catalog.digest + entry.info.digest
         found = cache_live.drifted(look.key, digest, catalog, entry)
-        _box(*drift_text(found))
+        widgets.toned(*drift_text(found))
         with st.container(border=True):
             widgets.figure(
                 intervals_figure(drift_view(found), widgets.colors()),
@@ -162,7 +161,7 @@ def unknown(look: Looked) -> None:
     catalog, entry = look.catalog, _evalset(look.catalog)
     digest = catalog.digest + (entry.info.digest if entry else "")
     found = cache_live.clusters(look.key, digest, catalog, entry)
-    _box(*region_text(found))
+    widgets.toned(*region_text(found))
     column = st.column_config
     tables.kept(
         region_frame(found, catalog.dimensions),
@@ -214,9 +213,11 @@ def _state(look: Looked, record: CanaryRecord) -> None:
     found = canary_report(look.traffic, record.digest)
     if record.stopped:
         at = record.at[:16].replace("T", " ")
-        _box("error", f"Stopped at {at} UTC: {record.stopped}. All traffic is on the main one.")
+        widgets.toned(
+            "error", f"Stopped at {at} UTC: {record.stopped}. All traffic is on the main one."
+        )
     else:
-        _box(*canary_text(found))
+        widgets.toned(*canary_text(found))
     column = st.column_config
     tables.kept(
         canary_frame(found),
@@ -248,7 +249,3 @@ def _evalset(catalog: Catalog) -> SetEntry | None:
         format_func=lambda one: sets[one].info.name,
     )  # fmt: skip
     return sets.get(key)
-
-
-def _box(tone: str, text: str) -> None:
-    widgets.toned(tone, text)

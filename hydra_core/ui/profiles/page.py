@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from hydra_core.ui import draft_effect as effect
 from hydra_core.ui.cache import CatalogEntry
 from hydra_core.ui.catalog import panels as catalog_panels
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.profiles import bands as profile_bands
 from hydra_core.ui.profiles import panels as profile_panels
-from hydra_core.ui.profiles import reach as profile_reach
+from hydra_core.ui.profiles import sensitivity as profile_sensitivity
+from hydra_core.ui.what_if import draft as draft_what_if
 
 __all__ = ["VIEWS", "show"]
 
@@ -22,7 +22,7 @@ def show(entry: CatalogEntry, working: Working, view: str) -> None:
     if view == "Evidence":
         profile_panels.evidence(entry, working)
         catalog_panels.problems(working)
-        effect.strip(working, knob=True)
+        draft_what_if.strip(working, knob=True)
         return
     catalog_panels.problems(working)
     catalog = working.catalog
@@ -30,14 +30,14 @@ def show(entry: CatalogEntry, working: Working, view: str) -> None:
         st.caption("Undo the last edit, or correct it here or on the Catalog page.")
         return
     if view == "Sensitivity":
-        profile_reach.show(catalog)
+        profile_sensitivity.show(catalog)
         return
     if view == "Capabilities":
         profile_panels.capability_table(entry, catalog)
-        effect.strip(working, knob=True)
+        draft_what_if.strip(working, knob=True)
         with st.container(border=True):
             profile_panels.contribution_plot(catalog)
         return
     profile_panels.scales(entry, catalog)
-    effect.strip(working, knob=True)
+    draft_what_if.strip(working, knob=True)
     profile_bands.from_evalset(entry, working, catalog)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from hydra_core.catalog.profiles import (
 )
 from hydra_core.figures.contributions import ContributionsView, contributions_figure
 from hydra_core.types import Catalog
-from hydra_core.ui import drafts, widgets
+from hydra_core.ui import drafts, tables, widgets
 from hydra_core.ui.cache import CatalogEntry
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.profiles import dialogs as profile_dialogs
@@ -44,18 +44,11 @@ def evidence(entry: CatalogEntry, working: Working) -> None:
         frame[name] = pd.to_numeric(frame[name], errors="coerce").astype("float64")
     frame.insert(0, "tick", False)
     key = _key("evidence", entry)
-    st.data_editor(
-        frame,
-        key=key,
-        hide_index=True,
-        num_rows="fixed",
-        height="content" if len(frame) <= 12 else 460,
-        disabled=["id"] if drafts.may_edit() else list(frame.columns),
-        placeholder="–",
-        column_config=_evidence_columns(frame),
-        on_change=_edited,
-        args=(entry, key, edit_evidence),
-    )
+    drafts.table(
+        frame, key, fixed=["id"], columns=_evidence_columns(frame), on_change=_edited,
+        args=(entry, key, edit_evidence), height="content" if len(frame) <= 12 else 460,
+    )  # fmt: skip
+    tables.take_along(frame.drop(columns="tick"), "profiles.evidence")
     edited = (st.session_state.get(key) or {}).get("edited_rows", {})
     ticked = [int(row) for row, cells in edited.items() if cells.get("tick")]
     with tools:
@@ -66,7 +59,7 @@ def _evidence_columns(frame: pd.DataFrame) -> dict[str, Any]:
     column = st.column_config
     config: dict[str, Any] = {
         "tick": column.CheckboxColumn("", width=36, pinned=True),
-        "id": column.TextColumn("Benchmark", width=110, pinned=True),
+        "id": column.TextColumn("Benchmark", width=_wide(frame["id"], 110, 200), pinned=True),
         "importance": column.NumberColumn(
             "α", format="%.3f", width=60, help="Importance of the benchmark, 0 or more."
         ),
@@ -80,8 +73,16 @@ def _evidence_columns(frame: pd.DataFrame) -> dict[str, Any]:
             )
         elif kind == "s":
             text = f"Resolution rate of {of} on the benchmark, 0 to 1."
-            config[name] = column.NumberColumn(of, format="%.3f", width=112, help=text)
+            config[name] = column.NumberColumn(
+                of, format="%.3f", width=_wide([of], 112, 240), help=text
+            )
     return config
+
+
+def _wide(names: Iterable[str], least: int, most: int) -> int:
+    """Pixels that hold the longest name beside the sign of an editable column."""
+    longest = max((len(str(name)) for name in names), default=0)
+    return min(max(7 * longest + 44, least), most)
 
 
 def _evidence_tools(entry: CatalogEntry, working: Working, ticked: list[int]) -> None:
@@ -153,19 +154,12 @@ def capability_table(entry: CatalogEntry, catalog: Catalog) -> None:
     fixed = ["model", "hand", *(name for name in frame.columns if name.startswith("raw."))]
     order = ["model"] + (["hand"] if any(columns["hand"]) else [])
     key = _key("capabilities", entry)
-    st.data_editor(
-        frame,
-        key=key,
-        hide_index=True,
-        num_rows="fixed",
-        height="content",
-        disabled=fixed if drafts.may_edit() else list(frame.columns),
-        placeholder="–",
-        column_order=[*order, *(n for n in frame.columns if n not in ("model", "hand"))],
-        column_config=config,
-        on_change=_edited,
+    drafts.table(
+        frame, key, fixed=fixed, columns=config, on_change=_edited,
         args=(entry, key, edit_capabilities),
-    )
+        column_order=[*order, *(n for n in frame.columns if n not in ("model", "hand"))],
+    )  # fmt: skip
+    tables.take_along(frame, "profiles.capabilities")
 
 
 def contribution_plot(catalog: Catalog) -> None:
@@ -212,15 +206,11 @@ def scales(entry: CatalogEntry, catalog: Catalog) -> None:
     )
     column = st.column_config
     key = _key("scales", entry)
-
-    st.data_editor(
+    drafts.table(
         frame,
-        key=key,
-        hide_index=True,
-        num_rows="fixed",
-        height="content",
-        disabled=["dimension", "tilde"] if drafts.may_edit() else list(frame.columns),
-        column_config={
+        key,
+        fixed=["dimension", "tilde"],
+        columns={
             "dimension": column.TextColumn("Dimension", width=170),
             "lo": column.NumberColumn("Band, low end", format="%.4f", width=125),
             "hi": column.NumberColumn("Band, high end", format="%.4f", width=125),
@@ -233,6 +223,7 @@ def scales(entry: CatalogEntry, catalog: Catalog) -> None:
         on_change=_scales_edited,
         args=(entry, key, catalog.dimensions),
     )  # fmt: skip
+    tables.take_along(frame, "profiles.scales")
     st.caption(
         f"Bands are those of predictor {widgets.literal(catalog.predictor)}: where its scores lie "
         "in practice. Edit them only if you know your traffic's."

@@ -6,11 +6,13 @@ import numpy as np
 import streamlit as st
 
 from hydra_core.evaluation.robustness.findings import Exchange, Findings, RoutedAttacks
+from hydra_core.evaluation.significance import Interval
 from hydra_core.figures.intervals import IntervalsView, intervals_figure
 from hydra_core.figures.robustness.knob_rate import knob_rate_figure
 from hydra_core.ui import tables, widgets
 from hydra_core.ui.widgets import colors, figure, literal, metric_row
 from hydra_core.views import robustness as views
+from hydra_core.views.numbers import percent
 
 __all__ = ["answer", "figures", "questions"]
 
@@ -29,14 +31,13 @@ def figures(found: Findings) -> None:
     own, english = (found.overall(localised=mine) for mine in (True, False))
     flip = max(found.flips, key=lambda one: np.nan_to_num(one.rate.value))
     entries = [
-        ("Own language", *_percent(own.success.value, own.success.lo, own.success.hi),
+        ("Own language", *_percent(own.success),
          "Attacks whose suffix, in the message's own language, moved it to one of the two dearest "
          "models."),
-        ("In English", *_percent(english.success.value, english.success.lo,
-         english.success.hi), "The same with the suffix in English."),
+        ("In English", *_percent(english.success), "The same with the suffix in English."),
         ("Cost ratio", _ratio(own.cost_ratio), "own language",
          "Cost of the attacked routes over that of the clean ones, by what orders the models."),
-        ("Harmless change", *_percent(flip.rate.value, flip.rate.lo, flip.rate.hi),
+        ("Harmless change", *_percent(flip.rate),
          f"Messages that go to another model: {flip.change}, the worst of "
          f"{len(found.flips)} changes."),
         ("Attacked", f"{found.cheap:,}", f"of {found.n:,} messages",
@@ -146,10 +147,9 @@ def _one(one: Exchange) -> None:
         st.caption(literal(f"{one.before} → {one.after}; {told}."))
 
 
-def _percent(value: float, lo: float, hi: float) -> tuple[str, str]:
-    if np.isnan(value):
-        return "–", "nothing attacked"
-    return f"{100 * value:.1f} %", f"{100 * lo:.1f} – {100 * hi:.1f} %"
+def _percent(rate: Interval) -> tuple[str, str]:
+    value, ends = percent(rate)
+    return value, ends or "nothing attacked"
 
 
 def _ratio(value: float) -> str:

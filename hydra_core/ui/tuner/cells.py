@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from hydra_core.evaluation.choose.policy_search import FoundPolicy
 from hydra_core.evaluation.choose.space import Cell
-from hydra_core.evaluation.choose.tuning import Tuning
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.ui import tables
 
@@ -84,7 +84,7 @@ def _burden(sweep: Sweep, cells: int) -> None:
     st.warning(f"{told} Too few to trust; pick fewer cells.", icon=":material/warning:")
 
 
-def moved(result: Tuning, sweep: Sweep, cells: Sequence[Cell]) -> None:
+def moved(result: FoundPolicy, sweep: Sweep, cells: Sequence[Cell]) -> None:
     """Before and after of the cells, and whether both halves asked for the same."""
     st.markdown("**Profile cells**")
     frame = _table(result, sweep, cells)
@@ -108,7 +108,7 @@ def moved(result: Tuning, sweep: Sweep, cells: Sequence[Cell]) -> None:
     st.caption(_agreement(frame))
 
 
-def _table(result: Tuning, sweep: Sweep, cells: Sequence[Cell]) -> pd.DataFrame:
+def _table(result: FoundPolicy, sweep: Sweep, cells: Sequence[Cell]) -> pd.DataFrame:
     """One row a cell, those that moved first, the largest move on top."""
     pool, (a, b) = sweep.data.pool, (half.setting.cells for half in result.halves)
     before = np.array([pool.capabilities[pool.ids.index(model), k] for model, k in cells])

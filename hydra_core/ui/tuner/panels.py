@@ -10,8 +10,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.evaluation.choose.aims import Aim, AimKind
+from hydra_core.evaluation.choose.policy_search import FoundPolicy, Space, search_policy
 from hydra_core.evaluation.choose.space import Cell, cells_around
-from hydra_core.evaluation.choose.tuning import Space, Tuning, tune
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.types import Rule
 from hydra_core.ui import cache_evaluate, state, widgets
@@ -120,10 +120,10 @@ def _key(entry: SetEntry, sweep: Sweep, want: Wanted) -> Hashable:
     return ("tuner", cache_evaluate.sweep_key(entry, sweep), want)
 
 
-def without_cells(entry: SetEntry, sweep: Sweep, want: Wanted) -> Tuning | None:
+def without_cells(entry: SetEntry, sweep: Sweep, want: Wanted) -> FoundPolicy | None:
     """What the same search found with the profiles as they are; None if it was not run."""
     task = cache_evaluate.tasks().get(_key(entry, sweep, replace(want, cells=(), reach=0.0)))
-    return task.result if task is not None and isinstance(task.result, Tuning) else None
+    return task.result if task is not None and isinstance(task.result, FoundPolicy) else None
 
 
 def _start(key: Hashable, sweep: Sweep, want: Wanted) -> Task:
@@ -132,8 +132,8 @@ def _start(key: Hashable, sweep: Sweep, want: Wanted) -> Task:
 
     cells = cells_around(sweep.data.pool, want.cells, want.reach) if want.cells else {}
 
-    def work(task: Task) -> Tuning:
-        return tune(
+    def work(task: Task) -> FoundPolicy:
+        return search_policy(
             sweep.data,
             Space(sweep.catalog.bands, cells=cells),
             want.aim,

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from hydra_core.evaluation.choose.tuning import Tuning
+from hydra_core.evaluation.choose.policy_search import FoundPolicy
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.spelling import signed
 from hydra_core.ui import tables, widgets
@@ -24,7 +24,7 @@ __all__ = ["found"]
 _ALIKE = 2.0
 
 
-def found(result: Tuning, entry: SetEntry, sweep: Sweep, want: Wanted) -> None:
+def found(result: FoundPolicy, entry: SetEntry, sweep: Sweep, want: Wanted) -> None:
     """What was found: the verdict, promised against kept, the setting, where to take it."""
     widgets.verdict_box(result.verdict)
     _figures(result)
@@ -48,7 +48,7 @@ def found(result: Tuning, entry: SetEntry, sweep: Sweep, want: Wanted) -> None:
         tuner_cells.moved(result, sweep, want.cells)
 
 
-def _agreement(result: Tuning) -> str:
+def _agreement(result: FoundPolicy) -> str:
     """Whether both halves asked for much the same weights."""
     first, second = (np.asarray(half.setting.weights) for half in result.halves)
     apart = float(np.maximum(first / second, second / first).max())
@@ -60,7 +60,7 @@ def _agreement(result: Tuning) -> str:
     )
 
 
-def _figures(result: Tuning) -> None:
+def _figures(result: FoundPolicy) -> None:
     kept, gain = result.metrics, result.over_tau_only
     qr, cost = kept.qr.scaled(100.0), kept.mean_cost_usd
     more, saved = gain.quality.scaled(100.0), gain.saving and gain.saving.scaled(100.0)
@@ -85,7 +85,7 @@ def _figures(result: Tuning) -> None:
     metric_row(entries)
 
 
-def _halves(result: Tuning, without_cells: Tuning | None) -> None:
+def _halves(result: FoundPolicy, without_cells: FoundPolicy | None) -> None:
     rows = [
         {
             "part": f"Chosen on {'AB'[i]}, kept on {'BA'[i]}",
@@ -137,7 +137,7 @@ def _halves(result: Tuning, without_cells: Tuning | None) -> None:
     )
 
 
-def _weights(result: Tuning, sweep: Sweep) -> None:
+def _weights(result: FoundPolicy, sweep: Sweep) -> None:
     columns: dict[str, object] = {
         "Dimension": [name.replace("_", " ").capitalize() for name in sweep.catalog.dimensions],
         "Catalog": list(sweep.catalog.policy.weights),

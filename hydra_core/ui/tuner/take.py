@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
 from hydra_core.catalog.editing.document import CatalogDocument
@@ -10,16 +12,15 @@ from hydra_core.catalog.editing.model_grid import model_rows
 from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.errors import CatalogError, HydraError, Problem
 from hydra_core.evaluation.choose.aims import aim_at
+from hydra_core.evaluation.choose.policy_search import FoundPolicy, Setting
 from hydra_core.evaluation.choose.space import with_cells
-from hydra_core.evaluation.choose.tuning import Setting, Tuning
 from hydra_core.evaluation.replay.metrics import oracle_quality
 from hydra_core.evaluation.replay.replay import data_frontier
 from hydra_core.evaluation.replay.sweep import Sweep
-from hydra_core.store.roles import Action
-from hydra_core.types import Selection
-from hydra_core.ui import cache, chosen_on, drafts, selectors, state, widgets
-from hydra_core.ui.access import identity
+from hydra_core.types import Rule, Selection
+from hydra_core.ui import chosen_on, drafts, selectors, state, widgets
 from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.compare import keep
 from hydra_core.ui.state import Pin
 from hydra_core.ui.widgets import literal
 
@@ -55,14 +56,15 @@ def basis() -> None:
     )
 
 
-def take(result: Tuning, entry: SetEntry, sweep: Sweep) -> None:
+def take(result: FoundPolicy, entry: SetEntry, sweep: Sweep) -> None:
     """One click to Tune, to the pin, to the store, or to the catalog draft.
 
     Cells that moved are part of the catalog: Tune, pins and kept points hold tau and weights only,
     which mean something else without the cells. Then only the draft is offered.
     """
     setting = result.setting
-    told = st.session_state.pop("tuner.told", "")
+    kept = keep.told()
+    told = st.session_state.pop("tuner.told", "") or kept
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         if not setting.cells:
             _onward(result, entry)
@@ -93,20 +95,15 @@ def _pin(setting: Setting) -> None:
     st.session_state["tuner.told"] = f"Pinned: τ {setting.tau:.4g} with the tuned weights."
 
 
-def _keep(result: Tuning, entry: SetEntry) -> None:
+def _keep(result: FoundPolicy, entry: SetEntry) -> None:
     """Keep it under a name in the store, where the catalog has a published revision."""
     pair = selectors.current()
-    if pair is None or not pair[1].revision or not identity.may(Action.PIN):
+    if pair is None or pair[1].catalog is None:
         return
-    with st.popover("Keep under a name", icon=":material/bookmark:"):
-        st.text_input("Name", key="tuner.name", placeholder="nightly batch, cheap")
-        st.button(
-            "Keep", key="tuner.keep", width="stretch", on_click=_store,
-            args=(result, entry.info.digest, pair[1].key, pair[1].revision),
-        )  # fmt: skip
-
-
-def _store(result: Tuning, digest: str, catalog: str, revision: int) -> None:
+    found = result.setting
+    policy = replace(
+        pair[1].catalog.policy, rule=Rule.SHORTFALL, tau=found.tau, weights=found.weights
+    )
     metrics = {
         "how": Selection.CROSS_FITTED.value,
         "qr": result.metrics.qr.value,
@@ -114,19 +111,10 @@ def _store(result: Tuning, digest: str, catalog: str, revision: int) -> None:
         "optimism_qr": result.optimism_qr,
         "aim": str(result.aim),
     }
-    name = str(st.session_state.get("tuner.name") or "")
-    try:
-        point = cache.store().points.pin(
-            catalog, name, actor=identity.actor(), revision=revision, evalset_digest=digest,
-            tau=result.setting.tau, weights=result.setting.weights, metrics=metrics,
-        )  # fmt: skip
-    except HydraError as error:
-        drafts.keep_error(error)
-        return
-    st.session_state["tuner.told"] = f"Kept as “{point.name}”; Compare offers it."
+    keep.keep(policy, entry.info.digest, metrics, "tuner")
 
 
-def _onward(result: Tuning, entry: SetEntry) -> None:
+def _onward(result: FoundPolicy, entry: SetEntry) -> None:
     setting = result.setting
     if st.button("Open in Tune", type="primary", icon=":material/tune:", key="tuner.open"):
         state.put(tau=setting.tau, weights=setting.weights)
@@ -145,7 +133,7 @@ def _parts(setting: Setting) -> str:
     return f"τ, weights and {moved} profile {'cell' if moved == 1 else 'cells'}"
 
 
-def _draft(result: Tuning, sweep: Sweep, entry: SetEntry) -> None:
+def _draft(result: FoundPolicy, sweep: Sweep, entry: SetEntry) -> None:
     pair = selectors.current()
     if pair is None:
         return
@@ -156,7 +144,7 @@ def _draft(result: Tuning, sweep: Sweep, entry: SetEntry) -> None:
         st.session_state["tuner.told"] = f"Your draft of the catalog has the tuned {parts}."
 
 
-def _drafted(text: str, source: str, result: Tuning, sweep: Sweep) -> str:
+def _drafted(text: str, source: str, result: FoundPolicy, sweep: Sweep) -> str:
     """The catalog text with the tuned policy, in few digits that route as the tuned ones do.
 
     Raises:

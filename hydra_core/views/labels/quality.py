@@ -11,7 +11,7 @@ import pandas as pd
 from hydra_core.figures.heat import HeatView
 from hydra_core.figures.intervals import IntervalsView, Series
 from hydra_core.labeling.messages import Message
-from hydra_core.views.labels.standing import DOUBTFUL, FIRM
+from hydra_core.views.labels.run_status import DOUBTFUL, FIRM
 
 __all__ = [
     "agreement_view",

@@ -75,14 +75,14 @@ def _lifted(name: str, value: float, ends: Sequence[float | None]) -> Lifted:
     return Lifted(name, 100.0 * value, low, high)
 
 
-def _view(rows: Sequence[Lifted], title: str = _LIFT) -> IntervalsView:
+def _view(rows: Sequence[Lifted]) -> IntervalsView:
     value, low, high = (
         np.array([getattr(row, name) for row in rows]) for name in ("pp", "low", "high")
     )
     return IntervalsView(
         tuple(row.name for row in rows),
         (Series("Lift", value, low, high),),
-        f"{title}, percentage points",
+        f"{_LIFT}, percentage points",
         format="+.1f",
         unit=" pp",
         lines=_NO_CHANGE,

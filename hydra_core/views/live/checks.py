@@ -14,9 +14,9 @@ from hydra_core.evaluation.live.drift import CHANGED, STEADY, BandShares, Drift
 from hydra_core.evaluation.live.logged_value import LoggedValue
 from hydra_core.evaluation.live.regions import LEAST_KNOWN, Region
 from hydra_core.evaluation.live.shadow import Shadow
+from hydra_core.evaluation.significance import Interval
 from hydra_core.figures.intervals import IntervalsView, Series
 from hydra_core.figures.traffic import TrafficView
-from hydra_core.spelling import around
 
 __all__ = [
     "canary_frame",
@@ -179,8 +179,9 @@ def canary_frame(found: CanaryReport) -> pd.DataFrame:
 
 
 def _effect(effect: Effect) -> str:
-    value, lo, hi = (100.0 * float(x) for x in (effect.difference, effect.lo, effect.hi))
-    return around(value, lo, hi, "pp")
+    return Interval(*(100.0 * float(x) for x in (effect.difference, effect.lo, effect.hi))).text(
+        "pp"
+    )
 
 
 def _word(dimension: str) -> str:

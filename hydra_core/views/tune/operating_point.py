@@ -10,8 +10,7 @@ import pandas as pd
 
 from hydra_core.evaluation.replay.evaluation import Evaluation
 from hydra_core.evaluation.replay.sweep import Sweep
-from hydra_core.evaluation.significance import Interval
-from hydra_core.views.numbers import usd
+from hydra_core.views.numbers import percent, usd
 
 __all__ = ["Measure", "Tile", "step_table", "tiles"]
 
@@ -49,13 +48,13 @@ def tiles(evaluation: Evaluation) -> tuple[Tile, ...]:
         Tile(
             Measure.QR,
             "Quality retention",
-            *_percent(metrics.qr),
+            *percent(metrics.qr),
             "QR: quality of the router divided by the oracle's, the best choice in hindsight.",
         ),
         Tile(
             Measure.QUALITY,
             "Resolved" if evaluation.sweep.binary else "Mean quality",
-            *_percent(metrics.quality),
+            *percent(metrics.quality),
             f"{metrics.resolved:,} of {metrics.n:,} queries resolved.",
         ),
         Tile(
@@ -69,13 +68,13 @@ def tiles(evaluation: Evaluation) -> tuple[Tile, ...]:
         Tile(
             Measure.CS,
             "Cost savings",
-            *_percent(metrics.cs),
+            *percent(metrics.cs),
             f"CS: 1 − cost / cost of always {metrics.baseline}.",
         ),
         Tile(
             Measure.MISROUTE,
             "Cheaper would do",
-            *_percent(metrics.misroute),
+            *percent(metrics.misroute),
             "Misroute in the paper: share of all queries that a model cheaper than the chosen one "
             "resolved. It counts money, not failures: always the cheapest model has 0 %.",
         ),
@@ -112,8 +111,3 @@ def step_table(sweep: Sweep, baseline: str) -> pd.DataFrame:
     figures |= {f"share_{i}": traffic[:, i] for i in range(traffic.shape[1])}
     narrow = {name: values.astype(np.float32) for name, values in figures.items()}
     return pd.DataFrame({"knob": knobs} | narrow)  # the setting comes back: it keeps every digit
-
-
-def _percent(interval: Interval) -> tuple[str, str]:
-    shown = interval.scaled(100.0)
-    return f"{shown.value:.1f} %", f"{shown.lo:.1f} – {shown.hi:.1f} %"

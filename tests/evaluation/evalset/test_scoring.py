@@ -44,7 +44,7 @@ class LengthPredictor:
         self.bundle = facts or Facts()
         self.asked = []
 
-    def predict_batches(self, texts, batch_size=64, progress=None, turns=None):
+    def predict_batches(self, texts, batch_size=64, progress=None, turns=None, contexts=None):
         self.asked += list(texts)
         if progress is not None:
             progress(len(texts), len(texts))
@@ -212,7 +212,7 @@ class VectorPredictor(LengthPredictor):
     def __init__(self):
         super().__init__(Facts(vectors=3))
 
-    def predict_batches(self, texts, batch_size=64, progress=None, turns=None):
+    def predict_batches(self, texts, batch_size=64, progress=None, turns=None, contexts=None):
         found = super().predict_batches(texts, batch_size, progress, turns)
         lengths = np.array([[len(t) / 3] * 3 for t in texts], dtype=np.float32)
         return replace(found, vectors=lengths)

@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-import tea_tasting as tt
 from scipy import stats
 from statsmodels.stats.power import NormalIndPower
 from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
@@ -48,11 +47,19 @@ def both(users, y, x=None, *, strata=False, **options):
     return compare(*arms, **options)
 
 
+@pytest.fixture(scope="module")
+def tt():
+    """tea-tasting, which takes a second to import."""
+    import tea_tasting
+
+    return tea_tasting
+
+
 @pytest.mark.parametrize(
     ("y", "x", "adjust"),
     [("turns", None, False), ("turns", None, True), ("cost", "turns", False)],
 )
-def test_a_fixed_reading_is_tea_tastings(users, y, x, adjust):
+def test_a_fixed_reading_is_tea_tastings(tt, users, y, x, adjust):
     z = "z" if adjust else None
     metric = tt.Mean(y, z) if x is None else tt.RatioOfMeans(y, x)
     oracle = tt.Experiment(m=metric).analyze(users)["m"]
@@ -67,7 +74,7 @@ def test_a_fixed_reading_is_tea_tastings(users, y, x, adjust):
     assert ours.p_value == pytest.approx(oracle.pvalue, rel=1e-6)
 
 
-def test_a_ratio_with_a_covariate_is_tea_tastings(users):
+def test_a_ratio_with_a_covariate_is_tea_tastings(tt, users):
     oracle = tt.Experiment(m=tt.RatioOfMeans("cost", "turns", "z")).analyze(users)["m"]
     ours = both(users, "cost", "turns", adjust=True, reading=Reading.FIXED)
     assert ours.difference == pytest.approx(oracle.effect_size, rel=1e-7)

@@ -39,12 +39,16 @@ def decision(number, level=0.1, **changes):
 
 
 def traffic(folder, decisions, qualities=None):
-    """Traffic of a log folder with these decisions, and feedback by decision id."""
-    log = LogWriter(folder)
+    """Traffic of a log folder with these decisions, and feedback by decision id.
+
+    Feedback comes with the decision: at a fixed day it would fall out of "the last day" for ever.
+    """
+    log, made = LogWriter(folder), {}
     for one in decisions:
         log.add(one)
+        made[one.decision_id] = one.at
     for decision_id, quality in (qualities or {}).items():
-        log.add(OutcomeRecord(decision_id, AT, quality))
+        log.add(OutcomeRecord(decision_id, made.get(decision_id, AT), quality))
     log.close()
     return traffic_of(read_log(folder))
 

@@ -160,6 +160,7 @@ def messages(folder, counts):
         pq.write_table(table, folder / f"part-{number}.parquet")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_scoring_that_was_killed_goes_on_with_equal_output(tmp_path, engine):
     messages(tmp_path / "messages", [20, 20, 20])
@@ -180,8 +181,13 @@ def test_scoring_that_was_killed_goes_on_with_equal_output(tmp_path, engine):
         process.wait()
     (tmp_path / "last").replace(last)
     stamps = {path: path.stat().st_mtime_ns for path in out.glob("*.parquet")}
+    torn, others = (out / f".{name}.{process.pid}.0a.partial" for name in ("part-2.parquet", "x"))
+    for path in (torn, others):
+        path.write_bytes(b"PAR1")
     assert main(words) == 0
     assert all(path.stat().st_mtime_ns == stamp for path, stamp in stamps.items())
+    assert not torn.exists()
+    assert others.exists()  # not of this job
     predictor = default_predictor()
     for path in parts_of(out):
         table = pq.read_table(path)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hydra_core.evaluation.replay.languages import by_group, by_language, funnel, spread
+from hydra_core.evaluation.replay.languages import by_group, by_language, spread
 from hydra_core.evaluation.replay.metrics import evaluate_choice
 from hydra_core.evaluation.replay.replay import replay
 from tests.evaluation.conftest import make_data
@@ -76,23 +76,3 @@ def test_translations_are_compared_task_by_task():
 def test_a_set_without_english_has_no_spread_against_it():
     data = make_data(n=40)
     assert spread(with_languages(data, ["fr", "zh"] * 20), np.zeros(40, dtype=int)) == ()
-
-
-def test_the_funnel_narrows_with_n_and_widens_with_the_number_of_languages():
-    data = make_data(n=500)
-    choice = replay(data, 0.3)
-    found = funnel(data, choice, 16, sizes=[10, 100, 400])
-    assert np.all(np.diff(found.high - found.low) < 0)
-    assert np.all(found.low_all <= found.low)
-    assert np.all(found.high_all >= found.high)
-    assert found.overall == pytest.approx(evaluate_choice(data, choice).qr.value)
-
-
-def test_most_like_languages_lie_inside_the_funnel():
-    inside = []
-    for seed in range(100):
-        data = make_data(n=800, seed=seed)
-        choice = replay(data, 0.3)
-        limits = funnel(data, choice, 2, sizes=[400])
-        inside += [limits.low[0] <= s.qr.value <= limits.high[0] for s in by_language(data, choice)]
-    assert np.mean(inside) > 0.95

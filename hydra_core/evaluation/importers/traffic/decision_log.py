@@ -45,6 +45,7 @@ def read_decision_log(folder: Path, models: Mapping[str, str] | None = None) -> 
                 row["conversation_id"] if isinstance(row["conversation_id"], str) else "",
                 int(row["turn"]),
                 _number(row["cached_tokens"]),
+                row["context"] if isinstance(row["context"], str) else "",
             )
         )
     return traffic.draft("decision log", models or {}, PriceCard())

@@ -16,6 +16,7 @@ from hydra_core.evaluation.importers.price_card import PriceCard
 from hydra_core.evaluation.importers.reading.bounded import Budget, TableFile
 from hydra_core.evaluation.importers.traffic.rows import decoded, number, rows_of, text
 from hydra_core.evaluation.importers.traffic.served import Served, Traffic, last_message
+from hydra_core.routing.conversations.context import LastTurn
 
 __all__ = ["read_langfuse"]
 
@@ -67,7 +68,7 @@ def _fields(served: Served) -> dict[str, Any]:
 
 def _served(place: tuple[str, int], row: Mapping[str, Any], quality: float) -> Served:
     asked = decoded(row.get("input"))
-    message, turn = (asked, 1) if isinstance(asked, str) else last_message(asked)
+    last = LastTurn(asked) if isinstance(asked, str) else last_message(asked)
     usage, cost = decoded(row.get("usage_details")), decoded(row.get("cost_details"))
     usage = usage if isinstance(usage, Mapping) else {}
     cost_usd = number(row.get("total_cost"))
@@ -76,7 +77,7 @@ def _served(place: tuple[str, int], row: Mapping[str, Any], quality: float) -> S
     return Served(
         place,
         text(row.get("id")),
-        message,
+        last.text,
         text(row.get("provided_model_name")),
         quality,
         cost_usd,
@@ -84,7 +85,8 @@ def _served(place: tuple[str, int], row: Mapping[str, Any], quality: float) -> S
         number(usage.get("output")),
         number(row.get("latency")),
         text(row.get("session_id")),
-        turn,
+        last.turn,
+        context=last.context,
     )
 
 

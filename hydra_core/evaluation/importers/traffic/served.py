@@ -16,6 +16,7 @@ from hydra_core.evaluation.importers.price_card import PriceCard
 from hydra_core.evaluation.importers.reading.cells import FILE
 from hydra_core.evaluation.importers.reading.tables import LINE
 from hydra_core.evaluation.importers.records import chosen_models
+from hydra_core.routing.conversations.context import LastTurn, last_turn
 from hydra_core.routing.conversations.messages import read_messages
 
 __all__ = ["Served", "Traffic", "last_message"]
@@ -32,6 +33,7 @@ class Served:
         model: As the log names it.
         quality: In [0, 1] once divided by the import's scale.
         cached_input_tokens: Part of the input.
+        context: What came before in the conversation, '' where that is not known.
     """
 
     place: tuple[str, int]
@@ -46,6 +48,7 @@ class Served:
     conversation_id: str = ""
     turn: int = 1
     cached_input_tokens: float = math.nan
+    context: str = ""
 
 
 @dataclass(slots=True)
@@ -147,6 +150,8 @@ def _frames(rows: Sequence[Served]) -> Rows:
     }
     if not any(row.conversation_id for row in rows):
         del queries["conversation_id"]
+    if any(row.context for row in rows):
+        queries["context"] = [row.context for row in rows]
     outcomes: dict[str, list[Any]] = {
         **same,
         "model": [row.model for row in rows],
@@ -168,10 +173,9 @@ def _cell(value: float) -> str:
     return "" if math.isnan(value) else repr(value)
 
 
-def last_message(messages: Any) -> tuple[str, int]:  # noqa: ANN401 (decoded JSON)
-    """The current user message and its turn; '' where there is none or it cannot be read."""
+def last_message(messages: Any) -> LastTurn:  # noqa: ANN401 (decoded JSON)
+    """The current user message, its turn and context; '' where it cannot be read."""
     try:
-        turns = read_messages(messages).turns
+        return last_turn(read_messages(messages))
     except ProblemsError:
-        return "", 1
-    return turns[-1].text, len(turns)
+        return LastTurn("")

@@ -23,6 +23,7 @@ from hydra_core.evaluation.importers.traffic.rows import (
     text,
 )
 from hydra_core.evaluation.importers.traffic.served import Served, Traffic, last_message
+from hydra_core.routing.conversations.context import LastTurn
 
 __all__ = ["read_spend_logs", "spend_log_rows"]
 
@@ -59,12 +60,12 @@ def read_spend_logs(
         elif text(row.get("cache_hit")).lower() == "true":
             traffic.skip("answered from a cache", query_id)
         else:
-            message, turn = _message(row)
+            last = _message(row)
             traffic.add(
                 Served(
                     place,
                     query_id,
-                    message,
+                    last.text,
                     text(row.get("model")),
                     told.get(query_id, float("nan")),
                     number(row.get("spend")),
@@ -72,7 +73,8 @@ def read_spend_logs(
                     number(row.get("completion_tokens")),
                     seconds_between(row.get("startTime"), row.get("endTime")),
                     text(row.get("session_id")),
-                    turn,
+                    last.turn,
+                    context=last.context,
                 )
             )
     return traffic.draft("spend logs", models or {}, PriceCard(), scale=scale)
@@ -109,13 +111,13 @@ def spend_log_rows(url: str) -> Iterator[Row]:
         raise EvalSetError("PostgreSQL", [Problem("", f"cannot be read: {reason}")]) from error
 
 
-def _message(row: Mapping[str, Any]) -> tuple[str, int]:
-    """The current user message and its turn, from `messages`, else from the stored request."""
+def _message(row: Mapping[str, Any]) -> LastTurn:
+    """The last user turn of `messages`, else of the stored request."""
     found = last_message(decoded(row.get("messages")))
-    if found[0]:
+    if found.text:
         return found
     request = decoded(row.get("proxy_server_request"))
-    return last_message(request) if isinstance(request, Mapping) else ("", 1)
+    return last_message(request) if isinstance(request, Mapping) else LastTurn("")
 
 
 def _feedback(files: Sequence[TableFile]) -> dict[str, float]:

@@ -15,6 +15,7 @@ from hydra_core.evaluation.importers.price_card import PriceCard
 from hydra_core.evaluation.importers.reading.bounded import Budget, TableFile
 from hydra_core.evaluation.importers.traffic.rows import Row, decoded, number, rows_of, text
 from hydra_core.evaluation.importers.traffic.served import Served, Traffic, last_message
+from hydra_core.routing.conversations.context import LastTurn
 
 __all__ = ["read_spans"]
 
@@ -90,13 +91,13 @@ def _served(
     quality: float,
 ) -> Served:
     place, span = origin
-    message, turn = _message(facts)
+    last = _message(facts)
     model = facts.get("gen_ai.response.model") or facts.get("gen_ai.request.model")
     conversation = facts.get("gen_ai.conversation.id") or facts.get("session.id")
     return Served(
         place,
         query_id,
-        message,
+        last.text,
         text(model or facts.get("llm.model_name")),
         quality,
         number(facts.get("llm.cost.total")),
@@ -104,12 +105,13 @@ def _served(
         number(facts.get("gen_ai.usage.output_tokens", facts.get("llm.token_count.completion"))),
         _seconds(span),
         text(conversation),
-        turn,
+        last.turn,
         number(facts.get("gen_ai.usage.cache_read.input_tokens")),
+        last.context,
     )
 
 
-def _message(facts: Mapping[str, Any]) -> tuple[str, int]:
+def _message(facts: Mapping[str, Any]) -> LastTurn:
     given = decoded(facts.get("gen_ai.input.messages"))
     if isinstance(given, list):
         return last_message([_plain(one) for one in _objects(given)])

@@ -12,10 +12,10 @@ from hydra_core.evaluation.study.what_if import WhatIf
 from hydra_core.figures.theme import model_colors
 from hydra_core.types import Catalog, Rule
 from hydra_core.ui import cache_learn, widgets
-from hydra_core.ui import what_if as what_if_panels
 from hydra_core.ui.cache import ReplayKey, SetEntry
 from hydra_core.ui.cache_evaluate import sweep_key
 from hydra_core.ui.live_knob.component import Bar, LiveKnob, live_knob
+from hydra_core.ui.what_if import panels as what_if_panels
 from hydra_core.views.knob.what_if import paired_steps
 from hydra_core.views.numbers import SYMBOLS, knob_text
 

@@ -10,10 +10,10 @@ from hydra_core.errors import HydraError
 from hydra_core.evaluation.study.what_if import WhatIf, what_if
 from hydra_core.types import Catalog, Rule
 from hydra_core.ui import cache_learn, selectors, widgets
-from hydra_core.ui import what_if as what_if_panels
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.drafts import Working
-from hydra_core.ui.live_knob import both
+from hydra_core.ui.what_if import knob as what_if_knob
+from hydra_core.ui.what_if import panels as what_if_panels
 from hydra_core.ui.widgets import literal
 from hydra_core.views.catalogs.pool import moved_by_pool
 from hydra_core.views.numbers import policy_text
@@ -40,13 +40,13 @@ def strip(working: Working, *, knob: bool = False) -> None:
             "with it is needed."
         )
         return
-    at = both.ask(middle, working.published, working.catalog) if knob else None
+    at = what_if_knob.ask(middle, working.published, working.catalog) if knob else None
     found = compared(chosen, working.published, working.catalog, at)
     if found is not None:
         with st.container(key=_TOLD):
             _told(found, chosen, working)
         if knob:
-            both.deltas(found, chosen, fades=(_TOLD,))
+            what_if_knob.deltas(found, chosen, fades=(_TOLD,))
         else:
             what_if_panels.deltas(found)
         _moved(working.published, working.catalog)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from hydra_core.labeling.run_folder import Setup, Standing
+from hydra_core.labeling.run_folder import RunStatus, Setup
 
 __all__ = ["Step", "answer", "next_steps", "progress", "start_commands", "tiles"]
 
@@ -44,7 +44,7 @@ def start_commands(root: Path) -> str:
     )
 
 
-def progress(found: Standing) -> tuple[float, str]:
+def progress(found: RunStatus) -> tuple[float, str]:
     """(share in [0, 1], what stands beside the bar)."""
     judged = found.labelled + found.aside + found.waiting
     share = (judged - found.waiting) / judged if judged else 1.0
@@ -56,7 +56,7 @@ def progress(found: Standing) -> tuple[float, str]:
     return share, f"Done: {judged:,} messages judged or set aside"
 
 
-def tiles(found: Standing) -> list[tuple[str, str, str, str]]:
+def tiles(found: RunStatus) -> list[tuple[str, str, str, str]]:
     """The row of figures: (label, value, below, help)."""
     spent = sum(found.spent_usd.values())
     by_stage = ", ".join(
@@ -109,7 +109,7 @@ def answer(found: Mapping[str, Any]) -> tuple[str, str, str]:
     return "success", "These labels are stable", text
 
 
-def next_steps(setup: Setup, run: Standing, found: Mapping[str, Any], folder: Path) -> list[Step]:
+def next_steps(setup: Setup, run: RunStatus, found: Mapping[str, Any], folder: Path) -> list[Step]:
     """What to do now, the most pressing first."""
     command = (
         f"python -m hydra_core label {shlex.quote(setup.source)} --config "
@@ -118,7 +118,7 @@ def next_steps(setup: Setup, run: Standing, found: Mapping[str, Any], folder: Pa
     return [*_of_the_run(run, command), *_of_the_figures(found), *_when_done(run, folder)]
 
 
-def _of_the_run(run: Standing, command: str) -> list[Step]:
+def _of_the_run(run: RunStatus, command: str) -> list[Step]:
     if run.running:
         return [Step("Wait, or stop it with Ctrl-C: what was paid is kept.", icon="schedule")]
     steps = []
@@ -134,7 +134,8 @@ def _of_the_run(run: Standing, command: str) -> list[Step]:
     if run.aside:
         many = run.aside > _MANY_ASIDE * (run.labelled + run.aside + run.waiting)
         warning = ", which is many: read why first" if many else ""
-        text = f"{run.aside:,} messages were set aside{warning}. To ask them again:"
+        were = "1 message was" if run.aside == 1 else f"{run.aside:,} messages were"
+        text = f"{were} set aside{warning}. To ask again:"
         steps.append(Step(text, f"{command} --again", "refresh"))
     return steps
 
@@ -177,7 +178,7 @@ def _of_the_figures(found: Mapping[str, Any]) -> list[Step]:
     return steps
 
 
-def _when_done(run: Standing, folder: Path) -> list[Step]:
+def _when_done(run: RunStatus, folder: Path) -> list[Step]:
     if run.waiting or not run.labelled:
         return []
     command = f"python -m hydra_core evaluate-predictor {shlex.quote(str(folder / 'labels.jsonl'))}"

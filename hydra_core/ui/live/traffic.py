@@ -16,7 +16,7 @@ from hydra_core.types import Catalog
 from hydra_core.ui import tables, widgets
 from hydra_core.ui.live.choose import Looked
 from hydra_core.ui.widgets import literal, metric_row
-from hydra_core.views.live.now import (
+from hydra_core.views.live.traffic import (
     cost_text,
     feedback_view,
     head,

@@ -10,11 +10,11 @@ import plotly.graph_objects as go
 from hydra_core.figures.theme import Palette, base_layout, plain, tint
 from hydra_core.types import FloatArray
 
-__all__ = ["LooksView", "looks_figure"]
+__all__ = ["EffectByDayView", "effect_by_day_figure"]
 
 
 @dataclass(frozen=True, slots=True)
-class LooksView:
+class EffectByDayView:
     """(days,) values and bounds in percent, NaN where there were too few units.
 
     Attributes:
@@ -31,7 +31,7 @@ class LooksView:
     valid: bool
 
 
-def looks_figure(view: LooksView, colors: Palette) -> go.Figure:
+def effect_by_day_figure(view: EffectByDayView, colors: Palette) -> go.Figure:
     """A line in a band that narrows, over the line of no change."""
     layout = base_layout(colors, height=360)
     layout["margin"] |= {"l": 64, "t": 16}
@@ -56,7 +56,7 @@ def looks_figure(view: LooksView, colors: Palette) -> go.Figure:
     return go.Figure({"data": [{**edge, "y": view.high}, band, line], "layout": layout})
 
 
-def _range(view: LooksView) -> list[float]:
+def _range(view: EffectByDayView) -> list[float]:
     """Room for all but the widest first days, and for no change."""
     known = np.isfinite(view.low) & np.isfinite(view.high)
     if not known.any():

@@ -14,6 +14,7 @@ from hydra_core.evaluation.study.compare import Comparison
 from hydra_core.evaluation.study.what_if import Replayed, WhatIf
 from hydra_core.figures.heat import HeatView, heat_figure
 from hydra_core.figures.traffic import TrafficView, traffic_figure
+from hydra_core.spelling import signed_usd
 from hydra_core.ui import tables, widgets
 from hydra_core.ui.widgets import literal
 from hydra_core.views.numbers import signed, usd
@@ -99,10 +100,6 @@ def _signed(change: Interval, money: bool) -> str:
     return f"{signed(points.value)} pp ({signed(points.lo)} to {signed(points.hi)})"
 
 
-def _usd(value: float) -> str:
-    return ("−" if value < 0 else "+") + usd(abs(value))
-
-
 def _color(change: Interval, better: int) -> str:
     """Coloured only where the interval leaves out no difference."""
     if np.isnan(change.value) or change.lo <= 0.0 <= change.hi:
@@ -150,7 +147,7 @@ def _flips(found: WhatIf) -> None:
         hover[at[0]][at[1]] = (
             f"<b>{cell.before} → {cell.after}</b><br>{cell.queries:,} queries<br>"
             f"quality {signed(100 * cell.delta_quality)} pp each<br>"
-            f"cost {_usd(cell.delta_cost_usd)} each"
+            f"cost {signed_usd(cell.delta_cost_usd)} each"
         )
     most = float(np.nanmax(values))
     view = HeatView(

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from hydra_core.evaluation.choose.aims import Aim, AimKind
+from hydra_core.evaluation.choose.policy_search import Space, search_policy
 from hydra_core.evaluation.choose.space import cells_around, simplified, with_cells
-from hydra_core.evaluation.choose.tuning import Space, tune
 from hydra_core.evaluation.replay.metrics import oracle_quality
 from hydra_core.evaluation.replay.replay import ReplayData, replay
 from hydra_core.types import Band, Pool
@@ -41,12 +41,12 @@ def space(data, cells, reach=0.5):
 @pytest.fixture(scope="module")
 def found():
     data = understated()
-    return data, tune(data, space(data, [("middle", 0)]), QR95, trials=90, seed=3)
+    return data, search_policy(data, space(data, [("middle", 0)]), QR95, trials=90, seed=3)
 
 
 def test_a_cell_that_alone_helps_is_found_on_the_held_part(found):
     data, tuned = found
-    without = tune(data, Space(BANDS[:1]), QR95, trials=9, seed=3)
+    without = search_policy(data, Space(BANDS[:1]), QR95, trials=9, seed=3)
     assert without.over_tau_only.quality.value == pytest.approx(0)
     assert (without.setting.cells, "cells" in without.text) == ({}, False)
     assert tuned.over_tau_only.gains
@@ -67,7 +67,7 @@ def test_same_seed_same_result_also_over_a_resume(found, tmp_path):
     data, tuned = found
     options = {"trials": 90, "seed": 3, "storage": tmp_path / "trials.sqlite"}
     for _ in range(2):
-        again = tune(data, space(data, [("middle", 0)]), QR95, **options)
+        again = search_policy(data, space(data, [("middle", 0)]), QR95, **options)
         assert (again.setting, again.halves) == (tuned.setting, tuned.halves)
 
 
@@ -77,7 +77,9 @@ def test_cells_stay_within_their_bounds_and_within_0_and_1():
     bounds = cells_around(data.pool, cells, 0.3)
     assert bounds["m0", 0] == (0.0, 0.5)
     assert bounds["m2", 1] == (0.5, 1.0)
-    tuned = tune(data, Space(BANDS, cells=bounds), Aim(AimKind.HYPERVOLUME), trials=60, seed=0)
+    tuned = search_policy(
+        data, Space(BANDS, cells=bounds), Aim(AimKind.HYPERVOLUME), trials=60, seed=0
+    )
     settings = [tuned.setting, *(half.setting for half in tuned.halves)]
     assert any(setting.cells for setting in settings)
     for setting in settings:
@@ -88,7 +90,7 @@ def test_a_cell_that_earns_nothing_stays_as_it_was():
     data = make_data(n=300, seed=6)
     data.requirements[:, 3] = 0  # nobody asks for it, so no cell of it can matter
     cells = [("m1", 0), ("m0", 3), ("m1", 3)]
-    tuned = tune(data, space(data, cells), Aim(AimKind.HYPERVOLUME), trials=30, seed=0)
+    tuned = search_policy(data, space(data, cells), Aim(AimKind.HYPERVOLUME), trials=30, seed=0)
     assert set(tuned.setting.cells) <= {("m1", 0)}
 
 
@@ -116,7 +118,7 @@ def test_what_moved_is_written_in_few_digits():
 )
 def test_cells_that_are_no_cells_are_refused(cells, says):
     with pytest.raises(ValueError, match=says):
-        tune(make_data(n=50), Space(BANDS, cells=cells), QR95, trials=3)
+        search_policy(make_data(n=50), Space(BANDS, cells=cells), QR95, trials=3)
 
 
 def test_cells_move_by_more_than_nothing():

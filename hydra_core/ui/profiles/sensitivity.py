@@ -25,11 +25,7 @@ def show(catalog: Catalog) -> None:
     place, _ = st.columns([4, 7])
     chosen = selectors.choose_evalset(place, catalog)
     if chosen is None:
-        widgets.empty(
-            "Nothing to replay on",
-            "No eval set is scored by this catalog's predictor and shares models with it.",
-            [("pages/evaluate/eval_sets.py", "Import or score an eval set")],
-        )
+        widgets.no_evalset()
         return
     try:
         found = cache_learn.replayed(chosen, catalog)

@@ -1,4 +1,4 @@
-"""Tuning: chosen on one part, reported on the other, stopped and resumed without a trace."""
+"""The policy search: chosen on one part, told on the other, stopped and resumed without a trace."""
 
 import threading
 
@@ -7,8 +7,8 @@ import pytest
 
 from hydra_core.errors import StoreError
 from hydra_core.evaluation.choose.aims import Aim, AimKind, aim_at, hypervolume
-from hydra_core.evaluation.choose.search import CancelledError, TrialStore, search
-from hydra_core.evaluation.choose.tuning import Space, tune
+from hydra_core.evaluation.choose.policy_search import Space, search_policy
+from hydra_core.evaluation.choose.seeded_search import CancelledError, TrialStore, search
 from hydra_core.evaluation.replay.metrics import oracle_quality
 from hydra_core.evaluation.replay.operating_point import InfeasibleError
 from hydra_core.evaluation.replay.replay import data_frontier, replay
@@ -22,7 +22,7 @@ QR90 = Aim(AimKind.CHEAPEST_WITH_QR, 0.9)
 @pytest.fixture(scope="module")
 def tuned():
     data = make_data(n=600, seed=4)
-    return data, tune(data, SPACE, QR90, trials=60, seed=1)
+    return data, search_policy(data, SPACE, QR90, trials=60, seed=1)
 
 
 def test_what_was_promised_and_what_was_kept_are_both_given(tuned):
@@ -49,7 +49,7 @@ def test_weights_that_matter_are_found():
     hard = data.requirements[:, 0]
     levels = data.pool.capabilities.mean(axis=1)
     data.quality[:] = levels[None, :] + 0.05 >= hard[:, None]
-    found = tune(data, SPACE, QR90, trials=120, seed=0)
+    found = search_policy(data, SPACE, QR90, trials=120, seed=0)
     assert found.setting.weights[0] == max(found.setting.weights)
     assert found.metrics.mean_cost_usd.value < found.tau_only.mean_cost_usd.value
     assert found.over_tau_only.gains
@@ -57,9 +57,9 @@ def test_weights_that_matter_are_found():
 
 def test_same_seed_same_result_and_another_seed_another(tuned):
     data, found = tuned
-    again = tune(data, SPACE, QR90, trials=60, seed=1)
+    again = search_policy(data, SPACE, QR90, trials=60, seed=1)
     assert (again.setting, again.halves) == (found.setting, found.halves)
-    assert tune(data, SPACE, QR90, trials=60, seed=2).setting != found.setting
+    assert search_policy(data, SPACE, QR90, trials=60, seed=2).setting != found.setting
 
 
 def test_stopped_and_resumed_equals_never_stopped(tuned, tmp_path):
@@ -73,10 +73,10 @@ def test_stopped_and_resumed_equals_never_stopped(tuned, tmp_path):
 
     options = {"trials": 60, "seed": 1, "storage": tmp_path / "trials.sqlite"}
     with pytest.raises(CancelledError, match="stopped after"):
-        tune(data, SPACE, QR90, progress=progress, cancel=cancel, **options)
+        search_policy(data, SPACE, QR90, progress=progress, cancel=cancel, **options)
     assert seen[-1] == (33, 60)
     calls = []
-    again = tune(data, SPACE, QR90, progress=lambda *a: calls.append(a), **options)
+    again = search_policy(data, SPACE, QR90, progress=lambda *a: calls.append(a), **options)
     assert (again.setting, again.halves) == (found.setting, found.halves)
 
 
@@ -84,8 +84,8 @@ def test_trials_of_other_data_are_never_used(tmp_path):
     store, path = [], tmp_path / "trials.sqlite"
     for seed in (1, 2):
         data = make_data(n=100, seed=seed)
-        store.append(tune(data, SPACE, QR90, trials=9, seed=0, storage=path))
-        fresh = tune(data, SPACE, QR90, trials=9, seed=0)
+        store.append(search_policy(data, SPACE, QR90, trials=9, seed=0, storage=path))
+        fresh = search_policy(data, SPACE, QR90, trials=9, seed=0)
         assert store[-1].setting == fresh.setting
 
 
@@ -93,7 +93,7 @@ def test_a_file_that_is_no_trial_store_says_so(tmp_path):
     path = tmp_path / "trials.sqlite"
     path.write_text("not a database, only text that is long enough to be looked at")
     with pytest.raises(StoreError, match="cannot be kept there"):
-        tune(make_data(n=50), SPACE, QR90, trials=3, storage=path)
+        search_policy(make_data(n=50), SPACE, QR90, trials=3, storage=path)
 
 
 def test_an_aim_out_of_reach_is_an_error_that_says_what_can_be_reached():
@@ -102,7 +102,7 @@ def test_an_aim_out_of_reach_is_an_error_that_says_what_can_be_reached():
     data.quality[:50, 0] = 0
     data.quality[:50, 1] = 1
     with pytest.raises(InfeasibleError, match="the most is"):
-        tune(data, SPACE, Aim(AimKind.CHEAPEST_WITH_QR, 0.999), trials=9)
+        search_policy(data, SPACE, Aim(AimKind.CHEAPEST_WITH_QR, 0.999), trials=9)
 
 
 def test_aims_on_one_frontier():

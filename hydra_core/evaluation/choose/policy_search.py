@@ -19,7 +19,7 @@ import numpy as np
 
 from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.evaluation.choose.aims import Aim, Aimed, aim_at
-from hydra_core.evaluation.choose.search import TrialStore, search
+from hydra_core.evaluation.choose.seeded_search import TrialStore, search
 from hydra_core.evaluation.choose.space import (
     Cell,
     Setting,
@@ -33,10 +33,10 @@ from hydra_core.evaluation.replay.matched_cost import MatchedGain, matched_gain
 from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice, oracle_quality
 from hydra_core.evaluation.replay.replay import ReplayData, data_frontier, replay
 from hydra_core.evaluation.replay.verdict import Selection, Verdict, verdict
-from hydra_core.spelling import around, signed
+from hydra_core.spelling import signed
 from hydra_core.types import FloatArray, IntArray
 
-__all__ = ["Half", "Setting", "Space", "Tuning", "tune"]
+__all__ = ["Half", "Setting", "Space", "FoundPolicy", "search_policy"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Half:
 
 
 @dataclass(frozen=True, slots=True)
-class Tuning:
+class FoundPolicy:
     """A draft policy with its evidence.
 
     Attributes:
@@ -98,11 +98,11 @@ class Tuning:
             f"per query; the halves promised {100 * (qr.value + self.optimism_qr):.1f} % at "
             f"${cost.value - self.optimism_cost_usd:.4g} (promised less kept "
             f"{signed(100 * self.optimism_qr)} pp). Against tuning tau alone, at the "
-            f"same cost, quality: {around(more.value, more.lo, more.hi, 'pp')}.{cells}"
+            f"same cost, quality: {more.text('pp')}.{cells}"
         )
 
 
-def tune(
+def search_policy(
     data: ReplayData,
     space: Space,
     aim: Aim,
@@ -112,7 +112,7 @@ def tune(
     progress: Callable[[int, int], None] | None = None,
     cancel: threading.Event | None = None,
     storage: Path | None = None,
-) -> Tuning:
+) -> FoundPolicy:
     """Search a policy for an aim; see the module's text for what is chosen on what.
 
     Args:
@@ -147,7 +147,7 @@ def tune(
     share = np.array([len(fold.test) / len(choice) for fold in cut])
     promised_qr = float(share @ [half.promised.qr for half in halves])
     promised_cost = float(share @ [half.promised.mean_cost_usd for half in halves])
-    return Tuning(
+    return FoundPolicy(
         aim=aim,
         setting=setting,
         promised=promised,
@@ -169,7 +169,7 @@ def _half(data: ReplayData, choice: IntArray, setting: Setting, promised: Aimed)
 
 
 class _Job:
-    """One tuning: the space, and what the three searches share."""
+    """One search: the space, and what the three searches share."""
 
     def __init__(
         self,

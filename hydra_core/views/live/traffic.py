@@ -11,13 +11,12 @@ import pandas as pd
 from hydra_core.evaluation.live.costs import CostAgainst
 from hydra_core.evaluation.live.feedback import Rated
 from hydra_core.evaluation.live.traffic import Traffic, share, timeline
-from hydra_core.evaluation.significance import Interval
 from hydra_core.figures.intervals import IntervalsView, Series
 from hydra_core.figures.shares import TimelineView
 from hydra_core.routing.decision import Cause
 from hydra_core.routing.explain import CAUSES
-from hydra_core.spelling import around
 from hydra_core.views.frontier import usd
+from hydra_core.views.numbers import percent
 
 __all__ = [
     "ago",
@@ -26,7 +25,6 @@ __all__ = [
     "head",
     "model_frame",
     "reasons",
-    "signed",
     "timeline_view",
 ]
 
@@ -45,9 +43,9 @@ def head(traffic: Traffic, now: datetime) -> list[tuple[str, str, str, str]]:
     return [
         ("Decisions", f"{len(traffic):,}", f"newest {ago(rows['at'].iloc[-1], now)}",
          "In the chosen time. Below: when the newest one was made."),
-        ("Failed", *_percent(share(traffic, failed)),
+        ("Failed", *percent(share(traffic, failed)),
          "No model answered, or the stream broke off. Below: 95 % interval."),
-        ("Fell back", *_percent(share(traffic, fell & ~failed)),
+        ("Fell back", *percent(share(traffic, fell & ~failed)),
          "Another model than the chosen one answered. Below: 95 % interval."),
         ("Cost", usd(float(cost.sum())), per,
          "As upstreams counted tokens, by the prices of the catalog in use then."),
@@ -122,15 +120,10 @@ def cost_text(found: CostAgainst, kind: str) -> tuple[str, str]:
     """
     change = found.change.scaled(100.0)
     word = "less" if change.value < 0 else "more"
-    return signed(change), (
+    return change.text("%"), (
         f"{usd(found.cost_usd)} instead of {usd(found.baseline_usd)} on {found.baseline} "
         f"({kind}): {abs(change.value):.1f} % {word}, on {found.counted:,} answers with tokens."
     )
-
-
-def signed(change: Interval) -> str:
-    """A change in percent with its sign and interval."""
-    return around(change.value, change.lo, change.hi, "%")
 
 
 def feedback_view(rated: Sequence[Rated]) -> IntervalsView:
@@ -145,10 +138,3 @@ def feedback_view(rated: Sequence[Rated]) -> IntervalsView:
         "Mean feedback of rated answers, %",
         unit=" %",
     )
-
-
-def _percent(interval: Interval) -> tuple[str, str]:
-    shown = interval.scaled(100.0)
-    if not np.isfinite(shown.hi):
-        return f"{shown.value:.1f} %", ""
-    return f"{shown.value:.1f} %", f"{shown.lo:.1f} – {shown.hi:.1f} %"

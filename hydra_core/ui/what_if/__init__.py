@@ -1,0 +1,1 @@
+"""What a draft, or an event, would change."""
