@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 #: The newest migration; a test holds it to the files in `migrations/versions`.
-HEAD: Final = "0003"
+HEAD: Final = "0004"
 _WAIT_S: Final = 30
 #: Where Alembic keeps the migration that a database is at.
 _VERSIONS: Final = sa.table("alembic_version", sa.column("version_num", sa.String))
@@ -204,15 +204,15 @@ def _version(connection: sa.Connection, where: str) -> str | None:
     return found
 
 
-def _upgrade(connection: sa.Connection) -> None:
-    """To HEAD. Only a new or an older store pays for importing Alembic."""
+def _upgrade(connection: sa.Connection, revision: str = HEAD) -> None:
+    """To this migration. Only a new or an older store pays for importing Alembic."""
     from alembic import command
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     config.attributes["connection"] = connection
-    command.upgrade(config, HEAD)
+    command.upgrade(config, revision)
 
 
 def _where(url: sa.URL) -> str:

@@ -13,7 +13,7 @@ from tests.browser.grid import type_into_cell, wait_until_drawn
 pytestmark = pytest.mark.browser
 
 HERE = "set=console_demo&catalog=paper_five"
-INPUT_PRICE, CODEX = (4, 400.0), 2
+INPUT_PRICE, CODEX = (3, 410.0), 2
 
 
 def test_an_edited_price_is_weighed_published_and_remembered(page):
@@ -43,14 +43,15 @@ def test_prices_typed_one_after_another_are_all_kept(page):
     wait_until_drawn(page)
     box = page.locator("[data-testid=stDataFrame]").first.bounding_box()
     page.mouse.click(box["x"] + INPUT_PRICE[1], box["y"] + 54)
-    page.locator("#glide-cell-4-0[aria-selected=true]").wait_for(state="attached")
-    typed = ["41", "42", "43"]
-    for price in typed:  # ten keys a second, into the cell below with each Enter
-        page.keyboard.type(price, delay=100)
-        page.wait_for_timeout(100)
+    page.locator("#glide-cell-3-0[aria-selected=true]").wait_for(state="attached")
+    typed = ["411", "422", "433", "444", "455", "466"]
+    for price in typed:  # thirty keys a second, into the cell below with each Enter
+        page.keyboard.type(price, delay=30)
+        page.wait_for_timeout(30)
         page.keyboard.press("Enter")
-        page.wait_for_timeout(100)
-    page.get_by_text("Draft: 3 changes").wait_for()
+        page.wait_for_timeout(30)
+    page.get_by_text("Draft: 6 changes").wait_for()
     page.reload()
     wait_until_drawn(page)
-    assert [page.locator(f"#glide-cell-4-{row}").inner_text() for row in range(3)] == typed
+    rows = range(len(typed))
+    assert [page.locator(f"#glide-cell-3-{row}").inner_text() for row in rows] == typed

@@ -6,11 +6,10 @@ import threading
 
 import pytest
 import sqlalchemy as sa
-from alembic import command
 
 from hydra_core.errors import AccessError
 from hydra_core.store import Action, open_store, tables
-from hydra_core.store.database import _config, _engine
+from hydra_core.store.database import _engine, _upgrade
 from tests.catalog.small import SMALL
 from tests.store.conftest import ANA, BEN, EDITOR, VIEWER
 
@@ -105,7 +104,7 @@ def test_a_trail_from_before_the_chain_is_chained_as_it_stands(url):
     with engine.connect() as connection:
         writer = connection.execution_options(hydra_write=True)
         with writer.begin():
-            command.upgrade(_config(writer), "0001")
+            _upgrade(writer, "0001")
             old = sa.text(
                 "INSERT INTO audit (at, actor, role, action, subject, reason, metrics) VALUES"
                 " ('2026-03-01 12:00:00.250000', 'ana', 'publisher', 'x', 'y', 'z', '{\"q\": 0.1}')"

@@ -15,7 +15,7 @@ from hydra_core.evaluation.importers.formats import FORMATS, Kind
 from hydra_core.evaluation.importers.reading.bounded import MAX_BYTES, TableFile
 from hydra_core.evaluation.importers.recognise import looks_like
 from hydra_core.store.roles import Action
-from hydra_core.ui import cache, widgets
+from hydra_core.ui import cache, tables, widgets
 from hydra_core.ui.access import identity
 from hydra_core.ui.demo import session
 from hydra_core.ui.evalsets import make_catalog
@@ -170,7 +170,7 @@ def _report(report: ImportReport, key: str, name: str) -> None:
         st.warning(literal(warning), icon=":material/warning:")
     if report.dropped:
         st.markdown("##### What was left out, and why")
-        st.dataframe(dropped_table(report), hide_index=True, height="content")
+        tables.kept(dropped_table(report), "eval_sets.left_out", height="content")
     else:
         st.caption("Nothing was left out.")
     if report.missing:
