@@ -20,7 +20,7 @@ from hydra_core.training.network.kernel_head import KernelConfig, LayeredHead, f
 from hydra_core.training.network.model import Predictor
 from hydra_core.training.network.word_head import WordConfig, WordHead, fit_words
 from hydra_core.training.ship.calibrate import bands_of
-from hydra_core.training.ship.export import export_module, session
+from hydra_core.training.ship.export import export_module, feed_of, session
 from hydra_core.training.ship.probe import parallel_report, pool_on
 from hydra_core.training.ship.quantize import variant_of
 from hydra_core.training.ship.release import pearsons
@@ -80,9 +80,7 @@ def vectors(model: Predictor, rows: Sequence[Sequence[int]], *, workers: int = 2
         graph = session(variant_of(source, "int8_full", Path(name) / "v8.onnx"))
 
     def one(row: Sequence[int]) -> FloatArray:
-        ids = np.array([row], np.int64)
-        feed = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
-        return np.asarray(graph.run(None, feed)[0][0], np.float32)
+        return np.asarray(graph.run(None, feed_of(graph, row))[0][0], np.float32)
 
     with ThreadPoolExecutor(workers) as pool:
         return np.stack(list(pool.map(one, rows)))
