@@ -25,7 +25,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from hydra_core.training.network.model import EncoderConfig, Predictor
-from hydra_core.training.ship.export import export_onnx, parity, run_graph, session
+from hydra_core.training.ship.export import export_onnx, feed_of, parity, run_graph, session
 from hydra_core.training.ship.quantize import VARIANTS, variant_of
 from hydra_core.training.ship.release import metrics
 from hydra_core.training.texts.dataset import DataPaths, Message, read_messages, split
@@ -75,8 +75,9 @@ def latencies(rows: Sequence[Row], rounds: int) -> dict[str, list[str]]:
         for _ in range(rounds):
             ids = rng.integers(10, 30_000, (1, length))
             for name, graph in graphs.items():
+                feed = feed_of(graph, ids[0].tolist())
                 start = time.perf_counter()
-                graph.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})
+                graph.run(None, feed)
                 took[name].append((time.perf_counter() - start) * 1e3)
         for name, values in took.items():
             low, high = np.percentile(values[1:], [50, 99])

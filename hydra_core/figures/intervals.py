@@ -66,7 +66,7 @@ def intervals_figure(view: IntervalsView, colors: Palette) -> go.Figure:
     layout["xaxis"]["title"] = {**layout["xaxis"]["title"], "text": view.title}
     layout |= {
         "shapes": [_line(value, colors) for value, _ in view.lines],
-        "annotations": [_told(value, text, _range(view), colors) for value, text in view.lines],
+        "annotations": _names(view, colors),
         "showlegend": len(view.series) > 1,
         "legend": {
             "orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "xanchor": "left",
@@ -100,13 +100,20 @@ def _line(value: float, colors: Palette) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _told(value: float, text: str, ends: list[float], colors: Palette) -> dict[str, Any]:
-    right = value - ends[0] > 0.7 * (ends[1] - ends[0])  # else it would be cut there
-    return {
-        "x": value, "y": 0, "yref": "paper", "yanchor": "bottom",
-        "xanchor": "right" if right else "left", "xshift": -4 if right else 4,
-        "showarrow": False, "text": plain(text), "font": {"color": colors.muted, "size": 12},
-    }  # fmt: skip
+def _names(view: IntervalsView, colors: Palette) -> list[dict[str, Any]]:
+    """The lines' names, to the right unless they would be cut there; of two near lines outwards."""
+    low, high = _range(view)
+    told = []
+    for value, text in view.lines:
+        gaps = [(other - value) / (high - low) for other, _ in view.lines if other != value]
+        near = next((gap for gap in gaps if abs(gap) < 0.4), 0.0)
+        left = near > 0 if near else value - low > 0.7 * (high - low)
+        told.append({
+            "x": value, "y": 0, "yref": "paper", "yanchor": "bottom",
+            "xanchor": "right" if left else "left", "xshift": -4 if left else 4,
+            "showarrow": False, "text": plain(text), "font": {"color": colors.muted, "size": 12},
+        })  # fmt: skip
+    return told
 
 
 def _trace(view: IntervalsView, one: Series, shift: float, color: str) -> dict[str, Any]:

@@ -106,6 +106,7 @@ def _bars(view: UpsetView, names: list[str], colors: Palette) -> dict[str, Any]:
         "type": "bar", "x": list(range(len(names))), "y": view.queries, "yaxis": "y2",
         "marker": {"color": [colors.muted if one else colors.accent for one in same]},
         "text": [f"{n:,}" for n in view.queries], "textposition": "outside", "cliponaxis": False,
+        "constraintext": "none",
         "textfont": {"color": colors.muted, "size": 12},
         "customdata": [[name, float(s)] for name, s in zip(names, share, strict=True)],
         "hovertemplate": "solved by <b>%{customdata[0]}</b><br>%{y:,} queries, "

@@ -7,7 +7,7 @@ revisions in one decision.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Protocol
@@ -115,17 +115,24 @@ class Router:
         query: Query | None = None,
         *,
         health: Mapping[str, float] | None = None,
+        predicted: tuple[Sequence[float], Sequence[float]] | None = None,
     ) -> Decision:
-        """Choose for known requirements (K,) by the shortfall rule, without predictor or session.
+        """Choose for known requirements (K,), without predictor or session.
 
-        The value rule needs the message itself: `route`.
+        Args:
+            predicted: (m,) success and (m,) cost in USD, in the order of the pool, for the value
+                rule; without them the shortfall rule decides.
+
+        Raises:
+            RoutingError: No model can serve it, or the predictions are not one a model.
         """
         state = self._current()
         asked = query or Query("")
         gates = gate_reasons(state.models, asked)
         require_open(state.models, gates, asked)
         gates = _within_budget(state, gates, asked)
-        return _decide(state, requirements, gates, _health(state.pool, health))
+        valued = state.valuer.told(*predicted) if state.valuer and predicted else None
+        return _decide(state, requirements, gates, _health(state.pool, health), valued)
 
     def _current(self) -> _State:
         state = self._state

@@ -46,7 +46,8 @@ class Valuation:
         value_usd: V, what one more resolved query is worth, USD.
         success: (m,) predicted success in [0, 1].
         cost_usd: (m,) predicted cost of this query, USD.
-        columns: (p,) what was read of the message, standardised.
+        columns: (p,) what was read of the message, standardised; empty where only the
+            predictions are known.
     """
 
     valuer: Valuer
@@ -154,6 +155,23 @@ class Valuer:
         found = self.heads.predict(messages)
         columns = self.heads.heads.features.columns(messages)[0]
         return Valuation(self, self.value_usd, found.success[0], found.cost_usd[0], columns)
+
+    def told(self, success: Sequence[float], cost_usd: Sequence[float]) -> Valuation:
+        """Predictions made before, (m,) each in the order of the pool; nothing read beside them.
+
+        Raises:
+            RoutingError: They are not one a model.
+        """
+        m = len(self.ids)
+        if len(success) != m or len(cost_usd) != m:
+            raise RoutingError(
+                f"{len(success)} and {len(cost_usd)} predictions for a pool of {m} models",
+                http_status=400,
+            )
+        return Valuation(
+            self, self.value_usd, np.asarray(success, dtype=np.float64),
+            np.asarray(cost_usd, dtype=np.float64), np.empty(0, dtype=np.float32),
+        )  # fmt: skip
 
 
 def valuer_of(catalog: Catalog, pool: Pool) -> Valuer | None:

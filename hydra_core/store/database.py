@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 #: The newest migration; a test holds it to the files in `migrations/versions`.
-HEAD: Final = "0003"
+HEAD: Final = "0004"
 _WAIT_S: Final = 30
 #: Where Alembic keeps the migration that a database is at.
 _VERSIONS: Final = sa.table("alembic_version", sa.column("version_num", sa.String))

@@ -13,6 +13,7 @@ from hydra_core.store.base import Journal
 from hydra_core.store.checks import checked_line, checked_metrics, checked_text, finite
 from hydra_core.store.records import Note, OperatingPoint
 from hydra_core.store.roles import Action, Actor, require
+from hydra_core.types import Rule
 
 __all__ = ["Notes", "OperatingPoints"]
 
@@ -41,9 +42,11 @@ class OperatingPoints:
         evalset_digest: str,
         tau: float,
         weights: Sequence[float],
+        rule: Rule = Rule.SHORTFALL,
+        value_usd: float | None = None,
         metrics: Mapping[str, Any] | None = None,
     ) -> OperatingPoint:
-        """Keep tau and stored weights under a name.
+        """Keep a policy's rule, knobs and stored weights under a name.
 
         Raises:
             AccessError: The actor may not pin.
@@ -61,6 +64,8 @@ class OperatingPoints:
             metrics=checked_metrics(metrics),
             author=actor.name,
             created_at=self._journal.clock(),
+            rule=rule,
+            value_usd=_value(rule, value_usd),
         )
         with self._journal.database.writing() as connection:
             self._insert(connection, point)
@@ -91,7 +96,8 @@ class OperatingPoints:
                 raise StoreError(f"the operating point {point.name!r} is gone already")
             action = _of_whom(actor, row.author, Action.PIN)
             connection.execute(table.delete().where(this))
-            before = {"author": row.author, "tau": row.tau, "weights": row.weights}
+            kept = ("author", "tau", "weights", "rule", "value_usd")
+            before = {name: row._mapping[name] for name in kept}
             subject = f"operating point {point.name} removed"
             self._journal.record(
                 connection, actor, action, subject, catalog=row.catalog, metrics={"before": before}
@@ -188,4 +194,18 @@ def _of_whom(actor: Actor, author: str, own: Action) -> Action:
 
 def _point(row: sa.Row[Any]) -> OperatingPoint:
     values = dict(row._mapping)
-    return OperatingPoint(**{**values, "weights": tuple(values["weights"])})
+    read = {"weights": tuple(values["weights"]), "rule": Rule(values["rule"])}
+    return OperatingPoint(**{**values, **read})
+
+
+def _value(rule: Rule, value_usd: float | None) -> float | None:
+    """V in USD, where there is one.
+
+    Raises:
+        StoreError: It is not above 0, or the value rule has none.
+    """
+    if value_usd is not None:
+        return finite([value_usd], "V", above_zero=True)[0]
+    if rule is Rule.VALUE:
+        raise StoreError("an operating point of the value rule needs V, in USD")
+    return None

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from hydra_core.errors import ConflictError
+from hydra_core.types import Rule
 
 __all__ = [
     "AuditEntry",
@@ -88,7 +89,13 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class OperatingPoint:
-    """A pinned policy: tau and stored weights (K,) on one revision, and what they measured."""
+    """A pinned policy on one revision, and what it measured.
+
+    Attributes:
+        weights: (K,) stored weights; with tau of no effect under the value rule.
+        rule: The rule it routes by.
+        value_usd: V in USD; None where the policy had none.
+    """
 
     catalog: str
     name: str
@@ -99,6 +106,8 @@ class OperatingPoint:
     metrics: Mapping[str, Any]
     author: str
     created_at: datetime
+    rule: Rule = Rule.SHORTFALL
+    value_usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,8 @@ operating_points: Final = sa.Table(
     sa.Column("metrics", sa.JSON, nullable=False),
     sa.Column("author", _NAME, nullable=False),
     sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("rule", sa.String(20), nullable=False, server_default="shortfall"),
+    sa.Column("value_usd", sa.Double, nullable=True),
     sa.ForeignKeyConstraint(
         ["catalog", "revision"],
         ["revisions.catalog", "revisions.number"],

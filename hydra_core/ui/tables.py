@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -13,6 +14,7 @@ from hydra_core.views.downloads import csv_file, latex_file, parquet_file
 from hydra_core.views.numbers import signed
 
 __all__ = [
+    "dollars",
     "groups",
     "kept",
     "languages",
@@ -25,7 +27,13 @@ __all__ = [
 ]
 
 _PERCENT = "%.1f %%"
-_USD = "$%.4f"
+
+
+def dollars(values: pd.Series) -> str:
+    """The format of a column of USD: as many decimals as its smallest value needs, 2 at least."""
+    known = values[values > 0]
+    small = float(known.min()) if len(known) else 1.0
+    return f"$%.{min(max(2 - math.floor(math.log10(small)), 2), 7)}f"
 
 
 _FILES = (
@@ -83,7 +91,7 @@ def languages(frame: pd.DataFrame) -> None:
         {"policy": "Language"},
         {},
         {
-            "cost": column.NumberColumn("Cost per query", format=_USD),
+            "cost": column.NumberColumn("Cost per query", format=dollars(frame["cost"])),
             "cost_range": "95 % interval  ",
         },
     )
@@ -157,7 +165,7 @@ def policies(frame: pd.DataFrame) -> None:
             "quality": column.NumberColumn("Quality", format=_PERCENT),
             "qr": column.NumberColumn("QR", format=_PERCENT),
             "qr_range": "95 % interval",
-            "cost": column.NumberColumn("Cost per query", format=_USD),
+            "cost": column.NumberColumn("Cost per query", format=dollars(frame["cost"])),
             "cost_range": "95 % interval ",
             "cs": column.NumberColumn("Savings", format=_PERCENT),
             "misroute": column.NumberColumn("Cheaper would do", format=_PERCENT),
@@ -181,14 +189,15 @@ def models(frame: pd.DataFrame) -> None:
         hide_index=True,
         height="content",
         column_order=(
-            "model", "resolved", "quality", "bounds", "cost", "missing_quality", "missing_cost",
+            "model", "resolved", "quality", "bounds", "cost",
+            *(name for name in ("missing_quality", "missing_cost") if frame[name].any()),
         ),
         column_config={
-            "model": column.TextColumn("Model", width="medium"),
+            "model": column.TextColumn("Model", width=215),
             "resolved": column.NumberColumn("Resolved", format="localized"),
             "quality": column.NumberColumn("Quality", format=_PERCENT),
             "bounds": "95 % interval",
-            "cost": column.NumberColumn("Cost per query", format=_USD),
+            "cost": column.NumberColumn("Cost per query", format=dollars(frame["cost"])),
             "missing_quality": column.NumberColumn("Outcomes missing"),
             "missing_cost": column.NumberColumn("Costs missing"),
         },

@@ -174,5 +174,5 @@ def _shown(interval: Interval, *, signed: bool = False) -> str:
     sign = "+" if signed else ""
     value = f"{interval.value:{sign}.2f}"
     if np.isfinite(interval.lo):
-        value += f"  [{interval.lo:{sign}.2f}, {interval.hi:{sign}.2f}]"
+        value += f" [{interval.lo:{sign}.2f}, {interval.hi:{sign}.2f}]"
     return value.replace("-", "−")

@@ -80,7 +80,7 @@ def results_frame(report: FlightReport, arm: str) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "metric": one.metric.name + (f", {one.metric.unit}" if one.metric.unit else ""),
+                "metric": _named(one.metric.name, one.metric.unit),
                 "wanted": one.metric.better.value,
                 "control": float(one.effect.control),
                 "arm": float(one.effect.treatment),
@@ -97,6 +97,10 @@ def results_frame(report: FlightReport, arm: str) -> pd.DataFrame:
 
 
 _SHORT = {"no difference shown": "not shown"}
+
+
+def _named(metric: str, unit: str) -> str:
+    return f"{metric}, {unit}" if unit else metric
 
 
 def _signed(change: FloatArray) -> str:
@@ -119,7 +123,7 @@ def plan_frame(plans: Sequence[MetricPlan]) -> pd.DataFrame:
     """One row a metric: its value now, the units and days that showing the change takes."""
     return pd.DataFrame(
         {
-            "metric": [one.metric for one in plans],
+            "metric": [_named(one.metric, one.unit) for one in plans],
             "value": [one.value for one in plans],
             "units": [one.need.units for one in plans],
             "days": [one.need.days for one in plans],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -134,16 +134,26 @@ def burden(one: Inspection) -> str:
     )
 
 
-def reopen(catalog: Catalog, requirements: tuple[float, ...], query: Query) -> Inspection:
+def reopen(
+    catalog: Catalog,
+    requirements: tuple[float, ...],
+    query: Query,
+    predicted: tuple[Sequence[float], Sequence[float]] | None = None,
+) -> Inspection:
     """The decision for requirements that a link carried instead of the text.
 
-    By the shortfall rule: the value rule reads the text itself.
+    Args:
+        predicted: Predicted success and cost in USD of each model, which the value rule needs;
+            without them the shortfall rule decides.
 
     Raises:
-        RoutingError: No model can serve it.
+        RoutingError: No model can serve it, or the pool has changed since.
     """
-    catalog = replace(catalog, policy=replace(catalog.policy, rule=Rule.SHORTFALL))
-    decision = Router(catalog).decide(np.asarray(requirements), replace(query, text=""))
+    if predicted is None:
+        catalog = replace(catalog, policy=replace(catalog.policy, rule=Rule.SHORTFALL))
+    decision = Router(catalog).decide(
+        np.asarray(requirements), replace(query, text=""), predicted=predicted
+    )
     return Inspection(decision, catalog, explain.flips(decision, catalog))
 
 

@@ -41,7 +41,7 @@ def run(entry: SetEntry, catalog: Catalog) -> None:
     if wanted is not None and task is not None and isinstance(task.result, Attacked):
         result(wanted, task.result, catalog)
     elif task is not None and running:
-        widgets.waiting(task, "Scoring attacked messages")
+        widgets.waiting(task, "Scoring attacked messages", unit="messages")
     else:
         if task is not None and task.failure is not None:
             widgets.problem(task.failure)

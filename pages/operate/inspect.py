@@ -29,7 +29,7 @@ def explained(catalog: Catalog, text: str) -> Inspection | None:
     try:
         brought = now.requirements
         if not text and brought is not None and len(brought) == len(catalog.dimensions):
-            return inspection.reopen(catalog, brought, query)
+            return inspection.reopen(catalog, brought, query, now.predicted)
         if not text.strip():
             return None
         return inspection.inspect(catalog, SessionPredictor(), cache.token_counter(), query)
@@ -58,11 +58,11 @@ def one_message(key: str, catalog: Catalog) -> None:
     if beside is not None:
         with st.container(border=True, key=RULES):
             value_rule.both(one, beside)
-    details(text, one, beside)
+    details(text, one, beside, key)
     address.write(inspect_words.link(one, key))
 
 
-def details(text: str, one: Inspection, beside: Inspection | None) -> None:
+def details(text: str, one: Inspection, beside: Inspection | None, key: str) -> None:
     """Requirements and flips, strips with their knobs, candidates, words."""
     left, right = st.columns([13, 7], gap="small")
     with left.container(border=True, height="stretch"):
@@ -77,7 +77,7 @@ def details(text: str, one: Inspection, beside: Inspection | None) -> None:
             value_rule.neighbours(one)
     if text:
         with st.container(border=True):
-            inspect_words.words_panel(text, one, inspect_state.get().turn)
+            inspect_words.words_panel(text, one, inspect_state.get().turn, key)
 
 
 def two_messages(key: str, catalog: Catalog) -> None:

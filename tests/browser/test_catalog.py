@@ -13,7 +13,7 @@ from tests.browser.grid import type_into_cell, wait_until_drawn
 pytestmark = pytest.mark.browser
 
 HERE = "set=console_demo&catalog=paper_five"
-INPUT_PRICE, CODEX = (4, 400.0), 2
+INPUT_PRICE, CODEX = (3, 410.0), 2
 
 
 def test_an_edited_price_is_weighed_published_and_remembered(page):
@@ -43,13 +43,14 @@ def test_prices_typed_one_after_another_are_all_kept(page):
     wait_until_drawn(page)
     box = page.locator("[data-testid=stDataFrame]").first.bounding_box()
     page.mouse.click(box["x"] + INPUT_PRICE[1], box["y"] + 54)
-    typed = ["41", "42", "43"]
-    for row, price in enumerate(typed):  # ten keys a second, into the cell below with each Enter
-        page.locator(f"#glide-cell-4-{row}[aria-selected=true]").wait_for(state="attached")
-        page.keyboard.type(price, delay=100)
+    typed = ["411", "422", "433", "444", "455", "466"]
+    for row, price in enumerate(typed):  # thirty keys a second, into the cell below with each Enter
+        page.locator(f"#glide-cell-3-{row}[aria-selected=true]").wait_for(state="attached")
+        page.keyboard.type(price, delay=30)
         page.wait_for_function("v => document.querySelector('.gdg-input')?.value === v", arg=price)
         page.keyboard.press("Enter")
-    page.get_by_text("Draft: 3 changes").wait_for()
+    page.get_by_text("Draft: 6 changes").wait_for()
     page.reload()
     wait_until_drawn(page)
-    assert [page.locator(f"#glide-cell-4-{row}").inner_text() for row in range(3)] == typed
+    rows = range(len(typed))
+    assert [page.locator(f"#glide-cell-3-{row}").inner_text() for row in rows] == typed

@@ -172,6 +172,20 @@ def test_the_story_is_told_in_under_three_minutes_and_leaves_no_trace(page, work
     assert not faults
 
 
+def test_back_goes_one_step_back_with_one_press(page):
+    page.goto("/?demo=1")
+    button(page, "Begin").click()
+    at(page, 1)
+    for number in (2, 3, 4):
+        onwards(page, number)
+    for number in (3, 2, 1):
+        page.go_back()
+        at(page, number)
+        page.get_by_role("heading", name=STEPS[number - 1].where, exact=True).wait_for()
+    button(page, "End").click()
+    page.get_by_role("link", name="Demo").wait_for()
+
+
 def pick_oldest(page):
     """Tick the last row of the history, on the canvas that the table is drawn on."""
     table = page.get_by_test_id("stDataFrame").first

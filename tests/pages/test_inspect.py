@@ -245,3 +245,12 @@ def test_an_image_and_a_long_context_say_what_they_cost_and_survive_in_the_link(
     assert "Reads 101,000 more tokens, 1,000 for the image (estimated)" in told
     assert "The message alone would go" in told
     assert page.query_params["context"] in ("100000", ["100000"])
+
+
+def test_the_link_keeps_whose_words_are_looked_at(page, open_page):
+    app = page
+    app.toggle(key="inspect.share").set_value(True).run()
+    names = app.segmented_control(key="inspect.words.dimension").options
+    app.segmented_control(key="inspect.words.dimension").set_value(names[2]).run()
+    again = open_page(PAGE, **dict(app.query_params))
+    assert again.segmented_control(key="inspect.words.dimension").value == names[2]

@@ -1,5 +1,6 @@
 """Tune, Compare, Tuner, Overview and Ship where the catalog routes by value: V is the knob."""
 
+import json
 import shutil
 
 import pytest
@@ -133,3 +134,19 @@ def test_inspect_gives_the_receipt_of_the_value_rule(opened):
 def test_two_messages_are_compared_under_the_value_rule(opened):
     app = opened("pages/operate/inspect.py", compare="1", text="Fix it", other="Write a parser")
     assert "What differs" in told(app)
+
+
+def test_a_link_without_the_text_reopens_the_decision_by_value(opened):
+    shown = opened("pages/operate/inspect.py", text="Prove that 17 is prime.")
+    shown.toggle(key="inspect.share").set_value(False).run()
+    link = dict(shown.query_params)
+    assert "text" not in link
+    again = opened("pages/operate/inspect.py", **link)
+    receipts = [
+        json.loads(next(block.value for block in one.code if block.language == "json"))
+        for one in (shown, again)
+    ]
+    assert [one["rule"] for one in receipts] == ["value", "value"]
+    assert receipts[0]["model"] == receipts[1]["model"]
+    assert {"p", "c"} <= set(again.query_params)
+    assert again.table[0].value.equals(shown.table[0].value)

@@ -18,7 +18,7 @@ CATALOG = load_catalog(CATALOGS / "paper_five.yaml")
 
 @pytest.mark.parametrize("needs", [(0.3, 0.1, 0.5, 0.1), (0.1, 0.05, 0.1, 0.02)])
 def test_every_step_names_the_model_that_the_router_chooses(needs):
-    one = inspection.reopen(CATALOG, needs, Query(""))
+    one = inspection.reopen(CATALOG, needs, Query(""), None)
     models = inspection.cost_order(one.decision)
     rule, knob = knob_of(one)
     assert (rule, knob) == (Rule.SHORTFALL, CATALOG.policy.tau)

@@ -18,8 +18,9 @@ __all__ = ["add_probe"]
 _PROBE = """\
 Appends claims of difficulty to every message of an eval set that routes to a cheap model, in its
 own language and in English, and counts how often that buys one of the two dearest models (attack
-success) and what it costs. Case and typing slips must not change the model either. The catalog's
-rule decides, shortfall or value.
+success) and what it costs. Case, typing slips and, where the set has several (a cluster), another
+wording of the same task must not change the model either. The catalog's rule decides, shortfall or
+value.
 
 Eight families come with HyDRA (five as in the paper); --suffixes adds your own: a text file with
 one a line, or YAML family: {en: ..., de: ...}.
@@ -45,7 +46,7 @@ def add_probe(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
 
 def _probe(options: argparse.Namespace) -> int:
     from hydra_core.evaluation.evalset.evalset import load_evalset
-    from hydra_core.evaluation.robustness.attack import set_messages
+    from hydra_core.evaluation.robustness.attack import other_wordings, set_messages
     from hydra_core.evaluation.robustness.probe import bound_catalog, probed
     from hydra_core.evaluation.robustness.probe import routed as routes
     from hydra_core.evaluation.robustness.suffixes import own_suffixes
@@ -54,10 +55,12 @@ def _probe(options: argparse.Namespace) -> int:
     predictor = open_predictor(options.bundle)
     catalog = bound_catalog(existing(options.catalog), predictor.bundle)
     knob = _knob(options, catalog)
-    texts, languages = set_messages(load_evalset(existing(options.evalset)))
+    evalset = load_evalset(existing(options.evalset))
+    texts, languages = set_messages(evalset)
     own = own_suffixes(existing(options.suffixes)) if options.suffixes else {}
     with progress_bar(options.evalset.name, unit=" messages") as step:
-        found = probed(predictor, texts, languages, {**load_probes(), **own}, step)
+        found = probed(predictor, texts, languages, {**load_probes(), **own}, step,
+                       other_wordings(evalset))  # fmt: skip
     routed = routes(found, catalog)
     if options.json:
         print_json(as_json(routed.at(knob), by_value=routed.valuer is not None))

@@ -82,7 +82,8 @@ def fit_curve(scores: FloatArray, human: FloatArray) -> Curve:
     """Monotone curve of at most nine knots: isotonic regression at quantiles of the scores."""
     order = np.argsort(scores, kind="stable")
     x, fitted = scores[order], isotonic_regression(human[order]).x
-    at = np.unique(np.quantile(x, np.linspace(0.0, 1.0, _KNOTS)))
+    # Knots are scores that occur, so that none stands in a gap with nothing around it.
+    at = np.unique(np.quantile(x, np.linspace(0.0, 1.0, _KNOTS), method="nearest"))
     # The mean of the fit around each knot is smoother than its steps.
     edges = np.concatenate([[-np.inf], (at[1:] + at[:-1]) / 2.0, [np.inf]])
     means = [

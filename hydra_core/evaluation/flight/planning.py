@@ -24,6 +24,7 @@ class MetricPlan:
     value: float
     deviation: float
     need: Plan
+    unit: str = ""
 
 
 def plans(
@@ -49,7 +50,7 @@ def plans(
             change * value, spread, wanted=wanted, share=share, units_per_day=units_per_day,
             reading=reading,
         )  # fmt: skip
-        found.append(MetricPlan(metric.name, value, spread, need))
+        found.append(MetricPlan(metric.name, value, spread, need, metric.unit))
     return tuple(found)
 
 

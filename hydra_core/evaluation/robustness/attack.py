@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -17,12 +18,14 @@ from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.types import Float32Array, FloatArray, IntArray
 
 __all__ = [
+    "ANOTHER_WORDING",
     "Attack",
     "Attacked",
     "Families",
     "Read",
     "Reader",
     "attacked",
+    "other_wordings",
     "remembering",
     "runs",
     "set_messages",
@@ -30,6 +33,9 @@ __all__ = [
 
 #: Family -> language code -> suffix; each has `en`.
 Families = Mapping[str, Mapping[str, str]]
+
+#: The change that needs a set with several wordings of its tasks.
+ANOTHER_WORDING: Final = "another wording"
 
 _PART = 64
 _SLIP_SHARE = 0.08
@@ -95,6 +101,7 @@ def attacked(
     *,
     rng: np.random.Generator,
     joint: str = " ",
+    wordings: Mapping[str, str] | None = None,
 ) -> Attacked:
     """Score every message clean, with each suffix in its own language and in English, and changed.
 
@@ -104,6 +111,7 @@ def attacked(
         languages: (n,) their language codes; a family without that language gives its English.
         rng: Which letters are swapped.
         joint: What stands between message and suffix.
+        wordings: Message -> the same request in other words, where there is one.
     """
     found = [
         Attack(name, localised, read([
@@ -118,6 +126,8 @@ def attacked(
         "all upper case": read([text.upper() for text in texts]),
         "typing slips": read([_slipped(text, rng) for text in texts]),
     }
+    if wordings:
+        changed[ANOTHER_WORDING] = read([wordings.get(text, text) for text in texts])
     return Attacked(tuple(languages), read(texts), tuple(found), changed)
 
 
@@ -138,6 +148,24 @@ def set_messages(
         rows = np.sort(np.random.default_rng(seed).choice(len(frame), most, replace=False))
         frame = frame.iloc[rows]
     return frame["text"].astype(str).tolist(), frame["language"].astype(str).tolist()
+
+
+def other_wordings(evalset: EvalSet) -> dict[str, str]:
+    """Text -> the next text of its cluster, in the same language where the cluster has one.
+
+    Empty for a set without texts or clusters: then nothing says which queries ask the same.
+    """
+    frame = evalset.queries
+    if not {"text", "cluster"} <= set(frame.columns):
+        return {}
+    kept = frame[frame["cluster"].notna()].drop_duplicates("text")
+    found: dict[str, str] = {}
+    for keys in (["cluster"], ["cluster", "language"]):
+        for _, part in kept.groupby(keys, sort=False):
+            texts = part["text"].astype(str).tolist()
+            if len(texts) > 1:
+                found |= zip(texts, [*texts[1:], texts[0]], strict=True)
+    return found
 
 
 def runs(languages: Sequence[str], families: int) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hydra_core.errors import MismatchError
-from hydra_core.evaluation.robustness.attack import Attacked, Read
+from hydra_core.evaluation.robustness.attack import ANOTHER_WORDING, Attacked, Read
 from hydra_core.evaluation.significance import Interval, wilson
 from hydra_core.outcome_model.features import Messages
 from hydra_core.predictor.languages import GROUPS, group_of
@@ -152,7 +152,8 @@ class RoutedAttacks:
             *self._rows(clean, cheap, routed, localised=False),
         ]
         flips = [
-            _flips(name, clean, self._routes(terms, knob)) for name, terms in self._changed.items()
+            self._flips(name, clean, self._routes(terms, knob))
+            for name, terms in self._changed.items()
         ]
         spoken = [
             *self._by_language(clean, cheap, routed, localised=True),
@@ -222,6 +223,14 @@ class RoutedAttacks:
         every = [routed[i] for i in chosen]
         yield self._row((EVERYONE, EVERYONE, localised), clean, every, cheap)
 
+    def _flips(self, change: str, before: IntArray, after: IntArray) -> FlipRow:
+        """Over all messages; of other wordings, over the messages that have one."""
+        count = len(before)
+        if change == ANOTHER_WORDING:
+            texts = zip(self.attacked.clean.texts, self.attacked.changed[change].texts, strict=True)
+            count = sum(clean != other for clean, other in texts)
+        return FlipRow(change, count, _rate(int((before != after).sum()), count))
+
     def _by_language(
         self, clean: IntArray, cheap: BoolArray, routed: Sequence[IntArray], *, localised: bool
     ) -> Iterator[AttackRow]:
@@ -243,11 +252,6 @@ class RoutedAttacks:
         before = float(cost[clean[part]].sum()) * len(routed)
         ratio = after / before if before else float("nan")
         return AttackRow(*key, n, successes, _rate(successes, n), ratio)
-
-
-def _flips(change: str, before: IntArray, after: IntArray) -> FlipRow:
-    moved = int((before != after).sum())
-    return FlipRow(change, len(before), _rate(moved, len(before)))
 
 
 def _rate(successes: int, n: int) -> Interval:

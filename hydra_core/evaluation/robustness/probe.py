@@ -5,7 +5,7 @@ One way to draw, to score and to route, so that equal questions have equal figur
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -56,12 +56,14 @@ def probed(
     languages: Sequence[str],
     families: Families | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    wordings: Mapping[str, str] | None = None,
 ) -> Attacked:
     """Messages scored as they are, with every suffix and with every harmless change.
 
     Args:
         families: None for the eight that come with HyDRA.
         progress: Told (scored, expected); what it raises stops the work.
+        wordings: Message -> the same request in other words (`other_wordings`).
     """
     chosen = load_probes() if families is None else families
     expected = runs(languages, len(chosen))
@@ -69,7 +71,8 @@ def probed(
     shared: Runs = {}  # an attack whose claim is found leaves the clean message: run once for all
     predict = partial(predictor.predict_batches, runs=shared)
     read = remembering(predict, progress, expected)
-    return attacked(read, texts, languages, chosen, rng=np.random.default_rng(_SEED))
+    rng = np.random.default_rng(_SEED)
+    return attacked(read, texts, languages, chosen, rng=rng, wordings=wordings)
 
 
 def routed(found: Attacked, catalog: Catalog) -> RoutedAttacks:

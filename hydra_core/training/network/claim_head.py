@@ -23,7 +23,7 @@ from tokenizers import Tokenizer
 from torch import nn
 
 from hydra_core.predictor.signals import signal_prefix
-from hydra_core.training.ship.export import session
+from hydra_core.training.ship.export import feed_of, session
 from hydra_core.training.texts.dataset import Message
 from hydra_core.training.texts.suffixes import FAMILIES, JOINS, claim, honest_endings, languages
 
@@ -80,9 +80,7 @@ def token_vectors(
         text, start = example
         prefix = signal_prefix(text, 1)
         encoding = tokenizer.encode(prefix + text)
-        ids = np.array([encoding.ids[:_CAP]])
-        feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
-        last, earlier = opened.run(list(names), feeds)
+        last, earlier = opened.run(list(names), feed_of(opened, encoding.ids[:_CAP]))
         offsets = np.array(encoding.offsets[:_CAP])
         inside = offsets[:, 1] > offsets[:, 0]
         marks = offsets[inside, 0] - len(prefix) >= start

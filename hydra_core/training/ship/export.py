@@ -91,12 +91,16 @@ def session(graph: Path | bytes, threads: int = 1) -> onnxruntime.InferenceSessi
 
 def run_graph(graph: onnxruntime.InferenceSession, rows: Sequence[Sequence[int]]) -> FloatArray:
     """Rows of ids, one run each and unpadded (as the console does) -> (n, K)."""
-    out = []
-    for row in rows:
-        ids = np.array([row], np.int64)
-        feed = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
-        out.append(graph.run(None, feed)[0][0])
-    return np.asarray(out, np.float32)
+    return np.asarray([graph.run(None, feed_of(graph, row))[0][0] for row in rows], np.float32)
+
+
+def feed_of(
+    graph: onnxruntime.InferenceSession, row: Sequence[int]
+) -> dict[str, NDArray[np.int64]]:
+    """What a graph asks for of one message: its ids, and a mask of ones if it wants one."""
+    ids = np.array([row], np.int64)
+    given = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+    return {node.name: given[node.name] for node in graph.get_inputs()}
 
 
 def parity(reference: FloatArray, other: FloatArray) -> Parity:

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from hydra_core.training.ship.fuse import fuse_attention
+from hydra_core.training.ship.lean import lean
 
 Variant = Literal["fp32", "fp16", "int8", "int8_full"]
 VARIANTS: tuple[Variant, ...] = ("fp32", "fp16", "int8", "int8_full")
@@ -50,6 +51,7 @@ def variant_of(source: Path, variant: Variant, target: Path) -> Path:
     if variant != "fp16":  # the fused operator wants float32 around it
         graph = onnx.load(target)
         fuse_attention(graph)
+        lean(graph)
         onnx.save(graph, target)
     return target
 

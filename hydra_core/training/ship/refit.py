@@ -23,7 +23,8 @@ from hydra_core.training.network.kernel_head import KernelConfig
 from hydra_core.training.network.model import EncoderConfig
 from hydra_core.training.network.second_stage import Read, SecondHeads, fit_second
 from hydra_core.training.network.word_head import WordConfig
-from hydra_core.training.ship.export import session
+from hydra_core.training.ship.export import feed_of, session
+from hydra_core.training.ship.lean import lean
 from hydra_core.training.ship.release import GRAPH, TOKENIZER, Job, Release, conclude
 
 __all__ = ["RefitError", "graft", "graph_reader", "refit"]
@@ -62,11 +63,7 @@ def graph_reader(model: onnx.ModelProto, layers: int, *, workers: int = 2) -> Re
     opened = session(probed.SerializeToString())
 
     def one(row: Sequence[int]) -> list[FloatArray]:
-        ids = np.array([row], np.int64)
-        return [
-            out[0]
-            for out in opened.run(names, {"input_ids": ids, "attention_mask": np.ones_like(ids)})
-        ]
+        return [out[0] for out in opened.run(names, feed_of(opened, row))]
 
     def read(rows: Sequence[Sequence[int]]) -> tuple[FloatArray, FloatArray]:
         with ThreadPoolExecutor(workers) as pool:
@@ -159,6 +156,7 @@ def refit(bundle: Bundle, job: Job, kernel: KernelConfig, words: WordConfig) -> 
         RefitError: the bundle's graph has no second heads.
     """
     model = onnx.load(bundle.path / bundle.model)
+    lean(model)
     tokenizer = Tokenizer.from_file(str(bundle.path / bundle.tokenizer))
     layers = sum(t.name.endswith(".centre") for t in model.graph.initializer)
     heads = fit_second(

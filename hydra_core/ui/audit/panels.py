@@ -90,23 +90,26 @@ def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
             intervals_figure(agreement_view(result), widgets.colors()), "audit.alpha",
             alt="Krippendorff's alpha by dimension: raters, predictor, label",
         )  # fmt: skip
-    left, right = st.columns([4.7, 5.3], gap="small")
+    left, right = st.columns([4.95, 5.05], gap="small")
     with left:
         st.markdown("**Agreement** (alpha, interval)")
+        width, text = 112, st.column_config.TextColumn
         st.dataframe(agreement_frame(result), hide_index=True, height="content",
-                     column_config={"dimension": "Dimension", "raters": "Between raters",
-                                    "predictor": "Raters, predictor",
-                                    "label": "Raters, label"})  # fmt: skip
+                     column_config={"dimension": text("Dimension", width=100),
+                                    "raters": text("Between raters", width=width),
+                                    "predictor": text("With predictor", width=width),
+                                    "label": text("With label", width=width)})  # fmt: skip
         tables.take_along(agreement_frame(result), "audit.agreement")
     with right:
         st.markdown("**Error on [0, 1]**")
         st.dataframe(error_frame(result), hide_index=True, height="content",
-                     column_config={"dimension": "Dimension",
-                                    "predictor_mae": _COUNT("Predictor MAE", format="%.3f"),
-                                    "predictor_bias": "Predictor bias",
-                                    "label_mae": _COUNT("Label MAE", format="%.3f"),
-                                    "label_bias": _COUNT("Label bias", format="%+.3f"),
-                                    })  # fmt: skip
+                     column_config={
+                         "dimension": text("Dimension", width=100),
+                         "predictor_mae": _COUNT("Predictor MAE", format="%.3f", width=92),
+                         "predictor_bias": text("Predictor bias", width=112),
+                         "label_mae": _COUNT("Label MAE", format="%.3f", width=68),
+                         "label_bias": _COUNT("Label bias", format="%+.3f", width=68),
+                     })  # fmt: skip
         tables.take_along(error_frame(result), "audit.errors")
     who = ", ".join(map(literal, found.raters))
     st.caption(f"{len(found.query_ids):,} messages, rated by {who}. The reference is the mean "

@@ -21,6 +21,7 @@ from hydra_core.ui.catalog import event as catalog_event
 from hydra_core.ui.catalog import panels as catalog_panels
 from hydra_core.ui.catalog import policy as catalog_policy
 from hydra_core.ui.catalog import status as catalog_status
+from hydra_core.ui.cell_typing.component import cell_typing
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.what_if import draft as draft_what_if
 from hydra_core.ui.what_if import knob as what_if_knob
@@ -41,6 +42,7 @@ def draft_page(
     Args:
         show: Draws one of the views.
     """
+    cell_typing()
     left, middle, right = st.columns([2.4, 3.6, 6], vertical_alignment="bottom")
     left.title(title, anchor=False)
     entry = selectors.choose_catalog(middle)

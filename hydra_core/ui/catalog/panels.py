@@ -24,7 +24,7 @@ from hydra_core.catalog.editing.model_grid import (
 )
 from hydra_core.catalog.prices.suggestions import stale_prices
 from hydra_core.types import ModelStatus
-from hydra_core.ui import drafts, widgets
+from hydra_core.ui import drafts, tables, widgets
 from hydra_core.ui.cache import CatalogEntry
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.widgets import literal
@@ -77,6 +77,7 @@ def table(entry: CatalogEntry, working: Working) -> list[int]:
         frame, key, fixed=["check"], columns=_columns(faulty), on_change=_edited,
         args=(entry, key, ids), column_order=_order(faulty), row_height=36,
     )  # fmt: skip
+    tables.take_along(frame[[*FIELDS, "check"]], "catalog.models")
     state = st.session_state.get(key) or {}
     edited: dict[int, dict[str, Any]] = state.get("edited_rows", {})
     return [int(i) for i, cells in edited.items() if cells.get("tick")]
@@ -105,10 +106,11 @@ def _unmoved(entry: CatalogEntry, rows: list[dict[str, Data]]) -> list[dict[str,
 
 def _order(faulty: bool) -> list[str]:
     """The check column stands right behind the id while a cell has to be corrected."""
-    shown = [name for name in FIELDS if name not in ("notes", "price_source")]
+    last = ("provider", "price_source", "notes")
+    shown = [name for name in FIELDS if name not in last]
     if faulty:
-        return ["tick", "id", "check", *shown[1:], "price_source", "notes"]
-    return ["tick", *shown, "check", "price_source", "notes"]
+        return ["tick", "id", "check", *shown[1:], *last]
+    return ["tick", *shown, "check", *last]
 
 
 def _checks(rows: list[dict[str, Data]], working: Working) -> list[str]:
@@ -162,7 +164,7 @@ def _columns(faulty: bool) -> dict[str, Any]:
     return {
         "tick": column.CheckboxColumn("", width=36, help="Tick rows, then choose what to do."),
         "check": column.TextColumn("Check", width=260 if faulty else 150),
-        "id": column.TextColumn("Model", width=150, required=True),
+        "id": column.TextColumn("Model", width=242, required=True),
         "provider": column.TextColumn("Provider", width=92),
         "status": column.SelectboxColumn(
             "Status", options=[status.value for status in ModelStatus], width=90, required=True

@@ -153,16 +153,16 @@ def _table(
         placeholder="",
         column_order=(
             named, "language", "model_a", "model_b", "quality_change", "cost_change_usd",
-            *read, "notes",
+            "notes", *read,
         ),
         column_config={
-            named: column.TextColumn("Query", width=240),
-            "language": column.TextColumn("Lang.", width=50),
-            "model_a": column.TextColumn("A sent it to", width=125),
-            "model_b": column.TextColumn("B sends it to", width=125),
-            "quality_change": column.NumberColumn("Quality", format="%+.0f pp", width=80),
-            "cost_change_usd": column.NumberColumn("Cost, USD", format="%+.4f", width=85),
-            "notes": column.NumberColumn("Notes", width=62),
+            named: column.TextColumn("Query", width=170),
+            "language": column.TextColumn("Lang.", width=46),
+            "model_a": column.TextColumn("A sent it to", width=112),
+            "model_b": column.TextColumn("B sends it to", width=112),
+            "quality_change": column.NumberColumn("Quality", format="%+.0f pp", width=70),
+            "cost_change_usd": column.NumberColumn("Cost, USD", format="%+.4f", width=80),
+            "notes": column.NumberColumn("Notes", width=50),
             **{name: _read_column(name) for name in read},
         },
     )  # fmt: skip
@@ -178,8 +178,10 @@ def _read_column(name: str) -> Any:  # noqa: ANN401 (Streamlit's own type)
     number = st.column_config.NumberColumn
     if name.startswith("predicted_"):
         return number(f"Predicted {name[-1].upper()}", format="percent", width=95)
-    label = name.removeprefix("needs_").replace("_", " ").capitalize()
-    return number(label, format="%.2f", width=112, help="What the query requires, 0 to 1.")
+    needed = name.removeprefix("needs_").replace("_", " ").capitalize()
+    label = needed.split()[0]  # all of a query's figures fit a window of 1280 pixels
+    told, width = f"{needed}: what the query requires, 0 to 1.", max(7 * len(label) + 18, 52)
+    return number(label, format="%.2f", width=width, help=told)
 
 
 def _detail(row: int, both: Paired, sides: Sides, notes: Sequence[Note]) -> None:

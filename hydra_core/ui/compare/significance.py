@@ -31,7 +31,6 @@ from hydra_core.ui.compare import learned as compare_learned
 from hydra_core.ui.compare.link import POLICIES
 from hydra_core.ui.widgets import literal
 from hydra_core.views.comparison import Kind, Side, side_run
-from hydra_core.views.downloads import csv_file
 
 __all__ = ["significance"]
 
@@ -139,11 +138,12 @@ def _standings(table: SignificanceTable) -> None:
             "qr_range": column.TextColumn("95 % ", width=84),
             "cs": column.NumberColumn("CS", format="%.1f %%", width=62),
             "cs_range": column.TextColumn("95 %  ", width=84),
-            "cost": column.NumberColumn("Cost", format="$%.4f", width=72),
+            "cost": column.NumberColumn("Cost", format=tables.dollars(frame["cost"]), width=72),
             "split": column.TextColumn("It : strong", width=72),
             "p": column.TextColumn("p", width=58),
         },
     )  # fmt: skip
+    tables.take_along(frame, "compare.policies")
 
 
 def _pairs(table: SignificanceTable) -> None:
@@ -151,17 +151,12 @@ def _pairs(table: SignificanceTable) -> None:
         return
     st.markdown("**Row minus column, quality in pp** (* corrected p below 0.05)")
     st.dataframe(matrix(table), height="content")
+    tables.take_along(pair_frame(table), "compare.pairs")
 
 
 def _downloads(table: SignificanceTable, name: str) -> None:
-    files = (
-        ("Policies, CSV", lambda: csv_file(standing_frame(table)), "policies.csv", "text/csv"),
-        ("Pairs, CSV", lambda: csv_file(pair_frame(table)), "pairs.csv", "text/csv"),
-        ("LaTeX", lambda: latex(table).encode(), "significance.tex", "text/x-tex"),
-    )
-    with st.container(horizontal=True, gap="small"):
-        for label, content, file, mime in files:
-            st.download_button(
-                label, content, f"{name} {file}", mime, icon=":material/download:",
-                key=f"compare.table.{file}", on_click="ignore",
-            )  # fmt: skip
+    st.download_button(
+        "Both tables with their methods, LaTeX", lambda: latex(table).encode(),
+        f"{name} significance.tex", "text/x-tex", icon=":material/download:",
+        key="compare.significance", on_click="ignore",
+    )  # fmt: skip

@@ -123,11 +123,15 @@ def _of_catalog(entry: CatalogEntry, catalog: Catalog) -> list[Side]:
             f"point:{entry.key}/{point.name}",
             f"{entry.key}, pinned “{point.name}”",
             entry.key,
-            replace(policy, rule=Rule.SHORTFALL, tau=point.tau, weights=point.weights),
+            replace(
+                policy, rule=point.rule, tau=point.tau, weights=point.weights,
+                value_usd=point.value_usd or policy.value_usd,
+            ),
         )
         for point in _points(entry.key)
         if len(point.weights) == len(catalog.dimensions)
-    ]
+        and (point.rule is Rule.SHORTFALL or catalog.outcome_model is not None)
+    ]  # fmt: skip
 
 
 def _points(catalog: str) -> Sequence[OperatingPoint]:

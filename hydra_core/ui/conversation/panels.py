@@ -42,6 +42,7 @@ def headline(played: Mapping[StickyMode, Played], mode: StickyMode) -> None:
     one, afresh = played[mode], played[StickyMode.PER_REQUEST]
     cached = 100 * one.cached_tokens / max(one.input_tokens, 1)
     columns = st.columns(4)
+    turned = f"{afresh.switches} switch{'es' * (afresh.switches != 1)}"
     change = _change(one.cost_usd, afresh.cost_usd) if one is not afresh else "no stickiness"
     columns[0].metric(
         "Cost, estimated", literal(usd(one.cost_usd)), literal(change), delta_color="off",
@@ -49,7 +50,7 @@ def headline(played: Mapping[StickyMode, Played], mode: StickyMode) -> None:
         help="The whole conversation in the chosen mode. Below: against every turn afresh.",
     )  # fmt: skip
     columns[1].metric(
-        "Every turn afresh", literal(usd(afresh.cost_usd)), f"{afresh.switches} switches",
+        "Every turn afresh", literal(usd(afresh.cost_usd)), turned,
         delta_color="off", delta_arrow="off", border=True,
         help="The same conversation without stickiness: each turn routed by itself.",
     )  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
@@ -22,6 +24,9 @@ __all__ = ["arrive", "door", "margin", "offered"]
 
 _OVER = "demo.over"
 _RADIO, _WANTED, _LINKED = "demo.radio", "demo.wanted", "demo.linked"
+_ONE_ENTRY = st.components.v2.component(
+    "hydra_demo_one_entry", js=(Path(__file__).parent / "one_entry.js").read_text(encoding="utf-8")
+)
 #: What stays in a session when it changes between a demo and the operator's workspace.
 _KEPT = ("who.name",)
 
@@ -153,6 +158,7 @@ def margin(where: str) -> None:
     if st.session_state.pop(_LINKED, False) and where == STEPS[0].where and now > 1:
         _go(now)  # a link to a step, without its page
     with st.sidebar.container(gap="small"):
+        _ONE_ENTRY(key="demo.one_entry")
         st.badge(
             "Demo copy", icon=":material/science:", color="orange",
             help="A throw-away copy of the store and the eval sets. Nothing that you do here "

@@ -16,7 +16,7 @@ from hydra_core.evaluation.importers.draft import About, ImportReport
 from hydra_core.evaluation.importers.mapping import TableMapping
 from hydra_core.evaluation.importers.reading.bounded import TableFile
 from hydra_core.evaluation.importers.table import Preview, import_table, model_names, preview
-from hydra_core.ui import widgets
+from hydra_core.ui import tables, widgets
 from hydra_core.ui.evalsets.swebench import Runner
 from hydra_core.ui.widgets import literal
 
@@ -42,7 +42,7 @@ def table_source(uploads: Sequence[UploadedFile]) -> tuple[Runner, str] | None:
         widgets.problem(error)
         return None
     st.markdown("##### First rows")
-    st.dataframe(looks[0].rows, hide_index=True, height="content")
+    tables.kept(looks[0].rows, "eval_sets.first_rows", height="content")
     mapping = _mapping(looks, "-".join(file.file_id for file in uploads)[:200])
     try:
         ids = _model_ids(model_names(files, mapping))

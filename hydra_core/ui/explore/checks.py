@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from pathlib import Path
 
+import pandas as pd
 import streamlit as st
 
 from hydra_core.errors import HydraError
@@ -37,14 +38,11 @@ def checks(entry: SetEntry, evalset: EvalSet) -> None:
     tone = "success" if complete else "warning"
     widgets.toned(tone, _sentence(str(missing)), "Missing data")
     if missing.by_model:
-        st.dataframe(
-            [
-                {"Model": model, "Outcomes missing": quality, "Costs missing": cost}
-                for model, (quality, cost) in missing.by_model.items()
-            ],
-            hide_index=True,
-            height="content",
-        )
+        rows = [
+            {"Model": model, "Outcomes missing": quality, "Costs missing": cost}
+            for model, (quality, cost) in missing.by_model.items()
+        ]
+        tables.kept(pd.DataFrame(rows), "explore.missing", height="content")
     if evalset.texts is None:
         st.info(
             "This set has no texts to compare. Learn takes queries with equal text vectors as one.",

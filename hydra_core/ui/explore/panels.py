@@ -26,7 +26,10 @@ from hydra_core.views.explore import (
     upset_view,
 )
 
-__all__ = ["costs", "difficulty_by", "predicted", "limits", "predictability", "who_solves"]
+__all__ = ["ASKED", "costs", "difficulty_by", "predicted", "limits", "predictability", "who_solves"]
+
+#: Where a session keeps the set that it was asked about: it is scored without asking again.
+ASKED = "explore.asked"
 
 #: Up to this many queries a computation begins by itself.
 _AT_ONCE = 1_000
@@ -107,7 +110,8 @@ def _figures(known: Bounds, middle: float, *, texts: bool) -> None:
          "text or from the requirement scores, whichever tells more; from 0.60 routing can help. "
          "The median over the models; each model's own is under Predictability."),
     )  # fmt: skip
-    for column, (label, value, below, text) in zip(st.columns(len(entries)), entries, strict=True):
+    widths = [1.5, 1, 1, 1, 1]  # the first holds a model's name
+    for column, (label, value, below, text) in zip(st.columns(widths), entries, strict=True):
         column.metric(
             label, literal(value), delta=below, delta_color="off", delta_arrow="off", help=text,
             border=True,

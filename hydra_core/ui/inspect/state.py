@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -30,6 +30,8 @@ class Inspecting:
         compare: Whether two messages are looked at.
         share_text: Whether the link carries the text.
         requirements: (K,) from a link that came without its text.
+        predicted: (m,) success and (m,) cost in USD, likewise, under the value rule.
+        part: The dimension whose words are looked at; '' for the first.
     """
 
     catalog: str = ""
@@ -47,6 +49,8 @@ class Inspecting:
     context_tokens: int = 0
     deny: tuple[str, ...] = ()
     requirements: tuple[float, ...] | None = None
+    predicted: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+    part: str = ""
 
     def query(self, text: str) -> Query:
         """The request that is routed."""
@@ -84,6 +88,7 @@ def put(**changes: object) -> None:
     """Change some fields; a new text replaces requirements that a link had brought."""
     if "text" in changes:
         changes.setdefault("requirements", None)
+        changes.setdefault("predicted", None)
     _INSPECTING.put(**changes)
 
 
@@ -112,7 +117,20 @@ def from_link(params: Mapping[str, str]) -> Inspecting:
         context_tokens=_context(params.get("context", "")),
         deny=tuple(name for name in params.get("deny", "").split(",") if name),
         requirements=needs,
+        predicted=_predicted(params) if needs is not None else None,
+        part=params.get("words", ""),
     )
+
+
+def _predicted(
+    params: Mapping[str, str],
+) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+    success = _shares(params.get("p", ""))
+    read = [state.dollars(part) for part in params.get("c", "").split(",")]
+    cost = tuple(value for value in read if value is not None)
+    if success is None or len(cost) != len(read) or len(success) != len(cost):
+        return None
+    return success, cost
 
 
 _INSPECTING = state.Remembered("inspect", from_link)
@@ -123,6 +141,7 @@ def to_link(
     key: str,
     policy: Policy,
     requirements: tuple[float, ...],
+    predicted: tuple[Sequence[float], Sequence[float]] | None = None,
 ) -> dict[str, str]:
     """The parameters that reopen what is on screen; `from_link` reads them back.
 
@@ -132,6 +151,7 @@ def to_link(
         key: Of the catalog used.
         policy: Under which it was decided.
         requirements: (K,) of the message, empty when there is none.
+        predicted: (m,) success and (m,) cost in USD, under the value rule.
     """
     link = {"catalog": key, "tau": repr(policy.tau), "w": ",".join(map(repr, policy.weights))}
     if policy.value_usd is not None:
@@ -141,11 +161,15 @@ def to_link(
         link["compare"] = "1" if now.compare else ""
     else:
         link["r"] = ",".join(map(repr, requirements))
+        if predicted is not None:
+            link |= {name: ",".join(map(repr, one))
+                     for name, one in zip("pc", predicted, strict=True)}  # fmt: skip
     link["turn"] = str(now.turn) if now.turn > 1 else ""
     link["image"] = "1" if now.has_image else ""
     link["tools"] = "1" if now.needs_tools else ""
     link["context"] = str(now.context_tokens or "")
     link["deny"] = ",".join(now.deny)
+    link["words"] = now.part
     return {name: value for name, value in link.items() if value}
 
 

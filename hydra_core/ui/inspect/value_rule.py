@@ -81,6 +81,9 @@ def neighbours(one: Inspection) -> None:
     """The learned queries most like this message, and what the models achieved on them."""
     valued, model = one.decision.valuation, one.decision.model
     assert valued is not None
+    if not valued.columns.size:
+        st.caption("The learned queries most like this one are found by its text.")
+        return
     frame = inspection.neighbour_table(one, _texts(valued))
     known = frame[model].dropna()
     st.markdown("**Which outcomes speak for it**")

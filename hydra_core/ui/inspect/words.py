@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from hydra_core.predictor.checks.occlusion import Occlusion, occlude, spans
 from hydra_core.ui import cache
+from hydra_core.ui.demo import address
 from hydra_core.ui.inspect import state as inspect_state
 from hydra_core.ui.widgets import colors, literal
 from hydra_core.views import marked_words as words
@@ -24,19 +26,20 @@ _FOUND = "inspect.words.found"
 
 
 @st.fragment
-def words_panel(text: str, one: Inspection, turn: int) -> None:
+def words_panel(text: str, one: Inspection, turn: int, key: str) -> None:
     """Which words raised which requirement."""
     left, right = st.columns([3, 5], vertical_alignment="center")
     left.markdown("**Which words raised it**")
     names = [name.replace("_", " ").capitalize() for name in one.decision.dimensions]
-    st.session_state.setdefault("inspect.words.dimension", names[0])
-    if st.session_state["inspect.words.dimension"] not in names:
-        st.session_state["inspect.words.dimension"] = names[0]
+    by_link = dict(zip(one.decision.dimensions, names, strict=True))
+    wanted = by_link.get(inspect_state.get().part, names[0])
+    st.session_state["inspect.words.dimension"] = wanted
     with right.container(horizontal=True, horizontal_alignment="right"):
         chosen = st.segmented_control(
             "Requirement", names, key="inspect.words.dimension", required=True,
-            persist_state="session", label_visibility="collapsed",
+            label_visibility="collapsed", on_change=_look_at, args=(by_link,),
         )  # fmt: skip
+    address.write(link(one, key))
     reading = one.decision.reading
     place = st.empty()  # the last message's words go before this one's are looked for
     with place.container():
@@ -47,6 +50,11 @@ def words_panel(text: str, one: Inspection, turn: int) -> None:
     with place.container():
         st.html(words.highlighted(text, found, k, colors(), one.gap))
         _legend(text, found, k, names[k])
+
+
+def _look_at(names: Mapping[str, str]) -> None:
+    chosen = st.session_state["inspect.words.dimension"]
+    inspect_state.put(part=next(one for one, name in names.items() if name == chosen))
 
 
 def _legend(text: str, found: Occlusion, k: int, name: str) -> None:
@@ -121,15 +129,11 @@ def _link(one: Inspection, key: str) -> None:
         st.caption(f"A text of {size:,} characters is too long for a link.")
     elif now.share_text:
         st.caption("Whoever sees the link, or a log of it, can read the text.")
-    elif one.decision.valuation is not None:
-        st.caption(
-            "Without its text the link opens under the shortfall rule: the value rule reads the "
-            "text itself. Include it to reopen what is shown here."
-        )
     elif now.compare:
         st.caption("Without the texts the link opens message A alone, by its scores.")
     else:
-        st.caption("Carries the scores, catalog, τ and weights: the same decision, no text.")
+        told = "predictions" if one.decision.valuation is not None else "τ and weights"
+        st.caption(f"Carries the scores, catalog, {told}: the same decision, no text.")
     params = urlencode(link(one, key), safe=",")
     st.code(f"{st.context.url}?{params}", wrap_lines=True, language=None)
 
@@ -137,4 +141,6 @@ def _link(one: Inspection, key: str) -> None:
 def link(one: Inspection, key: str) -> dict[str, str]:
     """The parameters that reopen what is on screen."""
     needs = tuple(one.decision.requirements.tolist())
-    return inspect_state.to_link(inspect_state.get(), key, one.catalog.policy, needs)
+    valued = one.decision.valuation
+    predicted = None if valued is None else (valued.success.tolist(), valued.cost_usd.tolist())
+    return inspect_state.to_link(inspect_state.get(), key, one.catalog.policy, needs, predicted)

@@ -122,7 +122,7 @@ def set_aside(aside: Sequence[tuple[Message, str]]) -> None:
                        "messages": column.NumberColumn("Messages", width="small")},
     )  # fmt: skip
     st.dataframe(
-        frame.head(_ROWS), hide_index=True, height=min(80 + 35 * len(frame), 360),
+        frame.head(_ROWS), hide_index=True, height="content" if len(frame) < 9 else 360,
         column_config={
             "id": column.TextColumn("Message", width="small"),
             "language": column.TextColumn("Language", width="small"),

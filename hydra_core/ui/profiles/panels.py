@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from hydra_core.catalog.profiles import (
 )
 from hydra_core.figures.contributions import ContributionsView, contributions_figure
 from hydra_core.types import Catalog
-from hydra_core.ui import drafts, widgets
+from hydra_core.ui import drafts, tables, widgets
 from hydra_core.ui.cache import CatalogEntry
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.profiles import dialogs as profile_dialogs
@@ -48,6 +48,7 @@ def evidence(entry: CatalogEntry, working: Working) -> None:
         frame, key, fixed=["id"], columns=_evidence_columns(frame), on_change=_edited,
         args=(entry, key, edit_evidence), height="content" if len(frame) <= 12 else 460,
     )  # fmt: skip
+    tables.take_along(frame.drop(columns="tick"), "profiles.evidence")
     edited = (st.session_state.get(key) or {}).get("edited_rows", {})
     ticked = [int(row) for row, cells in edited.items() if cells.get("tick")]
     with tools:
@@ -58,7 +59,7 @@ def _evidence_columns(frame: pd.DataFrame) -> dict[str, Any]:
     column = st.column_config
     config: dict[str, Any] = {
         "tick": column.CheckboxColumn("", width=36, pinned=True),
-        "id": column.TextColumn("Benchmark", width=110, pinned=True),
+        "id": column.TextColumn("Benchmark", width=_wide(frame["id"], 110, 200), pinned=True),
         "importance": column.NumberColumn(
             "α", format="%.3f", width=60, help="Importance of the benchmark, 0 or more."
         ),
@@ -72,8 +73,16 @@ def _evidence_columns(frame: pd.DataFrame) -> dict[str, Any]:
             )
         elif kind == "s":
             text = f"Resolution rate of {of} on the benchmark, 0 to 1."
-            config[name] = column.NumberColumn(of, format="%.3f", width=112, help=text)
+            config[name] = column.NumberColumn(
+                of, format="%.3f", width=_wide([of], 112, 240), help=text
+            )
     return config
+
+
+def _wide(names: Iterable[str], least: int, most: int) -> int:
+    """Pixels that hold the longest name beside the sign of an editable column."""
+    longest = max((len(str(name)) for name in names), default=0)
+    return min(max(7 * longest + 44, least), most)
 
 
 def _evidence_tools(entry: CatalogEntry, working: Working, ticked: list[int]) -> None:
@@ -150,6 +159,7 @@ def capability_table(entry: CatalogEntry, catalog: Catalog) -> None:
         args=(entry, key, edit_capabilities),
         column_order=[*order, *(n for n in frame.columns if n not in ("model", "hand"))],
     )  # fmt: skip
+    tables.take_along(frame, "profiles.capabilities")
 
 
 def contribution_plot(catalog: Catalog) -> None:
@@ -213,6 +223,7 @@ def scales(entry: CatalogEntry, catalog: Catalog) -> None:
         on_change=_scales_edited,
         args=(entry, key, catalog.dimensions),
     )  # fmt: skip
+    tables.take_along(frame, "profiles.scales")
     st.caption(
         f"Bands are those of predictor {widgets.literal(catalog.predictor)}: where its scores lie "
         "in practice. Edit them only if you know your traffic's."

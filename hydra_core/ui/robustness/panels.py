@@ -60,7 +60,8 @@ def questions(routed: RoutedAttacks, found: Findings) -> None:
         _intervals(views.slips_view(found), "Share of messages that a harmless change re-routes")
         st.caption(
             "Upper and lower case, and two neighbouring letters swapped in about every twelfth "
-            "word, leave the task as it is."
+            "word, leave the task as it is. So does another wording, where the set holds several "
+            "of a task (its clusters): in the same language if there is one, else a translation."
         )
     else:
         view = views.languages_view(found) if part == "Languages" else views.families_view(found)

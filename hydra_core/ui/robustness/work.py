@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from hydra_core.evaluation.robustness import probe
-from hydra_core.evaluation.robustness.attack import Attacked, Families, set_messages
+from hydra_core.evaluation.robustness.attack import Attacked, Families, other_wordings, set_messages
 from hydra_core.evaluation.robustness.findings import RoutedAttacks
 from hydra_core.predictor.checks.robustness import load_probes
 from hydra_core.predictor.languages import detect
@@ -74,10 +74,13 @@ def start(wanted: Wanted) -> Task:
         HydraError: The messages or the predictor cannot be had.
     """
     texts, languages = wanted.messages()
+    wordings = {} if wanted.entry is None else other_wordings(
+        cache.evalset(wanted.entry.info.path, wanted.entry.info.digest)
+    )  # fmt: skip
     families, predictor = wanted.families, cache.predictor()
 
     def work(task: Task) -> Attacked:
-        return probe.probed(predictor, texts, languages, families, task.step)
+        return probe.probed(predictor, texts, languages, families, task.step, wordings)
 
     return cache_evaluate.tasks().start(wanted.key, work, owner=identity.actor().name)
 

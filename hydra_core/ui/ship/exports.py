@@ -19,13 +19,12 @@ from hydra_core.export.release import check_release, release_text, without_heade
 from hydra_core.export.vllm_semantic_router import vllm_semantic_router_config
 from hydra_core.store.roles import Action
 from hydra_core.types import Catalog
-from hydra_core.ui import cache, drafts, widgets
+from hydra_core.ui import cache, drafts, tables, widgets
 from hydra_core.ui.access import identity
 from hydra_core.ui.cache import CatalogEntry
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.ship import publish as ship_publish
 from hydra_core.ui.widgets import literal
-from hydra_core.views.downloads import csv_file
 from hydra_core.views.evalsets import folder_name
 
 __all__ = ["adopt", "export"]
@@ -117,19 +116,12 @@ def _foreign(made: Export, name: str) -> None:
 def _tables(catalog: Catalog, name: str) -> None:
     frame = release_facts.pool_export(catalog)
     with st.container(horizontal=True):
-        st.download_button(
-            "Models as CSV", csv_file(frame), f"{name}.models.csv", "text/csv",
-            icon=":material/download:", on_click="ignore",
-        )  # fmt: skip
+        tables.take_along(frame, "ship.models")
         st.download_button(
             "Models as JSON", frame.to_json(orient="records", indent=2), f"{name}.models.json",
-            "application/json", icon=":material/download:", on_click="ignore",
+            "application/json", icon=":material/download:", type="tertiary", on_click="ignore",
         )  # fmt: skip
     st.dataframe(frame, hide_index=True, height="content" if len(frame) <= 12 else 460)
-    st.caption(
-        "The CSV puts an apostrophe before a text that a spreadsheet would run as a formula. The "
-        "JSON, and the arrow above any table of the console, give every cell just as it is."
-    )
 
 
 def adopt(entry: CatalogEntry, working: Working) -> None:

@@ -46,8 +46,9 @@ def show(entry: CatalogEntry, working: Working) -> None:
 
 def _table(history: tuple[Revision, ...]) -> Revision:
     column = st.column_config
+    frame = release_facts.history_table(history)
     event = st.dataframe(
-        release_facts.history_table(history),
+        frame,
         key=f"ship.history.{history[0].number}",  # nothing stays picked once rows have moved
         hide_index=True,
         on_select="rerun",
@@ -60,10 +61,13 @@ def _table(history: tuple[Revision, ...]) -> Revision:
             "who": column.TextColumn("Who", width=120),
             "note": column.TextColumn("Note", width=270),
             "qr": column.NumberColumn("QR", format="%.1f %%", width=70),
-            "cost": column.NumberColumn("Cost per query", format="$%.4f", width=110),
+            "cost": column.NumberColumn(
+                "Cost per query", format=tables.dollars(frame["cost"]), width=110
+            ),
             "evalset": column.TextColumn("Measured on", width=160),
         },
     )
+    tables.take_along(frame, "ship.revisions")
     rows = event["selection"]["rows"]
     return history[rows[0]] if rows and rows[0] < len(history) else history[0]
 

@@ -23,7 +23,7 @@ from hydra_core.ui.catalog import panels as catalog_panels
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.what_if import panels as what_if_panels
 from hydra_core.ui.widgets import literal
-from hydra_core.views.numbers import policy_text
+from hydra_core.views.numbers import policy_text, usd
 
 __all__ = ["changes_list", "publish"]
 
@@ -135,8 +135,9 @@ def _measured_on(working: Working) -> SetEntry | None:
         return None
     try:
         after = cache_learn.replayed(chosen, working.catalog)
-        rows = [("QR", after.metrics.qr.scaled(100.0), "{:.1f} %")]
-        rows.append(("Cost per query", after.metrics.mean_cost_usd, "${:.4f}"))
+        qr, cost = after.metrics.qr.scaled(100.0), after.metrics.mean_cost_usd
+        rows = [("QR", f"{qr.value:.1f} %", f"{qr.lo:.1f} – {qr.hi:.1f} %")]
+        rows.append(("Cost per query", usd(cost.value), f"{usd(cost.lo)} – {usd(cost.hi)}"))
         told = "Kept with the revision. "
         if working.edited and working.published is not None:
             before = cache_learn.replayed(chosen, working.published)
@@ -144,11 +145,10 @@ def _measured_on(working: Working) -> SetEntry | None:
     except (HydraError, ValueError) as error:
         st.warning(literal(str(error)))
         return None
-    for place, (label, one, form) in zip(st.columns(2), rows, strict=True):
+    for place, (label, value, interval) in zip(st.columns(2), rows, strict=True):
         place.metric(
-            label, literal(form.format(one.value)),
-            delta=literal(f"{form.format(one.lo)} – {form.format(one.hi)}"),
-            delta_color="off", delta_arrow="off", help="With its 95 % interval.",
+            label, literal(value), delta=literal(interval), delta_color="off",
+            delta_arrow="off", help="With its 95 % interval.",
         )  # fmt: skip
     widgets.recorded_costs(after.data)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):

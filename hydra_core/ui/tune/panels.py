@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import streamlit as st
 
@@ -14,7 +15,8 @@ from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.figures.languages import languages_figure
 from hydra_core.figures.shares import shares_figure
 from hydra_core.types import Rule
-from hydra_core.ui import state, tables
+from hydra_core.ui import drafts, state, tables, widgets
+from hydra_core.ui.compare import keep
 from hydra_core.ui.state import Pin
 from hydra_core.ui.tune import knob as tune_knob
 from hydra_core.ui.tune import solver
@@ -94,6 +96,24 @@ def _weigh(dimensions: tuple[str, ...]) -> None:
     state.put(weights=tuple(float(st.session_state[f"tune.w.{name}"]) for name in dimensions))
 
 
+def _keep(evaluation: Evaluation) -> None:
+    """The policy as it stands under a name, for Compare."""
+    sweep, now = evaluation.sweep, evaluation.router
+    if sweep.rule is Rule.VALUE:
+        here = replace(sweep.catalog.policy, rule=sweep.rule, value_usd=evaluation.knob)
+    else:
+        here = replace(
+            sweep.catalog.policy, rule=sweep.rule, tau=evaluation.knob, weights=sweep.weights
+        )
+    metrics = {"qr": now.qr.value, "mean_cost_usd": now.mean_cost_usd.value}
+    keep.keep(here, sweep.evalset.digest, metrics, "tune")
+    problem, told = drafts.kept_error(), keep.told()
+    if problem is not None:
+        widgets.problem(problem)
+    if told:
+        st.caption(f":material/check: {literal(told)}")
+
+
 def _pin(evaluation: Evaluation, pinned: Evaluation | None) -> None:
     sweep = evaluation.sweep
     here = Pin(evaluation.knob, sweep.weights, sweep.rule)
@@ -103,6 +123,7 @@ def _pin(evaluation: Evaluation, pinned: Evaluation | None) -> None:
             on_click=lambda: state.put(pin=here),
             help="Keeps this policy on the plot while you try another.",
         )  # fmt: skip
+        _keep(evaluation)
         return
     with st.container(horizontal=True, gap="small"):
         st.button(

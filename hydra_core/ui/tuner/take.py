@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
 from hydra_core.catalog.editing.document import CatalogDocument
@@ -15,11 +17,10 @@ from hydra_core.evaluation.choose.space import with_cells
 from hydra_core.evaluation.replay.metrics import oracle_quality
 from hydra_core.evaluation.replay.replay import data_frontier
 from hydra_core.evaluation.replay.sweep import Sweep
-from hydra_core.store.roles import Action
-from hydra_core.types import Selection
-from hydra_core.ui import cache, chosen_on, drafts, selectors, state, widgets
-from hydra_core.ui.access import identity
+from hydra_core.types import Rule, Selection
+from hydra_core.ui import chosen_on, drafts, selectors, state, widgets
 from hydra_core.ui.cache import SetEntry
+from hydra_core.ui.compare import keep
 from hydra_core.ui.state import Pin
 from hydra_core.ui.widgets import literal
 
@@ -62,7 +63,8 @@ def take(result: FoundPolicy, entry: SetEntry, sweep: Sweep) -> None:
     which mean something else without the cells. Then only the draft is offered.
     """
     setting = result.setting
-    told = st.session_state.pop("tuner.told", "")
+    kept = keep.told()
+    told = st.session_state.pop("tuner.told", "") or kept
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         if not setting.cells:
             _onward(result, entry)
@@ -96,17 +98,12 @@ def _pin(setting: Setting) -> None:
 def _keep(result: FoundPolicy, entry: SetEntry) -> None:
     """Keep it under a name in the store, where the catalog has a published revision."""
     pair = selectors.current()
-    if pair is None or not pair[1].revision or not identity.may(Action.PIN):
+    if pair is None or pair[1].catalog is None:
         return
-    with st.popover("Keep under a name", icon=":material/bookmark:"):
-        st.text_input("Name", key="tuner.name", placeholder="nightly batch, cheap")
-        st.button(
-            "Keep", key="tuner.keep", width="stretch", on_click=_store,
-            args=(result, entry.info.digest, pair[1].key, pair[1].revision),
-        )  # fmt: skip
-
-
-def _store(result: FoundPolicy, digest: str, catalog: str, revision: int) -> None:
+    found = result.setting
+    policy = replace(
+        pair[1].catalog.policy, rule=Rule.SHORTFALL, tau=found.tau, weights=found.weights
+    )
     metrics = {
         "how": Selection.CROSS_FITTED.value,
         "qr": result.metrics.qr.value,
@@ -114,16 +111,7 @@ def _store(result: FoundPolicy, digest: str, catalog: str, revision: int) -> Non
         "optimism_qr": result.optimism_qr,
         "aim": str(result.aim),
     }
-    name = str(st.session_state.get("tuner.name") or "")
-    try:
-        point = cache.store().points.pin(
-            catalog, name, actor=identity.actor(), revision=revision, evalset_digest=digest,
-            tau=result.setting.tau, weights=result.setting.weights, metrics=metrics,
-        )  # fmt: skip
-    except HydraError as error:
-        drafts.keep_error(error)
-        return
-    st.session_state["tuner.told"] = f"Kept as “{point.name}”; Compare offers it."
+    keep.keep(policy, entry.info.digest, metrics, "tuner")
 
 
 def _onward(result: FoundPolicy, entry: SetEntry) -> None:

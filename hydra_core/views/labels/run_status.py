@@ -134,7 +134,8 @@ def _of_the_run(run: RunStatus, command: str) -> list[Step]:
     if run.aside:
         many = run.aside > _MANY_ASIDE * (run.labelled + run.aside + run.waiting)
         warning = ", which is many: read why first" if many else ""
-        text = f"{run.aside:,} messages were set aside{warning}. To ask them again:"
+        were = "1 message was" if run.aside == 1 else f"{run.aside:,} messages were"
+        text = f"{were} set aside{warning}. To ask again:"
         steps.append(Step(text, f"{command} --again", "refresh"))
     return steps
 

@@ -51,3 +51,10 @@ def test_the_new_bundle_scores_through_the_curve(tmp_path):
     expected = np.column_stack([apply_curve(c, scores[:, k]) for k, c in enumerate(curves)])
     found = Predictor(new).predict_batches(texts).requirements
     assert found == pytest.approx(expected, abs=1e-5)
+
+
+def test_scores_with_a_wide_gap_have_a_finite_curve():
+    """A knot in the gap between two clumps of scores would be the mean of nothing."""
+    scores = np.concatenate([np.zeros(10), np.linspace(0.9, 1.0, 10)])
+    curve = fit_curve(scores, np.linspace(0.0, 1.0, 20))
+    assert np.isfinite([*curve.x, *curve.y]).all()

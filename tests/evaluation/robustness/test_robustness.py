@@ -6,12 +6,19 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 from hydra_core.cli.main import main
 from hydra_core.errors import EvalSetError, MismatchError
-from hydra_core.evaluation.robustness.attack import attacked, remembering, runs
+from hydra_core.evaluation.robustness.attack import (
+    ANOTHER_WORDING,
+    attacked,
+    other_wordings,
+    remembering,
+    runs,
+)
 from hydra_core.evaluation.robustness.findings import RoutedAttacks
 from hydra_core.evaluation.robustness.suffixes import own_suffixes, suffix_lines
 from hydra_core.outcome_model.raw import Predicted
@@ -197,3 +204,22 @@ def test_the_verb_prints_its_figures(tmp_path, capsys):
     assert {row["family"] for row in found["attacks"]} >= {"keywords", "effort", "all"}
     assert main([*arguments, "--value-usd", "0.02"]) == 2
     assert "give --tau" in capsys.readouterr().err
+
+
+def test_another_wording_of_the_set_is_a_harmless_change():
+    """The next of its cluster, its own language first; a message alone is not counted."""
+    frame = pd.DataFrame(
+        [("a", "en", "t1"), ("b", "de", "t1"), ("HARD", "en", "t1"), ("d", "en", "t2"),
+         ("e", "en", None)],
+        columns=["text", "language", "cluster"],
+    )  # fmt: skip
+    wordings = other_wordings(SimpleNamespace(queries=frame))
+    assert wordings == {"a": "HARD", "b": "HARD", "HARD": "a"}
+    assert other_wordings(SimpleNamespace(queries=frame[["text"]])) == {}
+    found = attacked(
+        remembering(by_loudness), list(frame["text"]), ["en"] * 5, FAMILIES,
+        rng=np.random.default_rng(0), wordings=wordings,
+    )  # fmt: skip
+    (row,) = [one for one in RoutedAttacks(found, POOL).at(0.1).flips
+              if one.change == ANOTHER_WORDING]  # fmt: skip
+    assert (row.n, round(row.rate.value * row.n)) == (3, 3)

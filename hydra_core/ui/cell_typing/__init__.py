@@ -1,0 +1,1 @@
+"""Keys typed fast into a table reach the cells they were meant for."""
