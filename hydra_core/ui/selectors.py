@@ -206,11 +206,11 @@ def _baseline_changed() -> None:
 
 
 def _first_fitting(entry: SetEntry, catalogs: Sequence[CatalogEntry]) -> CatalogEntry:
-    """The catalog that fits with the fewest models left out on either side; else the first."""
+    """The catalog with the fewest models left out on either side, of those that fit if any do."""
 
     def apart(candidate: CatalogEntry) -> int:
         models = candidate.catalog.models if candidate.catalog else ()
         return len({model.id for model in models} ^ set(entry.info.models))
 
     fitting = [candidate for candidate in catalogs if fits(entry, candidate)]
-    return min(fitting, key=apart) if fitting else catalogs[0]
+    return min(fitting or catalogs, key=apart)

@@ -11,6 +11,7 @@ from hydra_core.types import Catalog
 from hydra_core.ui import cache, cache_evaluate, selectors, widgets
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.evalsets import make_catalog
+from hydra_core.ui.evalsets import scoring as evalset_scoring
 from hydra_core.ui.explore import ablations as explore_ablations
 from hydra_core.ui.explore import checks as explore_checks
 from hydra_core.ui.explore import panels as explore_panels
@@ -23,6 +24,10 @@ _OF_A_REPLAY = ("Predictability", "Ablations")
 def replayed(entry: SetEntry, catalog: Catalog) -> Sweep | None:
     """The set under the catalog's pool; None after saying why it cannot be replayed."""
     try:
+        if st.session_state.get(explore_panels.ASKED) == entry.key:
+            loaded = cache.evalset(entry.info.path, entry.info.digest)
+            if loaded.texts is not None and not evalset_scoring.score_now(entry, loaded):
+                return None
         return cache.sweep(entry, catalog, catalog.policy.weights)
     except HydraError as error:
         st.info(

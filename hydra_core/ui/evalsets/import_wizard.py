@@ -15,13 +15,14 @@ from hydra_core.evaluation.importers.formats import FORMATS, Kind
 from hydra_core.evaluation.importers.reading.bounded import MAX_BYTES, TableFile
 from hydra_core.evaluation.importers.recognise import looks_like
 from hydra_core.store.roles import Action
-from hydra_core.ui import cache, tables, widgets
+from hydra_core.ui import cache, state, tables, widgets
 from hydra_core.ui.access import identity
 from hydra_core.ui.demo import session
 from hydra_core.ui.evalsets import make_catalog
 from hydra_core.ui.evalsets.records import records_source
 from hydra_core.ui.evalsets.swebench import Runner, swebench_source
 from hydra_core.ui.evalsets.table import table_source
+from hydra_core.ui.explore.panels import ASKED
 from hydra_core.ui.widgets import literal
 from hydra_core.views.catalogs.new_catalog import covered
 from hydra_core.views.evalsets import dropped_table, folder_name
@@ -88,7 +89,7 @@ def _files(kind: Kind) -> list[UploadedFile]:
             told += (
                 " Needed: a query id, the message, and for every model its quality (0 to 1); the "
                 "cost in USD or the tokens in and out, to know what routing would cost. One row "
-                "per query has columns such as `quality:gpt-5` and `cost:gpt-5`."
+                "per query has columns such as “quality:gpt-5” and “cost:gpt-5”."
             )
         st.caption(f"{told} Nothing is imputed; missing outcomes stay missing.")
     return uploads
@@ -185,10 +186,12 @@ def _report(report: ImportReport, key: str, name: str) -> None:
                 "Make a catalog", type="primary", on_click=_make, args=(key,),
                 key="eval_sets.make", icon=":material/add_notes:",
             )  # fmt: skip
-        st.button(
-            "Open it", type="primary" if known else "secondary", on_click=_open, args=(key,),
-            key="eval_sets.open",
-        )  # fmt: skip
+        elif st.button("Does routing help?", type="primary", key="eval_sets.help"):
+            widgets.forget(_REPORT)
+            state.put(evalset=key, catalog="", tau=None, weights=None, pin=None)
+            st.session_state[ASKED] = key
+            st.switch_page("pages/evaluate/explore.py")
+        st.button("Open it", on_click=_open, args=(key,), key="eval_sets.open")
         st.button("Import another", on_click=lambda: widgets.forget(_REPORT))
 
 

@@ -26,7 +26,10 @@ from hydra_core.views.explore import (
     upset_view,
 )
 
-__all__ = ["costs", "difficulty_by", "predicted", "limits", "predictability", "who_solves"]
+__all__ = ["ASKED", "costs", "difficulty_by", "predicted", "limits", "predictability", "who_solves"]
+
+#: Where a session keeps the set that it was asked about: it is scored without asking again.
+ASKED = "explore.asked"
 
 #: Up to this many queries a computation begins by itself.
 _AT_ONCE = 1_000

@@ -1,0 +1,113 @@
+"""From Overview to five answers, in the clicks that the guide's first page counts."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+from hydra_core.catalog.schema import load_catalog
+from hydra_core.shipped import CATALOGS
+from tests.browser.grid import open_cell, wait_until_drawn
+from tests.browser.test_catalog import INPUT_PRICE
+from tests.ui import consoles
+
+MODELS = [model.id for model in load_catalog(CATALOGS / "paper_five.yaml").models]
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def console(tmp_path_factory):
+    """One of its own: it is published to."""
+    with consoles.console(tmp_path_factory.mktemp("workspace")) as (_, port):
+        yield f"http://127.0.0.1:{port}"
+
+
+class Clicks:
+    """Counts them; what is typed is not a click."""
+
+    def __init__(self, page):
+        self.page, self.count = page, 0
+        page.goto("/")
+        page.get_by_text("What to do next").wait_for()
+
+    def __call__(self, role, name):
+        self.count += 1
+        self.page.get_by_role(role, name=name, exact=True).first.click()
+
+
+def test_why_was_this_message_routed_so_takes_two_clicks(page):
+    click = Clicks(page)
+    click("link", "Inspect")
+    page.get_by_role("textbox", name="Message").fill("Prove that 17 is prime.")
+    click("button", "Route")
+    page.get_by_text("What would change it").wait_for()
+    page.get_by_text("Every model, cheapest first").wait_for()
+    assert click.count == 2
+
+
+def test_what_another_tau_would_cost_takes_two_clicks(page):
+    click = Clicks(page)
+    click("link", "Tune")
+    click("spinbutton", "Threshold τ")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("0.1")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**tau=0.1")
+    page.get_by_text("Cost per query").first.wait_for()
+    assert click.count == 2
+
+
+def test_whether_routing_helps_on_a_file_takes_four_clicks(page, tmp_path):
+    rng = np.random.default_rng(3)
+    file = tmp_path / "mine.csv"
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["query_id", "text", "model", "quality", "cost_usd"])
+        for query in range(60):
+            for at, model in enumerate(MODELS):
+                passed, cost = int(rng.random() < 0.5 + 0.1 * at), 0.001 * 3**at
+                writer.writerow([f"q{query}", f"Question {query}", model, passed, cost])
+    click = Clicks(page)
+    click("button", "Import a file")
+    page.locator("input[type=file]").first.set_input_files(str(file))
+    click.count += 1  # the file itself
+    page.get_by_text("What the columns mean").wait_for()
+    click("button", "Import")
+    page.get_by_text("Nothing was left out").wait_for()
+    click("button", "Does routing help?")
+    page.get_by_text("Oracle gain").wait_for()
+    page.get_by_text("60 queries").first.wait_for()
+    assert click.count == 4
+
+
+def test_a_price_is_published_in_four_clicks_and_taken_back_in_three(page):
+    click = Clicks(page)
+    click("link", "Catalog")
+    wait_until_drawn(page)
+    for price, revision in (("31", 1), ("32", 2)):
+        open_cell(page, INPUT_PRICE[0], 0, INPUT_PRICE[1], price)
+        click.count += 1
+        page.keyboard.press("Enter")
+        page.get_by_text("Draft: 1 change").wait_for()
+        click("link", "Ship")
+        click("button", f"Publish revision {revision}")
+        page.get_by_text(f"Revision {revision} is published").wait_for()
+        assert click.count == 4
+        if revision == 1:
+            click("link", "Catalog")
+            wait_until_drawn(page)
+            click.count = 1
+    click.count = 0
+    click("radio", "History")
+    page.wait_for_timeout(1500)
+    box = page.get_by_test_id("stDataFrame").first.bounding_box()
+    page.mouse.click(box["x"] + 18, box["y"] + 35 + 35 * 1.5)
+    click.count += 1
+    click("button", "Publish it again as revision 3")
+    page.get_by_text("Revision 3 is published").wait_for()
+    assert click.count == 3
