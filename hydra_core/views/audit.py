@@ -35,7 +35,7 @@ __all__ = [
 #: What the console calls the writing systems of `script_of`.
 SCRIPT_NAMES = {
     "latin": "Latin",
-    "cjk": "Chinese, Japanese, Korean",
+    "cjk": "East Asian",
     "cyrillic": "Cyrillic",
     "arabic": "Arabic",
     "other": "Other",

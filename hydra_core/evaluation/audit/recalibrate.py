@@ -134,14 +134,15 @@ def recalibrate(
             whole 95 % interval of the paired difference.
 
     Raises:
-        BundleError: Fewer than twenty rated queries, or fewer than five that are no translations.
+        BundleError: Fewer than twenty rated queries, or all of them one task's.
     """
     n, k = scores.shape
     cluster = np.unique(np.arange(n) if groups is None else groups, return_inverse=True)[1]
     count = int(cluster.max(initial=-1)) + 1
-    if n < _LEAST or count < _FOLDS:
-        problem = Problem("", f"{n} rated queries are too few", f"rate at least {_LEAST}")
-        raise BundleError("recalibrate", [problem])
+    if n < _LEAST or count < 2:
+        told = f"{n} rated queries" + (" of one task" if n >= _LEAST else "")
+        remedy = f"rate at least {_LEAST}, of several tasks"
+        raise BundleError("recalibrate", [Problem("", f"{told} are too few", remedy)])
     fold = (rng.permutation(count) % _FOLDS)[cluster]
     of = np.asarray(scripts if scripts else [""] * n, dtype=str)
     able = [one for one in SCRIPTS if (of != one).any() and _enough(cluster[of == one])]

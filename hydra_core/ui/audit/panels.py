@@ -182,7 +182,8 @@ def recalibration(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
                "each message is judged by a curve that did not see it.")  # fmt: skip
     tables.kept(
         script_frame(result, sample.dimensions), "audit.scripts", height="content",
-        column_config={"dimension": "Dimension", "script": "Writing system",
+        column_config={"dimension": "Dimension", "script": st.column_config.TextColumn(
+                           "Writing system", help="East Asian: Chinese, Japanese, Korean"),
                        "n": _COUNT("Rated", format="localized"), **figures,
                        "curve": "Curve"},
     )  # fmt: skip

@@ -135,7 +135,7 @@ def test_the_common_curve_is_that_of_the_messages_without_one_of_their_own():
 
 
 def test_ratings_of_one_task_are_refused():
-    with pytest.raises(BundleError, match="too few"):
+    with pytest.raises(BundleError, match="30 rated queries of one task are too few"):
         recalibrate(
             np.zeros((30, 1)), np.zeros((30, 1)), groups=np.zeros(30, dtype=np.intp),
             rng=np.random.default_rng(0),
