@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from plotly.colors import sample_colorscale, unlabel_rgb
+from plotly.colors import hex_to_rgb, label_rgb, sample_colorscale, unlabel_rgb
 
 from hydra_core.figures.heat import HeatView, heat_figure
 from hydra_core.figures.theme import DARK, LIGHT
@@ -23,7 +23,8 @@ def test_every_number_stands_out_from_its_cell_as_wcag_asks(colors, low):
     view = HeatView(("row",), names, values[None], (texts,), (texts,), (low, 1.0))
     figure = heat_figure(view, colors)
     places = (values - low) / (1 - low)
-    cells = sample_colorscale(list(figure.data[0].colorscale), list(places))
+    scale = [[at, label_rgb(hex_to_rgb(color))] for at, color in figure.data[0].colorscale]
+    cells = sample_colorscale(scale, list(places))
     for cell, note in zip(cells, figure.layout.annotations, strict=True):
         font = [int(note.font.color[i : i + 2], 16) for i in (1, 3, 5)]
         dark, light = sorted([luminance(unlabel_rgb(cell)), luminance(font)])
