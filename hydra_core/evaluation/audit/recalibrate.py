@@ -197,7 +197,7 @@ def _own_scripts(
     x: FloatArray, y: FloatArray, of: _Names, cluster: IntArray, fold: IntArray,
     able: Sequence[str],
 ) -> list[str]:  # fmt: skip
-    """Writing systems that are beyond doubt better off with a curve of their own, one by one.
+    """Writing systems that are clearly better off with a curve of their own, one by one.
 
     The one that gains most goes first: left in the common curve, it would make all others look as
     if they needed one.
