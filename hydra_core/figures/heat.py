@@ -37,6 +37,10 @@ class HeatView:
     y_title: str = ""
 
 
+#: One of them has 4.5:1 on any colour, which ink and surface of a theme have not.
+_FONTS = ("#000000", "#FFFFFF")
+
+
 def heat_figure(view: HeatView, colors: Palette, *, row_height: int = 38) -> go.Figure:
     """Cells coloured by value, each with its number; columns are named on top."""
     signed = view.limits[0] < 0
@@ -85,16 +89,16 @@ def _scale(colors: Palette, signed: bool) -> list[list[Any]]:
 
 
 def _numbers(view: HeatView, colors: Palette, signed: bool) -> list[dict[str, Any]]:
-    """The cells' texts in a colour that can be read on each cell."""
+    """The cells' texts, each in the colour that stands out more from its cell."""
     low, high = view.limits
     span = (high - low) or 1.0
     notes = []
     for y, row in enumerate(view.texts):
         for x, text in enumerate(row):
             value = view.values[y, x]
-            at = 0.0 if np.isnan(value) else float(np.clip((value - low) / span, 0, 1))
-            strength = abs(2 * at - 1) if signed else at
-            font = colors.surface if strength > 0.55 and not np.isnan(value) else colors.ink
+            at = float(np.clip((value - low) / span, 0, 1))
+            cell = colors.surface if np.isnan(value) else _shade(_scale(colors, signed), at)
+            font = max(_FONTS, key=lambda one: _contrast(one, cell))
             notes.append(
                 {
                     "x": x, "y": y, "text": plain(text), "showarrow": False,
@@ -102,6 +106,25 @@ def _numbers(view: HeatView, colors: Palette, signed: bool) -> list[dict[str, An
                 }
             )  # fmt: skip
     return notes
+
+
+def _shade(scale: list[list[Any]], at: float) -> str:
+    """The colour of a scale at a place in [0, 1]."""
+    after = next(i for i in range(1, len(scale)) if at <= scale[i][0])
+    (begin, low), (end, high) = scale[after - 1], scale[after]
+    return _mixed(high, low, (at - begin) / (end - begin))
+
+
+def _contrast(one: str, other: str) -> float:
+    """How far two colours stand apart, 1 to 21 (WCAG 2.2, contrast ratio)."""
+    dark, light = sorted(_luminance(color) for color in (one, other))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(color: str) -> float:
+    parts = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
 def _mixed(color: str, other: str, share: float) -> str:

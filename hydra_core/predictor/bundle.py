@@ -19,6 +19,9 @@ Format `hydra.predictor/v1`, one folder with `bundle.yaml` beside the files it l
                                            #   before the message; left out: the message alone
     calibration:                           # optional; per dimension, monotone, knots of raw -> said
       reasoning: {x: [0.0, 0.5, 1.0], y: [0.0, 0.4, 0.9]}
+    calibration_by_script:                 # optional; writing system -> dimension -> the curve that
+      cjk:                                 #   its messages go through instead; latin, cjk,
+        tool_use: {x: [0, 1], y: [0.1, 1]} #   cyrillic, arabic, other: see `script_of`
     vectors: 384                           # optional; width of the graph's output `vectors` (n, d),
                                            #   what success heads are learned on; at most 400
     reference: reference.npz               # optional; what text vectors usually are, see
@@ -47,10 +50,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from hydra_core.errors import BundleError, Problem
+from hydra_core.predictor.curves import Curve
 from hydra_core.predictor.manifest import (
     MANIFEST,
     SIGNALS_FORM,
-    Curve,
     Manifest,
     parse_manifest,
 )
@@ -85,6 +88,7 @@ class Bundle:
         bands: (K,) the score band of each dimension.
         max_tokens: The cap on tokens, special tokens and prefix included.
         calibration: (K,) curves applied to the model's output, or None.
+        calibration_by_script: Writing system -> dimension -> the curve instead; mostly empty.
         vectors: Numbers in the text vector that comes with the scores, 0 when there is none.
         reference: File name of what text vectors usually are, '' when there is none.
         encoder: type, origin, licence.
@@ -105,6 +109,7 @@ class Bundle:
     bands: tuple[Band, ...]
     max_tokens: int
     calibration: tuple[Curve, ...] | None
+    calibration_by_script: Mapping[str, Mapping[str, Curve]]
     vectors: int
     reference: str
     encoder: Mapping[str, object]
@@ -120,6 +125,14 @@ class Bundle:
     def size_bytes(self) -> int:
         """Bytes of all files listed, and of the manifest."""
         return sum((self.path / name).stat().st_size for name in (*self.files, MANIFEST))
+
+    def curves_of(self, script: str) -> tuple[Curve, ...] | None:
+        """(K,) what scores of messages in a writing system go through, None for nothing."""
+        own = self.calibration_by_script.get(script)
+        if not own or self.calibration is None:
+            return self.calibration
+        pairs = zip(self.dimensions, self.calibration, strict=True)
+        return tuple(own.get(name, common) for name, common in pairs)
 
 
 def digest_of(path: Path) -> str:
@@ -137,21 +150,30 @@ def fingerprint_of(manifest: Manifest) -> str:
 
     It covers the sorted lines `name:sha256` of the model and the tokenizer, then those of the
     calibration (as canonical JSON), the dimensions, the token cap, the form of the input and, where
-    there is one, that of the context and the width of the text vector (its values are fixed by the
-    model file).
+    there is one, the calibration by writing system, the form of the context and the width of the
+    text vector (its values are fixed by the model file).
     """
-    curves = [asdict(curve) for curve in manifest.calibration or ()]
-    calibration = hashlib.sha256(json.dumps(curves, sort_keys=True).encode()).hexdigest()
+    calibration = _digest_of_json([asdict(curve) for curve in manifest.calibration or ()])
     lines = sorted(
         [f"{name}:{manifest.files[name]}" for name in {manifest.model, manifest.tokenizer}]
     )
     lines += [f"calibration:{calibration}", f"dimensions:{','.join(manifest.dimensions)}"]
     lines += [f"max_tokens:{manifest.max_tokens}", f"input:{SIGNALS_FORM}:{manifest.before}"]
+    if manifest.calibration_by_script:
+        by_script = {
+            script: {name: asdict(curve) for name, curve in curves.items()}
+            for script, curves in manifest.calibration_by_script.items()
+        }
+        lines.append(f"calibration_by_script:{_digest_of_json(by_script)}")
     if manifest.conversation:
         lines.append(f"conversation:{manifest.conversation}")
     if manifest.vectors:
         lines.append(f"vectors:{manifest.vectors}")
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _digest_of_json(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def _read_manifest(folder: Path) -> Manifest:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
 
 from ruamel.yaml import YAML
 
 from hydra_core.predictor.bundle import Bundle, digest_of, fingerprint_of, load_bundle
-from hydra_core.predictor.manifest import MANIFEST, SCHEMA, SIGNALS_FORM, Curve, parse_manifest
+from hydra_core.predictor.curves import Curve
+from hydra_core.predictor.manifest import MANIFEST, SCHEMA, SIGNALS_FORM, parse_manifest
 from hydra_core.types import Band
 
 __all__ = ["rewrite_manifest", "write_manifest"]
@@ -42,6 +44,7 @@ def write_manifest(
     quality: Mapping[str, object],
     max_tokens: int = 512,
     calibration: Sequence[Curve] | None = None,
+    calibration_by_script: Mapping[str, Mapping[str, Curve]] | None = None,
     vectors: int = 0,
     reference: str = "",
     model: str = "model.int8.onnx",
@@ -55,6 +58,7 @@ def write_manifest(
     Args:
         bands: (K,) in the order of `dimensions`.
         calibration: (K,) curves in the same order, or None.
+        calibration_by_script: Writing system -> dimension -> the curve instead of that one.
         vectors: Width of the graph's output `vectors`, 0 for a graph without.
         reference: File of what text vectors usually are, '' for none.
         conversation: Form of the context that the model was trained on, 0 for none.
@@ -88,7 +92,12 @@ def write_manifest(
     }
     if calibration is not None:
         pairs = zip(dimensions, calibration, strict=True)
-        data["calibration"] = {d: {"x": curve.x, "y": curve.y} for d, curve in pairs}
+        data["calibration"] = {d: asdict(curve) for d, curve in pairs}
+    if calibration_by_script:
+        data["calibration_by_script"] = {
+            script: {d: asdict(curve) for d, curve in curves.items()}
+            for script, curves in calibration_by_script.items()
+        }
     if vectors:
         data["vectors"] = vectors
     if reference:
@@ -108,6 +117,7 @@ def rewrite_manifest(
     version: str | None = None,
     bands: Sequence[Band] | None = None,
     calibration: Sequence[Curve] | None = None,
+    calibration_by_script: Mapping[str, Mapping[str, Curve]] | None = None,
     reference: str | None = None,
     training: Mapping[str, object] | None = None,
     quality: Mapping[str, object] | None = None,
@@ -133,6 +143,9 @@ def rewrite_manifest(
         quality=bundle.quality if quality is None else quality,
         max_tokens=bundle.max_tokens,
         calibration=calibration or bundle.calibration,
+        calibration_by_script=(
+            bundle.calibration_by_script if calibration_by_script is None else calibration_by_script
+        ),
         vectors=bundle.vectors,
         reference=kept,
         model=bundle.model,

@@ -7,12 +7,12 @@ are collected and raised together.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite
 
 from hydra_core.errors import BundleError, Problem
-from hydra_core.predictor.plain_yaml import read_plain_yaml
+from hydra_core.predictor.curves import Curve, read_curves, read_script_curves
+from hydra_core.predictor.plain_yaml import Problems, Yaml, mapping, numbers, read_plain_yaml
 from hydra_core.types import Band
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "MANIFEST",
     "MAX_VECTOR",
     "SCHEMA",
-    "Curve",
     "Manifest",
     "parse_manifest",
 ]
@@ -43,22 +42,7 @@ _REQUIRED = (
     ("schema", "name", "version", "encoder", "dimensions", "bands", "max_tokens", "model")
     + ("tokenizer", "fingerprint", "files", "training", "quality")
 )  # fmt: skip
-_OPTIONAL = ("input", "calibration", "vectors", "reference")
-Yaml = Mapping[str, object]
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """A monotone piecewise-linear recalibration of one dimension, clipped to [0, 1].
-
-    Attributes:
-        x: (p,) raw scores, strictly ascending, p >= 2.
-        y: (p,) recalibrated scores, not descending. An affine map a*x + b is the two knots
-            x = (0, 1), y = (b, a + b).
-    """
-
-    x: tuple[float, ...]
-    y: tuple[float, ...]
+_OPTIONAL = ("input", "calibration", "calibration_by_script", "vectors", "reference")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +60,13 @@ class Manifest:
     before: str
     conversation: int
     calibration: tuple[Curve, ...] | None
+    calibration_by_script: Mapping[str, Mapping[str, Curve]]
     vectors: int
     reference: str
     fingerprint: str
     files: Mapping[str, str]
     training: Yaml
     quality: Yaml
-
-
-class _Problems(list[Problem]):
-    def say(self, place: str, message: str, remedy: str = "") -> None:
-        self.append(Problem(place, message, remedy))
 
 
 def _read_yaml(text: str, source: str) -> Yaml:
@@ -98,7 +78,7 @@ def _read_yaml(text: str, source: str) -> Yaml:
     return {str(key): value for key, value in data.items()}
 
 
-def _text(data: Yaml, key: str, problems: _Problems) -> str:
+def _text(data: Yaml, key: str, problems: Problems) -> str:
     value = data.get(key)
     if isinstance(value, str) and value.strip():
         return value
@@ -107,24 +87,7 @@ def _text(data: Yaml, key: str, problems: _Problems) -> str:
     return ""
 
 
-def _mapping(data: Yaml, key: str, problems: _Problems) -> Yaml:
-    value = data.get(key, {})
-    if isinstance(value, dict):
-        return {str(name): item for name, item in value.items()}
-    problems.say(key, f"must be a mapping, got {value!r:.80}")
-    return {}
-
-
-def _numbers(value: object) -> tuple[float, ...] | None:
-    """`value` as finite floats, or None when it is anything else."""
-    if not isinstance(value, Sequence) or isinstance(value, str):
-        return None
-    fine = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in value)
-    numbers = tuple(float(v) for v in value) if fine else ()
-    return numbers if fine and all(isfinite(v) for v in numbers) else None
-
-
-def _dimensions(data: Yaml, problems: _Problems) -> tuple[str, ...]:
+def _dimensions(data: Yaml, problems: Problems) -> tuple[str, ...]:
     value = data.get("dimensions")
     names = tuple(value) if isinstance(value, list) else ()
     unique = len(set(map(str, names))) == len(names)
@@ -135,11 +98,11 @@ def _dimensions(data: Yaml, problems: _Problems) -> tuple[str, ...]:
     return names
 
 
-def _bands(data: Yaml, dimensions: tuple[str, ...], problems: _Problems) -> tuple[Band, ...]:
-    given = _mapping(data, "bands", problems)
+def _bands(data: Yaml, dimensions: tuple[str, ...], problems: Problems) -> tuple[Band, ...]:
+    given = mapping(data, "bands", problems)
     bands = []
     for name in dimensions:
-        ends = _numbers(given.get(name))
+        ends = numbers(given.get(name))
         if ends is None or len(ends) != 2 or not 0 <= ends[0] < ends[1] <= 1:
             value = given.get(name)
             problems.say(f"bands.{name}", f"must be [lo, hi] with 0 <= lo < hi <= 1, got {value!r}")
@@ -150,33 +113,8 @@ def _bands(data: Yaml, dimensions: tuple[str, ...], problems: _Problems) -> tupl
     return tuple(bands)
 
 
-def _curve(place: str, value: object, problems: _Problems) -> Curve:
-    knots = value if isinstance(value, dict) else {}
-    x, y = _numbers(knots.get("x")), _numbers(knots.get("y"))
-    if x is None or y is None or len(x) != len(y) or not 2 <= len(x) <= 1000:
-        problems.say(place, "must be {x: [...], y: [...]} of equal length, 2 to 1000 numbers each")
-    elif any(b <= a for a, b in zip(x, x[1:], strict=False)):
-        problems.say(f"{place}.x", "must ascend strictly")
-    elif any(b < a for a, b in zip(y, y[1:], strict=False)):
-        problems.say(f"{place}.y", "must not descend: a recalibration keeps the order of scores")
-    else:
-        return Curve(x, y)
-    return Curve((0.0, 1.0), (0.0, 1.0))
-
-
-def _calibration(
-    data: Yaml, dimensions: tuple[str, ...], problems: _Problems
-) -> tuple[Curve, ...] | None:
-    if data.get("calibration") is None:
-        return None
-    given = _mapping(data, "calibration", problems)
-    for name in given.keys() ^ set(dimensions):
-        problems.say(f"calibration.{name}", "must name exactly the bundle's dimensions")
-    return tuple(_curve(f"calibration.{name}", given.get(name), problems) for name in dimensions)
-
-
-def _files(data: Yaml, problems: _Problems) -> Mapping[str, str]:
-    files = _mapping(data, "files", problems)
+def _files(data: Yaml, problems: Problems) -> Mapping[str, str]:
+    files = mapping(data, "files", problems)
     for name, digest in files.items():
         if not _FILE_NAME.fullmatch(name):
             problems.say(f"files.{name!r:.120}", "is not a plain relative name inside the bundle")
@@ -188,7 +126,7 @@ def _files(data: Yaml, problems: _Problems) -> Mapping[str, str]:
     return {name: str(digest) for name, digest in files.items()}
 
 
-def _max_tokens(data: Yaml, problems: _Problems) -> int:
+def _max_tokens(data: Yaml, problems: Problems) -> int:
     value = data.get("max_tokens")
     low, high = _MAX_TOKENS
     if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
@@ -198,7 +136,7 @@ def _max_tokens(data: Yaml, problems: _Problems) -> int:
     return 0
 
 
-def _vectors(data: Yaml, problems: _Problems) -> int:
+def _vectors(data: Yaml, problems: Problems) -> int:
     value = data.get("vectors", 0)
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_VECTOR:
         return value
@@ -206,15 +144,15 @@ def _vectors(data: Yaml, problems: _Problems) -> int:
     return 0
 
 
-def _reference(data: Yaml, problems: _Problems) -> str:
+def _reference(data: Yaml, problems: Problems) -> str:
     name = _text(data, "reference", problems)
     if name and not data.get("vectors"):
         problems.say("reference", "needs text vectors", "leave it out, or say vectors: their width")
     return name
 
 
-def _before(data: Yaml, problems: _Problems) -> str:
-    given = _mapping(data, "input", problems)
+def _before(data: Yaml, problems: Problems) -> str:
+    given = mapping(data, "input", problems)
     form, before = given.get("signals", SIGNALS_FORM), given.get("before", "")
     if form != SIGNALS_FORM:
         remedy = "use the HyDRA version the bundle was made with"
@@ -225,7 +163,7 @@ def _before(data: Yaml, problems: _Problems) -> str:
     return before
 
 
-def _conversation(data: Yaml, problems: _Problems) -> int:
+def _conversation(data: Yaml, problems: Problems) -> int:
     given = data.get("input")
     inputs = given if isinstance(given, dict) else {}
     for key in inputs.keys() - set(_INPUT):
@@ -242,7 +180,7 @@ def _conversation(data: Yaml, problems: _Problems) -> int:
     return int(form)
 
 
-def _check_keys(data: Yaml, source: str, problems: _Problems) -> None:
+def _check_keys(data: Yaml, source: str, problems: Problems) -> None:
     if data.get("schema") != SCHEMA:
         found = f"must be {SCHEMA}, got {data.get('schema')!r:.80}"
         raise BundleError(source, [Problem("schema", found, "this is not a predictor bundle")])
@@ -260,13 +198,13 @@ def parse_manifest(text: str, source: str = MANIFEST) -> Manifest:
         BundleError: With every problem found, each naming its place.
     """
     data = _read_yaml(text, source)
-    problems = _Problems()
+    problems = Problems()
     _check_keys(data, source, problems)
     dimensions = _dimensions(data, problems)
     manifest = Manifest(
         name=_text(data, "name", problems),
         version=_text(data, "version", problems),
-        encoder=_mapping(data, "encoder", problems),
+        encoder=mapping(data, "encoder", problems),
         dimensions=dimensions,
         bands=_bands(data, dimensions, problems),
         max_tokens=_max_tokens(data, problems),
@@ -274,13 +212,14 @@ def parse_manifest(text: str, source: str = MANIFEST) -> Manifest:
         tokenizer=_text(data, "tokenizer", problems),
         before=_before(data, problems),
         conversation=_conversation(data, problems),
-        calibration=_calibration(data, dimensions, problems),
+        calibration=read_curves(data, dimensions, problems),
+        calibration_by_script=read_script_curves(data, dimensions, problems),
         vectors=_vectors(data, problems),
         reference=_reference(data, problems),
         fingerprint=_text(data, "fingerprint", problems),
         files=_files(data, problems),
-        training=_mapping(data, "training", problems),
-        quality=_mapping(data, "quality", problems),
+        training=mapping(data, "training", problems),
+        quality=mapping(data, "quality", problems),
     )
     if problems:
         raise BundleError(source, problems)

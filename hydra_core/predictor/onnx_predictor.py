@@ -29,6 +29,7 @@ from hydra_core.predictor.bundle import Bundle, load_bundle
 from hydra_core.predictor.claims import MOST_CLAIMS, claim_start
 from hydra_core.predictor.graph import Graph, GraphRun, first_line, foreign
 from hydra_core.predictor.inputs import CHARS_PER_TOKEN, model_text, shorten
+from hydra_core.predictor.languages import script_of
 from hydra_core.predictor.reference import open_reference
 from hydra_core.types import Float32Array, FloatArray, IntArray
 
@@ -170,7 +171,7 @@ class Predictor:
         ignored = len(text) - len(shown)
         # One by one, as in a route: a product over many rows may round otherwise.
         far = 0.0 if self.reference is None else self.reference.distance(found.vector)
-        return self._calibrated(found.scores), tokens, truncated, ignored, found.vector, far
+        return self._calibrated(found.scores, shown), tokens, truncated, ignored, found.vector, far
 
     def _run(self, asked: _Asked) -> _Run:
         """What the graph says, tokens, truncated, and where a trailing claim begins."""
@@ -189,8 +190,11 @@ class Predictor:
             start = claim_start(text, offsets, found.claims)
         return found, len(ids), truncated, start
 
-    def _calibrated(self, scores: FloatArray) -> FloatArray:
+    def _calibrated(self, scores: FloatArray, shown: str) -> FloatArray:
+        """Scores through the curves for what was scored: a claim cut off does not say which."""
         curves = self.bundle.calibration
+        if self.bundle.calibration_by_script:
+            curves = self.bundle.curves_of(script_of(shown))
         if curves is not None:
             pairs = zip(scores, curves, strict=True)
             scores = np.array([np.interp(score, curve.x, curve.y) for score, curve in pairs])

@@ -7,6 +7,8 @@ megabyte can hold.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any, Final
 
 import yaml
@@ -16,7 +18,9 @@ from yaml.events import AliasEvent, CollectionStartEvent, NodeEvent, ScalarEvent
 
 from hydra_core.errors import Problem
 
-__all__ = ["MAX_BYTES", "read_plain_yaml"]
+__all__ = ["MAX_BYTES", "Problems", "Yaml", "mapping", "numbers", "read_plain_yaml"]
+
+Yaml = Mapping[str, object]
 
 #: The most bytes of such a file.
 MAX_BYTES: Final = 100_000
@@ -24,6 +28,32 @@ _MAX_DEPTH: Final = 12
 _MAX_EVENTS: Final = 4_000
 # libyaml where the wheel has it (every published one has); the pure parser is slower only.
 _LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class Problems(list[Problem]):
+    """What is wrong with a file, collected to be said together."""
+
+    def say(self, place: str, message: str, remedy: str = "") -> None:
+        """Add one."""
+        self.append(Problem(place, message, remedy))
+
+
+def mapping(data: Yaml, key: str, problems: Problems, place: str = "") -> Yaml:
+    """The mapping at `key`, empty where there is none; says so where it is something else."""
+    value = data.get(key, {})
+    if isinstance(value, dict):
+        return {str(name): item for name, item in value.items()}
+    problems.say(place or key, f"must be a mapping, got {value!r:.80}")
+    return {}
+
+
+def numbers(value: object) -> tuple[float, ...] | None:
+    """`value` as finite floats, or None when it is anything else."""
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        return None
+    fine = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in value)
+    found = tuple(float(v) for v in value) if fine else ()
+    return found if fine and all(isfinite(v) for v in found) else None
 
 
 def read_plain_yaml(text: str) -> tuple[object, Problem | None]:

@@ -239,16 +239,16 @@ def pool(frame: pd.DataFrame) -> None:
         hide_index=True,
         height="content",
         column_config={
-            "model": column.TextColumn("Model", width=150),
-            "status": column.TextColumn("Status", width=75),
-            "price": column.NumberColumn("Price per Mtok", format="$%.2f", width=110),
+            "model": column.TextColumn("Model", width=205),
+            "status": column.TextColumn("Status", width=70),
+            "price": column.NumberColumn("Price per Mtok", format="$%.2f", width=100),
             **{
                 name: column.ProgressColumn(
                     name.replace("_", " ").capitalize(),
                     min_value=0,
                     max_value=1,
                     format="%.2f",
-                    width=120,
+                    width=115,
                 )
                 for name in dimensions
             },

@@ -18,6 +18,7 @@ from hydra_core.store.records import Rating, RatingState, Sample
 from hydra_core.types import FloatArray
 
 __all__ = [
+    "SCRIPT_NAMES",
     "Rated",
     "agreement_frame",
     "agreement_view",
@@ -28,7 +29,17 @@ __all__ = [
     "order_for",
     "rated",
     "recalibration_frame",
+    "script_frame",
 ]
+
+#: What the console calls the writing systems of `script_of`.
+SCRIPT_NAMES = {
+    "latin": "Latin",
+    "cjk": "East Asian",
+    "cyrillic": "Cyrillic",
+    "arabic": "Arabic",
+    "other": "Other",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +165,26 @@ def recalibration_frame(found: Recalibration, dimensions: Sequence[str]) -> pd.D
             "bias_before": found.bias_before,
             "bias_after": found.bias_after,
         }
+    )
+
+
+def script_frame(found: Recalibration, dimensions: Sequence[str]) -> pd.DataFrame:
+    """The same by writing system, with the curve that its messages go through."""
+    return pd.DataFrame(
+        [
+            {
+                "dimension": _titled(name),
+                "script": SCRIPT_NAMES[part.script],
+                "n": part.n,
+                "before": part.before[k],
+                "after": part.after[k],
+                "bias_before": part.bias_before[k],
+                "bias_after": part.bias_after[k],
+                "curve": part.curve(k),
+            }
+            for k, name in enumerate(dimensions)
+            for part in found.parts
+        ]
     )
 
 

@@ -53,6 +53,38 @@ def test_nothing_is_illegible_or_unnamed_in_either_theme(visitor, name):
         assert visitor.evaluate(RUN) == [], theme
 
 
+#: What lies behind a click: popovers, dialogs, expanders and views that a page does not open with.
+OPENED = [
+    ("/tune", "radio", "Numbers"),
+    ("/inspect", "button", "Request"),
+    ("/inspect", "button", "Link"),
+    ("/conversation", "button", "Stickiness and prices"),
+    ("/catalog", "button", "Add model"),
+    ("/catalog", "button", "Import prices"),
+    ("/catalog", "radio", "Policy"),
+    ("/catalog", "radio", "What-if"),
+    ("/profiles", "button", "From rates to capabilities"),
+    ("/compare", "radio", "Queries"),
+    ("/compare", "radio", "Significance"),
+    ("/explore", "radio", "Checks"),
+    ("/eval_sets", "radio", "Import"),
+]
+
+
+@pytest.mark.parametrize(("address", "role", "name"), OPENED)
+def test_what_a_click_opens_is_legible_in_either_theme(visitor, address, role, name):
+    visitor.emulate_media(color_scheme="light")
+    visitor.goto(address)
+    visitor.get_by_role(role, name=name, exact=True).first.click()
+    settled(visitor)
+    visitor.evaluate((files("axe_playwright_python") / "axe.min.js").read_text())
+    for theme in THEMES:
+        visitor.emulate_media(color_scheme=theme)
+        settled(visitor)
+        found = visitor.evaluate(RUN)
+        assert [one for one in found if not one.startswith("scrollable-region")] == [], theme
+
+
 @pytest.mark.parametrize(("address", "tab"), [("/export", "Export"), ("/inspect", "Receipt")])
 def test_code_is_legible_in_either_theme(visitor, address, tab):
     """Commands, YAML and JSON in their colours; those of Streamlit fall short.

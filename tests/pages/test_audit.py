@@ -1,5 +1,6 @@
 """Audit from app.py: draw, rate, agreement, and what an empty page teaches."""
 
+from hydra_core.evaluation.evalset.score_files import load_scores
 from hydra_core.store import Actor, Role
 from hydra_core.ui import cache
 
@@ -7,13 +8,13 @@ PAGE = "pages/evaluate/audit.py"
 DEMO = {"set": "console_demo", "catalog": "paper_five"}
 
 
-def drawn():
+def drawn(name="first", size=40):
     evalset = next(entry for entry in cache.evalsets() if entry.key == "console_demo")
     opened = cache.evalset(evalset.info.path, evalset.info.digest)
     sample = cache.store().ratings.draw(
-        "first", actor=Actor("ana", Role.PUBLISHER), evalset="console_demo",
+        name, actor=Actor("ana", Role.PUBLISHER), evalset="console_demo",
         evalset_digest=opened.digest, dimensions=cache.bundle().dimensions,
-        query_ids=opened.query_ids[:40],
+        query_ids=opened.query_ids[:size],
     )  # fmt: skip
     return opened, sample
 
@@ -43,3 +44,25 @@ def test_agreement_teaches_until_there_are_ratings_and_then_shows_the_papers_row
     table = app.dataframe[0].value
     assert table["dimension"].tolist()[-2:] == ["Pooled", "Averaged"]
     assert table["label"].iloc[0].startswith("1.00")
+
+
+def test_recalibrate_shows_what_it_does_by_writing_system(open_page):
+    """Raters who find Russian messages to need more tools than the predictor says."""
+    app = open_page(PAGE, **DEMO)
+    opened, sample = drawn("whole", None)
+    found = load_scores(opened, cache.bundle().fingerprint).copy()
+    russian = (opened.queries["language"] == "ru").to_numpy()
+    found[russian, 3] = (found[russian, 3] + 0.25).clip(0, 1)
+    rows = [(query, "ana", tuple(1 + 4 * found[i]), "") for i, query in enumerate(sample.query_ids)]
+    cache.store().ratings.take_in(sample, rows, actor=Actor("ana", Role.PUBLISHER))
+    app.run()
+    app.selectbox(key="audit.sample").set_value("whole").run()
+    app.segmented_control(key="audit.part").set_value("Recalibrate").run()
+    assert not app.exception
+    table = app.dataframe[1].value
+    assert len(table) == 4 * 5
+    own = table[table["curve"] == "own"]
+    mended = own[own["script"] == "Cyrillic"].set_index("dimension").loc["Tool use"]
+    assert mended["n"] == 40
+    assert mended["bias_before"] < -0.2
+    assert abs(mended["bias_after"]) < 0.05

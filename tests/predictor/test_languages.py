@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hydra_core.predictor.languages import GROUPS, LANGUAGES, detect, group_of
+from hydra_core.predictor.languages import (
+    GROUPS,
+    LANGUAGES,
+    SCRIPTS,
+    detect,
+    group_of,
+    script_of,
+)
 
 SENTENCES = {
     "en": "What is the difference between a list and a tuple?",
@@ -69,3 +76,46 @@ def test_code_and_quoted_words_do_not_decide(code: str, text: str) -> None:
 @given(st.text(st.characters(codec=None, categories=None), max_size=200))
 def test_any_text_has_a_language(text: str) -> None:
     assert detect(text) in LANGUAGES
+
+
+@pytest.mark.parametrize("code", SENTENCES)
+def test_the_writing_system_of_a_plain_sentence(code: str) -> None:
+    others = {
+        "zh": "cjk",
+        "ja": "cjk",
+        "ko": "cjk",
+        "ru": "cyrillic",
+        "ar": "arabic",
+        "th": "other",
+    }
+    assert script_of(SENTENCES[code]) == others.get(code, "latin")
+
+
+@pytest.mark.parametrize(
+    ("text", "script"),
+    [
+        ("", "latin"),
+        ("42 + 17 = ? 🙂 ...", "latin"),
+        ("```py\nfor i in range(3): print(i)\n```", "latin"),
+        ("исправь TypeError в parse_config", "cyrillic"),
+        ("请修复这个 useEffect hook", "cjk"),
+        ("What does 你好 mean in English?", "latin"),
+        ("แก้ไข index.html ให้หน่อย", "other"),
+        ("Διόρθωσε το σφάλμα", "other"),
+        ("abcd я", "latin"),  # a tie
+        ("abc я", "cyrillic"),
+        ("Ｆｉｘ ｉｔ", "latin"),
+        ("cafe\u0301", "latin"),
+        ("고쳐 줘", "cjk"),  # decomposed
+        ("ｶﾀｶﾅ", "cjk"),
+        ("\ud800", "latin"),  # half a surrogate pair
+        ("a" * 2_000 + "я" * 9_000, "latin"),
+    ],
+)
+def test_the_writing_system_of_mixed_and_empty_messages(text: str, script: str) -> None:
+    assert script_of(text) == script
+
+
+@given(st.text())
+def test_every_text_has_a_writing_system(text: str) -> None:
+    assert script_of(text) in SCRIPTS

@@ -79,7 +79,7 @@ def prices(entry: CatalogEntry, working: Working) -> None:
         st.warning("Correct the problems of the draft first.")
         return
     st.caption(
-        "LiteLLM's `model_prices_and_context_window.json`, OpenRouter's models JSON, or "
+        "LiteLLM's model_prices_and_context_window.json, OpenRouter's models JSON, or "
         "models.dev JSON or TOML. Nothing is applied until you tick it."
     )
     left, right = st.columns([3, 1], vertical_alignment="bottom")

@@ -89,7 +89,7 @@ def _files(kind: Kind) -> list[UploadedFile]:
             told += (
                 " Needed: a query id, the message, and for every model its quality (0 to 1); the "
                 "cost in USD or the tokens in and out, to know what routing would cost. One row "
-                "per query has columns such as `quality:gpt-5` and `cost:gpt-5`."
+                "per query has columns such as “quality:gpt-5” and “cost:gpt-5”."
             )
         st.caption(f"{told} Nothing is imputed; missing outcomes stay missing.")
     return uploads
