@@ -76,11 +76,11 @@ def test_what_a_click_opens_is_legible_in_either_theme(visitor, address, role, n
     visitor.emulate_media(color_scheme="light")
     visitor.goto(address)
     visitor.get_by_role(role, name=name, exact=True).first.click()
-    settled(visitor)
+    at_rest(visitor)
     visitor.evaluate((files("axe_playwright_python") / "axe.min.js").read_text())
     for theme in THEMES:
         visitor.emulate_media(color_scheme=theme)
-        settled(visitor)
+        at_rest(visitor)
         found = visitor.evaluate(RUN)
         assert [one for one in found if not one.startswith("scrollable-region")] == [], theme
 

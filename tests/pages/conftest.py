@@ -7,6 +7,7 @@ workspace or what lies in it.
 from __future__ import annotations
 
 import functools
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,12 @@ import pytest
 from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest, app_test
+
+from hydra_core.evaluation.study.routability import routability
+from hydra_core.predictor.checks.occlusion import occlude
+from hydra_core.store import open_store
+from hydra_core.ui.explore import panels
+from hydra_core.ui.inspect import words
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -32,8 +39,43 @@ def read_once():
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def measured_once():
+    """What a page measures of itself as it opens is the same for each visitor and each test.
+
+    Inspect scores its example again without each word, Explore predicts success from the messages.
+    """
+    known = {}
+
+    def occluded(predictor, text, *, turn, **options):
+        asked = (predictor.bundle.fingerprint, text, turn)
+        if asked not in known:
+            known[asked] = occlude(predictor, text, turn=turn, **options)
+        return known[asked]
+
+    def routable(data, texts, **options):
+        asked = (data.quality.tobytes(), data.requirements.tobytes(), tuple(texts or ()))
+        if asked not in known:
+            known[asked] = routability(data, texts, **options)
+        return known[asked]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(words, "occlude", occluded)
+        patch.setattr(panels, "routability", routable)
+        yield
+
+
+@functools.cache
+def new_store() -> bytes:
+    """The file of a store that nobody has used: Alembic makes it once, not for each test."""
+    with tempfile.TemporaryDirectory() as folder:
+        open_store(Path(folder)).close()
+        return (Path(folder) / "hydra.sqlite3").read_bytes()
+
+
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "hydra.sqlite3").write_bytes(new_store())
     monkeypatch.setenv("HYDRA_WORKSPACE", str(tmp_path))
     monkeypatch.chdir(ROOT)
     return tmp_path

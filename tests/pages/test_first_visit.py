@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _SLOW = ("alembic", "scipy.stats", "scipy.sparse", "sklearn", "statsmodels")
 
 
+@pytest.mark.slow
 def test_the_first_visit_finds_its_figures_made(open_page, caplog, monkeypatch):
     st.cache_resource.clear()
     warming.begin().join(60)

@@ -13,6 +13,8 @@ from hydra_core.ui import cache, cache_evaluate
 from hydra_core.ui.access import identity
 from hydra_core.views.learn.answer import headline
 
+pytestmark = pytest.mark.slow
+
 PAGE = "pages/evaluate/learn.py"
 LINK = {"set": "console_demo", "catalog": "paper_five"}
 #: Two models and few steps keep the test short; the demo's outcomes are simulated.

@@ -10,6 +10,8 @@ from hydra_core.catalog.schema import parse_catalog
 from hydra_core.evaluation.choose.policy_search import FoundPolicy
 from hydra_core.ui import cache, cache_evaluate
 
+pytestmark = pytest.mark.slow
+
 PAGE = "pages/evaluate/tuner.py"
 PAPER = {"set": "paper_swebench", "catalog": "paper_five_published"}
 PATIENCE_S = 240

@@ -54,6 +54,7 @@ def test_groups_are_told_apart(learned):
     assert names == {"easy", "hard"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_shuffled_outcomes_are_not_recommended(material, seed):
     order = np.random.default_rng(seed).permutation(material.n)
@@ -63,6 +64,7 @@ def test_shuffled_outcomes_are_not_recommended(material, seed):
     assert found.reason.startswith("Keep the constant")
 
 
+@pytest.mark.slow
 def test_the_same_seed_learns_the_same_model(material, learned):
     again = learn(material, PRICES, folds=3)
     assert figures_of(again) == figures_of(learned)

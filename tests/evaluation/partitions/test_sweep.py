@@ -104,6 +104,7 @@ def test_batches_of_a_part_add_up(tmp_path, models, monkeypatch):
     np.testing.assert_allclose(tables[0], tables[1], atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clusters", [False, True])
 def test_the_bootstrap_is_as_wide_as_the_formula(tmp_path, models, clusters):
     _, quality, _ = written(tmp_path / "parts", models, [1_000, 1_000], clusters=clusters)

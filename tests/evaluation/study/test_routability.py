@@ -74,6 +74,7 @@ def test_a_handful_of_queries_gives_bounds_but_no_auc():
     assert "too few" in found.text
 
 
+@pytest.mark.slow
 def test_progress_rises_by_ones_to_its_end():
     seen = []
     found = routability(*told(100), progress=lambda done, total: seen.append((done, total)))
