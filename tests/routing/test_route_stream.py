@@ -67,7 +67,7 @@ def test_what_no_model_can_serve_is_answered_and_the_stream_goes_on(stream):
         (b"[1, 2]", "must be an object"),
         (b"\xff\xfe", "not JSON"),
         (b"[" * 50_000, "not JSON"),
-        (b'{"id": 7}', 'no "text"'),
+        (b'{"id": 7}', 'neither of "text"'),
         ({"text": 5}, '"text" must be a text'),
         ({"text": "x", "hasimage": True}, "did you mean"),
         ({"text": "x", "has_image": "yes"}, "true or false"),
