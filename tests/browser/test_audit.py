@@ -11,6 +11,7 @@ DIMENSIONS = ("Reasoning", "Code generation", "Debugging", "Tool use")
 
 def rate(page, scores, done, total, *, fresh=True):
     """Score the message on screen and save by keyboard."""
+    at_rest(page)  # a click on what is about to be drawn again may be lost
     if fresh:  # the form of the message before is gone
         expect(page.get_by_role("button", name="Save")).to_be_disabled()
     for name, score in zip(DIMENSIONS, scores, strict=True):
@@ -30,7 +31,7 @@ def test_a_sample_is_drawn_rated_and_compared(page):
     expect(page.get_by_text("0 of 6 rated")).to_be_visible()
     for done in range(1, 6):
         rate(page, (1 + done % 5, 2, 1 + done % 3, 1), done, 6)
-    at_rest(page)  # a click on what is about to be drawn again may be lost
+    at_rest(page)
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("4 of 6 rated")).to_be_visible()
     rate(page, (5, 3, 2, 4), 5, 6, fresh=False)  # it comes back with its scores
