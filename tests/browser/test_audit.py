@@ -18,6 +18,7 @@ def rate(page, scores, done, total, *, fresh=True):
         group = page.get_by_test_id("stButtonGroup").filter(has_text=name)
         group.get_by_role("radio", name=str(score), exact=True).click()
     expect(page.get_by_role("button", name="Save")).to_be_enabled()
+    at_rest(page)  # a key pressed while the page is drawn again may be lost
     page.keyboard.press("Alt+s")
     expect(page.get_by_text(f"{done} of {total} rated")).to_be_visible()
 
