@@ -47,7 +47,7 @@ def add_probe(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
 def _probe(options: argparse.Namespace) -> int:
     from hydra_core.evaluation.evalset.evalset import load_evalset
     from hydra_core.evaluation.robustness.attack import other_wordings, set_messages
-    from hydra_core.evaluation.robustness.probe import bound_catalog, probed
+    from hydra_core.evaluation.robustness.probe import bound_catalog, cheap_at, probed
     from hydra_core.evaluation.robustness.probe import routed as routes
     from hydra_core.evaluation.robustness.suffixes import own_suffixes
     from hydra_core.predictor.checks.robustness import load_probes
@@ -60,7 +60,7 @@ def _probe(options: argparse.Namespace) -> int:
     own = own_suffixes(existing(options.suffixes)) if options.suffixes else {}
     with progress_bar(options.evalset.name, unit=" messages") as step:
         found = probed(predictor, texts, languages, {**load_probes(), **own}, step,
-                       other_wordings(evalset))  # fmt: skip
+                       other_wordings(evalset), cheap_at(catalog, knob))  # fmt: skip
     routed = routes(found, catalog)
     if options.json:
         print_json(as_json(routed.at(knob), by_value=routed.valuer is not None))

@@ -15,7 +15,7 @@ import numpy as np
 from hydra_core.errors import EvalSetError, Problem
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.predictor.onnx_predictor import Prediction
-from hydra_core.types import Float32Array, FloatArray, IntArray
+from hydra_core.types import BoolArray, Float32Array, FloatArray, IntArray
 
 __all__ = [
     "ANOTHER_WORDING",
@@ -102,6 +102,7 @@ def attacked(
     rng: np.random.Generator,
     joint: str = " ",
     wordings: Mapping[str, str] | None = None,
+    targets: Callable[[Read], BoolArray] | None = None,
 ) -> Attacked:
     """Score every message clean, with each suffix in its own language and in English, and changed.
 
@@ -112,11 +113,15 @@ def attacked(
         rng: Which letters are swapped.
         joint: What stands between message and suffix.
         wordings: Message -> the same request in other words, where there is one.
+        targets: Clean messages -> (n,) those to attack; the others stand in every attack as they
+            are. None attacks all.
     """
+    clean = read(texts)
+    aimed = np.ones(len(texts), dtype=bool) if targets is None else targets(clean)
     found = [
         Attack(name, localised, read([
-            text + joint + suffixes.get(code if localised else "en", suffixes["en"])
-            for text, code in zip(texts, languages, strict=True)
+            text + (joint + suffixes.get(code if localised else "en", suffixes["en"])) * hit
+            for text, code, hit in zip(texts, languages, aimed.tolist(), strict=True)
         ]))
         for localised in (True, False)
         for name, suffixes in families.items()
@@ -128,7 +133,7 @@ def attacked(
     }
     if wordings:
         changed[ANOTHER_WORDING] = read([wordings.get(text, text) for text in texts])
-    return Attacked(tuple(languages), read(texts), tuple(found), changed)
+    return Attacked(tuple(languages), clean, tuple(found), changed)
 
 
 def set_messages(
@@ -168,23 +173,26 @@ def other_wordings(evalset: EvalSet) -> dict[str, str]:
     return found
 
 
-def runs(languages: Sequence[str], families: int) -> int:
-    """How many messages `attacked` scores; an English one has the same suffix twice."""
-    own = sum(code != "en" for code in languages)
-    return len(languages) * (1 + _CHANGES + families) + own * families
+def runs(languages: Sequence[str], targets: Sequence[str], families: int) -> int:
+    """How many messages `attacked` scores; an English one has the same suffix twice.
+
+    Args:
+        languages: Of all messages.
+        targets: Of those that are attacked.
+    """
+    own = sum(code != "en" for code in targets)
+    return len(languages) * (1 + _CHANGES) + (len(targets) + own) * families
 
 
 def remembering(
     predict: Callable[[Sequence[str]], Prediction],
-    progress: Callable[[int, int], None] = lambda done, total: None,
-    expected: int = 0,
+    progress: Callable[[int], None] = lambda done: None,
 ) -> Reader:
     """A reader that scores no message twice.
 
     Args:
         predict: (n,) messages -> their scores.
-        progress: Told (scored, expected) after every 64 messages; what it raises stops the work.
-        expected: Messages that will be scored in all, about.
+        progress: Told how many are scored after every 64; what it raises stops the work.
     """
     known: dict[str, tuple[FloatArray, Float32Array | None, int, float]] = {}
 
@@ -198,7 +206,7 @@ def remembering(
                 ignored = 0 if found.ignored is None else int(found.ignored[i])
                 far = float("nan") if found.distances is None else float(found.distances[i])
                 known[text] = (found.requirements[i], vector, ignored, far)
-            progress(len(known), max(expected, len(known)))
+            progress(len(known))
         rows = [known[text] for text in texts]
         vectors = [row[1] for row in rows if row[1] is not None]
         return Read(

@@ -23,7 +23,15 @@ from hydra_core.routing.matcher import choose, choose_by_value, shortfall
 from hydra_core.routing.valuation import Valuer
 from hydra_core.types import BoolArray, FloatArray, IntArray, Pool
 
-__all__ = ["EVERYONE", "AttackRow", "Exchange", "Findings", "FlipRow", "RoutedAttacks"]
+__all__ = [
+    "EVERYONE",
+    "AttackRow",
+    "Exchange",
+    "Findings",
+    "FlipRow",
+    "PoolRoutes",
+    "RoutedAttacks",
+]
 
 #: The row over all families, or all language groups.
 EVERYONE: Final = "all"
@@ -119,6 +127,48 @@ class Findings:
         )
 
 
+class PoolRoutes:
+    """Where a pool's rule sends messages, at any knob.
+
+    Args:
+        pool: The models.
+        valuer: Predicts success and cost under the value rule; None for the shortfall rule.
+    """
+
+    def __init__(self, pool: Pool, valuer: Valuer | None = None) -> None:
+        self.pool, self.valuer = pool, valuer
+        order = np.argsort(pool.cost, kind="stable")
+        self.frontier: BoolArray = np.isin(np.arange(pool.cost.size), order[-_FRONTIER:])
+
+    def terms(self, read: Read) -> tuple[FloatArray, FloatArray]:
+        """Shortfalls (n, m) and cost (m,); or predicted success and cost, both (n, m).
+
+        Raises:
+            MismatchError: The value rule, and the bundle gives no text vectors.
+        """
+        if self.valuer is None:
+            pool = self.pool
+            need = pool.capped(read.requirements)
+            return shortfall(need, pool.capabilities, pool.weights), pool.cost
+        if read.vectors is None:
+            raise MismatchError("the value rule needs a predictor bundle with text vectors")
+        half = read.vectors.astype(np.float16)
+        found = self.valuer.heads.predict(
+            Messages(read.requirements, half, surface_counts(read.texts))
+        )
+        return found.success, found.cost_usd
+
+    def at(self, terms: tuple[FloatArray, FloatArray], knob: float) -> IntArray:
+        """(n,) model chosen for each message."""
+        if not len(terms[0]):
+            return np.empty(0, dtype=np.intp)
+        return (choose if self.valuer is None else choose_by_value)(*terms, knob)
+
+    def cheap(self, read: Read, knob: float) -> BoolArray:
+        """(n,) whether a message is routed below the frontier."""
+        return ~self.frontier[self.at(self.terms(read), knob)]
+
+
 class RoutedAttacks:
     """Attacked messages under one pool and rule; every knob is a look-up.
 
@@ -135,11 +185,11 @@ class RoutedAttacks:
         self.attacked = attacked
         self.pool = pool
         self.valuer = valuer
-        order = np.argsort(pool.cost, kind="stable")
-        self._frontier = np.isin(np.arange(pool.cost.size), order[-_FRONTIER:])
-        self._clean = self._terms(attacked.clean)
-        self._attacks = [self._terms(attack.read) for attack in attacked.attacks]
-        self._changed = {name: self._terms(read) for name, read in attacked.changed.items()}
+        routes = PoolRoutes(pool, valuer)
+        self._frontier, self._routes = routes.frontier, routes.at
+        self._clean = routes.terms(attacked.clean)
+        self._attacks = [routes.terms(attack.read) for attack in attacked.attacks]
+        self._changed = {name: routes.terms(read) for name, read in attacked.changed.items()}
         self._groups: Groups = np.array([group_of(code) for code in attacked.languages], object)
 
     def at(self, knob: float) -> Findings:
@@ -187,25 +237,6 @@ class RoutedAttacks:
                     )
                 )
         return tuple(sorted(found, key=lambda one: not one.won))
-
-    def _terms(self, read: Read) -> tuple[FloatArray, FloatArray]:
-        """Shortfalls (n, m) and cost (m,); or predicted success and cost, both (n, m)."""
-        if self.valuer is None:
-            pool = self.pool
-            need = pool.capped(read.requirements)
-            return shortfall(need, pool.capabilities, pool.weights), pool.cost
-        if read.vectors is None:
-            raise MismatchError("the value rule needs a predictor bundle with text vectors")
-        half = read.vectors.astype(np.float16)
-        found = self.valuer.heads.predict(
-            Messages(read.requirements, half, surface_counts(read.texts))
-        )
-        return found.success, found.cost_usd
-
-    def _routes(self, terms: tuple[FloatArray, FloatArray], knob: float) -> IntArray:
-        if not len(terms[0]):
-            return np.empty(0, dtype=np.intp)
-        return (choose if self.valuer is None else choose_by_value)(*terms, knob)
 
     def _rows(
         self, clean: IntArray, cheap: BoolArray, routed: Sequence[IntArray], *, localised: bool

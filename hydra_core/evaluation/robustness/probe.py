@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import partial
+from itertools import compress
 from pathlib import Path
 from typing import Final
 
@@ -19,18 +20,19 @@ from hydra_core.catalog.schema import load_catalog, parse_catalog, read_catalog_
 from hydra_core.evaluation.robustness.attack import (
     Attacked,
     Families,
+    Read,
     attacked,
     remembering,
     runs,
 )
-from hydra_core.evaluation.robustness.findings import EVERYONE, AttackRow, RoutedAttacks
+from hydra_core.evaluation.robustness.findings import EVERYONE, AttackRow, PoolRoutes, RoutedAttacks
 from hydra_core.predictor.bundle import Bundle
 from hydra_core.predictor.checks.robustness import load_probes
 from hydra_core.predictor.onnx_predictor import Predictor, Runs
-from hydra_core.routing.valuation import valuer_of
-from hydra_core.types import Catalog
+from hydra_core.routing.valuation import Valuer, valuer_of
+from hydra_core.types import BoolArray, Catalog, Pool
 
-__all__ = ["TAUS", "attack_table", "bound_catalog", "family_rows", "probed", "routed"]
+__all__ = ["TAUS", "attack_table", "bound_catalog", "cheap_at", "family_rows", "probed", "routed"]
 
 #: Thresholds that a model card and the benchmark show: a strict one and the paper's conservative.
 TAUS: Final = (0.05, 0.24)
@@ -57,6 +59,7 @@ def probed(
     families: Families | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
     wordings: Mapping[str, str] | None = None,
+    targets: Callable[[Read], BoolArray] | None = None,
 ) -> Attacked:
     """Messages scored as they are, with every suffix and with every harmless change.
 
@@ -64,15 +67,36 @@ def probed(
         families: None for the eight that come with HyDRA.
         progress: Told (scored, expected); what it raises stops the work.
         wordings: Message -> the same request in other words (`other_wordings`).
+        targets: Clean messages -> (n,) those to attack (`cheap_at`); None attacks all, for every
+            knob.
     """
     chosen = load_probes() if families is None else families
-    expected = runs(languages, len(chosen))
+    expected = runs(languages, languages, len(chosen))
     progress(0, expected)
     shared: Runs = {}  # an attack whose claim is found leaves the clean message: run once for all
     predict = partial(predictor.predict_batches, runs=shared)
-    read = remembering(predict, progress, expected)
+
+    def aimed(clean: Read) -> BoolArray:
+        nonlocal expected
+        hit = np.ones(len(texts), dtype=bool) if targets is None else targets(clean)
+        expected = runs(languages, list(compress(languages, hit)), len(chosen))
+        return hit
+
+    read = remembering(predict, lambda done: progress(done, max(done, expected)))
     rng = np.random.default_rng(_SEED)
-    return attacked(read, texts, languages, chosen, rng=rng, wordings=wordings)
+    return attacked(read, texts, languages, chosen, rng=rng, wordings=wordings, targets=aimed)
+
+
+def cheap_at(catalog: Catalog, knob: float) -> Callable[[Read], BoolArray]:
+    """Those that a catalog routes below its frontier at one tau, or one V.
+
+    All that `RoutedAttacks.at` counts at that knob; at another one it would lack attacks.
+
+    Raises:
+        HydraError: The outcome model cannot be had.
+    """
+    routes = PoolRoutes(*_pool_and_valuer(catalog))
+    return lambda clean: routes.cheap(clean, knob)
 
 
 def routed(found: Attacked, catalog: Catalog) -> RoutedAttacks:
@@ -81,8 +105,12 @@ def routed(found: Attacked, catalog: Catalog) -> RoutedAttacks:
     Raises:
         HydraError: The outcome model cannot be had.
     """
+    return RoutedAttacks(found, *_pool_and_valuer(catalog))
+
+
+def _pool_and_valuer(catalog: Catalog) -> tuple[Pool, Valuer | None]:
     models = pool(catalog, today=date.today())
-    return RoutedAttacks(found, models, valuer_of(catalog, models))
+    return models, valuer_of(catalog, models)
 
 
 def family_rows(found: RoutedAttacks, taus: Sequence[float]) -> list[tuple[float, AttackRow]]:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,7 +20,7 @@ from hydra_core.evaluation.robustness.attack import (
     remembering,
     runs,
 )
-from hydra_core.evaluation.robustness.findings import RoutedAttacks
+from hydra_core.evaluation.robustness.findings import PoolRoutes, RoutedAttacks
 from hydra_core.evaluation.robustness.suffixes import own_suffixes, suffix_lines
 from hydra_core.outcome_model.raw import Predicted
 from hydra_core.predictor.onnx_predictor import Prediction
@@ -169,12 +170,26 @@ def test_no_message_is_scored_twice_and_progress_comes_to_its_end():
     seen, told = [], []
     read = remembering(
         lambda part: seen.extend(part) or by_loudness(part),
-        lambda done, total: told.append((done, total)),
-        runs(CODES, len(FAMILIES)),
+        told.append,
     )
     attacked(read, TEXTS, CODES, FAMILIES, rng=np.random.default_rng(0))
-    assert len(seen) == len(set(seen))
-    assert told[-1][0] <= told[-1][1]
+    assert len(seen) == len(set(seen)) == told[-1]
+    assert told[-1] <= runs(CODES, CODES, len(FAMILIES))
+
+
+def test_attacking_only_what_a_knob_sends_cheap_finds_the_same_there():
+    seen = []
+    read = remembering(lambda part: seen.extend(part) or by_loudness(part))
+    cheap = partial(PoolRoutes(POOL).cheap, knob=0.1)
+    assert 0 < cheap(read(TEXTS)).sum() < len(TEXTS)
+    seen.clear()
+    found = attacked(read, TEXTS, CODES, FAMILIES, rng=np.random.default_rng(0), targets=cheap)
+    few = len(seen)
+    assert RoutedAttacks(found, POOL).at(0.1) == routed().at(0.1)
+    everything = remembering(lambda part: seen.extend(part) or by_loudness(part))
+    seen.clear()
+    attacked(everything, TEXTS, CODES, FAMILIES, rng=np.random.default_rng(0))
+    assert few + len(set(TEXTS)) < len(seen)
 
 
 def test_own_suffixes_come_as_lines_or_families(tmp_path):
