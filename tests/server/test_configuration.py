@@ -12,7 +12,7 @@ from hydra_core.server.tracing import spans
 from hydra_core.server.upstream.file import UpstreamsError, parse_upstreams
 from hydra_core.store.roles import Actor, Role
 from hydra_core.store.store import open_store
-from tests.server.conftest import CATALOG, EASY, MODELS, asked, upstreams_text
+from tests.server.conftest import CATALOG, EASY, MODELS, asked, upstreams_text, wait_for
 
 HEAD = "schema: hydra.upstreams/v1\nupstreams:\n"
 
@@ -99,6 +99,7 @@ def test_spans_carry_the_genai_names(make, monkeypatch):
     tell = spans(provider.get_tracer("test"))
     monkeypatch.setattr("hydra_core.server.run.spans", lambda: tell)
     answer = make(spans=True).post("/v1/chat/completions", json=asked(EASY))
+    wait_for(exporter.get_finished_spans)  # told when the answer is out already
     (span,) = exporter.get_finished_spans()
     assert span.name == "chat auto"
     assert span.attributes["gen_ai.request.model"] == "auto"

@@ -7,7 +7,7 @@ import time
 import httpx
 import pytest
 
-from tests.server.conftest import CATALOG, EASY, HARD, MODELS, asked
+from tests.server.conftest import CATALOG, EASY, HARD, MODELS, asked, wait_for
 from tests.server.fake_upstream import PIECES
 
 
@@ -211,8 +211,9 @@ def test_metrics_begin_at_zero_and_count(make, upstream):
     before = client.get("/metrics").text
     assert 'hydra_requests_total{model="gpt-5.4",status="answered"} 0.0' in before
     model = client.post("/v1/chat/completions", json=asked()).headers["x-hydra-model"]
+    counted = f'hydra_requests_total{{model="{model}",status="answered"}} 1.0'
+    wait_for(lambda: counted in client.get("/metrics").text)  # told when the answer is out already
     after = client.get("/metrics").text
-    assert f'hydra_requests_total{{model="{model}",status="answered"}} 1.0' in after
     assert f'hydra_tokens_total{{kind="output",model="{model}"}} 20.0' in after
     assert f'hydra_tokens_total{{kind="cached",model="{model}"}} 40.0' in after
 

@@ -80,7 +80,7 @@ def test_workers_agree_on_a_conversations_model_and_count_together(two_workers, 
     body = {"model": "auto", "messages": turns}
     later = [httpx.post(post, json=body, headers=headers, timeout=60) for _ in range(24)]
     assert {one.headers["x-hydra-model"] for one in later} == {first}
-    counted = [line for line in httpx.get(f"{url}/metrics").text.splitlines() if first in line]
-    assert f'hydra_requests_total{{model="{first}",status="answered"}} 25.0' in counted
+    counted = f'hydra_requests_total{{model="{first}",status="answered"}} 25.0'
+    wait_for(lambda: counted in httpx.get(f"{url}/metrics").text.splitlines())
     wait_for(lambda: len(read_log(log).decisions) == 25)
     assert len(list(log.glob("*.jsonl"))) == 2  # one writer a process
