@@ -36,7 +36,7 @@ class FakeServer(ThreadingHTTPServer):
         self._lock = threading.Lock()
         self._rng = random.Random(7)
         super().__init__(("127.0.0.1", port), _Handler)
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
 
     @property
     def url(self):

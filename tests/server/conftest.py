@@ -20,14 +20,26 @@ HARD = "Fix the deadlock in this lock-free queue and prove that the memory order
 EASY = "hi"
 
 
+class _Server(uvicorn.Server):
+    """Sees that it is to stop at once, not ten times a second."""
+
+    async def main_loop(self):
+        while not await self.on_tick(1):
+            await asyncio.sleep(0.01)
+
+
 @contextlib.contextmanager
-def running(app):
-    """The address of an ASGI application served by a thread for as long as the block."""
+def running(app, *, wait=True):
+    """The address of an ASGI application served by a thread for as long as the block.
+
+    Args:
+        wait: For its end: what it writes then is asked for.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     config = uvicorn.Config(app, port=port, log_level="critical", access_log=False)
-    server = uvicorn.Server(config)
+    server = _Server(config)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve()))
     thread.start()
     while not server.started:
@@ -37,14 +49,15 @@ def running(app):
         yield f"http://127.0.0.1:{port}"
     finally:
         server.should_exit = True
-        thread.join(timeout=20)
+        if wait:
+            thread.join(timeout=20)
 
 
 @pytest.fixture
 def upstream():
     """A fake upstream: `upstream.app` tells it how to behave, `upstream.url` is its address."""
     app = FakeUpstream()
-    with running(app) as url:
+    with running(app, wait=False) as url:
         app.url = url
         yield app
 
