@@ -25,14 +25,14 @@ from benchmarks.console.depth_pages import make as make_twelve
 STEPS = 60
 #: Page -> the class of its knob, and what has changed when a release is answered.
 _PAGES = {
-    "tune": ("st-key-tune-knob", "document.querySelector('.st-key-tune-verdict')?.innerText"),
+    "tune": ("st-key-tune-knob", "document.querySelector('.st-key-tune-verdict')?.textContent"),
     "profiles": (
         "st-key-what_if-knob",
-        "document.querySelector('.st-key-what_if-told')?.innerText",
+        "document.querySelector('.st-key-what_if-told')?.textContent",
     ),
     "inspect": (
         "st-key-inspect-knob-shortfall",
-        "document.querySelector('.st-key-inspect-decision')?.innerText",
+        "document.querySelector('.st-key-inspect-decision')?.textContent",
     ),
 }
 _INSIDE = """const root = [...document.querySelectorAll('.KNOB *')]

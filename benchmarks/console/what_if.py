@@ -12,10 +12,10 @@ from __future__ import annotations
 import time
 
 from benchmarks.console.browser import CATALOG, browser, measured, timed, watching
-from tests.browser.grid import open_cell
+from tests.browser.grid import INPUT_PRICE, open_cell
 
 #: In / Mtok of the third model: its price decides the cost order, so its traffic moves.
-COLUMN, ROW, X = 4, 2, 400.0
+(COLUMN, X), ROW = INPUT_PRICE, 2
 #: The figures, and nothing as long as they belong to the draft before.
 _LABEL = """document.querySelector('[data-testid=stMetric] [data-stale=true]') ? '' :
     [...document.querySelectorAll('[data-testid=stMetric]')].map(node => node.innerText).join()"""

@@ -26,19 +26,15 @@ def take_answers(path: Path, messages: Sequence[Message], ledger: Ledger) -> int
     Raises:
         LabelError: With every kind of problem; nothing is taken then.
     """
-    known = {message.id for message in messages}
 
     def take(row: Mapping[str, Any], number: int, issues: Issues) -> list[tuple[Call, Any]]:
-        if row.get("id") not in known:
-            issues.add(f"{row.get('id')!r} is not among the messages", number)
-            return []
         arms = [arm for arm in ("cheap", "strong") if arm in row]
         if not arms or not all(isinstance(row[a], str) and row[a].strip() for a in arms):
             issues.add("cheap and strong must be text", number)
             return []
         return [(Call(row["id"], arm), row[arm]) for arm in arms]
 
-    return _taken(path, take, ledger)
+    return _taken(path, take, messages, ledger)
 
 
 def take_verdicts(
@@ -51,12 +47,9 @@ def take_verdicts(
     Raises:
         LabelError: With every kind of problem; nothing is taken then.
     """
-    known = {message.id for message in messages}
 
     def take(row: Mapping[str, Any], number: int, issues: Issues) -> list[tuple[Call, Any]]:
-        if row.get("id") not in known:
-            issues.add(f"{row.get('id')!r} is not among the messages", number)
-        elif row.get("order") not in ORDERS:
+        if row.get("order") not in ORDERS:
             issues.add(f"order must be {' or '.join(ORDERS)}", number)
         else:
             scores = {arm: _scores(row.get(arm), config.dimensions) for arm in ("cheap", "strong")}
@@ -67,7 +60,7 @@ def take_verdicts(
             issues.add(f"cheap and strong must each score {named} from 1 to 5", number)
         return []
 
-    return _taken(path, take, ledger)
+    return _taken(path, take, messages, ledger)
 
 
 def _scores(found: object, dimensions: Sequence[str]) -> list[float] | None:
@@ -77,11 +70,15 @@ def _scores(found: object, dimensions: Sequence[str]) -> list[float] | None:
     return numbers if whole else None
 
 
-def _taken(path: Path, take: _Take, ledger: Ledger) -> int:
+def _taken(path: Path, take: _Take, messages: Sequence[Message], ledger: Ledger) -> int:
+    known = {message.id for message in messages}
     issues, rows = Issues(), list[tuple[Call, Any]]()
     try:
         for number, row in json_objects(path, Budget(), issues):
-            rows += take(row, number, issues)
+            if row.get("id") in known:
+                rows += take(row, number, issues)
+            else:
+                issues.add(f"{row.get('id')!r} is not among the messages", number)
         issues.raise_any(path.name)
     except EvalSetError as error:
         raise LabelError(error.source, error.problems) from error

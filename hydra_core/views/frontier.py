@@ -266,5 +266,5 @@ def _x_axis(axes: Axes) -> AxisSpec:
 def _y_axis(sweep: Sweep, axes: Axes) -> AxisSpec:
     if axes.y is YAxis.QR:
         return AxisSpec("Quality retention (QR) of the oracle", ".1f", suffix=" %")
-    title = "Resolved queries" if sweep.binary else "Mean quality"
+    title = "Resolved queries" if sweep.data.binary else "Mean quality"
     return AxisSpec(title, ".1f", suffix=" %")

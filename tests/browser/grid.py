@@ -6,7 +6,10 @@ from playwright.sync_api import Page, TimeoutError
 
 from tests.browser.conftest import at_rest
 
-__all__ = ["open_cell", "type_into_cell", "wait_until_drawn"]
+__all__ = ["INPUT_PRICE", "open_cell", "type_into_cell", "wait_until_drawn"]
+
+#: Column of the catalog's table, and where it is in pixels.
+INPUT_PRICE = (3, 410.0)
 
 _HEADER, _ROW = 36, 36
 

@@ -71,35 +71,32 @@ OPENED = [
 ]
 
 
+def legible_in_either_theme(visitor):
+    """Browsers let the keyboard into a box that scrolls; axe does not know it."""
+    visitor.evaluate((files("axe_playwright_python") / "axe.min.js").read_text())
+    for theme in THEMES:
+        visitor.emulate_media(color_scheme=theme)
+        at_rest(visitor)
+        found = visitor.evaluate(RUN)
+        assert [one for one in found if not one.startswith("scrollable-region")] == [], theme
+
+
 @pytest.mark.parametrize(("address", "role", "name"), OPENED)
 def test_what_a_click_opens_is_legible_in_either_theme(visitor, address, role, name):
     visitor.emulate_media(color_scheme="light")
     visitor.goto(address)
     visitor.get_by_role(role, name=name, exact=True).first.click()
     at_rest(visitor)
-    visitor.evaluate((files("axe_playwright_python") / "axe.min.js").read_text())
-    for theme in THEMES:
-        visitor.emulate_media(color_scheme=theme)
-        at_rest(visitor)
-        found = visitor.evaluate(RUN)
-        assert [one for one in found if not one.startswith("scrollable-region")] == [], theme
+    legible_in_either_theme(visitor)
 
 
 @pytest.mark.parametrize(("address", "tab"), [("/export", "Export"), ("/inspect", "Receipt")])
 def test_code_is_legible_in_either_theme(visitor, address, tab):
-    """Commands, YAML and JSON in their colours; those of Streamlit fall short.
-
-    Browsers let the keyboard into a box that scrolls; axe does not know it.
-    """
+    """Commands, YAML and JSON in their colours; those of Streamlit fall short."""
     visitor.goto(address)
     visitor.get_by_text(tab, exact=True).click()
     visitor.locator("[data-testid=stCode] .token").first.wait_for()
-    visitor.evaluate((files("axe_playwright_python") / "axe.min.js").read_text())
-    for theme in THEMES:
-        visitor.emulate_media(color_scheme=theme)
-        at_rest(visitor)
-        found = visitor.evaluate(RUN)
-        assert [one for one in found if not one.startswith("scrollable-region")] == [], theme
+    legible_in_either_theme(visitor)
 
 
 def test_illegible_text_is_found(visitor):

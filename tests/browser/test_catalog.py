@@ -8,12 +8,12 @@ import pytest
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
-from tests.browser.grid import type_into_cell, wait_until_drawn
+from tests.browser.grid import INPUT_PRICE, type_into_cell, wait_until_drawn
 
 pytestmark = pytest.mark.browser
 
 HERE = "set=console_demo&catalog=paper_five"
-INPUT_PRICE, CODEX = (3, 410.0), 2
+CODEX = 2
 
 
 def test_an_edited_price_is_weighed_published_and_remembered(page):

@@ -11,8 +11,7 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 from hydra_core.catalog.schema import load_catalog
 from hydra_core.shipped import CATALOGS
-from tests.browser.grid import open_cell, wait_until_drawn
-from tests.browser.test_catalog import INPUT_PRICE
+from tests.browser.grid import INPUT_PRICE, open_cell, wait_until_drawn
 from tests.ui import consoles
 
 MODELS = [model.id for model in load_catalog(CATALOGS / "paper_five.yaml").models]

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
-from tests.browser.test_live_knob import grip, intervals
+from tests.browser.test_live_knob import dragged_what_if
 from tests.ui import consoles
 from tests.ui.valued import valued
 
@@ -25,19 +25,7 @@ def test_what_a_draft_would_change_follows_v(page):
     page.goto("/catalog?set=my/traffic&catalog=my/valued")
     page.get_by_role("radio", name="What-if").click()
     knob = page.get_by_role("slider", name="V along the curve")
-    knob.wait_for()
-    knob.scroll_into_view_if_needed()
-    tiles = page.locator(".st-key-what_if-knob .tile .value")
-    before = tiles.all_inner_texts()
-    x, y = grip(knob)
-    page.mouse.move(x, y)
-    page.mouse.down()
-    page.mouse.move(x + (150 if x < 700 else -150), y, steps=5)
-    assert tiles.all_inner_texts() != before
-    assert all(one.startswith(("0", "$0")) for one in intervals(page))  # nothing is edited
-    told = page.locator(".st-key-what_if-knob .at").inner_text()
-    page.mouse.up()
-    page.locator(".tile .interval").first.filter(has_text="unchanged").wait_for()
+    told = dragged_what_if(page, knob)
     typed = float(page.get_by_role("spinbutton", name="At V").input_value())
     assert told.startswith("V $")
     value = float(told.removeprefix("V $").replace(",", ""))

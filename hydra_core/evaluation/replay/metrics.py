@@ -82,7 +82,7 @@ def oracle_quality(data: ReplayData) -> float:
 
 def costliest(data: ReplayData) -> str:
     """The default baseline: the model with the highest mean realised cost."""
-    return data.pool.ids[int(data.cost_usd.mean(axis=0).argmax())]
+    return data.pool.ids[int(data.alone[1].argmax())]
 
 
 def misrouted(data: ReplayData, choice: IntArray) -> BoolArray:
@@ -116,7 +116,7 @@ def evaluate_choice(
     base_cost = data.cost_usd[:, data.pool.ids.index(name)]
     wrong = misrouted(data, choice)
     counts = np.bincount(choice, minlength=len(data.pool.ids))
-    binary = bool(np.isin(data.quality, (0.0, 1.0)).all()) and data.clusters is None
+    binary = data.binary and data.clusters is None
     return PolicyMetrics(
         n=n,
         resolved=int((quality >= RESOLVED_AT).sum()),
@@ -134,11 +134,10 @@ def evaluate_choice(
 
 def single_models(data: ReplayData) -> tuple[ConstantPolicy, ...]:
     """Every constant policy, pool order."""
-    quality, cost = data.quality.mean(axis=0), data.cost_usd.mean(axis=0)
-    resolved = (data.quality >= RESOLVED_AT).sum(axis=0)
+    figures = zip(data.pool.ids, *data.alone, strict=True)
     return tuple(
-        ConstantPolicy(model, i, int(resolved[i]), float(quality[i]), float(cost[i]))
-        for i, model in enumerate(data.pool.ids)
+        ConstantPolicy(model, i, int(resolved), float(quality), float(cost))
+        for i, (model, quality, cost, resolved) in enumerate(figures)
     )
 
 

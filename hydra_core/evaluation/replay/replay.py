@@ -13,7 +13,7 @@ import pandas as pd
 from hydra_core.catalog.profiles import pool as routable_pool
 from hydra_core.errors import MismatchError
 from hydra_core.evaluation.evalset.dependence import dependence_note
-from hydra_core.evaluation.evalset.evalset import EvalSet
+from hydra_core.evaluation.evalset.evalset import RESOLVED_AT, EvalSet
 from hydra_core.evaluation.evalset.format import scored_by
 from hydra_core.evaluation.evalset.score_files import load_scores
 from hydra_core.evaluation.replay.frontier import Frontier, frontier
@@ -87,6 +87,17 @@ class ReplayData:
         choice: IntArray = np.where(best, self.pool.cost[None, :], np.inf).argmin(axis=1)
         choice.flags.writeable = False
         return choice
+
+    @cached_property
+    def alone(self) -> tuple[FloatArray, FloatArray, IntArray]:
+        """(m,) mean quality, mean cost in USD and resolved queries of every model used alone."""
+        resolved = (self.quality >= RESOLVED_AT).sum(axis=0)
+        return self.quality.mean(axis=0), self.cost_usd.mean(axis=0), resolved
+
+    @cached_property
+    def binary(self) -> bool:
+        """Whether every outcome is a plain yes or no."""
+        return bool(np.isin(self.quality, (0.0, 1.0)).all())
 
     def shortfalls(self, weights: FloatArray | None = None) -> FloatArray:
         """(n, m) weighted shortfalls; `weights` (K,) are compensated, default the pool's."""

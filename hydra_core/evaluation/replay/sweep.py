@@ -220,11 +220,6 @@ class Sweep:
             return f"the catalog's own, chosen on {', '.join(others)}"
         return "the catalog's own; it records no set that it was chosen on"
 
-    @property
-    def binary(self) -> bool:
-        """Whether every outcome is a plain yes or no."""
-        return bool(np.isin(self.data.quality, (0.0, 1.0)).all())
-
     def cost_of(self, model: str) -> float:
         """Mean realised cost of always using `model`, USD per query."""
         return self.singles[self.data.pool.ids.index(model)].mean_cost_usd

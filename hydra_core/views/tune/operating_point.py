@@ -53,7 +53,7 @@ def tiles(evaluation: Evaluation) -> tuple[Tile, ...]:
         ),
         Tile(
             Measure.QUALITY,
-            "Resolved" if evaluation.sweep.binary else "Mean quality",
+            "Resolved" if evaluation.sweep.data.binary else "Mean quality",
             *percent(metrics.quality),
             f"{metrics.resolved:,} of {metrics.n:,} queries resolved.",
         ),
