@@ -222,7 +222,7 @@ def success_text(valued: Valuation, i: int) -> str:
     ends = valued.range_of(i)
     told = f"{100 * valued.success[i]:.0f} %"
     if ends is None:
-        return f"{told}, by its place only"
+        return f"{told}, from its profile only"
     return f"{told} [{100 * ends[0]:.0f}, {100 * ends[1]:.0f}]"
 
 

@@ -40,7 +40,7 @@ def fitted(entry: SetEntry, sweep: Sweep, sides: Sequence[Side]) -> dict[str, Ba
         found[name] = task.result
     if found:
         st.caption(
-            f":material/info: {', '.join(sorted(found))}: cross-fitted, nobody routes a query it "
+            f":material/info: {', '.join(sorted(found))}: cross-fitted, none routes a query it "
             f"learned from; {MODEL_COUPLED}."
         )
     return found

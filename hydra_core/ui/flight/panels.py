@@ -41,7 +41,7 @@ def verdict(report: FlightReport, arm: str) -> None:
         ("Better", f"{said.count('better')}", f"{said.count('worse')} worse",
          "Metrics that differ after Holm's correction over all metrics and arms."),
         ("Guards kept", f"{said.count('holds')}", f"{said.count('open')} open",
-         "Guards whose interval stays within the worsening that is still borne."),
+         "Guards whose interval stays within the worsening that flight.yaml allows."),
     ]  # fmt: skip
     if arm in report.goods:
         saved = report.goods[arm].scaled(100.0)

@@ -69,8 +69,8 @@ def _basis(valued: Valuation) -> str:
     ]
     if heads.placed:
         told.append(
-            f"No outcomes of {', '.join(heads.placed)}: predicted from the shared difficulty and "
-            "the place of the profile."
+            f"No outcomes of {', '.join(heads.placed)}: predicted from how hard the message is for "
+            "the other models and from its profile."
         )
     if not heads.priced:
         told.append("Costs are predicted as they were in that set, not from today's prices.")

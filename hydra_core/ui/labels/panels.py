@@ -58,11 +58,11 @@ def judge(found: Mapping[str, Any]) -> None:
         else:
             st.caption("No message was judged twice: set stability_share or a second_judge.")
     with right.container(border=True):
-        st.markdown("**Does the place of an answer count?**")
+        st.markdown("**Does it matter which answer stands first?**")
         if found["position"]:
             widgets.figure(
                 intervals_figure(views.position_view(found), widgets.colors()), "labels.position",
-                alt="What standing first is worth by dimension",
+                alt="What it is worth to an answer to stand first, by dimension",
             )  # fmt: skip
         else:
             st.caption("No message was judged in both orders yet.")

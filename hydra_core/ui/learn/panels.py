@@ -83,7 +83,7 @@ def _reliability(model: OutcomeModel) -> None:
         )
     with narrow:
         st.metric(
-            "Predicted and achieved lie apart by",
+            "Predicted and achieved differ by",
             f"{views.calibration_error(lines):.1f} pp",
             help="Mean distance from the dashed line over all points.",
         )

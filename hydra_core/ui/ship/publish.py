@@ -234,7 +234,7 @@ def _merge(entry: CatalogEntry, working: Working) -> None:
     except HydraError as error:
         widgets.problem(error)
         return
-    st.markdown(f"**What of yours goes into revision {newest.number}**")
+    st.markdown(f"**Which of your changes go into revision {newest.number}**")
     if merged.applied:
         changes_list(merged.applied)
     else:

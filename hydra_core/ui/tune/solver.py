@@ -110,7 +110,7 @@ def _answer(sweep: Sweep, aim: Aim, held_out: CrossFit | None) -> None:
         if aim.kind is AimKind.CHEAPEST_WITH_QR
         else f"{usd(aim.value)} per query"
     )
-    st.warning(literal(f"{told} That misses the aim of {limit}: ask for some margin."))
+    st.warning(literal(f"{told} That misses the aim of {limit}: leave some margin."))
 
 
 def _infeasible(sweep: Sweep, aim: Aim) -> None:

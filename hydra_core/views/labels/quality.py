@@ -42,7 +42,7 @@ def agreement_view(found: Mapping[str, Any]) -> IntervalsView:
 
 
 def position_view(found: Mapping[str, Any]) -> IntervalsView:
-    """What standing first is worth by dimension, in points of the 1 to 5 scale."""
+    """What it is worth to an answer to stand first, by dimension, in points of the 1 to 5 scale."""
     bias = found["position"]["first_minus_second"]
     return IntervalsView(
         tuple(map(_titled, bias)), (Series("First minus second", *_bounds(list(bias.values()))),),
