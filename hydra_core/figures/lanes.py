@@ -47,6 +47,7 @@ def lanes_figure(
         marks: (t,) what happens on each turn, drawn above it.
     """
     turns = len(lanes[0].stops)
+    tints = model_colors(models, colors)
     layout = base_layout(colors, height=78 + 42 * len(lanes))
     every = max(turns // 20, 1)
     layout["xaxis"] |= {
@@ -68,9 +69,8 @@ def lanes_figure(
     layout |= {
         "margin": {"l": 118, "r": 6, "t": 24, "b": 46},
         "barmode": "overlay",
-        "annotations": [*_names(lanes, turns, colors), *_marks(marks, colors)],
+        "annotations": [*_names(lanes, turns, tints, colors), *_marks(marks, colors)],
     }
-    tints = model_colors(models, colors)
     return go.Figure(
         {"data": [_cells(row, lane, tints, colors) for row, lane in enumerate(lanes)],
          "layout": layout}
@@ -96,7 +96,9 @@ def _cells(row: int, lane: Lane, tints: dict[str, str], colors: Palette) -> dict
     }
 
 
-def _names(lanes: Sequence[Lane], turns: int, colors: Palette) -> list[dict[str, Any]]:
+def _names(
+    lanes: Sequence[Lane], turns: int, tints: dict[str, str], colors: Palette
+) -> list[dict[str, Any]]:
     """A model's name over each stretch of turns that is wide enough for it."""
     notes = []
     for row, lane in enumerate(lanes):
@@ -109,17 +111,20 @@ def _names(lanes: Sequence[Lane], turns: int, colors: Palette) -> list[dict[str,
             middle = (start + end + 1) / 2
             if wide < _WIDTH / turns:  # inside one cell, so that no gap runs through the name
                 middle = start + 1 + (end - start - 1) // 2
+            elif not lane.stops[start].cached and wide < (end - start - 1) / turns * _WIDTH:
+                middle += 0.5  # beside the paler cell
             if wide < (end - start) / turns * _WIDTH:
-                notes.append(_note(middle, row, name, lane, start, colors))
+                notes.append(_note(middle, row, name, tints.get(lane.stops[start].model), colors))
             start = end
     return notes
 
 
-def _note(x: float, row: int, name: str, lane: Lane, start: int, colors: Palette) -> dict[str, Any]:
-    served = bool(lane.stops[start].model)
+def _note(x: float, row: int, name: str, tint: str | None, colors: Palette) -> dict[str, Any]:
+    """The name on its model's colour, which covers the gaps between cells."""
     return {
         "x": x, "y": row, "showarrow": False, "text": f"<b>{plain(name)}</b>",
-        "font": {"color": colors.surface if served else colors.muted, "size": 12},
+        "font": {"color": colors.muted if tint is None else colors.surface, "size": 12},
+        "bgcolor": colors.grid if tint is None else tint,
     }  # fmt: skip
 
 

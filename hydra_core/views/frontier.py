@@ -114,7 +114,7 @@ def shares_view(evaluation: Evaluation) -> SharesView:
     sweep = evaluation.sweep
     return SharesView(
         sweep.models,
-        *sweep.shares,
+        *sweep.shares(evaluation.knob),
         evaluation.knob,
         value=sweep.rule is Rule.VALUE,
     )

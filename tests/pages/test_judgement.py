@@ -39,7 +39,7 @@ def test_edited_weights_are_cautioned_and_checked_in_one_click(open_page):
     app = open_page(TUNE, **HERE)
     assert not [b for b in app.button if b.key == "tune.check"]
     app.number_input(key="tune.w.reasoning").set_value(2.5).run()
-    assert any("covers tau alone" in caption.value for caption in app.caption)
+    assert any("covers the threshold alone" in caption.value for caption in app.caption)
     app.button(key="tune.find").click().run()
     assert "chosen by looking" in verdict(app)  # the weights were not chosen on a half
     app.button(key="tune.check").click().run()

@@ -48,3 +48,13 @@ def test_steps_span_the_curve_and_are_few_enough_to_send(sweep):
     assert np.all(np.diff(table["knob"]) > 0)
     twelve = table.assign(**{f"share_{k}": table["share_0"] for k in range(12)})
     assert twelve.memory_usage(index=False).sum() < 40_000
+
+
+def test_traffic_is_drawn_as_far_as_it_changes_or_the_knob_stands(sweep):
+    knob, traffic = sweep.shares(0.1)
+    ends_up = sweep.traffic(np.array([np.inf]))[0]
+    assert np.abs(sweep.traffic(np.linspace(knob[-1], 2.0, 500)) - ends_up).max() <= 0.01
+    assert np.abs(traffic[len(knob) * 9 // 10] - ends_up).max() > 0.01
+    far = knob[-1] + 0.5
+    assert sweep.shares(far)[0][-1] > far
+    assert sweep.shares(far)[1].sum(axis=1) == pytest.approx(1.0)

@@ -125,8 +125,8 @@ class Evaluation:
             return ""
         what = "weights edited" if self.weights_edited else "weights, profiles or a pool chosen"
         return (
-            f"The band covers tau alone: {what} while looking at this set are a choice of "
-            "their own. Check them cross-fitted with the Tuner."
+            f"The band covers the threshold alone: {what} while looking at this set are a choice "
+            "of their own. Check them cross-fitted with the Tuner."
         )
 
     def _metrics(self, choice: IntArray) -> PolicyMetrics:

@@ -38,6 +38,8 @@ __all__ = ["BAND_POSITIONS", "Sweep", "sweep_catalog", "turning_points"]
 
 _Array = TypeVar("_Array", FloatArray, IntArray)
 _SHARE_STEPS = 160
+#: Traffic nearer than this to where it ends up is drawn no further.
+_SETTLED = 0.01
 #: At 2,000 queries the critical value of 512 positions is at most 0.07 below that of them all.
 BAND_POSITIONS = 512
 #: Two pixels each on the page; their figures go to the browser with every release.
@@ -144,11 +146,25 @@ class Sweep:
         """(t, m) share of the queries that each model gets, with columns in `order`."""
         return shares(self.shortfalls, self.data.pool.cost, knobs)[:, self.order]
 
+    def shares(self, knob: float) -> tuple[FloatArray, FloatArray]:
+        """(t,) values of the knob, and (t, m) traffic there with columns in `order`.
+
+        As far as traffic changes by a hundredth, or to `knob` where that is farther.
+        """
+        if knob <= self._settled[0][-1]:
+            return self._settled
+        grid = np.linspace(0.0, 1.02 * knob, _SHARE_STEPS)
+        return grid, self.traffic(grid)
+
     @cached_property
-    def shares(self) -> tuple[FloatArray, FloatArray]:
-        """(t,) values of the knob, and (t, m) traffic there with columns in `order`."""
-        grid = np.linspace(0.0, max(float(self.curve.knob[-1]) * 1.02, 0.01), _SHARE_STEPS)
-        return _read_only(grid), _read_only(self.traffic(grid))
+    def _settled(self) -> tuple[FloatArray, FloatArray]:
+        end = max(float(self.curve.knob[-1]) * 1.02, 0.01)
+        for _ in range(2):  # the second time with the whole grid where something happens
+            grid = np.linspace(0.0, end, _SHARE_STEPS)
+            traffic = self.traffic(grid)
+            moving = np.flatnonzero(np.abs(traffic - traffic[-1]).max(axis=1) > _SETTLED)
+            end = float(grid[min(moving[-1] + 2, _SHARE_STEPS - 1)]) if moving.size else end
+        return _read_only(grid), _read_only(traffic)
 
     def choices(self, knobs: FloatArray) -> ChoiceArray:
         """(n, p) pool index of the model each query goes to at each of p settings."""

@@ -114,9 +114,13 @@ class ValueSweep(Sweep):
         predicted = self.data.predicted
         return value_shares(predicted.success, predicted.cost_usd, knobs)[:, self.order]
 
-    @cached_property
-    def shares(self) -> tuple[FloatArray, FloatArray]:
+    def shares(self, knob: float) -> tuple[FloatArray, FloatArray]:
         """(t,) values of V, evenly in their logarithm, and (t, m) traffic in `order`."""
+        del knob  # all of them are drawn
+        return self._settled
+
+    @cached_property
+    def _settled(self) -> tuple[FloatArray, FloatArray]:
         known = self.curve.value_usd[self.curve.value_usd > 0]
         low, high = (float(known[0]) / 2, 2 * float(known[-1])) if known.size else (0.5, 2.0)
         grid = np.geomspace(low, high, _SHARE_STEPS)
