@@ -39,6 +39,7 @@ LEAST_GAIN: Final = 0.02
 _FOLDS: Final = 5
 _LEAST: Final = 4 * _FOLDS
 _KNOTS: Final = 9
+_AS_IT_IS: Final = Curve((0.0, 1.0), (0.0, 1.0))
 _Mask = npt.NDArray[np.bool_]
 _Names = npt.NDArray[np.str_]
 
@@ -48,7 +49,7 @@ class Curves:
     """What scores go through.
 
     Attributes:
-        common: (K,) one a dimension.
+        common: (K,) one a dimension; scores that no curve brings nearer stay as they are.
         by_script: (K,) writing system -> the curve of its messages instead.
     """
 
@@ -188,7 +189,7 @@ def _fit(
     for x, y in zip(scores.T, human.T, strict=True):
         own = _own_scripts(x, y, of, cluster, fold, able)
         rest = _shared(of, cluster, own)
-        common.append(fit_curve(x[rest], y[rest]))
+        common.append(fit_curve(x[rest], y[rest]) if _gains(x, y, fold, rest) else _AS_IT_IS)
         by_script.append({one: fit_curve(x[of == one], y[of == one]) for one in own})
     return Curves(tuple(common), tuple(by_script))
 
@@ -205,7 +206,8 @@ def _own_scripts(
     alone = {one: np.abs(_crossfit(x, y, fold, of == one) - y) for one in able}
     own: list[str] = []
     while left := [one for one in able if one not in own]:
-        common = np.abs(_crossfit(x, y, fold, _shared(of, cluster, own)) - y)
+        rest = _shared(of, cluster, own)
+        common = np.abs((_crossfit(x, y, fold, rest) if _gains(x, y, fold, rest) else x) - y)
         more = (1.0 - LEAST_GAIN) * common
         gain = {
             one: mean_interval((more - alone[one])[of == one], cluster[of == one]).lo
@@ -224,6 +226,12 @@ def _shared(of: _Names, cluster: IntArray, own: Sequence[str]) -> _Mask:
     """
     rest = ~np.isin(of, own)
     return rest if len(np.unique(cluster[rest])) >= _LEAST else np.ones(len(of), dtype=bool)
+
+
+def _gains(x: FloatArray, y: FloatArray, fold: IntArray, rest: _Mask) -> bool:
+    """Whether a curve lowers the error of the messages it is fitted on, cross-fitted."""
+    said = _crossfit(x, y, fold, rest)
+    return bool(np.abs(said - y)[rest].mean() < np.abs(x - y)[rest].mean())
 
 
 def _crossfit(x: FloatArray, y: FloatArray, fold: IntArray, fitted_on: _Mask) -> FloatArray:

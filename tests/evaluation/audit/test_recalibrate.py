@@ -15,7 +15,7 @@ from hydra_core.evaluation.audit.recalibrate import (
 )
 from hydra_core.evaluation.evalset.evalset import load_evalset
 from hydra_core.evaluation.evalset.score_files import load_scores
-from hydra_core.predictor.bundle import load_bundle
+from hydra_core.predictor.bundle import Curve, load_bundle
 
 DEMO = Path("sample_data/console_demo")
 SIZES = {"latin": 200, "cjk": 120, "cyrillic": 120, "other": 20}
@@ -127,10 +127,10 @@ def test_translations_of_a_task_count_once():
 
 def test_the_common_curve_is_that_of_the_messages_without_one_of_their_own():
     scores, human, scripts, rng = rated({"cyrillic": -0.2})
+    human = 0.8 * human  # else scores stay as they are
     found = recalibrate(scores, human, scripts=scripts, rng=rng)
     rest = np.array(scripts) != "cyrillic"
     assert found.curves.common[1] == fit_curve(scores[rest, 1], human[rest, 1])
-    assert found.curves.common[0] == fit_curve(scores[:, 0], human[:, 0])
     assert found.curves.by_script[1]["cyrillic"] == fit_curve(scores[~rest, 1], human[~rest, 1])
 
 
@@ -168,3 +168,11 @@ def test_the_verb_names_the_scripts_and_writes_their_curves(tmp_path, capsys):
     new = load_bundle(tmp_path / "new")
     assert new.fingerprint != bundle.fingerprint
     assert "tool_use" in new.calibration_by_script["cyrillic"]
+
+
+def test_scores_that_no_curve_brings_nearer_stay_as_they_are():
+    scores, human, scripts, rng = rated({})
+    found = recalibrate(scores, human, scripts=scripts, rng=rng)
+    kept = Curve((0.0, 1.0), (0.0, 1.0))
+    assert kept in found.curves.common
+    assert kept not in recalibrate(scores, human / 2, scripts=scripts, rng=rng).curves.common
