@@ -9,10 +9,7 @@ import pytest
 from hydra_core.cli.main import main
 from hydra_core.errors import BundleError
 from hydra_core.evaluation.audit.ratings_csv import to_csv
-from hydra_core.evaluation.audit.recalibrate import (
-    fit_curve,
-    recalibrate,
-)
+from hydra_core.evaluation.audit.recalibrate import apply_curve, fit_curve, recalibrate
 from hydra_core.evaluation.evalset.evalset import load_evalset
 from hydra_core.evaluation.evalset.score_files import load_scores
 from hydra_core.predictor.bundle import Curve, load_bundle
@@ -172,7 +169,7 @@ def test_the_verb_names_the_scripts_and_writes_their_curves(tmp_path, capsys):
 
 def test_scores_that_no_curve_brings_nearer_stay_as_they_are():
     scores, human, scripts, rng = rated({})
-    found = recalibrate(scores, human, scripts=scripts, rng=rng)
-    kept = Curve((0.0, 1.0), (0.0, 1.0))
-    assert kept in found.curves.common
-    assert kept not in recalibrate(scores, human / 2, scripts=scripts, rng=rng).curves.common
+    right = np.column_stack([human[:, 0], np.clip(scores[:, 1] + 0.2, 0, 1)])
+    common = recalibrate(right, human, scripts=scripts, rng=rng).curves.common
+    assert common[0] == Curve((0.0, 1.0), (0.0, 1.0))
+    assert apply_curve(common[1], np.array([0.7])) == pytest.approx(0.5, abs=0.05)
