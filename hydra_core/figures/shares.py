@@ -80,7 +80,7 @@ def shares_figure(view: SharesView, colors: Palette, *, height: int = 330) -> go
             "y": drawn(view.shares[:, i] * 100),
             "name": plain(model),
             "stackgroup": "traffic",
-            "line": {"width": 0.5, "color": colors.surface, "shape": "hv"},
+            "line": {"width": 0.5, "color": colors.surface},
             "fillcolor": tint(by_model[model], 0.78),
             "hovertemplate": "%{y:.1f} %",
         }
