@@ -9,6 +9,8 @@ TRAIN := .venv-train
 LITELLM := .venv-litellm
 RAY := .venv-ray
 PYTEST := $(BIN)/python -m pytest -q
+# one more than cores: many tests wait for a server, a page or a process
+PARALLEL := -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --dist worksteal
 INSTALL := python -m pip install -q --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile -q --upgrade --generate-hashes --python-version 3.11 \
 	--python-platform x86_64-manylinux_2_28 --custom-compile-command "make lock" pyproject.toml
@@ -25,11 +27,11 @@ run: $(VENV)/.run  ## open the console on port 8501 (PORT=... for another)
 	@$(BIN)/python -m hydra_core console --server.port $(PORT)
 
 test: test-fast  ## all tests, the fast ones first
-	$(PYTEST) -n auto --dist worksteal -m "slow and not browser and not package"
+	$(PYTEST) $(PARALLEL) -m "slow and not browser and not package"
 	$(PYTEST) -m "browser or package"
 
 test-fast: $(VENV)/.dev  ## all but the slow, the browser's and the wheel's tests
-	$(PYTEST) -n auto --dist worksteal -m "not slow and not browser and not package"
+	$(PYTEST) $(PARALLEL) -m "not slow and not browser and not package"
 
 test-train: $(TRAIN)/.done  ## the tests of training, with torch
 	$(TRAIN)/bin/python -m pytest -q tests/training tests/predictor/test_onnx_predictor.py
