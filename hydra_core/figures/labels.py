@@ -19,6 +19,9 @@ _NEAR = _GAPS[0]
 _CHAR_PX = 6.7
 _LINE_PX = 17.0
 
+#: Where a leader line is looked at, as shares of its length.
+_ALONG = np.linspace(0.2, 0.9, 8)[:, None]
+
 Box = tuple[float, float, float, float]
 
 
@@ -131,11 +134,10 @@ def _box(label: Label, spot: Placement) -> Box:
 
 def _crossings(label: Label, spot: Placement, taken: Sequence[Box]) -> float:
     """The price of a leader line that runs through labels placed before."""
-    along = np.linspace(0.2, 0.9, 8)[:, None] * [spot.dx, spot.dy] + [label.x, label.y]
-    hit = [
-        ((along > [box[0], box[2]]) & (along < [box[1], box[3]])).all(axis=1).any() for box in taken
-    ]
-    return 50.0 * sum(hit)
+    left, right, bottom, top = np.asarray(taken).reshape(-1, 4).T
+    x, y = (_ALONG * spot.dx + label.x), (_ALONG * spot.dy + label.y)
+    hit = (x > left) & (x < right) & (y > bottom) & (y < top)
+    return 50.0 * float(hit.any(axis=0).sum())
 
 
 def _cost(
