@@ -22,6 +22,9 @@ class FakeServer(ThreadingHTTPServer):
         busy, broken, malformed: Shares of requests answered 429, 5xx, and with rubbish (paid).
         remembers: Answers a repeated Idempotency-Key from memory, unpaid.
         delay_s: Time an answer takes.
+
+    Attributes:
+        rubbish_once: No request is answered with rubbish twice, so that none is given up by chance.
     """
 
     daemon_threads = True
@@ -32,6 +35,7 @@ class FakeServer(ThreadingHTTPServer):
         self.remembers, self.delay_s = remembers, delay_s
         self.paid = Counter()  # requests charged, by (idempotency key)
         self.statuses = Counter()
+        self.rubbish_once, self._spoilt = False, set()
         self._memory = {}
         self._lock = threading.Lock()
         self._rng = random.Random(7)
@@ -61,6 +65,10 @@ class FakeServer(ThreadingHTTPServer):
             if drawn < self.busy + self.broken:
                 return self._rng.choice((500, 502, 503)), {"error": {"message": "oops"}}
             rubbish = drawn < self.busy + self.broken + self.malformed
+            asked = json.dumps(body, sort_keys=True)
+            if rubbish and self.rubbish_once:
+                rubbish = asked not in self._spoilt
+                self._spoilt.add(asked)
             self.paid[key] += 1
             answer = {
                 "choices": [{"message": {"content": content(body, rubbish)}}],

@@ -40,7 +40,9 @@ def test_labels_are_the_gap_of_the_mean_scores_over_five(files, tmp_path):
 def test_faults_change_nothing_but_the_waiting(files, server, tmp_path):
     assert label(files, tmp_path / "calm") == 0
     server.busy, server.broken, server.malformed, server._memory = 0.1, 0.05, 0.05, {}
+    server.rubbish_once = True
     assert label(files, tmp_path / "rough") == 0
+    assert server._spoilt
     assert server.statuses[429]
     assert server.statuses[500] + server.statuses[502] + server.statuses[503]
     calm, rough = ((tmp_path / name / "labels.jsonl").read_text() for name in ("calm", "rough"))

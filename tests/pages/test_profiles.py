@@ -30,6 +30,23 @@ def test_evidence_shows_importance_weights_and_rates(open_page):
     assert len(frame) == 9
 
 
+def order(app):
+    return list(app.data_editor[0].proto.column_order)
+
+
+def test_rates_and_weights_take_turns_where_both_do_not_fit(open_page):
+    app = open_page(PAGE, **HERE)
+    assert order(app)[:3] == ["tick", "id", "importance"]
+    assert "s.gpt-5.4" in order(app)
+    assert "w.reasoning" not in order(app)
+    app.segmented_control(key="profiles.evidence.part").set_value(
+        "What each benchmark exercises"
+    ).run()
+    assert not app.exception
+    assert "w.reasoning" in order(app)
+    assert "s.gpt-5.4" not in order(app)
+
+
 def test_capabilities_by_hand_are_marked(open_page):
     app = opened_at(open_page, "Capabilities", set="paper_swebench", catalog="paper_five_published")
     assert not app.exception

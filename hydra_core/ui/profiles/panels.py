@@ -31,6 +31,11 @@ from hydra_core.ui.profiles import dialogs as profile_dialogs
 
 __all__ = ["capability_table", "contribution_plot", "evidence", "scales"]
 
+#: Pixels of a table in a window 1,280 pixels wide.
+_ROOM_PX = 885
+#: What is looked at where both do not fit, and the columns that wait.
+_PARTS = {"Rates of the models": "w.", "What each benchmark exercises": "s."}
+
 
 def evidence(entry: CatalogEntry, working: Working) -> None:
     """Step 0 of Algorithm 1: benchmarks by what they exercise and what each model reached."""
@@ -43,9 +48,11 @@ def evidence(entry: CatalogEntry, working: Working) -> None:
     for name in frame.columns.drop("id"):
         frame[name] = pd.to_numeric(frame[name], errors="coerce").astype("float64")
     frame.insert(0, "tick", False)
-    key = _key("evidence", entry)
+    columns = _evidence_columns(frame)
+    order = _evidence_order(list(frame.columns), columns)
+    key = _key("evidence" if order is None else f"evidence.{order[-1][0]}", entry)
     drafts.table(
-        frame, key, fixed=["id"], columns=_evidence_columns(frame), on_change=_edited,
+        frame, key, fixed=["id"], columns=columns, on_change=_edited, column_order=order,
         args=(entry, key, edit_evidence), height="content" if len(frame) <= 12 else 460,
     )  # fmt: skip
     tables.take_along(frame.drop(columns="tick"), "profiles.evidence")
@@ -77,6 +84,17 @@ def _evidence_columns(frame: pd.DataFrame) -> dict[str, Any]:
                 of, format="%.3f", width=_wide([of], 112, 240), help=text
             )
     return config
+
+
+def _evidence_order(names: list[str], columns: dict[str, Any]) -> list[str] | None:
+    """The columns to show: all where they fit, else those that are asked for."""
+    if sum(columns[name]["width"] for name in names) <= _ROOM_PX:
+        return None
+    part = st.segmented_control(
+        "Evidence", list(_PARTS), default=next(iter(_PARTS)), key="profiles.evidence.part",
+        required=True, label_visibility="collapsed",
+    )  # fmt: skip
+    return [name for name in names if not name.startswith(_PARTS[part])]
 
 
 def _wide(names: Iterable[str], least: int, most: int) -> int:
