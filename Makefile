@@ -79,6 +79,7 @@ bench: $(VENV)/.dev  ## the figures of the README's table
 	$(BIN)/python -m benchmarks.speed.sweep
 	$(BIN)/python -m benchmarks.speed.score_resume
 	$(BIN)/python -m benchmarks.console.knob
+	$(BIN)/python -m benchmarks.console.what_if
 	$(BIN)/python -m benchmarks.speed.store
 	$(BIN)/python -m benchmarks.speed.tuner
 	$(BIN)/python -m benchmarks.speed.init

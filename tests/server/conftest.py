@@ -24,7 +24,7 @@ class _Server(uvicorn.Server):
     """Sees that it is to stop at once, not ten times a second."""
 
     async def main_loop(self):
-        while not await self.on_tick(1):
+        while not await self.on_tick(0):
             await asyncio.sleep(0.01)
 
 

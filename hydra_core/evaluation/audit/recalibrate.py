@@ -189,7 +189,8 @@ def _fit(
     for x, y in zip(scores.T, human.T, strict=True):
         own = _own_scripts(x, y, of, cluster, fold, able)
         rest = _shared(of, cluster, own)
-        common.append(fit_curve(x[rest], y[rest]) if _gains(x, y, fold, rest) else _AS_IT_IS)
+        as_it_is = _through_common(x, y, fold, rest) is x
+        common.append(_AS_IT_IS if as_it_is else fit_curve(x[rest], y[rest]))
         by_script.append({one: fit_curve(x[of == one], y[of == one]) for one in own})
     return Curves(tuple(common), tuple(by_script))
 
@@ -207,7 +208,7 @@ def _own_scripts(
     own: list[str] = []
     while left := [one for one in able if one not in own]:
         rest = _shared(of, cluster, own)
-        common = np.abs((_crossfit(x, y, fold, rest) if _gains(x, y, fold, rest) else x) - y)
+        common = np.abs(_through_common(x, y, fold, rest) - y)
         more = (1.0 - LEAST_GAIN) * common
         gain = {
             one: mean_interval((more - alone[one])[of == one], cluster[of == one]).lo
@@ -228,10 +229,11 @@ def _shared(of: _Names, cluster: IntArray, own: Sequence[str]) -> _Mask:
     return rest if len(np.unique(cluster[rest])) >= _LEAST else np.ones(len(of), dtype=bool)
 
 
-def _gains(x: FloatArray, y: FloatArray, fold: IntArray, rest: _Mask) -> bool:
-    """Whether a curve lowers the error of the messages it is fitted on, cross-fitted."""
+def _through_common(x: FloatArray, y: FloatArray, fold: IntArray, rest: _Mask) -> FloatArray:
+    """(n,) scores through the common curve, cross-fitted; `x` itself where that is no nearer."""
     said = _crossfit(x, y, fold, rest)
-    return bool(np.abs(said - y)[rest].mean() < np.abs(x - y)[rest].mean())
+    nearer = np.abs(said - y)[rest].mean() < np.abs(x - y)[rest].mean()
+    return said if nearer else x
 
 
 def _crossfit(x: FloatArray, y: FloatArray, fold: IntArray, fitted_on: _Mask) -> FloatArray:

@@ -59,7 +59,7 @@ def deltas(found: WhatIf, *, before: str = "published", after: str = "draft") ->
 def tiles(found: WhatIf, before: str, after: str) -> tuple[Tile, ...]:
     """The figures afterwards, each with its paired difference in the interval's place."""
     a, b, c = found.before.metrics, found.after.metrics, found.comparison
-    binary = bool(np.isin(found.after.data.quality, (0.0, 1.0)).all())
+    binary = found.after.data.binary
     figures = (
         (Measure.QUALITY, "Resolved" if binary else "Mean quality", b.quality.value, c.quality, 1,
          f"{before} {100 * a.quality.value:.1f} %"),
