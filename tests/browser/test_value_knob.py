@@ -25,7 +25,8 @@ def test_what_a_draft_would_change_follows_v(page):
     page.goto("/catalog?set=my/traffic&catalog=my/valued")
     page.get_by_role("radio", name="What-if").click()
     knob = page.get_by_role("slider", name="V along the curve")
-    told = dragged_what_if(page, knob)
+    told, changes = dragged_what_if(page, knob)
+    assert all(one.startswith(("0", "$0")) for one in changes)  # nothing is edited
     typed = float(page.get_by_role("spinbutton", name="At V").input_value())
     assert told.startswith("V $")
     value = float(told.removeprefix("V $").replace(",", ""))

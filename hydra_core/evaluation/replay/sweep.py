@@ -39,7 +39,7 @@ __all__ = ["BAND_POSITIONS", "Sweep", "sweep_catalog", "turning_points"]
 _Array = TypeVar("_Array", FloatArray, IntArray)
 _SHARE_STEPS = 160
 #: Traffic nearer than this to where it ends up is drawn no further.
-_SETTLED = 0.01
+_SETTLED = 0.005
 #: At 2,000 queries the critical value of 512 positions is at most 0.07 below that of them all.
 BAND_POSITIONS = 512
 #: Two pixels each on the page; their figures go to the browser with every release.
@@ -149,7 +149,7 @@ class Sweep:
     def shares(self, knob: float) -> tuple[FloatArray, FloatArray]:
         """(t,) values of the knob, and (t, m) traffic there with columns in `order`.
 
-        As far as traffic changes by a hundredth, or to `knob` where that is farther.
+        As far as traffic changes by half a hundredth, or to `knob` where that is farther.
         """
         if knob <= self._settled[0][-1]:
             return self._settled

@@ -128,6 +128,7 @@ def test_the_common_curve_is_that_of_the_messages_without_one_of_their_own():
     found = recalibrate(scores, human, scripts=scripts, rng=rng)
     rest = np.array(scripts) != "cyrillic"
     assert found.curves.common[1] == fit_curve(scores[rest, 1], human[rest, 1])
+    assert found.curves.common[0] == fit_curve(scores[:, 0], human[:, 0])
     assert found.curves.by_script[1]["cyrillic"] == fit_curve(scores[~rest, 1], human[~rest, 1])
 
 
