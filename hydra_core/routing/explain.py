@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from hydra_core.routing.value_flips import value_flips, value_strip
 from hydra_core.spelling import signed
 from hydra_core.types import Catalog, CostBasis, FloatArray, Pool
 
-__all__ = ["CAUSES", "WEIGHT_RANGE", "FlipText", "contenders", "flip_text", "flips", "strip"]
+__all__ = ["CAUSES", "FlipText", "contenders", "flip_text", "flips", "strip"]
 
 #: A cause in a few plain words.
 CAUSES = {
@@ -27,8 +27,6 @@ CAUSES = {
     Cause.KEPT_BELOW_THRESHOLD: "Kept: the message asks for little",
     Cause.KEPT_WITHIN_MARGIN: "Kept: not enough to gain by leaving its prompt cache",
 }
-#: Weights that the console lets an operator set.
-WEIGHT_RANGE = (0.05, 10.0)
 #: A shown value may go this share of the change beyond the true boundary, to be short.
 _OVERSHOOT = 0.02
 
@@ -96,8 +94,9 @@ def flips(decision: Decision, catalog: Catalog) -> tuple[FlipText, ...]:
         decision.tau,
     )
     basis = catalog.policy.cost_basis
-    settable = [flip for flip in sorted(found, key=_dearer) if _settable(flip)]
-    return tuple(flip_text(flip, decision.dimensions, basis) for flip in settable)
+    return tuple(
+        flip_text(flip, decision.dimensions, basis) for flip in sorted(found, key=_dearer)
+    )
 
 
 def _dearer(flip: Flip) -> bool:
@@ -113,21 +112,20 @@ def _valued(decision: Decision) -> tuple[FloatArray, FloatArray, tuple[str, ...]
 
 
 def _value_text(flip: Flip) -> FlipText:
-    """A flip of the value rule in words."""
+    """A flip of the value rule in words; the value shown flips as well."""
     if flip.what == "value":
         subject = "Worth of one more resolved query"
-        before, after = f"${flip.before:.4g}", f"${flip.after:.4g}"
-        return FlipText(subject, before, after, flip.model, flip.cheaper)
-    if flip.what == "price":
-        change = f"{signed(100 * flip.change)} %"
-        return FlipText(f"Price of {flip.name}", "as it is", change, flip.model, flip.cheaper)
-    before, after = f"{100 * flip.before:.1f} %", f"{100 * flip.after:.1f} %"
-    return FlipText(f"Predicted success of {flip.name}", before, after, flip.model, flip.cheaper)
-
-
-def _settable(flip: Flip) -> bool:
-    """Whether an operator could set it: a weight of 274 or of 0 is no advice."""
-    return flip.what != "weight" or WEIGHT_RANGE[0] <= flip.after <= WEIGHT_RANGE[1]
+        shown, digits = _away(flip, max(2 - math.floor(math.log10(flip.after)), 2))
+        before, after = f"${_number(flip.before, digits)}", f"${shown:.{digits}f}"
+    elif flip.what == "price":
+        subject, before = f"Price of {flip.name}", "as it is"
+        shown, digits = _away(replace(flip, before=0.0, after=100 * flip.change), 1)
+        after = f"{signed(shown, digits)} %"
+    else:
+        subject, share = f"Predicted success of {flip.name}", 100 * flip.before
+        shown, digits = _away(replace(flip, before=share, after=100 * flip.after), 1)
+        before, after = f"{share:.{digits}f} %", f"{shown:.{digits}f} %"
+    return FlipText(subject, before, after, flip.model, flip.cheaper)
 
 
 def flip_text(flip: Flip, dimensions: Sequence[str], basis: CostBasis) -> FlipText:
@@ -147,15 +145,20 @@ def flip_text(flip: Flip, dimensions: Sequence[str], basis: CostBasis) -> FlipTe
 
 
 def _shown(flip: Flip) -> tuple[str, str]:
-    """Both values; `after` is rounded away from `before`, so that what is shown flips too."""
-    least = 3 if flip.what == "tau" or abs(flip.change) < 0.1 else 2
-    for digits in range(least, 9):
-        scale = 10.0**digits
-        up = flip.after > flip.before
-        rounded = (math.ceil if up else math.floor)(flip.after * scale) / scale
-        if rounded >= 0 and _still_flips(flip, rounded):
-            return _number(flip.before, digits), f"{rounded:.{digits}f}"
-    return _number(flip.before, 9), f"{flip.after:.9f}"
+    """Both values in as few digits as do; tau now in as many as an operator sets."""
+    exact = flip.what == "tau"
+    shown, digits = _away(flip, 3 if exact or abs(flip.change) < 0.1 else 2)
+    return _number(flip.before, max(digits, 5) if exact else digits), f"{shown:.{digits}f}"
+
+
+def _away(flip: Flip, least: int) -> tuple[float, int]:
+    """`after`, rounded away from `before` so that what is shown flips too, and its decimals."""
+    nearer = math.ceil if flip.after > flip.before else math.floor
+    for digits in range(least, 10):
+        rounded = nearer(flip.after * 10.0**digits) / 10.0**digits
+        if _still_flips(flip, rounded):
+            return rounded, digits
+    return flip.after, 9
 
 
 def _still_flips(flip: Flip, shown: float) -> bool:

@@ -16,8 +16,12 @@ from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.routing.matcher import choose, preference, shortfall
 from hydra_core.types import Band, FloatArray, Pool
 
-__all__ = ["Flip", "StripPart", "nearest", "nearest_flips", "tau_flips", "tau_strip"]
+__all__ = [
+    "WEIGHT_RANGE", "Flip", "StripPart", "nearest", "nearest_flips", "tau_flips", "tau_strip",
+]  # fmt: skip
 
+#: Weights that the console lets an operator set: 274 or 0 is no advice.
+WEIGHT_RANGE = (0.05, 10.0)
 _BEYOND = 1e-9
 
 
@@ -111,7 +115,7 @@ def nearest_flips(
 ) -> tuple[Flip, ...]:
     """The nearest flips of each kind, one towards cheaper and one towards dearer as they exist.
 
-    The kinds are tau, one weight, one cell, one price.
+    The kinds are tau, one weight (within WEIGHT_RANGE), one cell, one price.
 
     Args:
         need: (K,) requirements.
@@ -202,7 +206,7 @@ def _price_flips(case: _Case, i: int) -> tuple[Flip, ...]:
 
 
 def _weight_flips(case: _Case, j: int) -> tuple[Flip, ...]:
-    """The nearest stored weights of dimension j that flip the choice, all w~ recomputed (Eq. 4)."""
+    """The nearest settable weights of dimension j that flip the choice, all w~ anew (Eq. 4)."""
     widths = np.array([band.width for band in case.bands])
     deficits = np.maximum(case.need[None, :] - case.pool.capabilities, 0.0) / widths
     slope = deficits[:, j]
@@ -223,8 +227,9 @@ def _weight_flips(case: _Case, j: int) -> tuple[Flip, ...]:
         return case.choice(stored=changed)
 
     positive = [root for root in roots if root > 0]
+    lo, hi = WEIGHT_RANGE
     return _first_flips(
-        "weight", str(j), float(case.stored[j]), positive, chosen, case.pool.ids, lo=0.0
+        "weight", str(j), float(case.stored[j]), positive, chosen, case.pool.ids, lo=lo, hi=hi
     )
 
 

@@ -83,11 +83,15 @@ def _value_flips(
 ) -> list[Flip]:
     """The ends of the chosen model's own stretch of V."""
     found = []
-    here = next(p for p in value_strip(success, cost_usd, ids) if p.model == ids[chosen])
+    parts = value_strip(success, cost_usd, ids)
+    here = next(p for p in parts if p.model == ids[chosen])
     for end in (here.start, here.end):
         if 0 < end < np.inf:
             after = end * (1 + _BEYOND if end >= value_usd else 1 - _BEYOND)
             then = int(choose_by_value(success[None], cost_usd[None], after)[0])
             cheaper = bool(cost_usd[then] < cost_usd[chosen])
-            found.append(Flip("value", "", value_usd, after, ids[then], cheaper))
+            part = next(p for p in parts if p.model == ids[then])
+            # a stretch has its upper end, not its lower one
+            until = part.end if after > value_usd else float(np.nextafter(part.start, np.inf))
+            found.append(Flip("value", "", value_usd, after, ids[then], cheaper, until))
     return found

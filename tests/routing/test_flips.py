@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hydra_core.catalog.profiles import compensated_weights
-from hydra_core.routing.flips import nearest_flips, tau_strip
+from hydra_core.routing.flips import WEIGHT_RANGE, nearest_flips, tau_strip
 from hydra_core.routing.matcher import choose, shortfall
 from hydra_core.types import Band, Pool
 
@@ -47,6 +47,10 @@ def routed(need, pool, stored, tau, flip=None, share=1.0):
     return pool.ids[int(choose(s, cost, tau)[0])]
 
 
+def pool_with(pool, weights):
+    return Pool(pool.ids, pool.capabilities, pool.cost, weights)
+
+
 def paid(case, flip):
     """What the flip's model costs once the change is made."""
     _, pool, _, _ = case
@@ -76,6 +80,22 @@ def test_no_smaller_change_found_by_trying(case):
             model = routed(*case, flip, share=share)
             if model != before and flip.what != "cost":
                 assert (pool.cost[pool.ids.index(model)] < now) != flip.cheaper
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases())
+def test_a_weight_that_can_be_set_and_flips_is_never_withheld(case):
+    need, pool, stored, tau = case
+    before = routed(*case)
+    told = {f.cheaper for f in nearest_flips(need, pool, stored, BANDS, tau) if f.what == "weight"}
+    cost = dict(zip(pool.ids, pool.cost, strict=True))
+    for j in range(4):
+        for value in np.geomspace(*WEIGHT_RANGE, 40)[1:-1]:
+            changed = stored.copy()
+            changed[j] = value
+            other = pool_with(pool, compensated_weights(changed, BANDS))
+            model = routed(need, other, changed, tau)
+            assert model == before or (cost[model] < cost[before]) in told
 
 
 @settings(max_examples=60, deadline=None)

@@ -126,6 +126,31 @@ def test_every_flip_flips(router, learned):
     assert tried
 
 
+def test_every_flip_as_it_is_shown_flips(learned):
+    rng, tried, ids = np.random.default_rng(3), set(), ("cheap", "middle", "strong")
+    need = np.full(2, 0.5)
+    for _ in range(100):
+        success, cost = rng.random(3), np.exp(rng.uniform(-8, -3, 3))
+        value = float(np.exp(rng.uniform(-6, 0)))
+        catalog = by_value(learned[1], value)
+        told = flips(Router(catalog).decide(need, predicted=(success, cost)), catalog)
+        for flip in told:
+            kind, _, name = flip.subject.rpartition(" of ")
+            shown = float(flip.after.strip("$%+ ").replace("−", "-"))
+            changed_success, changed_cost, changed_value = success.copy(), cost.copy(), value
+            if kind == "Price":
+                changed_cost[ids.index(name)] *= 1 + shown / 100
+            elif kind == "Predicted success":
+                changed_success[ids.index(name)] = shown / 100
+            else:
+                changed_value = shown
+            other = Router(by_value(learned[1], changed_value))
+            again = other.decide(need, predicted=(changed_success, changed_cost))
+            assert again.model == flip.model
+            tried.add((kind, flip.cheaper))
+    assert len(tried) == 6
+
+
 def test_gates_and_health_hold(router):
     decision = router.route(Query(text(3)))
     without = router.route(Query(text(3), deny=frozenset({decision.model})))
