@@ -94,9 +94,7 @@ def flips(decision: Decision, catalog: Catalog) -> tuple[FlipText, ...]:
         decision.tau,
     )
     basis = catalog.policy.cost_basis
-    return tuple(
-        flip_text(flip, decision.dimensions, basis) for flip in sorted(found, key=_dearer)
-    )
+    return tuple(flip_text(flip, decision.dimensions, basis) for flip in sorted(found, key=_dearer))
 
 
 def _dearer(flip: Flip) -> bool:

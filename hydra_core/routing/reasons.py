@@ -81,21 +81,29 @@ def _worth_less_because(decision: Decision, valued: Valuation, i: int) -> str:
 def _short_because(decision: Decision, i: int) -> str:
     need, has = decision.requirements, decision.pool.capabilities[i]
     worst = int((decision.pool.weights * np.maximum(need - has, 0.0)).argmax())
-    missing, allowed = decision.shortfalls[i], decision.tau
-    digits = next((d for d in range(3, 9) if round(missing, d) > round(allowed, d)), 9)
+    missing, allowed = _beside_tau(decision, i)
     return (
-        f"Shortfall {missing:.{digits}f} is above τ {allowed:.{digits}f}; most of it on "
+        f"Shortfall {missing} is above τ {allowed}; most of it on "
         f"{decision.dimensions[worst].replace('_', ' ')} (needs {need[worst]:.2f}, "
         f"has {has[worst]:.2f})."
     )
 
 
+def _beside_tau(decision: Decision, i: int) -> tuple[str, str]:
+    """Shortfall of model i and tau in as few digits as show which is larger; tau as it is set."""
+    missing, allowed = float(decision.shortfalls[i]), decision.tau
+    for digits in range(3, 10):
+        shown, tau = f"{missing:.{digits}f}", f"{allowed:.{max(digits, 5)}f}"
+        if (float(shown) > float(tau)) == (missing > allowed):
+            break
+    return shown, tau.rstrip("0").rstrip(".")
+
+
 def _chosen_because(decision: Decision, i: int) -> str:
     cause = decision.cause
+    missing, allowed = _beside_tau(decision, i)
     if cause is Cause.CHEAPEST_ELIGIBLE:
-        return (
-            f"Cheapest model within τ: shortfall {decision.shortfalls[i]:.3f} ≤ {decision.tau:.3f}."
-        )
+        return f"Cheapest model within τ: shortfall {missing} ≤ {allowed}."
     if cause is Cause.HIGHEST_VALUE and decision.valuation is not None:
         valued = decision.valuation
         return (
@@ -104,10 +112,7 @@ def _chosen_because(decision: Decision, i: int) -> str:
             "query."
         )
     if cause is Cause.FAIL_OPEN:
-        return (
-            f"No model is within τ {decision.tau:.3f}; this one falls short least "
-            f"({decision.shortfalls[i]:.3f})."
-        )
+        return f"No model is within τ {allowed}; this one falls short least ({missing})."
     if cause is Cause.GATEWAY_FALLBACK:
         whole = "every model" if decision.rule is Rule.VALUE else "every model within τ"
         return f"Fallback: {whole} is unhealthy; best of what is left."
@@ -117,7 +122,7 @@ def _chosen_because(decision: Decision, i: int) -> str:
         return "Kept: no other model is worth more than the prompt cache that leaving would lose."
     if cause is Cause.KEPT_WITHIN_MARGIN:
         return (
-            f"Kept: it falls short by {decision.shortfalls[i]:.3f}, not enough beyond τ "
-            f"{decision.tau:.3f} to give up its prompt cache."
+            f"Kept: it falls short by {missing}, not enough beyond τ {allowed} to give up its "
+            "prompt cache."
         )
     return "Kept: the conversation stays on its model, so the prompt cache stays warm."

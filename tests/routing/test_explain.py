@@ -36,6 +36,16 @@ def test_a_flip_close_to_tau_is_told_in_three_digits_where_that_flips_too():
     assert str(flip_text(flip, DIMENSIONS, CostBasis.LIST_PRICE)) == "τ: 0.24 -> 0.241 chooses b"
 
 
+def test_a_reason_shows_tau_as_it_is_set_and_which_is_larger():
+    made = decide(0.5, make_catalog(tau=1.1999996))
+    reasons = {row.model: row.reason for row in made.candidates()}
+    assert reasons["cheap"].startswith("Shortfall 1.2000000 is above τ 1.1999996;")
+    assert reasons["mid"] == "Cheapest model within τ: shortfall 0.000 ≤ 1.2."
+    alone = make_catalog(spec("only", 1, 0.2), tau=0.01216)
+    told = decide(0.5, alone).candidates()[0].reason
+    assert told == "No model is within τ 0.01216; this one falls short least (1.200)."
+
+
 def test_the_shown_price_and_capability_read_as_sentences():
     told = [str(flip) for flip in flips(decide(0.5), make_catalog())]
     assert any(re.fullmatch(r"τ: .* -> .* chooses \w+", text) for text in told)

@@ -136,7 +136,7 @@ def _knob(policy: Policy) -> None:
         min_value=0.0,
         max_value=100.0,
         step=0.01,
-        format="%.4f",
+        format="%.4g",
         key="inspect.tau",
         help="Largest weighted shortfall a model may have and still be eligible. Starts at the "
         "policy of the Tune page, or at the catalog's own; changing it here changes nothing there.",
