@@ -119,7 +119,7 @@ def value_run(data: ReplayData, material, seed: int) -> BaselineRun:
     curve = data_value_curve(told)
     low, high = curve.mean_cost_usd.min(), curve.mean_cost_usd.max()
     rows = [np.abs(curve.mean_cost_usd - c).argmin() for c in low + KNOBS * (high - low)]
-    choices = [replay_by_value(told, curve.point(int(row)).value_usd) for row in rows]
+    choices = [replay_by_value(told, curve.point(int(row)).knob) for row in rows]
     return _run(data, VALUE_RULE, np.stack(choices))
 
 

@@ -13,9 +13,13 @@ import pandas as pd
 from hydra_core.evaluation.replay.evaluation import Evaluation
 from hydra_core.evaluation.replay.languages import SMALL
 from hydra_core.evaluation.replay.matched_cost import Mix
-from hydra_core.evaluation.replay.metrics import PolicyMetrics, evaluate_choice
+from hydra_core.evaluation.replay.metrics import (
+    ConstantPolicy,
+    PolicyMetrics,
+    evaluate_choice,
+)
+from hydra_core.evaluation.replay.step_curve import CurvePoint
 from hydra_core.evaluation.replay.sweep import Sweep
-from hydra_core.evaluation.replay.value_curve import ValueCurve
 from hydra_core.evaluation.significance import Interval
 from hydra_core.figures.frontier import AxisSpec, CurveBandView, CurveLine, FrontierView, Spot
 from hydra_core.figures.languages import LanguagesView
@@ -70,41 +74,47 @@ _CURVES = {Rule.SHORTFALL: "Shortfall rule, every τ", Rule.VALUE: "Value rule, 
 
 
 def frontier_view(
-    evaluation: Evaluation,
+    sweep: Sweep,
+    knob: float,
     axes: Axes,
     *,
-    pinned: Evaluation | None = None,
+    pinned: tuple[Sweep, float] | None = None,
     beside: Sweep | None = None,
     imported: Mapping[str, PolicyMetrics] = MappingProxyType({}),
 ) -> FrontierView:
-    """The frontier plot of an evaluation.
+    """The frontier plot of a set; the operating point is read off its exact curve.
 
     Args:
-        pinned: Another policy, perhaps under other weights or the other rule.
+        knob: Where the policy stands.
+        pinned: Another policy to compare with, perhaps under other weights or the other rule.
         beside: The same set under the other rule.
         imported: Other routers' decisions on the same queries, by name.
     """
-    sweep = evaluation.sweep
     x, y = _scales(sweep, axes)
-    models = [sweep.singles[i] for i in sweep.order]
-    spots = tuple(Spot(s.model, x(s.mean_cost_usd), y(s.quality)) for s in models)
+
+    def spot(label: str, at: CurvePoint | ConstantPolicy) -> Spot:
+        return Spot(label, x(at.mean_cost_usd), y(at.quality))
+
+    def measured(label: str, policy: PolicyMetrics) -> Spot:
+        return Spot(label, x(policy.mean_cost_usd.value), y(policy.quality.value))
+
     hull = sorted((x(s.mean_cost_usd), y(s.quality)) for s in sweep.hull)
     shown = [(one.rule, one.weights) for one in (sweep, beside) if one is not None]
-    pin = pinned.sweep if pinned is not None else sweep
+    pin, pin_knob = pinned or (sweep, knob)
     other_curve = (pin.rule, pin.weights) not in shown
     return FrontierView(
         x_axis=_x_axis(axes),
         y_axis=_y_axis(sweep, axes),
         curve=_line(sweep, axes, sweep),
-        selected=_spot(knob_text(sweep.rule, evaluation.knob), sweep, evaluation.router, axes),
-        models=spots,
+        selected=spot(knob_text(sweep.rule, knob), sweep.curve.at(knob)),
+        models=tuple(spot(one.model, one) for one in (sweep.singles[i] for i in sweep.order)),
         hull=np.asarray(hull),
-        oracle=_spot("oracle", sweep, sweep.oracle, axes),
+        oracle=measured("oracle", sweep.oracle),
         band=_band(sweep, axes),
-        pinned=_spot("pinned", sweep, pinned.router, axes) if pinned else None,
+        pinned=spot("pinned", pin.curve.at(pin_knob)) if pinned else None,
         pinned_curve=_line(sweep, axes, pin) if other_curve else None,
         beside=None if beside is None else _line(sweep, axes, beside),
-        imported=tuple(_spot(name, sweep, one, axes) for name, one in imported.items()),
+        imported=tuple(measured(name, one) for name, one in imported.items()),
         knob=_KNOBS[sweep.rule],
     )
 
@@ -224,13 +234,10 @@ def _line(sweep: Sweep, axes: Axes, drawn: Sweep) -> CurveLine:
     x, y = _scales(sweep, axes)
     rows = drawn.curve.simplified(_CURVE_POINTS)
     curve = drawn.curve
-    knob = curve.knob[rows]
-    if isinstance(curve, ValueCurve):  # a V at which the row holds, not where it begins
-        knob = np.array([curve.point(int(row)).value_usd for row in rows])
     return CurveLine(
         x.many(curve.mean_cost_usd[rows]),
         y.many(curve.quality[rows]),
-        knob,
+        np.array([curve.point(int(row)).knob for row in rows]),
         _CURVES[drawn.rule],
     )
 
@@ -250,11 +257,6 @@ def _band(sweep: Sweep, axes: Axes) -> CurveBandView:
         y.many(quality + half),
         f"95 % band over every {SYMBOLS[sweep.rule]}",
     )
-
-
-def _spot(label: str, sweep: Sweep, metrics: PolicyMetrics, axes: Axes) -> Spot:
-    x, y = _scales(sweep, axes)
-    return Spot(label, x(metrics.mean_cost_usd.value), y(metrics.quality.value))
 
 
 def _x_axis(axes: Axes) -> AxisSpec:

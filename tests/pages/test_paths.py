@@ -11,21 +11,24 @@ import streamlit
 from hydra_core.ui.tune.knob import PLOT
 from tests.stacks import Stacks, documented
 
+SHOWN = (PLOT, "tune.knob")
 STREAMLIT = str(Path(streamlit.__file__).parent)
-MADE = [
-    ("routing/matcher.py", "choose"),
-    ("evaluation/replay/metrics.py", "evaluate_choice"),
-]
 FIGURE = [
     ("ui/state.py", "turn"),
-    *MADE,
+    ("evaluation/replay/step_curve.py", "StepCurve.at"),
     ("views/frontier.py", "frontier_view"),
     ("figures/frontier.py", "frontier_figure"),
     ("ui/widgets.py", "figure"),
 ]
+ROUTES = [("ui/state.py", "turn"), ("routing/matcher.py", "choose")]
+TILES = [
+    *ROUTES,
+    ("evaluation/replay/metrics.py", "evaluate_choice"),
+    ("views/tune/operating_point.py", "tiles"),
+    ("ui/live_knob/component.py", "live_knob"),
+]
 VERDICT = [
-    ("ui/state.py", "turn"),
-    MADE[0],
+    *ROUTES,
     ("evaluation/replay/matched_cost.py", "MatchedCost.differences"),
     ("ui/widgets.py", "verdict_box"),
 ]
@@ -55,16 +58,17 @@ def released(open_page):
     app = open_page("pages/evaluate/tune.py")
     (knob,) = (one.proto for one in app.get("bidi_component") if "knob" in one.proto.component_name)
     # No figure beside the one that is meant.
-    meant = {"until": STREAMLIT, "about": lambda given: given.get("key", PLOT) == PLOT}
-    with Stacks([*FIGURE, *VERDICT], **meant) as stacks:
+    meant = {"until": STREAMLIT, "about": lambda given: given.get("key", PLOT) in SHOWN}
+    with Stacks([*FIGURE, *TILES, *VERDICT], **meant) as stacks:
         report(app, knob, json_value=json.dumps({"knob": 0.1234567}))
     assert app.number_input(key="tune.tau").value == 0.1234567
     return stacks
 
 
-def test_tau_goes_to_the_figure_and_the_verdict_as_documented(released):
+def test_tau_goes_to_figure_tiles_and_verdict_as_documented(released):
     entries = ("live_knob.<locals>.released", "tune")
-    for title, stations in (("tau to the figure", FIGURE), ("tau to the verdict", VERDICT)):
+    for title, stations in (("figure", FIGURE), ("tiles", TILES), ("verdict", VERDICT)):
+        title = f"tau to the {title}"
         files = released.between(entries, stations)
         assert documented(title) == (len(files), files)
 

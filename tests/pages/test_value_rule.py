@@ -2,12 +2,21 @@
 
 import json
 import shutil
+from datetime import date
 
 import pytest
 
+from hydra_core.catalog import load_catalog
+from hydra_core.evaluation.evalset.evalset import load_evalset
+from hydra_core.evaluation.replay.evaluation import evaluate
+from hydra_core.evaluation.replay.replay import catalog_scores
+from hydra_core.evaluation.replay.sweep import sweep_catalog
+from hydra_core.evaluation.replay.value_sweep import sweep_by_value
+from hydra_core.outcome_model.find import catalog_outcome_model
 from hydra_core.store import open_store
-from hydra_core.types import Rule
+from hydra_core.types import Rule, Selection
 from hydra_core.ui.access import identity
+from hydra_core.views.frontier import Axes, XAxis, YAxis, frontier_view
 from tests.ui.valued import LINK, VALUE_USD, valued
 
 TUNE = "pages/evaluate/tune.py"
@@ -32,6 +41,38 @@ def opened(learned, workspace, open_page):
         return app
 
     return go
+
+
+@pytest.fixture
+def sweeps(learned, monkeypatch):
+    """The set under both rules."""
+    monkeypatch.setenv("HYDRA_WORKSPACE", str(learned))
+    evalset = load_evalset(learned / "evalsets" / "traffic")
+    catalog = load_catalog(learned / "catalogs" / "valued.yaml")
+    today, scores = date(2026, 6, 1), catalog_scores(evalset, catalog)
+    model = catalog_outcome_model(catalog)
+    return {
+        Rule.SHORTFALL: sweep_catalog(evalset, catalog, scores, today=today),
+        Rule.VALUE: sweep_by_value(evalset, catalog, model, cross_fitted=True, today=today),
+    }
+
+
+@pytest.mark.parametrize("rule", list(Rule))
+def test_the_plot_shows_policy_and_pin_where_their_evaluations_stand(sweeps, rule):
+    sweep, baseline = sweeps[rule], sweeps[rule].baselines[0]
+    for pin in sweeps.values():
+        for place in (1, len(sweep.steps) // 2, -1):
+            at, pinned = (sweep, sweep.steps[place]), (pin, pin.steps[place])
+            here, there = (
+                evaluate(*one, baseline, selection=Selection.FIXED).router for one in (at, pinned)
+            )
+            view = frontier_view(*at, Axes(XAxis.COST, YAxis.QR, baseline), pinned=pinned)
+            for spot, told in ((view.selected, here), (view.pinned, there)):
+                expected = (told.mean_cost_usd.value, 100 * told.qr.value)
+                assert (spot.x, spot.y) == pytest.approx(expected)
+            view = frontier_view(*at, Axes(XAxis.SAVINGS, YAxis.RESOLVED, baseline))
+            expected = (100 * here.cs.value, 100 * here.quality.value)
+            assert (view.selected.x, view.selected.y) == pytest.approx(expected)
 
 
 def told(app):

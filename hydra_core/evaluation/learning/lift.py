@@ -79,7 +79,7 @@ def lift_of(
     curve = value_curve(predicted.success, predicted.cost_usd, quality, cost_usd, order)
     wanted = [low + percent / 100 * (high - low) for percent in _GRID]
     rows = [int(np.abs(curve.mean_cost_usd - cost).argmin()) for cost in wanted]
-    values = np.array([curve.point(row).value_usd for row in rows])
+    values = np.array([curve.point(row).knob for row in rows])
     choice = np.stack(
         [choose_by_value(predicted.success, predicted.cost_usd, v) for v in values], axis=1
     )

@@ -13,24 +13,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from hydra_core.evaluation.replay.step_curve import CurvePoint, StepCurve, accumulate
+from hydra_core.evaluation.replay.step_curve import StepCurve, accumulate
 from hydra_core.routing.matcher import preference
 from hydra_core.types import BoolArray, ChoiceArray, FloatArray, IntArray
 
-__all__ = ["Frontier", "FrontierPoint", "HandOvers", "choices", "frontier", "hand_overs", "shares"]
+__all__ = ["Frontier", "HandOvers", "choices", "frontier", "hand_overs", "shares"]
 
 _ROWS_PER_CHUNK = 65_536
 _ROUTED_PER_CHUNK = 4_096
-
-
-@dataclass(frozen=True, slots=True)
-class FrontierPoint(CurvePoint):
-    """The router's totals at one tau."""
-
-    @property
-    def tau(self) -> float:
-        """The threshold."""
-        return self.knob
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +33,6 @@ class Frontier(StepCurve):
     def tau(self) -> FloatArray:
         """(b,) ascending thresholds."""
         return self.knob
-
-    def at(self, knob: float) -> FrontierPoint:
-        """The router's totals at this tau (>= 0)."""
-        return self._at(FrontierPoint, self.row(knob), knob)
-
-    def point(self, row: int) -> FrontierPoint:
-        """The totals of one row."""
-        return self._at(FrontierPoint, row, float(self.tau[row]))
 
 
 @dataclass(frozen=True, slots=True)

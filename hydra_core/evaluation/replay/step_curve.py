@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,9 +20,6 @@ class CurvePoint:
     quality: float
     mean_cost_usd: float
     misroute: float
-
-
-_Point = TypeVar("_Point", bound=CurvePoint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +42,11 @@ class StepCurve:
 
     def at(self, knob: float) -> CurvePoint:
         """The totals at this setting."""
-        return self._at(CurvePoint, self.row(knob), knob)
+        return self._totals(self.row(knob), knob)
 
     def point(self, row: int) -> CurvePoint:
         """The totals of one row, at a setting where it holds."""
-        return self._at(CurvePoint, row, float(self.knob[row]))
+        return self._totals(row, float(self.knob[row]))
 
     def tidy(self, knob: float) -> float:
         """The shortest decimal at which every query of this set goes where it does at `knob`."""
@@ -85,8 +82,8 @@ class StepCurve:
         best = int(self.quality.argmax())
         return np.unique(np.concatenate([rows, [0, best, self.knob.size - 1]]))
 
-    def _at(self, kind: type[_Point], row: int, knob: float) -> _Point:
-        return kind(
+    def _totals(self, row: int, knob: float) -> CurvePoint:
+        return CurvePoint(
             knob,
             quality=float(self.quality[row]),
             mean_cost_usd=float(self.mean_cost_usd[row]),

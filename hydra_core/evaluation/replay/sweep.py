@@ -37,6 +37,7 @@ from hydra_core.types import (
 __all__ = ["BAND_POSITIONS", "Sweep", "sweep_catalog", "turning_points"]
 
 _Array = TypeVar("_Array", FloatArray, IntArray)
+_Quality = TypeVar("_Quality", float, FloatArray)
 _SHARE_STEPS = 160
 #: Traffic nearer than this to where it ends up is drawn no further.
 _SETTLED = 0.005
@@ -130,7 +131,11 @@ class Sweep:
     @property
     def best_qr(self) -> float:
         """The highest QR that any value of the knob reaches, in [0, 1]."""
-        return float(self.curve.quality.max()) / (self.oracle.quality.value or 1.0)
+        return self.qr(float(self.curve.quality.max()))
+
+    def qr(self, quality: _Quality) -> _Quality:
+        """Quality retention of a mean quality, or of several (Eq. 7), in [0, 1]."""
+        return quality / (self.oracle.quality.value or 1.0)
 
     @cached_property
     def steps(self) -> tuple[float, ...]:

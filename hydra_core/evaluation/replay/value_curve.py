@@ -19,21 +19,11 @@ from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.evaluation.replay.step_curve import CurvePoint, StepCurve, accumulate
 from hydra_core.types import FloatArray, IntArray
 
-__all__ = ["ValueCurve", "ValuePoint", "data_value_curve", "value_curve", "value_shares"]
+__all__ = ["ValueCurve", "data_value_curve", "value_curve", "value_shares"]
 
 #: So many queries at a time stay in the processor's cache.
 _ROWS_PER_CHUNK = 4_096
 _Handovers = tuple[IntArray, FloatArray, IntArray, IntArray]
-
-
-@dataclass(frozen=True, slots=True)
-class ValuePoint(CurvePoint):
-    """The totals at one V."""
-
-    @property
-    def value_usd(self) -> float:
-        """What one more resolved query is worth, USD."""
-        return self.knob
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +41,13 @@ class ValueCurve(StepCurve):
         """The row that holds at this V (> 0); on a breakpoint the cheaper side, as the rule."""
         return max(int(np.searchsorted(self.knob, knob, side="left")) - 1, 0)
 
-    def at(self, knob: float) -> ValuePoint:
-        """The totals at this V (> 0)."""
-        return self._at(ValuePoint, self.row(knob), knob)
-
-    def point(self, row: int) -> ValuePoint:
+    def point(self, row: int) -> CurvePoint:
         """The totals of one row, at a V in the middle of where it holds."""
         low = float(self.knob[row])
         last = row + 1 >= self.knob.size
         high = 2.0 * low if last else float(self.knob[row + 1])
         middle = float(np.sqrt(low * high)) if low > 0 else high / 2
-        return self._at(ValuePoint, row, middle or 1.0)
+        return self._totals(row, middle or 1.0)
 
 
 def value_curve(

@@ -225,7 +225,7 @@ def _frontier(sweep: Sweep, rows: int | None) -> list[list[float]]:
     curve = sweep.curve
     if isinstance(curve, ValueCurve):  # a V at which each row holds, not where it begins
         points = [curve.point(int(row)) for row in curve.simplified(rows or _MOST_VALUES)]
-        return [[one.value_usd, one.quality, one.mean_cost_usd] for one in points]
+        return [[one.knob, one.quality, one.mean_cost_usd] for one in points]
     kept = slice(None) if rows is None else curve.simplified(rows)
     columns = (curve.knob, curve.quality, curve.mean_cost_usd)
     return [list(row) for row in zip(*(column[kept].tolist() for column in columns), strict=True)]

@@ -47,7 +47,7 @@ def answer(model: OutcomeModel) -> None:
 def curves(evaluation: Evaluation, shortfall: Sweep) -> None:
     """Both rules' curves over the hull of constants."""
     axes = Axes(XAxis.COST, YAxis.RESOLVED, evaluation.baseline)
-    view = frontier_view(evaluation, axes, beside=shortfall)
+    view = frontier_view(evaluation.sweep, evaluation.knob, axes, beside=shortfall)
     figure(
         frontier_figure(view, colors(), height=400),
         "learn.curves",

@@ -202,10 +202,10 @@ def frontier() -> None:
 
 
 def _drawn(evaluation: Evaluation, colors: Palette) -> Figure:
-    learned = _learned()
-    tuning = state.get()
+    learned, tuning = _learned(), state.get()
     axes = Axes(tuning.x, tuning.y, evaluation.baseline)
-    view = frontier_view(evaluation, axes, beside=learned.sweep if learned else None)
+    beside = learned.sweep if learned else None
+    view = frontier_view(evaluation.sweep, evaluation.knob, axes, beside=beside)
     return frontier_figure(view, colors, height=340, width=430)
 
 

@@ -55,7 +55,7 @@ def tune(entry: SetEntry, catalog: Catalog) -> None:
 
 def _plot(
     evaluation: Evaluation,
-    pinned: Evaluation | None,
+    pinned: tuple[Sweep, float] | None,
     beside: Sweep | None,
     imported: ImportedPolicies,
 ) -> None:
@@ -68,9 +68,10 @@ def _plot(
             "Vertical axis",
         )
         tune_panels.toggle("x", {XAxis.COST: "Cost", XAxis.SAVINGS: "Savings"}, "Horizontal axis")
-    axes = Axes(tuning.x, tuning.y, evaluation.baseline)
-    view = frontier_view(evaluation, axes, pinned=pinned, beside=beside, imported=imported.metrics)
-    sweep = evaluation.sweep
+    sweep, axes = evaluation.sweep, Axes(tuning.x, tuning.y, evaluation.baseline)
+    view = frontier_view(
+        sweep, evaluation.knob, axes, pinned=pinned, beside=beside, imported=imported.metrics
+    )
     widgets.figure(
         frontier_figure(view, widgets.colors()),
         tune_knob.PLOT,
@@ -121,11 +122,11 @@ def _beside(entry: SetEntry, sweep: Sweep) -> Sweep | None:
         return None
 
 
-def _pinned(entry: SetEntry, catalog: Catalog, tuning: state.Tuning) -> Evaluation | None:
+def _pinned(entry: SetEntry, catalog: Catalog, tuning: state.Tuning) -> tuple[Sweep, float] | None:
+    """The policy to compare with: its curve, and where on it."""
     pin = tuning.pin
     if pin is None or len(pin.weights) != len(catalog.dimensions):
         return None
     if pin.rule is Rule.VALUE and catalog.outcome_model is None:
         return None
-    sweep = cache_learn.ruled_sweep(entry, catalog, pin.rule, pin.weights, tuning.costs)
-    return evaluate(sweep, pin.knob, tuning.baseline)
+    return cache_learn.ruled_sweep(entry, catalog, pin.rule, pin.weights, tuning.costs), pin.knob

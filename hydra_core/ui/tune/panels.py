@@ -52,7 +52,9 @@ def toggle(field: str, labels: Mapping[str, str], label: str) -> None:
     )
 
 
-def controls(evaluation: Evaluation, pinned: Evaluation | None, held_out: CrossFit | None) -> None:
+def controls(
+    evaluation: Evaluation, pinned: tuple[Sweep, float] | None, held_out: CrossFit | None
+) -> None:
     """The controls: rule and knob, the constraint solver, weights and the pin."""
     with st.container(border=True):
         tune_knob.rule(evaluation.sweep.catalog)
@@ -114,7 +116,7 @@ def _keep(evaluation: Evaluation) -> None:
         st.caption(f":material/check: {literal(told)}")
 
 
-def _pin(evaluation: Evaluation, pinned: Evaluation | None) -> None:
+def _pin(evaluation: Evaluation, pinned: tuple[Sweep, float] | None) -> None:
     sweep = evaluation.sweep
     here = Pin(evaluation.knob, sweep.weights, sweep.rule)
     if pinned is None:
@@ -131,14 +133,14 @@ def _pin(evaluation: Evaluation, pinned: Evaluation | None) -> None:
             on_click=lambda: state.put(pin=here), disabled=state.get().pin == here,
         )  # fmt: skip
         st.button("Unpin", width="stretch", key="tune.unpin", on_click=lambda: state.put(pin=None))
-    before, now = pinned.router, evaluation.router
-    where = knob_text(pinned.sweep.rule, pinned.knob)
+    other, knob = pinned
+    before, now = other.curve.at(knob), sweep.curve.at(evaluation.knob)
+    qr, gained = other.qr(before.quality), sweep.qr(now.quality) - other.qr(before.quality)
     st.caption(
         literal(
-            f"Pinned {where}: QR {100 * before.qr.value:.1f} % at "
-            f"{usd(before.mean_cost_usd.value)}. "
-            f"Now {signed(100 * (now.qr.value - before.qr.value))} pp at "
-            f"{signed(100 * (now.mean_cost_usd.value / before.mean_cost_usd.value - 1))} % cost."
+            f"Pinned {knob_text(other.rule, knob)}: QR {100 * qr:.1f} % at "
+            f"{usd(before.mean_cost_usd)}. Now {signed(100 * gained)} pp at "
+            f"{signed(100 * (now.mean_cost_usd / before.mean_cost_usd - 1))} % cost."
         )
     )
 

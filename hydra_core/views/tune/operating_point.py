@@ -100,7 +100,7 @@ def step_table(sweep: Sweep, baseline: str) -> pd.DataFrame:
     constant = np.interp(cost, *np.transpose(hull))
     base = sweep.cost_of(baseline)
     figures = {
-        Measure.QR.value: 100 * quality / (sweep.oracle.quality.value or 1.0),
+        Measure.QR.value: 100 * sweep.qr(quality),
         Measure.QUALITY.value: 100 * quality,
         Measure.COST.value: cost,
         Measure.CS.value: 100 * (1 - cost / base) if base else np.zeros(len(cost)),
