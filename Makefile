@@ -66,7 +66,7 @@ docs: $(VENV)/.dev  ## the documentation as a site in site/ (no network)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build -q --strict
 	@echo "Read it: $(BIN)/python -m http.server -d site -b 127.0.0.1 8000"
 
-bench: $(VENV)/.dev  ## the figures of the README's table
+bench: $(VENV)/.dev  ## the figures of docs/figures.md
 	$(BIN)/python -m benchmarks.speed.bootstrap
 	$(BIN)/python -m benchmarks.speed.frontier
 	$(BIN)/python -m benchmarks.speed.band
