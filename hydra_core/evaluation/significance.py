@@ -172,7 +172,8 @@ def standard_error(influence: FloatArray, clusters: IntArray | None = None) -> t
     count = sums.size
     if count < 2:
         return float("inf"), 0
-    variance = count / (count - 1) * float(sums @ sums) / influence.size**2
+    # not sums @ sums: BLAS wakes a thread for it, and waits for that on a busy machine
+    variance = count / (count - 1) * float(np.square(sums).sum()) / influence.size**2
     return float(np.sqrt(variance)), count - 1
 
 

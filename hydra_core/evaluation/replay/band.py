@@ -167,7 +167,7 @@ def lift_band(
         for done, rows, starts in _whole_clusters(clusters, n):
             here = choice[rows]
             for end, away in enumerate(against.away(here)):
-                moved[end] += np.logical_or.reduceat(away, starts, axis=0).sum(axis=0)
+                moved[end] += _any_of(away, starts).sum(axis=0)
             values = against.differences(quality[rows], cost_usd[rows], here)
             yield done, _summed(values - estimate, starts)
 
@@ -200,6 +200,14 @@ def _summed(values: FloatArray, starts: IntArray) -> FloatArray:
     if len(starts) == len(values):
         return values
     total: FloatArray = np.add.reduceat(values, starts, axis=0)
+    return total
+
+
+def _any_of(away: BoolArray, starts: IntArray) -> BoolArray:
+    """(units, p): whether any row of a cluster is True."""
+    if len(starts) == len(away):
+        return away
+    total: BoolArray = np.logical_or.reduceat(away, starts, axis=0)
     return total
 
 

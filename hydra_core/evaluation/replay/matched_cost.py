@@ -111,8 +111,10 @@ class MatchedCost:
         Returns:
             (n, p) in units of quality.
         """
-        result: FloatArray = picked(quality, choice) - quality @ self.weights
-        extra_usd = picked(cost_usd, choice) - cost_usd @ self.weights
+        used = np.unique(self.ends)
+        weights = self.weights[used]
+        result: FloatArray = picked(quality, choice) - quality[:, used] @ weights
+        extra_usd = picked(cost_usd, choice) - cost_usd[:, used] @ weights
         extra_usd *= self.quality_per_usd
         result -= extra_usd
         return result

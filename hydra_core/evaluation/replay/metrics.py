@@ -87,8 +87,7 @@ def costliest(data: ReplayData) -> str:
 
 def misrouted(data: ReplayData, choice: IntArray) -> BoolArray:
     """(n,) True where a model of lower static cost than the chosen one resolved the query."""
-    cheaper = data.pool.cost[None, :] < data.pool.cost[choice][:, None]
-    wrong: BoolArray = np.any(cheaper & (data.quality >= RESOLVED_AT), axis=1)
+    wrong: BoolArray = data.cheapest_resolving < data.pool.cost[choice]
     return wrong
 
 

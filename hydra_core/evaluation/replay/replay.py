@@ -89,6 +89,14 @@ class ReplayData:
         return choice
 
     @cached_property
+    def cheapest_resolving(self) -> FloatArray:
+        """(n,) the lowest static cost of the models that resolve each query, infinite if none."""
+        resolved = self.quality >= RESOLVED_AT
+        cost: FloatArray = np.where(resolved, self.pool.cost, np.inf).min(axis=1)
+        cost.flags.writeable = False
+        return cost
+
+    @cached_property
     def alone(self) -> tuple[FloatArray, FloatArray, IntArray]:
         """(m,) mean quality, mean cost in USD and resolved queries of every model used alone."""
         resolved = (self.quality >= RESOLVED_AT).sum(axis=0)
