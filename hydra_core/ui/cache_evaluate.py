@@ -141,12 +141,15 @@ def band(sweep: Sweep) -> None:
     if len(sweep.data.rows) * len(sweep.data.pool.ids) < _SLOW_BAND:
         sweep.band()
         return
+    shown = st.empty()  # with every run, so that what stands below keeps its place
+    if sweep.has_band:
+        return
     told = "The 95 % band over every τ"
-    shown = st.progress(0.0, told)
 
     def step(done: int, total: int) -> None:
         shown.progress(done / total, told)
 
+    step(0, 1)
     sweep.band(step)
     shown.empty()
 

@@ -199,6 +199,11 @@ class Sweep:
         band: CurveBand = kept["_band"]
         return band
 
+    @property
+    def has_band(self) -> bool:
+        """Whether the band is computed already."""
+        return "_band" in vars(self)
+
     def own(self, knob: float) -> bool:
         """Whether this is the catalog's own policy."""
         policy = self.catalog.policy
