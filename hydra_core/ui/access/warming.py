@@ -6,6 +6,7 @@ Whoever comes sooner waits for the same results: caches compute an entry once.
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 from typing import Final
@@ -34,5 +35,8 @@ def _warm() -> None:
         from hydra_core.ui.overview.panels import prepare
 
         prepare()
+        # Streamlit collects garbage after every run, and the page is not done before that has
+        # looked at everything: what is there from now on stays, and need not be looked at.
+        gc.freeze()
     except Exception:  # noqa: BLE001 (nobody is there to be told)
         logging.getLogger(__name__).debug("the first page was not prepared", exc_info=True)
