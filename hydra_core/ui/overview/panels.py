@@ -8,7 +8,6 @@ import streamlit as st
 from plotly.graph_objects import Figure
 
 from hydra_core.errors import HydraError
-from hydra_core.evaluation.importers.formats import Kind
 from hydra_core.evaluation.replay.evaluation import Evaluation, evaluate
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.replay.verdict import VerdictLabel
@@ -28,7 +27,6 @@ from hydra_core.ui import (
 from hydra_core.ui import reports as reporting
 from hydra_core.ui.cache import ReplayKey, SetEntry
 from hydra_core.ui.demo import session
-from hydra_core.ui.evalsets.import_wizard import KIND
 from hydra_core.ui.widgets import literal
 from hydra_core.views.catalogs.pool import pool_table
 from hydra_core.views.frontier import Axes, frontier_view
@@ -44,13 +42,13 @@ _DOORS = (
         "upload_file", "Bring your own file",
         "A table of your messages with what each model achieved and cost, or a public benchmark's "
         "records. Columns are guessed from their names and shown before anything is imported.",
-        Kind.TABLE, "Import a file",
+        "table", "Import a file",
     ),
     (
         "cable", "Connect to a log",
         "What you log already: HyDRA's decisions, LiteLLM's spend logs, Langfuse, OpenTelemetry "
         "spans. One query a served request, with its feedback.",
-        Kind.SPEND_LOGS, "Import a log",
+        "spend-logs", "Import a log",
     ),
 )  # fmt: skip
 
@@ -69,7 +67,7 @@ def doors() -> None:
         with place.container(border=True, height="stretch"):
             st.markdown(f":material/{icon}: **{title}**")
             st.caption(text)
-            if st.button(label, key=f"overview.door.{kind.value}", icon=":material/arrow_forward:"):
+            if st.button(label, key=f"overview.door.{kind}", icon=":material/arrow_forward:"):
                 _to_import(kind)
 
 
@@ -82,7 +80,7 @@ def _real_data(real: SetEntry | None) -> None:
             "LLMRouterBench, RouterArena, RouteLLM. Download one, give it here."
         )
         if st.button("Import public records", key="overview.door.real"):
-            _to_import(Kind.SWEBENCH)
+            _to_import("swebench")
         return
     st.caption(
         f"{literal(real.info.name)}: {real.info.n:,} queries with what {len(real.info.models)} "
@@ -93,9 +91,12 @@ def _real_data(real: SetEntry | None) -> None:
         st.switch_page("pages/evaluate/explore.py")
 
 
-def _to_import(kind: Kind) -> None:
+def _to_import(kind: str) -> None:  # loads what a first visit would wait for
+    from hydra_core.evaluation.importers.formats import Kind
+    from hydra_core.ui.evalsets.import_wizard import KIND
+
     st.session_state["eval_sets.view"] = "Import"
-    st.session_state[KIND] = kind
+    st.session_state[KIND] = Kind(kind)
     st.switch_page(_EVAL_SETS)
 
 
@@ -191,11 +192,10 @@ def frontier() -> None:
     found = _current()
     if found is None:
         return
-    _, evaluation = found
     st.subheader("Where this policy stands", anchor=False)
     with st.container(border=True):
         widgets.figure(
-            _drawn(evaluation, widgets.colors()),
+            _drawn(found[1], widgets.colors()),
             "overview.frontier",
             alt="Quality against cost of the router for every setting, with the single models",
         )
