@@ -4,9 +4,9 @@
 
 "Cold" starts a console of its own with an empty workspace, waits for its health address and opens
 the first page in a fresh browser: milliseconds until its title is painted, and until the page is
-whole (its script has run and nothing on it is stale). A page change is a click on the page's name
-in the margin of a warm console; every page is gone to once before anything is timed. Needs
-playwright (PyPI) and a chromium on the PATH.
+whole (its script has run, nothing on it is stale or a placeholder, and every figure is drawn). A
+page change is a click on the page's name in the margin of a warm console; every page is gone to
+once before anything is timed. Needs playwright (PyPI) and a chromium on the PATH.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WHOLE = """(began) => new Promise((resolve, reject) => {
     if (!title && heading && heading !== before) title = now - start;
     const done = document.querySelector(
       '[data-testid=stApp][data-test-script-state=notRunning]');
-    const stale = document.querySelector('[data-stale=true]');
+    const stale = document.querySelector('[data-stale=true], [data-testid=stSkeleton]');
     const empty = [...document.querySelectorAll('[data-testid=stPlotlyChart]')]
       .some(chart => !chart.querySelector('.main-svg'));
     if (title && done && !stale && !empty) {
