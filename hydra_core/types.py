@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
@@ -33,6 +33,7 @@ __all__ = [
     "OutcomeModelRef",
     "Policy",
     "Pool",
+    "Progress",
     "RealisedCosts",
     "Rule",
     "Selection",
@@ -46,6 +47,8 @@ IntArray = npt.NDArray[np.intp]
 #: Pool indices of many routes: intp, or unsigned bytes where there are many.
 ChoiceArray = npt.NDArray[np.integer[Any]]
 BoolArray = npt.NDArray[np.bool_]
+#: Told how far long work is: (done, total).
+Progress = Callable[[int, int], None]
 
 #: The paper's four dimensions, those of the shipped predictor and of what training makes. K is
 #: data, not code: a catalog may have others.
@@ -59,6 +62,11 @@ class ModelStatus(StrEnum):
     DISABLED = "disabled"
     RETIRING = "retiring"
     RETIRED = "retired"
+
+    @property
+    def in_pool(self) -> bool:
+        """Active, or retiring: whether its day has come is looked at when a pool is made."""
+        return self in (ModelStatus.ACTIVE, ModelStatus.RETIRING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Files written whole or not at all."""
+"""Files written whole or not at all, and on the disk for good."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["whole_file"]
+__all__ = ["synced", "whole_file"]
 
 
 @contextmanager
@@ -25,8 +25,20 @@ def whole_file(target: Path) -> Iterator[Path]:
     try:
         fresh.touch(exist_ok=False)  # never through somebody else's link
         yield fresh
-        with fresh.open("rb") as stream:
-            os.fsync(stream.fileno())
+        synced(fresh)
         os.replace(fresh, target)
     finally:
         fresh.unlink(missing_ok=True)
+
+
+def synced(path: Path) -> None:
+    """Return once a file, or the list of a folder's files, is on the disk.
+
+    Raises:
+        OSError: It cannot be.
+    """
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

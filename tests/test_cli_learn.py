@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from hydra_core.cli.main import main
+from hydra_core.digests import file_sha256
 from hydra_core.evaluation.evalset.evalset import load_evalset, save_evalset
-from hydra_core.evaluation.evalset.folders import sha256_file
 from hydra_core.evaluation.evalset.score_files import TextFacts, load_text_facts, save_scores
 from hydra_core.outcome_model.format import load_outcome_model
 from hydra_core.predictor.bundle import load_bundle
@@ -242,10 +242,10 @@ def test_a_set_without_texts_and_vectors_is_refused(run, tmp_path):
 def test_an_outcome_that_is_no_share_is_refused(run, tmp_path):
     evalset = traffic(tmp_path / "set", 60)
     path, manifest = evalset.path / "outcomes.parquet", evalset.path / "evalset.yaml"
-    table, before = pd.read_parquet(path), sha256_file(path)
+    table, before = pd.read_parquet(path), file_sha256(path)
     table.loc[7, "quality"] = np.inf
     table.to_parquet(path, index=False)
-    manifest.write_text(manifest.read_text().replace(before, sha256_file(path)))
+    manifest.write_text(manifest.read_text().replace(before, file_sha256(path)))
     options = ("--models", ",".join(MODELS), "--out", tmp_path / "om")
     code, out, err = run("learn", evalset.path, *options)
     assert (code, out) == (2, "")

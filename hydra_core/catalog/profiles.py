@@ -136,18 +136,14 @@ def capabilities(catalog: Catalog) -> FloatArray:
     A value set by hand does not move the other models: the model's evidence, where it has any,
     still counts for the range of its pool. NaN only for a model that cannot be routed to.
     """
-    raw = contributions(catalog).sum(axis=1)
-    counts = np.array([_counts(model) for model in catalog.models], dtype=np.bool_)
+    raw = raw_capabilities(*_evidence(catalog))
+    counts = np.array([model.status.in_pool for model in catalog.models], dtype=np.bool_)
     values = to_band(raw, catalog.bands, counts)
     for row, model in enumerate(catalog.models):
         for column, dimension in enumerate(catalog.dimensions):
             if dimension in model.overrides:
                 values[row, column] = model.overrides[dimension]
     return values
-
-
-def _counts(model: ModelSpec) -> bool:
-    return model.status in (ModelStatus.ACTIVE, ModelStatus.RETIRING)
 
 
 def is_routable(model: ModelSpec, today: date) -> bool:

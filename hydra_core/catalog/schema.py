@@ -13,7 +13,7 @@ from typing import Final
 
 from hydra_core.catalog.identifiers import id_problem, skeleton
 from hydra_core.catalog.reading.evidence import read_benchmarks
-from hydra_core.catalog.reading.fields import Interval, Problems, Section
+from hydra_core.catalog.reading.fields import SHARE, Problems, Section
 from hydra_core.catalog.reading.models import read_models
 from hydra_core.catalog.reading.nodes import ListNode, MapNode, ScalarNode, shown
 from hydra_core.catalog.reading.policy import read_outcome_model, read_policy
@@ -39,7 +39,6 @@ _KEYS: Final = (
     "evidence",
     "models",
 )
-_UNIT: Final = Interval(0.0, 1.0)
 
 
 def load_catalog(path: Path) -> Catalog:
@@ -207,7 +206,7 @@ def _band(section: Section, dimension: str, remedy: str) -> Band | None:
         if isinstance(section.node.get(dimension), ListNode):
             section.wrong(dimension, f"must be [lo, hi], got {len(ends)} numbers", remedy)
         return None
-    lo, hi = (section.checked_number(dimension, end, _UNIT, remedy) for end in ends)
+    lo, hi = (section.checked_number(dimension, end, SHARE, remedy) for end in ends)
     if lo is None or hi is None:
         return None
     if lo >= hi:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydra_core.cli.grammar import bundle_option, verb
 from hydra_core.cli.output import existing, open_predictor, print_json, say
 from hydra_core.cli.scoring import scored
+from hydra_core.digests import SHA256
 from hydra_core.errors import HydraError, Problem, ProblemsError
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ _KINDS = {
     "bundle.yaml": "bundle",
     "outcome_model.yaml": "outcome model",
 }
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def validate(options: argparse.Namespace) -> int:
@@ -167,7 +166,7 @@ def rebind(options: argparse.Namespace) -> int:
     for path in options.catalogs:
         text = read_catalog_text(existing(path))
         catalog = parse_catalog(text, path.name)
-        if not _SHA256.fullmatch(catalog.predictor_fingerprint):
+        if not SHA256.fullmatch(catalog.predictor_fingerprint):
             say(f"{path}: left alone, it is bound to the named profiles {catalog.predictor!r}")
             continue
         done[path] = rebound(text, bundle.name, bundle.fingerprint, bands)

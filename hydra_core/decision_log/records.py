@@ -6,7 +6,6 @@ where the probability of serving that model was known: after a fallback it is no
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
@@ -15,7 +14,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-__all__ = ["SCHEMA", "DecisionRecord", "GapRecord", "Kind", "OutcomeRecord", "row", "text_digest"]
+__all__ = ["SCHEMA", "DecisionRecord", "GapRecord", "Kind", "OutcomeRecord", "row"]
 
 
 class Kind(StrEnum):
@@ -180,8 +179,3 @@ def row(record: DecisionRecord | OutcomeRecord | GapRecord) -> Mapping[str, Any]
     found = {one.name: getattr(record, one.name) for one in fields(record)}
     found["at"] = record.at.astimezone(UTC).isoformat(timespec="microseconds")
     return {name: value for name, value in found.items() if value is not None}
-
-
-def text_digest(text: str) -> str:
-    """SHA-256 (hex) of a message, for joining without keeping it."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 
 from hydra_core.decision_log.records import SCHEMA, GapRecord
 from hydra_core.errors import HydraError
+from hydra_core.whole_file import synced
 
 __all__ = [
     "LogError",
@@ -105,9 +106,9 @@ def finish(path: Path) -> Path | None:
         if whole and not target.exists():
             fresh = target.with_name(f".{target.name}.partial")
             pq.write_table(_table(whole), fresh, compression="zstd")
-            _synced(fresh)
+            synced(fresh)
             os.replace(fresh, target)
-            _synced(target.parent)
+            synced(target.parent)
             pa.default_memory_pool().release_unused()  # else a service grows by what it once held
         path.unlink()
         _count_path(path).unlink(missing_ok=True)
@@ -188,11 +189,3 @@ def _accepted(path: Path) -> int:
 
 def _count_path(path: Path) -> Path:
     return path.with_suffix(".count")
-
-
-def _synced(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -9,13 +9,12 @@ from typing import Final
 
 from hydra_core.catalog import CatalogDocument, parse_catalog
 from hydra_core.export.release import Provenance, release_text
-from hydra_core.outcome_model.find import catalog_outcome_model
+from hydra_core.outcome_model.find import FOLDER, catalog_outcome_model
 from hydra_core.outcome_model.format import FIGURES, HEADS, LEARNED, MANIFEST
 from hydra_core.types import Catalog
 
 __all__ = ["portable", "release_archive"]
 
-_FOLDER: Final = "outcome_models"
 _MOMENT: Final = (1980, 1, 1, 0, 0, 0)
 
 
@@ -34,7 +33,7 @@ def portable(text: str) -> str:
     if not path.is_absolute() and ".." not in path.parts:
         return text
     document = CatalogDocument.parse(text, "the release")
-    document.set("outcome_model", "path", f"{_FOLDER}/{path.name}")
+    document.set("outcome_model", "path", f"{FOLDER}/{path.name}")
     return document.text()
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final
 
 from hydra_core.catalog import capabilities
 from hydra_core.catalog.editing.render import Value, block
 from hydra_core.catalog.prices.suggestions import exact
-from hydra_core.types import Catalog, ModelSpec, ModelStatus, Rule
+from hydra_core.types import Catalog, ModelSpec, Rule
 
 __all__ = [
     "Export",
@@ -21,8 +20,6 @@ __all__ = [
     "profiles",
     "written",
 ]
-
-_ROUTABLE: Final = (ModelStatus.ACTIVE, ModelStatus.RETIRING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +37,7 @@ class Export:
 
 def exported_models(catalog: Catalog) -> tuple[ModelSpec, ...]:
     """The models that may get traffic, catalog order; retiring ones included."""
-    return tuple(model for model in catalog.models if model.status in _ROUTABLE)
+    return tuple(model for model in catalog.models if model.status.in_pool)
 
 
 def decision_rules(catalog: Catalog, instead: str) -> list[str]:
@@ -61,7 +58,7 @@ def decision_rules(catalog: Catalog, instead: str) -> list[str]:
 
 def left_out(catalog: Catalog) -> list[str]:
     """Which models and dates do not go along, in words."""
-    gone = [model.id for model in catalog.models if model.status not in _ROUTABLE]
+    gone = [model.id for model in catalog.models if not model.status.in_pool]
     notes = [f"disabled and retired models are left out: {', '.join(gone)}"] if gone else []
     leaving = [
         f"{model.id} on {model.retire_on}"
@@ -87,7 +84,7 @@ def profiles(catalog: Catalog) -> dict[str, dict[str, Decimal]]:
             for name, value in zip(catalog.dimensions, row, strict=True)
         }
         for model, row in rows
-        if model.status in _ROUTABLE
+        if model.status.in_pool
     }
 
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from hydra_core.catalog.reading.fields import Interval, Problems, Section
+from hydra_core.catalog.reading.fields import POSITIVE, SHARE, Interval, Problems, Section
 from hydra_core.catalog.reading.nodes import MapNode, ScalarNode
 from hydra_core.catalog.reading.yaml_reader import read_yaml
 from hydra_core.errors import LabelError, Problem
@@ -23,7 +23,6 @@ EXAMPLE: Final = Path(__file__).with_name("label.example.yaml")
 ROLES: Final = ("cheap", "strong", "judge", "second_judge")
 _RUBRIC: Final = Path(__file__).with_name("rubric.md")
 _VERDICT: Final = Path(__file__).with_name("verdict.schema.json")
-_SHARE: Final = Interval(0.0, 1.0)
 _PRICE: Final = "USD per million tokens; 0 for a server of your own"
 
 
@@ -123,10 +122,10 @@ def _config(top: Section, folder: Path) -> LabelConfig | None:
     )
     if top.text("schema", f"write schema: {SCHEMA}") not in ("", SCHEMA):
         top.wrong("schema", "is not a labelling run", f"write schema: {SCHEMA}")
-    budget = top.number("budget_usd", Interval(0.0, above=True), "the most the calls may cost")
-    default = top.number("synthetic_default", _SHARE, "the paper's is 0.8", required=False)
-    stability = top.number("stability_share", _SHARE, "0.05 is usual", required=False)
-    agreement = top.number("agreement_share", _SHARE, "0.1 is usual", required=False)
+    budget = top.number("budget_usd", POSITIVE, "the most the calls may cost")
+    default = top.number("synthetic_default", SHARE, "the paper's is 0.8", required=False)
+    stability = top.number("stability_share", SHARE, "0.05 is usual", required=False)
+    agreement = top.number("agreement_share", SHARE, "0.1 is usual", required=False)
     tiers = _tiers(top)
     servers = _servers(top)
     rubric = _file(top, "rubric", folder, _RUBRIC).read_text(encoding="utf-8")

@@ -12,7 +12,10 @@ from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.shipped import CATALOGS
 from hydra_core.types import Catalog, OutcomeModelRef
 
-__all__ = ["catalog_outcome_model", "folders_searched", "require_same_bundle"]
+__all__ = ["FOLDER", "catalog_outcome_model", "folders_searched", "require_same_bundle"]
+
+#: Where outcome models lie, below the workspace and in a release.
+FOLDER = "outcome_models"
 
 
 def catalog_outcome_model(catalog: Catalog) -> OutcomeModel:

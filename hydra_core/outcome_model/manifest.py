@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any, Final
 
+from hydra_core.digests import SHA256
 from hydra_core.errors import OutcomeModelError, Problem
 from hydra_core.outcome_model.features import BLOCKS
 from hydra_core.predictor.manifest import MAX_VECTOR
@@ -40,7 +40,6 @@ _FIGURES: Final[Mapping[str, type | tuple[type, ...]]] = {
     "folds": int,
     "seed": int,
 }
-_SHA256: Final = re.compile(r"[0-9a-f]{64}")
 Yaml = Mapping[str, Any]
 
 
@@ -100,7 +99,7 @@ def _problems(found: object) -> list[Problem]:
     ]
     for name in (HEADS, LEARNED, FIGURES):
         digest = found["files"].get(name) if isinstance(found["files"], dict) else None
-        if not isinstance(digest, str) or not _SHA256.fullmatch(digest):
+        if not isinstance(digest, str) or not SHA256.fullmatch(digest):
             problems.append(Problem(f"files.{name}", "must be a SHA-256 in hex", REMEDY))
     if not isinstance(found["learner"], str):
         problems.append(Problem("learner", "must be text", REMEDY))

@@ -45,10 +45,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+from hydra_core.digests import file_sha256
 from hydra_core.errors import BundleError, Problem
 from hydra_core.predictor.curves import Curve
 from hydra_core.predictor.manifest import (
@@ -58,14 +58,12 @@ from hydra_core.predictor.manifest import (
     parse_manifest,
 )
 from hydra_core.predictor.plain_yaml import MAX_BYTES
-from hydra_core.types import Band
 
 __all__ = [
     "SHIPPED",
     "SHIPPED_SMALL",
     "Bundle",
     "Curve",
-    "digest_of",
     "fingerprint_of",
     "load_bundle",
 ]
@@ -77,49 +75,10 @@ SHIPPED_SMALL = Path(__file__).parent / "modernbert"
 
 
 @dataclass(frozen=True, slots=True)
-class Bundle:
-    """A checked bundle.
-
-    Attributes:
-        path: Its folder.
-        fingerprint: Hex SHA-256 of all that makes a score or a vector; catalogs, cached scores and
-            outcome models carry it.
-        dimensions: (K,) names.
-        bands: (K,) the score band of each dimension.
-        max_tokens: The cap on tokens, special tokens and prefix included.
-        calibration: (K,) curves applied to the model's output, or None.
-        calibration_by_script: Writing system -> dimension -> the curve instead; mostly empty.
-        vectors: Numbers in the text vector that comes with the scores, 0 when there is none.
-        reference: File name of what text vectors usually are, '' when there is none.
-        encoder: type, origin, licence.
-        model: File name of the graph.
-        tokenizer: File name of the tokenizer.
-        before: Fixed text in front of the signal prefix.
-        conversation: Form of the context that it reads, 0 where it reads the message alone.
-        files: File name -> sha256.
-        training: Facts of the training run.
-        quality: Measured quality.
-    """
+class Bundle(Manifest):
+    """A checked bundle: what its manifest says, and the folder it lies in."""
 
     path: Path
-    name: str
-    version: str
-    fingerprint: str
-    dimensions: tuple[str, ...]
-    bands: tuple[Band, ...]
-    max_tokens: int
-    calibration: tuple[Curve, ...] | None
-    calibration_by_script: Mapping[str, Mapping[str, Curve]]
-    vectors: int
-    reference: str
-    encoder: Mapping[str, object]
-    model: str
-    tokenizer: str
-    before: str
-    conversation: int
-    files: Mapping[str, str]
-    training: Mapping[str, object]
-    quality: Mapping[str, object]
 
     @property
     def size_bytes(self) -> int:
@@ -133,16 +92,6 @@ class Bundle:
             return self.calibration
         pairs = zip(self.dimensions, self.calibration, strict=True)
         return tuple(own.get(name, common) for name, common in pairs)
-
-
-def digest_of(path: Path) -> str:
-    """Hex SHA-256 of a file.
-
-    Raises:
-        OSError: It cannot be read.
-    """
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def fingerprint_of(manifest: Manifest) -> str:
@@ -202,7 +151,7 @@ def _file_problem(folder: Path, name: str, digest: str) -> Problem | None:
             return Problem(name, "lies outside the bundle's folder", remedy)
         if not path.is_file():
             return Problem(name, "is missing", remedy)
-        found = digest_of(path)
+        found = file_sha256(path)
     except (OSError, RuntimeError) as error:
         return Problem(name, f"cannot be read: {error}", remedy)
     if found == digest:
@@ -232,6 +181,5 @@ def load_bundle(path: Path | None = None) -> Bundle:
     if problems:
         raise BundleError(str(folder), problems)
     return Bundle(
-        path=folder,
-        **{name: getattr(manifest, name) for name in Manifest.__slots__},
+        path=folder, **{one.name: getattr(manifest, one.name) for one in fields(manifest)}
     )

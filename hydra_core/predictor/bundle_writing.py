@@ -10,7 +10,8 @@ from pathlib import Path
 
 from ruamel.yaml import YAML
 
-from hydra_core.predictor.bundle import Bundle, digest_of, fingerprint_of, load_bundle
+from hydra_core.digests import file_sha256
+from hydra_core.predictor.bundle import Bundle, fingerprint_of, load_bundle
 from hydra_core.predictor.curves import Curve
 from hydra_core.predictor.manifest import MANIFEST, SCHEMA, SIGNALS_FORM, parse_manifest
 from hydra_core.types import Band
@@ -69,7 +70,7 @@ def write_manifest(
         OSError: A file named is not there.
     """
     named = dict.fromkeys([model, tokenizer, *([reference] if reference else []), *other_files])
-    files = {file: digest_of(folder / file) for file in named}
+    files = {file: file_sha256(folder / file) for file in named}
     data: dict[str, object] = {
         "schema": SCHEMA,
         "name": name,

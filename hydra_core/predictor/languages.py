@@ -13,7 +13,16 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["GROUPS", "LANGUAGES", "SCRIPTS", "Language", "detect", "group_of", "script_of"]
+__all__ = [
+    "GROUPS",
+    "LANGUAGES",
+    "SCRIPTS",
+    "Language",
+    "detect",
+    "group_of",
+    "language_name",
+    "script_of",
+]
 
 #: The paper's groups, in the order of its tables.
 GROUPS = ("english", "european", "cjk", "other")
@@ -127,6 +136,12 @@ _LETTERS: Mapping[str, str] = {
     "tr": "ğışçİ",
     "vi": "ăđơưạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ",
 }
+
+
+def language_name(code: str) -> str:
+    """A language's name with its code; a code that nobody knows stands alone."""
+    known = LANGUAGES.get(code)
+    return f"{known.name} ({code})" if known else code
 
 
 def group_of(code: str) -> str:

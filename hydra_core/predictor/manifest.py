@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hydra_core.digests import SHA256
 from hydra_core.errors import BundleError, Problem
 from hydra_core.predictor.curves import Curve, read_curves, read_script_curves
 from hydra_core.predictor.plain_yaml import Problems, Yaml, mapping, numbers, read_plain_yaml
@@ -37,7 +38,6 @@ _MAX_TOKENS = (8, 8192)
 #: Most numbers a text vector may have: 800 KB in half precision for a thousand queries.
 MAX_VECTOR = 400
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(?:/[A-Za-z0-9][A-Za-z0-9._-]{0,99}){0,4}")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 _REQUIRED = (
     ("schema", "name", "version", "encoder", "dimensions", "bands", "max_tokens", "model")
     + ("tokenizer", "fingerprint", "files", "training", "quality")
@@ -47,7 +47,27 @@ _OPTIONAL = ("input", "calibration", "calibration_by_script", "vectors", "refere
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A `bundle.yaml` that passed every check; the fields are those of `Bundle`."""
+    """A `bundle.yaml` that passed every check.
+
+    Attributes:
+        encoder: type, origin, licence.
+        dimensions: (K,) names.
+        bands: (K,) the score band of each dimension.
+        max_tokens: The cap on tokens, special tokens and prefix included.
+        model: File name of the graph.
+        tokenizer: File name of the tokenizer.
+        before: Fixed text in front of the signal prefix.
+        conversation: Form of the context that it reads, 0 where it reads the message alone.
+        calibration: (K,) curves applied to the model's output, or None.
+        calibration_by_script: Writing system -> dimension -> the curve instead; mostly empty.
+        vectors: Numbers in the text vector that comes with the scores, 0 when there is none.
+        reference: File name of what text vectors usually are, '' when there is none.
+        fingerprint: Hex SHA-256 of all that makes a score or a vector; catalogs, cached scores and
+            outcome models carry it.
+        files: File name -> sha256.
+        training: Facts of the training run.
+        quality: Measured quality.
+    """
 
     name: str
     version: str
@@ -118,7 +138,7 @@ def _files(data: Yaml, problems: Problems) -> Mapping[str, str]:
     for name, digest in files.items():
         if not _FILE_NAME.fullmatch(name):
             problems.say(f"files.{name!r:.120}", "is not a plain relative name inside the bundle")
-        if not isinstance(digest, str) or not _SHA256.fullmatch(digest):
+        if not isinstance(digest, str) or not SHA256.fullmatch(digest):
             problems.say(f"files.{name!r:.120}", f"must be a sha256 in hex, got {digest!r:.80}")
     for key in ("model", "tokenizer", "reference"):
         if data.get(key) is not None and data[key] not in files:

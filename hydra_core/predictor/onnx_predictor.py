@@ -16,7 +16,7 @@ take. A test holds the two equal.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import lru_cache
@@ -31,14 +31,13 @@ from hydra_core.predictor.graph import Graph, GraphRun, first_line, foreign
 from hydra_core.predictor.inputs import CHARS_PER_TOKEN, model_text, shorten
 from hydra_core.predictor.languages import script_of
 from hydra_core.predictor.reference import open_reference
-from hydra_core.types import Float32Array, FloatArray, IntArray
+from hydra_core.types import Float32Array, FloatArray, IntArray, Progress
 
 if TYPE_CHECKING:
     import tokenizers
 
 __all__ = ["Prediction", "Predictor", "Runs", "default_predictor"]
 
-Progress = Callable[[int, int], None]
 _Row = tuple[FloatArray, int, bool, int, Float32Array, float]
 _Run = tuple[GraphRun, int, bool, int | None]
 #: Message, turn and context.

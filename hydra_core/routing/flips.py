@@ -17,12 +17,14 @@ from hydra_core.routing.matcher import choose, preference, shortfall
 from hydra_core.types import Band, FloatArray, Pool
 
 __all__ = [
-    "WEIGHT_RANGE", "Flip", "StripPart", "nearest", "nearest_flips", "tau_flips", "tau_strip",
+    "BEYOND", "WEIGHT_RANGE", "Flip", "StripPart", "nearest", "nearest_flips", "tau_flips",
+    "tau_strip",
 ]  # fmt: skip
 
 #: Weights that the console lets an operator set: 274 or 0 is no advice.
 WEIGHT_RANGE = (0.05, 10.0)
-_BEYOND = 1e-9
+#: How far beyond a boundary the choice is tried, relative to it.
+BEYOND = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +166,7 @@ def tau_flips(need: FloatArray, pool: Pool, tau: float) -> tuple[Flip, ...]:
             continue
         above = part.start >= parts[here].end
         edge = parts[here].end if above else parts[here].start
-        after = _beyond(edge, tau) if above else edge - _BEYOND * max(edge, _BEYOND)
+        after = _beyond(edge, tau) if above else edge - BEYOND * max(edge, BEYOND)
         until = part.end if above else part.start
         cheaper = bool(cost[part.model] < cost[parts[here].model])
         found.append(Flip("tau", "", tau, after, part.model, cheaper, until))
@@ -272,5 +274,5 @@ def _first_flips(
 
 def _beyond(boundary: float, now: float) -> float:
     """Just past a boundary, seen from `now`."""
-    step = _BEYOND * max(abs(boundary), _BEYOND)
+    step = BEYOND * max(abs(boundary), BEYOND)
     return float(boundary + step if boundary >= now else boundary - step)

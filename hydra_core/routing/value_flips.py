@@ -6,13 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hydra_core.routing.flips import Flip, StripPart, nearest
+from hydra_core.routing.flips import BEYOND, Flip, StripPart, nearest
 from hydra_core.routing.matcher import choose_by_value
 from hydra_core.types import FloatArray
 
 __all__ = ["value_flips", "value_strip"]
-
-_BEYOND = 1e-9
 
 
 def value_strip(
@@ -60,12 +58,12 @@ def value_flips(
     for i, gap in gaps:
         then = second if i == chosen else i
         factor = 1.0 - gap * value_usd / float(cost_usd[i]) if cost_usd[i] > 0 else 0.0
-        factor += np.copysign(_BEYOND, factor - 1.0)
+        factor += np.copysign(BEYOND, factor - 1.0)
         if factor > 0:
             paid = float(cost_usd[then]) * (factor if then == i else 1.0)
             cheaper = paid < float(cost_usd[chosen])
             prices.append(Flip("price", ids[i], 1.0, float(factor), ids[then], cheaper))
-        after = float(success[i]) + gap + np.copysign(_BEYOND, gap)
+        after = float(success[i]) + gap + np.copysign(BEYOND, gap)
         if 0.0 <= after <= 1.0:
             cheaper = bool(cost_usd[then] < cost_usd[chosen])
             odds.append(
@@ -87,7 +85,7 @@ def _value_flips(
     here = next(p for p in parts if p.model == ids[chosen])
     for end in (here.start, here.end):
         if 0 < end < np.inf:
-            after = end * (1 + _BEYOND if end >= value_usd else 1 - _BEYOND)
+            after = end * (1 + BEYOND if end >= value_usd else 1 - BEYOND)
             then = int(choose_by_value(success[None], cost_usd[None], after)[0])
             cheaper = bool(cost_usd[then] < cost_usd[chosen])
             part = next(p for p in parts if p.model == ids[then])

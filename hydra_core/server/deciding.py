@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from hydra_core.decision_log.records import DecisionRecord, text_digest
+from hydra_core.decision_log.records import DecisionRecord
+from hydra_core.digests import text_sha256
 from hydra_core.errors import RoutingError
 from hydra_core.evaluation.live.canary import CANARY, MAIN
 from hydra_core.routing.decision import Decision
@@ -224,7 +225,7 @@ def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord
         propensities=None if fell_back else decided.propensities,
         keep_probability=1.0 if decision.cause.keeps else 0.0,
         status=result.status,
-        text_sha256=text_digest(query.text),
+        text_sha256=text_sha256(query.text),
         text=query.text if text else None,
         context=query.context or None if text else None,
         input_tokens=result.input_tokens,

@@ -17,7 +17,7 @@ from hydra_core.evaluation.replay.replay import catalog_scores
 from hydra_core.evaluation.replay.sweep import Sweep, sweep_catalog
 from hydra_core.evaluation.replay.value_sweep import ValueSweep, sweep_by_value
 from hydra_core.evaluation.study.what_if import Replayed, replay_policy
-from hydra_core.outcome_model.find import catalog_outcome_model
+from hydra_core.outcome_model.find import FOLDER, catalog_outcome_model
 from hydra_core.outcome_model.format import MANIFEST, load_outcome_model
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.types import Catalog, Rule
@@ -26,7 +26,6 @@ from hydra_core.ui.cache import ReplayKey, SetEntry
 from hydra_core.ui.demo import session
 
 __all__ = [
-    "FOLDER",
     "cut_to",
     "folder_of",
     "learnable",
@@ -37,9 +36,6 @@ __all__ = [
     "shortfall_sweep",
     "value_sweep",
 ]
-
-#: Where the console keeps what it has learned, below the workspace.
-FOLDER = "outcome_models"
 
 
 def learnable(entry: SetEntry, catalog: Catalog) -> tuple[str, ...]:

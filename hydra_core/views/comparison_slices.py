@@ -9,6 +9,7 @@ import pandas as pd
 
 from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.replay.evaluation import Evaluation
+from hydra_core.evaluation.replay.languages import SMALL
 from hydra_core.evaluation.significance import (
     Interval,
     holm,
@@ -16,20 +17,11 @@ from hydra_core.evaluation.significance import (
     mean_interval,
     ratio_interval,
 )
-from hydra_core.predictor.languages import LANGUAGES, group_of
+from hydra_core.predictor.languages import group_of, language_name
 from hydra_core.types import IntArray
 from hydra_core.views.comparison import Paired
 
-__all__ = ["group_table", "grouping", "language_name", "slice_names", "slices"]
-
-#: Below this many queries a language is flagged: its interval says little.
-_SMALL = 30
-
-
-def language_name(code: str) -> str:
-    """A language's name with its code."""
-    known = LANGUAGES.get(code)
-    return f"{known.name} ({code})" if known else code
+__all__ = ["group_table", "grouping", "slice_names", "slices"]
 
 
 def group_table(evaluation: Evaluation) -> pd.DataFrame:
@@ -112,7 +104,7 @@ def _slice(
         "savings_hi": saved.hi,
         "flipped": 100 * float(moved[inside].mean()),
         "p": test.p_value,
-        "small": units < _SMALL,
+        "small": units < SMALL,
     }
 
 

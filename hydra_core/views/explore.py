@@ -17,8 +17,8 @@ from hydra_core.evaluation.study.reading_ablation import AblatedReading
 from hydra_core.evaluation.study.routability import PREDICTIVE_AUC, Routability
 from hydra_core.figures.intervals import IntervalsView, Series
 from hydra_core.figures.upset import SpreadView, UpsetView
+from hydra_core.predictor.languages import language_name
 from hydra_core.types import IntArray
-from hydra_core.views.comparison_slices import language_name
 
 __all__ = [
     "Bounds",

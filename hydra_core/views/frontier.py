@@ -24,7 +24,7 @@ from hydra_core.evaluation.significance import Interval
 from hydra_core.figures.frontier import AxisSpec, CurveBandView, CurveLine, FrontierView, Spot
 from hydra_core.figures.languages import LanguagesView
 from hydra_core.figures.shares import SharesView
-from hydra_core.predictor.languages import LANGUAGES
+from hydra_core.predictor.languages import language_name
 from hydra_core.types import FloatArray, Rule
 from hydra_core.views.numbers import SYMBOLS, knob_text, usd
 
@@ -139,7 +139,7 @@ def language_table(evaluation: Evaluation) -> pd.DataFrame:
     for i in np.lexsort((names, -counts)):
         part = np.flatnonzero(codes == names[i])
         metrics = evaluate_choice(data.take(part), evaluation.choice[part], baseline=baseline)
-        row = _row(_language(str(names[i])), "", metrics)
+        row = _row(language_name(str(names[i])), "", metrics)
         row |= {"n": int(counts[i]), "small": bool(counts[i] < SMALL)}
         rows.append(row)
     return pd.DataFrame(rows)
@@ -203,11 +203,6 @@ def _measures(metrics: PolicyMetrics) -> tuple[tuple[str, Interval, float], ...]
         ("cs", metrics.cs, 100.0),
         ("misroute", metrics.misroute, 100.0),
     )
-
-
-def _language(code: str) -> str:
-    known = LANGUAGES.get(code)
-    return f"{known.name} ({code})" if known else code
 
 
 class _Scale:

@@ -11,9 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from hydra_core.decision_log.reading import read_log
-from hydra_core.decision_log.records import DecisionRecord, OutcomeRecord, text_digest
+from hydra_core.decision_log.records import DecisionRecord, OutcomeRecord
 from hydra_core.decision_log.segments import LogError, open_segments, parquet_segments
 from hydra_core.decision_log.writer import LogWriter
+from hydra_core.digests import text_sha256
 
 AT = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
@@ -44,7 +45,7 @@ def record(number, **changes):
         "propensities": (1.0, 0.0),
         "keep_probability": 0.0,
         "status": "answered",
-        "text_sha256": text_digest("hello"),
+        "text_sha256": text_sha256("hello"),
     }
     return DecisionRecord(**(values | changes))
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from hydra_core.catalog.identifiers import id_problem
 from hydra_core.catalog.prices.lists import read_prices
-from hydra_core.catalog.reading.fields import Interval, Problems, Section
+from hydra_core.catalog.reading.fields import POSITIVE, Problems, Section
 from hydra_core.catalog.reading.nodes import MapNode, ScalarNode, shown
 from hydra_core.catalog.reading.yaml_reader import read_yaml
 from hydra_core.catalog.schema import read_catalog_text
@@ -26,7 +26,6 @@ from hydra_core.types import ListPrice
 __all__ = ["GivenPrice", "listed_prices", "parse_listed", "parse_price_file", "read_price_file"]
 
 _UNITS: Final = ("usd_per_1m_tokens", "usd_per_mtok")
-_POSITIVE: Final = Interval(0.0, above=True)
 _REMEDY: Final = "give the price in USD per million tokens, above 0"
 _MONTH: Final = re.compile(r"(\d{4})-(0[1-9]|1[0-2])")
 
@@ -137,9 +136,9 @@ def _prices(root: Section) -> dict[str, GivenPrice]:
 
 def _given(section: Section) -> GivenPrice | None:
     section.known(("input", "output", "cached", "date", "note"))
-    price_in = section.number("input", _POSITIVE, _REMEDY)
-    price_out = section.number("output", _POSITIVE, _REMEDY)
-    cached = section.number("cached", _POSITIVE, _REMEDY, required=False)
+    price_in = section.number("input", POSITIVE, _REMEDY)
+    price_out = section.number("output", POSITIVE, _REMEDY)
+    cached = section.number("cached", POSITIVE, _REMEDY, required=False)
     day = _day(section)
     note = section.text("note", "write text", required=False, limit=500)
     if price_in is None or price_out is None:

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from hydra_core.catalog.reading.fields import Interval, Section
+from hydra_core.catalog.reading.fields import POSITIVE, SHARE, Section
 from hydra_core.types import Defences
 
 __all__ = ["read_defences"]
 
-_UNIT: Final = Interval(0.0, 1.0)
-_POSITIVE: Final = Interval(0.0, above=True)
 _REMEDY: Final = "give score_caps, budget_usd or both"
 
 
@@ -24,7 +22,7 @@ def read_defences(policy: Section, dimensions: tuple[str, ...]) -> Defences:
     if section is None:
         return Defences()
     section.known(("score_caps", "budget_usd"))
-    budget = section.number("budget_usd", _POSITIVE, "USD, such as 0.50", required=False)
+    budget = section.number("budget_usd", POSITIVE, "USD, such as 0.50", required=False)
     return Defences(_caps(section, dimensions), budget)
 
 
@@ -38,5 +36,5 @@ def _caps(section: Section, dimensions: tuple[str, ...]) -> Mapping[str, float]:
     if dimensions:
         caps.known(dimensions, "dimension")
     given = [name for name in dimensions if caps.node.get(name) is not None]
-    found = {name: caps.number(name, _UNIT, remedy) for name in given}
+    found = {name: caps.number(name, SHARE, remedy) for name in given}
     return MappingProxyType({name: cap for name, cap in found.items() if cap is not None})

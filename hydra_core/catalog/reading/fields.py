@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 from hydra_core.catalog.reading.nodes import ListNode, MapNode, Node, ScalarNode, shown
 from hydra_core.errors import Problem
 
-__all__ = ["Interval", "Problems", "Section", "did_you_mean"]
+__all__ = ["POSITIVE", "SHARE", "Interval", "Problems", "Section", "did_you_mean"]
 
 _MAX_PROBLEMS: Final = 200
 _MAX_SUGGESTIONS: Final = 40
@@ -77,6 +77,10 @@ class Interval:
             if self.above
             else f"in [{self.lo:,.10g}, {self.hi:,.10g}]"
         )
+
+
+POSITIVE: Final = Interval(0.0, above=True)
+SHARE: Final = Interval(0.0, 1.0)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

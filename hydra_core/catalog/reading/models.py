@@ -6,7 +6,7 @@ from datetime import date
 from typing import Final
 
 from hydra_core.catalog.reading.evidence import missing_evidence, read_id, unique
-from hydra_core.catalog.reading.fields import Interval, Section
+from hydra_core.catalog.reading.fields import POSITIVE, Interval, Section
 from hydra_core.catalog.reading.nodes import ListNode, MapNode, ScalarNode, shown
 from hydra_core.types import Benchmark, ModelSpec, ModelStatus
 
@@ -30,11 +30,10 @@ _KEYS: Final = (
     "retire_on",
     "notes",
 )
-_POSITIVE: Final = Interval(0.0, above=True)
 _TOKENS: Final = Interval(1.0, 1e9)
 #: Below this a price is taken for USD per token: 0.001 USD per Mtok is sold nowhere.
 _LEAST_PRICE: Final = 1e-3
-_NOT_ROUTABLE: Final = (ModelStatus.DISABLED.value, ModelStatus.RETIRED.value)
+_NOT_IN_POOL: Final = [one.value for one in ModelStatus if not one.in_pool]
 
 
 def read_models(
@@ -63,7 +62,7 @@ def _some_routable(root: Section) -> None:
     if not isinstance(models, ListNode):
         return
     stated = [node.get("status") for node in models.items if isinstance(node, MapNode)]
-    off = [isinstance(node, ScalarNode) and node.value in _NOT_ROUTABLE for node in stated]
+    off = [isinstance(node, ScalarNode) and node.value in _NOT_IN_POOL for node in stated]
     if all(off) and len(off) == len(models.items):
         root.wrong("models", "none can be routed to", "add one with status: active")
 
@@ -120,7 +119,7 @@ def _retire_on(section: Section, status: ModelStatus | None) -> date | None:
 
 def _price(section: Section, key: str, *, required: bool = True) -> float | None:
     remedy = "give the price in USD per million tokens; a self-hosted model may state its cost"
-    price = section.number(key, _POSITIVE, remedy, required=required)
+    price = section.number(key, POSITIVE, remedy, required=required)
     if price is not None and price < _LEAST_PRICE:
         message = f"{price:g} looks like a price per token"
         section.wrong(key, message, f"per million tokens it would be {price * 1e6:g}")

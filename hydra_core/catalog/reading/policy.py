@@ -6,7 +6,8 @@ import re
 from typing import Final
 
 from hydra_core.catalog.reading.defences import read_defences
-from hydra_core.catalog.reading.fields import Interval, Section
+from hydra_core.catalog.reading.fields import POSITIVE, SHARE, Interval, Section
+from hydra_core.digests import SHA256
 from hydra_core.types import (
     Chosen,
     CostBasis,
@@ -24,11 +25,8 @@ _KEYS: Final = (
     *("tau", "weights", "cost_basis", "price_ratio", "sticky", "health_floor"),
     *("rule", "value_usd", "defences", "chosen_on"),
 )
-_UNIT: Final = Interval(0.0, 1.0)
-_POSITIVE: Final = Interval(0.0, above=True)
 _VALUE_REMEDY: Final = "what one more resolved query is worth to you in USD, such as 0.02"
 _MODEL_REMEDY: Final = "give path and sha256, as printed by `python -m hydra_core learn`"
-_SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _MARK: Final = re.compile(r"[0-9a-f]{12}")
 
 
@@ -42,11 +40,11 @@ def read_policy(root: Section, dimensions: tuple[str, ...]) -> Policy | None:
     weights = _weights(section, dimensions)
     basis = section.choice("cost_basis", CostBasis, "list_price or realised", required=False)
     ratio = section.number(
-        "price_ratio", _POSITIVE, "input tokens per output token, such as 3", required=False
+        "price_ratio", POSITIVE, "input tokens per output token, such as 3", required=False
     )
-    floor = section.number("health_floor", _UNIT, "such as 0.1", required=False)
+    floor = section.number("health_floor", SHARE, "such as 0.1", required=False)
     rule = section.choice("rule", Rule, "shortfall or value", required=False)
-    value = section.number("value_usd", _POSITIVE, _VALUE_REMEDY, required=False)
+    value = section.number("value_usd", POSITIVE, _VALUE_REMEDY, required=False)
     if rule is Rule.VALUE and section.node.get("value_usd") is None:
         section.wrong("value_usd", "is missing, and the rule is 'value'", _VALUE_REMEDY)
     chosen_on = _chosen_on(section)
@@ -80,7 +78,7 @@ def read_outcome_model(root: Section, policy: Policy | None) -> OutcomeModelRef 
     section.known(("path", "sha256"))
     path = section.text("path", "the folder that `learn` has written", limit=1_000)
     digest = section.text("sha256", "the digest that `learn` has printed, in quotes", limit=64)
-    if digest and not _SHA256.fullmatch(digest):
+    if digest and not SHA256.fullmatch(digest):
         section.wrong("sha256", f"must be a SHA-256 in hex, got {digest!r}", _MODEL_REMEDY)
     return OutcomeModelRef(path, digest)
 
@@ -92,7 +90,7 @@ def _weights(policy: Section, dimensions: tuple[str, ...]) -> tuple[float, ...]:
         return ()
     if dimensions:
         section.known(dimensions, "dimension")
-    found = [section.number(dimension, _POSITIVE, remedy) for dimension in dimensions]
+    found = [section.number(dimension, POSITIVE, remedy) for dimension in dimensions]
     return tuple(weight for weight in found if weight is not None)
 
 
@@ -104,7 +102,7 @@ def _chosen_on(policy: Section) -> tuple[Chosen, ...]:
         return ()
     found = []
     for digest in section.node.entries:
-        if not _SHA256.fullmatch(digest):
+        if not SHA256.fullmatch(digest):
             section.wrong(digest, "must be a SHA-256 in hex", remedy)
             continue
         entry = section.section(digest, remedy)
@@ -133,8 +131,8 @@ def _sticky(policy: Section) -> StickyPolicy | None:
         return None
     section.known(("mode", "threshold", "ttl_s", "margin"))
     mode = section.choice("mode", StickyMode, "such as per_session", required=False)
-    threshold = section.number("threshold", _UNIT, "such as 0.3", required=False)
-    ttl_s = section.number("ttl_s", _POSITIVE, "seconds, such as 3600", required=False)
+    threshold = section.number("threshold", SHARE, "such as 0.3", required=False)
+    ttl_s = section.number("ttl_s", POSITIVE, "seconds, such as 3600", required=False)
     margin = section.number("margin", Interval(0.0), "such as 0.05", required=False)
     return StickyPolicy(
         mode=default.mode if mode is None else mode,

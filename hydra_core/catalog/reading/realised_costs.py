@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from hydra_core.catalog.reading.fields import Interval, Section
-from hydra_core.types import CostBasis, ModelSpec, ModelStatus, Policy, RealisedCosts
+from hydra_core.types import CostBasis, ModelSpec, Policy, RealisedCosts
 
 __all__ = ["read_realised_costs"]
 
 _REMEDY: Final = "mean realised cost in USD per query, such as 0.0123"
-_ROUTED: Final = (ModelStatus.ACTIVE, ModelStatus.RETIRING)
 
 
 def read_realised_costs(
@@ -38,7 +37,7 @@ def read_realised_costs(
     }
     if policy is not None and policy.cost_basis is CostBasis.REALISED:
         for model in models:
-            if model.id not in found and model.status in _ROUTED:
+            if model.id not in found and model.status.in_pool:
                 costs.wrong(model.id, "has no realised cost", _REMEDY)
     known = {name: cost for name, cost in found.items() if cost is not None}
     return RealisedCosts(evalset, digest, known)

@@ -18,18 +18,19 @@ from typing import Final, TypeVar
 
 import pandas as pd
 
+from hydra_core.digests import file_sha256
 from hydra_core.errors import EvalSetError, Problem, StoreError
 from hydra_core.evaluation.evalset.evalset import EvalSet, load_evalset
-from hydra_core.evaluation.evalset.folders import replace_folder, sha256_file
+from hydra_core.evaluation.evalset.folders import replace_folder
 from hydra_core.evaluation.evalset.format import MANIFEST
 from hydra_core.evaluation.evalset.score_files import score_path
 from hydra_core.evaluation.evalset.scoring import (
     CHUNK,
-    Progress,
     ScoringPredictor,
     score_evalset,
 )
 from hydra_core.store import Action, Actor, Store, require
+from hydra_core.types import Progress
 
 __all__ = ["Earlier", "EvalSetChanges", "earlier"]
 
@@ -223,7 +224,7 @@ def _digest(path: Path) -> str:
 
 
 def _sha256(file: Path) -> str:
-    return sha256_file(file) if file.is_file() else ""
+    return file_sha256(file) if file.is_file() else ""
 
 
 def _existing_digest(path: Path) -> str:

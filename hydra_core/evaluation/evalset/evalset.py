@@ -22,9 +22,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from hydra_core.digests import file_sha256
 from hydra_core.errors import EvalSetError, Problem
 from hydra_core.evaluation.evalset.dependence import DependenceAnswer
-from hydra_core.evaluation.evalset.folders import replace_folder, sha256_file
+from hydra_core.evaluation.evalset.folders import replace_folder
 from hydra_core.evaluation.evalset.format import (
     MANIFEST,
     OUTCOMES,
@@ -209,7 +210,7 @@ def _verify_parts(path: Path, manifest: Manifest) -> None:
     problems = []
     for part in PARTS:
         try:
-            found = sha256_file(path / part)
+            found = file_sha256(path / part)
         except OSError as error:
             problems.append(Problem(part, f"cannot be read: {error.strerror}", "import it again"))
             continue
@@ -279,7 +280,7 @@ def save_evalset(
             cost_estimated=cost_estimated,
             price_notes=price_notes,
             models=tuple(models),
-            parts={part: sha256_file(folder / part) for part in PARTS},
+            parts={part: file_sha256(folder / part) for part in PARTS},
             dependence=dependence,
             prices=dict(prices or {}),
         )

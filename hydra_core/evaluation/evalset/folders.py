@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
-import hashlib
 import os
 import re
 import shutil
@@ -13,22 +12,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["replace_folder", "sha256_file", "sweep"]
+from hydra_core.whole_file import synced
+
+__all__ = ["replace_folder", "sweep"]
 
 #: As `mkdtemp` names folders, and as they are put aside.
 _TEMPORARY = re.compile(r"\..+\.[a-z0-9_]{8}(\.old)?")
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
-
-
-def sha256_file(path: Path) -> str:
-    """SHA-256 (hex) of a file's bytes, read in pieces.
-
-    Raises:
-        OSError: The file cannot be read.
-    """
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def replace_folder(target: Path, fill: Callable[[Path], None], *, replace: bool = True) -> None:
@@ -52,7 +43,8 @@ def replace_folder(target: Path, fill: Callable[[Path], None], *, replace: bool 
     fcntl.flock(held, fcntl.LOCK_EX)  # a killed process lets go, so `sweep` knows
     try:
         fill(fresh)
-        _sync(fresh)
+        for path in (*fresh.rglob("*"), fresh):
+            synced(path)
         fresh.chmod(0o777 & ~_umask())
         _swap_in(fresh, target, replace)
     finally:
@@ -79,15 +71,6 @@ def _umask() -> int:
     mask = os.umask(0o022)
     os.umask(mask)
     return mask
-
-
-def _sync(folder: Path) -> None:
-    for path in [*folder.rglob("*"), folder]:
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _swap_in(fresh: Path, target: Path, replace: bool) -> None:

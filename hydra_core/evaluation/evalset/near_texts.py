@@ -10,13 +10,11 @@ joins no two.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from hydra_core.types import Float32Array, IntArray
+from hydra_core.types import Float32Array, IntArray, Progress
 
-__all__ = ["Pairs", "Progress", "near_texts"]
+__all__ = ["Pairs", "near_texts"]
 
 #: Cosine from which two texts of one language are near-duplicates, and two of different languages
 #: that are each other's nearest are translations (language means taken out).
@@ -24,7 +22,6 @@ SAME_LANGUAGE, OTHER_LANGUAGE = 0.95, 0.5
 #: With fewer texts of a language their mean is not the language's own part.
 _FEWEST_FOR_A_MEAN = 10
 _ROWS_PER_BLOCK = 1_024
-Progress = Callable[[int, int], None]
 Pairs = tuple[IntArray, IntArray]
 
 

@@ -7,9 +7,10 @@ these marks with it (a bottom-k sketch, Cohen & Kaplan 2007).
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Final
+
+from hydra_core.digests import text_sha256
 
 __all__ = ["SAMPLE", "digest_of", "marks_of", "sample_of"]
 
@@ -22,19 +23,15 @@ def digest_of(ids: Sequence[str], texts: Sequence[str] | None) -> str:
     """SHA-256 (hex) of the queries in any order: their ids, and texts where there are."""
     said = [""] * len(ids) if texts is None else texts
     parts = sorted(f"{name}\0{text}" for name, text in zip(ids, said, strict=True))
-    return _sha256("\0\0".join(parts))
+    return text_sha256("\0\0".join(parts))
 
 
 def marks_of(ids: Sequence[str], texts: Sequence[str] | None) -> frozenset[str]:
     """The mark of every query: of its text, or of its id in a set without texts."""
     said = ids if texts is None else (" ".join(text.split()) for text in texts)
-    return frozenset(_sha256(text)[:_HEX] for text in said)
+    return frozenset(text_sha256(text)[:_HEX] for text in said)
 
 
 def sample_of(marks: Iterable[str]) -> tuple[str, ...]:
     """The smallest `SAMPLE` marks, in order."""
     return tuple(sorted(marks)[:SAMPLE])
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final, Protocol
@@ -32,11 +32,10 @@ from hydra_core.evaluation.evalset.score_files import (
     unwritable,
 )
 from hydra_core.predictor.surface import COUNTS, surface_counts
-from hydra_core.types import Float32Array, FloatArray
+from hydra_core.types import Float32Array, FloatArray, Progress
 
-__all__ = ["CHUNK", "Progress", "ScoringPredictor", "is_scored", "score_evalset"]
+__all__ = ["CHUNK", "ScoringPredictor", "is_scored", "score_evalset"]
 
-Progress = Callable[[int, int], None]
 #: Queries between two writes to disk.
 CHUNK: Final = 256
 _Rows = npt.NDArray[np.void]

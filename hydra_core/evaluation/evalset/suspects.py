@@ -24,6 +24,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from hydra_core.digests import file_sha256
 from hydra_core.errors import EvalSetError, Problem
 from hydra_core.evaluation.evalset.dependence import (
     ACCEPTED,
@@ -32,7 +33,7 @@ from hydra_core.evaluation.evalset.dependence import (
     DependenceAnswer,
 )
 from hydra_core.evaluation.evalset.evalset import EvalSet, load_evalset
-from hydra_core.evaluation.evalset.folders import replace_folder, sha256_file
+from hydra_core.evaluation.evalset.folders import replace_folder
 from hydra_core.evaluation.evalset.format import (
     MANIFEST,
     QUERIES,
@@ -150,7 +151,7 @@ def answer(evalset: EvalSet, found: Suspects, *, accepted: bool) -> EvalSet:
         if said == ACCEPTED:
             with_clusters(evalset.queries, found).to_parquet(folder / QUERIES, index=False)
         manifest = read_manifest(folder)[0]
-        parts = {**manifest.parts, QUERIES: sha256_file(folder / QUERIES)}
+        parts = {**manifest.parts, QUERIES: file_sha256(folder / QUERIES)}
         text = dump_manifest(replace(manifest, parts=parts, dependence=given))
         (folder / MANIFEST).write_text(text, encoding="utf-8")
         load_evalset(folder)  # what we write must pass what we check

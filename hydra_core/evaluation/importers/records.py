@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from shlex import quote
+from typing import Any
 
 import pandas as pd
 
@@ -19,7 +20,7 @@ from hydra_core.evaluation.importers.price_card import PriceCard
 from hydra_core.evaluation.importers.reading.cells import FILE
 from hydra_core.evaluation.importers.reading.tables import LINE
 
-__all__ = ["AskNames", "NamesKnown", "Records", "chosen_models", "number_or_nan"]
+__all__ = ["AskNames", "NamesKnown", "Records", "chosen_models", "number_or_nan", "text_rows"]
 
 
 class AskNames(dict[str, str]):
@@ -83,7 +84,7 @@ class Records:
         Raises:
             EvalSetError: With every problem found.
         """
-        queries, outcomes = _frame(self.queries), _frame(self.outcomes)
+        queries, outcomes = text_rows(self.queries), text_rows(self.outcomes)
         unknown = [name for name in _TOKENS if (outcomes[name] == "").all()]
         outcomes = outcomes.drop(columns=unknown)
         rows = Rows(queries, outcomes, tuple(self.warnings))
@@ -105,7 +106,7 @@ def _columns(*names: str) -> dict[str, list[object]]:
     return {name: [] for name in (FILE, LINE, "query_id", *names)}
 
 
-def _frame(columns: dict[str, list[object]]) -> pd.DataFrame:
+def text_rows(columns: Mapping[str, list[Any]]) -> pd.DataFrame:
     """The rows, text even where there are none."""
     return pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()})
 

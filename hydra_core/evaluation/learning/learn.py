@@ -19,11 +19,10 @@ from hydra_core.evaluation.learning.material import Material
 from hydra_core.evaluation.significance import Interval, mean_interval
 from hydra_core.outcome_model.model import OutcomeHeads
 from hydra_core.outcome_model.raw import Predicted, Raw
-from hydra_core.types import FloatArray, IntArray
+from hydra_core.types import FloatArray, IntArray, Progress
 
 __all__ = ["CurveStep", "Learning", "Slice", "learn"]
 
-Progress = Callable[[int, int], None]
 
 #: Shares of the training queries that the learning curve is drawn at.
 _SHARES: Final = (0.125, 0.25, 0.5)

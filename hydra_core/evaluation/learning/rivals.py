@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,11 +18,10 @@ from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.evaluation.significance import Interval, mean_interval
 from hydra_core.evaluation.study.baselines.complexity import complexity
 from hydra_core.evaluation.study.baselines.run import BASELINES, RANDOM_MIX, run_baselines
-from hydra_core.types import FloatArray, IntArray, Rule
+from hydra_core.types import FloatArray, IntArray, Progress, Rule
 
 __all__ = ["Rival", "rivals"]
 
-Progress = Callable[[int, int], None]
 _NAMES: Final = {Rule.SHORTFALL: "Shortfall rule", Rule.VALUE: "Value rule"}
 
 

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from ruamel.yaml import YAML
 
+from hydra_core.digests import file_sha256
 from hydra_core.errors import OutcomeModelError, Problem
-from hydra_core.evaluation.evalset.folders import replace_folder, sha256_file
+from hydra_core.evaluation.evalset.folders import replace_folder
 from hydra_core.evaluation.learning.learn import Learning
 from hydra_core.evaluation.learning.lift import POINTS
 from hydra_core.evaluation.significance import Interval
@@ -63,7 +64,7 @@ def telling(actor: Actor, store: Store | None, path: Path) -> Callable[[str], No
     """
     require(actor, Action.LEARN)
     manifest = path / MANIFEST
-    before = sha256_file(manifest) if manifest.is_file() else ""
+    before = file_sha256(manifest) if manifest.is_file() else ""
 
     def tell(after: str) -> None:
         if store is not None:
@@ -191,7 +192,7 @@ def _manifest(folder: Path, learning: Learning, fingerprint: str) -> str:
             {"kind": kind, "share": float(part.share)}
             for kind, part in zip(kinds, heads.parts, strict=True)
         ],
-        "files": {name: sha256_file(folder / name) for name in (HEADS, LEARNED, FIGURES)},
+        "files": {name: file_sha256(folder / name) for name in (HEADS, LEARNED, FIGURES)},
     }
     yaml = YAML(typ="safe", pure=True)
     yaml.default_flow_style = None

@@ -8,7 +8,8 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from enum import StrEnum
 
 from hydra_core.errors import ExtraError
-from hydra_core.evaluation.partitions.parts import Job, Progress, Task, forget_torn
+from hydra_core.evaluation.partitions.parts import Job, Task, forget_torn
+from hydra_core.types import Progress
 
 __all__ = ["Engine", "run"]
 

@@ -7,7 +7,7 @@ is whole. A result that is there is done; a job that was killed goes on with the
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
@@ -20,7 +20,6 @@ from hydra_core.errors import EvalSetError, Problem
 __all__ = [
     "BATCH_ROWS",
     "Job",
-    "Progress",
     "Task",
     "batches",
     "forget_torn",
@@ -30,7 +29,6 @@ __all__ = [
 
 #: Rows that are in memory at a time, whatever a part holds.
 BATCH_ROWS: Final = 100_000
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)

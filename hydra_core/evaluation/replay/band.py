@@ -15,7 +15,7 @@ the band is the pointwise interval.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,9 +23,9 @@ import numpy as np
 from hydra_core.evaluation.replay.matched_cost import MatchedCost, matched_cost_mix
 from hydra_core.evaluation.replay.metrics import ConstantPolicy, picked, upper_hull
 from hydra_core.evaluation.significance import Interval, student_quantile
-from hydra_core.types import BoolArray, ChoiceArray, FloatArray, IntArray
+from hydra_core.types import BoolArray, ChoiceArray, FloatArray, IntArray, Progress
 
-__all__ = ["MIN_MOVED", "CurveBand", "Progress", "lift_band", "simultaneous_band"]
+__all__ = ["MIN_MOVED", "CurveBand", "lift_band", "simultaneous_band"]
 
 #: Fewer moved queries (clusters) than this cannot carry a verdict.
 MIN_MOVED = 20
@@ -33,7 +33,6 @@ _DRAWS = 10_000
 _ROWS_PER_BLOCK = 4_096
 _DRAWS_PER_BLOCK = 1_000
 
-Progress = Callable[[int, int], None]
 Blocks = Iterator[tuple[int, FloatArray]]
 
 

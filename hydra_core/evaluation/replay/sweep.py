@@ -11,7 +11,7 @@ import numpy as np
 
 from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.evaluation.evalset.evalset import EvalSet
-from hydra_core.evaluation.replay.band import CurveBand, Progress, lift_band
+from hydra_core.evaluation.replay.band import CurveBand, lift_band
 from hydra_core.evaluation.replay.frontier import Frontier, choices, shares
 from hydra_core.evaluation.replay.metrics import (
     ConstantPolicy,
@@ -30,15 +30,17 @@ from hydra_core.types import (
     Chosen,
     FloatArray,
     IntArray,
+    Progress,
     Rule,
     Selection,
 )
 
-__all__ = ["BAND_POSITIONS", "Sweep", "sweep_catalog", "turning_points"]
+__all__ = ["BAND_POSITIONS", "SHARE_STEPS", "Sweep", "sweep_catalog", "turning_points"]
 
 _Array = TypeVar("_Array", FloatArray, IntArray)
 _Quality = TypeVar("_Quality", float, FloatArray)
-_SHARE_STEPS = 160
+#: Settings at which traffic over the knob is drawn.
+SHARE_STEPS = 160
 #: Traffic nearer than this to where it ends up is drawn no further.
 _SETTLED = 0.005
 #: At 2,000 queries the critical value of 512 positions is at most 0.07 below that of them all.
@@ -158,17 +160,17 @@ class Sweep:
         """
         if knob <= self._settled[0][-1]:
             return self._settled
-        grid = np.linspace(0.0, 1.02 * knob, _SHARE_STEPS)
+        grid = np.linspace(0.0, 1.02 * knob, SHARE_STEPS)
         return grid, self.traffic(grid)
 
     @cached_property
     def _settled(self) -> tuple[FloatArray, FloatArray]:
         end = max(float(self.curve.knob[-1]) * 1.02, 0.01)
         for _ in range(2):  # the second time with the whole grid where something happens
-            grid = np.linspace(0.0, end, _SHARE_STEPS)
+            grid = np.linspace(0.0, end, SHARE_STEPS)
             traffic = self.traffic(grid)
             moving = np.flatnonzero(np.abs(traffic - traffic[-1]).max(axis=1) > _SETTLED)
-            end = float(grid[min(moving[-1] + 2, _SHARE_STEPS - 1)]) if moving.size else end
+            end = float(grid[min(moving[-1] + 2, SHARE_STEPS - 1)]) if moving.size else end
         return _read_only(grid), _read_only(traffic)
 
     def choices(self, knobs: FloatArray) -> ChoiceArray:

@@ -17,7 +17,7 @@ from hydra_core.evaluation.evalset.evalset import EvalSet
 from hydra_core.evaluation.evalset.score_files import messages_of
 from hydra_core.evaluation.replay.pricing import Prices
 from hydra_core.evaluation.replay.replay import align_catalog, catalog_scores, replay_by_value
-from hydra_core.evaluation.replay.sweep import Sweep
+from hydra_core.evaluation.replay.sweep import SHARE_STEPS, Sweep
 from hydra_core.evaluation.replay.value_curve import ValueCurve, data_value_curve, value_shares
 from hydra_core.outcome_model.find import require_same_bundle
 from hydra_core.outcome_model.learned import text_digests
@@ -35,8 +35,6 @@ from hydra_core.types import (
 )
 
 __all__ = ["ValueSweep", "pool_heads", "predict_evalset", "sweep_by_value"]
-
-_SHARE_STEPS = 160
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +121,7 @@ class ValueSweep(Sweep):
     def _settled(self) -> tuple[FloatArray, FloatArray]:
         known = self.curve.value_usd[self.curve.value_usd > 0]
         low, high = (float(known[0]) / 2, 2 * float(known[-1])) if known.size else (0.5, 2.0)
-        grid = np.geomspace(low, high, _SHARE_STEPS)
+        grid = np.geomspace(low, high, SHARE_STEPS)
         return grid, self.traffic(grid)
 
 

@@ -7,7 +7,7 @@ and measured on the other), so no way of reading profits from spending more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final
@@ -26,14 +26,12 @@ from hydra_core.evaluation.study.compare import Comparison, compare, policy_run
 from hydra_core.predictor.bundle import Bundle
 from hydra_core.predictor.checks.evaluate import evaluate
 from hydra_core.predictor.onnx_predictor import Predictor
-from hydra_core.types import Catalog, FloatArray
+from hydra_core.types import Catalog, FloatArray, Progress
 
 __all__ = ["AblatedReading", "Reading", "reading_ablation", "readings"]
 
 #: Most tokens seen that are tried, where the bundle's own cap is higher.
 _TOKEN_CAPS: Final = (128, 256, 512)
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)

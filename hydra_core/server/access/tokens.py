@@ -9,24 +9,20 @@ send outcomes. `hydra-router token --name ci --role viewer` makes a token and it
 
 from __future__ import annotations
 
-import hashlib
-import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 from hydra_core.catalog.reading.fields import Problems, Section
 from hydra_core.catalog.reading.nodes import MapNode, shown
 from hydra_core.catalog.reading.yaml_reader import read_yaml
 from hydra_core.catalog.schema import read_catalog_text
+from hydra_core.digests import SHA256, text_sha256
 from hydra_core.errors import AccessError, ProblemsError
 from hydra_core.store.roles import Actor, Role
 
 __all__ = ["TokenFileError", "Tokens", "load_tokens", "new_token", "parse_tokens"]
-
-_HASH: Final = re.compile(r"[0-9a-f]{64}")
 
 
 class TokenFileError(ProblemsError):
@@ -49,7 +45,7 @@ class Tokens:
         if kind.lower() != "bearer" or not token.strip():
             raise AccessError("a token is needed: send the header 'Authorization: Bearer TOKEN'")
         # looked up by the hash: what a comparison's time could tell is of no use to a guesser
-        actor = self.by_hash.get(_hash(token.strip()))
+        actor = self.by_hash.get(text_sha256(token.strip()))
         if actor is None:
             raise AccessError("this token is not known; ask whoever keeps the token file for one")
         return actor
@@ -94,7 +90,7 @@ def parse_tokens(text: str, source: str = "tokens") -> Tokens:
 def new_token(name: str, role: Role) -> tuple[str, str]:
     """A fresh token, and the line of the token file that lets it in."""
     token = secrets.token_urlsafe(32)
-    return token, f'  - {{name: {name}, role: {role.value}, sha256: "{_hash(token)}"}}'
+    return token, f'  - {{name: {name}, role: {role.value}, sha256: "{text_sha256(token)}"}}'
 
 
 def _add(section: Section, actors: dict[str, Actor]) -> None:
@@ -102,13 +98,9 @@ def _add(section: Section, actors: dict[str, Actor]) -> None:
     name = section.text("name", "who has this token", limit=200)
     role = section.choice("role", Role, "viewer, editor or publisher")
     digest = section.text("sha256", "the token's SHA-256 in hex, in quotes", limit=64)
-    if digest and not _HASH.fullmatch(digest):
+    if digest and not SHA256.fullmatch(digest):
         section.wrong("sha256", "must be 64 hex digits", "put the hash here, never the token")
     if digest in actors:
         section.wrong("sha256", "is given twice", "keep one")
     if name and role is not None:
         actors[digest] = Actor(name, role, proven=True)
-
-
-def _hash(token: str) -> str:
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

@@ -15,8 +15,8 @@ from typing import Final
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.identifiers import skeleton
 from hydra_core.catalog.schema import parse_catalog, read_catalog_text
+from hydra_core.digests import file_sha256
 from hydra_core.errors import HydraError, StoreError
-from hydra_core.evaluation.evalset.folders import sha256_file
 from hydra_core.evaluation.evalset.format import MANIFEST
 from hydra_core.shipped import CATALOGS, SAMPLE_DATA
 from hydra_core.store.roles import Actor
@@ -67,7 +67,7 @@ def fill(folder: Path, workspace: Path, store: Store, actor: Actor) -> tuple[Sto
         policy = parse_catalog(text, source=name).policy
         copy.points.pin(
             name, BEFORE, revision=1, tau=policy.tau, weights=policy.weights, actor=actor,
-            evalset_digest=sha256_file(folder / SAMPLES / EVALSET / MANIFEST),
+            evalset_digest=file_sha256(folder / SAMPLES / EVALSET / MANIFEST),
         )  # fmt: skip
     except HydraError:
         copy.close()

@@ -19,7 +19,7 @@ from hydra_core.ui import cache, state, tables, widgets
 from hydra_core.ui.access import identity
 from hydra_core.ui.demo import session
 from hydra_core.ui.evalsets import make_catalog
-from hydra_core.ui.evalsets.records import records_source
+from hydra_core.ui.evalsets.records import SUFFIXES, records_source
 from hydra_core.ui.evalsets.swebench import Runner, swebench_source
 from hydra_core.ui.evalsets.table import table_source
 from hydra_core.ui.explore.panels import ASKED
@@ -32,7 +32,6 @@ __all__ = ["KIND", "wizard"]
 _REPORT = "eval_sets.report"
 #: Which format the operator has.
 KIND = "eval_sets.format"
-_SUFFIXES = ["csv", "tsv", "json", "jsonl", "ndjson", "parquet", "gz", "zip"]
 
 
 def wizard() -> None:
@@ -78,7 +77,7 @@ def _files(kind: Kind) -> list[UploadedFile]:
     """The files, kept when another format is picked for them."""
     uploads = st.file_uploader(
         "Files",
-        _SUFFIXES,
+        SUFFIXES,
         accept_multiple_files=True,
         key="eval_sets.files",
         help=f"Up to {MAX_BYTES >> 20} MiB of data. Several files are joined on the query id.",

@@ -21,11 +21,12 @@ from hydra_core.evaluation.importers.records import AskNames, NamesKnown
 from hydra_core.ui import widgets
 from hydra_core.ui.evalsets.swebench import Runner
 
-__all__ = ["records_source"]
+__all__ = ["SUFFIXES", "records_source"]
 
 _NAMES = "eval_sets.names"
 _AT_ONCE = 12
-_SUFFIXES = ["csv", "tsv", "json", "jsonl", "ndjson", "parquet", "gz", "zip"]
+#: Endings of the files that can be imported.
+SUFFIXES = ["csv", "tsv", "json", "jsonl", "ndjson", "parquet", "gz", "zip"]
 
 
 def records_source(kind: Kind, uploads: Sequence[UploadedFile]) -> tuple[Runner, str] | None:
@@ -34,7 +35,7 @@ def records_source(kind: Kind, uploads: Sequence[UploadedFile]) -> tuple[Runner,
     more: list[UploadedFile] = []
     if form.more:
         more = st.file_uploader(
-            form.more, _SUFFIXES, accept_multiple_files=True, key=f"eval_sets.more.{kind.value}"
+            form.more, SUFFIXES, accept_multiple_files=True, key=f"eval_sets.more.{kind.value}"
         )
     if form.more and not more:
         st.caption(f"Also needed: {form.more[:1].lower()}{form.more[1:]}.")

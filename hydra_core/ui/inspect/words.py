@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -10,6 +9,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from hydra_core.digests import text_sha256
 from hydra_core.predictor.checks.occlusion import Occlusion, occlude, spans
 from hydra_core.ui import cache
 from hydra_core.ui.demo import address
@@ -72,7 +72,7 @@ def _legend(text: str, found: Occlusion, k: int, name: str) -> None:
 
 def _occlusion(text: str, turn: int, predict_ms: float) -> Occlusion | None:
     """Found before, found now because it is quick, or found on a button."""
-    key = (hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(), turn)
+    key = (text_sha256(text), turn)
     kept: tuple[object, Occlusion] | None = st.session_state.get(_FOUND)
     if kept is not None and kept[0] == key:
         return kept[1]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from hydra_core.catalog.editing.document import CatalogDocument
+from hydra_core.outcome_model.find import FOLDER
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.types import Rule, Selection
 from hydra_core.ui import cache, chosen_on, drafts, selectors, widgets
 from hydra_core.ui.cache import SetEntry
-from hydra_core.ui.cache_learn import FOLDER
 from hydra_core.ui.widgets import literal
 from hydra_core.views.frontier import usd
 from hydra_core.views.learn.answer import headline

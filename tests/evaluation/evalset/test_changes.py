@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from hydra_core.digests import file_sha256
 from hydra_core.errors import AccessError, EvalSetError, StoreError
 from hydra_core.evaluation.evalset.changes import MOST_KEPT, EvalSetChanges, earlier
 from hydra_core.evaluation.evalset.evalset import load_evalset
-from hydra_core.evaluation.evalset.folders import sha256_file
 from hydra_core.evaluation.evalset.listing import list_evalsets
 from hydra_core.evaluation.evalset.score_files import score_path
 from hydra_core.predictor.onnx_predictor import Predictor
@@ -155,7 +155,7 @@ def test_scores_are_told_once_with_what_was_and_is(root, store, tmp_path):
     assert (newest.actor, newest.action) == ("eve", Action.SCORE)
     assert newest.metrics == {
         "before": "",
-        "after": sha256_file(score_path(root / "mine", predictor.bundle.fingerprint)),
+        "after": file_sha256(score_path(root / "mine", predictor.bundle.fingerprint)),
     }
     assert len(store.audit()) == 2
 

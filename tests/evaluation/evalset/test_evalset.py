@@ -6,9 +6,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hydra_core.digests import file_sha256
 from hydra_core.errors import EvalSetError
 from hydra_core.evaluation.evalset.evalset import load_evalset
-from hydra_core.evaluation.evalset.folders import replace_folder, sha256_file
+from hydra_core.evaluation.evalset.folders import replace_folder
 from hydra_core.evaluation.evalset.format import read_arrow
 from hydra_core.evaluation.evalset.listing import list_evalsets
 from tests.evaluation.sets import COST_USD, QUALITY, queries, saved
@@ -16,10 +17,10 @@ from tests.evaluation.sets import COST_USD, QUALITY, queries, saved
 
 def rewrite_part(folder, part, frame):
     """Change a part and make the manifest agree, so that only the rules can object."""
-    before = sha256_file(folder / part)
+    before = file_sha256(folder / part)
     frame.to_parquet(folder / part, index=False)
     text = (folder / "evalset.yaml").read_text()
-    (folder / "evalset.yaml").write_text(text.replace(before, sha256_file(folder / part)))
+    (folder / "evalset.yaml").write_text(text.replace(before, file_sha256(folder / part)))
 
 
 def test_what_is_saved_is_loaded(tmp_path):

@@ -7,15 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import pandas as pd
-
 from hydra_core.errors import EvalSetError, Problem, ProblemsError
 from hydra_core.evaluation.importers.assemble import Rows, assemble
 from hydra_core.evaluation.importers.draft import Draft, Dropped
 from hydra_core.evaluation.importers.price_card import PriceCard
 from hydra_core.evaluation.importers.reading.cells import FILE
 from hydra_core.evaluation.importers.reading.tables import LINE
-from hydra_core.evaluation.importers.records import chosen_models
+from hydra_core.evaluation.importers.records import chosen_models, text_rows
 from hydra_core.routing.conversations.context import LastTurn, last_turn
 from hydra_core.routing.conversations.messages import read_messages
 
@@ -162,11 +160,7 @@ def _frames(rows: Sequence[Served]) -> Rows:
         "cached_input_tokens": [_cell(row.cached_input_tokens) for row in rows],
         "latency_s": [_cell(row.latency_s) for row in rows],
     }
-    return Rows(_texts(queries), _texts(outcomes))
-
-
-def _texts(columns: Mapping[str, list[Any]]) -> pd.DataFrame:
-    return pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()})
+    return Rows(text_rows(queries), text_rows(outcomes))
 
 
 def _cell(value: float) -> str:
