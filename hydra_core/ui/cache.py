@@ -69,6 +69,12 @@ class SetEntry:
     info: EvalSetInfo
     shipped: bool
 
+    def fits(self, catalog: Catalog) -> bool:
+        """Whether it can be replayed under a catalog: no fault, common models, and scored."""
+        common = set(self.info.models) & {model.id for model in catalog.models}
+        scored = catalog.predictor_fingerprint in self.info.scored
+        return not self.info.problem and bool(common) and scored
+
 
 def evalsets() -> tuple[SetEntry, ...]:
     """Shipped eval sets, then the operator's; keys are folder names, `my/` for the operator's."""

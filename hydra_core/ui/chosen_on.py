@@ -27,11 +27,14 @@ def _queries(digest: str, _evalset: EvalSet) -> tuple[str, tuple[str, ...]]:
     return _evalset.queries_digest, sample_of(_evalset.query_marks)
 
 
-def in_sight() -> SetEntry | None:
-    """The eval set that the pages show at present, None where there is none."""
+def in_sight(catalog: Catalog) -> SetEntry | None:
+    """The eval set whose figures the pages show for a catalog; None where none fits.
+
+    It is the chosen one where that fits, else the first that does.
+    """
+    sets = [entry for entry in cache.evalsets() if entry.fits(catalog)]
     key = state.get().evalset
-    found = (one for one in cache.evalsets() if one.key == key and not one.info.problem)
-    return next(found, None)
+    return next((one for one in sets if one.key == key), sets[0] if sets else None)
 
 
 def recorded(catalog: Catalog | None, entry: SetEntry | None) -> bool:

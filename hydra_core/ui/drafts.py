@@ -166,8 +166,9 @@ def edit(
         if chosen is not None:
             text = record_choice(text, chosen)
         else:
-            before = working.catalog or working.published
-            text = chosen_on.looked_at(before, text, chosen_on.in_sight())
+            before, shown = working.catalog or working.published, working.published
+            seen_on = None if shown is None else chosen_on.in_sight(shown)
+            text = chosen_on.looked_at(before, text, seen_on)
         if text != working.text:
             _save(working, text)
     except HydraError as error:

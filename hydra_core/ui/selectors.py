@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.errors import HydraError
 from hydra_core.types import Catalog
-from hydra_core.ui import cache, drafts, state, widgets
+from hydra_core.ui import cache, chosen_on, drafts, state, widgets
 from hydra_core.ui.cache import CatalogEntry, SetEntry
 
 __all__ = [
@@ -18,7 +17,6 @@ __all__ = [
     "choose_data",
     "choose_evalset",
     "current",
-    "evalset_in_use",
     "fits",
     "offer_texts",
     "page",
@@ -30,10 +28,7 @@ _OF_THE_SET = ("tune.goal_qr", "tune.goal_cost")
 
 def fits(entry: SetEntry, catalog: CatalogEntry) -> bool:
     """Whether this eval set can be replayed under this catalog: scored, and common models."""
-    if catalog.catalog is None or entry.info.problem:
-        return False
-    common = set(entry.info.models) & {model.id for model in catalog.catalog.models}
-    return bool(common) and catalog.catalog.predictor_fingerprint in entry.info.scored
+    return catalog.catalog is not None and entry.fits(catalog.catalog)
 
 
 def current() -> tuple[SetEntry, CatalogEntry] | None:
@@ -142,22 +137,11 @@ def _use_set(entry: SetEntry) -> None:
 
 def choose_evalset(place: DeltaGenerator, catalog: Catalog) -> SetEntry | None:
     """Draw the selector of the eval sets that fit a catalog; None where none does."""
-    chosen = evalset_in_use(catalog)
+    chosen = chosen_on.in_sight(catalog)
     if chosen is not None:
-        names = {one.key: one.info.name for one in _fitting_sets(catalog)}
+        names = {one.key: one.info.name for one in cache.evalsets() if one.fits(catalog)}
         _select(place, "Eval set", "evalset", list(names), chosen.key, names, _set_changed)
     return chosen
-
-
-def evalset_in_use(catalog: Catalog) -> SetEntry | None:
-    """The eval set that `choose_evalset` shows for a catalog; None where none fits."""
-    sets = _fitting_sets(catalog)
-    return next((one for one in sets if one.key == state.get().evalset), sets[0] if sets else None)
-
-
-def _fitting_sets(catalog: Catalog) -> list[SetEntry]:
-    owner = CatalogEntry("", Path(), catalog)
-    return [entry for entry in cache.evalsets() if fits(entry, owner)]
 
 
 def _select(

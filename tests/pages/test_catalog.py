@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from hydra_core.catalog import parse_catalog
+from hydra_core.evaluation.evalset.evalset import load_evalset
+from hydra_core.shipped import SAMPLE_DATA
 from hydra_core.ui.catalog.add_model import still_empty
 from tests.pages import live
 from tests.pages.store_steps import ANA, BEN, FILE, NAME, ROOT, draft, opened, priced, shown
@@ -200,3 +203,14 @@ def test_score_caps_are_set_and_taken_out_with_what_they_do(open_page):
 
 def field(app, label):
     return next(one for one in app.number_input if one.label == label)
+
+
+def test_an_edit_is_recorded_on_the_set_whose_figures_are_shown(open_page, workspace):
+    app = open_page(PAGE, set="mixed_2024", catalog=NAME)  # the set in the link does not fit
+    app.session_state["catalog.view"] = "Policy"
+    app.run()
+    shown_set = app.selectbox(key="data.evalset").value
+    next(one for one in app.number_input if one.label == "Threshold τ").set_value(0.3).run()
+    saved = opened(workspace).drafts.find(NAME, ANA)
+    names = [one.evalset for one in parse_catalog(saved.text).policy.chosen_on]
+    assert names == [load_evalset(SAMPLE_DATA / shown_set).name]

@@ -9,7 +9,7 @@ from hydra_core.catalog.binding import rebind
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.choose.initial_catalog import bands_of
 from hydra_core.types import Band, Catalog
-from hydra_core.ui import cache, cache_evaluate, cache_learn, drafts, selectors, tables, widgets
+from hydra_core.ui import cache, cache_evaluate, cache_learn, chosen_on, drafts, tables, widgets
 from hydra_core.ui.cache import CatalogEntry, SetEntry
 from hydra_core.ui.drafts import Working
 from hydra_core.ui.widgets import literal
@@ -20,7 +20,7 @@ __all__ = ["from_evalset"]
 
 def from_evalset(entry: CatalogEntry, working: Working, catalog: Catalog) -> None:
     """Bands as the set in use has them, what they would change, and the button."""
-    chosen = selectors.evalset_in_use(working.published or catalog)
+    chosen = chosen_on.in_sight(working.published or catalog)
     if chosen is None:
         return
     with st.container(border=True):
