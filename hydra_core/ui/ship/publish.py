@@ -111,9 +111,9 @@ def changes_list(changes: Any) -> None:  # noqa: ANN401
         height="content" if len(frame) <= 9 else 360,
         column_config={
             "what": column.TextColumn("", width=70),
-            "change": column.TextColumn("What", width=290),
-            "published": column.TextColumn("Published", width=90),
-            "draft": column.TextColumn("New", width=110),
+            "change": column.TextColumn("What", width=240),
+            "published": column.TextColumn("Published", width=115),
+            "draft": column.TextColumn("New", width=145),
         },
     )
 
