@@ -46,11 +46,11 @@ class Closeness(IntEnum):
 
 
 _CLOSENESS: Final = {
-    Closeness.SAME_ID: "the same id",
-    Closeness.SAME_NAME_AND_PROVIDER: "the same name at the same provider",
-    Closeness.FOLDED_NAME_AND_PROVIDER: "the same provider, the name spelled differently",
-    Closeness.SAME_NAME_ELSEWHERE: "the same name at another provider",
-    Closeness.FOLDED_NAME_ELSEWHERE: "another provider, and the name spelled differently",
+    Closeness.SAME_ID: "same id",
+    Closeness.SAME_NAME_AND_PROVIDER: "same name and provider",
+    Closeness.FOLDED_NAME_AND_PROVIDER: "same provider, name spelled otherwise",
+    Closeness.SAME_NAME_ELSEWHERE: "same name, another provider",
+    Closeness.FOLDED_NAME_ELSEWHERE: "another provider, name spelled otherwise",
 }
 
 

@@ -80,7 +80,9 @@ def _facts() -> dict[str, Any]:
     )
     one, two, three = st.columns([2, 1, 1], vertical_alignment="bottom")
     values["price_source"] = one.text_input(_FIELDS["price_source"]).strip()
-    values["price_date"] = two.date_input(_FIELDS["price_date"], value=date.today())
+    values["price_date"] = two.date_input(
+        _FIELDS["price_date"], value=date.today(), format="YYYY-MM-DD"
+    )
     with three.container(horizontal=True):
         values["vision"] = st.checkbox("Vision")
         values["tools"] = st.checkbox("Tools", value=True)

@@ -84,7 +84,9 @@ def prices(entry: CatalogEntry, working: Working) -> None:
     )
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     upload = left.file_uploader("Price list", type=["json", "toml"])
-    day = right.date_input("Taken on", value=date.today(), max_value=date.today())
+    day = right.date_input(
+        "Taken on", value=date.today(), max_value=date.today(), format="YYYY-MM-DD"
+    )
     if upload is None:
         return
     try:
@@ -114,8 +116,10 @@ def _said(catalog: Catalog, listed: PriceList, matches: tuple[PriceMatch, ...]) 
     matched = {match.model_id for match in matches}
     missing = [model.id for model in catalog.models if model.id not in matched]
     dropped = sum(one.count for one in listed.dropped)
-    told = f"{listed.source.value}: {len(listed.quotes):,} prices read"
-    told += f", {dropped:,} entries without a usable price left out." if dropped else "."
+    priced = len(listed.quotes)
+    told = f"{listed.source.value}: {priced:,} price{'s' * (priced != 1)} read"
+    entries = "entry" if dropped == 1 else "entries"
+    told += f", {dropped:,} {entries} without a usable price left out." if dropped else "."
     if missing:
         told += f" No match for {', '.join(missing)}."
     st.caption(literal(told))
@@ -132,6 +136,7 @@ def _confirm(matches: tuple[PriceMatch, ...]) -> list[PriceMatch]:
             "why": [str(match.closeness) for match in matches],
             "input": [_arrow(m.old_input, m.quote.input_usd_per_mtok) for m in matches],
             "output": [_arrow(m.old_output, m.quote.output_usd_per_mtok) for m in matches],
+            "cached": [_arrow(m.old_cached, m.quote.cached_input_usd_per_mtok) for m in matches],
             "read": [f"{m.old_date} → {m.quote.as_of}" for m in matches],
             "look": ["; ".join(match.warnings(today)) for match in matches],
         }
@@ -147,19 +152,22 @@ def _confirm(matches: tuple[PriceMatch, ...]) -> list[PriceMatch]:
         column_config={
             "take": column.CheckboxColumn("", width=36),
             "model": column.TextColumn("Model", width=130),
-            "quote": column.TextColumn("In the list", width=170),
-            "why": column.TextColumn("Agrees by", width=150),
-            "input": column.TextColumn("Input / Mtok", width=120),
-            "output": column.TextColumn("Output / Mtok", width=120),
+            "quote": column.TextColumn("In the list", width=160),
+            "why": column.TextColumn("Agrees by", width=245),
+            "input": column.TextColumn("Input / Mtok", width=105),
+            "output": column.TextColumn("Output / Mtok", width=110),
+            "cached": column.TextColumn("Cached / Mtok", width=105),
             "read": column.TextColumn("Price read", width=170),
-            "look": column.TextColumn("Look at", width="medium"),
+            "look": column.TextColumn("Look at", width=95),
         },
     )
     return [match for match, take in zip(matches, edited["take"], strict=True) if take]
 
 
-def _arrow(old: Decimal, new: Decimal) -> str:
-    return f"${old:f}" if old == new else f"${old:f} → ${new:f}"
+def _arrow(old: Decimal | None, new: Decimal | None) -> str:
+    """What a quote makes of a price; one that it does not name stays as it is."""
+    before = "none" if old is None else f"${old.normalize():f}"
+    return before if new is None or old == new else f"{before} → ${new.normalize():f}"
 
 
 def _apply(text: str, matches: list[PriceMatch]) -> str:
