@@ -54,3 +54,20 @@ def test_prices_typed_one_after_another_are_all_kept(page):
     wait_until_drawn(page)
     rows = range(len(typed))
     assert [page.locator(f"#glide-cell-3-{row}").inner_text() for row in rows] == typed
+
+
+def test_a_price_below_nothing_is_refused_and_never_read_as_its_opposite(page):
+    page.goto("/catalog?set=console_demo&catalog=paper_five_published")
+    wait_until_drawn(page)
+    type_into_cell(page, INPUT_PRICE[0], CODEX, INPUT_PRICE[1], "-5")
+    page.get_by_text("1 cell to correct before this can be published").wait_for()
+    page.get_by_role("alert").filter(has_text="must be > 0, got -5").wait_for()
+
+
+def test_ticked_rows_are_removed_with_the_mouse_straight_from_the_table(page):
+    page.goto("/catalog?set=console_demo&catalog=matched_three")
+    wait_until_drawn(page)
+    box = page.locator("[data-testid=stDataFrame]").first.bounding_box()
+    page.mouse.click(box["x"] + 18, box["y"] + 54)
+    page.get_by_role("button", name="Remove").click()  # its whole face is free
+    page.get_by_text("Draft: 1 change").wait_for()

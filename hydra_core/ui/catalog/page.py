@@ -42,7 +42,8 @@ def draft_page(
     Args:
         show: Draws one of the views.
     """
-    cell_typing()
+    with st.sidebar:  # here an element without size would push the head line down
+        cell_typing()
     left, middle, right = st.columns([2.4, 3.6, 6], vertical_alignment="bottom")
     left.title(title, anchor=False)
     entry = selectors.choose_catalog(middle)
@@ -103,8 +104,8 @@ def _edit(entry: CatalogEntry, working: Working) -> None:
     with rows:
         ticked = catalog_panels.table(entry, working)
     with tools:
+        # no further right: the bar that the table shows under the mouse would cover a button
         _tools(entry, working)
-        st.space("stretch")
         catalog_panels.row_tools(entry, working, ticked)
     with wrong:
         catalog_panels.problems(working)

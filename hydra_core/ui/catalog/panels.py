@@ -160,7 +160,8 @@ def _model_count(working: Working) -> int:
 
 def _columns(faulty: bool) -> dict[str, Any]:
     column = st.column_config
-    price = partial(column.NumberColumn, format="$%.3f", min_value=0.0, width=100)
+    # no bound here: the browser would turn a typed -5 into 5, and the draft says what is wrong
+    price = partial(column.NumberColumn, format="$%.6g", width=100)
     return {
         "tick": column.CheckboxColumn("", width=36, help="Tick rows, then choose what to do."),
         "check": column.TextColumn("Check", width=260 if faulty else 150),
