@@ -195,7 +195,9 @@ def _values(
         elif after is None:
             kind = ChangeKind.REMOVED
         named = f"{subject} {label}".strip()
-        yield Change(kind, (*path, key), named, _shown(before), f"{_shown(after)} {unit}".strip())
+        units = ("", unit) if after is not None else (unit, "")  # at the last number
+        told = (f"{_shown(v)} {u}".strip() for v, u in zip((before, after), units, strict=True))
+        yield Change(kind, (*path, key), named, *told)
 
 
 def _shown(value: _Leaf) -> str:

@@ -76,3 +76,9 @@ def test_defences_are_told():
         "score cap of reasoning (none) -> 0.30",
         "policy budget (none) -> 0.50 USD per conversation",
     ]
+
+
+def test_the_unit_of_a_value_that_goes_stands_at_what_it_was():
+    with_budget = SMALL.replace("\npolicy:\n", "\npolicy:\n  defences: {budget_usd: 0.5}\n", 1)
+    changes = semantic_diff(parse_catalog(with_budget), parse_catalog(SMALL))
+    assert [(one.before, one.after) for one in changes] == [("0.50 USD per conversation", "(none)")]
