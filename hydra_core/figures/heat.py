@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,21 +40,25 @@ class HeatView:
 
 #: One of them has 4.5:1 on any colour, which ink and surface of a theme have not.
 _FONTS = ("#000000", "#FFFFFF")
+#: Characters of a column's name that fit beside others, and of a line of a longer one; more columns
+#: than this have no room for lines.
+_LONG, _LINE, _MOST_BROKEN = 16, 12, 4
 
 
 def heat_figure(view: HeatView, colors: Palette, *, row_height: int = 38) -> go.Figure:
     """Cells coloured by value, each with its number; columns are named on top."""
     signed = view.limits[0] < 0
     title = 24 if view.x_title else 0
-    layout = base_layout(colors, height=row_height * len(view.rows) + 48 + title)
+    names, above = _columns(view.columns)
+    layout = base_layout(colors, height=row_height * len(view.rows) + 12 + above + title)
     longest = max(map(len, view.rows), default=0)
     layout["margin"] = {
         "l": min(7 * longest + 24, 220) + (24 if view.y_title else 0),
         "r": 12,
-        "t": 36 + title,
+        "t": above + title,
         "b": 8,
     }
-    layout["xaxis"] |= {"side": "top", "showgrid": False, **_labels(view.columns)}
+    layout["xaxis"] |= {"side": "top", "showgrid": False, **names}
     layout["yaxis"] |= {"autorange": "reversed", "showgrid": False, **_labels(view.rows)}
     for axis, text in (("xaxis", view.x_title), ("yaxis", view.y_title)):
         layout[axis]["title"] = {**layout[axis]["title"], "text": text}
@@ -78,6 +83,28 @@ def heat_figure(view: HeatView, colors: Palette, *, row_height: int = 38) -> go.
 
 def _labels(names: tuple[str, ...]) -> dict[str, Any]:
     return {"tickvals": list(range(len(names))), "ticktext": [plain(name) for name in names]}
+
+
+def _columns(names: tuple[str, ...]) -> tuple[dict[str, Any], int]:
+    """The ticks of the columns, and the pixels they need: long names are broken or turned."""
+    longest = max(map(len, names), default=0)
+    if longest <= _LONG:
+        return _labels(names), 36
+    if len(names) > _MOST_BROKEN:
+        return {**_labels(names), "tickangle": -90}, 7 * longest + 16
+    lines = [_broken(name) for name in names]
+    texts = ["<br>".join(map(plain, one)) for one in lines]
+    return {**_labels(names), "ticktext": texts, "tickangle": 0}, 20 + 17 * max(map(len, lines))
+
+
+def _broken(name: str) -> list[str]:
+    """A name in lines, broken behind its hyphens and the like."""
+    lines = [""]
+    for part in re.findall(r"[^-_/ ]*[-_/ ]?", name):
+        if lines[-1] and len(lines[-1]) + len(part) > _LINE:
+            lines.append("")
+        lines[-1] += part
+    return lines
 
 
 def _scale(colors: Palette, signed: bool) -> list[list[Any]]:

@@ -239,9 +239,9 @@ def pool(frame: pd.DataFrame) -> None:
         hide_index=True,
         height="content",
         column_config={
-            "model": column.TextColumn("Model", width=205),
-            "status": column.TextColumn("Status", width=70),
-            "price": column.NumberColumn("Price per Mtok", format="$%.2f", width=100),
+            "model": column.TextColumn("Model", width=185),
+            "status": column.TextColumn("Status", width=66),
+            "price": column.NumberColumn("Price per Mtok", format="$%.4g", width=100),
             **{
                 name: column.ProgressColumn(
                     name.replace("_", " ").capitalize(),

@@ -29,3 +29,20 @@ def test_every_number_stands_out_from_its_cell_as_wcag_asks(colors, low):
         font = [int(note.font.color[i : i + 2], 16) for i in (1, 3, 5)]
         dark, light = sorted([luminance(unlabel_rgb(cell)), luminance(font)])
         assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+
+def columns(*names):
+    values, texts = np.zeros((1, len(names))), (("0",) * len(names),)
+    figure = heat_figure(HeatView(("row",), names, values, texts, texts, (0.0, 1.0)), LIGHT)
+    return figure.layout.xaxis, figure.layout.margin.t
+
+
+def test_long_names_of_columns_are_broken_or_turned_and_have_their_room():
+    short, low = columns("reasoning", "code generation")
+    assert short.ticktext == ("reasoning", "code generation")
+    broken, higher = columns("gpt-5.4", "claude-3-5-sonnet-20240620")
+    assert broken.ticktext == ("gpt-5.4", "claude-3-5-<br>sonnet-<br>20240620")
+    assert broken.tickangle == 0
+    many, highest = columns(*["claude-3-5-sonnet-20240620"] * 8)
+    assert (many.tickangle, many.ticktext[0]) == (-90, "claude-3-5-sonnet-20240620")
+    assert low < higher < highest

@@ -177,11 +177,11 @@ def _flip_table(comparison: Comparison) -> None:
         "what_if.moves",
         height="content" if len(frame) <= 6 else 250,
         column_config={
-            "from": column.TextColumn("From", width=114),
-            "to": column.TextColumn("To", width=114),
-            "queries": column.NumberColumn("Queries", format="localized", width=60),
-            "quality": column.NumberColumn("Δ quality", format="%+.1f", width=72),
-            "cost": column.NumberColumn("Δ cost, $", format="%+.3f", width=72),
+            "from": column.TextColumn("From", width=112),
+            "to": column.TextColumn("To", width=112),
+            "queries": column.NumberColumn("Queries", format="localized", width=58),
+            "quality": column.NumberColumn("Δ quality", format="%+.1f", width=66),
+            "cost": column.NumberColumn("Δ cost, $", format="%+.3g", width=78),
         },
     )
 
@@ -216,7 +216,7 @@ def _queries(found: WhatIf, evalset: EvalSet) -> None:
             "from": column.TextColumn("From", width=125),
             "to": column.TextColumn("To", width=125),
             "quality": column.NumberColumn("Δ quality, pp", format="%+.0f", width=95),
-            "cost": column.NumberColumn("Δ cost, $", format="%+.4f", width=75),
+            "cost": column.NumberColumn("Δ cost, $", format="%+.3g", width=78),
         },
     )
     if moved.sum() > _MOST_QUERIES:
