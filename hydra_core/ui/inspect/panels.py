@@ -137,23 +137,35 @@ def candidates(one: Inspection) -> None:
     frame["Why"] = [literal(why) for why in frame["Why"]]
     deficits = [name.replace("_", " ").capitalize() for name in one.decision.dimensions]
     st.markdown("**Every model, cheapest first**")
-    st.table(_heat(frame, deficits, literal(one.decision.model)), border="horizontal")
+    weights = dict(zip(deficits, one.decision.pool.weights.tolist(), strict=True))
+    st.table(_heat(frame, weights, literal(one.decision.model)), border="horizontal")
     tables.take_along(inspection.candidate_table(one), "inspect.candidates.table")
+    told = ", ".join(f"{name.lower()} {weight:.3g}" for name, weight in weights.items())
     st.caption(
-        "Under each requirement: what the model lacks. Shortfall: the weighted sum of what it "
-        "lacks. The cheapest model with a shortfall within τ is chosen."
+        "Under each requirement: what the model lacks. Shortfall: the sum of that times the "
+        f"weights, compensated for the score bands ({literal(told)}); the shade shows what each "
+        "adds. The cheapest model with a shortfall within τ is chosen."
     )
 
 
-def _heat(frame: pd.DataFrame, deficits: list[str], chosen: str) -> pd.io.formats.style.Styler:
-    """Deficits shaded by size; the chosen row bold. Cells are Markdown, so texts are literal."""
-    top = max(float(frame[deficits].to_numpy().max()), 0.05)
+def _heat(
+    frame: pd.DataFrame, weights: Mapping[str, float], chosen: str
+) -> pd.io.formats.style.Styler:
+    """Deficits shaded by what they add to the shortfall; the chosen row bold.
+
+    Cells are Markdown, so texts are literal.
+
+    Args:
+        weights: Column of a deficit -> its compensated weight.
+    """
+    added = frame[list(weights)].mul(pd.Series(weights))
+    top = max(float(added.to_numpy().max()), 0.05)
     css = pd.DataFrame("", index=frame.index, columns=frame.columns)
     css.loc[frame["Model"] == chosen, :] = "font-weight: 700; "
-    for name in deficits:
-        shades = [tint(colors().warn, round(0.75 * v / top, 3)) for v in frame[name]]
+    for name in weights:
+        shades = [tint(colors().warn, round(0.75 * v / top, 3)) for v in added[name]]
         css[name] += [f"background-color: {shade}" for shade in shades]
-    numbers = {name: "{:.3f}" for name in [*deficits, "Shortfall"]}
+    numbers = {name: "{:.3f}" for name in [*weights, "Shortfall"]}
     styled = frame.style.apply(lambda _: css, axis=None).hide(axis="index")
     return styled.format({**numbers, **_COSTS}, na_rep="–")
 
