@@ -83,7 +83,8 @@ def regions(
         if reference is not None:
             apart = np.linalg.norm(reference[near == one] / scale - centre, axis=1)
             inside = int((apart <= reach).sum())
-        found.append(_region(traffic.take(mine), centre * scale, len(here), inside))
+        at = np.maximum(centre * scale, 0.0)  # a mean of zeros may come out a hair below
+        found.append(_region(traffic.take(mine), at, len(here), inside))
     return tuple(sorted(found, key=lambda region: (region.known, -region.decisions)))
 
 

@@ -235,12 +235,16 @@ def _state(look: Looked, record: CanaryRecord) -> None:
 
 
 def _evalset(catalog: Catalog) -> SetEntry | None:
-    """Draw the selector of the eval set that the catalog was tuned on."""
-    sets = {
-        entry.key: entry
+    """Draw the selector of the eval set that the catalog was tuned on; on record ones first."""
+    scored = [
+        entry
         for entry in cache.evalsets()
         if not entry.info.problem and catalog.predictor_fingerprint in entry.info.scored
-    }
+    ]
+    told = [one.evalset for one in reversed(catalog.policy.chosen_on)]
+    place = {name: i for i, name in enumerate(dict.fromkeys(told))}
+    scored.sort(key=lambda entry: place.get(entry.info.name, len(place)))
+    sets = {entry.key: entry for entry in scored}
     if not sets:
         st.caption(":material/info: No eval set is scored by this catalog's predictor.")
         return None

@@ -97,7 +97,8 @@ def cost(look: Looked) -> None:
             st.markdown(f"### {literal(value)}")
             st.caption(literal(text))
     st.caption(
-        f":material/info: Both sides by the prices of {literal(catalog.name)}, on the tokens that "
+        f":material/info: Both sides by the prices of {literal(catalog.name)} as published now, "
+        "whatever they were when the traffic was served, on the tokens that "
         "upstreams counted: another model would have written longer or shorter answers. Below 0 "
         "the router costs less. Interval: 95 %, conversations being dependent."
     )
