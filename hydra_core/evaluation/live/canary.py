@@ -103,7 +103,7 @@ def _effect(mean: FloatArray, side: IntArray) -> Effect:
 def _worse(failed: Compared, quality: Compared) -> str:
     if failed.effect is not None and float(failed.effect.lo) > 0:
         main, canary = failed.means
-        return f"{canary:.1%} of its requests fail, {main:.1%} on the main revision"
+        return f"{100 * canary:.1f} % of its requests fail, {100 * main:.1f} % on the main revision"
     if quality.effect is not None and float(quality.effect.hi) < 0:
         main, canary = quality.means
         return f"mean feedback is {canary:.3f}, {main:.3f} on the main revision"

@@ -115,9 +115,9 @@ def policy_value(
     beyond = float((target * (logged.propensities <= 0)).sum(axis=1).mean())
     if beyond > 1e-9:
         raise NoOverlapError(
-            f"in {beyond:.1%} of the decisions this policy would serve a model that the log could "
-            "not have served: nothing is known of its quality there. Explore (serve --explore), "
-            "or compare policies that differ less"
+            f"in {100 * beyond:.1f} % of the decisions this policy would serve a model that the "
+            "log could not have served: nothing is known of its quality there. Explore (serve "
+            "--explore), or compare policies that differ less"
         )
     weights = logged.weights(target)
     effective = effective_size(weights)

@@ -189,8 +189,8 @@ def recalibration(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
     )  # fmt: skip
     st.caption(
         f"A writing system gets a curve of its own from {LEAST_IN_SCRIPT} rated messages on "
-        f"(translations count once), where that lowers the error by more than {LEAST_GAIN:.0%} "
-        "beyond its 95 % interval; all others go through the common one."
+        "(translations count once), where that lowers the error by more than "
+        f"{100 * LEAST_GAIN:.0f} % beyond its 95 % interval; all others go through the common one."
     )
     st.markdown("Export the ratings, then write the new bundle and move your catalogs to it:")
     widgets.commands(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import streamlit as st
 
@@ -70,8 +71,10 @@ def headline(played: Mapping[StickyMode, Played], mode: StickyMode) -> None:
 def _change(cost: float, afresh: float) -> str:
     if not afresh:
         return "nothing was served"
-    share = 100 * (cost / afresh - 1)
-    return f"{abs(share):.0f} % {'dearer' if share > 0 else 'cheaper'}"
+    share = round(100 * (cost / afresh - 1))
+    if not share:
+        return "no difference" if cost == afresh else "less than 1 % apart"
+    return f"{abs(share)} % {'dearer' if share > 0 else 'cheaper'}"
 
 
 def lanes(played: Mapping[StickyMode, Played], mode: StickyMode) -> None:
@@ -90,12 +93,16 @@ def modes(played: Mapping[StickyMode, Played]) -> None:
     if not frame["refused"].any():
         frame = frame.drop(columns="refused")
     names = {
-        "mode": "Mode", "cost": "Cost in USD", "switches": "Switches", "lost": "Cache lost in USD",
+        "mode": "Mode", "cost": "Cost", "switches": "Switches", "lost": "Cache lost",
         "cached": "From cache", "refused": "Refused turns", "models": "Models (turns)",
     }  # fmt: skip
     styled = frame.rename(columns=names).style.hide(axis="index")
-    money = dict.fromkeys(("Cost in USD", "Cache lost in USD"), "{:.5f}")
-    st.table(styled.format({**money, "From cache": "{:.0f} %"}), border="horizontal")
+    money = dict.fromkeys(("Cost", "Cache lost"), lambda value: literal(usd(value)))
+    whole: dict[str, Any] = {
+        "Mode": lambda name: name.replace(" ", "\u00a0"),
+        "From cache": "{:.0f} %",
+    }
+    st.table(styled.format({**money, **whole}), border="horizontal")
     tables.take_along(views.mode_table(played), "conversation.modes")
     st.caption("Paler cells: the history is billed in full, not from the prompt cache.")
 
@@ -157,7 +164,7 @@ def assumptions(catalog: Catalog, conversation: Conversation) -> None:
         f"Routed at {policy_text(catalog.policy)}.",
         "Tokens are counted with the predictor's own tokenizer, so all costs are estimates.",
         f"An image counts {IMAGE_TOKENS:,} tokens; a compaction keeps "
-        f"{COMPACTED_SHARE:.0%} of the history.",
+        f"{100 * COMPACTED_SHARE:.0f} % of the history.",
     ]
     unanswered = sum(not turn.answer for turn in conversation.turns)
     if unanswered:
@@ -170,6 +177,6 @@ def assumptions(catalog: Catalog, conversation: Conversation) -> None:
     if unnamed:
         told.append(
             f"For {unnamed} of {len(catalog.models)} models the catalog names no cached price; "
-            f"{get().cached_share:.0%} of the input price is assumed."
+            f"{100 * get().cached_share:.0f} % of the input price is assumed."
         )
     st.caption(":material/info: " + " ".join(literal(text) for text in told))

@@ -70,8 +70,8 @@ def judge(found: Mapping[str, Any]) -> None:
               (("stability", "judged twice"), ("judges", "judged by a second judge"))
               if found[key]]  # fmt: skip
     if found["position"]:
-        turned = found["position"]["winner_turned"]
-        counts.append(f"in {turned:.1%} of {found['position']['n']:,} the winner changes with "
+        turned = 100 * found["position"]["winner_turned"]
+        counts.append(f"in {turned:.1f} % of {found['position']['n']:,} the winner changes with "
                       "the order")  # fmt: skip
     if counts:
         st.caption(literal(f"Messages: {'; '.join(counts)}."))

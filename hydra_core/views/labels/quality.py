@@ -58,7 +58,7 @@ def levels_view(found: Mapping[str, Any]) -> HeatView:
     levels = tuple(next(iter(rows.values()))["near"])
     return HeatView(
         tuple(map(_titled, rows)), levels, shares,
-        tuple(tuple(f"{value:.0%}" for value in row) for row in shares),
+        tuple(tuple(f"{100 * value:.0f} %" for value in row) for row in shares),
         tuple(
             tuple(f"{_titled(name)} near {level}: {int(n):,} messages"
                   for level, n in zip(levels, row, strict=True))
