@@ -11,6 +11,7 @@ from hydra_core.errors import HydraError
 from hydra_core.types import Catalog
 from hydra_core.ui import cache, chosen_on, drafts, state, widgets
 from hydra_core.ui.cache import CatalogEntry, SetEntry
+from hydra_core.ui.demo import address
 
 __all__ = [
     "choose_catalog",
@@ -49,13 +50,23 @@ def current() -> tuple[SetEntry, CatalogEntry] | None:
     return entry, drafts.with_outcome_model(catalog)
 
 
-def page(title: str, body: Callable[[SetEntry, Catalog], None], *, baseline: bool = True) -> None:
+def page(
+    title: str,
+    body: Callable[[SetEntry, Catalog], None],
+    *,
+    baseline: bool = True,
+    link: str | None = None,
+) -> None:
     """A page about one eval set under one catalog: title, selectors, then the body.
 
     Args:
         body: Draws the page; what it raises is shown in its place.
         baseline: Whether the page measures savings against a model.
+        link: Key of the choice of a part ('' where there is none): set, catalog and part are
+            then the page's address. None for a page that writes its own.
     """
+    if link and link not in st.session_state and "part" in address.read():
+        st.session_state[link] = address.read()["part"]
     left, right = st.columns([2.8, 7.2], vertical_alignment="bottom")
     left.title(title, anchor=False)
     with right:
@@ -64,6 +75,10 @@ def page(title: str, body: Callable[[SetEntry, Catalog], None], *, baseline: boo
         return
     with left:
         widgets.provenance(chosen[0].info)
+    if link is not None:
+        part = str(st.session_state.get(link) or "") if link else ""
+        shown = {"set": state.get().evalset, "catalog": state.get().catalog, "part": part}
+        address.write({name: text for name, text in shown.items() if text})
     try:
         body(*chosen)
     except HydraError as error:

@@ -38,16 +38,18 @@ def flight(folder: FlightFolder) -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
             part = st.segmented_control(
                 "Part", _PARTS, default=_PARTS[0], key="flight.part", required=True,
-                label_visibility="collapsed", persist_state="session",
+                label_visibility="collapsed", persist_state="session", bind="query-params",
             )  # fmt: skip
             reading = st.segmented_control(
                 "Read", list(_READINGS), format_func=_READINGS.__getitem__, default=Reading.ALWAYS,
                 key="flight.reading", required=True, label_visibility="collapsed",
+                persist_state="session", bind="query-params",
                 help="Any time: look daily, stop when you like. Once: narrower, for one planned "
                 "look.",
             )  # fmt: skip
             adjust = bool(settings.covariate) and st.toggle(
                 "Adjust for what was known before", True, key="flight.adjust",
+                persist_state="session", bind="query-params",
                 help=f"CUPED with {settings.covariate}: takes out what the covariate explains.",
             )  # fmt: skip
             others = list(settings.arms)[1:]

@@ -55,7 +55,7 @@ def show(folder: Path) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         part = st.segmented_control(
             "Part", _PARTS, default=_PARTS[0], key="labels.part", required=True,
-            label_visibility="collapsed", persist_state="session",
+            label_visibility="collapsed", persist_state="session", bind="query-params",
         )  # fmt: skip
         if standing.running:
             st.button("Refresh figures", icon=":material/refresh:", type="tertiary",

@@ -95,3 +95,25 @@ def test_ablations_are_offered_and_not_begun(open_page):
     app.run()
     assert not app.exception
     assert app.button(key="explore.ablate").label == "Measure"
+
+
+@pytest.mark.parametrize(
+    ("name", "part"), [("explore", "Costs"), ("learn", "More outcomes"), ("tuner", "")]
+)
+def test_the_address_names_the_set_and_the_part_and_restores_them(open_page, name, part):
+    address = {"set": "mixed_2024", "catalog": "mixed_2024"}
+    app = open_page(f"pages/evaluate/{name}.py")
+    if part:
+        app.segmented_control(key=f"{name}.part").set_value(part).run()
+        address["part"] = part
+    link = {key: "".join(value) for key, value in app.query_params.items()}
+    assert link == address
+    again = open_page(f"pages/evaluate/{name}.py", **link)
+    assert not again.exception
+    assert not part or again.segmented_control(key=f"{name}.part").value == part
+
+
+def test_an_address_with_an_unknown_part_opens_the_first(open_page):
+    app = open_page(PAGE, **PAPER, part="rubbish")
+    assert not app.exception
+    assert app.segmented_control(key="explore.part").value == "Who solves what"

@@ -22,3 +22,11 @@ def test_a_flight_that_is_not_valid_says_what_to_mend(open_page, workspace):
     app = open_page(PAGE, **{"flight.chosen": "broken"})
     assert not app.exception
     assert "arms" in app.error[0].value
+
+
+def test_the_address_restores_how_a_flight_is_read(open_page):
+    link = {"flight.reading": "Once, at the end", "flight.part": "Plan", "flight.adjust": "false"}
+    app = open_page(PAGE, **link)
+    assert app.segmented_control(key="flight.reading").value == "fixed"
+    assert app.segmented_control(key="flight.part").value == "Plan"
+    assert app.toggle(key="flight.adjust").value is False

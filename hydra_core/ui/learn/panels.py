@@ -64,7 +64,8 @@ def questions(model: OutcomeModel, sweep: ValueSweep, shortfall: Sweep) -> None:
         "Groups and languages": lambda: _slices(model),
         "Other routers": lambda: _rivals(model, sweep, shortfall),
     }
-    st.session_state.setdefault("learn.part", next(iter(parts)))
+    if st.session_state.get("learn.part") not in parts:
+        st.session_state["learn.part"] = next(iter(parts))
     part = st.segmented_control(
         "Question", list(parts), key="learn.part", required=True, persist_state="session",
         label_visibility="collapsed",

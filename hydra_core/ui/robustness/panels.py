@@ -48,8 +48,10 @@ def figures(found: Findings) -> None:
 
 def questions(routed: RoutedAttacks, found: Findings) -> None:
     """Families, languages, the knob, slips, or single messages."""
+    if st.session_state.get("robustness.part") not in _PARTS:
+        st.session_state["robustness.part"] = _PARTS[0]
     part = st.segmented_control(
-        "Part", _PARTS, default=_PARTS[0], key="robustness.part", required=True,
+        "Part", _PARTS, key="robustness.part", required=True,
         label_visibility="collapsed", persist_state="session",
     )  # fmt: skip
     if part == "Messages":
