@@ -174,6 +174,7 @@ def _import_table(sources: Any) -> None:  # noqa: ANN401
     parser.add_argument(
         "--quality-scale", type=float, default=1.0, metavar="X", help="the quality that means 1"
     )
+    parser.add_argument("--decimal-comma", action="store_true", help="numbers are written 0,5")
     parser.add_argument("--no-cost", action="store_true", help="there are no costs")
     parser.add_argument("--no-texts", action="store_true", help="there are no texts")
     parser.add_argument(

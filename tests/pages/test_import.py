@@ -40,3 +40,22 @@ def test_a_first_run_has_three_doors(open_page):
     assert len(doors) == 3
     app.button(key="overview.door.spend-logs").click().run()
     assert not app.exception
+
+
+def uploaded(app, text):
+    app.file_uploader(key="eval_sets.files").set_value(("mine.csv", text.encode(), "text/csv"))
+    return app.run()
+
+
+def test_a_column_that_is_needed_and_not_found_is_asked_for_before_the_import(open_page):
+    app = uploaded(importing(open_page), "Task #,What was asked,Pass?\n1,Fix it,1\n")
+    assert "Pick the column of: Query id, Message text, Model" in shown(app)
+    assert not [button for button in app.button if button.key == "eval_sets.import"]
+
+
+def test_decimal_commas_of_the_first_rows_are_seen_and_read(open_page):
+    lines = "".join(f"q{i};Fix {i};small;0,5;0,01\n" for i in range(3))
+    app = uploaded(importing(open_page), "query_id;text;model;quality;cost_usd\n" + lines)
+    assert [box.value for box in app.selectbox if box.label == "Numbers are written"] == [","]
+    app.button(key="eval_sets.import").click().run()
+    assert "Kept 3 queries with 3 outcomes of 1 models" in shown(app)

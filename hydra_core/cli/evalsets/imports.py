@@ -59,6 +59,7 @@ def import_table(options: argparse.Namespace) -> int:
         need_cost=not options.no_cost,
         need_text=not options.no_texts,
         quality_scale=options.quality_scale,
+        decimal="," if options.decimal_comma else ".",
         ids=ids,
     )
     return write(draft, options, ", ".join(path.name for path in files))

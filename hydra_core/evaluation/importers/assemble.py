@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -51,7 +52,12 @@ class Rows:
 
 
 def assemble(
-    rows: Rows, source: str, *, quality_scale: float = 1.0, need_text: bool = True
+    rows: Rows,
+    source: str,
+    *,
+    quality_scale: float = 1.0,
+    need_text: bool = True,
+    decimal: str = ".",
 ) -> Draft:
     """Check the rows, line them up, drop what has no text or no outcome, and report it.
 
@@ -62,12 +68,13 @@ def assemble(
         source: Name of the import for messages.
         quality_scale: The quality that means 1, such as 100 for percentages.
         need_text: Drop queries without text; else, where no query has one, the set has none.
+        decimal: The decimal mark of outcomes, `.` or `,`.
 
     Raises:
         EvalSetError: With every problem found.
     """
     issues = Issues()
-    outcomes = _outcomes(rows.outcomes, issues, quality_scale)
+    outcomes = _outcomes(rows.outcomes, issues, quality_scale, decimal)
     queries = _queries(rows.queries, issues, need_text=need_text)
     issues.raise_any(source)
     no_quality = outcomes["quality"].isna()
@@ -108,7 +115,7 @@ def _draft(
     return Draft(queries, models, quality, cost_usd, report, matrices)
 
 
-def _outcomes(raw: pd.DataFrame, issues: Issues, scale: float) -> pd.DataFrame:
+def _outcomes(raw: pd.DataFrame, issues: Issues, scale: float, decimal: str) -> pd.DataFrame:
     _check_ids(raw, issues)
     for model in raw["model"].unique():
         problem = model_id_problem(model)
@@ -117,12 +124,15 @@ def _outcomes(raw: pd.DataFrame, issues: Issues, scale: float) -> pd.DataFrame:
             message = f"model {problem.message}"
             issues.add_rows(message, first_places(rows), len(rows), problem.remedy)
     data: dict[str, object] = {"query_id": raw["query_id"], "model": raw["model"]}
-    remedy = "quality is a share from 0 to 1; for percentages use --quality-scale 100"
-    data["quality"] = numbers(raw, "quality", issues, high=1.0, remedy=remedy, scale=scale)
-    data["cost_usd"] = numbers(raw, "cost_usd", issues, remedy="give USD per query")
+    read = partial(numbers, raw, issues=issues, decimal=decimal)
+    remedy = (
+        "quality is a share from 0 to 1; of percentages say that they are (--quality-scale 100)"
+    )
+    data["quality"] = read("quality", high=1.0, remedy=remedy, scale=scale)
+    data["cost_usd"] = read("cost_usd", remedy="give USD per query")
     for name in EXTRA_OUTCOMES:
         if name in raw.columns:
-            data[name] = numbers(raw, name, issues)
+            data[name] = read(name)
     parsed = pd.DataFrame(data, index=raw.index)
     given = parsed["quality"].notna()
     twice = given & parsed[given].duplicated(["query_id", "model"]).reindex(
@@ -191,8 +201,8 @@ def _with_languages(queries: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     if not unknown.any():
         return queries, warnings
     if warnings:
-        count = f"the language of {int(unknown.sum())} queries is not known"
+        count = f"the language of {int(unknown.sum()):,} queries is not known"
         return queries.assign(language=queries["language"].mask(unknown, "und")), [*warnings, count]
     guessed = queries.loc[unknown, "text"].map(language_of)
     queries = queries.assign(language=queries["language"].mask(unknown, guessed))
-    return queries, [f"the language of {int(unknown.sum())} queries was guessed from their text"]
+    return queries, [f"the language of {int(unknown.sum()):,} queries was guessed from their text"]

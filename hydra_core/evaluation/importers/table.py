@@ -53,6 +53,7 @@ def import_table(
     need_cost: bool = True,
     need_text: bool = True,
     quality_scale: float = 1.0,
+    decimal: str = ".",
     ids: Mapping[str, str] | None = None,
     force: bool = False,
 ) -> ImportReport:
@@ -67,6 +68,7 @@ def import_table(
         need_cost=need_cost,
         need_text=need_text,
         quality_scale=quality_scale,
+        decimal=decimal,
         ids=ids,
     )
     origin = ", ".join(file.name for file in files)
@@ -81,6 +83,7 @@ def read_table(
     need_cost: bool = True,
     need_text: bool = True,
     quality_scale: float = 1.0,
+    decimal: str = ".",
     ids: Mapping[str, str] | None = None,
 ) -> Draft:
     """Read tables into an eval set in memory.
@@ -91,6 +94,7 @@ def read_table(
         need_cost: A missing cost column is an error (single costs may be missing).
         need_text: A missing text column is an error; without, the set may be one without texts.
         quality_scale: The quality that means 1, such as 100 for percentages.
+        decimal: The decimal mark of qualities, costs and tokens, `.` or `,`.
         ids: Model's name in the tables -> the id it gets; other names are ids as they stand.
 
     Raises:
@@ -118,7 +122,9 @@ def read_table(
         outcomes,
         tuple(text for part in parts for text in part.warnings),
     )
-    draft = assemble(rows, source, quality_scale=quality_scale, need_text=need_text)
+    draft = assemble(
+        rows, source, quality_scale=quality_scale, need_text=need_text, decimal=decimal
+    )
     used = {name: column for name, column in full.all_columns().items() if column in union}
     return replace(draft, report=replace(draft.report, columns=used))
 

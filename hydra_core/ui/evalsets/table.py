@@ -30,6 +30,7 @@ _QUERY = {
 }
 _LONG = {"model": "Model", "quality": "Quality", "cost_usd": "Cost in USD"}
 _REQUIRED = ("query_id", "text", "model", "quality")
+_DECIMALS = {".": "0.5, with a point", ",": "0,5, with a comma"}
 _SCALES = {1.0: "0 to 1 (or true/false)", 100.0: "0 to 100"}
 
 
@@ -43,30 +44,57 @@ def table_source(uploads: Sequence[UploadedFile]) -> tuple[Runner, str] | None:
         return None
     st.markdown("##### First rows")
     tables.kept(looks[0].rows, "eval_sets.first_rows", height="content")
-    mapping = _mapping(looks, "-".join(file.file_id for file in uploads)[:200])
+    stamp = "-".join(file.file_id for file in uploads)[:200]
+    mapping = _mapping(looks, stamp)
     try:
         ids = _model_ids(model_names(files, mapping))
     except HydraError as error:
         widgets.problem(error)
         return None
-    scale = st.selectbox(
-        "Quality is given as", list(_SCALES), format_func=_SCALES.__getitem__, width=260
-    )
+    with st.container(horizontal=True):
+        scale = st.selectbox(
+            "Quality is given as", list(_SCALES), format_func=_SCALES.__getitem__, width=260
+        )
+        marks = list(_DECIMALS)
+        decimal = st.selectbox(
+            "Numbers are written", marks, marks.index(_decimal(looks, mapping)),
+            format_func=_DECIMALS.__getitem__, width=260, key=f"eval_sets.decimal.{stamp}",
+        )  # fmt: skip
 
     bare = "text" not in mapping.fields and st.checkbox(
         "These files hold no message texts", key="eval_sets.no_texts",
         help="The set can then be explored, but not scored: requirements are read from texts.",
     )  # fmt: skip
+    lacking = [
+        label
+        for field, label in {**_QUERY, **({} if mapping.wide else _LONG)}.items()
+        if field in _REQUIRED and field not in mapping.fields and not (bare and field == "text")
+    ]
+    if lacking:
+        st.warning(
+            f"Pick the column of: {', '.join(lacking)}.", icon=":material/view_column:"
+        )  # fmt: skip
+        return None
 
     def run(out: Path, about: About, force: bool) -> ImportReport:
         if not about.origin:
             about = replace(about, origin=", ".join(file.name for file in files))
         return import_table(
             files, out, mapping, about,
-            need_cost=False, need_text=not bare, quality_scale=scale, ids=ids, force=force,
+            need_cost=False, need_text=not bare, quality_scale=scale, decimal=decimal,
+            ids=ids, force=force,
         )  # fmt: skip
 
     return run, _default_name(uploads)
+
+
+def _decimal(looks: Sequence[Preview], mapping: TableMapping) -> str:
+    """The decimal mark of the first rows: a comma where a quality or a cost is written with one."""
+    fields = ("quality", "cost_usd")
+    named = [*(mapping.fields.get(field) for field in fields), *mapping.quality.values()]
+    cells = [look.rows[name] for look in looks for name in named if name in look.rows]
+    commas = any(one.str.fullmatch(r"\s*[0-9]+,[0-9]+\s*").any() for one in cells)
+    return "," if commas else "."
 
 
 def _default_name(uploads: Sequence[UploadedFile]) -> str:

@@ -333,6 +333,34 @@ def test_percentages_need_a_word(tmp_path):
     assert read_table([path], quality_scale=100.0).quality[0, 0] == 0.75
 
 
+EUROPEAN = HEADER.replace(",", ";") + "a;Fix;en;cheap;0,5;0,01\na;Fix;en;strong;1;2e-1\n"
+
+
+def test_decimal_commas_are_read_where_they_are_said(tmp_path):
+    path = write(tmp_path, "x.csv", EUROPEAN)
+    with pytest.raises(EvalSetError, match="--decimal-comma"):
+        read_table([path])
+    draft = read_table([path], decimal=",")
+    assert draft.quality.tolist() == [[0.5, 1.0]]
+    assert draft.cost_usd.tolist() == [[0.01, 0.2]]
+
+
+def test_a_point_is_no_decimal_mark_beside_commas(tmp_path):
+    path = write(tmp_path, "x.csv", EUROPEAN.replace("0,01", "1.234"))
+    with pytest.raises(EvalSetError, match=r"cost_usd is not a number \('1.234'\)"):
+        read_table([path], decimal=",")
+
+
+@pytest.mark.parametrize(
+    ("cell", "remedy"),
+    [("83 %", "leave the % out"), ("$5", "use a plain number such as 0.5"), ("0,5", "not 0,5")],
+)
+def test_the_remedy_fits_what_the_cell_holds(tmp_path, cell, remedy):
+    path = write(tmp_path, "x.csv", HEADER + row("a", quality=f'"{cell}"'))
+    with pytest.raises(EvalSetError, match=remedy):
+        read_table([path])
+
+
 def test_costs_may_be_absent_only_when_said(tmp_path):
     path = write(tmp_path, "x.csv", "query_id,text,language,model,quality\na,Fix,en,m,1\n")
     with pytest.raises(EvalSetError, match="cost_usd: the column is missing"):

@@ -16,6 +16,7 @@ FILE = "\0file"
 
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})
 _NUMBER = r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*"
+_SWAPPED = str.maketrans(".,", ",.")
 _TRUE, _FALSE = frozenset({"true", "yes"}), frozenset({"false", "no"})
 _SHOWN = 5
 
@@ -43,6 +44,17 @@ def _shown(cells: pd.Series, bad: pd.Series) -> str:
     return ", ".join(repr(str(value)[:60]) for value in values)
 
 
+def _other_number(bad: pd.Series, decimal: str) -> str:
+    """What to do about cells that are no numbers, by what they hold."""
+    if decimal == "." and bad.str.translate(_SWAPPED).str.fullmatch(_NUMBER).any():
+        return (
+            "use 0.5, not 0,5; or say of a table that its decimal mark is a comma (--decimal-comma)"
+        )
+    if bad.str.contains("%", regex=False).any():
+        return "leave the % out, and say that quality goes up to 100 (--quality-scale 100)"
+    return f"use a plain number such as 0{decimal}5, or true or false"
+
+
 def numbers(
     frame: pd.DataFrame,
     name: str,
@@ -52,20 +64,26 @@ def numbers(
     high: float = np.inf,
     remedy: str = "",
     scale: float = 1.0,
+    decimal: str = ".",
 ) -> FloatArray:
     """(rows,) values of a column divided by `scale`; NaN where blank, issues where not a number
     or outside [low, high]. `true` and `false` count as 1 and 0.
+
+    Args:
+        decimal: The decimal mark, `.` or `,`; the other one is then no part of a number.
     """
     cells = frame[name]
     plain = cells.str.strip().str.lower()
     empty = plain.isin(_MISSING)
-    numeric = cells.str.fullmatch(_NUMBER)
+    pointed = cells if decimal == "." else cells.str.translate(_SWAPPED)
+    numeric = pointed.str.fullmatch(_NUMBER)
     yes, no = plain.isin(_TRUE), plain.isin(_FALSE)
     bad = ~(empty | numeric | yes | no)
-    note(issues, frame, bad, f"{name} is not a number ({_shown(cells, bad)})", "use 0.5, not 0,5")
+    remedies = _other_number(cells[bad], decimal)
+    note(issues, frame, bad, f"{name} is not a number ({_shown(cells, bad)})", remedies)
     values = np.full(len(frame), np.nan)
     is_number = numeric.to_numpy(dtype=bool)
-    values[is_number] = cells[numeric].to_numpy(dtype=object).astype(np.float64) / scale
+    values[is_number] = pointed[numeric].to_numpy(dtype=object).astype(np.float64) / scale
     values[yes.to_numpy(dtype=bool)] = 1.0
     values[no.to_numpy(dtype=bool)] = 0.0
     with np.errstate(invalid="ignore"):
