@@ -82,6 +82,14 @@ def test_evaluate_has_the_promised_keys(run, world):
     assert found["frontier"][0][0] == 0
 
 
+def test_evaluate_tells_the_costs_of_cheap_models_apart(run):
+    arguments = ("sample_data/mixed_2024", "--catalog", "catalog/mixed_2024.yaml")
+    _, out, _ = run("evaluate", *arguments)
+    lines = {line.split()[0]: line for line in out.splitlines() if line.strip()}
+    assert "0.000342" in lines["gpt-3.5-turbo-0125"]
+    assert "0.000386" in lines["llama-3-70b-instruct"]
+
+
 def test_evaluate_agrees_with_the_frontier_at_every_tau(run, world):
     common = (world / "set", "--catalog", world / "pool.yaml")
     for tau, quality, cost in evaluate_json(run, *common)["frontier"]:

@@ -122,7 +122,8 @@ def wilson(successes: float, n: int, level: float = LEVEL) -> Interval:
     rate = successes / n
     centre = (rate + z * z / (2 * n)) / (1 + z * z / n)
     half = z * np.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return Interval(rate, max(centre - half, 0.0), min(centre + half, 1.0))
+    lo, hi = max(centre - half, 0.0), min(centre + half, 1.0)
+    return Interval(rate, lo if successes else 0.0, hi if successes < n else 1.0)
 
 
 def mcnemar(a: npt.ArrayLike, b: npt.ArrayLike) -> McNemar:

@@ -31,9 +31,13 @@ _PERCENT = "%.1f %%"
 
 def dollars(values: pd.Series) -> str:
     """The format of a column of USD: as many decimals as its smallest value needs, 2 at least."""
+    return f"$%.{_decimals(values)}f"
+
+
+def _decimals(values: pd.Series) -> int:
     known = values[values > 0]
     small = float(known.min()) if len(known) else 1.0
-    return f"$%.{min(max(2 - math.floor(math.log10(small)), 2), 7)}f"
+    return min(max(2 - math.floor(math.log10(small)), 2), 7)
 
 
 _FILES = (
@@ -87,7 +91,7 @@ def languages(frame: pd.DataFrame) -> None:
     """QR, CS and cost by language with 95 % bounds; small samples are marked."""
     column = st.column_config
     _slices(
-        frame.assign(cost_range=ranges(frame, "cost", 4)),
+        frame.assign(cost_range=ranges(frame, "cost", _decimals(frame["cost"]))),
         {"policy": "Language"},
         {},
         {
@@ -149,7 +153,7 @@ def policies(frame: pd.DataFrame) -> None:
     column = st.column_config
     shown = frame.assign(
         qr_range=ranges(frame, "qr"),
-        cost_range=ranges(frame, "cost", 4),
+        cost_range=ranges(frame, "cost", _decimals(frame["cost"])),
     )
     st.dataframe(
         shown,
@@ -160,8 +164,8 @@ def policies(frame: pd.DataFrame) -> None:
             "misroute",
         ),
         column_config={
-            "policy": column.TextColumn("Policy", width=170),
-            "detail": column.TextColumn("What it is", width=150),
+            "policy": column.TextColumn("Policy", width=180),
+            "detail": column.TextColumn("What it is", width=125),
             "quality": column.NumberColumn("Quality", format=_PERCENT),
             "qr": column.NumberColumn("QR", format=_PERCENT),
             "qr_range": "95 % interval",

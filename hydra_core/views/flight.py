@@ -11,6 +11,7 @@ from hydra_core.evaluation.flight.analysis import FlightReport, MetricResult
 from hydra_core.evaluation.flight.effects import Effect, Reading
 from hydra_core.evaluation.flight.planning import MetricPlan
 from hydra_core.evaluation.flight.sample_ratio import Alarm
+from hydra_core.evaluation.report.significance import p_text
 from hydra_core.figures.effect_by_day import EffectByDayView
 from hydra_core.figures.intervals import IntervalsView, Series
 from hydra_core.spelling import signed
@@ -87,7 +88,7 @@ def results_frame(report: FlightReport, arm: str) -> pd.DataFrame:
                 "change": 100.0 * float(one.effect.relative),
                 "interval": f"{_signed(one.effect.relative)} % "
                 f"[{_signed(one.effect.relative_lo)}, {_signed(one.effect.relative_hi)}]",
-                "p": "< .001" if one.p_holm < 0.001 else f"{one.p_holm:.3f}".removeprefix("0"),
+                "p": p_text(one.p_holm),
                 "verdict": _SHORT.get(one.verdict(), one.verdict()),
                 "left_out": one.left_out,
             }

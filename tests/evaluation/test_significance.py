@@ -110,3 +110,9 @@ def test_an_effect_of_the_detectable_size_is_found_about_four_times_in_five():
     effect = detectable_effect(1.0, 200)
     found = [mean_interval(rng.normal(effect, 1.0, 200)).lo > 0 for _ in range(800)]
     assert 0.75 <= np.mean(found) <= 0.85
+
+
+@pytest.mark.parametrize("n", [7, 150, 300, 4074])
+def test_a_rate_of_nothing_or_of_all_has_its_end_exactly(n):
+    assert wilson(0, n).lo == 0.0
+    assert wilson(n, n).hi == 1.0

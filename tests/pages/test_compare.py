@@ -198,3 +198,9 @@ def test_a_link_carries_a_policy_that_was_tuned_here_only(open_page):
     app = open_page(PAGE, **PAPER, tau="0.1", a="oracle", b="tuned")
     assert app.number_input(key="compare.tau_b").value == 0.1
     assert app.query_params["tau"] == "0.1"
+
+
+def test_a_small_p_value_of_a_slice_is_never_called_nothing(open_page):
+    link = {"set": "mixed_2024", "catalog": "mixed_2024", "view": "Languages and groups"}
+    app = open_page("pages/evaluate/compare.py", **link)
+    assert app.dataframe[0].value["p"].tolist() == ["< 0.001"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from hydra_core.cli.output import existing, print_json, say, table
 from hydra_core.cli.scoring import scores_for
 from hydra_core.errors import CatalogError, EvalSetError, Problem
+from hydra_core.spelling import usd
 
 if TYPE_CHECKING:
     from hydra_core.evaluation.replay.evaluation import Evaluation
@@ -192,6 +193,6 @@ def _row(name: str, one: PolicyMetrics) -> list[str]:
         name,
         f"{one.resolved}/{one.n}",
         _percent(one.quality.value),
-        f"{one.mean_cost_usd.value:.4f}",
+        usd(one.mean_cost_usd.value)[1:],
         _percent(one.cs.value),
     ]

@@ -70,9 +70,9 @@ class MissingData:
 
     def __str__(self) -> str:
         if self.complete == self.queries:
-            return f"every model has an outcome and a cost on all {self.queries} queries"
-        gaps = ", ".join(f"{m}: {q} outcomes, {c} costs" for m, (q, c) in self.by_model.items())
-        return f"{self.complete} of {self.queries} queries are complete; missing for {gaps}"
+            return f"every model has an outcome and a cost on all {self.queries:,} queries"
+        gaps = ", ".join(f"{m}: {q:,} outcomes, {c:,} costs" for m, (q, c) in self.by_model.items())
+        return f"{self.complete:,} of {self.queries:,} queries are complete; missing for {gaps}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ def rating_form(sample: Sample, evalset: EvalSet) -> None:
                 f"{sum(one.state is RatingState.SKIPPED for one in mine):,} skipped")  # fmt: skip
     query = next_query(sample, ratings, me.name)
     if query is None:
-        st.success("Every message of this sample is rated. See Agreement.", title="Done",
+        st.success("Every message of this sample is rated or skipped. See Agreement.", title="Done",
                    icon=":material/task_alt:")  # fmt: skip
         _undo(sample)
         return

@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.evaluation.replay.sweep import Sweep
+from hydra_core.evaluation.report.significance import p_text
 from hydra_core.evaluation.significance import Interval
 from hydra_core.figures.deltas import deltas_figure
 from hydra_core.figures.heat import heat_figure
@@ -103,7 +104,7 @@ def answer(both: Paired) -> None:
         (
             "Resolved by one only",
             f"{only_b:,} : {only_a:,}",
-            f"McNemar p {_p(found.mcnemar.p_value)}",
+            f"McNemar p {p_text(found.mcnemar.p_value)}",
             f"{only_b:,} queries only B resolves, {only_a:,} only A. The p value says how likely "
             "so uneven a split is if both were equally good.",
         ),
@@ -152,10 +153,6 @@ def _spelled(shown: Interval, unit: str) -> tuple[str, str]:
         return "n/a", _NO_INTERVAL
     bounds = f"{signed(shown.lo)} to {signed(shown.hi)}{unit}"
     return f"{signed(shown.value)}{unit}", bounds if np.isfinite(shown.hi) else _NO_INTERVAL
-
-
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def flips(both: Paired) -> None:
@@ -225,7 +222,8 @@ def _slice_table(frame: pd.DataFrame) -> None:
         for name in ("quality", "savings")
     }
     st.dataframe(
-        frame.assign(**bounds, note=frame["small"].map({True: "small sample", False: ""})),
+        frame.assign(**bounds, note=frame["small"].map({True: "small sample", False: ""}),
+                     p=frame["p"].map(p_text)),
         hide_index=True,
         height="content" if len(frame) <= 20 else 420,
         column_order=(
@@ -240,7 +238,7 @@ def _slice_table(frame: pd.DataFrame) -> None:
             "savings": column.NumberColumn("Cost saved", format="%+.1f %%"),
             "savings_range": "95 % interval ",
             "flipped": column.NumberColumn("Moved", format="%.0f %%"),
-            "p": column.NumberColumn("p", format="%.3f"),
+            "p": column.TextColumn("p"),
             "note": "",
         },
     )  # fmt: skip

@@ -158,10 +158,10 @@ def _table(
         column_config={
             named: column.TextColumn("Query", width=170),
             "language": column.TextColumn("Lang.", width=46),
-            "model_a": column.TextColumn("A sent it to", width=112),
-            "model_b": column.TextColumn("B sends it to", width=112),
+            "model_a": column.TextColumn("A sent it to", width=106),
+            "model_b": column.TextColumn("B sends it to", width=106),
             "quality_change": column.NumberColumn("Quality", format="%+.0f pp", width=70),
-            "cost_change_usd": column.NumberColumn("Cost, USD", format="%+.4f", width=80),
+            "cost_change_usd": column.NumberColumn("Cost, USD", format="%+.4f", width=74),
             "notes": column.NumberColumn("Notes", width=50),
             **{name: _read_column(name) for name in read},
         },

@@ -115,7 +115,7 @@ def _edited(loaded: EvalSet, given: Mapping[str, GivenPrice], stamp: str) -> pd.
             "input": column.NumberColumn("Input", format="%g", width=85),
             "output": column.NumberColumn("Output", format="%g", width=85),
             "cached": column.NumberColumn("Cached", format="%g", width=85),
-            "source": column.TextColumn("From", width="medium"),
+            "source": column.TextColumn("From", width=110),
         },
     )
     return frame

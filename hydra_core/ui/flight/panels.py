@@ -72,12 +72,12 @@ def results(report: FlightReport, arm: str) -> None:
             height="content",
             column_order=("metric", "control", "arm", "interval", "p", "verdict"),
             column_config={
-                "metric": column.TextColumn("Metric", width=172),
+                "metric": column.TextColumn("Metric", width=168),
                 "control": column.NumberColumn(report.flight.control, format="%.3g", width=58),
                 "arm": column.NumberColumn(arm, format="%.3g", width=56),
                 "interval": column.TextColumn("Change, 95 %", width=138),
-                "p": column.TextColumn("p", width=52, help="After Holm's correction"),
-                "verdict": column.TextColumn("Verdict", width=64),
+                "p": column.TextColumn("p", width=58, help="After Holm's correction"),
+                "verdict": column.TextColumn("Verdict", width=62),
             },
         )
         tables.take_along(results_frame(report, arm), "flight.results")

@@ -103,12 +103,12 @@ def _reads(model: OutcomeModel) -> None:
         st.dataframe(
             views.choices_table(model), hide_index=True, height="content",
             column_config={
-                "learner": column.TextColumn("Learner and what it reads"),
+                "learner": column.TextColumn("Learner and what it reads", width=316),
                 "error": column.NumberColumn(
-                    "Squared error", format="%.5f", width=100,
+                    "Squared error", format="%.5f", width=98,
                     help="Mean over models, on inner folds; smaller is better.",
                 ),
-                "chosen": column.CheckboxColumn("Chosen", width=60),
+                "chosen": column.CheckboxColumn("Chosen", width=66),
             },
         )  # fmt: skip
         tables.take_along(views.choices_table(model), "learn.choices")

@@ -21,7 +21,9 @@ def take(model: OutcomeModel, value_usd: float, entry: SetEntry) -> None:
     """V, and the way into the catalog draft."""
     recommended, _, _ = headline(model)
     st.markdown(f"**One more resolved query is worth {literal(usd(value_usd))}**")
-    st.caption("This V spends half of the range between the cheapest and the best model.")
+    st.caption(
+        "This V spends half of what the rule can: between its cheapest and its dearest routes."
+    )
     if drafts.may_edit():
         st.button(
             "Take it into the catalog draft", icon=":material/edit_note:", key="learn.take",
