@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import runpy
+import shutil
 import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from sklearn.base import BaseEstimator
 
 # A busy machine is slow at making examples, too: that is no fault of what is tested.
 settings.register_profile(
@@ -26,6 +29,11 @@ MOST_CPU_S = 10
 
 GUARD = Path(__file__).parent / "guard"
 _LOG = Path(tempfile.mkdtemp(prefix="hydra-network-")) / "log"
+#: One folder for all processes of a run; the first one takes it away again.
+_MADE_ONCE = "HYDRA_TEST_MADE_ONCE"
+_FIRST = _MADE_ONCE not in os.environ
+if _FIRST:
+    os.environ[_MADE_ONCE] = tempfile.mkdtemp(prefix="hydra-made-once-")
 
 os.environ["HYDRA_TEST_NETWORK_LOG"] = str(_LOG)
 os.environ["PYTHONPATH"] = os.pathsep.join([str(GUARD), os.environ.get("PYTHONPATH", "")])
@@ -36,6 +44,15 @@ def pytest_collection_finish():
     """What was imported stays: Streamlit collects garbage after each run of a page."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def read_signatures_once():
+    """scikit-learn reads its classes' signatures again for every tree; they do not change."""
+    names = functools.cache(BaseEstimator._get_param_names.__func__)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BaseEstimator, "_get_param_names", classmethod(names))
+        yield
 
 
 @pytest.hookimpl(wrapper=True)
@@ -56,6 +73,8 @@ def _cpu_s():
 
 def pytest_sessionfinish(session, exitstatus):
     """Fail the run where anything tried to reach another machine, even if nobody noticed."""
+    if _FIRST:
+        shutil.rmtree(os.environ.pop(_MADE_ONCE), ignore_errors=True)
     tried = _LOG.read_text() if _LOG.exists() else ""
     if tried and exitstatus == 0:
         session.exitstatus = 1

@@ -7,18 +7,11 @@ import numpy as np
 import pytest
 
 from hydra_core.errors import OutcomeModelError, StoreError
-from hydra_core.evaluation.learning.learn import learn
 from hydra_core.evaluation.learning.write import telling, write_outcome_model
 from hydra_core.outcome_model.format import FIGURES, HEADS, LEARNED, MANIFEST, load_outcome_model
 from hydra_core.outcome_model.learned import text_digests
 from hydra_core.store import Actor, Role, open_store
-from tests.evaluation.learning.sets import FINGERPRINT, MODELS, learnable, material_of
-
-
-@pytest.fixture(scope="module")
-def learning(tmp_path_factory):
-    evalset = learnable(tmp_path_factory.mktemp("om") / "set", 200, known={"strong": 60})
-    return learn(material_of(evalset), None, folds=2, curve=False)
+from tests.evaluation.learning.sets import FINGERPRINT, MODELS
 
 
 @pytest.fixture

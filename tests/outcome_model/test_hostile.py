@@ -14,18 +14,15 @@ import pytest
 from ruamel.yaml import YAML
 
 from hydra_core.errors import OutcomeModelError
-from hydra_core.evaluation.learning.learn import learn
 from hydra_core.evaluation.learning.write import write_outcome_model
 from hydra_core.outcome_model.format import FIGURES, HEADS, LEARNED, MANIFEST, load_outcome_model
-from tests.evaluation.learning.sets import FINGERPRINT, learnable, material_of
+from tests.evaluation.learning.sets import FINGERPRINT
 
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory):
-    place = tmp_path_factory.mktemp("om")
-    evalset = learnable(place / "set", 200, known={"strong": 60})
-    found = learn(material_of(evalset), None, folds=2, curve=False)
-    return write_outcome_model(place / "om", found, fingerprint=FINGERPRINT).path
+def sound(tmp_path_factory, learning):
+    place = tmp_path_factory.mktemp("om") / "om"
+    return write_outcome_model(place, learning, fingerprint=FINGERPRINT).path
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ workspace or what lies in it.
 from __future__ import annotations
 
 import functools
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,9 +17,9 @@ from streamlit.testing.v1 import AppTest, app_test
 
 from hydra_core.evaluation.study.routability import routability
 from hydra_core.predictor.checks.occlusion import occlude
-from hydra_core.store import open_store
 from hydra_core.ui.explore import panels
 from hydra_core.ui.inspect import words
+from tests.store.new_store import new_store
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -65,18 +64,9 @@ def measured_once():
         yield
 
 
-@functools.cache
-def new_store() -> bytes:
-    """The file of a store that nobody has used: Alembic makes it once, not for each test."""
-    with tempfile.TemporaryDirectory() as folder:
-        open_store(Path(folder)).close()
-        return (Path(folder) / "hydra.sqlite3").read_bytes()
-
-
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "hydra.sqlite3").write_bytes(new_store())
-    monkeypatch.setenv("HYDRA_WORKSPACE", str(tmp_path))
+    monkeypatch.setenv("HYDRA_WORKSPACE", str(new_store(tmp_path)))
     monkeypatch.chdir(ROOT)
     return tmp_path
 

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from hydra_core.evaluation.study.routability import routability
 from hydra_core.ui import cache, cache_evaluate
+from hydra_core.ui.explore import panels
 from hydra_core.ui.tasks import Task
 from tests.pages.pairs import paper_sweep
 
@@ -42,7 +42,7 @@ def test_the_bounds_are_there_at_once_and_the_sentence_when_it_is_measured(page)
     page.run()
     sweep = paper_sweep()
     texts = sweep.evalset.queries["text"].iloc[sweep.data.rows].tolist()
-    assert routability(sweep.data, texts).text in said(page)
+    assert panels.routability(sweep.data, texts).text in said(page)
 
 
 def test_a_running_measurement_says_how_far_it_is(open_page):

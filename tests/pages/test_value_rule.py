@@ -17,16 +17,15 @@ from hydra_core.store import open_store
 from hydra_core.types import Rule, Selection
 from hydra_core.ui.access import identity
 from hydra_core.views.frontier import Axes, XAxis, YAxis, frontier_view
+from tests.made_once import made_once
 from tests.ui.valued import LINK, VALUE_USD, valued
 
 TUNE = "pages/evaluate/tune.py"
 
 
 @pytest.fixture(scope="session")
-def learned(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("valued")
-    valued(folder, 200)
-    return folder
+def learned():
+    return made_once("valued", lambda folder: valued(folder, 200))
 
 
 @pytest.fixture

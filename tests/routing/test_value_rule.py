@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from hydra_core.errors import MismatchError, OutcomeModelError
+from hydra_core.evaluation.evalset.evalset import load_evalset
 from hydra_core.evaluation.learning.learn import learn
 from hydra_core.evaluation.learning.write import write_outcome_model
+from hydra_core.outcome_model.format import load_outcome_model
 from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.routing.decision import Cause, Fate, Query
 from hydra_core.routing.explain import flips, strip
@@ -17,6 +19,7 @@ from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions
 from hydra_core.types import Band, OutcomeModelRef, Rule, StickyMode
 from tests.evaluation.learning.sets import DIMENSIONS, FINGERPRINT, learnable, material_of
+from tests.made_once import made_once
 from tests.routing.conftest import make_catalog, spec
 
 
@@ -39,11 +42,14 @@ class Known:
 
 
 @pytest.fixture(scope="module")
-def learned(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("value")
-    material = material_of(learnable(folder / "set", 300))
-    found = learn(material, None, folds=2, curve=False)
-    return material, write_outcome_model(folder / "om", found, fingerprint=FINGERPRINT)
+def learned():
+    def fill(folder):
+        material = material_of(learnable(folder / "set", 300))
+        found = learn(material, None, folds=2, curve=False)
+        write_outcome_model(folder / "om", found, fingerprint=FINGERPRINT)
+
+    folder = made_once("routed_by_value", fill)
+    return material_of(load_evalset(folder / "set")), load_outcome_model(folder / "om")
 
 
 def by_value(model, value_usd=0.005, models=None):

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import re
 import shutil
-import sys
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -41,9 +41,9 @@ from hydra_core.evaluation.evalset.format import (
     read_manifest,
     scored_by,
 )
-from hydra_core.evaluation.evalset.near_texts import Pairs, Progress, near_texts
+from hydra_core.evaluation.evalset.near_texts import Pairs, near_texts
 from hydra_core.evaluation.evalset.score_files import load_text_facts
-from hydra_core.types import Float32Array, IntArray
+from hydra_core.types import Float32Array, IntArray, Progress
 
 __all__ = ["Sign", "Suspects", "answer", "look", "normalised", "suspects", "with_clusters"]
 
@@ -183,16 +183,20 @@ def with_clusters(queries: pd.DataFrame, found: Suspects) -> pd.DataFrame:
 def normalised(text: str) -> str:
     """A text without case, punctuation and runs of space (NFKC): equal ones are duplicates."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    return " ".join(folded.translate(_blanks()).split()) or " ".join(folded.split())
+    return " ".join(folded.translate(_BLANKS).split()) or " ".join(folded.split())
 
 
-@lru_cache(maxsize=1)
-def _blanks() -> dict[int, str]:
-    """Punctuation, symbols, controls and format marks, each to a space."""
-    kinds = {"Cc", "Cf"}
-    points = range(sys.maxunicode + 1)
-    names = ((point, unicodedata.category(chr(point))) for point in points)
-    return {point: " " for point, kind in names if kind in kinds or kind[0] in "PSZ"}
+class _Blanks(dict[int, str]):
+    """Punctuation, symbols, controls and format marks to a space each; looked up as they occur."""
+
+    def __missing__(self, point: int) -> str:
+        kind = unicodedata.category(chr(point))
+        blank = kind in {"Cc", "Cf"} or kind[0] in "PSZ"
+        self[point] = " " if blank else chr(point)
+        return self[point]
+
+
+_BLANKS: Final = _Blanks()
 
 
 def _same_key(keys: pd.Series) -> Pairs:

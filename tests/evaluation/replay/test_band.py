@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from scipy import stats
+from statsmodels.regression.linear_model import OLS
 
 from hydra_core.evaluation.replay.band import MIN_MOVED, lift_band, simultaneous_band
 from hydra_core.evaluation.replay.frontier import choices
@@ -76,7 +76,7 @@ def test_standard_errors_are_statsmodels_clustered_ones():
     clusters = rng(11).integers(0, 50, 200)
     band = simultaneous_band(values, np.arange(2), clusters, rng=rng())
     for column in range(2):
-        fit = sm.OLS(values[:, column], np.ones(200)).fit(
+        fit = OLS(values[:, column], np.ones(200)).fit(
             cov_type="cluster", cov_kwds={"groups": clusters}
         )
         assert band.standard_error[column] == pytest.approx(fit.bse[0], rel=1e-10)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from scipy import stats
+from statsmodels.regression.linear_model import OLS
 
 from hydra_core.evaluation.replay.band import MIN_MOVED
 from hydra_core.evaluation.replay.matched_cost import matched_cost_mix, matched_gain
@@ -114,9 +114,7 @@ def test_gain_at_the_same_cost_is_the_difference_of_lifts_with_statsmodels_error
         rows.append(quality - mixed[0] - mix.quality_per_usd * (cost - mixed[1]))
     assert found.quality.value == pytest.approx(lifts[1] - lifts[0])
     units = np.arange(600) if clusters is None else clusters
-    fit = sm.OLS(rows[1] - rows[0], np.ones(600)).fit(
-        cov_type="cluster", cov_kwds={"groups": units}
-    )
+    fit = OLS(rows[1] - rows[0], np.ones(600)).fit(cov_type="cluster", cov_kwds={"groups": units})
     half = stats.t.ppf(0.975, np.unique(units).size - 1) * fit.bse[0]
     assert found.quality.hi - found.quality.value == pytest.approx(half)
 

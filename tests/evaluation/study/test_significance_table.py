@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
+from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.contingency_tables import mcnemar as sm_mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
@@ -82,7 +82,7 @@ def test_clusters_are_resampled_whole_and_tested_as_statsmodels_does():
     outcomes = resolved(data)
     pair = table.contrasts[0]
     difference = outcomes[pair.b].astype(float) - outcomes[pair.a]
-    fit = sm.OLS(difference, np.ones(400)).fit(
+    fit = OLS(difference, np.ones(400)).fit(
         cov_type="cluster", cov_kwds={"groups": clusters}, use_t=True
     )
     raw = significance_table(
