@@ -80,6 +80,7 @@ bench: $(VENV)/.dev  ## the figures of docs/figures.md
 	$(BIN)/python -m benchmarks.speed.score_resume
 	$(BIN)/python -m benchmarks.console.knob
 	$(BIN)/python -m benchmarks.console.what_if
+	$(BIN)/python -m benchmarks.console.weights
 	$(BIN)/python -m benchmarks.speed.store
 	$(BIN)/python -m benchmarks.speed.tuner
 	$(BIN)/python -m benchmarks.speed.init

@@ -1,0 +1,43 @@
+"""A weight edited on Tune to the new curve, in a real Chromium with 8,040 queries.
+
+    python -m benchmarks.console.weights [--queries 8040] [--rounds 30]
+
+Makes an eval set in a temporary workspace, starts its own console on a free port, presses the step
+button of one weight after the other, so that no weighting was computed before, and prints p50 and
+p95 of the time from the click to the frame in which the plot shows the new curve. Needs playwright
+(PyPI) and a chromium on the PATH.
+"""
+
+from __future__ import annotations
+
+from benchmarks.console.browser import CATALOG, browser, measured, timed, watching
+
+#: The path of the router's curve: the widest solid line that is drawn.
+_CURVE = """[...document.querySelectorAll('.st-key-tune-plot .scatterlayer .js-line')]
+    .filter(line => line.style.strokeWidth === '3px').map(line => line.getAttribute('d')).join()"""
+
+
+def measure(url: str, rounds: int) -> list[float]:
+    """Milliseconds of every edit; the first three warm up and are not counted."""
+    times = []
+    with browser() as chromium:
+        page = chromium.new_page(viewport={"width": 1280, "height": 1000})
+        page.goto(f"{url}/tune?set=my%2Fbench&catalog={CATALOG}")
+        page.locator(".st-key-tune-plot .main-svg").first.wait_for(timeout=60_000)
+        page.get_by_text("Weights", exact=True).click()
+        steps = page.locator("[class*=st-key-tune-w-]").get_by_test_id("stNumberInputStepUp")
+        steps.first.wait_for()
+        page.wait_for_timeout(2000)
+        for i in range(rounds + 3):
+            step = steps.nth(i % steps.count())
+            step.scroll_into_view_if_needed()
+            watching(page, "pointerdown", _CURVE)
+            step.click()
+            took = timed(page)
+            times += [took] if i >= 3 else []
+            page.wait_for_timeout(600)
+    return times
+
+
+if __name__ == "__main__":
+    measured(__doc__, "edited weight to the new curve", measure)
