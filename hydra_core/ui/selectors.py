@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -19,12 +19,24 @@ __all__ = [
     "choose_evalset",
     "current",
     "fits",
+    "follow",
     "offer_texts",
     "page",
+    "write",
 ]
 
 #: What the solver remembers makes sense on one eval set and catalog only.
 _OF_THE_SET = ("tune.goal_qr", "tune.goal_cost")
+#: Settings of a page that another catalog brings its own of.
+_OF_THE_CATALOG = ("robustness.tau", "robustness.v", "robustness.rule")
+#: The address written last: it says nothing new.
+_WRITTEN = "data.link"
+#: How parameters of a link that are no names are read.
+_READ: Mapping[str, Callable[[str], object]] = {
+    "tau": state.number,
+    "v": state.dollars,
+    "rule": state.rule_named,
+}
 
 
 def fits(entry: SetEntry, catalog: CatalogEntry) -> bool:
@@ -55,18 +67,17 @@ def page(
     body: Callable[[SetEntry, Catalog], None],
     *,
     baseline: bool = True,
-    link: str | None = None,
+    link: Mapping[str, str] | None = None,
 ) -> None:
     """A page about one eval set under one catalog: title, selectors, then the body.
 
     Args:
         body: Draws the page; what it raises is shown in its place.
         baseline: Whether the page measures savings against a model.
-        link: Key of the choice of a part ('' where there is none): set, catalog and part are
-            then the page's address. None for a page that writes its own.
+        link: See `follow`; set and catalog are in the address too. None for a page that writes
+            its own.
     """
-    if link and link not in st.session_state and "part" in address.read():
-        st.session_state[link] = address.read()["part"]
+    follow(link or {})
     left, right = st.columns([2.8, 7.2], vertical_alignment="bottom")
     left.title(title, anchor=False)
     with right:
@@ -76,13 +87,36 @@ def page(
     with left:
         widgets.provenance(chosen[0].info)
     if link is not None:
-        part = str(st.session_state.get(link) or "") if link else ""
-        shown = {"set": state.get().evalset, "catalog": state.get().catalog, "part": part}
-        address.write({name: text for name, text in shown.items() if text})
+        write(link)
     try:
         body(*chosen)
     except HydraError as error:
         widgets.problem(error)
+
+
+def follow(link: Mapping[str, str]) -> None:
+    """Begin a page's choices with those of the address it was opened with.
+
+    Args:
+        link: Parameter of the address -> key of the widget that it restores. What the address
+            says is no option yet: whoever draws the widget looks whether it is.
+    """
+    given = address.read()
+    if given == st.session_state.get(_WRITTEN):
+        return
+    for name, key in link.items():
+        found = _READ.get(name, str)(given.get(name, ""))
+        if found not in (None, "") and key not in st.session_state:
+            st.session_state[key] = found
+
+
+def write(link: Mapping[str, str]) -> None:
+    """Put set, catalog and a page's choices into the address, for `follow` to restore."""
+    chosen = {name: st.session_state.get(key) for name, key in link.items()}
+    shown = {"set": state.get().evalset, "catalog": state.get().catalog, **chosen}
+    told = {name: str(one) for name, one in shown.items() if one not in (None, "")}
+    st.session_state[_WRITTEN] = told
+    address.write(told)
 
 
 def choose_data(*, baseline: bool = True) -> tuple[SetEntry, Catalog] | None:
@@ -197,7 +231,7 @@ def _catalog_changed() -> None:
 def _use_catalog(key: str) -> None:
     """Another catalog brings its own policy: tau and weights live on its own score bands."""
     state.put(catalog=key, tau=None, weights=None, rule=None, value_usd=None, pin=None, aim=None)
-    widgets.forget(*_OF_THE_SET)
+    widgets.forget(*_OF_THE_SET, *_OF_THE_CATALOG)
 
 
 def _baseline_changed() -> None:

@@ -16,6 +16,7 @@ from hydra_core.ui.cache import SetEntry
 
 _PARTS = ("Rate", "Agreement", "Recalibrate", "Exchange")
 _NEW = "New sample"
+_LINK = {"sample": "audit.sample", "part": "audit.part"}
 
 
 def choose(entry: SetEntry) -> Sample | None:
@@ -38,8 +39,10 @@ def show(entry: SetEntry, evalset: EvalSet, scores: FloatArray, sample: Sample |
         return
     if sample.evalset_digest != evalset.digest:
         st.warning("The eval set was changed after this sample was drawn.")
+    if st.session_state.get("audit.part") not in _PARTS:
+        st.session_state["audit.part"] = _PARTS[0]
     part = st.segmented_control(
-        "Part", _PARTS, default=_PARTS[0], key="audit.part", required=True,
+        "Part", _PARTS, key="audit.part", required=True,
         label_visibility="collapsed", persist_state="session",
     )  # fmt: skip
     if part == "Agreement":
@@ -52,6 +55,7 @@ def show(entry: SetEntry, evalset: EvalSet, scores: FloatArray, sample: Sample |
         rating_form(sample, evalset)
 
 
+selectors.follow(_LINK)
 left, right = st.columns([2.8, 7.2], vertical_alignment="bottom")
 left.title("Audit", anchor=False)
 pair = selectors.current()
@@ -64,8 +68,11 @@ with right:
 if chosen is None:
     widgets.empty("No scored eval set", "Score one on Eval sets: an audit compares its scores.")
     st.stop()
+with left:
+    widgets.provenance(chosen.info)
 with places[1]:
     drawn = choose(chosen)
+selectors.write(_LINK)
 try:
     opened = cache.evalset(chosen.info.path, chosen.info.digest)
     found = load_scores(opened, cache.bundle().fingerprint)

@@ -82,4 +82,4 @@ def show(
         explore_panels.who_solves(evalset, sweep)
 
 
-selectors.page("Explore", explore, baseline=False, link="explore.part")
+selectors.page("Explore", explore, baseline=False, link={"part": "explore.part"})

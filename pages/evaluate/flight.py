@@ -53,7 +53,9 @@ def flight(folder: FlightFolder) -> None:
                 help=f"CUPED with {settings.covariate}: takes out what the covariate explains.",
             )  # fmt: skip
             others = list(settings.arms)[1:]
-            arm = others[0] if len(others) == 1 else st.selectbox("Arm", others, key="flight.arm")
+            arm = others[0] if len(others) == 1 else st.selectbox(
+                "Arm", others, key="flight.arm", persist_state="session", bind="query-params",
+            )  # fmt: skip
         report = cache_flight.report(folder, reading or Reading.ALWAYS, adjust)
         panels.verdict(report, arm)
         if part == "Over time":

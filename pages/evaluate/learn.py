@@ -88,4 +88,4 @@ def result(entry: SetEntry, catalog: Catalog, model: OutcomeModel) -> None:
     panels.questions(model, sweep, shortfall)
 
 
-selectors.page("Learn", run, baseline=False, link="learn.part")
+selectors.page("Learn", run, baseline=False, link={"part": "learn.part"})

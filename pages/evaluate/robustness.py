@@ -74,4 +74,4 @@ def result(wanted: work.Wanted, found: Attacked, catalog: Catalog) -> None:
     panels.questions(routed, findings)
 
 
-selectors.page("Robustness", run, baseline=False, link="robustness.part")
+selectors.page("Robustness", run, baseline=False, link=controls.LINK)

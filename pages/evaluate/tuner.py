@@ -60,4 +60,4 @@ def search(entry: SetEntry, sweep: Sweep) -> None:
         tuner_panels.stopped(task, sweep, want)
 
 
-selectors.page("Tuner", tuner, baseline=False, link="")
+selectors.page("Tuner", tuner, baseline=False, link={})

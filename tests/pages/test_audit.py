@@ -66,3 +66,25 @@ def test_recalibrate_shows_what_it_does_by_writing_system(open_page):
     assert mended["n"] == 40
     assert mended["bias_before"] < -0.2
     assert abs(mended["bias_after"]) < 0.05
+
+
+def test_the_address_names_set_sample_and_part_and_restores_them(open_page):
+    app = open_page(PAGE, **DEMO)
+    drawn("first")
+    drawn("second")
+    app.run()
+    app.selectbox(key="audit.sample").set_value("second").run()
+    app.segmented_control(key="audit.part").set_value("Exchange").run()
+    link = {key: "".join(value) for key, value in app.query_params.items()}
+    assert link == {**DEMO, "sample": "second", "part": "Exchange"}
+    again = open_page(PAGE, **link)
+    assert again.selectbox(key="audit.sample").value == "second"
+    assert again.segmented_control(key="audit.part").value == "Exchange"
+
+
+def test_an_address_with_an_unknown_sample_opens_one_that_there_is(open_page):
+    open_page(PAGE, **DEMO)
+    drawn("first")
+    app = open_page(PAGE, **DEMO, sample="gone", part="rubbish")
+    assert not app.exception
+    assert app.selectbox(key="audit.sample").value == "first"

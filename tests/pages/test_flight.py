@@ -30,3 +30,13 @@ def test_the_address_restores_how_a_flight_is_read(open_page):
     assert app.segmented_control(key="flight.reading").value == "fixed"
     assert app.segmented_control(key="flight.part").value == "Plan"
     assert app.toggle(key="flight.adjust").value is False
+
+
+def test_the_address_restores_the_metric_followed_over_time(open_page):
+    metrics = open_page(PAGE, **{"flight.part": "Over time"}).selectbox(key="flight.metric").options
+    link = {"flight.part": "Over time", "flight.metric": metrics[-1]}
+    app = open_page(PAGE, **link)
+    assert app.selectbox(key="flight.metric").value == metrics[-1]
+    strange = open_page(PAGE, **{**link, "flight.metric": "rubbish"})
+    assert not strange.exception
+    assert strange.selectbox(key="flight.metric").value == metrics[0]

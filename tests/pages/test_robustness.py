@@ -46,3 +46,24 @@ def test_a_suffix_too_long_is_refused_with_its_length(open_page):
     app = open_page(PAGE)
     app.text_area(key="robustness.own").set_value("x" * 2_500).run()
     assert "2,500 characters" in app.error[0].value.replace("\\", "")
+
+
+def test_the_address_names_tau_and_restores_it(open_page):
+    link = {"set": "console_demo", "catalog": "paper_five", "part": "Languages", "tau": "0.125"}
+    app = attack(open_page(PAGE, **link), "Please sort this list.\n")
+    assert app.slider(key="robustness.tau").value == 0.125
+    app.slider(key="robustness.tau").set_value(0.2).run()
+    assert {k: "".join(v) for k, v in app.query_params.items()} == {**link, "tau": "0.2"}
+
+
+def test_a_tau_of_the_address_that_is_too_high_for_the_knob_is_its_end(open_page):
+    app = attack(open_page(PAGE, tau="99", part="rubbish"), "Please sort this list.\n")
+    assert not app.exception
+    assert app.slider(key="robustness.tau").value == app.slider(key="robustness.tau").max
+
+
+def test_another_catalog_brings_its_own_tau(open_page):
+    app = open_page(PAGE, set="console_demo", catalog="paper_five", tau="0.125")
+    other = next(one for one in app.selectbox(key="data.catalog").options if one != "paper_five")
+    app.selectbox(key="data.catalog").set_value(other.split(" ")[0]).run()
+    assert "tau" not in app.query_params

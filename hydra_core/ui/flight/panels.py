@@ -99,7 +99,10 @@ def over_time(folder: FlightFolder, report: FlightReport, arm: str) -> None:
         st.info("Name the column with the day in flight.yaml (day: ...) to see every look.")
         return
     metrics = {metric.name: metric for metric in all_metrics(flight)}
-    name = st.selectbox("Metric", list(metrics), key="flight.metric", width=320)
+    name = st.selectbox(
+        "Metric", list(metrics), key="flight.metric", width=320, persist_state="session",
+        bind="query-params",
+    )  # fmt: skip
     path = cache_flight.path(folder, metrics[name], arm, report.reading, report.adjusted)
     with st.container(border=True):
         widgets.figure(

@@ -17,7 +17,15 @@ from hydra_core.ui import widgets
 from hydra_core.ui.cache import SetEntry
 from hydra_core.ui.robustness.work import Wanted
 
-__all__ = ["knob", "ruled", "wanted"]
+__all__ = ["LINK", "knob", "ruled", "wanted"]
+
+#: The page's address: parameter -> key of what it restores.
+LINK: Final = {
+    "part": "robustness.part",
+    "rule": "robustness.rule",
+    "tau": "robustness.tau",
+    "v": "robustness.v",
+}
 
 _SET, _PASTED = "From the eval set", "Pasted"
 _AMOUNTS: Final = (100, 300, 1_000, 5_000)
@@ -105,27 +113,28 @@ def ruled(catalog: Catalog) -> Catalog:
     if catalog.outcome_model is None or policy.value_usd is None:
         return catalog
     names = {Rule.SHORTFALL: "Shortfall", Rule.VALUE: "Value"}
+    st.session_state.setdefault("robustness.rule", policy.rule)
     rule = st.segmented_control(
-        "Rule", list(names), format_func=names.__getitem__, default=policy.rule, required=True,
-        key="robustness.rule",
+        "Rule", list(names), format_func=names.__getitem__, required=True, key="robustness.rule",
     )  # fmt: skip
     return replace(catalog, policy=replace(policy, rule=rule or policy.rule))
 
 
 def knob(catalog: Catalog) -> float:
     """tau, or V under the value rule; begins at the catalog's."""
-    policy = catalog.policy
+    policy, kept = catalog.policy, st.session_state
     if policy.rule is Rule.VALUE and policy.value_usd is not None:
+        kept["robustness.v"] = min(max(kept.get("robustness.v", policy.value_usd), 1e-6), 1e6)
         return float(
             st.number_input(
-                "V, USD for one more resolved query", 1e-6, 1e6, policy.value_usd, format="%.4g",
-                key=f"robustness.value.{catalog.digest[:12]}",
+                "V, USD for one more resolved query", 1e-6, 1e6, format="%.4g", key="robustness.v",
             )
         )  # fmt: skip
     top = max(0.5, round(2 * policy.tau, 2))
+    kept["robustness.tau"] = min(kept.get("robustness.tau", policy.tau), top)
     return float(
         st.slider(
-            "τ, the largest acceptable shortfall", 0.0, top, min(policy.tau, top), 0.005,
-            format="%.3f", key=f"robustness.tau.{catalog.digest[:12]}",
+            "τ, the largest acceptable shortfall", 0.0, top, step=0.005, format="%.3f",
+            key="robustness.tau",
         )
     )  # fmt: skip
