@@ -88,3 +88,21 @@ def test_an_address_with_an_unknown_sample_opens_one_that_there_is(open_page):
     app = open_page(PAGE, **DEMO, sample="gone", part="rubbish")
     assert not app.exception
     assert app.selectbox(key="audit.sample").value == "first"
+
+
+def test_recalibrate_says_how_many_ratings_are_there_and_needed(open_page):
+    open_page(PAGE, **DEMO)
+    _, sample = drawn()
+    rows = [(query, "ana", (3.0, 3.0, 3.0, 3.0), "") for query in sample.query_ids[:12]]
+    cache.store().ratings.take_in(sample, rows, actor=Actor("ana", Role.PUBLISHER))
+    app = open_page(PAGE, **DEMO, sample="first", part="Recalibrate")
+    assert not app.error
+    told = " ".join(one.value for one in app.markdown)
+    assert "12 of 40 messages of this sample are rated, at least 20 are needed. Rate more" in told
+
+
+def test_a_sample_too_small_to_recalibrate_on_asks_for_a_larger_one(open_page):
+    open_page(PAGE, **DEMO)
+    drawn("small", 10)
+    app = open_page(PAGE, **DEMO, sample="small", part="Recalibrate")
+    assert "Draw a larger sample" in " ".join(one.value for one in app.markdown)

@@ -22,6 +22,7 @@ from hydra_core.types import FloatArray, IntArray
 __all__ = [
     "LEAST_GAIN",
     "LEAST_IN_SCRIPT",
+    "LEAST_RATED",
     "Curves",
     "Recalibration",
     "ScriptPart",
@@ -37,7 +38,8 @@ LEAST_IN_SCRIPT: Final = 40
 #: in the fits: alone it takes on too many by chance where most messages are of one writing system.
 LEAST_GAIN: Final = 0.02
 _FOLDS: Final = 5
-_LEAST: Final = 4 * _FOLDS
+#: Fewest rated queries for any curve.
+LEAST_RATED: Final = 4 * _FOLDS
 _KNOTS: Final = 9
 _AS_IT_IS: Final = Curve((0.0, 1.0), (0.0, 1.0))
 _Mask = npt.NDArray[np.bool_]
@@ -140,9 +142,9 @@ def recalibrate(
     n, k = scores.shape
     cluster = np.unique(np.arange(n) if groups is None else groups, return_inverse=True)[1]
     count = int(cluster.max(initial=-1)) + 1
-    if n < _LEAST or count < 2:
-        told = f"{n} rated queries" + (" of one task" if n >= _LEAST else "")
-        remedy = f"rate at least {_LEAST}, of several tasks"
+    if n < LEAST_RATED or count < 2:
+        told = f"{n} rated queries" + (" of one task" if n >= LEAST_RATED else "")
+        remedy = f"rate at least {LEAST_RATED}, of several tasks"
         raise BundleError("recalibrate", [Problem("", f"{told} are too few", remedy)])
     fold = (rng.permutation(count) % _FOLDS)[cluster]
     of = np.asarray(scripts if scripts else [""] * n, dtype=str)
@@ -226,7 +228,7 @@ def _shared(of: _Names, cluster: IntArray, own: Sequence[str]) -> _Mask:
     where too few are left.
     """
     rest = ~np.isin(of, own)
-    return rest if len(np.unique(cluster[rest])) >= _LEAST else np.ones(len(of), dtype=bool)
+    return rest if len(np.unique(cluster[rest])) >= LEAST_RATED else np.ones(len(of), dtype=bool)
 
 
 def _through_common(x: FloatArray, y: FloatArray, fold: IntArray, rest: _Mask) -> FloatArray:

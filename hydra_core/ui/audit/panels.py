@@ -11,6 +11,7 @@ from hydra_core.evaluation.audit.ratings_csv import from_csv, to_csv
 from hydra_core.evaluation.audit.recalibrate import (
     LEAST_GAIN,
     LEAST_IN_SCRIPT,
+    LEAST_RATED,
     recalibrate,
     scripts_of,
 )
@@ -39,7 +40,7 @@ from hydra_core.views.audit import (
 
 __all__ = ["agreement", "draw_form", "exchange", "recalibration"]
 
-_TOO_FEW = 5
+_LEAST = 5
 _COUNT = st.column_config.NumberColumn
 
 
@@ -84,7 +85,7 @@ def _labels(evalset: EvalSet, dimensions: tuple[str, ...]) -> FloatArray | None:
 
 def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
     """The paper's two tables and the figure, then error by language and length."""
-    found = _rated(sample, evalset)
+    found = _rated(sample, evalset, _LEAST, "With two raters or more their agreement is shown too.")
     if found is None:
         return
     labels = _labels(evalset, sample.dimensions)
@@ -136,24 +137,36 @@ def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
                                    "label_mae": _COUNT("Label MAE", format="%.3f")})  # fmt: skip
 
 
-def _rated(sample: Sample, evalset: EvalSet) -> Rated | None:
-    """The ratings as arrays; says what is missing where there are too few."""
+def _rated(sample: Sample, evalset: EvalSet, least: int, then: str) -> Rated | None:
+    """The ratings as arrays; says what is missing where there are too few.
+
+    Args:
+        least: Rated messages that are needed.
+        then: What else there is to say to who has too few.
+    """
     found = rated(sample, cache.store().ratings.of(sample.name), evalset)
-    if found is None or len(found.query_ids) < _TOO_FEW:
-        widgets.empty(
-            "Not enough ratings yet",
-            f"Rate at least {_TOO_FEW} messages under Rate, or take ratings in from a CSV file "
-            "under Exchange. With two raters or more their agreement is shown too.",
-        )
-        return None
-    return found
+    count = 0 if found is None else len(found.query_ids)
+    if count >= least:
+        return found
+    drawn = len(sample.query_ids)
+    widgets.empty(
+        "Not enough ratings yet",
+        f"{count:,} of {drawn:,} messages of this sample are rated, at least {least} are needed. "
+        + ("Rate more under Rate, or take ratings in from a CSV file under Exchange. " if
+           drawn >= least else "Draw a larger sample: choose New sample above. ")
+        + then,
+    )  # fmt: skip
+    return None
 
 
 def recalibration(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
     """Error before and after a monotone map, in all and by writing system, and the command that
     writes the bundle.
     """
-    found = _rated(sample, evalset)
+    found = _rated(
+        sample, evalset, LEAST_RATED,
+        "You then see the predictor's error before and after a curve fitted to the ratings.",
+    )  # fmt: skip
     if found is None:
         return
     human = np.nanmean(found.ratings, axis=0)
