@@ -175,6 +175,9 @@ def _import_table(sources: Any) -> None:  # noqa: ANN401
         "--quality-scale", type=float, default=1.0, metavar="X", help="the quality that means 1"
     )
     parser.add_argument("--decimal-comma", action="store_true", help="numbers are written 0,5")
+    parser.add_argument(
+        "--quality-words", action="store_true", help="pass is 1, fail 0; resolved, unresolved, ..."
+    )
     parser.add_argument("--no-cost", action="store_true", help="there are no costs")
     parser.add_argument("--no-texts", action="store_true", help="there are no texts")
     parser.add_argument(

@@ -59,3 +59,23 @@ def test_decimal_commas_of_the_first_rows_are_seen_and_read(open_page):
     assert [box.value for box in app.selectbox if box.label == "Numbers are written"] == [","]
     app.button(key="eval_sets.import").click().run()
     assert "Kept 3 queries with 3 outcomes of 1 models" in shown(app)
+
+
+HEADER = "query_id,text,model,quality,cost_usd\n"
+
+
+def test_words_for_quality_are_proposed_shown_and_read(open_page):
+    lines = "".join(f"q{i};Fix {i};small;{'pass' if i else 'fail'};1\n" for i in range(3))
+    app = uploaded(importing(open_page), (HEADER + lines).replace(";", ","))
+    given = next(box for box in app.selectbox if box.label == "Quality is given as")
+    assert given.value.startswith("Words")
+    app.button(key="eval_sets.import").click().run()
+    assert "quality was read from words, 1 or 0: pass (2), fail (1)" in shown(app)
+
+
+def test_percentages_are_sent_to_the_list_on_the_page(open_page):
+    app = uploaded(importing(open_page), HEADER + "q1,Fix,small,83,1\n")
+    app.button(key="eval_sets.import").click().run()
+    told = app.error[0].value.replace("\\", "")
+    assert "Quality is given as: 0 to 100" in told
+    assert "--" not in told

@@ -37,6 +37,7 @@ def import_table(options: argparse.Namespace) -> int:
     """Import tables."""
     from hydra_core.catalog.identifiers import proposed_ids
     from hydra_core.evaluation.importers.mapping import parse_map
+    from hydra_core.evaluation.importers.reading.cells import Form
     from hydra_core.evaluation.importers.table import model_names, read_table
 
     files = [existing(path) for path in options.files]
@@ -58,8 +59,11 @@ def import_table(options: argparse.Namespace) -> int:
         mapping,
         need_cost=not options.no_cost,
         need_text=not options.no_texts,
-        quality_scale=options.quality_scale,
-        decimal="," if options.decimal_comma else ".",
+        form=Form(
+            decimal="," if options.decimal_comma else ".",
+            scale=options.quality_scale,
+            words=options.quality_words,
+        ),
         ids=ids,
     )
     return write(draft, options, ", ".join(path.name for path in files))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -19,8 +19,11 @@ from hydra_core.evaluation.evalset.rules import (
 from hydra_core.evaluation.importers.draft import Draft, Dropped, language_of, report_on
 from hydra_core.evaluation.importers.reading.cells import (
     FILE,
+    PLAIN,
+    Form,
     first_places,
     flags,
+    in_words,
     language_codes,
     note,
     numbers,
@@ -55,9 +58,8 @@ def assemble(
     rows: Rows,
     source: str,
     *,
-    quality_scale: float = 1.0,
+    form: Form = PLAIN,
     need_text: bool = True,
-    decimal: str = ".",
 ) -> Draft:
     """Check the rows, line them up, drop what has no text or no outcome, and report it.
 
@@ -66,23 +68,25 @@ def assemble(
     Args:
         rows: What the files hold.
         source: Name of the import for messages.
-        quality_scale: The quality that means 1, such as 100 for percentages.
+        form: How outcomes are written; its scale and words are the quality's.
         need_text: Drop queries without text; else, where no query has one, the set has none.
-        decimal: The decimal mark of outcomes, `.` or `,`.
 
     Raises:
         EvalSetError: With every problem found.
     """
     issues = Issues()
-    outcomes = _outcomes(rows.outcomes, issues, quality_scale, decimal)
+    outcomes = _outcomes(rows.outcomes, issues, form)
     queries = _queries(rows.queries, issues, need_text=need_text)
     issues.raise_any(source)
+    again = _repeated(outcomes)
+    repeated, outcomes = outcomes[again], outcomes[~again]
     no_quality = outcomes["quality"].isna()
     known = outcomes.loc[~no_quality]
     ids = pd.Index(queries["query_id"])
     no_text = sorted(set(known["query_id"]) - set(ids))
     no_outcome = ~ids.isin(known["query_id"])
     dropped = [
+        Dropped("outcome that an earlier row holds too", len(repeated), _ids(repeated)),
         Dropped("row without a quality", int(no_quality.sum()), _ids(outcomes[no_quality])),
         Dropped("query without text", len(no_text), tuple(no_text[:_EXAMPLES])),
         Dropped("query without an outcome", int(no_outcome.sum()), _ids(queries[no_outcome])),
@@ -93,7 +97,15 @@ def assemble(
         reasons = "; ".join(str(entry) for entry in dropped if entry.count) or "the files are empty"
         raise EvalSetError(source, [Problem("", f"no rows are left: {reasons}")])
     queries, warnings = _with_languages(queries)
+    warnings += _read_words(rows.outcomes["quality"]) if form.words else []
     return _draft(queries, known, dropped, [*rows.warnings, *warnings])
+
+
+def _read_words(cells: pd.Series) -> list[str]:
+    """Which words were read as qualities, as a warning; empty where there are none."""
+    words = cells[in_words(cells)].str.strip().str.lower().value_counts()
+    told = ", ".join(f"{word} ({count:,})" for word, count in words.items())
+    return [f"quality was read from words, 1 or 0: {told}"] if told else []
 
 
 def _ids(frame: pd.DataFrame) -> tuple[str, ...]:
@@ -115,7 +127,7 @@ def _draft(
     return Draft(queries, models, quality, cost_usd, report, matrices)
 
 
-def _outcomes(raw: pd.DataFrame, issues: Issues, scale: float, decimal: str) -> pd.DataFrame:
+def _outcomes(raw: pd.DataFrame, issues: Issues, form: Form) -> pd.DataFrame:
     _check_ids(raw, issues)
     for model in raw["model"].unique():
         problem = model_id_problem(model)
@@ -124,22 +136,44 @@ def _outcomes(raw: pd.DataFrame, issues: Issues, scale: float, decimal: str) -> 
             message = f"model {problem.message}"
             issues.add_rows(message, first_places(rows), len(rows), problem.remedy)
     data: dict[str, object] = {"query_id": raw["query_id"], "model": raw["model"]}
-    read = partial(numbers, raw, issues=issues, decimal=decimal)
-    remedy = (
-        "quality is a share from 0 to 1; of percentages say that they are (--quality-scale 100)"
-    )
-    data["quality"] = read("quality", high=1.0, remedy=remedy, scale=scale)
+    plain = replace(form, scale=1.0, words=False)
+    read = partial(numbers, raw, issues=issues, form=plain)
+    remedy = f"quality is a share from 0 to 1; of percentages say that they are ({form.to_scale})"
+    data["quality"] = read("quality", high=1.0, remedy=remedy, form=form)
     data["cost_usd"] = read("cost_usd", remedy="give USD per query")
     for name in EXTRA_OUTCOMES:
         if name in raw.columns:
             data[name] = read(name)
     parsed = pd.DataFrame(data, index=raw.index)
-    given = parsed["quality"].notna()
-    twice = given & parsed[given].duplicated(["query_id", "model"]).reindex(
-        raw.index, fill_value=False
-    )
-    note(issues, raw, twice, "query and model occur before", "keep one row for each pair")
+    _check_pairs(raw, parsed, issues)
     return parsed
+
+
+def _repeated(parsed: pd.DataFrame) -> pd.Series:
+    """Which outcomes stand in an earlier row too: the same query, model and values."""
+    return parsed["quality"].notna() & parsed.duplicated()
+
+
+def _check_pairs(raw: pd.DataFrame, parsed: pd.DataFrame, issues: Issues) -> None:
+    """Outcomes of one query and model that disagree, each with the row it disagrees with."""
+    once = parsed[parsed["quality"].notna() & ~_repeated(parsed)]
+    pair = ["query_id", "model"]
+    twice = once[once.duplicated(pair)]
+    if twice.empty:
+        return
+    first = once.drop_duplicates(pair).reset_index().set_index(pair)["index"]
+    shown = twice.iloc[:_EXAMPLES]
+    before = raw.loc[[first[tuple(one)] for one in shown[pair].to_numpy()]]
+    places = [
+        f"{file} line {line} (before: {other} line {at})"
+        for (file, line), (other, at) in zip(
+            first_places(raw.loc[shown.index]), first_places(before), strict=True
+        )
+    ]
+    more = ", ..." if len(twice) > len(shown) else ""
+    told = f"query and model occur before with other values: {', '.join(places)}{more}"
+    remedy = "keep one row for each pair"
+    issues.problem(Problem(f"{len(twice)} row(s)", told, remedy))
 
 
 def _check_ids(raw: pd.DataFrame, issues: Issues) -> None:

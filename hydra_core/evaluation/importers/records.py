@@ -17,7 +17,7 @@ from hydra_core.evaluation.evalset.rules import model_id_problem
 from hydra_core.evaluation.importers.assemble import Rows, assemble
 from hydra_core.evaluation.importers.draft import Draft
 from hydra_core.evaluation.importers.price_card import PriceCard
-from hydra_core.evaluation.importers.reading.cells import FILE
+from hydra_core.evaluation.importers.reading.cells import FILE, Form
 from hydra_core.evaluation.importers.reading.tables import LINE
 
 __all__ = ["AskNames", "NamesKnown", "Records", "chosen_models", "number_or_nan", "text_rows"]
@@ -89,7 +89,7 @@ class Records:
         outcomes = outcomes.drop(columns=unknown)
         rows = Rows(queries, outcomes, tuple(self.warnings))
         need_text = bool((queries["text"] != "").any())
-        draft = assemble(rows, source, quality_scale=scale, need_text=need_text)
+        draft = assemble(rows, source, form=Form(scale=scale), need_text=need_text)
         if not self.estimated:
             return draft
         warning = f"{self.estimated} costs were estimated from prices; none of them was billed"

@@ -19,7 +19,7 @@ from hydra_core.evaluation.importers.assemble import Rows, assemble
 from hydra_core.evaluation.importers.draft import About, Draft, ImportReport, write_draft
 from hydra_core.evaluation.importers.mapping import TableMapping, suggest_mapping
 from hydra_core.evaluation.importers.reading.bounded import Budget, TableFile
-from hydra_core.evaluation.importers.reading.cells import FILE
+from hydra_core.evaluation.importers.reading.cells import FILE, PLAIN, Form
 from hydra_core.evaluation.importers.reading.tables import LINE, columns_of, head_of, read_columns
 
 __all__ = ["Preview", "import_table", "model_names", "preview", "read_table"]
@@ -52,8 +52,7 @@ def import_table(
     *,
     need_cost: bool = True,
     need_text: bool = True,
-    quality_scale: float = 1.0,
-    decimal: str = ".",
+    form: Form = PLAIN,
     ids: Mapping[str, str] | None = None,
     force: bool = False,
 ) -> ImportReport:
@@ -67,8 +66,7 @@ def import_table(
         mapping,
         need_cost=need_cost,
         need_text=need_text,
-        quality_scale=quality_scale,
-        decimal=decimal,
+        form=form,
         ids=ids,
     )
     origin = ", ".join(file.name for file in files)
@@ -82,8 +80,7 @@ def read_table(
     *,
     need_cost: bool = True,
     need_text: bool = True,
-    quality_scale: float = 1.0,
-    decimal: str = ".",
+    form: Form = PLAIN,
     ids: Mapping[str, str] | None = None,
 ) -> Draft:
     """Read tables into an eval set in memory.
@@ -93,8 +90,7 @@ def read_table(
         mapping: What the columns mean; the rest is suggested from their names.
         need_cost: A missing cost column is an error (single costs may be missing).
         need_text: A missing text column is an error; without, the set may be one without texts.
-        quality_scale: The quality that means 1, such as 100 for percentages.
-        decimal: The decimal mark of qualities, costs and tokens, `.` or `,`.
+        form: How qualities, costs and tokens are written.
         ids: Model's name in the tables -> the id it gets; other names are ids as they stand.
 
     Raises:
@@ -122,9 +118,7 @@ def read_table(
         outcomes,
         tuple(text for part in parts for text in part.warnings),
     )
-    draft = assemble(
-        rows, source, quality_scale=quality_scale, need_text=need_text, decimal=decimal
-    )
+    draft = assemble(rows, source, form=form, need_text=need_text)
     used = {name: column for name, column in full.all_columns().items() if column in union}
     return replace(draft, report=replace(draft.report, columns=used))
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+import pandas as pd
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
@@ -15,6 +16,7 @@ from hydra_core.errors import HydraError
 from hydra_core.evaluation.importers.draft import About, ImportReport
 from hydra_core.evaluation.importers.mapping import TableMapping
 from hydra_core.evaluation.importers.reading.bounded import TableFile
+from hydra_core.evaluation.importers.reading.cells import Form, in_words
 from hydra_core.evaluation.importers.table import Preview, import_table, model_names, preview
 from hydra_core.ui import tables, widgets
 from hydra_core.ui.evalsets.swebench import Runner
@@ -31,7 +33,8 @@ _QUERY = {
 _LONG = {"model": "Model", "quality": "Quality", "cost_usd": "Cost in USD"}
 _REQUIRED = ("query_id", "text", "model", "quality")
 _DECIMALS = {".": "0.5, with a point", ",": "0,5, with a comma"}
-_SCALES = {1.0: "0 to 1 (or true/false)", 100.0: "0 to 100"}
+_SHARE, _PERCENT, _WORDS = "0 to 1 (or true/false)", "0 to 100", "Words: pass/fail, resolved/..."
+_GIVEN, _WRITTEN = "Quality is given as", "Numbers are written"
 
 
 def table_source(uploads: Sequence[UploadedFile]) -> tuple[Runner, str] | None:
@@ -52,14 +55,20 @@ def table_source(uploads: Sequence[UploadedFile]) -> tuple[Runner, str] | None:
         widgets.problem(error)
         return None
     with st.container(horizontal=True):
-        scale = st.selectbox(
-            "Quality is given as", list(_SCALES), format_func=_SCALES.__getitem__, width=260
-        )
+        given = [_SHARE, _PERCENT, _WORDS]
+        quality = st.selectbox(
+            _GIVEN, given, given.index(_quality(looks, mapping)), width=260,
+            key=f"eval_sets.quality.{stamp}",
+        )  # fmt: skip
         marks = list(_DECIMALS)
         decimal = st.selectbox(
-            "Numbers are written", marks, marks.index(_decimal(looks, mapping)),
+            _WRITTEN, marks, marks.index(_decimal(looks, mapping)),
             format_func=_DECIMALS.__getitem__, width=260, key=f"eval_sets.decimal.{stamp}",
         )  # fmt: skip
+    form = Form(
+        decimal, 100.0 if quality == _PERCENT else 1.0, quality == _WORDS,
+        f"{_GIVEN}: {_PERCENT}", f"{_WRITTEN}: {_DECIMALS[',']}", f"{_GIVEN}: {_WORDS}",
+    )  # fmt: skip
 
     bare = "text" not in mapping.fields and st.checkbox(
         "These files hold no message texts", key="eval_sets.no_texts",
@@ -81,20 +90,28 @@ def table_source(uploads: Sequence[UploadedFile]) -> tuple[Runner, str] | None:
             about = replace(about, origin=", ".join(file.name for file in files))
         return import_table(
             files, out, mapping, about,
-            need_cost=False, need_text=not bare, quality_scale=scale, decimal=decimal,
-            ids=ids, force=force,
+            need_cost=False, need_text=not bare, form=form, ids=ids, force=force,
         )  # fmt: skip
 
     return run, _default_name(uploads)
 
 
+def _quality(looks: Sequence[Preview], mapping: TableMapping) -> str:
+    """How the first rows give quality: in words, or as a share of 1."""
+    cells = _cells(looks, [mapping.fields.get("quality"), *mapping.quality.values()])
+    return _WORDS if any(in_words(one).any() for one in cells) else _SHARE
+
+
 def _decimal(looks: Sequence[Preview], mapping: TableMapping) -> str:
     """The decimal mark of the first rows: a comma where a quality or a cost is written with one."""
-    fields = ("quality", "cost_usd")
-    named = [*(mapping.fields.get(field) for field in fields), *mapping.quality.values()]
-    cells = [look.rows[name] for look in looks for name in named if name in look.rows]
+    named = [mapping.fields.get(field) for field in ("quality", "cost_usd")]
+    cells = _cells(looks, [*named, *mapping.quality.values()])
     commas = any(one.str.fullmatch(r"\s*[0-9]+,[0-9]+\s*").any() for one in cells)
     return "," if commas else "."
+
+
+def _cells(looks: Sequence[Preview], columns: Sequence[str | None]) -> list[pd.Series]:
+    return [look.rows[name] for look in looks for name in columns if name in look.rows]
 
 
 def _default_name(uploads: Sequence[UploadedFile]) -> str:

@@ -17,6 +17,7 @@ from hydra_core.evaluation.evalset.evalset import load_evalset
 from hydra_core.evaluation.importers.assemble import NO_TEXTS
 from hydra_core.evaluation.importers.mapping import TableMapping, parse_map, suggest_mapping
 from hydra_core.evaluation.importers.reading.bounded import MAX_BYTES
+from hydra_core.evaluation.importers.reading.cells import Form
 from hydra_core.evaluation.importers.table import import_table, model_names, preview, read_table
 
 HEADER = "query_id,text,language,model,quality,cost_usd\n"
@@ -202,7 +203,10 @@ def row(query="a", text="Fix", model="other", quality="1", cost="0.1"):
 
 BROKEN = {
     "missing column": (GOOD.replace("quality", "grade"), "quality: the column is missing"),
-    "duplicate": (GOOD + 'a,"Fix, it",en,cheap,1,0.01\n', "occur before: x.csv line 7"),
+    "duplicate": (
+        GOOD + 'a,"Fix, it",en,cheap,0,0.01\n',
+        "occur before with other values: x.csv line 7 (before: x.csv line 2)",
+    ),
     "negative cost": (GOOD + row("c", cost="-5"), "cost_usd must be >= 0, got '-5': x.csv line 7"),
     "infinite cost": (GOOD + row("c", cost="1e999"), "got '1e999'"),
     "quality 1.7": (GOOD + row("c", quality="1.7"), "must be in [0, 1], got '1.7': x.csv line 7"),
@@ -330,7 +334,7 @@ def test_percentages_need_a_word(tmp_path):
     path = write(tmp_path, "x.csv", HEADER + row("a", quality="75"))
     with pytest.raises(EvalSetError, match="--quality-scale 100"):
         read_table([path])
-    assert read_table([path], quality_scale=100.0).quality[0, 0] == 0.75
+    assert read_table([path], form=Form(scale=100.0)).quality[0, 0] == 0.75
 
 
 EUROPEAN = HEADER.replace(",", ";") + "a;Fix;en;cheap;0,5;0,01\na;Fix;en;strong;1;2e-1\n"
@@ -340,7 +344,7 @@ def test_decimal_commas_are_read_where_they_are_said(tmp_path):
     path = write(tmp_path, "x.csv", EUROPEAN)
     with pytest.raises(EvalSetError, match="--decimal-comma"):
         read_table([path])
-    draft = read_table([path], decimal=",")
+    draft = read_table([path], form=Form(","))
     assert draft.quality.tolist() == [[0.5, 1.0]]
     assert draft.cost_usd.tolist() == [[0.01, 0.2]]
 
@@ -348,7 +352,7 @@ def test_decimal_commas_are_read_where_they_are_said(tmp_path):
 def test_a_point_is_no_decimal_mark_beside_commas(tmp_path):
     path = write(tmp_path, "x.csv", EUROPEAN.replace("0,01", "1.234"))
     with pytest.raises(EvalSetError, match=r"cost_usd is not a number \('1.234'\)"):
-        read_table([path], decimal=",")
+        read_table([path], form=Form(","))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hydra_core.errors import EvalSetError, Problem, ProblemsError
 from hydra_core.evaluation.importers.assemble import Rows, assemble
 from hydra_core.evaluation.importers.draft import Draft, Dropped
 from hydra_core.evaluation.importers.price_card import PriceCard
-from hydra_core.evaluation.importers.reading.cells import FILE
+from hydra_core.evaluation.importers.reading.cells import FILE, Form
 from hydra_core.evaluation.importers.reading.tables import LINE
 from hydra_core.evaluation.importers.records import chosen_models, text_rows
 from hydra_core.routing.conversations.context import LastTurn, last_turn
@@ -107,7 +107,7 @@ class Traffic:
         if len(self.rows) > len(kept):
             dropped.append(Dropped("model that was not asked for", len(self.rows) - len(kept)))
         estimated = _priced(kept, prices)
-        draft = assemble(_frames(kept), source, quality_scale=scale)
+        draft = assemble(_frames(kept), source, form=Form(scale=scale))
         report = replace(draft.report, dropped=(*dropped, *draft.report.dropped))
         if not estimated:
             return replace(draft, report=report)
