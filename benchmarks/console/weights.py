@@ -4,8 +4,8 @@
 
 Makes an eval set in a temporary workspace, starts its own console on a free port, presses the step
 button of one weight after the other, so that no weighting was computed before, and prints p50 and
-p95 of the time from the click to the frame in which the plot shows the new curve. Needs playwright
-(PyPI) and a chromium on the PATH.
+p95 of the time from the click to the frame in which the plot shows the new curve; its band and the
+verdict follow. Needs playwright (PyPI) and a chromium on the PATH.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from benchmarks.console.browser import CATALOG, browser, measured, timed, watching
 
 #: The path of the router's curve: the widest solid line that is drawn.
-_CURVE = """[...document.querySelectorAll('.st-key-tune-plot .scatterlayer .js-line')]
+_CURVE = """[...document.querySelectorAll('.st-key-tune-place .scatterlayer .js-line')]
     .filter(line => line.style.strokeWidth === '3px').map(line => line.getAttribute('d')).join()"""
 
 
@@ -23,7 +23,7 @@ def measure(url: str, rounds: int) -> list[float]:
     with browser() as chromium:
         page = chromium.new_page(viewport={"width": 1280, "height": 1000})
         page.goto(f"{url}/tune?set=my%2Fbench&catalog={CATALOG}")
-        page.locator(".st-key-tune-plot .main-svg").first.wait_for(timeout=60_000)
+        page.locator(".st-key-tune-place .main-svg").first.wait_for(timeout=60_000)
         page.get_by_text("Weights", exact=True).click()
         steps = page.locator("[class*=st-key-tune-w-]").get_by_test_id("stNumberInputStepUp")
         steps.first.wait_for()

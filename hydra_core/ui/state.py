@@ -13,7 +13,9 @@ from typing import Any, Generic, TypeVar
 import streamlit as st
 
 from hydra_core.evaluation.choose.aims import Aim, AimKind
+from hydra_core.evaluation.replay.metrics import costliest
 from hydra_core.evaluation.replay.pricing import Prices
+from hydra_core.evaluation.replay.replay import ReplayData
 from hydra_core.evaluation.replay.sweep import Sweep
 from hydra_core.types import Catalog, Policy, Rule
 from hydra_core.ui.demo import address
@@ -138,6 +140,10 @@ class Tuning:
         """The setting in force: tau, or V under the value rule."""
         given = self.value_usd if sweep.rule is Rule.VALUE else self.tau
         return sweep.own_knob if given is None else given
+
+    def baseline_on(self, data: ReplayData) -> str:
+        """The model that savings are measured against: the costliest where none is named."""
+        return self.baseline if self.baseline in data.pool.ids else costliest(data)
 
     def policy_for(self, catalog: Catalog) -> Policy:
         """The catalog's policy as it is tuned here; the value rule only where V is known."""

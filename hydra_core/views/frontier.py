@@ -81,6 +81,7 @@ def frontier_view(
     pinned: tuple[Sweep, float] | None = None,
     beside: Sweep | None = None,
     imported: Mapping[str, PolicyMetrics] = MappingProxyType({}),
+    banded: bool = True,
 ) -> FrontierView:
     """The frontier plot of a set; the operating point is read off its exact curve.
 
@@ -89,6 +90,7 @@ def frontier_view(
         pinned: Another policy to compare with, perhaps under other weights or the other rule.
         beside: The same set under the other rule.
         imported: Other routers' decisions on the same queries, by name.
+        banded: Whether the band is drawn, which is computed where it is not known.
     """
     x, y = _scales(sweep, axes)
 
@@ -110,7 +112,7 @@ def frontier_view(
         models=tuple(spot(one.model, one) for one in (sweep.singles[i] for i in sweep.order)),
         hull=np.asarray(hull),
         oracle=measured("oracle", sweep.oracle),
-        band=_band(sweep, axes),
+        band=_band(sweep, axes) if banded else None,
         pinned=spot("pinned", pin.curve.at(pin_knob)) if pinned else None,
         pinned_curve=_line(sweep, axes, pin) if other_curve else None,
         beside=None if beside is None else _line(sweep, axes, beside),

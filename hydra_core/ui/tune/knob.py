@@ -17,11 +17,13 @@ from hydra_core.views.frontier import XAxis, YAxis
 from hydra_core.views.numbers import RULES
 from hydra_core.views.tune.operating_point import Measure, step_table, tiles
 
-__all__ = ["LEARN", "PLOT", "VERDICT", "knob", "live", "rule"]
+__all__ = ["LEARN", "PLACE", "PLOT", "VERDICT", "knob", "live", "rule"]
 
 LEARN = "pages/evaluate/learn.py"
 #: Keys of what follows the knob.
 PLOT, VERDICT = "tune.plot", "tune.verdict"
+#: Where the plot stands, or its curve alone while the band is computed.
+PLACE = "tune.place"
 
 
 @dataclass(frozen=True, slots=True)

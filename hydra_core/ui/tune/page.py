@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from hydra_core.errors import EvalSetError, HydraError, MismatchError
-from hydra_core.evaluation.replay.evaluation import Evaluation, evaluate
-from hydra_core.evaluation.replay.imported_policies import ImportedPolicies
+from hydra_core.evaluation.replay.evaluation import evaluate
 from hydra_core.evaluation.replay.sweep import Sweep
-from hydra_core.figures.frontier import frontier_figure
+from hydra_core.figures.frontier import FrontierView, frontier_figure
 from hydra_core.types import Catalog, Rule
 from hydra_core.ui import cache, cache_evaluate, cache_learn, state, widgets
 from hydra_core.ui.cache import SetEntry
@@ -32,35 +33,41 @@ def tune(entry: SetEntry, catalog: Catalog) -> None:
     except HydraError as error:
         _refused(error, entry, catalog)
         return
-    cache_evaluate.band(sweep)
     knob = tuning.knob_for(sweep)
     if sweep.rule is Rule.VALUE and tuning.value_usd is None:
         state.turn(Rule.VALUE, knob)  # so that every page speaks of the same V
-    evaluation = evaluate(sweep, knob, tuning.baseline)
-    held_out = judgement.found(entry, evaluation)
-    evaluation = judgement.judged(evaluation, held_out)
-    imported = cache_evaluate.imported(entry, sweep, evaluation.baseline)
-    tune_knob.live(evaluation)  # above all that changes its height, so that it never slips away
-    with st.container(key=tune_knob.VERDICT):
-        judgement.verdict(evaluation, entry)
+    axes = Axes(tuning.x, tuning.y, tuning.baseline_on(sweep.data))
+    imported = cache_evaluate.imported(entry, sweep, axes.baseline)
+    top = st.container()
     wide, narrow = st.columns([7, 2.6], gap="small")
+    with wide.container(border=True):
+        _toggles()
+        place = st.container(key=tune_knob.PLACE).empty()
+    view = partial(
+        frontier_view, sweep, knob, axes,
+        pinned=pinned, beside=_beside(entry, sweep), imported=imported.metrics,
+    )  # fmt: skip
+    if not sweep.has_band:  # the curve is there long before its band and the verdict
+        with place.container():
+            _plot(sweep, view(banded=False), key="tune.curve")
+    with top:
+        cache_evaluate.band(sweep)
+        evaluation = evaluate(sweep, knob, axes.baseline)
+        held_out = judgement.found(entry, evaluation)
+        evaluation = judgement.judged(evaluation, held_out)
+        tune_knob.live(evaluation)  # above all that changes its height, so that it never slips away
+        with st.container(key=tune_knob.VERDICT):
+            judgement.verdict(evaluation, entry)
     with narrow:
         tune_panels.controls(evaluation, pinned, held_out)
-    with wide.container(border=True):
-        _plot(evaluation, pinned, _beside(entry, sweep), imported)
+    with place.container():
+        _plot(sweep, view(), on_select=lambda: _clicked(sweep), selection_mode="points")
     widgets.notes(sweep, imported.notes)
     tune_panels.details(evaluation, imported)
     state.write_link()
 
 
-def _plot(
-    evaluation: Evaluation,
-    pinned: tuple[Sweep, float] | None,
-    beside: Sweep | None,
-    imported: ImportedPolicies,
-) -> None:
-    """The frontier with its axis toggles; a click on the curve sets the knob."""
-    tuning = state.get()
+def _toggles() -> None:
     with st.container(horizontal=True, horizontal_alignment="distribute", gap="small"):
         tune_panels.toggle(
             "y",
@@ -68,17 +75,16 @@ def _plot(
             "Vertical axis",
         )
         tune_panels.toggle("x", {XAxis.COST: "Cost", XAxis.SAVINGS: "Savings"}, "Horizontal axis")
-    sweep, axes = evaluation.sweep, Axes(tuning.x, tuning.y, evaluation.baseline)
-    view = frontier_view(
-        sweep, evaluation.knob, axes, pinned=pinned, beside=beside, imported=imported.metrics
-    )
+
+
+def _plot(sweep: Sweep, view: FrontierView, key: str = tune_knob.PLOT, **selection: object) -> None:
+    """The frontier; where it is given how, a click on the curve sets the knob."""
     widgets.figure(
         frontier_figure(view, widgets.colors()),
-        tune_knob.PLOT,
+        key,
         alt=f"Quality against cost of the router for every {SYMBOLS[sweep.rule]}, with single "
         "models and oracle",
-        on_select=lambda: _clicked(sweep),
-        selection_mode="points",
+        **selection,
     )
 
 
