@@ -21,6 +21,7 @@ from hydra_core.figures.theme import DARK, LIGHT, Palette, palette
 from hydra_core.ui import cache
 from hydra_core.ui.demo import session
 from hydra_core.ui.tasks import Task
+from hydra_core.views.marked_words import block, escaped
 from hydra_core.views.tune.operating_point import tiles
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "kpis",
     "legible",
     "literal",
+    "message",
     "metric_row",
     "no_evalset",
     "no_predictor",
@@ -56,6 +58,7 @@ body :is({_ON_ACCENT}) {{color: PAGE}}
 .stApp :is({_ON_ACCENT}) {{color: light-dark({LIGHT.surface}, {DARK.surface})}}
 body [data-testid=stMultiSelect] button {{min-width: 24px; min-height: 24px}}
 body {_CODE} {{color: inherit}}
+body textarea {{unicode-bidi: plaintext}}
 .stApp {_ASIDE} {{color: light-dark({LIGHT.muted}, {DARK.muted})}}
 .stApp {_NAMED} {{color: light-dark({LIGHT.accent}, {DARK.accent})}}
 </style>"""
@@ -81,6 +84,12 @@ def literal(text: str) -> str:
     return _MARKUP.sub(r"\\\1", _ADDRESS.sub("\\g<0>\u2060", text.replace("\n", " ")))
 
 
+def message(text: str, struck: str = "") -> None:
+    """A message as it stands, from right to left where it is so written; its end may be struck."""
+    end = f'<s style="color:{colors().muted}">{escaped(struck)}</s>' if struck else ""
+    st.html(block(escaped(text) + end))
+
+
 def colors() -> Palette:
     """The palette of the theme the operator sees, with one colour a model on every page."""
     return replace(palette(st.context.theme.type), order=_model_order(str(session.folder())))
@@ -101,7 +110,7 @@ def _model_order(workspace: str) -> tuple[str, ...]:
 
 def legible() -> None:
     """What the theme cannot say and WCAG 2.2 AA asks: dark text on a bright accent, larger crosses,
-    code in colours that can be read.
+    code in colours that can be read; and typed Arabic or Hebrew from right to left.
 
     Streamlit writes white on the accent in both themes. No theme has an accent that carries white
     and is legible itself on a dark page (4.5:1 each), so the text takes the page's own colour.

@@ -1,4 +1,4 @@
-"""Which words moved a requirement, as escaped HTML. No streamlit."""
+"""A message as escaped HTML, and which of its words moved a requirement. No streamlit."""
 
 from __future__ import annotations
 
@@ -11,17 +11,35 @@ from hydra_core.figures.theme import Palette, tint
 from hydra_core.predictor.checks.occlusion import Occlusion
 from hydra_core.predictor.tokens import Gap
 
-__all__ = ["TOLD_FROM", "highlighted", "strongest", "valid"]
+__all__ = ["TOLD_FROM", "block", "escaped", "highlighted", "strongest", "valid"]
 
 #: Effects below this are not coloured: leaving out any word moves a score a little.
 TOLD_FROM: Final = 0.004
 _STRONGEST_ALPHA = 0.62
 _AFTER = 240
+#: Characters without a shape of their own that words are written with: joiners, new lines, tabs.
+_WRITTEN = "\n\t\u200c\u200d"
 
 
 def valid(text: str) -> str:
     """The text without lone surrogates, which cannot be sent to a browser."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def escaped(text: str) -> str:
+    """Escaped, and without characters that browsers do not show or that turn the text around."""
+    shown = "".join(c if c.isprintable() or c in _WRITTEN else "\ufffd" for c in valid(text))
+    return html.escape(shown)
+
+
+def block(inner: str, *, line_height: float = 1.5) -> str:
+    """A block of a message: its lines as they stand, from right to left where it is so written.
+
+    Args:
+        inner: Escaped text, and our own markup.
+    """
+    style = f"white-space:pre-wrap;overflow-wrap:anywhere;line-height:{line_height}"
+    return f'<div dir="auto" style="{style}">{inner}</div>'
 
 
 def highlighted(
@@ -47,10 +65,7 @@ def highlighted(
         at = stop
     pieces.append(_plain(text, at, end, gap))
     more = f"<i> … and {len(text) - end:,} more characters</i>" if end < len(text) else ""
-    return (
-        '<div dir="auto" style="white-space:pre-wrap;overflow-wrap:anywhere;line-height:1.9">'
-        f"{''.join(pieces)}{more}</div>"
-    )
+    return block(f"{''.join(pieces)}{more}", line_height=1.9)
 
 
 def strongest(text: str, found: Occlusion, dimension: int, most: int = 3) -> list[str]:
@@ -76,11 +91,5 @@ def _span(word: str, effect: float, share: float, colors: Palette) -> str:
 def _plain(text: str, start: int, stop: int, gap: Gap | None) -> str:
     if gap is not None and start <= gap.start < stop:
         cut = f'<b title="the predictor did not read {gap.end - gap.start:,} characters"> ✂ </b>'
-        return _escape(text[start : gap.start]) + cut + _escape(text[gap.start : stop])
-    return _escape(text[start:stop])
-
-
-def _escape(text: str) -> str:
-    """Escaped, and without characters that browsers do not show or that turn the text around."""
-    shown = "".join(c if c.isprintable() or c in "\n\t\u200d" else "\ufffd" for c in valid(text))
-    return html.escape(shown)
+        return escaped(text[start : gap.start]) + cut + escaped(text[gap.start : stop])
+    return escaped(text[start:stop])

@@ -106,3 +106,11 @@ def test_a_sample_too_small_to_recalibrate_on_asks_for_a_larger_one(open_page):
     drawn("small", 10)
     app = open_page(PAGE, **DEMO, sample="small", part="Recalibrate")
     assert "Draw a larger sample" in " ".join(one.value for one in app.markdown)
+
+
+def test_a_message_to_rate_stands_in_its_own_direction(open_page):
+    open_page(PAGE, **DEMO)
+    drawn("first")
+    app = open_page(PAGE, **DEMO, sample="first")
+    (block,) = [one.proto.body for one in app.get("html") if "dir=" in one.proto.body]
+    assert block.startswith('<div dir="auto"')

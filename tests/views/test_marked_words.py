@@ -8,7 +8,7 @@ import numpy as np
 from hydra_core.figures.theme import DARK, LIGHT
 from hydra_core.predictor.checks.occlusion import Occlusion, spans
 from hydra_core.predictor.tokens import Gap
-from hydra_core.views.marked_words import highlighted, strongest, valid
+from hydra_core.views.marked_words import block, escaped, highlighted, strongest, valid
 from tests.hostile_messages import MARKUP
 
 OURS = re.compile(r'</?(?:div|span|i|b)(?: (?:dir|style|title)="[^"<>]*")*>')
@@ -59,3 +59,17 @@ def test_an_empty_message_is_no_fault():
 def test_a_long_message_says_what_is_not_shown():
     text = "word " * 5_000
     assert "more characters" in highlighted(text, found(text), 0, LIGHT)
+
+
+def test_markup_of_a_message_is_text():
+    told = block(escaped("<img src=x onerror=alert(1)> & </div>\nنعم"))
+    assert told.startswith('<div dir="auto"')
+    assert "&lt;img src=x onerror=alert(1)&gt; &amp; &lt;/div&gt;\nنعم</div>" in told
+
+
+def test_what_turns_a_text_around_or_cannot_be_sent_is_marked():
+    assert escaped("a\u202eb\x00c\ud800") == "a\ufffdb\ufffdc?"
+
+
+def test_joiners_that_words_are_written_with_stay():
+    assert escaped("می\u200cخواهم 👩\u200d💻") == "می\u200cخواهم 👩\u200d💻"

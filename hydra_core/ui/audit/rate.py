@@ -51,7 +51,10 @@ def rating_form(sample: Sample, evalset: EvalSet) -> None:
     left, right = st.columns([5.4, 4.6], gap="medium")
     with left.container(border=True, height=430):
         st.caption("How much does this message need, to be answered well?")
-        st.text(texts.get(query, "This message is no longer in the eval set; skip it."))
+        if query in texts:
+            widgets.message(texts[query])
+        else:
+            st.caption("This message is no longer in the eval set; skip it.")
     with right:
         _scores(sample, query)
 

@@ -199,7 +199,7 @@ def _detail(row: int, both: Paired, sides: Sides, notes: Sequence[Note]) -> None
     left, right = st.columns([8, 11], gap="medium")
     with left:
         with st.container(height=190, border=True):
-            st.text(str(query.get("text", "This set has no texts."))[:_TEXT_CHARS])
+            widgets.message(str(query.get("text", "This set has no texts."))[:_TEXT_CHARS])
         if "text" in query and st.button(
             "Why, on Inspect", icon=":material/troubleshoot:", key="compare.inspect"
         ):

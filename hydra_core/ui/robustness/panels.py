@@ -142,9 +142,8 @@ def _messages(exchanges: tuple[Exchange, ...], unusual: str) -> None:
 def _one(one: Exchange) -> None:
     """A whole message; what was taken for a claim is struck out."""
     end = len(one.text) - one.ignored
-    struck = f" :gray[~~{literal(one.text[end:].strip())}~~]" if one.ignored else ""
     with st.container(border=True):
-        st.markdown(literal(one.text[:end]) + struck)
+        widgets.message(one.text[:end], one.text[end:])
         told = "struck out: taken for a claim and not scored" if one.ignored else (
             "nothing was taken for a claim: the whole text was scored")  # fmt: skip
         st.caption(literal(f"{one.before} → {one.after}; {told}."))
