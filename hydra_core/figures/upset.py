@@ -150,7 +150,10 @@ def spread_figure(view: SpreadView, colors: Palette) -> go.Figure:
     wide = float(view.p05.min()) > 0 and float(view.p95.max()) / float(view.p05.min()) > 30
     layout["xaxis"] |= {"tickprefix": "$", "tickformat": "~g", "type": "log" if wide else "linear"}
     if wide:
-        layout["xaxis"]["dtick"] = "D2"  # 1, 2, 5
+        # named one by one: plotly writes no $ before the 2 and the 5 of a decade
+        ends = np.floor(np.log10([float(view.p05.min()), float(view.p95.max())])).astype(int)
+        ticks = [10.0**e * d for e in range(ends[0], ends[1] + 1) for d in (1, 2, 5)]
+        layout["xaxis"] |= {"tickvals": ticks, "ticktext": [_usd(one) for one in ticks]}
     text = "Cost per query in USD" + (", logarithmic" if wide else "")
     layout["xaxis"]["title"] = {**layout["xaxis"]["title"], "text": text}
     layout["yaxis"] |= {
@@ -170,6 +173,10 @@ def spread_figure(view: SpreadView, colors: Palette) -> go.Figure:
         "<br>5 – 95 %: $%{customdata[0]:.3~g} – $%{customdata[4]:.3~g}<extra></extra>",
     }  # fmt: skip
     return go.Figure({"data": [*boxes, means], "layout": layout})
+
+
+def _usd(value: float) -> str:
+    return "$" + f"{value:.12f}".rstrip("0").rstrip(".")
 
 
 def _box(view: SpreadView, i: int, color: str) -> dict[str, Any]:

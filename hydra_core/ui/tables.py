@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import pandas as pd
 import streamlit as st
+from pandas.io.formats.style import Styler
 
 from hydra_core.views.downloads import csv_file, latex_file, parquet_file
 from hydra_core.views.numbers import signed
 
 __all__ = [
+    "change",
     "dollars",
     "groups",
     "kept",
@@ -23,6 +25,7 @@ __all__ = [
     "pool",
     "queries",
     "ranges",
+    "spelled",
     "take_along",
 ]
 
@@ -71,13 +74,39 @@ def take_along(
         )
 
 
-def kept(frame: pd.DataFrame, key: str, **shown: Any) -> None:  # noqa: ANN401 (Streamlit's own)
+def spelled(frame: pd.DataFrame, spelling: Mapping[str, Callable[[float], str]]) -> Styler:
+    """A table whose numbers stay numbers, to sort by, and are shown as they are spelled elsewhere.
+
+    Args:
+        spelling: Column -> how its numbers are written; its own column takes no format.
+    """
+    formats: dict[Any, Any] = dict(spelling)
+    return frame.style.format(formats, na_rep="–")
+
+
+def change(form: str = "+.1f", unit: str = "") -> Callable[[float], str]:
+    """How differences are written: +1.8 pp, −0.7 pp, and 0.0 pp for what rounds to nothing."""
+
+    def written(value: float) -> str:
+        shown = f"{value:{form}}"
+        return (shown.replace("-", "−") if float(shown) else shown[1:]) + unit
+
+    return written
+
+
+def kept(
+    frame: pd.DataFrame,
+    key: str,
+    spelling: Mapping[str, Callable[[float], str]] | None = None,
+    **shown: Any,  # noqa: ANN401 (Streamlit's own)
+) -> None:
     """A table of results, with its rows to take along below it.
 
     Args:
+        spelling: See `spelled`.
         shown: As `st.dataframe` takes it.
     """
-    st.dataframe(frame, hide_index=True, **shown)
+    st.dataframe(spelled(frame, spelling) if spelling else frame, hide_index=True, **shown)
     take_along(frame, key)
 
 

@@ -109,13 +109,14 @@ def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
         tables.take_along(agreement_frame(result), "audit.agreement")
     with right:
         st.markdown("**Error on [0, 1]**")
-        st.dataframe(error_frame(result), hide_index=True, height="content",
+        st.dataframe(tables.spelled(error_frame(result), {"label_bias": tables.change("+.3f")}),
+                     hide_index=True, height="content",
                      column_config={
                          "dimension": text("Dimension", width=100),
                          "predictor_mae": _COUNT("Predictor MAE", format="%.3f", width=92),
                          "predictor_bias": text("Predictor bias", width=112),
                          "label_mae": _COUNT("Label MAE", format="%.3f", width=68),
-                         "label_bias": _COUNT("Label bias", format="%+.3f", width=68),
+                         "label_bias": _COUNT("Label bias", width=68),
                      })  # fmt: skip
         tables.take_along(error_frame(result), "audit.errors")
     who = ", ".join(map(literal, found.raters))
@@ -130,10 +131,11 @@ def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
     human = np.nanmean(found.ratings, axis=0)
     with st.expander("By language and length"):
         tables.kept(pd.DataFrame(slices(human, predictor, label, parts)), "audit.slices",
+                    {"predictor_bias": tables.change("+.3f")},
                     height="content",
                     column_config={"kind": "Kind", "part": "Part", "n": "Messages",
                                    "predictor_mae": _COUNT("Predictor MAE", format="%.3f"),
-                                   "predictor_bias": _COUNT("Predictor bias", format="%+.3f"),
+                                   "predictor_bias": _COUNT("Predictor bias"),
                                    "label_mae": _COUNT("Label MAE", format="%.3f")})  # fmt: skip
 
 
@@ -181,20 +183,21 @@ def recalibration(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
     except HydraError as error:
         widgets.problem(error)
         return
+    biases = dict.fromkeys(("bias_before", "bias_after"), tables.change("+.3f"))
     figures = {
         "before": _COUNT("Error now", format="%.3f"),
         "after": _COUNT("Error recalibrated", format="%.3f"),
-        "bias_before": _COUNT("Bias now", format="%+.3f"),
-        "bias_after": _COUNT("Bias recalibrated", format="%+.3f"),
+        "bias_before": _COUNT("Bias now"),
+        "bias_after": _COUNT("Bias recalibrated"),
     }
     tables.kept(
-        recalibration_frame(result, sample.dimensions), "audit.recalibration", height="content",
-        column_config={"dimension": "Dimension", **figures},
+        recalibration_frame(result, sample.dimensions), "audit.recalibration", biases,
+        height="content", column_config={"dimension": "Dimension", **figures},
     )  # fmt: skip
     st.caption("Mean absolute error and bias on [0, 1] against the mean rating, cross-fitted: "
                "each message is judged by a curve that did not see it.")  # fmt: skip
     tables.kept(
-        script_frame(result, sample.dimensions), "audit.scripts", height="content",
+        script_frame(result, sample.dimensions), "audit.scripts", biases, height="content",
         column_config={"dimension": "Dimension", "script": st.column_config.TextColumn(
                            "Writing system", help="East Asian: Chinese, Japanese, Korean"),
                        "n": _COUNT("Rated", format="localized"), **figures,

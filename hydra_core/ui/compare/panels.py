@@ -222,8 +222,11 @@ def _slice_table(frame: pd.DataFrame) -> None:
         for name in ("quality", "savings")
     }
     st.dataframe(
-        frame.assign(**bounds, note=frame["small"].map({True: "small sample", False: ""}),
-                     p=frame["p"].map(p_text)),
+        tables.spelled(
+            frame.assign(**bounds, note=frame["small"].map({True: "small sample", False: ""}),
+                         p=frame["p"].map(p_text)),
+            {"quality": tables.change(unit=" pp"), "savings": tables.change(unit=" %")},
+        ),
         hide_index=True,
         height="content" if len(frame) <= 20 else 420,
         column_order=(
@@ -233,9 +236,9 @@ def _slice_table(frame: pd.DataFrame) -> None:
         column_config={
             "name": "Slice",
             "n": column.NumberColumn("Queries", format="localized"),
-            "quality": column.NumberColumn("Quality", format="%+.1f pp"),
+            "quality": column.NumberColumn("Quality"),
             "quality_range": "95 % interval",
-            "savings": column.NumberColumn("Cost saved", format="%+.1f %%"),
+            "savings": column.NumberColumn("Cost saved"),
             "savings_range": "95 % interval ",
             "flipped": column.NumberColumn("Moved", format="%.0f %%"),
             "p": column.TextColumn("p"),

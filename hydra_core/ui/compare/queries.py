@@ -143,8 +143,9 @@ def _table(
     read = [name for name in frame.columns if name.startswith(("needs_", "predicted_"))]
     named = "text" if "text" in frame.columns else "query_id"
     column = st.column_config
+    points, dollars = tables.change("+.0f", " pp"), tables.change("+.4f")
     event = st.dataframe(
-        frame,
+        tables.spelled(frame, {"quality_change": points, "cost_change_usd": dollars}),
         hide_index=True,
         height="content",
         key=f"{key}.{page}",
@@ -160,8 +161,8 @@ def _table(
             "language": column.TextColumn("Lang.", width=46),
             "model_a": column.TextColumn("A sent it to", width=106),
             "model_b": column.TextColumn("B sends it to", width=106),
-            "quality_change": column.NumberColumn("Quality", format="%+.0f pp", width=70),
-            "cost_change_usd": column.NumberColumn("Cost, USD", format="%+.4f", width=74),
+            "quality_change": column.NumberColumn("Quality", width=70),
+            "cost_change_usd": column.NumberColumn("Cost, USD", width=74),
             "notes": column.NumberColumn("Notes", width=50),
             **{name: _read_column(name) for name in read},
         },

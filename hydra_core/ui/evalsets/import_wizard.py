@@ -170,7 +170,12 @@ def _report(report: ImportReport, key: str, name: str) -> None:
         st.warning(literal(warning), icon=":material/warning:")
     if report.dropped:
         st.markdown("##### What was left out, and why")
-        tables.kept(dropped_table(report), "eval_sets.left_out", height="content")
+        tables.kept(
+            dropped_table(report),
+            "eval_sets.left_out",
+            height="content",
+            column_config={one: one.capitalize() for one in ("why", "count", "examples")},
+        )
     else:
         st.caption("Nothing was left out.")
     if report.missing:

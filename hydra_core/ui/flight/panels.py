@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import streamlit as st
 
 from hydra_core.evaluation.flight.analysis import FlightReport, all_metrics
@@ -67,14 +69,14 @@ def results(report: FlightReport, arm: str) -> None:
     column = st.column_config
     with narrow:
         st.dataframe(
-            results_frame(report, arm),
+            tables.spelled(results_frame(report, arm), {"control": _three, "arm": _three}),
             hide_index=True,
             height="content",
             column_order=("metric", "control", "arm", "interval", "p", "verdict"),
             column_config={
                 "metric": column.TextColumn("Metric", width=168),
-                "control": column.NumberColumn(report.flight.control, format="%.3g", width=58),
-                "arm": column.NumberColumn(arm, format="%.3g", width=56),
+                "control": column.NumberColumn(report.flight.control, width=58),
+                "arm": column.NumberColumn(arm, width=56),
                 "interval": column.TextColumn("Change, 95 %", width=138),
                 "p": column.TextColumn("p", width=58, help="After Holm's correction"),
                 "verdict": column.TextColumn("Verdict", width=62),
@@ -90,6 +92,12 @@ def results(report: FlightReport, arm: str) -> None:
     any_time = "at any time" if report.reading is Reading.ALWAYS else "once, at the end"
     said = f"Intervals: 95 %, valid {any_time}; {adjusted}{strata}"
     st.caption(literal(f"{said}↓: lower is better, ↑: higher."))
+
+
+def _three(value: float) -> str:
+    """Three digits, zeros at the end too: 1.40 beside 1.34."""
+    whole = math.floor(math.log10(abs(value))) if value else 0
+    return f"{value:,.{max(2 - whole, 0)}f}"
 
 
 def over_time(folder: FlightFolder, report: FlightReport, arm: str) -> None:

@@ -114,6 +114,7 @@ def _effects(effects: tuple[Effect, ...], n: int, catalog: Catalog) -> None:
     )
     tables.kept(
         frame, "profiles.sensitivity",
+        {"quality": tables.change("+.2f"), "cost": tables.change("+.5f")},
         height=420,
         column_config={
             "number": column.TextColumn("Number", width=195),
@@ -122,8 +123,8 @@ def _effects(effects: tuple[Effect, ...], n: int, catalog: Catalog) -> None:
                 "Queries moved", format="%.1f %%", min_value=0, width=105,
                 max_value=max(float(frame["flips"].max()), 1.0),
             ),
-            "quality": column.NumberColumn("Δ quality", format="%+.2f", width=80),
-            "cost": column.NumberColumn("Δ cost, $", format="%+.5f", width=76),
+            "quality": column.NumberColumn("Δ quality", width=80),
+            "cost": column.NumberColumn("Δ cost, $", width=76),
         },
     )  # fmt: skip
     quiet = len(effects) - len(moving)

@@ -92,12 +92,13 @@ def moved(result: FoundPolicy, sweep: Sweep, cells: Sequence[Cell]) -> None:
     tables.kept(
         frame,
         "tuner.cells",
+        {"Change": tables.change("+.3f")},
         height="content" if len(frame) <= _ROWS else 35 * (_ROWS + 1) + 3,
         placeholder="–",
         column_config={
             "Model": st.column_config.TextColumn(width=170),
             "Dimension": st.column_config.TextColumn(width=140),
-            "Change": number(format="%+.3f", width=80),
+            "Change": number(width=80),
             "Halves move it": st.column_config.TextColumn(width=130),
             **{
                 name: number(format="%.3f", width=80)

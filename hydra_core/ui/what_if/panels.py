@@ -175,13 +175,14 @@ def _flip_table(comparison: Comparison) -> None:
     tables.kept(
         frame,
         "what_if.moves",
+        {"quality": tables.change(), "cost": tables.change("+.3g")},
         height="content" if len(frame) <= 6 else 250,
         column_config={
             "from": column.TextColumn("From", width=112),
             "to": column.TextColumn("To", width=112),
             "queries": column.NumberColumn("Queries", format="localized", width=58),
-            "quality": column.NumberColumn("Δ quality", format="%+.1f", width=66),
-            "cost": column.NumberColumn("Δ cost, $", format="%+.3g", width=78),
+            "quality": column.NumberColumn("Δ quality", width=66),
+            "cost": column.NumberColumn("Δ cost, $", width=78),
         },
     )
 
@@ -209,14 +210,15 @@ def _queries(found: WhatIf, evalset: EvalSet) -> None:
     tables.kept(
         frame,
         "what_if.queries",
+        {"quality": tables.change("+.0f"), "cost": tables.change("+.3g")},
         height=min(40 + 35 * len(frame), 390),
         column_config={
             "query": column.TextColumn("Query", width=110),
             "text": column.TextColumn("Text", width=360),
             "from": column.TextColumn("From", width=125),
             "to": column.TextColumn("To", width=125),
-            "quality": column.NumberColumn("Δ quality, pp", format="%+.0f", width=95),
-            "cost": column.NumberColumn("Δ cost, $", format="%+.3g", width=78),
+            "quality": column.NumberColumn("Δ quality, pp", width=95),
+            "cost": column.NumberColumn("Δ cost, $", width=78),
         },
     )
     if moved.sum() > _MOST_QUERIES:
