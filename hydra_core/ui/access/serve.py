@@ -39,7 +39,6 @@ _ALWAYS = (
     *("--server.enableXsrfProtection", "true"),
     *("--server.trustedUserHeaders", "{}"),
 )
-_HAND_OVER_S = 0.0005
 
 
 def main(arguments: Sequence[str] = ()) -> None:
@@ -63,9 +62,6 @@ def main(arguments: Sequence[str] = ()) -> None:
     # Streamlit would ask a server on the internet for this machine's address, to compare it with
     # the Origin of a page that it is about to refuse.
     net_util.get_external_ip = lambda: None
-    # A page's script computes in one thread, another sends what is ready: it waits so long for the
-    # interpreter, with every message and every piece of a file (Python's own: 5 ms).
-    sys.setswitchinterval(_HAND_OVER_S)
     forget_departed()
     refuse_strangers_files()
     warming.begin()
