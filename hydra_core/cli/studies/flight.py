@@ -117,12 +117,14 @@ _RELATIVE = ("relative", "relative_lo", "relative_hi")
 
 
 def _text(report: FlightReport) -> str:
+    from hydra_core.evaluation.report.significance import p_text
+
     rows = []
     for one in report.results:
         value, low, high = (100 * float(getattr(one.effect, name)) for name in _RELATIVE)
         rows.append([one.metric.name, one.arm, f"{float(one.effect.control):.4g}",
                      f"{float(one.effect.treatment):.4g}", f"{value:+.2f} %",
-                     f"[{low:+.2f}, {high:+.2f}]", f"{one.p_holm:.3f}", one.verdict()])  # fmt: skip
+                     f"[{low:+.2f}, {high:+.2f}]", p_text(one.p_holm), one.verdict()])  # fmt: skip
     head = ["metric", "arm", "control", "arm's", "change", "95 %", "p (Holm)", "verdict"]
     units = ", ".join(f"{arm} {count:,}" for arm, count in report.units.items())
     goods = [

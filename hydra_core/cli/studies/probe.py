@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from hydra_core.cli.output import existing, open_predictor, print_json, progress
 
 if TYPE_CHECKING:
     from hydra_core.evaluation.robustness.findings import Findings
+    from hydra_core.evaluation.significance import Interval
     from hydra_core.types import Catalog
 
 __all__ = ["add_probe"]
@@ -109,17 +111,21 @@ def as_json(found: Findings, *, by_value: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _share(rate: Interval) -> tuple[str, str]:
+    """A share and its interval; dashes where nothing was tried."""
+    if math.isnan(rate.value):
+        return "–", "–"
+    return f"{rate.value:.1%}", f"{rate.lo:.1%} to {rate.hi:.1%}"
+
+
 def _text(found: Findings, *, by_value: bool) -> str:
     rows = [
-        [row.family, "own" if row.localised else "English", str(row.n), f"{row.success.value:.1%}",
-         f"{row.success.lo:.1%} to {row.success.hi:.1%}", f"{row.cost_ratio:.3f}"]
+        [row.family, "own" if row.localised else "English", str(row.n), *_share(row.success),
+         f"{row.cost_ratio:.3f}" if row.n else "–"]
         for row in found.attacks
         if row.group == "all"
     ]  # fmt: skip
-    flips = [
-        [row.change, str(row.n), f"{row.rate.value:.1%}", f"{row.rate.lo:.1%} to {row.rate.hi:.1%}"]
-        for row in found.flips
-    ]
+    flips = [[row.change, str(row.n), *_share(row.rate)] for row in found.flips]
     knob = f"V ${found.knob:g}" if by_value else f"tau {found.knob:g}"
     return "\n".join(
         [

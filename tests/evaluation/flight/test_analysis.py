@@ -143,6 +143,8 @@ def test_the_verb_prints_the_table_and_its_json(capsys):
     found = json.loads(capsys.readouterr().out)
     assert found["sample_ratio"]["alarm"] == "none"
     assert found["metrics"][0]["verdict"] == "better"
+    assert main(["flight", str(SAMPLE)]) == 0
+    assert "< 0.001" in capsys.readouterr().out
     assert main(["flight", str(SAMPLE), "--plan", "0.02", "--per-day", "3000"]) == 0
     assert "Turns per user" in capsys.readouterr().out
 

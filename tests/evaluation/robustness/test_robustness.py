@@ -217,6 +217,8 @@ def test_the_verb_prints_its_figures(tmp_path, capsys):
     found = json.loads(capsys.readouterr().out)
     assert found["messages"] == 3
     assert {row["family"] for row in found["attacks"]} >= {"keywords", "effort", "all"}
+    assert main([*arguments, "--tau", "0"]) == 0  # all go to the dearest: nothing is attacked
+    assert "nan" not in capsys.readouterr().out
     assert main([*arguments, "--value-usd", "0.02"]) == 2
     assert "give --tau" in capsys.readouterr().err
 
