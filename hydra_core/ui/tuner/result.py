@@ -63,6 +63,7 @@ def _agreement(result: FoundPolicy) -> str:
 def _figures(result: FoundPolicy) -> None:
     kept, gain = result.metrics, result.over_tau_only
     qr, cost = kept.qr.scaled(100.0), kept.mean_cost_usd
+    further = result.optimism_cost_usd / (cost.value - result.optimism_cost_usd)
     more, saved = gain.quality.scaled(100.0), gain.saving and gain.saving.scaled(100.0)
     entries = (
         ("QR kept", f"{qr.value:.1f} %", f"{qr.lo:.1f} to {min(qr.hi, 100.0):.1f} %",
@@ -70,8 +71,7 @@ def _figures(result: FoundPolicy) -> None:
         ("Cost per query", usd(cost.value), f"{usd(cost.lo)} to {usd(cost.hi)}",
          "Mean realised cost on the same queries."),
         ("Promised − kept", f"{signed(100 * result.optimism_qr)} pp",
-         f"{usd(abs(result.optimism_cost_usd))} "
-         f"{'more' if result.optimism_cost_usd >= 0 else 'less'} spent",
+         f"cost {signed(100 * further)} %",
          "QR promised minus QR kept; below, cost measured against cost promised."),
         ("Gain over τ alone", f"{signed(more.value)} pp",
          f"{signed(more.lo)} to {signed(more.hi)} pp",
