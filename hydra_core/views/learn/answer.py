@@ -151,10 +151,8 @@ def more_outcomes(model: OutcomeModel) -> str:
     known = [(int(more), 100 * gain) for more, gain in gains.items() if gain is not None]
     if not known:
         return "Too few steps to say what more outcomes would give."
-    told = ", ".join(
-        f"{more:,} more would be expected to give {signed(pp)} pp" for more, pp in known
-    )
-    return f"Along this curve {told}."
+    told = ", ".join(f"{signed(pp)} pp from {more:,} more" for more, pp in known)
+    return f"Along this curve expect {told}."
 
 
 def slices_view(model: OutcomeModel, kind: str, most: int = 20) -> IntervalsView | None:
