@@ -14,7 +14,7 @@ from hydra_core.evaluation.replay.evaluation import evaluate
 from hydra_core.evaluation.replay.sweep import sweep_catalog
 from hydra_core.shipped import CATALOGS, SAMPLE_DATA
 from hydra_core.views.tune.operating_point import tiles
-from tests.browser.conftest import PATIENCE_MS
+from tests.browser.conftest import PATIENCE_MS, at_rest
 
 pytestmark = pytest.mark.browser
 
@@ -148,6 +148,7 @@ def test_a_typed_setting_moves_the_knob(page, knob):
 def dragged_what_if(page, knob):
     """What the knob of a what-if says where it was let go, and its changes until then."""
     knob.wait_for()
+    at_rest(page)  # what is drawn above the knob still moves it
     knob.scroll_into_view_if_needed()
     tiles = page.locator(".st-key-what_if-knob .tile .value")
     before = tiles.all_inner_texts()
