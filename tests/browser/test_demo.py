@@ -19,7 +19,8 @@ from tests.ui import consoles
 pytestmark = pytest.mark.browser
 
 ANA = Actor("ana", Role.PUBLISHER)
-CATALOG = Path(__file__).resolve().parents[2] / "catalog" / "mixed_2024.yaml"
+ROOT = Path(__file__).resolve().parents[2]
+CATALOG = ROOT / "catalog" / "mixed_2024.yaml"
 MOST_S = 180
 LEFTOVER = ".demo.k1ll3d_x"
 
@@ -184,6 +185,31 @@ def test_back_goes_one_step_back_with_one_press(page):
         page.get_by_role("heading", name=STEPS[number - 1].where, exact=True).wait_for()
     button(page, "End").click()
     page.get_by_role("link", name="Demo").wait_for()
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        ["/tune?demo=4.t", "/learn?demo=4.t", "/learn?set=a&demo=4.t"],
+        ["/tune?demo=4.t", "/tune?set=a&demo=4.t", "/learn?set=a&demo=4.t"],
+    ],
+    ids=["the page's name first", "what the page tells first"],
+)
+def test_a_step_is_one_entry_whichever_comes_first(page, told):
+    page.goto("/_stcore/health?demo=3.t")
+    code = (ROOT / "hydra_core/ui/demo/one_entry.js").read_text(encoding="utf-8")
+    entries = page.evaluate(
+        """async ([code, told]) => {
+          const component = await import(`data:text/javascript,${encodeURIComponent(code)}`);
+          component.default();
+          history.pushState({}, '', '/tune?demo=3.t');
+          const before = history.length;
+          for (const url of told) history.pushState({}, '', url);
+          return [history.length - before, location.pathname + location.search];
+        }""",
+        [code, told],
+    )
+    assert entries == [1, "/learn?set=a&demo=4.t"]
 
 
 def pick_oldest(page):

@@ -1,6 +1,7 @@
 // A step of the story is one entry of the browser's history, so that one press goes one step back.
 // Streamlit makes an entry of every change of the address: of what a page tells about itself, and
-// of the next step's number before its page. Those take the place of the entry that is there.
+// of the next step's number before its page. Those take the place of the entry that is there. On a
+// busy machine the next page tells about itself, too, before its own name is in the address.
 
 const STEP = /[?&]demo=(\d+)/;
 const PASSING_MS = 5000;
@@ -14,7 +15,8 @@ export default function () {
     const here = next.pathname === location.pathname;
     const stays = here && (now === undefined || to === now);
     const arrives = !here && to === passing.step && performance.now() < passing.until;
-    passing = here && !stays ? { step: to, until: performance.now() + PASSING_MS } : { until: 0 };
+    if (here && !stays) passing = { step: to, until: performance.now() + PASSING_MS };
+    else if (!here || to !== passing.step) passing = { step: "", until: 0 };
     if (stays || arrives) history.replaceState(state, title, url);
     else push.call(history, state, title, url);
   };
