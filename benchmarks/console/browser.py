@@ -103,8 +103,8 @@ def make_evalset(workspace: Path, n: int) -> None:
 
 @contextmanager
 def console(workspace: Path) -> Iterator[str]:
-    """The address of a console with this workspace."""
-    with consoles.console(workspace) as (_, port):
+    """The address of a console with this workspace; its modules are compiled once, as installed."""
+    with consoles.console(workspace, PYTHONDONTWRITEBYTECODE="") as (_, port):
         yield f"http://127.0.0.1:{port}"
 
 

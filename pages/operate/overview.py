@@ -6,16 +6,21 @@ import streamlit as st
 
 from hydra_core.ui.demo import panel
 from hydra_core.ui.overview import panels as overview_panels
+from hydra_core.ui.overview.doors import doors
 
 left, right = st.columns([8, 2], vertical_alignment="center")
 left.title("Overview", anchor=False)
 with right.container(horizontal=True, horizontal_alignment="right"):
     panel.door()
-overview_panels.operating_point()
-overview_panels.doors()
+point = overview_panels.place_of_the_point()
+doors()
 left, right = st.columns([8, 5], gap="medium")
+overview_panels.loaded()
+# The browser loads what draws these while the band and the verdicts are computed.
 with left:
-    overview_panels.frontier()
+    complete = overview_panels.frontier()
+with point.container():
+    overview_panels.operating_point()
+complete()
 with right:
     overview_panels.next_steps()
-overview_panels.loaded()

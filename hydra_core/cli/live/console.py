@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from typing import Any
 
 from hydra_core.cli.grammar import verb
@@ -28,6 +29,9 @@ def add_console(verbs: Any) -> None:  # noqa: ANN401
 
 
 def _console(options: argparse.Namespace) -> int:
+    # Read when NumPy and SciPy are loaded. Matrices here are small: a second thread gains nothing
+    # and waits at full speed, on a processor that the browser or another page's run would use.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from hydra_core.ui.access.serve import main
 
     main(options.passed_on)

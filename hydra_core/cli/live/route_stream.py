@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hydra_core.cli.output import stdin
 from hydra_core.errors import Problem, ProblemsError, RoutingError
-from hydra_core.routing.query_fields import (
+from hydra_core.routing.query import (
     FIELDS,
     BadFieldError,
     Fields,

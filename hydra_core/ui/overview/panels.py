@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import streamlit as st
 from plotly.graph_objects import Figure
+from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.errors import HydraError
 from hydra_core.evaluation.replay.evaluation import Evaluation, evaluate
@@ -26,86 +28,56 @@ from hydra_core.ui import (
 )
 from hydra_core.ui import reports as reporting
 from hydra_core.ui.cache import ReplayKey, SetEntry
-from hydra_core.ui.demo import session
 from hydra_core.ui.widgets import literal
 from hydra_core.views.catalogs.pool import pool_table
 from hydra_core.views.frontier import Axes, frontier_view
 from hydra_core.views.numbers import RULES, knob_text
 
-__all__ = ["doors", "frontier", "loaded", "next_steps", "operating_point", "prepare"]
+__all__ = [
+    "frontier",
+    "loaded",
+    "next_steps",
+    "operating_point",
+    "place_of_the_point",
+    "prepare",
+]
 
 _TUNE = "pages/evaluate/tune.py"
 _EVAL_SETS = "pages/evaluate/eval_sets.py"
-#: Icon, title, text, the format that the import begins with, and what the button says.
-_DOORS = (
-    (
-        "upload_file", "Bring your own file",
-        "A table of your messages with what each model achieved and cost, or a public benchmark's "
-        "records. Columns are guessed from their names and shown before anything is imported.",
-        "table", "Import a file",
-    ),
-    (
-        "cable", "Connect to a log",
-        "What you log already: HyDRA's decisions, LiteLLM's spend logs, Langfuse, OpenTelemetry "
-        "spans. One query a served request, with its feedback.",
-        "spend-logs", "Import a log",
-    ),
-)  # fmt: skip
+_SEEN = "overview.seen"
+#: Height of the operating point with two verdicts at 1280 pixels, pixels.
+_POINT_PX = 352
 
 
-def doors() -> None:
-    """Three ways in, as long as nothing but samples is loaded; a demo has its own story."""
-    sets = cache.evalsets()
-    if session.demo() is not None or not all(entry.shipped for entry in sets):
-        return
-    st.subheader("Only samples are loaded: where to begin", anchor=False)
-    places = st.columns(3)
-    real = next((entry for entry in sets if not entry.info.synthetic), None)
-    with places[0].container(border=True, height="stretch"):
-        _real_data(real)
-    for place, (icon, title, text, kind, label) in zip(places[1:], _DOORS, strict=True):
-        with place.container(border=True, height="stretch"):
-            st.markdown(f":material/{icon}: **{title}**")
-            st.caption(text)
-            if st.button(label, key=f"overview.door.{kind}", icon=":material/arrow_forward:"):
-                _to_import(kind)
+class _Sweeps(NamedTuple):
+    """An eval set under the rule in force, and under the learned one beside it."""
 
-
-def _real_data(real: SetEntry | None) -> None:
-    """The real set among the samples, or the public records that can be got."""
-    st.markdown(":material/public: **Look at real data**")
-    if real is None:
-        st.caption(
-            "Public records of what models achieved on the same tasks: SWE-bench, LiveCodeBench, "
-            "LLMRouterBench, RouterArena, RouteLLM. Download one, give it here."
-        )
-        if st.button("Import public records", key="overview.door.real"):
-            _to_import("swebench")
-        return
-    st.caption(
-        f"{literal(real.info.name)}: {real.info.n:,} queries with what {len(real.info.models)} "
-        "models really achieved and cost. See first whether routing can help there."
-    )
-    if st.button("Explore it", key="overview.door.real", icon=":material/arrow_forward:"):
-        state.put(evalset=real.key, catalog="", tau=None, weights=None, pin=None)
-        st.switch_page("pages/evaluate/explore.py")
-
-
-def _to_import(kind: str) -> None:  # loads what a first visit would wait for
-    from hydra_core.evaluation.importers.formats import Kind
-    from hydra_core.ui.evalsets.import_wizard import KIND
-
-    st.session_state["eval_sets.view"] = "Import"
-    st.session_state[KIND] = Kind(kind)
-    st.switch_page(_EVAL_SETS)
+    entry: SetEntry
+    sweep: Sweep
+    learned: Sweep | None
 
 
 def prepare() -> None:
     """Compute what a first visit shows, before there is one."""
-    found = _current()
-    if found is not None:
-        _drawn(found[1], palette("light"))
     cache.bundle()
+    found = _sweeps()
+    if found is not None:
+        _drawn(found, palette("light"), banded=False)
+        _current()
+        _learned()
+
+
+def place_of_the_point() -> DeltaGenerator:
+    """Where the operating point goes; on a first visit as high as that will be.
+
+    So nothing that is there before it moves away under the reader's eyes.
+    """
+    place = st.empty()
+    if _SEEN not in st.session_state:
+        st.session_state[_SEEN] = True
+        with place.container(height=_POINT_PX, border=False):
+            st.caption(":material/hourglass_top: The verdict and its band are being computed.")
+    return place
 
 
 def operating_point() -> None:
@@ -147,7 +119,8 @@ def operating_point() -> None:
         widgets.verdict_box(learned.verdict)
 
 
-def _current() -> tuple[SetEntry, Evaluation] | None:
+def _sweeps() -> _Sweeps | None:
+    """The set in use under the rule in force, and under the value rule where that is another."""
     pair = selectors.current()
     if pair is None or pair[1].catalog is None:
         return None
@@ -158,22 +131,30 @@ def _current() -> tuple[SetEntry, Evaluation] | None:
         sweep = cache_learn.ruled_sweep(entry, catalog, rule, weights)
     except HydraError:
         return None
-    return entry, _evaluated(entry, sweep, tuning.knob_for(sweep), tuning.baseline)
+    if catalog.outcome_model is None or rule is Rule.VALUE:
+        return _Sweeps(entry, sweep, None)
+    try:
+        learned = cache_learn.ruled_sweep(entry, catalog, Rule.VALUE, catalog.policy.weights)
+    except HydraError:
+        learned = None  # the Catalog page says what is wrong with it
+    return _Sweeps(entry, sweep, learned)
+
+
+def _current() -> tuple[SetEntry, Evaluation] | None:
+    found = _sweeps()
+    if found is None:
+        return None
+    tuning = state.get()
+    knob = tuning.knob_for(found.sweep)
+    return found.entry, _evaluated(found.entry, found.sweep, knob, tuning.baseline)
 
 
 def _learned() -> Evaluation | None:
     """The set in use under the value rule; None where it is in force, or not learned."""
-    pair = selectors.current()
-    if pair is None or pair[1].catalog is None or pair[1].catalog.outcome_model is None:
+    found = _sweeps()
+    if found is None or found.learned is None:
         return None
-    if state.get().rule_for(pair[1].catalog) is Rule.VALUE:
-        return None
-    entry, catalog = pair[0], pair[1].catalog
-    try:
-        sweep = cache_learn.ruled_sweep(entry, catalog, Rule.VALUE, catalog.policy.weights)
-    except HydraError:
-        return None  # the Catalog page says what is wrong with it
-    return _evaluated(entry, sweep, sweep.own_knob, None)
+    return _evaluated(found.entry, found.learned, found.learned.own_knob, None)
 
 
 def _evaluated(entry: SetEntry, sweep: Sweep, knob: float, baseline: str | None) -> Evaluation:
@@ -187,25 +168,41 @@ def _kept(key: ReplayKey, knob: float, baseline: str | None, _sweep: Sweep) -> E
     return evaluate(_sweep, knob, baseline)
 
 
-def frontier() -> None:
-    """The frontier as the Tune page has it, without its controls."""
-    found = _current()
+def frontier() -> Callable[[], None]:
+    """The frontier as the Tune page has it, without its controls.
+
+    Returns:
+        Draws it again with its band, where that was not known: it takes longer than the curve.
+    """
+    found = _sweeps()
     if found is None:
-        return
+        return lambda: None
     st.subheader("Where this policy stands", anchor=False)
     with st.container(border=True):
-        widgets.figure(
-            _drawn(found[1], widgets.colors()),
-            "overview.frontier",
-            alt="Quality against cost of the router for every setting, with the single models",
-        )
+        place = st.empty()
+
+    def draw(key: str, banded: bool) -> None:
+        with place.container():
+            widgets.figure(
+                _drawn(found, widgets.colors(), banded=banded),
+                key,
+                alt="Quality against cost of the router for every setting, with the single models",
+            )
+
+    if found.sweep.has_band:
+        draw("overview.frontier", banded=True)
+        return lambda: None
+    draw("overview.curve", banded=False)
+    return lambda: draw("overview.frontier", banded=True)
 
 
-def _drawn(evaluation: Evaluation, colors: Palette) -> Figure:
-    learned, tuning = _learned(), state.get()
-    axes = Axes(tuning.x, tuning.y, evaluation.baseline)
-    beside = learned.sweep if learned else None
-    view = frontier_view(evaluation.sweep, evaluation.knob, axes, beside=beside)
+def _drawn(found: _Sweeps, colors: Palette, *, banded: bool) -> Figure:
+    tuning = state.get()
+    view = frontier_view(
+        found.sweep, tuning.knob_for(found.sweep),
+        Axes(tuning.x, tuning.y, tuning.baseline_on(found.sweep.data)),
+        beside=found.learned, banded=banded,
+    )  # fmt: skip
     return frontier_figure(view, colors, height=340, width=430)
 
 
