@@ -56,6 +56,23 @@ def test_nothing_of_the_package_imports_app_or_pages():
         assert not {"app", "pages"} & {module.split(".")[0] for module in imported(path)}
 
 
+def test_no_import_goes_in_a_circle():
+    """Neither for types only nor inside a function."""
+    named = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in MODULES}
+    below = {name: {one for one in imported(path) if one in named} for name, path in named.items()}
+    done = set()
+
+    def visit(name, above):
+        assert name not in above, " -> ".join([*above[above.index(name) :], name])
+        if name not in done:
+            for one in sorted(below[name]):
+                visit(one, [*above, name])
+            done.add(name)
+
+    for one in named:
+        visit(one, [])
+
+
 def test_no_folder_has_more_than_16_modules():
     folders = [path.parent for path in MODULES if path.name != "__init__.py"]
     assert {name(folder) for folder in folders if folders.count(folder) > 16} == set()

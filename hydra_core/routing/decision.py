@@ -1,4 +1,4 @@
-"""What goes into a decision and what comes out of it: query, decision, receipt.
+"""What comes out of a decision, spelt out: candidates with their reasons, the receipt.
 
 The receipt is plain JSON and holds everything that decided; `redecide.redecide`
 recomputes the model from it alone.
@@ -6,17 +6,16 @@ recomputes the model from it alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from hydra_core.predictor.signals import signals
+from hydra_core.routing.facts import Cause, Facts, Fate, Origin, Reading
 from hydra_core.routing.query import Query
-from hydra_core.routing.reasons import Cause, Fate, fate_of
-from hydra_core.routing.valuation import Valuation
-from hydra_core.types import CostBasis, FloatArray, Pool, Rule
+from hydra_core.routing.reasons import fate_of
+from hydra_core.types import FloatArray
 
 __all__ = [
     "RECEIPT_SCHEMA",
@@ -51,100 +50,9 @@ class Candidate:
     shortfall: float
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """The catalog revision that decided; `weights` are (K,) as stored."""
-
-    catalog: str
-    catalog_digest: str
-    predictor_fingerprint: str
-    weights: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What the predictor read of the message, and how long it took.
-
-    Attributes:
-        capped: Dimensions whose score was above the catalog's cap and counted as the cap.
-        distance: From the messages that the predictor was trained on; None where its bundle has
-            nothing to compare with.
-    """
-
-    tokens: int
-    truncated: bool
-    ignored_chars: int
-    predict_ms: float
-    capped: tuple[str, ...] = ()
-    distance: float | None = None
-
-    @property
-    def unusual(self) -> bool:
-        """Whether the message is unlike those that the predictor was trained on."""
-        return self.distance is not None and self.distance > 1.0
-
-    def receipt(self) -> dict[str, Any]:
-        """JSON-ready values; distance and flag only where there is something to compare with."""
-        found = asdict(self)
-        if self.distance is None:
-            return {name: value for name, value in found.items() if name != "distance"}
-        return {**found, "unusual": self.unusual}
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class Decision:
-    """A route and everything that decided it; cheap to make, spelt out on demand.
-
-    Attributes:
-        model: The chosen model.
-        cause: Why it was chosen.
-        pool: The routable models considered.
-        dimensions: (K,) names.
-        requirements: (K,) predicted requirements, NaN when the session kept the model unscored.
-        shortfalls: (m,) weighted shortfalls, NaN likewise.
-        gates: Model id -> why a hard gate took it out.
-        health: (m,) in [0, 1].
-        health_floor: Models below it are vetoed.
-        tau: Threshold used.
-        cost_basis: Whether the pool's cost is list price (USD per Mtok) or realised (per query).
-        origin: The catalog revision.
-        query: What was asked, None when only requirements were given.
-        reading: What the predictor read, None when it was not asked.
-        kept: The conversation's model where it was kept.
-        session_note: What the session store has to say, such as that Redis does not answer.
-        valuation: Predicted success and cost under the value rule; None under the shortfall rule,
-            and where the session kept the model unscored.
-        rule: The rule that decided; of the policy where the session kept the model.
-    """
-
-    model: str
-    cause: Cause
-    pool: Pool
-    dimensions: tuple[str, ...]
-    requirements: FloatArray
-    shortfalls: FloatArray
-    gates: Mapping[str, str]
-    health: FloatArray
-    health_floor: float
-    tau: float
-    cost_basis: CostBasis
-    origin: Origin
-    query: Query | None = None
-    reading: Reading | None = None
-    kept: str | None = None
-    session_note: str = ""
-    valuation: Valuation | None = None
-    rule: Rule = Rule.SHORTFALL
-
-    @property
-    def index(self) -> int:
-        """Row of the chosen model in the pool."""
-        return self.pool.ids.index(self.model)
-
-    @property
-    def scored(self) -> bool:
-        """Whether the predictor was asked (a kept model is not scored)."""
-        return not bool(np.isnan(self.requirements).any())
+class Decision(Facts):
+    """A route and everything that decided it (see `Facts`); spelt out on demand."""
 
     @property
     def reason(self) -> str:

@@ -1,10 +1,16 @@
-"""One request to route."""
+"""One request to route, and what a request may say about it: names and checks."""
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, Final
 
-__all__ = ["Query"]
+__all__ = ["FIELDS", "BadFieldError", "Fields", "Query", "check_fields", "limits_of"]
+
+#: Field -> what it must be, in words and as a check.
+Fields = Mapping[str, tuple[str, Callable[[object], bool]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +47,69 @@ class Query:
     current: str | None = None
     spent_usd: float = 0.0
     context: str = ""
+
+
+class BadFieldError(Exception):
+    """A field that is not known or not of its kind; the text says which, and what it must be."""
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
+
+
+def _is_amount(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e12
+
+
+def _is_names(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+def _is_health(value: object) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(level, int | float) and not isinstance(level, bool) and 0 <= level <= 1
+        for level in value.values()
+    )
+
+
+FIELDS: Final[Fields] = {
+    "turn": ("a whole number from 1", lambda value: _is_count(value) and value != 0),
+    "conversation_id": ("a text", lambda value: value is None or isinstance(value, str)),
+    "prefix": ("a list of the earlier user messages", _is_names),
+    "has_image": ("true or false", lambda value: isinstance(value, bool)),
+    "needs_tools": ("true or false", lambda value: isinstance(value, bool)),
+    "compacted": ("true or false", lambda value: isinstance(value, bool)),
+    "context_tokens": ("a whole number from 0", _is_count),
+    "allow": ("a list of model ids", _is_names),
+    "deny": ("a list of model ids", _is_names),
+    "current": ("a model id", lambda value: value is None or isinstance(value, str)),
+    "spent_usd": ("a number of USD from 0", _is_amount),
+    "health": ("model ids with numbers in [0, 1]", _is_health),
+}
+
+
+def check_fields(found: Mapping[str, Any], known: Fields = FIELDS) -> None:
+    """Make sure that every field is known and of its kind.
+
+    Raises:
+        BadFieldError: The first that is not.
+    """
+    for name, value in found.items():
+        if name not in known:
+            close = difflib.get_close_matches(name[:60], known, 1)
+            hint = f'did you mean "{close[0]}"?' if close else f"known: {', '.join(known)}"
+            raise BadFieldError(f"unknown key {ascii(name[:60])} ({hint})")
+        words, check = known[name]
+        if not check(value):
+            raise BadFieldError(f'"{name}" must be {words}, got {ascii(value)[:60]}')
+
+
+def limits_of(found: Mapping[str, Any]) -> dict[str, Any]:
+    """What checked fields say about the models that may serve, as arguments of `Query`."""
+    return {
+        "allow": frozenset(found["allow"]) if "allow" in found else None,
+        "deny": frozenset(found.get("deny", ())),
+        "compacted": found.get("compacted", False),
+        "current": found.get("current"),
+        "spent_usd": float(found.get("spent_usd", 0.0)),
+    }

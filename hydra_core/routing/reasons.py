@@ -1,51 +1,18 @@
-"""Why a model was chosen, or was not: causes, fates, and one sentence for each."""
+"""Why a model was chosen, or was not: its fate, and one sentence for each."""
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from hydra_core.routing.facts import Cause, Facts, Fate
+from hydra_core.routing.valuation import Valuation
 from hydra_core.spelling import usd
 from hydra_core.types import Rule
 
-if TYPE_CHECKING:
-    from hydra_core.routing.decision import Decision
-    from hydra_core.routing.valuation import Valuation
-
-__all__ = ["Cause", "Fate", "fate_of"]
+__all__ = ["fate_of"]
 
 
-class Cause(StrEnum):
-    """Why the chosen model was chosen."""
-
-    CHEAPEST_ELIGIBLE = "cheapest_eligible"
-    FAIL_OPEN = "fail_open"
-    GATEWAY_FALLBACK = "gateway_fallback"
-    HIGHEST_VALUE = "highest_value"
-    KEPT_BY_SESSION = "kept_by_session"
-    KEPT_BELOW_THRESHOLD = "kept_below_threshold"
-    KEPT_WITHIN_MARGIN = "kept_within_margin"
-
-    @property
-    def keeps(self) -> bool:
-        """Whether the conversation kept its model."""
-        return self.value.startswith("kept")
-
-
-class Fate(StrEnum):
-    """What became of one candidate."""
-
-    CHOSEN = "chosen"
-    DEARER = "dearer"
-    SHORT = "short"
-    GATED = "gated"
-    UNHEALTHY = "unhealthy"
-    WORTH_LESS = "worth_less"
-
-
-def fate_of(decision: Decision, i: int) -> tuple[Fate, str]:
+def fate_of(decision: Facts, i: int) -> tuple[Fate, str]:
     """What became of the pool's model i, and one sentence on why."""
     name = decision.pool.ids[i]
     if name == decision.model:
@@ -71,14 +38,14 @@ def fate_of(decision: Decision, i: int) -> tuple[Fate, str]:
     )
 
 
-def _worth_less_because(decision: Decision, valued: Valuation, i: int) -> str:
+def _worth_less_because(decision: Facts, valued: Valuation, i: int) -> str:
     more = 100 * (valued.net[i] - valued.net[decision.index])
     if decision.cause.keeps and more > 0:
         return f"Worth {more:.1f} pp more, but the conversation stays on {decision.model}."
     return valued.why_not(i, decision.index)
 
 
-def _short_because(decision: Decision, i: int) -> str:
+def _short_because(decision: Facts, i: int) -> str:
     need, has = decision.requirements, decision.pool.capabilities[i]
     worst = int((decision.pool.weights * np.maximum(need - has, 0.0)).argmax())
     missing, allowed = _beside_tau(decision, i)
@@ -89,7 +56,7 @@ def _short_because(decision: Decision, i: int) -> str:
     )
 
 
-def _beside_tau(decision: Decision, i: int) -> tuple[str, str]:
+def _beside_tau(decision: Facts, i: int) -> tuple[str, str]:
     """Shortfall of model i and tau in as few digits as show which is larger; tau as it is set."""
     missing, allowed = float(decision.shortfalls[i]), decision.tau
     for digits in range(3, 10):
@@ -99,7 +66,7 @@ def _beside_tau(decision: Decision, i: int) -> tuple[str, str]:
     return shown, tau.rstrip("0").rstrip(".")
 
 
-def _chosen_because(decision: Decision, i: int) -> str:
+def _chosen_because(decision: Facts, i: int) -> str:
     cause = decision.cause
     missing, allowed = _beside_tau(decision, i)
     if cause is Cause.CHEAPEST_ELIGIBLE:

@@ -13,7 +13,7 @@ from hydra_core.routing.conversations.context import last_turn
 from hydra_core.routing.conversations.conversation import IMAGE_TOKENS
 from hydra_core.routing.conversations.messages import Conversation, read_messages
 from hydra_core.routing.decision import Query
-from hydra_core.routing.query_fields import (
+from hydra_core.routing.query import (
     FIELDS,
     BadFieldError,
     Fields,
@@ -119,7 +119,7 @@ def query_of(conversation: Conversation, own: Mapping[str, Any], key: str | None
     """What is routed of a conversation: its last user turn, with what came before.
 
     Args:
-        own: Checked fields that say more or otherwise (`routing/query_fields.py`).
+        own: Checked fields that say more or otherwise (`routing/query.py`).
         key: The conversation's id.
     """
     turns, last = conversation.turns, last_turn(conversation)

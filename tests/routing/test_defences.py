@@ -11,8 +11,7 @@ from hydra_core.catalog.profiles import pool
 from hydra_core.catalog.schema import load_catalog, parse_catalog
 from hydra_core.errors import CatalogError
 from hydra_core.predictor.onnx_predictor import Prediction
-from hydra_core.routing.query import Query
-from hydra_core.routing.query_fields import BadFieldError, check_fields, limits_of
+from hydra_core.routing.query import BadFieldError, Query, check_fields, limits_of
 from hydra_core.routing.redecide import redecide
 from hydra_core.routing.router import Router
 from hydra_core.types import Defences

@@ -12,9 +12,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="training needs torch: make test-train")
 
 from hydra_core.training.network.checkpoint import load_weights
+from hydra_core.training.network.example import Example, Family
 from hydra_core.training.network.fit import (
-    Example,
-    Family,
     FitConfig,
     Fitter,
     rate_at,

@@ -19,6 +19,7 @@ from tqdm import tqdm
 
 from hydra_core.routing.conversations.context import LastTurn
 from hydra_core.training.network.checkpoint import load_weights, save_weights
+from hydra_core.training.network.example import Family
 from hydra_core.training.network.model import Predictor
 from hydra_core.training.network.rarity import Rarity, rarity_of
 from hydra_core.training.network.workers import Team
@@ -27,25 +28,6 @@ from hydra_core.training.texts.encode import buckets, collate, token_ids
 log = logging.getLogger(__name__)
 FloatArray = NDArray[np.float32]
 
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """One training text: (K,) targets in [0, 1] and its weight in the loss."""
-
-    text: str
-    target: tuple[float, ...]
-    weight: float = 1.0
-    turn: int = 1
-    context: str = ""
-
-    @property
-    def asked(self) -> LastTurn:
-        """What the model sees of it."""
-        return LastTurn(self.text, self.turn, self.context)
-
-
-#: Wordings of one request, mostly one: translations, or with and without a claim of difficulty.
-Family = list[Example]
 
 Draw = Callable[[int], list[Family]]
 """Epoch number -> the families of that epoch, freshly augmented."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import torch
 import torch.distributed as dist
@@ -19,8 +19,7 @@ from torch import nn
 from torch.multiprocessing.spawn import spawn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-if TYPE_CHECKING:
-    from hydra_core.training.network.fit import Family
+from hydra_core.training.network.example import Family
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from math import sqrt
 
 import numpy as np
 
-from hydra_core.training.network.fit import Example, Family
+from hydra_core.training.network.example import Example, Family
 from hydra_core.training.texts.dataset import Message
 from hydra_core.training.texts.suffixes import attack
 
