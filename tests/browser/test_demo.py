@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sqlite3
 import time
 from pathlib import Path
@@ -137,10 +138,10 @@ def test_the_story_is_told_in_under_three_minutes_and_leaves_no_trace(page, work
     told.get_by_text("Your draft of the catalog routes by value.").wait_for()
 
     onwards(told, 5)
-    for event in ("a model is repriced", "a model is removed", "a model is added"):
+    for event, said in (("repriced", r"\S+ at "), ("removed", "remove "), ("added", "add ")):
         told.get_by_role("combobox", name="What if").click()
-        told.get_by_role("option", name=event).click()
-        told.get_by_text("Nothing is retrained").wait_for()
+        told.get_by_role("option", name=f"a model is {event}").click()
+        told.get_by_text(re.compile(rf"What if: {said}.*Nothing is retrained")).wait_for()
 
     onwards(told, 6)
     button(told, "Publish revision 2").click()
