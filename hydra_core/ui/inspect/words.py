@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
@@ -40,10 +41,9 @@ def words_panel(text: str, one: Inspection, turn: int, key: str) -> None:
             label_visibility="collapsed", on_change=_look_at, args=(by_link,),
         )  # fmt: skip
     address.write(link(one, key))
-    reading = one.decision.reading
     place = st.empty()  # the last message's words go before this one's are looked for
     with place.container():
-        found = _occlusion(text, turn, reading.predict_ms if reading else 0.0)
+        found = _occlusion(text, turn)
     if found is None:
         return
     k = names.index(chosen or names[0])
@@ -70,7 +70,7 @@ def _legend(text: str, found: Occlusion, k: int, name: str) -> None:
     )
 
 
-def _occlusion(text: str, turn: int, predict_ms: float) -> Occlusion | None:
+def _occlusion(text: str, turn: int) -> Occlusion | None:
     """Found before, found now because it is quick, or found on a button."""
     key = (text_sha256(text), turn)
     kept: tuple[object, Occlusion] | None = st.session_state.get(_FOUND)
@@ -78,7 +78,10 @@ def _occlusion(text: str, turn: int, predict_ms: float) -> Occlusion | None:
         return kept[1]
     starts = cache.token_counter().starts(text)
     runs = len(spans(text, starts=starts)) + 1
-    expected_s = predict_ms * runs / 1e3 / (os.cpu_count() or 1)
+    # Measured now: the decision's own run may have had to load the predictor first.
+    began = time.perf_counter()
+    cache.predictor().predict([text], [turn])
+    expected_s = (time.perf_counter() - began) * runs / (os.cpu_count() or 1)
     if expected_s > _AT_ONCE_S and not st.button(
         f"Find the words ({runs} runs, about {max(expected_s, 1):.0f} s)", icon=":material/search:"
     ):
