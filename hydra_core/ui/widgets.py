@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 import plotly.graph_objects as go
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from hydra_core.errors import HydraError, ProblemsError
 from hydra_core.evaluation.evalset.listing import EvalSetInfo
@@ -38,6 +40,7 @@ __all__ = [
     "no_evalset",
     "no_predictor",
     "notes",
+    "paint",
     "problem",
     "provenance",
     "recorded_costs",
@@ -47,6 +50,7 @@ __all__ = [
     "waiting",
 ]
 
+_PAINT_S = 0.03
 _MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
 _ADDRESS = re.compile(r"https?(?=:)|www(?=\.)|@(?=\w)", re.IGNORECASE)
 _ON_ACCENT = "[data-testid*=-primary]:enabled, [data-testid=stMultiSelect] [data-tag] *"
@@ -129,6 +133,17 @@ def figure(chart: go.Figure, key: str, *, alt: str, **selection: object) -> None
     st.plotly_chart(
         chart, theme=None, key=key, alt=alt, config={"displayModeBar": False}, **selection
     )  # type: ignore[call-overload]
+
+
+def paint() -> None:
+    """Let the browser show what it has got before a plot comes, which keeps it busy.
+
+    It draws together what comes within 10 ms. Only where a part of a page runs again, as after the
+    release of a knob: a page that is opened is looked at when it is whole.
+    """
+    context = get_script_run_ctx()
+    if context is not None and context.fragment_ids_this_run:
+        time.sleep(_PAINT_S)
 
 
 def problem(error: HydraError | OSError) -> None:

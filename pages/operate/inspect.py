@@ -53,6 +53,7 @@ def one_message(key: str, catalog: Catalog) -> None:
         with st.container(key=DECISION):
             inspect_panels.decision(one)
         inspect_words.share(one, key)
+    widgets.paint()
     other = value_rule.other_rule(catalog)
     beside = None if other is None or not text else explained(other, text)
     if beside is not None:

@@ -50,6 +50,7 @@ def tune(entry: SetEntry, catalog: Catalog) -> None:
     if not sweep.has_band:  # the curve is there long before its band and the verdict
         with place.container():
             _plot(sweep, view(banded=False), key="tune.curve")
+        widgets.paint()
     with top:
         cache_evaluate.band(sweep)
         evaluation = evaluate(sweep, knob, axes.baseline)
@@ -58,6 +59,7 @@ def tune(entry: SetEntry, catalog: Catalog) -> None:
         tune_knob.live(evaluation)  # above all that changes its height, so that it never slips away
         with st.container(key=tune_knob.VERDICT):
             judgement.verdict(evaluation, entry)
+    widgets.paint()
     with narrow:
         tune_panels.controls(evaluation, pinned, held_out)
     with place.container():
