@@ -27,8 +27,16 @@ PAGES = {
             "pages/operate/overview.py",
             title="Overview",
             icon=":material/dashboard:",
-            url_path="overview",
+            url_path="home",
             default=True,
+        ),
+        st.Page(
+            lambda: st.switch_page(  # its own address is /
+                "pages/operate/overview.py", query_params=st.query_params.to_dict()
+            ),
+            title="Overview",
+            url_path="overview",
+            visibility="hidden",
         ),
         st.Page(
             "pages/operate/inspect.py",

@@ -40,6 +40,13 @@ def test_cold_deep_link_opens_the_page_asked_for(page):
     assert not page.get_by_text("Page not found").is_visible()
 
 
+def test_overview_has_its_name_for_an_address_too(page):
+    page.goto("/overview")
+    page.get_by_role("heading", name="Overview").wait_for()
+    page.wait_for_url("**/")
+    assert not page.get_by_text("Page not found").is_visible()
+
+
 def test_click_on_the_curve_sets_tau(page):
     open_tune(page)
     before = kpi(page, "Cost per query")

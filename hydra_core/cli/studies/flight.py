@@ -77,7 +77,7 @@ def _plan(options: argparse.Namespace, flight: Flight, rows: Rows, reading: Read
         print_json([{"metric": one.metric, "value": one.value, "deviation": one.deviation,
                      "units": one.need.units, "days": one.need.days} for one in found])  # fmt: skip
     else:
-        shown = [[one.metric, f"{one.value:.4g}", _count(one.need.units), _count(one.need.days)]
+        shown = [[one.metric, f"{one.value:#.4g}", _count(one.need.units), _count(one.need.days)]
                  for one in found]  # fmt: skip
         print(table(["metric", "now", "units", "days"], shown))
     return 0
@@ -122,8 +122,8 @@ def _text(report: FlightReport) -> str:
     rows = []
     for one in report.results:
         value, low, high = (100 * float(getattr(one.effect, name)) for name in _RELATIVE)
-        rows.append([one.metric.name, one.arm, f"{float(one.effect.control):.4g}",
-                     f"{float(one.effect.treatment):.4g}", f"{value:+.2f} %",
+        rows.append([one.metric.name, one.arm, f"{float(one.effect.control):#.4g}",
+                     f"{float(one.effect.treatment):#.4g}", f"{value:+.2f} %",
                      f"[{low:+.2f}, {high:+.2f}]", p_text(one.p_holm), one.verdict()])  # fmt: skip
     head = ["metric", "arm", "control", "arm's", "change", "95 %", "p (Holm)", "verdict"]
     units = ", ".join(f"{arm} {count:,}" for arm, count in report.units.items())

@@ -15,7 +15,8 @@ import re
 import sys
 from collections.abc import Sequence
 
-from streamlit import config, net_util
+from streamlit import config, delta_generator, net_util
+from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.web import cli
 
@@ -62,10 +63,21 @@ def main(arguments: Sequence[str] = ()) -> None:
     # Streamlit would ask a server on the internet for this machine's address, to compare it with
     # the Origin of a page that it is about to refuse.
     net_util.get_external_ip = lambda: None
+    _skip_what_is_not_needed()
     forget_departed()
     refuse_strangers_files()
     warming.begin()
     cli.main(["run", str(APP), *options], prog_name="streamlit")
+
+
+def _skip_what_is_not_needed() -> None:
+    """Half a second of a start: the description of every installed package, all of the source.
+
+    Streamlit looks through the packages for components of their own, which HyDRA has none of, and
+    through the modules for whether this is a notebook.
+    """
+    manifest_scanner.scan_component_manifests = lambda max_workers=None: []
+    delta_generator._use_warning_has_been_displayed = True
 
 
 def safe_options(arguments: Sequence[str]) -> list[str]:

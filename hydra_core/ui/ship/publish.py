@@ -28,6 +28,7 @@ from hydra_core.views.numbers import policy_text, usd
 __all__ = ["changes_list", "publish"]
 
 _PUBLISHED = "ship.published"
+_QR = "Quality divided by that of the oracle of this draft's own models; What-if has one for both."
 
 
 def publish(entry: CatalogEntry, working: Working) -> None:
@@ -136,8 +137,8 @@ def _measured_on(working: Working) -> SetEntry | None:
     try:
         after = cache_learn.replayed(chosen, working.catalog)
         qr, cost = after.metrics.qr.scaled(100.0), after.metrics.mean_cost_usd
-        rows = [("QR", f"{qr.value:.1f} %", f"{qr.lo:.1f} – {qr.hi:.1f} %")]
-        rows.append(("Cost per query", usd(cost.value), f"{usd(cost.lo)} – {usd(cost.hi)}"))
+        rows = [("QR", f"{qr.value:.1f} %", f"{qr.lo:.1f} – {qr.hi:.1f} %", _QR)]
+        rows.append(("Cost per query", usd(cost.value), f"{usd(cost.lo)} – {usd(cost.hi)}", ""))
         told = "Kept with the revision. "
         if working.edited and working.published is not None:
             before = cache_learn.replayed(chosen, working.published)
@@ -145,10 +146,10 @@ def _measured_on(working: Working) -> SetEntry | None:
     except (HydraError, ValueError) as error:
         st.warning(literal(str(error)))
         return None
-    for place, (label, value, interval) in zip(st.columns(2), rows, strict=True):
+    for place, (label, value, interval, meant) in zip(st.columns(2), rows, strict=True):
         place.metric(
             label, literal(value), delta=literal(interval), delta_color="off",
-            delta_arrow="off", help="With its 95 % interval.",
+            delta_arrow="off", help=f"{meant} With its 95 % interval.".strip(),
         )  # fmt: skip
     widgets.recorded_costs(after.data)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
