@@ -10,6 +10,8 @@ writers queue (up to 30 s) instead of failing half-way.
 from __future__ import annotations
 
 import os
+import sqlite3
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +20,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from hydra_core.errors import ExtraError, StoreError
+from hydra_core.store import tables
 
 __all__ = [
     "HEAD",
@@ -32,7 +35,12 @@ __all__ = [
 HEAD: Final = "0004"
 _WAIT_S: Final = 30
 #: Where Alembic keeps the migration that a database is at.
-_VERSIONS: Final = sa.table("alembic_version", sa.column("version_num", sa.String))
+_VERSIONS: Final = sa.Table(
+    "alembic_version",
+    sa.MetaData(),
+    sa.Column("version_num", sa.String(32), nullable=False),
+    sa.PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+)
 #: Any number, the same in every process: whoever holds it migrates.
 _MIGRATION_LOCK: Final = 7_395_264_118
 
@@ -170,8 +178,17 @@ def _engine(url: sa.URL) -> sa.Engine:
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:  # noqa: ANN401
     connection.isolation_level = None  # BEGIN is ours: see _begin_sqlite
+    latest = time.monotonic() + _WAIT_S
     for pragma in ("foreign_keys=ON", "journal_mode=WAL", "synchronous=FULL"):
-        connection.execute(f"PRAGMA {pragma}").close()
+        while True:
+            try:
+                connection.execute(f"PRAGMA {pragma}").close()
+                break
+            except sqlite3.OperationalError as error:
+                # A new file becomes WAL alone in it, and SQLite does not wait for that by itself.
+                if "locked" not in str(error) or time.monotonic() > latest:
+                    raise
+                time.sleep(0.02)
 
 
 def _begin_sqlite(connection: sa.Connection) -> None:
@@ -188,7 +205,10 @@ def _migrate(engine: sa.Engine, where: str) -> None:
         with writer.begin():
             if engine.dialect.name == "postgresql":
                 writer.execute(sa.select(sa.func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
-            if _version(writer, where) != HEAD:  # another process may have been faster
+            found = _version(writer, where)
+            if found is None and not sa.inspect(writer).get_table_names():
+                _make(writer)
+            elif found != HEAD:  # another process may have been faster
                 _upgrade(writer)
 
 
@@ -204,8 +224,16 @@ def _version(connection: sa.Connection, where: str) -> str | None:
     return found
 
 
+def _make(connection: sa.Connection) -> None:
+    """The tables of a new store; a test compares them with what the migrations make."""
+    tables.metadata.create_all(connection)
+    connection.execute(tables.audit_head.insert().values(id=1, entries=0, digest=""))
+    _VERSIONS.create(connection)
+    connection.execute(_VERSIONS.insert().values(version_num=HEAD))
+
+
 def _upgrade(connection: sa.Connection, revision: str = HEAD) -> None:
-    """To this migration. Only a new or an older store pays for importing Alembic."""
+    """To this migration. Only an older store pays for importing Alembic."""
     from alembic import command
     from alembic.config import Config
 

@@ -82,7 +82,7 @@ revisions: Final = sa.Table(
     sa.ForeignKeyConstraint(
         ["catalog", "parent"], ["revisions.catalog", "revisions.number"], name="fk_revisions_parent"
     ),
-    sa.CheckConstraint("number >= 1", name="number"),
+    sa.CheckConstraint("number >= 1", name="ck_revisions_number"),  # as the migration named it
 )
 
 drafts: Final = sa.Table(
@@ -184,5 +184,5 @@ audit_head: Final = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("entries", sa.Integer, nullable=False),
     sa.Column("digest", _DIGEST, nullable=False),
-    sa.CheckConstraint("id = 1", name="one"),
+    sa.CheckConstraint("id = 1", name="ck_audit_head_one"),
 )

@@ -10,8 +10,8 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from hydra_core.errors import StoreError
-from hydra_core.store import open_store, tables, workspace_folder
-from hydra_core.store.database import HEAD, database_url
+from hydra_core.store import database, open_store, tables, workspace_folder
+from hydra_core.store.database import HEAD, database_url, sqlite_url
 from tests.catalog.small import SMALL
 from tests.store.conftest import ANA
 from tests.store.openers import CONTEXT, open_once
@@ -24,12 +24,45 @@ def test_head_is_the_newest_migration():
     assert ScriptDirectory.from_config(config).get_heads() == [HEAD]
 
 
-def test_the_migrations_make_the_tables_of_the_module(store, url):
+def test_the_migrations_make_the_tables_of_the_module(url):
     engine = sa.create_engine(url)
-    with engine.connect() as connection:
+    with engine.begin() as connection:
+        database._upgrade(connection)
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, tables.metadata) == []
     engine.dispose()
+
+
+def described(connection):
+    """All that a database says of its tables, and what is in them."""
+    found, kinds = sa.inspect(connection), ("indexes", "foreign_keys", "check_constraints")
+    kinds += ("unique_constraints",)
+    told = {}
+    for name in found.get_table_names():
+        columns = {
+            one["name"]: {**one, "type": str(one["type"])} for one in found.get_columns(name)
+        }
+        limits = [sorted(map(str, getattr(found, f"get_{kind}")(name))) for kind in kinds]
+        limits.append(str(found.get_pk_constraint(name)))
+        rows = connection.execute(sa.text(f"SELECT * FROM {name}")).all()
+        told[name] = (columns, limits, [tuple(row) for row in rows])
+    return told
+
+
+def test_a_new_store_is_what_the_migrations_make(tmp_path):
+    """But for defaults that an older store has in columns added later: every row names both."""
+    open_store(tmp_path).close()
+    engines = [sa.create_engine(sqlite_url(tmp_path)), sa.create_engine("sqlite://")]
+    with engines[0].connect() as new, engines[1].begin() as old:
+        database._upgrade(old)
+        made, migrated = described(new), described(old)
+    for column in ("previous", "digest"):
+        assert migrated["audit"][0][column].pop("default") == "''"
+        made["audit"][0][column].pop("default")
+    assert made == migrated
+    assert made["audit_head"][2] == [(1, 0, "")]
+    for engine in engines:
+        engine.dispose()
 
 
 def test_processes_that_open_at_once_migrate_once(url):
