@@ -70,7 +70,8 @@ def test_sign_in_publish_and_sign_out(visit, signed):
     page.get_by_test_id("stSidebar").get_by_role("button", name="ana").click()
     expect(page.get_by_text("publisher", exact=False).first).to_be_visible()
     assert page.locator("a[href^=mailto]").count() == 0
-    page.get_by_role("button", name="Sign out").click()
+    with page.expect_event("load"):  # else the way out may overtake what is opened next
+        page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("button", name="Sign in")).to_be_visible()
     page.goto(f"{signed[0]}/export?catalog=paper_five_published")
     expect(page.get_by_role("button", name="Sign in")).to_be_visible()
