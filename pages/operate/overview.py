@@ -16,11 +16,12 @@ point = overview_panels.place_of_the_point()
 doors()
 left, right = st.columns([8, 5], gap="medium")
 overview_panels.loaded()
+found = overview_panels.in_use()
 # The browser loads what draws these while the band and the verdicts are computed.
 with left:
-    complete = overview_panels.frontier()
+    complete = overview_panels.frontier(found)
 with point.container():
-    overview_panels.operating_point()
+    overview_panels.operating_point(found)
 complete()
 with right:
-    overview_panels.next_steps()
+    overview_panels.next_steps(found)

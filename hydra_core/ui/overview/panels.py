@@ -34,7 +34,9 @@ from hydra_core.views.frontier import Axes, frontier_view
 from hydra_core.views.numbers import RULES, knob_text
 
 __all__ = [
+    "InUse",
     "frontier",
+    "in_use",
     "loaded",
     "next_steps",
     "operating_point",
@@ -49,8 +51,8 @@ _SEEN = "overview.seen"
 _POINT_PX = 352
 
 
-class _Sweeps(NamedTuple):
-    """An eval set under the rule in force, and under the learned one beside it."""
+class InUse(NamedTuple):
+    """An eval set under the rule in force, and under the learned one where that is another."""
 
     entry: SetEntry
     sweep: Sweep
@@ -60,11 +62,11 @@ class _Sweeps(NamedTuple):
 def prepare() -> None:
     """Compute what a first visit shows, before there is one."""
     cache.bundle()
-    found = _sweeps()
+    found = in_use()
     if found is not None:
         _drawn(found, palette("light"), banded=False)
-        _current()
-        _learned()
+        _current(found)
+        _learned(found)
 
 
 def place_of_the_point() -> DeltaGenerator:
@@ -80,9 +82,8 @@ def place_of_the_point() -> DeltaGenerator:
     return place
 
 
-def operating_point() -> None:
-    """The policy as it stands on the eval set in use: verdict, figures, small frontier."""
-    found = _current()
+def operating_point(found: InUse | None) -> None:
+    """The policy as it stands on the eval set in use: verdict and figures."""
     if found is None:
         widgets.empty(
             "Nothing can be replayed yet",
@@ -91,21 +92,21 @@ def operating_point() -> None:
             [(_EVAL_SETS, "Import or score an eval set")],
         )
         return
-    entry, evaluation = found
+    evaluation = _current(found)
     rule = evaluation.sweep.rule
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(
             f"{RULES[rule]} rule, **{literal(knob_text(rule, evaluation.knob))}** on "
-            f"**{literal(entry.info.name)}** with catalog "
+            f"**{literal(found.entry.info.name)}** with catalog "
             f"**{literal(state.get().catalog)}**",
             width="content",
         )
-        if entry.info.synthetic:
+        if found.entry.info.synthetic:
             widgets.synthetic_badge()
         st.space("stretch")
         reporting.button(evaluation.sweep, evaluation.knob, "overview")
     widgets.kpis(evaluation)
-    learned = _learned()
+    learned = _learned(found)
     if learned is None:
         widgets.verdict_box(evaluation.verdict)
         return
@@ -119,8 +120,8 @@ def operating_point() -> None:
         widgets.verdict_box(learned.verdict)
 
 
-def _sweeps() -> _Sweeps | None:
-    """The set in use under the rule in force, and under the value rule where that is another."""
+def in_use() -> InUse | None:
+    """What the page is about; None where nothing can be replayed."""
     pair = selectors.current()
     if pair is None or pair[1].catalog is None:
         return None
@@ -132,27 +133,22 @@ def _sweeps() -> _Sweeps | None:
     except HydraError:
         return None
     if catalog.outcome_model is None or rule is Rule.VALUE:
-        return _Sweeps(entry, sweep, None)
+        return InUse(entry, sweep, None)
     try:
         learned = cache_learn.ruled_sweep(entry, catalog, Rule.VALUE, catalog.policy.weights)
     except HydraError:
         learned = None  # the Catalog page says what is wrong with it
-    return _Sweeps(entry, sweep, learned)
+    return InUse(entry, sweep, learned)
 
 
-def _current() -> tuple[SetEntry, Evaluation] | None:
-    found = _sweeps()
-    if found is None:
-        return None
+def _current(found: InUse) -> Evaluation:
     tuning = state.get()
-    knob = tuning.knob_for(found.sweep)
-    return found.entry, _evaluated(found.entry, found.sweep, knob, tuning.baseline)
+    return _evaluated(found.entry, found.sweep, tuning.knob_for(found.sweep), tuning.baseline)
 
 
-def _learned() -> Evaluation | None:
-    """The set in use under the value rule; None where it is in force, or not learned."""
-    found = _sweeps()
-    if found is None or found.learned is None:
+def _learned(found: InUse) -> Evaluation | None:
+    """The set under the value rule; None where that is in force, or not learned."""
+    if found.learned is None:
         return None
     return _evaluated(found.entry, found.learned, found.learned.own_knob, None)
 
@@ -168,13 +164,12 @@ def _kept(key: ReplayKey, knob: float, baseline: str | None, _sweep: Sweep) -> E
     return evaluate(_sweep, knob, baseline)
 
 
-def frontier() -> Callable[[], None]:
+def frontier(found: InUse | None) -> Callable[[], None]:
     """The frontier as the Tune page has it, without its controls.
 
     Returns:
         Draws it again with its band, where that was not known: it takes longer than the curve.
     """
-    found = _sweeps()
     if found is None:
         return lambda: None
     st.subheader("Where this policy stands", anchor=False)
@@ -196,7 +191,7 @@ def frontier() -> Callable[[], None]:
     return lambda: draw("overview.frontier", banded=True)
 
 
-def _drawn(found: _Sweeps, colors: Palette, *, banded: bool) -> Figure:
+def _drawn(found: InUse, colors: Palette, *, banded: bool) -> Figure:
     tuning = state.get()
     view = frontier_view(
         found.sweep, tuning.knob_for(found.sweep),
@@ -248,19 +243,19 @@ def _bundle() -> None:
     st.caption(f"Fingerprint {literal(bundle.fingerprint[:12])} · score bands: {literal(bands)}")
 
 
-def next_steps() -> None:
+def next_steps(found: InUse | None) -> None:
     """The few things that would help most now, the most pressing first."""
     st.subheader("What to do next", anchor=False)
-    for icon, title, text, page, label in _steps():
+    for icon, title, text, page, label in _steps(found):
         with st.container(border=True):
             st.markdown(f":material/{icon}: **{title}**")
             st.caption(text)
             st.page_link(page, label=label, icon=":material/arrow_forward:")
 
 
-def _steps() -> Iterator[tuple[str, str, str, str, str]]:
-    found = _current()
-    sets, learned = cache.evalsets(), _learned()
+def _steps(found: InUse | None) -> Iterator[tuple[str, str, str, str, str]]:
+    current = _current(found) if found is not None else None
+    learned = _learned(found) if found is not None else None
     if learned is not None and learned.verdict.label is VerdictLabel.BEATS:
         yield (
             "school",
@@ -270,7 +265,7 @@ def _steps() -> Iterator[tuple[str, str, str, str, str]]:
             "pages/evaluate/learn.py",
             "See what was learned",
         )
-    if found is not None and found[1].verdict.label is not VerdictLabel.BEATS:
+    if current is not None and current.verdict.label is not VerdictLabel.BEATS:
         yield (
             "tune",
             "Look for a better operating point",
@@ -278,7 +273,7 @@ def _steps() -> Iterator[tuple[str, str, str, str, str]]:
             _TUNE,
             "Tune",
         )
-    elif found is not None:
+    elif current is not None:
         yield (
             "tune",
             "Fine-tune the operating point",
@@ -286,7 +281,7 @@ def _steps() -> Iterator[tuple[str, str, str, str, str]]:
             _TUNE,
             "Tune",
         )
-    unscored = [entry.info.name for entry in sets if not entry.info.scored]
+    unscored = [entry.info.name for entry in cache.evalsets() if not entry.info.scored]
     if unscored:
         yield (
             "speed",
