@@ -21,7 +21,7 @@ from hydra_core.shipped import CATALOGS
 from tests.browser.conftest import CHROMIUM
 from tests.ui import consoles
 
-__all__ = ["CATALOG", "browser", "console", "measured", "timed", "watching"]
+__all__ = ["CATALOG", "browser", "console", "edits", "measured", "timed", "watching"]
 
 CATALOG = "paper_five_published"
 #: Waits for an event, then for the first painted frame in which a label of the page has changed.
@@ -120,6 +120,28 @@ def browser() -> Iterator[Any]:
         started = driver.chromium.launch(executable_path=path, args=CHROMIUM)
         yield started
         started.close()
+
+
+def edits(
+    page: Any,  # noqa: ANN401 (playwright is optional)
+    rounds: int,
+    event: str,
+    label: str,
+    prepare: Callable[[int], Callable[[], None]],
+) -> list[float]:
+    """Milliseconds from each edit's event to the change of a label; three warm up, uncounted.
+
+    Args:
+        prepare: Number of the edit -> what triggers the event, all before it being done.
+    """
+    times = []
+    for i in range(rounds + 3):
+        trigger = prepare(i)
+        watching(page, event, label)
+        trigger()
+        times.append(timed(page))
+        page.wait_for_timeout(600)
+    return times[3:]
 
 
 def watching(page: Any, event: str, label: str) -> None:  # noqa: ANN401 (playwright is optional)

@@ -10,7 +10,9 @@ verdict follow. Needs playwright (PyPI) and a chromium on the PATH.
 
 from __future__ import annotations
 
-from benchmarks.console.browser import CATALOG, browser, measured, timed, watching
+from collections.abc import Callable
+
+from benchmarks.console.browser import CATALOG, browser, edits, measured
 
 #: The path of the router's curve: the widest solid line that is drawn.
 _CURVE = """[...document.querySelectorAll('.st-key-tune-place .scatterlayer .js-line')]
@@ -18,8 +20,7 @@ _CURVE = """[...document.querySelectorAll('.st-key-tune-place .scatterlayer .js-
 
 
 def measure(url: str, rounds: int) -> list[float]:
-    """Milliseconds of every edit; the first three warm up and are not counted."""
-    times = []
+    """Milliseconds of every edit."""
     with browser() as chromium:
         page = chromium.new_page(viewport={"width": 1280, "height": 1000})
         page.goto(f"{url}/tune?set=my%2Fbench&catalog={CATALOG}")
@@ -28,15 +29,13 @@ def measure(url: str, rounds: int) -> list[float]:
         steps = page.locator("[class*=st-key-tune-w-]").get_by_test_id("stNumberInputStepUp")
         steps.first.wait_for()
         page.wait_for_timeout(2000)
-        for i in range(rounds + 3):
+
+        def prepare(i: int) -> Callable[[], None]:
             step = steps.nth(i % steps.count())
             step.scroll_into_view_if_needed()
-            watching(page, "pointerdown", _CURVE)
-            step.click()
-            took = timed(page)
-            times += [took] if i >= 3 else []
-            page.wait_for_timeout(600)
-    return times
+            return lambda: step.click()
+
+        return edits(page, rounds, "pointerdown", _CURVE, prepare)
 
 
 if __name__ == "__main__":

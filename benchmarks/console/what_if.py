@@ -9,9 +9,9 @@ the what-if show the new draft. Needs playwright (PyPI) and a chromium on the PA
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 
-from benchmarks.console.browser import CATALOG, browser, measured, timed, watching
+from benchmarks.console.browser import CATALOG, browser, edits, measured
 from tests.browser.grid import INPUT_PRICE, open_cell
 
 #: In / Mtok of the third model: its price decides the cost order, so its traffic moves.
@@ -22,23 +22,20 @@ _LABEL = """document.querySelector('[data-testid=stMetric] [data-stale=true]') ?
 
 
 def measure(url: str, rounds: int) -> list[float]:
-    """Milliseconds of every edit; the first three warm up and are not counted."""
-    times = []
+    """Milliseconds of every edit."""
     with browser() as chromium:
         page = chromium.new_page(viewport={"width": 1280, "height": 1000})
         page.goto(f"{url}/catalog?set=my%2Fbench&catalog={CATALOG}")
         page.locator("[data-testid=stDataFrame] canvas").first.wait_for(timeout=60_000)
         page.get_by_text("Edit a cell to see its effect").wait_for(timeout=60_000)
-        time.sleep(2)
-        for i in range(rounds + 3):
+        page.wait_for_timeout(2000)
+
+        def prepare(i: int) -> Callable[[], None]:
             # dearer than all, then in its place again: the order of costs changes every time
             open_cell(page, COLUMN, ROW, X, f"{20 + i if i % 2 == 0 else 0.58 + i / 1000:.3f}")
-            watching(page, "keydown", _LABEL)
-            page.keyboard.press("Enter")
-            took = timed(page)
-            times += [took] if i >= 3 else []
-            time.sleep(0.4)
-    return times
+            return lambda: page.keyboard.press("Enter")
+
+        return edits(page, rounds, "keydown", _LABEL, prepare)
 
 
 if __name__ == "__main__":
