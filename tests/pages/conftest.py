@@ -19,7 +19,6 @@ from hydra_core.evaluation.study.routability import routability
 from hydra_core.predictor.checks.occlusion import occlude
 from hydra_core.ui.explore import panels
 from hydra_core.ui.inspect import words
-from tests.store.new_store import new_store
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -66,7 +65,7 @@ def measured_once():
 
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HYDRA_WORKSPACE", str(new_store(tmp_path)))
+    monkeypatch.setenv("HYDRA_WORKSPACE", str(tmp_path))
     monkeypatch.chdir(ROOT)
     return tmp_path
 

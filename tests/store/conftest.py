@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import itertools
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import psycopg
 import pytest
 import sqlalchemy as sa
 
 from hydra_core.store import Actor, Role, open_store
-from tests.store.new_store import new_store
 from tests.store.servers import postgres, postgres_bin
 
 ANA = Actor("ana@example.org", Role.PUBLISHER)
@@ -46,8 +44,6 @@ def url(request, tmp_path):
 @pytest.fixture
 def store(url):
     """A store whose clock goes on one minute with each look."""
-    if url.drivername == "sqlite":
-        new_store(Path(url.database).parent)
     ticks = itertools.count()
     opened = open_store(url=url, clock=lambda: START + timedelta(minutes=next(ticks)))
     yield opened

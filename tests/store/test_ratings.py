@@ -9,7 +9,6 @@ import pytest
 from benchmarks.speed.store_load import CONTEXT
 from hydra_core.errors import AccessError, ConflictError, StoreError
 from hydra_core.store import Actor, RatingState, Role, open_store
-from tests.store.new_store import new_store
 
 ANA, BO = Actor("ana", Role.EDITOR), Actor("bo", Role.PUBLISHER)
 DIMENSIONS = ("reasoning", "tool_use")
@@ -17,7 +16,7 @@ DIMENSIONS = ("reasoning", "tool_use")
 
 @pytest.fixture
 def store(tmp_path):
-    found = open_store(new_store(tmp_path))
+    found = open_store(tmp_path)
     yield found
     found.close()
 

@@ -19,7 +19,6 @@ from hydra_core.store import Actor, Role, open_store
 from hydra_core.ui.demo.copies import GRACE_S, IDLE_S, MOST, Demos
 from hydra_core.ui.demo.scene import CATALOG, EVALSET
 from tests.evaluation.sets import saved
-from tests.store.new_store import new_store
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "catalog" / f"{CATALOG}.yaml").read_text(encoding="utf-8")
@@ -31,7 +30,7 @@ VIC = Actor("vic@example.org", Role.VIEWER, proven=True)
 @pytest.fixture
 def store(tmp_path):
     """The store of a workspace with something of everything in it."""
-    opened = open_store(new_store(tmp_path))
+    opened = open_store(tmp_path)
     opened.publish("mine", TEXT, actor=ANA, base_revision=0, note="one")
     opened.drafts.start("mine", TEXT, actor=EVE, base_revision=1)
     saved(tmp_path / "evalsets" / "own", name="own")

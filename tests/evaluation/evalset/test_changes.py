@@ -19,7 +19,6 @@ from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.store import Action, Actor, Role, open_store
 from tests.evaluation.sets import saved
 from tests.predictor.tiny_bundle import make_bundle
-from tests.store.new_store import new_store
 
 EDITOR = Actor("eve", Role.EDITOR)
 ANA = Actor("ana", Role.PUBLISHER)
@@ -33,7 +32,7 @@ def root(tmp_path):
 
 @pytest.fixture
 def store(tmp_path):
-    opened = open_store(new_store(tmp_path))
+    opened = open_store(tmp_path)
     yield opened
     opened.close()
 
