@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from hydra_core.shipped import LOGO, MARK
+from hydra_core.base.shipped import LOGO, MARK
+from hydra_core.console import widgets
+from hydra_core.console.access import identity
+from hydra_core.console.components.figure_files import figure_files
+from hydra_core.console.demo import address
+from hydra_core.console.demo import panel as demo
 from hydra_core.store.roles import Action
-from hydra_core.ui import widgets
-from hydra_core.ui.access import identity
-from hydra_core.ui.demo import address
-from hydra_core.ui.demo import panel as demo
-from hydra_core.ui.figure_files.component import figure_files
 
 telling = demo.arrive()
 st.set_page_config(

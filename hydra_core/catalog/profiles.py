@@ -18,27 +18,8 @@ from typing import Final
 
 import numpy as np
 
-from hydra_core.errors import CatalogError, MismatchError, Problem, RoutingError
-from hydra_core.types import (
-    Band,
-    Catalog,
-    CostBasis,
-    FloatArray,
-    ModelSpec,
-    ModelStatus,
-    Pool,
-)
-
-__all__ = [
-    "blended_price",
-    "capabilities",
-    "compensated_weights",
-    "contributions",
-    "is_routable",
-    "pool",
-    "raw_capabilities",
-    "to_band",
-]
+from hydra_core.base.errors import CatalogError, MismatchError, Problem, RoutingError
+from hydra_core.base.types import Band, Catalog, CostBasis, FloatArray, ModelSpec, ModelStatus, Pool
 
 #: Raw capabilities closer than this are one value: sums of the same rates differ by rounding only.
 _SAME_RAW: Final = 1e-9

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hydra_core.evaluation.evalset.changes import EvalSetChanges
+    from hydra_core.evalsets.changes import EvalSetChanges
     from hydra_core.store import Actor, Store
-
-__all__ = ["acting", "changes", "require_account", "store_of"]
 
 
 def acting() -> Actor:
@@ -60,6 +58,6 @@ def store_of(*paths: Path) -> Store | None:
 
 def changes(path: Path) -> EvalSetChanges:
     """How the account changes the eval set at `path`."""
-    from hydra_core.evaluation.evalset.changes import EvalSetChanges
+    from hydra_core.evalsets.changes import EvalSetChanges
 
     return EvalSetChanges(acting(), store_of(path))

@@ -11,10 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+from hydra_core.base.whole_file import whole_file
 from hydra_core.decision_log.segments import LogError
-from hydra_core.whole_file import whole_file
-
-__all__ = ["CanaryRecord", "begin_canary", "canaries", "stop_canary"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ HyDRA.
 
 from __future__ import annotations
 
+from hydra_core.base.types import Catalog, ModelSpec
 from hydra_core.catalog.editing.render import Value
 from hydra_core.export.foreign import (
     Export,
@@ -16,9 +17,6 @@ from hydra_core.export.foreign import (
     profiles,
     written,
 )
-from hydra_core.types import Catalog, ModelSpec
-
-__all__ = ["litellm_config"]
 
 
 def litellm_config(catalog: Catalog) -> Export:

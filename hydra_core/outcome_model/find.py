@@ -6,13 +6,11 @@ from functools import lru_cache
 from os import environ
 from pathlib import Path
 
-from hydra_core.errors import MismatchError, OutcomeModelError, Problem
+from hydra_core.base.errors import MismatchError, OutcomeModelError, Problem
+from hydra_core.base.shipped import CATALOGS
+from hydra_core.base.types import Catalog, OutcomeModelRef
 from hydra_core.outcome_model.format import MANIFEST, load_outcome_model
 from hydra_core.outcome_model.model import OutcomeModel
-from hydra_core.shipped import CATALOGS
-from hydra_core.types import Catalog, OutcomeModelRef
-
-__all__ = ["FOLDER", "catalog_outcome_model", "folders_searched", "require_same_bundle"]
 
 #: Where outcome models lie, below the workspace and in a release.
 FOLDER = "outcome_models"

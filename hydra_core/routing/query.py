@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-__all__ = ["FIELDS", "BadFieldError", "Fields", "Query", "check_fields", "limits_of"]
-
 #: Field -> what it must be, in words and as a check.
 Fields = Mapping[str, tuple[str, Callable[[object], bool]]]
 

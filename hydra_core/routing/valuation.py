@@ -10,16 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from hydra_core.errors import RoutingError
+from hydra_core.base.errors import RoutingError
+from hydra_core.base.spelling import signed, usd
+from hydra_core.base.types import Catalog, Float32Array, FloatArray, Pool, Rule
 from hydra_core.outcome_model.features import Messages
 from hydra_core.outcome_model.find import catalog_outcome_model
 from hydra_core.outcome_model.model import OutcomeModel, PoolHeads
 from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.predictor.surface import surface_counts
-from hydra_core.spelling import signed, usd
-from hydra_core.types import Catalog, Float32Array, FloatArray, Pool, Rule
-
-__all__ = ["Neighbour", "Valuation", "Valuer", "valuer_of"]
 
 _NEIGHBOURS = 5
 

@@ -9,14 +9,15 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from hydra_core.base.errors import AccessError, HydraError, Problem, ProblemsError, RoutingError
 from hydra_core.catalog import parse_catalog
 from hydra_core.decision_log.records import OutcomeRecord
-from hydra_core.errors import AccessError, HydraError, Problem, ProblemsError, RoutingError
 from hydra_core.predictor.bundle import Bundle
 from hydra_core.server.access.doors import Doors, StrangerError, TooOftenError
 from hydra_core.server.access.limits import BodyTooLargeError, read_body
@@ -24,13 +25,10 @@ from hydra_core.server.answers import JsonAnswer, error_response, our_headers
 from hydra_core.server.chat import RequestError, parse_json, read_chat
 from hydra_core.server.checking import checked
 from hydra_core.server.deciding import Decided, Result
-from hydra_core.server.metrics import CONTENT_TYPE_LATEST
 from hydra_core.server.service import Service
 from hydra_core.server.settings import AUTO, Settings
 from hydra_core.server.upstream.file import parse_upstreams
 from hydra_core.store.roles import Action
-
-__all__ = ["application"]
 
 _LOG = logging.getLogger(__name__)
 _CONVERSATION = "x-hydra-conversation-id"

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from hydra_core.base.digests import text_sha256
+from hydra_core.base.errors import RoutingError
 from hydra_core.decision_log.records import DecisionRecord
-from hydra_core.digests import text_sha256
-from hydra_core.errors import RoutingError
-from hydra_core.evaluation.live.canary import CANARY, MAIN
+from hydra_core.live.canary import CANARY, MAIN
 from hydra_core.routing.decision import Decision
 from hydra_core.routing.fallbacks import fallbacks
 from hydra_core.routing.sessions import Sessions, session_keys
@@ -21,8 +21,6 @@ from hydra_core.server.exploration import Exploration
 from hydra_core.server.live import LiveCatalog, Serving
 from hydra_core.server.settings import AUTO
 from hydra_core.server.upstream.health import Health
-
-__all__ = ["Decided", "Decider", "Result", "UnknownModelError", "record_of"]
 
 _NAMED = "named"
 

@@ -16,8 +16,6 @@ from datetime import UTC, date, datetime
 
 from hydra_core.routing.decision import Decision, Fate
 
-__all__ = ["Draw", "Exploration"]
-
 
 @dataclass(frozen=True, slots=True)
 class Draw:

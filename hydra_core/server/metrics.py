@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from prometheus_client import (
-    CONTENT_TYPE_LATEST,
     CollectorRegistry,
     Counter,
     Gauge,
@@ -17,8 +16,6 @@ from prometheus_client import (
 
 from hydra_core.routing.decision import Cause, Decision
 from hydra_core.routing.gates import Gate
-
-__all__ = ["CONTENT_TYPE_LATEST", "Metrics"]
 
 _MOST_MODELS: Final = 200
 _OTHER: Final = "other"

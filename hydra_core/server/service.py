@@ -30,8 +30,6 @@ from hydra_core.server.tracing import Tell, no_spans
 from hydra_core.server.upstream.calls import Answer, BrokeOffError, Caller, NotAnsweredError
 from hydra_core.server.upstream.usage import StreamTap, Usage, usage_of
 
-__all__ = ["Service"]
-
 #: A client closed its connection (as nginx logs it).
 _GONE = 499
 

@@ -19,17 +19,8 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from hydra_core.errors import ExtraError, StoreError
+from hydra_core.base.errors import ExtraError, StoreError
 from hydra_core.store import tables
-
-__all__ = [
-    "HEAD",
-    "Database",
-    "database_url",
-    "open_database",
-    "sqlite_url",
-    "workspace_folder",
-]
 
 #: The newest migration; a test holds it to the files in `migrations/versions`.
 HEAD: Final = "0004"

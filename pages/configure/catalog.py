@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from hydra_core.ui.catalog import page
+from hydra_core.console.catalog import page
 
 page.draft_page("Catalog", page.VIEWS, page.show)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hydra_core.ui.catalog.page import draft_page
-from hydra_core.ui.profiles.page import VIEWS, show
+from hydra_core.console.catalog.page import draft_page
+from hydra_core.console.catalog.profiles_page import VIEWS, show
 
 draft_page("Profiles", VIEWS, show)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from hydra_core.errors import HydraError
-from hydra_core.evaluation.evalset.evalset import EvalSet
-from hydra_core.evaluation.evalset.score_files import load_scores
+from hydra_core.base.errors import HydraError
+from hydra_core.base.types import FloatArray
+from hydra_core.console import cache, selectors, widgets
+from hydra_core.console.cache import SetEntry
+from hydra_core.console.eval_sets import audit
+from hydra_core.console.eval_sets.audit import rating_form
+from hydra_core.evalsets.evalset import EvalSet
+from hydra_core.evalsets.score_files import load_scores
 from hydra_core.store.records import Sample
-from hydra_core.types import FloatArray
-from hydra_core.ui import cache, selectors, widgets
-from hydra_core.ui.audit import panels
-from hydra_core.ui.audit.rate import rating_form
-from hydra_core.ui.cache import SetEntry
 
 _PARTS = ("Rate", "Agreement", "Recalibrate", "Exchange")
 _NEW = "New sample"
@@ -35,7 +35,7 @@ def choose(entry: SetEntry) -> Sample | None:
 def show(entry: SetEntry, evalset: EvalSet, scores: FloatArray, sample: Sample | None) -> None:
     """The new-sample form, or the part of a sample that is asked for."""
     if sample is None:
-        panels.draw_form(entry, evalset, scores)
+        audit.draw_form(entry, evalset, scores)
         return
     if sample.evalset_digest != evalset.digest:
         st.warning("The eval set was changed after this sample was drawn.")
@@ -46,11 +46,11 @@ def show(entry: SetEntry, evalset: EvalSet, scores: FloatArray, sample: Sample |
         label_visibility="collapsed", persist_state="session",
     )  # fmt: skip
     if part == "Agreement":
-        panels.agreement(sample, evalset, scores)
+        audit.agreement(sample, evalset, scores)
     elif part == "Recalibrate":
-        panels.recalibration(sample, evalset, scores)
+        audit.recalibration(sample, evalset, scores)
     elif part == "Exchange":
-        panels.exchange(sample)
+        audit.exchange(sample)
     else:
         rating_form(sample, evalset)
 

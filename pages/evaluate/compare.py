@@ -5,23 +5,22 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from hydra_core.errors import HydraError
-from hydra_core.evaluation.replay.sweep import Sweep
-from hydra_core.types import Catalog
-from hydra_core.ui import cache, cache_evaluate, cache_learn, selectors, state, widgets
-from hydra_core.ui import reports as reporting
-from hydra_core.ui.cache import SetEntry
-from hydra_core.ui.compare import learned as compare_learned
-from hydra_core.ui.compare import link
-from hydra_core.ui.compare import panels as compare_panels
-from hydra_core.ui.compare import queries as compare_queries
-from hydra_core.ui.compare import significance as compare_significance
-from hydra_core.ui.compare import state as compare_state
-from hydra_core.ui.compare.queries import Sides
-from hydra_core.ui.evalsets import make_catalog
-from hydra_core.views.comparison import Paired, Side, totals
-from hydra_core.views.comparison_figures import Measure
-from hydra_core.views.comparison_tables import Which
+from hydra_core.base.errors import HydraError
+from hydra_core.base.types import Catalog
+from hydra_core.console import cache, learned_models, replays, selectors, state, widgets
+from hydra_core.console import reports as reporting
+from hydra_core.console.cache import SetEntry
+from hydra_core.console.compare import learned as compare_learned
+from hydra_core.console.compare import policies as compare_panels
+from hydra_core.console.compare import queries as compare_queries
+from hydra_core.console.compare import significance as compare_significance
+from hydra_core.console.compare import state as compare_state
+from hydra_core.console.compare import state as link
+from hydra_core.console.compare.view import Paired, Side, totals
+from hydra_core.console.compare.view_figures import Measure
+from hydra_core.console.compare.view_tables import Sides, Which
+from hydra_core.console.eval_sets import make_catalog
+from hydra_core.replay.sweep import Sweep
 
 _PARTS = ("Who moved", "Languages and groups", "Queries", "Significance")
 #: The choices that a link may make.
@@ -39,7 +38,7 @@ def sweep_of(entry: SetEntry, side: Side, own: Sweep) -> Sweep:
     if side.catalog != state.get().catalog:
         catalog = next(one.catalog for one in cache.catalogs() if one.key == side.catalog)
     assert catalog is not None
-    return cache_learn.ruled_sweep(entry, catalog, side.rule, side.weights)
+    return learned_models.ruled_sweep(entry, catalog, side.rule, side.weights)
 
 
 def compare(entry: SetEntry, catalog: Catalog) -> None:
@@ -53,7 +52,7 @@ def compare(entry: SetEntry, catalog: Catalog) -> None:
         if learned is None:
             return
         both_sides = (a, sweep_of(entry, a, own)), (b, sweep_of(entry, b, own))
-        both = cache_evaluate.paired(entry, *both_sides, own, learned)
+        both = replays.paired(entry, *both_sides, own, learned)
     except (HydraError, ValueError) as error:
         st.warning(widgets.literal(str(error)), icon=":material/link_off:")
         make_catalog.offer(entry)

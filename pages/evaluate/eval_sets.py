@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from hydra_core.ui import cache, state
-from hydra_core.ui.evalsets import import_wizard as import_panels
-from hydra_core.ui.evalsets import panels as evalset_panels
+from hydra_core.console import cache, state
+from hydra_core.console.eval_sets import import_wizard as import_panels
+from hydra_core.console.eval_sets import sets as evalset_panels
 
 _VIEWS = ("Browse", "Import")
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import streamlit as st
 
-from hydra_core.errors import HydraError
-from hydra_core.evaluation.evalset.evalset import EvalSet
-from hydra_core.evaluation.replay.sweep import Sweep
-from hydra_core.types import Catalog
-from hydra_core.ui import cache, cache_evaluate, selectors, widgets
-from hydra_core.ui.cache import SetEntry
-from hydra_core.ui.evalsets import make_catalog
-from hydra_core.ui.evalsets import scoring as evalset_scoring
-from hydra_core.ui.explore import ablations as explore_ablations
-from hydra_core.ui.explore import checks as explore_checks
-from hydra_core.ui.explore import panels as explore_panels
-from hydra_core.ui.tasks import Task
+from hydra_core.base.errors import HydraError
+from hydra_core.base.types import Catalog
+from hydra_core.console import cache, replays, selectors, widgets
+from hydra_core.console.cache import SetEntry
+from hydra_core.console.eval_sets import ablations as explore_ablations
+from hydra_core.console.eval_sets import contents as explore_checks
+from hydra_core.console.eval_sets import make_catalog
+from hydra_core.console.eval_sets import routing_help as explore_panels
+from hydra_core.console.eval_sets import scoring as evalset_scoring
+from hydra_core.console.tasks import Task
+from hydra_core.evalsets.evalset import EvalSet
+from hydra_core.replay.sweep import Sweep
 
 _PARTS = ("Who solves what", "Costs", "Difficulty", "Predictability", "Ablations", "Checks")
 _OF_A_REPLAY = ("Predictability", "Ablations")
@@ -44,7 +44,7 @@ def explore(entry: SetEntry, catalog: Catalog) -> None:
     sweep, task, texts = replayed(entry, catalog), None, False
     if sweep is not None:
         task = explore_panels.predicted(entry, sweep)
-        bounds = cache_evaluate.set_bounds(entry, sweep)
+        bounds = replays.set_bounds(entry, sweep)
         texts = sweep.evalset.texts is not None
         explore_panels.limits(bounds, task, texts=texts)
         widgets.notes(sweep)

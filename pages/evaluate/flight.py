@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from hydra_core.errors import HydraError
-from hydra_core.evaluation.flight.effects import Reading
-from hydra_core.evaluation.flight.folders import FlightFolder
-from hydra_core.ui import cache_flight, widgets
-from hydra_core.ui.flight import panels
-from hydra_core.ui.flight.load import load_dialog
+from hydra_core.base.errors import HydraError
+from hydra_core.console import widgets
+from hydra_core.console.live import cache
+from hydra_core.console.live import flight as panels
+from hydra_core.console.live.flight import load_dialog
+from hydra_core.live.flight.effects import Reading
+from hydra_core.live.flight.folders import FlightFolder
 
 _PARTS = ("Results", "Over time", "Plan")
 _READINGS = {Reading.ALWAYS: "Any time", Reading.FIXED: "Once, at the end"}
@@ -17,7 +18,7 @@ _READINGS = {Reading.ALWAYS: "Any time", Reading.FIXED: "Once, at the end"}
 
 def choose() -> FlightFolder | None:
     """The flight to look at; a freshly loaded one is chosen."""
-    known = {folder.name: folder for folder in cache_flight.flights()}
+    known = {folder.name: folder for folder in cache.flights()}
     wanted = st.session_state.pop("flight.wanted", None)
     if wanted in known:
         st.session_state["flight.chosen"] = wanted
@@ -34,7 +35,7 @@ def choose() -> FlightFolder | None:
 def flight(folder: FlightFolder) -> None:
     """Settings of the reading, the verdict, and the part that is asked for."""
     try:
-        settings, _ = cache_flight.opened(folder)
+        settings, _ = cache.opened(folder)
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
             part = st.segmented_control(
                 "Part", _PARTS, default=_PARTS[0], key="flight.part", required=True,
@@ -56,7 +57,7 @@ def flight(folder: FlightFolder) -> None:
             arm = others[0] if len(others) == 1 else st.selectbox(
                 "Arm", others, key="flight.arm", persist_state="session", bind="query-params",
             )  # fmt: skip
-        report = cache_flight.report(folder, reading or Reading.ALWAYS, adjust)
+        report = cache.report(folder, reading or Reading.ALWAYS, adjust)
         panels.verdict(report, arm)
         if part == "Over time":
             panels.over_time(folder, report, arm)
@@ -80,7 +81,7 @@ if chosen is None:
     )
 else:
     try:
-        if cache_flight.opened(chosen)[0].synthetic:
+        if cache.opened(chosen)[0].synthetic:
             with left:
                 widgets.synthetic_badge()
     except (HydraError, OSError):

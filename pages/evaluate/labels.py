@@ -6,17 +6,18 @@ from pathlib import Path
 
 import streamlit as st
 
-from hydra_core.errors import HydraError
-from hydra_core.ui import widgets
-from hydra_core.ui.labels import cached, panels
-from hydra_core.views.labels.run_status import next_steps, start_commands
+from hydra_core.base.errors import HydraError
+from hydra_core.console import widgets
+from hydra_core.console.eval_sets import labels
+from hydra_core.console.eval_sets import labels as panels
+from hydra_core.console.eval_sets.view_labels import next_steps, start_commands
 
 _PARTS = ("What next", "Judge", "Labels", "Set aside")
 
 
 def choose() -> Path | None:
     """The run to look at."""
-    runs = cached.runs()
+    runs = labels.runs()
     if not runs:
         return None
     with st.container(horizontal=True, horizontal_alignment="right"):
@@ -37,7 +38,7 @@ def begin() -> None:
     )
     st.markdown("The first writes a commented configuration, the second says the cost and asks "
                 "nothing, the third begins:")  # fmt: skip
-    widgets.commands(start_commands(cached.root()))
+    widgets.commands(start_commands(labels.root()))
     st.markdown("Each line of messages.jsonl is one message:")
     st.code('{"id": "q1", "text": "Why is this query slow?", "lang": "en"}', language=None)
     st.caption(
@@ -48,7 +49,7 @@ def begin() -> None:
 
 def show(folder: Path) -> None:
     """How far it is, whether its labels are stable, and the part that is asked for."""
-    run = cached.run(folder)
+    run = labels.run(folder)
     standing = panels.watch(run)
     found = run.quality()
     panels.verdict(found)

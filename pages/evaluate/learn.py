@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import streamlit as st
 
-from hydra_core.evaluation.replay.evaluation import evaluate
+from hydra_core.base.types import Catalog
+from hydra_core.console import learned_models, selectors, widgets
+from hydra_core.console.access import identity
+from hydra_core.console.access.stopping import stop_button
+from hydra_core.console.cache import SetEntry
+from hydra_core.console.eval_sets import make_catalog
+from hydra_core.console.tune import learned
+from hydra_core.console.tune import learned as take
+from hydra_core.console.tune import learned as work
 from hydra_core.outcome_model.model import OutcomeModel
+from hydra_core.replay.evaluation import evaluate
 from hydra_core.store.roles import Action
-from hydra_core.types import Catalog
-from hydra_core.ui import cache_learn, selectors, widgets
-from hydra_core.ui.access import identity
-from hydra_core.ui.access.stopping import stop_button
-from hydra_core.ui.cache import SetEntry
-from hydra_core.ui.evalsets import make_catalog
-from hydra_core.ui.learn import panels, take, work
 
 
 def choose(entry: SetEntry, catalog: Catalog) -> tuple[str, ...]:
     """Which models to learn; all that have outcomes unless some are taken out."""
-    known = cache_learn.learnable(entry, catalog)
+    known = learned_models.learnable(entry, catalog)
     key = f"learn.models.{entry.key}.{catalog.name}"
     st.session_state.setdefault(key, list(known))
     picked = st.pills(
@@ -30,7 +32,7 @@ def choose(entry: SetEntry, catalog: Catalog) -> tuple[str, ...]:
 
 def run(entry: SetEntry, catalog: Catalog) -> None:
     """The controls above; below the work or what was learned."""
-    if not cache_learn.learnable(entry, catalog):
+    if not learned_models.learnable(entry, catalog):
         st.warning("This eval set has none of the catalog's models.", icon=":material/link_off:")
         make_catalog.offer(entry)
         return
@@ -38,9 +40,9 @@ def run(entry: SetEntry, catalog: Catalog) -> None:
         left, right = st.columns([9, 2], vertical_alignment="bottom", gap="small")
         with left:
             models = choose(entry, catalog)
-        folder = cache_learn.folder_of(entry, catalog, models)
-        found, task = cache_learn.learned(folder), work.learning(folder)
-        found = found or cache_learn.named(entry, catalog, models)
+        folder = learned_models.folder_of(entry, catalog, models)
+        found, task = learned_models.learned(folder), work.learning(folder)
+        found = found or learned_models.named(entry, catalog, models)
         running = task is not None and task.running
         with right:
             if task is not None and running:
@@ -75,17 +77,17 @@ def nothing_yet(entry: SetEntry) -> None:
 
 def result(entry: SetEntry, catalog: Catalog, model: OutcomeModel) -> None:
     """The answer, the curves with where to take it, then one question at a time."""
-    cut = cache_learn.cut_to(catalog, model.models)
-    sweep = cache_learn.value_sweep(entry, cut, model)
-    shortfall = cache_learn.shortfall_sweep(entry, cut)
+    cut = learned_models.cut_to(catalog, model.models)
+    sweep = learned_models.value_sweep(entry, cut, model)
+    shortfall = learned_models.shortfall_sweep(entry, cut)
     value_usd = sweep.middle
-    panels.answer(model)
+    learned.answer(model)
     wide, narrow = st.columns([7, 2.6], gap="small")
     with wide.container(border=True):
-        panels.curves(evaluate(sweep, value_usd), shortfall)
+        learned.curves(evaluate(sweep, value_usd), shortfall)
     with narrow.container(border=True):
         take.take(model, value_usd, entry)
-    panels.questions(model, sweep, shortfall)
+    learned.questions(model, sweep, shortfall)
 
 
 selectors.page("Learn", run, baseline=False, link={"part": "learn.part"})

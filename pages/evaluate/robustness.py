@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
+from hydra_core.base.types import Catalog
 from hydra_core.catalog.binding import require_bundle
-from hydra_core.evaluation.robustness.attack import Attacked
-from hydra_core.types import Catalog
-from hydra_core.ui import cache, selectors, widgets
-from hydra_core.ui.access.stopping import stop_button
-from hydra_core.ui.cache import SetEntry
-from hydra_core.ui.robustness import controls, panels, work
+from hydra_core.console import cache, selectors, widgets
+from hydra_core.console.access.stopping import stop_button
+from hydra_core.console.cache import SetEntry
+from hydra_core.console.inspect import robustness
+from hydra_core.console.inspect import robustness as panels
+from hydra_core.console.inspect import robustness as work
+from hydra_core.lab.robustness.attack import Attacked
 
 
 def run(entry: SetEntry, catalog: Catalog) -> None:
@@ -20,7 +22,7 @@ def run(entry: SetEntry, catalog: Catalog) -> None:
     with st.container(border=True):
         left, right = st.columns([9, 2], vertical_alignment="bottom", gap="small")
         with left:
-            wanted = controls.wanted(entry if texts else None)
+            wanted = robustness.wanted(entry if texts else None)
         task = None if wanted is None else work.newest(wanted)
         running = task is not None and task.running
         with right:
@@ -64,8 +66,8 @@ def result(wanted: work.Wanted, found: Attacked, catalog: Catalog) -> None:
     """The knob, the answer, and one question at a time."""
     left, right = st.columns([7, 3], gap="medium")
     with right:
-        used = controls.ruled(catalog)
-        knob = controls.knob(used)
+        used = robustness.ruled(catalog)
+        knob = robustness.knob(used)
     routed = work.routed(wanted, found, used)
     findings = routed.at(knob)
     with left:
@@ -74,4 +76,4 @@ def result(wanted: work.Wanted, found: Attacked, catalog: Catalog) -> None:
     panels.questions(routed, findings)
 
 
-selectors.page("Robustness", run, baseline=False, link=controls.LINK)
+selectors.page("Robustness", run, baseline=False, link=robustness.LINK)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hydra_core.ui import selectors, state
-from hydra_core.ui.tune.page import tune
+from hydra_core.console import selectors, state
+from hydra_core.console.tune.by_hand import tune
 
 state.follow_link()
 selectors.page("Tune", tune)

@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import streamlit as st
 
-from hydra_core.errors import HydraError
-from hydra_core.evaluation.choose.policy_search import FoundPolicy
-from hydra_core.evaluation.replay.sweep import Sweep
-from hydra_core.types import Catalog, Rule
-from hydra_core.ui import cache, selectors, state, widgets
-from hydra_core.ui.cache import SetEntry
-from hydra_core.ui.tuner import cells as tuner_cells
-from hydra_core.ui.tuner import panels as tuner_panels
-from hydra_core.ui.tuner import result as tuner_result
-from hydra_core.ui.tuner import take as tuner_take
+from hydra_core.base.errors import HydraError
+from hydra_core.base.types import Catalog, Rule
+from hydra_core.choosing.policy_search import FoundPolicy
+from hydra_core.console import cache, selectors, state, widgets
+from hydra_core.console.cache import SetEntry
+from hydra_core.console.tune import search_form as tuner_cells
+from hydra_core.console.tune import search_form as tuner_panels
+from hydra_core.console.tune import search_result as tuner_result
+from hydra_core.console.tune import search_result as tuner_take
+from hydra_core.replay.sweep import Sweep
 
 _FEWEST = 20
 
@@ -44,7 +44,7 @@ def search(entry: SetEntry, sweep: Sweep) -> None:
     with st.container(border=True):
         places = st.columns([4, 2, 4, 2], vertical_alignment="bottom", gap="small")
         want = tuner_panels.wanted(sweep, places)
-        cells, reach = tuner_cells.wanted(sweep)
+        cells, reach = tuner_cells.cells_wanted(sweep)
         want = replace(want, cells=cells, reach=reach)
         with places[3]:
             task = tuner_panels.search(entry, sweep, want)

@@ -8,18 +8,17 @@ from functools import lru_cache
 
 import streamlit as st
 
-from hydra_core.errors import HydraError
+from hydra_core.base.errors import HydraError
+from hydra_core.base.types import Catalog, StickyMode
+from hydra_core.console import cache, widgets
+from hydra_core.console.inspect import conversation as conversation_panels
+from hydra_core.console.inspect import conversation_input
+from hydra_core.console.inspect import message_input as inspect_input
+from hydra_core.console.inspect.conversation_input import Memo, get, put
+from hydra_core.console.inspect.view_conversation import MODE_MEANINGS, MODES
 from hydra_core.routing.conversations.conversation import Simulation, play
 from hydra_core.routing.conversations.economics import assumed_cache
-from hydra_core.routing.conversations.memo import Memo
 from hydra_core.routing.conversations.messages import Conversation
-from hydra_core.types import Catalog, StickyMode
-from hydra_core.ui import cache, widgets
-from hydra_core.ui.conversation import input as conversation_input
-from hydra_core.ui.conversation import panels as conversation_panels
-from hydra_core.ui.conversation.state import get, put
-from hydra_core.ui.inspect import input as inspect_input
-from hydra_core.views.conversation import MODE_MEANINGS, MODES
 
 
 def simulated(catalog: Catalog, conversation: Conversation) -> dict[StickyMode, Simulation]:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import streamlit as st
 
-from hydra_core.errors import HydraError
-from hydra_core.types import Catalog
-from hydra_core.ui import cache, widgets
-from hydra_core.ui.demo import address
-from hydra_core.ui.inspect import input as inspect_input
-from hydra_core.ui.inspect import panels as inspect_panels
-from hydra_core.ui.inspect import state as inspect_state
-from hydra_core.ui.inspect import strip as inspect_strip
-from hydra_core.ui.inspect import value_rule
-from hydra_core.ui.inspect import words as inspect_words
-from hydra_core.ui.inspect.reading import SessionPredictor
-from hydra_core.views import inspection
-from hydra_core.views.inspection import Inspection
+from hydra_core.base.errors import HydraError
+from hydra_core.base.types import Catalog
+from hydra_core.console import cache, widgets
+from hydra_core.console.demo import address
+from hydra_core.console.inspect import message as inspect_panels
+from hydra_core.console.inspect import message as inspect_strip
+from hydra_core.console.inspect import message as inspect_words
+from hydra_core.console.inspect import message_input as inspect_input
+from hydra_core.console.inspect import state as inspect_state
+from hydra_core.console.inspect import value_rule, view
+from hydra_core.console.inspect.message import SessionPredictor
+from hydra_core.console.inspect.view import Inspection
 
 #: What a knob fades while it moves.
 DECISION, RULES, FLIPS, CANDIDATES = inspect_strip.DECIDED
@@ -29,10 +28,10 @@ def explained(catalog: Catalog, text: str) -> Inspection | None:
     try:
         brought = now.requirements
         if not text and brought is not None and len(brought) == len(catalog.dimensions):
-            return inspection.reopen(catalog, brought, query, now.predicted)
+            return view.reopen(catalog, brought, query, now.predicted)
         if not text.strip():
             return None
-        return inspection.inspect(catalog, SessionPredictor(), cache.token_counter(), query)
+        return view.inspect(catalog, SessionPredictor(), cache.token_counter(), query)
     except HydraError as error:
         widgets.problem(error)
         return None

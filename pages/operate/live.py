@@ -6,10 +6,10 @@ from pathlib import Path
 
 import streamlit as st
 
-from hydra_core.errors import HydraError
-from hydra_core.ui import widgets
-from hydra_core.ui.live import checks, traffic
-from hydra_core.ui.live.choose import choose_log, looked, teach
+from hydra_core.base.errors import HydraError
+from hydra_core.console import widgets
+from hydra_core.console.live import checks, traffic
+from hydra_core.console.live.traffic import choose_log, looked, teach
 
 _PARTS = {
     "Traffic": traffic.traffic,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from hydra_core.ui.demo import panel
-from hydra_core.ui.overview import panels as overview_panels
-from hydra_core.ui.overview.doors import doors
+from hydra_core.console.demo import panel
+from hydra_core.console.home import page as overview_panels
+from hydra_core.console.home.page import doors
 
 left, right = st.columns([8, 2], vertical_alignment="center")
 left.title("Overview", anchor=False)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from hydra_core.errors import HydraError
-from hydra_core.ui import drafts, selectors, widgets
-from hydra_core.ui.catalog import status as catalog_status
-from hydra_core.ui.ship import exports as ship_exports
-from hydra_core.ui.ship import history as ship_history
-from hydra_core.ui.ship import publish as ship_publish
+from hydra_core.base.errors import HydraError
+from hydra_core.console import drafts, selectors, widgets
+from hydra_core.console.catalog import status as catalog_status
+from hydra_core.console.releases import exports as ship_exports
+from hydra_core.console.releases import history as ship_history
+from hydra_core.console.releases import publish as ship_publish
 
 VIEWS = {
     "Publish": ship_publish.publish,

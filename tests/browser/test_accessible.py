@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra_core.views.demo.story import STEPS
+from hydra_core.console.demo.view import STEPS
 from tests.browser.conftest import at_rest
 
 pytestmark = pytest.mark.browser

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from hydra_core.console.demo.view import STEPS
 from hydra_core.store import Actor, Role, open_store
-from hydra_core.views.demo.story import STEPS
 from tests.browser.conftest import PATIENCE_MS, at_rest
-from tests.evaluation.sets import saved
-from tests.ui import consoles
+from tests.evalsets.sets import saved
+from tests.console import consoles
 
 pytestmark = pytest.mark.browser
 
@@ -198,7 +198,7 @@ def test_back_goes_one_step_back_with_one_press(page):
 )
 def test_a_step_is_one_entry_whichever_comes_first(page, told):
     page.goto("/_stcore/health?demo=3.t")
-    code = (ROOT / "hydra_core/ui/demo/one_entry.js").read_text(encoding="utf-8")
+    code = (ROOT / "hydra_core/console/demo/one_entry.js").read_text(encoding="utf-8")
     entries = page.evaluate(
         """async ([code, told]) => {
           const component = await import(`data:text/javascript,${encodeURIComponent(code)}`);

@@ -9,10 +9,10 @@ import pytest
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
+from hydra_core.base.shipped import CATALOGS
 from hydra_core.catalog.schema import load_catalog
-from hydra_core.shipped import CATALOGS
 from tests.browser.grid import INPUT_PRICE, open_cell, wait_until_drawn
-from tests.ui import consoles
+from tests.console import consoles
 
 MODELS = [model.id for model in load_catalog(CATALOGS / "paper_five.yaml").models]
 

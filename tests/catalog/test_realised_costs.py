@@ -4,9 +4,9 @@ from datetime import date
 
 import pytest
 
+from hydra_core.base.errors import CatalogError
 from hydra_core.catalog import parse_catalog, pool, semantic_diff
 from hydra_core.catalog.editing.model_grid import edit_cells, remove_models
-from hydra_core.errors import CatalogError
 from hydra_core.routing.router import Router
 from tests.catalog.small import edited
 

@@ -15,10 +15,10 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest, app_test
 
-from hydra_core.evaluation.study.routability import routability
-from hydra_core.predictor.checks.occlusion import occlude
-from hydra_core.ui.explore import panels
-from hydra_core.ui.inspect import words
+from hydra_core.console.eval_sets import routing_help
+from hydra_core.console.inspect import message
+from hydra_core.lab.robustness.occlusion import occlude
+from hydra_core.replay.routability import routability
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -58,8 +58,8 @@ def measured_once():
         return known[asked]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(words, "occlude", occluded)
-        patch.setattr(panels, "routability", routable)
+        patch.setattr(message, "occlude", occluded)
+        patch.setattr(routing_help, "routability", routable)
         yield
 
 

@@ -1,8 +1,8 @@
 """Audit from app.py: draw, rate, agreement, and what an empty page teaches."""
 
-from hydra_core.evaluation.evalset.score_files import load_scores
+from hydra_core.console import cache
+from hydra_core.evalsets.score_files import load_scores
 from hydra_core.store import Actor, Role
-from hydra_core.ui import cache
 
 PAGE = "pages/evaluate/audit.py"
 DEMO = {"set": "console_demo", "catalog": "paper_five"}

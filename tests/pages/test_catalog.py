@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from hydra_core.base.shipped import SAMPLE_DATA
 from hydra_core.catalog import parse_catalog
-from hydra_core.evaluation.evalset.evalset import load_evalset
-from hydra_core.shipped import SAMPLE_DATA
-from hydra_core.ui.catalog.add_model import still_empty
+from hydra_core.console.catalog.add_model import still_empty
+from hydra_core.evalsets.evalset import load_evalset
 from tests.pages import live
 from tests.pages.store_steps import ANA, BEN, FILE, NAME, ROOT, draft, opened, priced, shown
 

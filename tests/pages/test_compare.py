@@ -9,9 +9,9 @@ import time
 import numpy as np
 import pytest
 
-from hydra_core.ui import cache, cache_evaluate
-from hydra_core.ui.widgets import literal
-from hydra_core.views.comparison_tables import Which
+from hydra_core.console import cache, replays
+from hydra_core.console.compare.view_tables import Which
+from hydra_core.console.widgets import literal
 
 PAGE = "pages/evaluate/compare.py"
 PAPER = {"set": "paper_swebench", "catalog": "paper_five_published"}
@@ -110,8 +110,8 @@ def test_a_note_is_kept_and_found_by_the_filter(page, open_page):
 
 
 def test_the_flipped_queries_are_those_that_changed_model(page):
-    from hydra_core.views.comparison import Kind, Side
-    from hydra_core.views.comparison_tables import whole_table
+    from hydra_core.console.compare.view import Kind, Side
+    from hydra_core.console.compare.view_tables import whole_table
     from tests.pages.pairs import paper_pair, paper_sweep
 
     both, _ = paper_pair()
@@ -143,7 +143,7 @@ def test_set_and_catalog_that_do_not_fit_say_so(open_page):
 def test_a_learned_router_is_fitted_and_compared_at_the_same_cost(open_page):
     app = open_page(PAGE, **PAPER, a="learned:kNN", b="catalog:paper_five_published")
     began = time.monotonic()
-    while any(task.running for task in cache_evaluate.tasks()._tasks.values()):
+    while any(task.running for task in replays.tasks()._tasks.values()):
         assert time.monotonic() - began < 240
         time.sleep(0.1)
     app.run()

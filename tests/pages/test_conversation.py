@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from hydra_core.views.samples import scenes
+from hydra_core.console.inspect.samples import scenes
 from tests.hostile_messages import MARKUP
 
 PAGE = "pages/operate/conversation.py"

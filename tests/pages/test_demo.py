@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from hydra_core.console.demo.copies import DEMOS
+from hydra_core.console.demo.view import STEPS
 from hydra_core.store import Role, open_store
-from hydra_core.ui.demo.copies import DEMOS
-from hydra_core.views.demo.story import STEPS
 from tests.pages.store_steps import ANA, FILE, NAME, opened, priced, shown
 
 OVERVIEW = "pages/operate/overview.py"

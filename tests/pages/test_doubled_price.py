@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hydra_core.ui import cache, cache_learn
-from hydra_core.views.frontier import usd
-from tests.evaluation.replay.test_doubled_price import SET, TEXT, doubled
+from hydra_core.base.spelling import usd
+from hydra_core.console import cache, learned_models
+from tests.replay.test_doubled_price import SET, TEXT, doubled
 from tests.pages.store_steps import ANA, opened, shown
 
 NAME = "paper_five"
@@ -22,7 +22,7 @@ def costs(workspace, monkeypatch):
     store.drafts.save(started, doubled(), actor=ANA, unfinished=True)
     entry = next(one for one in cache.evalsets() if one.key == SET.name)
     catalogs = [cache.parsed(text, NAME)[0] for text in (TEXT, doubled())]
-    return [cache_learn.replayed(entry, one).metrics.mean_cost_usd.value for one in catalogs]
+    return [learned_models.replayed(entry, one).metrics.mean_cost_usd.value for one in catalogs]
 
 
 def told(app):

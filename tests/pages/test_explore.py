@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from hydra_core.ui import cache, cache_evaluate
-from hydra_core.ui.explore import panels
-from hydra_core.ui.tasks import Task
+from hydra_core.console import cache, replays
+from hydra_core.console.eval_sets import routing_help
+from hydra_core.console.tasks import Task
 from tests.pages.pairs import paper_sweep
 
 PAGE = "pages/evaluate/explore.py"
@@ -23,7 +23,7 @@ def said(app):
 
 def wait():
     began = time.monotonic()
-    while any(task.running for task in cache_evaluate.tasks()._tasks.values()):
+    while any(task.running for task in replays.tasks()._tasks.values()):
         assert time.monotonic() - began < PATIENCE_S
         time.sleep(0.1)
 
@@ -42,14 +42,14 @@ def test_the_bounds_are_there_at_once_and_the_sentence_when_it_is_measured(page)
     page.run()
     sweep = paper_sweep()
     texts = sweep.evalset.queries["text"].iloc[sweep.data.rows].tolist()
-    assert panels.routability(sweep.data, texts).text in said(page)
+    assert routing_help.routability(sweep.data, texts).text in said(page)
 
 
 def test_a_running_measurement_says_how_far_it_is(open_page):
     entry = next(one for one in cache.evalsets() if one.key == PAPER["set"])
     catalog = next(one.catalog for one in cache.catalogs() if one.key == PAPER["catalog"])
-    key = cache_evaluate.sweep_key(entry, cache.sweep(entry, catalog, catalog.policy.weights))
-    cache_evaluate.tasks()._tasks["routability", key] = Task(done=3, total=8)
+    key = replays.sweep_key(entry, cache.sweep(entry, catalog, catalog.policy.weights))
+    replays.tasks()._tasks["routability", key] = Task(done=3, total=8)
     (bar,) = open_page(PAGE, **PAPER).get("progress")
     assert bar.proto.value == 37
     assert "Measuring how well success is predicted" in bar.proto.text

@@ -1,7 +1,7 @@
 """Flight from app.py: what it says is what the core says."""
 
-from hydra_core.evaluation.flight.analysis import analyse
-from hydra_core.ui import cache_flight
+from hydra_core.console.live import cache
+from hydra_core.live.flight.analysis import analyse
 
 PAGE = "pages/evaluate/flight.py"
 
@@ -9,7 +9,7 @@ PAGE = "pages/evaluate/flight.py"
 def test_the_sample_flight_opens_with_its_verdict(open_page):
     app = open_page(PAGE)
     assert not app.exception
-    flight, rows = cache_flight.opened(cache_flight.flights()[0])
+    flight, rows = cache.opened(cache.flights()[0])
     said = [one.verdict() for one in analyse(rows, flight).results]
     assert f"{said.count('better')} metrics better" in app.success[0].value
     assert app.metric[0].value == "48,000"

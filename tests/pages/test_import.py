@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.evaluation.importers.test_recognise import ARENA
+from tests.evalsets.importers.test_recognise import ARENA
 from tests.pages.store_steps import shown
 
 PAGE = "pages/evaluate/eval_sets.py"

@@ -7,8 +7,8 @@ import shutil
 import pandas as pd
 import pytest
 
-from hydra_core.evaluation.evalset.evalset import load_evalset
-from hydra_core.evaluation.replay.imported_policies import save_policy
+from hydra_core.evalsets.evalset import load_evalset
+from hydra_core.replay.imported_policies import save_policy
 from tests.pages.conftest import ROOT
 
 MINE = {"set": "my/mine", "catalog": "paper_five_published"}

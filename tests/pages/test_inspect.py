@@ -8,17 +8,17 @@ from dataclasses import replace
 import pytest
 import streamlit as st
 
+from hydra_core.base.shipped import CATALOGS
+from hydra_core.base.types import Policy, Rule
 from hydra_core.catalog import load_catalog
+from hydra_core.console.inspect import state as inspect_state
+from hydra_core.console.inspect.samples import examples
+from hydra_core.console.widgets import literal
 from hydra_core.predictor.onnx_predictor import default_predictor
-from hydra_core.routing.decision import Query
+from hydra_core.routing.query import Query
 from hydra_core.routing.redecide import redecide
 from hydra_core.routing.router import Router
-from hydra_core.shipped import CATALOGS
 from hydra_core.store import open_store
-from hydra_core.types import Policy, Rule
-from hydra_core.ui.inspect import state as inspect_state
-from hydra_core.ui.widgets import literal
-from hydra_core.views.samples import examples
 from tests.hostile_messages import MARKUP, hostile_messages
 
 PAGE = "pages/operate/inspect.py"

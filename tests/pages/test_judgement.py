@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from hydra_core.evaluation.evalset.evalset import load_evalset, save_evalset
+from hydra_core.evalsets.evalset import load_evalset, save_evalset
 from tests.pages.conftest import ROOT
 
 TUNE = "pages/evaluate/tune.py"

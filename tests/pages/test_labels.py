@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from hydra_core.labeling.config import load_config
-from hydra_core.labeling.ledger import Call, Ledger
-from hydra_core.labeling.messages import read_messages
-from hydra_core.labeling.run_folder import LEDGER, keep_setup
-from tests.labeling.fake_server import messages, settings
+from hydra_core.lab.labeling.config import load_config
+from hydra_core.lab.labeling.ledger import Call, Ledger
+from hydra_core.lab.labeling.messages import read_messages
+from hydra_core.lab.labeling.run_folder import LEDGER, keep_setup
+from tests.lab.labeling.fake_server import messages, settings
 
 PAGE = "pages/evaluate/labels.py"
 PARTS = ("What next", "Judge", "Labels", "Set aside")

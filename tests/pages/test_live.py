@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from hydra_core.base.shipped import CATALOGS
 from hydra_core.catalog import load_catalog
 from hydra_core.decision_log.canaries import CanaryRecord, begin_canary
-from hydra_core.shipped import CATALOGS
-from tests.evaluation.live.logs import decision, traffic
+from tests.live.logs import decision, traffic
 
 PAGE = "pages/operate/live.py"
 PARTS = ("Traffic", "Cost", "Shadow", "Drift", "Unknown", "Feedback", "Canary")

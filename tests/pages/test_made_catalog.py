@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
+from hydra_core.base.types import CostBasis
 from hydra_core.catalog import load_catalog
 from hydra_core.cli.main import main
-from hydra_core.types import CostBasis
 from tests.pages.conftest import ROOT
 
 MESSAGE = "Fix the race condition in the reconnect code"

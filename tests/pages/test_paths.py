@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import streamlit
 
-from hydra_core.ui.tune.knob import PLOT
+from hydra_core.console.tune.knob import PLOT
 from tests.stacks import Stacks, documented
 
 SHOWN = (PLOT, "tune.knob")

@@ -2,7 +2,7 @@
 
 import time
 
-from hydra_core.ui import cache_evaluate
+from hydra_core.console import replays
 
 PAGE = "pages/evaluate/robustness.py"
 
@@ -13,7 +13,7 @@ def attack(app, typed):
     source.set_value("Pasted").run()
     app.text_area(key="robustness.pasted").set_value(typed).run()
     app.button(key="robustness.start").click().run()
-    tasks = cache_evaluate.tasks()._tasks
+    tasks = replays.tasks()._tasks
     began = time.monotonic()
     while any(task.running for task in tasks.values()) and time.monotonic() - began < 60:
         time.sleep(0.05)
@@ -30,7 +30,7 @@ def test_pasted_messages_are_attacked(open_page):
     # which of them the catalog sends to a dear model anyway hangs on the last digits of a score
     assert {one.label: one.delta for one in app.metric}["Attacked"] == "of 2 messages"
     assert shown["Attacked"] in {"0", "1", "2"}
-    (task,) = cache_evaluate.tasks()._tasks.values()
+    (task,) = replays.tasks()._tasks.values()
     assert task.result.languages == ("en", "de")
     assert len(task.result.attacks) == 16
 

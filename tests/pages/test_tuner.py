@@ -7,8 +7,8 @@ import time
 import pytest
 
 from hydra_core.catalog.schema import parse_catalog
-from hydra_core.evaluation.choose.policy_search import FoundPolicy
-from hydra_core.ui import cache, cache_evaluate
+from hydra_core.choosing.policy_search import FoundPolicy
+from hydra_core.console import cache, replays
 
 pytestmark = pytest.mark.slow
 
@@ -18,7 +18,7 @@ PATIENCE_S = 240
 
 
 def only_task():
-    (task,) = cache_evaluate.tasks()._tasks.values()
+    (task,) = replays.tasks()._tasks.values()
     return task
 
 
@@ -80,8 +80,8 @@ def test_one_click_brings_it_into_the_catalog_draft(done):
 
 def test_a_stopped_search_goes_on_to_the_same_result(page, done):
     whole = only_task().result
-    key = next(iter(cache_evaluate.tasks()._tasks))
-    cache_evaluate.tasks()._tasks.clear()
+    key = next(iter(replays.tasks()._tasks))
+    replays.tasks()._tasks.clear()
     page.run()
     page.button(key="tuner.start").click().run()
     only_task().cancel.set()
@@ -91,7 +91,7 @@ def test_a_stopped_search_goes_on_to_the_same_result(page, done):
         assert "Resume" in [button.label for button in page.button]
         page.button(key="tuner.start").click().run()
         wait()
-    assert next(iter(cache_evaluate.tasks()._tasks)) == key
+    assert next(iter(replays.tasks()._tasks)) == key
     assert only_task().result.setting == whole.setting
 
 
@@ -119,7 +119,7 @@ def test_cells_are_off_until_models_and_dimensions_are_picked(page):
     page.button(key="tuner.start").click().run()
     wait()
     page.run()
-    ((*_, want),) = cache_evaluate.tasks()._tasks
+    ((*_, want),) = replays.tasks()._tasks
     assert (want.cells, want.reach) == ((), 0.0)
     assert not any("Profile cells" in text.value for text in page.markdown)
 
@@ -162,7 +162,7 @@ def test_a_search_without_cells_stands_beside_the_one_with_them(with_cells):
     with_cells.run()
     with_cells.button(key="tuner.start").click().run()
     began = time.monotonic()
-    while any(task.running for task in cache_evaluate.tasks()._tasks.values()):
+    while any(task.running for task in replays.tasks()._tasks.values()):
         assert time.monotonic() - began < PATIENCE_S
         time.sleep(0.1)
     with_cells.multiselect(key=CELLS[0]).set_value(["gpt-5.4-mini", "claude-haiku-4.5"])

@@ -6,19 +6,19 @@ from datetime import date
 
 import pytest
 
+from hydra_core.base.types import Rule, Selection
 from hydra_core.catalog import load_catalog
-from hydra_core.evaluation.evalset.evalset import load_evalset
-from hydra_core.evaluation.replay.evaluation import evaluate
-from hydra_core.evaluation.replay.replay import catalog_scores
-from hydra_core.evaluation.replay.sweep import sweep_catalog
-from hydra_core.evaluation.replay.value_sweep import sweep_by_value
+from hydra_core.console.access import identity
+from hydra_core.console.view_frontier import Axes, XAxis, YAxis, frontier_view
+from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.outcome_model.find import catalog_outcome_model
+from hydra_core.replay.evaluation import evaluate
+from hydra_core.replay.replay import catalog_scores
+from hydra_core.replay.sweep import sweep_catalog
+from hydra_core.replay.value_sweep import sweep_by_value
 from hydra_core.store import open_store
-from hydra_core.types import Rule, Selection
-from hydra_core.ui.access import identity
-from hydra_core.views.frontier import Axes, XAxis, YAxis, frontier_view
 from tests.made_once import made_once
-from tests.ui.valued import LINK, VALUE_USD, valued
+from tests.console.valued import LINK, VALUE_USD, valued
 
 TUNE = "pages/evaluate/tune.py"
 

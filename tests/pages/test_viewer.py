@@ -8,17 +8,16 @@ import dataclasses
 
 import pytest
 
-from hydra_core.cli.main import main
-from hydra_core.cli.parser import build_parser
-from hydra_core.errors import AccessError
-from hydra_core.evaluation.evalset.changes import EvalSetChanges
-from hydra_core.evaluation.evalset.evalset import load_evalset
-from hydra_core.evaluation.learning.write import telling
+from hydra_core.base.errors import AccessError
+from hydra_core.choosing.write import telling
+from hydra_core.cli.main import build_parser, main
+from hydra_core.console.eval_sets.scoring import start
+from hydra_core.console.tasks import Tasks
+from hydra_core.evalsets.changes import EvalSetChanges
+from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.predictor.onnx_predictor import default_predictor
 from hydra_core.store import Action, Actor, Role
-from hydra_core.ui.evalsets.scoring import start
-from hydra_core.ui.tasks import Tasks
-from tests.evaluation.sets import saved
+from tests.evalsets.sets import saved
 from tests.pages.store_steps import ANA, FILE, NAME, draft, opened, priced
 
 VIEWER = Actor("vic", Role.VIEWER)

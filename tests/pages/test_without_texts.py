@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra_core.ui import cache
+from hydra_core.console import cache
 
 REAL = {"set": "mixed_2024", "catalog": "mixed_2024"}
 

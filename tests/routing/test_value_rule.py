@@ -5,20 +5,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hydra_core.errors import MismatchError, OutcomeModelError
-from hydra_core.evaluation.evalset.evalset import load_evalset
-from hydra_core.evaluation.learning.learn import learn
-from hydra_core.evaluation.learning.write import write_outcome_model
+from hydra_core.base.errors import MismatchError, OutcomeModelError
+from hydra_core.base.types import Band, OutcomeModelRef, Rule, StickyMode
+from hydra_core.choosing.learn import learn
+from hydra_core.choosing.write import write_outcome_model
+from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.outcome_model.format import load_outcome_model
 from hydra_core.predictor.onnx_predictor import Prediction
-from hydra_core.routing.decision import Cause, Fate, Query
+from hydra_core.routing.decision import Cause, Fate
 from hydra_core.routing.explain import flips, strip
 from hydra_core.routing.matcher import choose_by_value
+from hydra_core.routing.query import Query
 from hydra_core.routing.redecide import redecide
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions
-from hydra_core.types import Band, OutcomeModelRef, Rule, StickyMode
-from tests.evaluation.learning.sets import DIMENSIONS, FINGERPRINT, learnable, material_of
+from tests.choosing.learning_sets import DIMENSIONS, FINGERPRINT, learnable, material_of
 from tests.made_once import made_once
 from tests.routing.conftest import make_catalog, spec
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from hydra_core.base.errors import HydraError
 from hydra_core.decision_log.canaries import canaries
 from hydra_core.decision_log.reading import read_log
-from hydra_core.errors import HydraError
 from hydra_core.server.run import check
 from hydra_core.server.settings import Settings
 from tests.server.conftest import CATALOG, asked, wait_for

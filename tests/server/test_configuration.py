@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from hydra_core.base.errors import StoreError
 from hydra_core.cli.main import main
-from hydra_core.errors import StoreError
 from hydra_core.routing.router import Router
 from hydra_core.server.live import LiveCatalog, StoreSource
 from hydra_core.server.tracing import spans

@@ -13,10 +13,10 @@ import httpx
 import pytest
 import yaml
 
+from hydra_core.base.errors import HydraError
 from hydra_core.catalog import load_catalog
-from hydra_core.errors import HydraError
 from hydra_core.predictor.onnx_predictor import default_predictor
-from hydra_core.routing.decision import Query
+from hydra_core.routing.query import Query
 from hydra_core.routing.router import Router
 from hydra_core.server import litellm_plugins
 from hydra_core.server.live import FileSource, LiveCatalog

@@ -9,7 +9,7 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from hydra_core.errors import StoreError
+from hydra_core.base.errors import StoreError
 from hydra_core.store import database, open_store, tables, workspace_folder
 from hydra_core.store.database import HEAD, database_url, sqlite_url
 from tests.catalog.small import SMALL

@@ -13,25 +13,10 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Final
 
+from hydra_core.base.errors import CatalogError, Problem
+from hydra_core.base.types import ModelStatus
 from hydra_core.catalog.editing.document import CatalogDocument, Data
 from hydra_core.catalog.editing.render import Value
-from hydra_core.errors import CatalogError, Problem
-from hydra_core.types import ModelStatus
-
-__all__ = [
-    "FIELDS",
-    "CellProblem",
-    "Field",
-    "add_model",
-    "cell_problems",
-    "duplicate_model",
-    "edit_cells",
-    "free_id",
-    "model_rows",
-    "remove_models",
-    "rows_after",
-    "set_status",
-]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,24 +12,15 @@ from datetime import date
 from enum import StrEnum
 from typing import Final
 
-from hydra_core.errors import RoutingError
+from hydra_core.base.errors import RoutingError
+from hydra_core.base.types import Catalog, ModelSpec, StickyMode
 from hydra_core.routing.conversations.context import context_at
 from hydra_core.routing.conversations.economics import TurnCost, TurnTokens, conversation_cost
 from hydra_core.routing.conversations.messages import Conversation, Turn
-from hydra_core.routing.decision import Decision, Query
+from hydra_core.routing.decision import Decision
+from hydra_core.routing.query import Query
 from hydra_core.routing.router import Router, Scorer
 from hydra_core.routing.sessions import MemorySessions
-from hydra_core.types import Catalog, ModelSpec, StickyMode
-
-__all__ = [
-    "COMPACTED_SHARE",
-    "IMAGE_TOKENS",
-    "Event",
-    "Options",
-    "Simulation",
-    "TurnOutcome",
-    "play",
-]
 
 #: Tokens counted for one image; providers bill some hundreds to about 1,500.
 IMAGE_TOKENS: Final = 1_000

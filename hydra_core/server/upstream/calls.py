@@ -14,8 +14,6 @@ import aiohttp
 from hydra_core.server.chat import ChatRequest
 from hydra_core.server.upstream.file import Upstream, Upstreams
 
-__all__ = ["Answer", "BrokeOffError", "Caller", "NotAnsweredError"]
-
 #: Statuses after which another model is asked: its own trouble, or our key for it.
 _TRY_NEXT: Final = frozenset({401, 403, 408, 425, 429})
 #: Headers of an answer that go on to the client.

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-__all__ = ["StreamTap", "Usage", "usage_of"]
-
 _MOST_BYTES: Final = 8 << 20
 
 

@@ -1,0 +1,167 @@
+"""The parts of the Labels page: how far a run is, what its labels are worth, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from hydra_core.console import tables, widgets
+from hydra_core.console.demo import session
+from hydra_core.console.eval_sets import view_labels as views
+from hydra_core.console.eval_sets.view_labels import Step, answer, progress, tiles
+from hydra_core.console.figures.heat import heat_figure
+from hydra_core.console.figures.intervals import intervals_figure
+from hydra_core.console.widgets import literal
+from hydra_core.lab.labeling.messages import Message
+from hydra_core.lab.labeling.run_folder import LEDGER, Followed, RunStatus, list_runs
+
+
+def root() -> Path:
+    """Where runs are looked for."""
+    return session.folder() / "labels"
+
+
+def runs() -> dict[str, Path]:
+    """Folders of the workspace's labelling runs by name."""
+    return {folder.name: folder for folder in list_runs(root())}
+
+
+def run(folder: Path) -> Followed:
+    """A run that is followed; another ledger under its name begins anew."""
+    return _followed(folder, (folder / LEDGER).stat().st_ino)
+
+
+@st.cache_resource(max_entries=8)
+def _followed(folder: Path, inode: int) -> Followed:
+    del inode
+    return Followed(folder)
+
+
+_EVERY = "3s"
+_ROWS = 1_000
+
+
+def watch(run: Followed) -> RunStatus:
+    """How far the run is; while it is under way, anew every three seconds."""
+    found = run.status()
+    if found.running:
+        st.fragment(_bar, run_every=_EVERY)(run)
+    else:
+        _bar(run)
+    return found
+
+
+def _bar(run: Followed) -> None:
+    found = run.status()
+    share, text = progress(found)
+    st.progress(share, text)
+    widgets.metric_row(tiles(found))
+
+
+def verdict(found: Mapping[str, Any]) -> None:
+    """Whether the labels are stable, in a sentence."""
+    tone, title, text = answer(found)
+    widgets.toned(tone, text, title)
+
+
+def judge(found: Mapping[str, Any]) -> None:
+    """The judge with itself and with another, and what standing first is worth."""
+    left, right = st.columns(2, gap="small")
+    with left.container(border=True):
+        st.markdown("**Does it say the same again?**")
+        if found["stability"] or found["judges"]:
+            widgets.figure(
+                intervals_figure(views.agreement_view(found), widgets.colors()), "labels.alpha",
+                alt="Krippendorff's alpha of the judge by dimension",
+            )  # fmt: skip
+        else:
+            st.caption("No message was judged twice: set stability_share or a second_judge.")
+    with right.container(border=True):
+        st.markdown("**Does it matter which answer stands first?**")
+        if found["position"]:
+            widgets.figure(
+                intervals_figure(views.position_view(found), widgets.colors()), "labels.position",
+                alt="What it is worth to an answer to stand first, by dimension",
+            )  # fmt: skip
+        else:
+            st.caption("No message was judged in both orders yet.")
+    counts = [f"{found[key]['n']:,} {text}" for key, text in
+              (("stability", "judged twice"), ("judges", "judged by a second judge"))
+              if found[key]]  # fmt: skip
+    if found["position"]:
+        turned = 100 * found["position"]["winner_turned"]
+        counts.append(f"in {turned:.1f} % of {found['position']['n']:,} the winner changes with "
+                      "the order")  # fmt: skip
+    if counts:
+        st.caption(literal(f"Messages: {'; '.join(counts)}."))
+    tables.take_along(views.judge_frame(found), "labels.judge")
+
+
+def labels(found: Mapping[str, Any]) -> None:
+    """How the labels lie on [0, 0.8], by dimension."""
+    if not found["dimensions"]:
+        st.caption("No message was judged yet.")
+        return
+    left, right = st.columns([5.5, 4.5], gap="small")
+    with left.container(border=True):
+        widgets.figure(
+            heat_figure(views.levels_view(found), widgets.colors()), "labels.levels",
+            alt="Share of labels near each level, by dimension",
+        )  # fmt: skip
+    frame = views.labels_frame(found)
+    number = st.column_config.NumberColumn
+    with right:
+        st.dataframe(
+            frame, hide_index=True, height="content",
+            column_order=("dimension", "mean", "sd", "zero"),
+            column_config={
+                "dimension": "Dimension",
+                "mean": number("Mean", format="%.3f"),
+                "sd": number("Spread", format="%.3f", help="Standard deviation"),
+                "zero": number("No gap", format="%.0f %%",
+                               help="The cheap answer was judged as good or better"),
+            },
+        )  # fmt: skip
+        tables.take_along(frame, "labels.levels")
+    if found["synthetic"]:
+        st.caption(f"Without {found['synthetic']:,} messages that need a repository: they get the "
+                   "default of their tier.")  # fmt: skip
+
+
+def set_aside(aside: Sequence[tuple[Message, str]]) -> None:
+    """What has no label, and why."""
+    if not aside:
+        st.caption(":material/check: Nothing was set aside.")
+        return
+    frame = views.aside_frame(aside)
+    column = st.column_config
+    st.dataframe(
+        views.reasons_frame(aside), hide_index=True, height="content",
+        column_config={"reason": column.TextColumn("Why", width="large"),
+                       "messages": column.NumberColumn("Messages", width="small")},
+    )  # fmt: skip
+    st.dataframe(
+        frame.head(_ROWS), hide_index=True, height="content" if len(frame) < 9 else 360,
+        column_config={
+            "id": column.TextColumn("Message", width="small"),
+            "language": column.TextColumn("Language", width="small"),
+            "tier": column.TextColumn("Tier", width="small"),
+            "reason": column.TextColumn("Why", width="large"),
+        },
+    )  # fmt: skip
+    if len(frame) > _ROWS:
+        st.caption(f"The first {_ROWS:,} of {len(frame):,}; the download has all.")
+    tables.take_along(frame, "labels.aside")
+
+
+def steps(found: Sequence[Step]) -> None:
+    """What to do, with the commands to copy."""
+    for step in found:
+        st.markdown(f":material/{step.icon}: {literal(step.text)}")
+        if step.command:
+            widgets.commands(step.command)
+    st.caption("Runs are started on the command line: they take keys, money and hours, and none of "
+               "these should hang on a browser's tab.")  # fmt: skip

@@ -1,0 +1,254 @@
+"""The panels of the Explore page: whether routing can help, and what the eval set holds."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import numpy as np
+import streamlit as st
+
+from hydra_core.base.types import IntArray
+from hydra_core.console import replays, tables, widgets
+from hydra_core.console.cache import SetEntry
+from hydra_core.console.eval_sets.figure_upset import spread_figure, upset_figure
+from hydra_core.console.eval_sets.view_routing_help import (
+    Bounds,
+    auc_view,
+    difficulty_table,
+    difficulty_view,
+    upset_view,
+)
+from hydra_core.console.figures.intervals import intervals_figure
+from hydra_core.console.tasks import Task
+from hydra_core.console.widgets import literal
+from hydra_core.evalsets.evalset import EvalSet
+from hydra_core.replay.replay import replay
+from hydra_core.replay.routability import Routability, routability
+from hydra_core.replay.sweep import Sweep
+
+#: Where a session keeps the set that it was asked about: it is scored without asking again.
+ASKED = "explore.asked"
+
+#: Up to this many queries a computation begins by itself.
+_AT_ONCE = 1_000
+
+
+def predicted(entry: SetEntry, sweep: Sweep) -> Task | None:
+    """The measurement of how well success is predicted; begun by itself on small sets.
+
+    None for a set without texts.
+    """
+    if sweep.evalset.texts is None:
+        return None
+    key = ("routability", replays.sweep_key(entry, sweep))
+    task = replays.tasks().get(key)
+    if task is None and len(sweep.data.rows) <= _AT_ONCE:
+        return _measure(key, sweep)
+    return task
+
+
+def _measure(key: Hashable, sweep: Sweep) -> Task:
+    texts = sweep.evalset.require_texts("the measurement")
+
+    def work(task: Task) -> Routability:
+        said = texts.iloc[sweep.data.rows].tolist()
+        return routability(sweep.data, said, progress=task.progress)
+
+    return replays.tasks().start(key, work)
+
+
+def limits(known: Bounds, task: Task | None, *, texts: bool) -> None:
+    """The sentence on whether routing can help, then its figures."""
+    found = task.result if task is not None else None
+    if isinstance(found, Routability):
+        middle = found.predicted
+        unknown = not np.isfinite(middle)
+        title, box, icon = (
+            ("Too few outcomes to say whether routing can help", st.info, ":material/help:")
+            if unknown
+            else ("Routing can help here", st.success, ":material/trending_up:")
+            if found.predictive and known.gain.lo > 0
+            else ("Expect little from routing here", st.warning, ":material/trending_flat:")
+        )
+        box(literal(found.text), title=title, icon=icon)
+    else:
+        middle = float("nan")
+        running = task is not None and task.running
+        rest = "Whether it can be predicted which model will succeed is " + (
+            "being measured." if running else "not measured yet: see Predictability."
+        )
+        if not texts:
+            rest = "This set has no texts: what its text vectors predict, Learn measures."
+        st.info(
+            literal(f"{known.text} {rest}"),
+            title="How much routing could win",
+            icon=":material/hourglass_top:" if running else ":material/straighten:",
+        )
+    _figures(known, middle, texts=texts)
+    if task is not None and task.running:
+        widgets.waiting(task, "Measuring how well success is predicted")
+
+
+def _figures(known: Bounds, middle: float, *, texts: bool) -> None:
+    gain = known.gain.scaled(100.0)
+    saving = "n/a" if np.isnan(known.oracle_saving) else f"{100 * known.oracle_saving:.0f} %"
+    entries = (
+        ("Best single model", f"{100 * known.quality:.1f} %", literal(known.best),
+         "Mean quality of the best constant policy."),
+        ("Oracle", f"{100 * known.oracle:.1f} %", "best in hindsight",
+         "Mean quality of the best choice for every query; no router can do better."),
+        ("Oracle gain", f"+{gain.value:.1f} pp", f"{gain.lo:.1f} to {gain.hi:.1f} pp",
+         "Oracle minus best single model. Below: 95 % interval."),
+        ("Decidable queries", f"{100 * known.decidable:.0f} %", f"oracle saves {saving}",
+         "Queries on which the models differ; on all others any choice is as good. Below: what "
+         "the oracle saves of the best single model's cost."),
+        ("Success predicted", "–" if np.isnan(middle) else f"{middle:.2f}",
+         "AUC; chance is 0.50" if texts else "no texts here",
+         "How well a model's success is predicted on queries that were not learned from, from the "
+         "text or from the requirement scores, whichever tells more; from 0.60 routing can help. "
+         "The median over the models; each model's own is under Predictability."),
+    )  # fmt: skip
+    widths = [1.5, 1, 1, 1, 1]  # the first holds a model's name
+    for column, (label, value, below, text) in zip(st.columns(widths), entries, strict=True):
+        column.metric(
+            label, literal(value), delta=below, delta_color="off", delta_arrow="off", help=text,
+            border=True,
+        )  # fmt: skip
+
+
+def who_solves(evalset: EvalSet, sweep: Sweep | None) -> None:
+    """The upset plot, of all queries or of those that the router sends to one model."""
+    sent = None if sweep is None else _sent_to(sweep)
+    whole = replays.upset(evalset.digest, evalset)
+    found = whole if sent is None else upset_view(evalset, sent)
+    if found is None:
+        st.info("No query has outcomes of all models, so patterns cannot be counted.")
+        return
+    view, patterns, rest = found
+    widgets.figure(
+        upset_figure(view, widgets.colors()),
+        "explore.upset",
+        alt="Queries by exactly which models solve them",
+    )
+    told = "Each bar: queries solved by exactly the models marked below it. Grey bars, solved by "
+    told += "all or by none, leave a router nothing to decide."
+    if rest:
+        told += f" {patterns - len(view.queries):,} rarer patterns with {rest:,} queries are left "
+        told += "out."
+    st.caption(told)
+
+
+def _sent_to(sweep: Sweep) -> IntArray | None:
+    """Rows that the catalog's own policy sends to the picked model; None for all."""
+    data = sweep.data
+    choice = replay(data, sweep.catalog.policy.tau)
+    counts = np.bincount(choice, minlength=len(data.pool.ids))
+    names = {"": f"any model ({len(choice):,} queries)"}
+    names |= {m: f"{m} ({counts[i]:,})" for i, m in enumerate(data.pool.ids) if counts[i]}
+    if st.session_state.get("explore.sent") not in names:
+        st.session_state["explore.sent"] = ""
+    picked = st.selectbox(
+        "The router sends them to", list(names), format_func=names.__getitem__,
+        key="explore.sent", persist_state="session", width=330,
+    )  # fmt: skip
+    return data.rows[choice == data.pool.ids.index(picked)] if picked else None
+
+
+def costs(evalset: EvalSet) -> None:
+    """How costs per query are spread."""
+    view = replays.spread(evalset.digest, evalset)
+    if view is None:
+        st.info("This eval set has no costs.")
+        return
+    widgets.figure(
+        spread_figure(view, widgets.colors()),
+        "explore.costs",
+        alt="Distribution of cost per query by model",
+    )
+    told = "Box: the middle half of the queries with the median; whiskers: 5 to 95 %; diamond: "
+    told += "mean, which is what a bill adds up."
+    if evalset.cost_estimated:
+        told += " Costs are estimated from prices, not billed."
+    st.caption(told)
+
+
+def difficulty_by(evalset: EvalSet) -> None:
+    """How hard each language or group is."""
+    ways = [name for name in ("language", "group") if name in evalset.queries.columns]
+    by = ways[0]
+    if len(ways) > 1:
+        st.session_state.setdefault("explore.by", ways[0])
+        by = st.segmented_control(
+            "By", ways, format_func=str.capitalize, key="explore.by", required=True,
+            persist_state="session", label_visibility="collapsed",
+        ) or ways[0]  # fmt: skip
+    found = replays.difficulties(evalset.digest, by, evalset)
+    if not found:
+        st.info("No query has outcomes of all models.")
+        return
+    frame = difficulty_table(found, languages=by == "language")
+    shown = frame.head(24)
+    widgets.figure(
+        intervals_figure(difficulty_view(shown), widgets.colors()),
+        "explore.difficulty",
+        alt=f"Mean quality of the models and of the oracle by {by}",
+    )
+    column = st.column_config
+    bounds = [f"{a:.1f} to {b:.1f}" for a, b in zip(frame["low"], frame["high"], strict=True)]
+    st.dataframe(
+        frame.assign(bounds=bounds),
+        hide_index=True,
+        height="content" if len(frame) <= 20 else 420,
+        column_order=("name", "n", "quality", "bounds", "oracle", "decidable"),
+        column_config={
+            "name": by.capitalize(),
+            "n": column.NumberColumn("Queries", format="localized"),
+            "quality": column.NumberColumn("Mean of the models", format="%.1f %%"),
+            "bounds": "95 % interval",
+            "oracle": column.NumberColumn("Oracle", format="%.1f %%"),
+            "decidable": column.NumberColumn("Decidable", format="%.0f %%"),
+        },
+    )
+    tables.take_along(frame, "explore.difficulty.table")
+
+
+def predictability(entry: SetEntry, sweep: Sweep, task: Task | None) -> None:
+    """How well success is predicted, model by model."""
+    if task is not None and task.running:
+        st.caption("The measurement is running; it appears here when it is done.")
+        return
+    if task is not None and task.error:
+        st.error(literal(task.error), icon=":material/error:")
+    found = task.result if task is not None else None
+    if not isinstance(found, Routability):
+        _offer(entry, sweep)
+        return
+    if not found.aucs:
+        st.info("Too few queries succeed or fail to measure this; 10 of each are needed per model.")
+        return
+    widgets.figure(
+        intervals_figure(auc_view(found), widgets.colors()),
+        "explore.aucs",
+        alt="How well success of each model is predicted from the text and from the scores",
+    )
+    sample = f" Measured on {found.sampled:,} of {found.n:,} queries." if (
+        found.sampled < found.n
+    ) else ""  # fmt: skip
+    last = (
+        " Last row: which of the two wins, where they differ; this is what a router must know."
+        if found.advantage
+        else ""
+    )
+    st.caption(f"Cross-validated; 0.5 is a coin toss, 1 is certainty.{last}{sample}")
+
+
+def _offer(entry: SetEntry, sweep: Sweep) -> None:
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            "**Can it be predicted which model will succeed?** A small classifier per model is "
+            "cross-validated on up to 6,000 queries; this takes a minute or two.",
+            width="stretch",
+        )
+        if st.button("Measure", type="primary", key="explore.measure"):
+            _measure(("routability", replays.sweep_key(entry, sweep)), sweep)
+            st.rerun()

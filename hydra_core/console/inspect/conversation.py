@@ -1,0 +1,180 @@
+"""The panels of the Conversation page: figures, lanes, the turns, the modes side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from hydra_core.base.spelling import usd
+from hydra_core.base.types import Catalog, StickyMode
+from hydra_core.console import tables
+from hydra_core.console.inspect import view_conversation as views
+from hydra_core.console.inspect.conversation_input import get
+from hydra_core.console.inspect.figure_lanes import lanes_figure
+from hydra_core.console.inspect.view_words import valid
+from hydra_core.console.numbers import policy_text
+from hydra_core.console.widgets import colors, figure, literal
+from hydra_core.routing.conversations.conversation import (
+    COMPACTED_SHARE,
+    IMAGE_TOKENS,
+    Event,
+    TurnOutcome,
+)
+from hydra_core.routing.conversations.conversation import Simulation as Played
+from hydra_core.routing.conversations.messages import Conversation
+
+_EVENTS = {
+    Event.FIRST: ("First", "blue"),
+    Event.KEPT: ("Kept", "green"),
+    Event.SAME: ("Same again", "gray"),
+    Event.CHANGED: ("Changed", "orange"),
+    Event.REFUSED: ("Refused", "red"),
+}
+_SHOWN_CHARS = 280
+_PAGE = 20
+
+
+def headline(played: Mapping[StickyMode, Played], mode: StickyMode) -> None:
+    """Cost of the chosen mode beside routing every turn afresh."""
+    one, afresh = played[mode], played[StickyMode.PER_REQUEST]
+    cached = 100 * one.cached_tokens / max(one.input_tokens, 1)
+    columns = st.columns(4)
+    turned = f"{afresh.switches} switch{'es' * (afresh.switches != 1)}"
+    change = _change(one.cost_usd, afresh.cost_usd) if one is not afresh else "no stickiness"
+    columns[0].metric(
+        "Cost, estimated", literal(usd(one.cost_usd)), literal(change), delta_color="off",
+        delta_arrow="off", border=True, 
+        help="The whole conversation in the chosen mode. Below: against every turn afresh.",
+    )  # fmt: skip
+    columns[1].metric(
+        "Every turn afresh", literal(usd(afresh.cost_usd)), turned,
+        delta_color="off", delta_arrow="off", border=True,
+        help="The same conversation without stickiness: each turn routed by itself.",
+    )  # fmt: skip
+    columns[2].metric(
+        "Switches", str(one.switches), literal(f"{usd(one.lost_usd)} lost"),
+        delta_color="off", delta_arrow="off", border=True,
+        help="Turns served by another model than the turn before. A switch bills the history in "
+        "full, because the new model has not read it.",
+    )  # fmt: skip
+    columns[3].metric(
+        "From the cache", f"{cached:.0f} %", f"of {one.input_tokens:,} tokens",
+        delta_color="off", delta_arrow="off", border=True,
+        help="Share of the input billed at the cached price.",
+    )  # fmt: skip
+
+
+def _change(cost: float, afresh: float) -> str:
+    if not afresh:
+        return "nothing was served"
+    share = round(100 * (cost / afresh - 1))
+    if not share:
+        return "no difference" if cost == afresh else "less than 1 % apart"
+    return f"{abs(share)} % {'dearer' if share > 0 else 'cheaper'}"
+
+
+def lanes(played: Mapping[StickyMode, Played], mode: StickyMode) -> None:
+    """The modes side by side, turn by turn."""
+    order = views.cost_order(tuple(played.values()))
+    chart = lanes_figure(
+        views.lanes(played, mode), order, colors(), marks=views.marks(played[mode])
+    )
+    figure(chart, "conversation.lanes", alt="The model of every turn in each stickiness mode")
+
+
+def modes(played: Mapping[StickyMode, Played]) -> None:
+    """Cost, switches and models of each mode as a table."""
+    frame = views.mode_table(played)
+    frame["models"] = [literal(names) for names in frame["models"]]
+    if not frame["refused"].any():
+        frame = frame.drop(columns="refused")
+    names = {
+        "mode": "Mode", "cost": "Cost", "switches": "Switches", "lost": "Cache lost",
+        "cached": "From cache", "refused": "Refused turns", "models": "Models (turns)",
+    }  # fmt: skip
+    styled = frame.rename(columns=names).style.hide(axis="index")
+    money = dict.fromkeys(("Cost", "Cache lost"), lambda value: literal(usd(value)))
+    whole: dict[str, Any] = {
+        "Mode": lambda name: name.replace(" ", "\u00a0"),
+        "From cache": "{:.0f} %",
+    }
+    st.table(styled.format({**money, **whole}), border="horizontal")
+    tables.take_along(views.mode_table(played), "conversation.modes")
+    st.caption("Paler cells: the history is billed in full, not from the prompt cache.")
+
+
+def turns(
+    conversation: Conversation, played: Mapping[StickyMode, Played], mode: StickyMode
+) -> None:
+    """The timeline: each turn with its model, kept or changed, and why."""
+    count = len(conversation.turns)
+    start = 0
+    if count > _PAGE:
+        pages = -(-count // _PAGE)
+        page = st.number_input("Page", 1, pages, key="conversation.page")
+        start = (int(page) - 1) * _PAGE
+        st.caption(f"Turns {start + 1} to {min(start + _PAGE, count)} of {count}.")
+    afresh = played[StickyMode.PER_REQUEST].turns
+    for turn in played[mode].turns[start : start + _PAGE]:
+        said = conversation.turns[turn.number - 1].text
+        _turn(turn, said, views.alone(turn, afresh[turn.number - 1]))
+
+
+def _turn(turn: TurnOutcome, said: str, alone: str) -> None:
+    number, body, price = st.columns([1, 15, 4], gap="small")
+    number.markdown(f"**{turn.number}**")
+    with body.container(gap="xxsmall"):
+        with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+            st.markdown(f"**{literal(turn.model or 'no model')}**", width="content")
+            label, color = _EVENTS[turn.event]
+            st.badge(label, color=color)  # type: ignore[arg-type]
+            if turn.compacted:
+                st.badge("Compacted", color="violet", icon=":material/compress:")
+            if turn.has_image:
+                st.badge("Image", color="gray", icon=":material/image:")
+        st.caption(f"“{_short(said)}”")
+        (st.caption if turn.event is Event.KEPT else st.markdown)(literal(turn.why))
+        if alone:
+            st.caption(f":material/info: {literal(alone)}")
+    with price.container(gap="xxsmall"):
+        if turn.cost is not None:
+            st.markdown(f"**{literal(usd(turn.cost.cost_usd))}**", text_alignment="right")
+            warm = "cached" if turn.cost.cached else "not cached"
+            history = f"{turn.tokens.history:,} {warm}" if turn.tokens.history else "no history"
+            new = f"{turn.tokens.message:,} new, {turn.tokens.answer:,} out"
+            st.caption(f"{history}  \n{new}", text_alignment="right")
+
+
+def _short(said: str) -> str:
+    """The beginning of a message on one line, as plain text."""
+    line = " ".join(valid(said[: 4 * _SHOWN_CHARS]).split())
+    line = "".join(c if c.isprintable() else "\ufffd" for c in line)
+    cut = len(line) > _SHOWN_CHARS or len(said) > 4 * _SHOWN_CHARS
+    return literal(line[:_SHOWN_CHARS]) + ("…" if cut else "")
+
+
+def assumptions(catalog: Catalog, conversation: Conversation) -> None:
+    """What the figures rest on."""
+    unnamed = sum(model.cached_input_usd_per_mtok is None for model in catalog.models)
+    told = [
+        f"Routed at {policy_text(catalog.policy)}.",
+        "Tokens are counted with the predictor's own tokenizer, so all costs are estimates.",
+        f"An image counts {IMAGE_TOKENS:,} tokens; a compaction keeps "
+        f"{100 * COMPACTED_SHARE:.0f} % of the history.",
+    ]
+    unanswered = sum(not turn.answer for turn in conversation.turns)
+    if unanswered:
+        length = get().answer_tokens
+        counted = f"is taken to have {length:,} tokens" if length else "is left out of the costs"
+        told.append(
+            f"The answer to {unanswered} of {len(conversation.turns)} turns is not there and "
+            f"{counted}."
+        )
+    if unnamed:
+        told.append(
+            f"For {unnamed} of {len(catalog.models)} models the catalog names no cached price; "
+            f"{100 * get().cached_share:.0f} % of the input price is assumed."
+        )
+    st.caption(":material/info: " + " ".join(literal(text) for text in told))

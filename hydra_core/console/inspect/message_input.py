@@ -1,0 +1,284 @@
+"""The Inspect page's controls: catalog and tau, the message, the request around it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import streamlit as st
+
+from hydra_core.base.errors import HydraError
+from hydra_core.base.types import Catalog, Policy, Rule
+from hydra_core.console import bundles, cache, drafts, selectors, widgets
+from hydra_core.console.cache import CatalogEntry
+from hydra_core.console.inspect import samples
+from hydra_core.console.inspect import state as inspect_state
+from hydra_core.console.inspect.view_robustness import family_name
+from hydra_core.console.inspect.view_words import valid
+from hydra_core.console.numbers import RULES
+from hydra_core.lab.robustness.harmless import load_probes
+from hydra_core.predictor.languages import LANGUAGES, detect
+
+_FOUND = 100
+
+
+def policy(*, compare: bool = True) -> tuple[str, Catalog] | None:
+    """Draw catalog and tau; the catalog's key and the catalog under the policy in force.
+
+    None after saying what is missing.
+
+    Args:
+        compare: Also draw the choice between one message and two.
+    """
+    fingerprint = cache.bundle().fingerprint
+    entries = [entry for entry in cache.catalogs() if entry.catalog is not None]
+    if not entries:
+        st.warning("There is no valid catalog yet.")
+        return None
+    entries.sort(key=lambda entry: not _fits(entry, fingerprint))
+    now = inspect_state.get()
+    chosen = next((e for e in entries if e.key == now.catalog), None) or _default(
+        entries, fingerprint
+    )
+    chosen = drafts.with_outcome_model(chosen)
+    assert chosen.catalog is not None
+    in_force = now.policy_for(chosen.key, chosen.catalog)
+    by_choice = chosen.catalog.outcome_model is not None and in_force.value_usd is not None
+    widths = [4.0, 3.0, 3.6, 2.4] if by_choice else [4.0, 4.4, 2.6]
+    if by_choice and not compare:
+        del widths[0]
+    places = st.columns(widths, vertical_alignment="bottom", gap="small")
+    if compare:
+        with places[0]:
+            _mode(now.compare)
+    if by_choice:
+        with places[-3]:
+            _rule(in_force.rule)
+    labels = {e.key: e.key if _fits(e, fingerprint) else f"{e.key} (rebind)" for e in entries}
+    st.session_state["inspect.catalog"] = chosen.key
+    places[-2].selectbox(
+        "Catalog",
+        list(labels),
+        format_func=lambda key: labels[key],
+        key="inspect.catalog",
+        on_change=lambda: inspect_state.put(
+            catalog=st.session_state["inspect.catalog"], tau=None, weights=None, rule=None,
+            value_usd=None, deny=(),
+        ),
+    )  # fmt: skip
+    with places[-1]:
+        _knob(in_force)
+    catalog = bundles.on_this_bundle(chosen)
+    return None if catalog is None else (chosen.key, replace(catalog, policy=in_force))
+
+
+def _fits(entry: CatalogEntry, fingerprint: str) -> bool:
+    return entry.catalog is not None and entry.catalog.predictor_fingerprint == fingerprint
+
+
+def _default(entries: Sequence[CatalogEntry], fingerprint: str) -> CatalogEntry:
+    """The catalog in use on Tune where it fits the predictor, else the first that does."""
+    pair = selectors.current()
+    used = pair[1].key if pair else ""
+    fitting = (e for e in entries if e.key == used and _fits(e, fingerprint))
+    return next(fitting, entries[0])
+
+
+def _mode(compare: bool) -> None:
+    st.session_state["inspect.mode"] = "Compare two" if compare else "One message"
+    st.segmented_control(
+        "Messages",
+        ("One message", "Compare two"),
+        key="inspect.mode",
+        required=True,
+        label_visibility="collapsed",
+        on_change=lambda: inspect_state.put(
+            compare=st.session_state["inspect.mode"] == "Compare two"
+        ),
+    )
+
+
+def _rule(rule: Rule) -> None:
+    st.session_state["inspect.rule"] = rule
+    st.segmented_control(
+        "Rule",
+        list(Rule),
+        format_func=RULES.__getitem__,
+        key="inspect.rule",
+        required=True,
+        label_visibility="collapsed",
+        width="stretch",
+        help="The rule whose decision is explained; the other one's is shown beside it.",
+        on_change=lambda: inspect_state.put(rule=Rule(st.session_state["inspect.rule"])),
+    )
+
+
+def _knob(policy: Policy) -> None:
+    """The setting of the rule in force; changing it here changes nothing on Tune."""
+    if policy.rule is Rule.VALUE:
+        st.session_state["inspect.value"] = policy.knob
+        st.number_input(
+            "V in USD",
+            min_value=1e-9,
+            step=float(f"{policy.knob / 10:.1g}"),
+            format="%.6g",
+            key="inspect.value",
+            help="What one more resolved query is worth to you. Starts at the policy of the Tune "
+            "page, or at the catalog's own; changing it here changes nothing there.",
+            on_change=lambda: inspect_state.put(value_usd=float(st.session_state["inspect.value"])),
+        )
+        return
+    st.session_state["inspect.tau"] = policy.tau
+    st.number_input(
+        "Threshold τ",
+        min_value=0.0,
+        max_value=100.0,
+        step=0.01,
+        format="%.4g",
+        key="inspect.tau",
+        help="Largest weighted shortfall a model may have and still be eligible. Starts at the "
+        "policy of the Tune page, or at the catalog's own; changing it here changes nothing there.",
+        on_change=lambda: inspect_state.put(tau=float(st.session_state["inspect.tau"])),
+    )
+
+
+def message(catalog: Catalog, field: str = "text", label: str = "Message") -> None:
+    """A message with where to take it from; the first one also with the request around it."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f"**{label}**", width="stretch")
+        st.button(
+            "Route", type="primary", icon=":material/play_arrow:", key=f"inspect.{field}.route",
+            help="Routes the message as it stands. Ctrl+Enter in the text does the same.",
+        )  # fmt: skip
+        with st.popover("Pick", icon=":material/list:"):
+            _picker(field)
+        if field == "other":
+            with st.popover("Append", icon=":material/add:"):
+                _suffixes()
+        else:
+            with st.popover("Request", icon=":material/tune:"):
+                _request(catalog)
+    _area(field, label)
+
+
+def _area(field: str, label: str) -> None:
+    key = f"inspect.{field}"
+    now = inspect_state.get()
+    st.session_state[key] = valid(getattr(now, field))
+    without = field == "text" and now.requirements is not None and not now.text
+    st.text_area(
+        label,
+        height=150 if now.compare else 212,
+        key=key,
+        placeholder="This link came without its text; the scores below are those it had."
+        if without
+        else "Type or paste a message, then press Route or Ctrl+Enter",
+        label_visibility="collapsed",
+        on_change=lambda: inspect_state.put(**{field: st.session_state[key]}),
+    )
+
+
+def _picker(field: str) -> None:
+    """Shipped examples, or the queries of an eval set."""
+    sets = [entry for entry in cache.evalsets() if not entry.info.problem]
+    places = ["", *(entry.key for entry in sets)]
+    names = {"": "Examples in 16 languages", **{e.key: e.info.name for e in sets}}
+    where = st.selectbox(
+        "From", places, format_func=lambda key: names[key], key=f"inspect.{field}.from"
+    )
+    if not where:
+        shown = samples.examples()
+        options = {one.label: one.text for one in shown}
+    else:
+        entry = next(e for e in sets if e.key == where)
+        options = _queries(entry, st.text_input("Containing", key=f"inspect.{field}.find"))
+    key = f"inspect.{field}.pick"
+    st.session_state[key] = None
+    st.selectbox(
+        "Message",
+        list(options),
+        key=key,
+        placeholder="Choose one" if options else "Nothing found",
+        on_change=lambda: _take(field, options.get(st.session_state[key] or "")),
+    )
+
+
+def _queries(entry: cache.SetEntry, wanted: str) -> dict[str, str]:
+    """Label -> text of the first queries of an eval set that contain `wanted`."""
+    try:
+        evalset = cache.evalset(entry.info.path, entry.info.digest)
+    except HydraError as error:
+        widgets.problem(error)
+        return {}
+    if evalset.texts is None:
+        st.caption("This set has no texts: choose another, or type a message.")
+        return {}
+    frame = evalset.queries
+    if wanted:
+        frame = frame[frame["text"].str.contains(wanted, case=False, regex=False)]
+    found = frame.head(_FOUND)
+    return {
+        valid(f"{language} · {query_id} · {' '.join(text.split())[:60]}"): text
+        for query_id, language, text in zip(
+            found["query_id"], found["language"], found["text"], strict=True
+        )
+    }
+
+
+def _take(field: str, text: str | None) -> None:
+    if text is not None:
+        inspect_state.put(**{field: text})
+
+
+def _suffixes() -> None:
+    """Message B becomes message A with an appended claim of difficulty in its language."""
+    now = inspect_state.get()
+    language = detect(now.text)
+    probes = load_probes()
+    st.caption(
+        "Message B becomes message A with an added claim of difficulty. It leaves the task as it "
+        f"is, so the route should not change. In {LANGUAGES[language].name}:"
+    )
+    for family, texts in probes.items():
+        label = family_name(family)
+        suffix = texts.get(language) or texts["en"]
+        st.button(
+            label,
+            key=f"inspect.suffix.{family}",
+            width="stretch",
+            help=widgets.literal(suffix),
+            on_click=inspect_state.put,
+            kwargs={"other": f"{now.text}\n\n{suffix}"},
+        )
+
+
+def _request(catalog: Catalog) -> None:
+    """What else the request has: its turn, an image, tools, models it may not use."""
+    now = inspect_state.get()
+    st.session_state["inspect.turn"] = now.turn
+    st.number_input(
+        "User turn", 1, 99, key="inspect.turn",
+        on_change=lambda: inspect_state.put(turn=int(st.session_state["inspect.turn"])),
+    )  # fmt: skip
+    st.session_state["inspect.context_tokens"] = now.context_tokens
+    st.number_input(
+        "Earlier context, tokens", 0, 99_999_999, step=1_000, key="inspect.context_tokens",
+        help="What the model must read besides the message: earlier turns, files, a system prompt.",
+        on_change=lambda: inspect_state.put(
+            context_tokens=int(st.session_state["inspect.context_tokens"])
+        ),
+    )  # fmt: skip
+    for field, label in (("has_image", "An image is attached"), ("needs_tools", "Declares tools")):
+        key = f"inspect.{field}"
+        st.session_state[key] = getattr(now, field)
+        st.toggle(label, key=key, on_change=_switched, args=(field,))
+    ids = [model.id for model in catalog.models]
+    st.session_state["inspect.deny"] = [name for name in now.deny if name in ids]
+    st.multiselect(
+        "Models it may not use", ids, key="inspect.deny", placeholder="None",
+        on_change=lambda: inspect_state.put(deny=tuple(st.session_state["inspect.deny"])),
+    )  # fmt: skip
+
+
+def _switched(field: str) -> None:
+    inspect_state.put(**{field: bool(st.session_state[f"inspect.{field}"])})

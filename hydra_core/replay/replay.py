@@ -1,0 +1,282 @@
+"""An eval set, its scores and a catalog's pool lined up as arrays, and the router replayed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from dataclasses import replace as replaced
+from datetime import date
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from hydra_core.base.errors import MismatchError
+from hydra_core.base.types import Catalog, CostBasis, FloatArray, IntArray, Pool
+from hydra_core.catalog.profiles import pool as routable_pool
+from hydra_core.evalsets.dependence import dependence_note
+from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
+from hydra_core.evalsets.format import scored_by
+from hydra_core.evalsets.score_files import load_scores
+from hydra_core.outcome_model.raw import Predicted
+from hydra_core.replay.frontier import Frontier, frontier
+from hydra_core.replay.pricing import CostSource, Prices, priced_costs
+from hydra_core.routing.matcher import choose, choose_by_value, shortfall
+
+
+@dataclass(frozen=True)
+class ReplayData:
+    """Everything a replay needs, one row per query with complete outcomes.
+
+    Attributes:
+        query_ids: (n,) ids.
+        languages: (n,) language codes.
+        requirements: (n, K) predicted requirements.
+        quality: (n, m) outcomes in [0, 1], pool order.
+        cost_usd: (n, m) realised cost in USD, pool order.
+        pool: The routable models that have outcomes.
+        rows: (n,) row numbers in the eval set.
+        clusters: (n,) cluster numbers, or None when queries are independent.
+        notes: What was left out and why, in plain words.
+        costs: Which prices the costs stand on, in one phrase; empty for a pool without a catalog.
+        prices: Whether costs are those of today's prices or as recorded.
+        recorded: The models whose costs an edited price does not move.
+        predicted: (n, m) predicted success and cost, None where there is no outcome model.
+        dependence: What a verdict must say about undeclared dependence; '' if there is nothing.
+    """
+
+    query_ids: tuple[str, ...]
+    languages: tuple[str, ...]
+    requirements: FloatArray
+    quality: FloatArray
+    cost_usd: FloatArray
+    pool: Pool
+    rows: IntArray
+    clusters: IntArray | None = None
+    notes: tuple[str, ...] = ()
+    costs: str = ""
+    prices: Prices = Prices.TODAY
+    recorded: tuple[str, ...] = ()
+    dependence: str = ""
+    predicted: Predicted | None = None
+
+    @property
+    def independent(self) -> int:
+        """Queries, or clusters where the set has them."""
+        return len(self.query_ids) if self.clusters is None else int(np.unique(self.clusters).size)
+
+    @cached_property
+    def oracle(self) -> IntArray:
+        """(n,) the cheapest model that resolves each query, in hindsight (Eq. 7).
+
+        Highest quality first, then the pool's static cost order as in Algorithm 3 (so the oracle's
+        misroute is 0), then catalog order. A query nobody resolves goes to the cheapest.
+        """
+        best = self.quality >= self.quality.max(axis=1, keepdims=True)
+        choice: IntArray = np.where(best, self.pool.cost[None, :], np.inf).argmin(axis=1)
+        choice.flags.writeable = False
+        return choice
+
+    @cached_property
+    def cheapest_resolving(self) -> FloatArray:
+        """(n,) the lowest static cost of the models that resolve each query, infinite if none."""
+        resolved = self.quality >= RESOLVED_AT
+        cost: FloatArray = np.where(resolved, self.pool.cost, np.inf).min(axis=1)
+        cost.flags.writeable = False
+        return cost
+
+    @cached_property
+    def alone(self) -> tuple[FloatArray, FloatArray, IntArray]:
+        """(m,) mean quality, mean cost in USD and resolved queries of every model used alone."""
+        resolved = (self.quality >= RESOLVED_AT).sum(axis=0)
+        return self.quality.mean(axis=0), self.cost_usd.mean(axis=0), resolved
+
+    @cached_property
+    def binary(self) -> bool:
+        """Whether every outcome is a plain yes or no."""
+        return bool(np.isin(self.quality, (0.0, 1.0)).all())
+
+    def shortfalls(self, weights: FloatArray | None = None) -> FloatArray:
+        """(n, m) weighted shortfalls; `weights` (K,) are compensated, default the pool's."""
+        used = self.pool.weights if weights is None else weights
+        return shortfall(self.requirements, self.pool.capabilities, used)
+
+    def take(self, rows: IntArray) -> ReplayData:
+        """The same data for some rows only (for halves and language slices)."""
+        return ReplayData(
+            query_ids=tuple(self.query_ids[i] for i in rows),
+            languages=tuple(self.languages[i] for i in rows),
+            requirements=self.requirements[rows],
+            quality=self.quality[rows],
+            cost_usd=self.cost_usd[rows],
+            pool=self.pool,
+            rows=self.rows[rows],
+            clusters=None
+            if self.clusters is None
+            else np.unique(self.clusters[rows], return_inverse=True)[1],
+            notes=self.notes,
+            costs=self.costs,
+            prices=self.prices,
+            recorded=self.recorded,
+            predicted=None if self.predicted is None else self.predicted.take(rows),
+            dependence=self.dependence,
+        )
+
+
+def align(evalset: EvalSet, requirements: FloatArray, pool: Pool) -> ReplayData:
+    """Line up an eval set with a pool; nothing is imputed, what is left out is noted.
+
+    Args:
+        evalset: Loaded eval set.
+        requirements: (rows of the eval set, K) predicted requirements.
+        pool: Routable models of the catalog.
+
+    Raises:
+        MismatchError: No model of the pool has outcomes, or no query has all of them.
+    """
+    known = {model: column for column, model in enumerate(evalset.models)}
+    kept = [i for i, model in enumerate(pool.ids) if model in known]
+    absent = [model for model in pool.ids if model not in known]
+    if not kept:
+        raise MismatchError(
+            f"eval set '{evalset.name}' has no outcomes for any model of this catalog: it has "
+            f"{', '.join(evalset.models)}; the catalog has {', '.join(pool.ids)}. Rename the "
+            "models in one of them, or choose another eval set"
+        )
+    columns = [known[pool.ids[i]] for i in kept]
+    quality, cost_usd = evalset.quality[:, columns], evalset.cost_usd[:, columns]
+    complete = np.isfinite(quality).all(axis=1) & np.isfinite(cost_usd).all(axis=1)
+    scored = np.isfinite(requirements).all(axis=1)
+    rows = np.flatnonzero(complete & scored)
+    if not rows.size:
+        raise MismatchError(
+            f"eval set '{evalset.name}' has no query with outcomes, costs and scores for all of "
+            f"{', '.join(pool.ids[i] for i in kept)}. Disable the models that lack outcomes"
+        )
+    return ReplayData(
+        query_ids=tuple(evalset.queries["query_id"].iloc[rows].astype(str).tolist()),
+        languages=tuple(evalset.queries["language"].iloc[rows].astype(str).tolist()),
+        requirements=requirements[rows],
+        quality=quality[rows],
+        cost_usd=cost_usd[rows],
+        pool=Pool(
+            ids=tuple(pool.ids[i] for i in kept),
+            capabilities=pool.capabilities[kept],
+            cost=pool.cost[kept],
+            weights=pool.weights,
+        ),
+        rows=rows,
+        clusters=clusters_of(evalset.queries, rows),
+        dependence=dependence_note(evalset.dependence),
+        notes=_notes(absent, int((~complete).sum()), int((complete & ~scored).sum())),
+    )
+
+
+def catalog_scores(evalset: EvalSet, catalog: Catalog) -> FloatArray:
+    """(n, K) requirements by the bundle the catalog is bound to; another bundle's are never used.
+
+    Raises:
+        MismatchError: The set is not scored by it; the message says what to do.
+        EvalSetError: The scores are damaged.
+    """
+    scores = load_scores(evalset, catalog.predictor_fingerprint)
+    if scores is not None:
+        return scores
+    others = ", ".join(name[:12] for name in scored_by(evalset.path))
+    raise MismatchError(
+        f"Eval set '{evalset.name}' is not scored by '{catalog.predictor}' "
+        f"({catalog.predictor_fingerprint[:12]}), the predictor that catalog '{catalog.name}' is "
+        f"bound to{f', but by {others}' if others else ''}. Score it on the Eval sets page or "
+        f"with python -m hydra_core score {evalset.path}, choose another catalog, or move this "
+        f"one to another predictor's bands: python -m hydra_core rebind {catalog.source}"
+    )
+
+
+def align_catalog(
+    evalset: EvalSet,
+    catalog: Catalog,
+    requirements: FloatArray,
+    weights: tuple[float, ...] | None = None,
+    *,
+    today: date,
+    prices: Prices = Prices.TODAY,
+) -> ReplayData:
+    """Line up an eval set with a catalog's routable models, ordered as its cost basis says.
+
+    Costs are those at the catalog's prices where the set allows it; the notes say what they are.
+
+    Args:
+        requirements: (rows of the eval set, K) scores by the catalog's own predictor bundle.
+        weights: (K,) stored weights to use instead of the policy's.
+        today: Decides about retiring models.
+        prices: Costs at the catalog's prices of today, or as they were recorded.
+
+    Raises:
+        MismatchError: They do not fit together, or a realised cost is missing.
+        RoutingError: No model is routable on that day.
+        CatalogError: `weights` does not hold one number > 0 per dimension.
+    """
+    basis = catalog.policy.cost_basis
+    costs = priced_costs(evalset, catalog, prices)
+    priced = replaced(evalset, cost_usd=costs.usd)
+    realised = priced.mean_cost() if basis is CostBasis.REALISED else None
+    models = routable_pool(catalog, today=today, weights=weights, realised_cost=realised)
+    data = align(priced, models.capped(requirements), models)
+    ids = data.pool.ids
+    note = costs.note(ids)
+    recorded = tuple(m for m in ids if costs.sources.get(m) is CostSource.RECORDED)
+    notes = (*data.notes, note) if note else data.notes
+    return replaced(data, notes=notes, costs=costs.summary(ids), prices=prices, recorded=recorded)
+
+
+def data_frontier(data: ReplayData, weights: FloatArray | None = None) -> Frontier:
+    """The exact frontier of a replayed set under (K,) compensated weights (default the pool's)."""
+    return frontier(data.shortfalls(weights), data.pool.cost, data.quality, data.cost_usd)
+
+
+def replay(data: ReplayData, tau: float, weights: FloatArray | None = None) -> IntArray:
+    """(n,) index of the model each query is routed to at tau, by the router's own rule."""
+    return choose(data.shortfalls(weights), data.pool.cost, tau)
+
+
+def replay_by_value(data: ReplayData, value_usd: float) -> IntArray:
+    """(n,) index of the model each query is routed to at V, by the router's own value rule.
+
+    Raises:
+        ValueError: There are no predictions.
+    """
+    if data.predicted is None:
+        raise ValueError("the value rule needs the predictions of an outcome model")
+    return choose_by_value(data.predicted.success, data.predicted.cost_usd, value_usd)
+
+
+def clusters_of(queries: pd.DataFrame, rows: IntArray) -> IntArray | None:
+    """(n,) cluster number of these rows of a query table, None when all are independent."""
+    for column in ("cluster", "conversation_id"):
+        if column in queries.columns and queries[column].notna().any():
+            values = queries[column].iloc[rows]
+            own = pd.Series([f"\0{i}" for i in range(len(values))], index=values.index)
+            return pd.factorize(values.where(values.notna(), own))[0]
+    return None
+
+
+def clusters_of_rows(data: ReplayData, n: int) -> IntArray | None:
+    """(n,) cluster of every eval set row, None when all are independent.
+
+    Rows outside the replay are their own.
+    """
+    if data.clusters is None:
+        return None
+    whole = np.arange(n) + int(data.clusters.max()) + 1
+    whole[data.rows] = data.clusters
+    return whole
+
+
+def _notes(absent: list[str], incomplete: int, unscored: int) -> tuple[str, ...]:
+    notes = []
+    if absent:
+        notes.append(f"No outcomes for {', '.join(absent)}: left out of this replay.")
+    if incomplete:
+        notes.append(f"{incomplete} queries lack an outcome or cost of some model: left out.")
+    if unscored:
+        notes.append(f"{unscored} queries are not scored yet: left out.")
+    return tuple(notes)
