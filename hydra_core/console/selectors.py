@@ -12,6 +12,7 @@ from hydra_core.base.types import Catalog
 from hydra_core.console import cache, chosen_on, drafts, state, widgets
 from hydra_core.console.cache import CatalogEntry, SetEntry
 from hydra_core.console.demo import address
+from hydra_core.console.frame import Head
 
 #: What the solver remembers makes sense on one eval set and catalog only.
 _OF_THE_SET = ("tune.goal_qr", "tune.goal_cost")
@@ -50,29 +51,27 @@ def current() -> tuple[SetEntry, CatalogEntry] | None:
     return entry, drafts.with_outcome_model(catalog)
 
 
-def page(
-    title: str,
+def on_data(
+    head: Head,
     body: Callable[[SetEntry, Catalog], None],
     *,
     baseline: bool = True,
     link: Mapping[str, str] | None = None,
 ) -> None:
-    """A page about one eval set under one catalog: title, selectors, then the body.
+    """A page or part about one eval set under one catalog: selectors in its head, then the body.
 
     Args:
-        body: Draws the page; what it raises is shown in its place.
-        baseline: Whether the page measures savings against a model.
-        link: See `follow`; set and catalog are in the address too. None for a page that writes
+        body: Draws the part; what it raises is shown in its place.
+        baseline: Whether savings are measured against a model.
+        link: See `follow`; set and catalog are in the address too. None for a part that writes
             its own.
     """
     follow(link or {})
-    left, right = st.columns([2.8, 7.2], vertical_alignment="bottom")
-    left.title(title, anchor=False)
-    with right:
+    with head.right:
         chosen = choose_data(baseline=baseline)
     if chosen is None:
         return
-    with left:
+    with head.left:
         widgets.provenance(chosen[0].info)
     if link is not None:
         write(link)

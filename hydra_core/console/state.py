@@ -85,7 +85,7 @@ class Tuning:
         baseline: Model that savings are measured against; empty means the costliest.
         costs: At the catalog's prices of today, or as they were recorded.
         aim: What Find was asked for last; the knob serves it until it is turned.
-        part: Which details are looked at; empty means the first.
+        view: Which details are looked at; empty means the first.
     """
 
     evalset: str = ""
@@ -100,7 +100,7 @@ class Tuning:
     costs: Prices = Prices.TODAY
     pin: Pin | None = None
     aim: Aim | None = None
-    part: str = ""
+    view: str = ""
 
     def tau_for(self, catalog: Catalog) -> float:
         """The tau in force."""
@@ -189,7 +189,7 @@ def from_link(params: Mapping[str, str]) -> Tuning:
         costs=Prices.RECORDED if params.get("costs") == Prices.RECORDED else Prices.TODAY,
         pin=_pin(params),
         aim=_aim(params.get("aim", "")),
-        part=params.get("part", ""),
+        view=params.get("view", ""),
     )
 
 
@@ -214,7 +214,7 @@ _TUNING = Remembered("tuning", from_link)
 def to_link(tuning: Tuning) -> dict[str, str]:
     """The parameters that restore a tuning; `from_link` reads them back."""
     link = {"set": tuning.evalset, "catalog": tuning.catalog, "baseline": tuning.baseline}
-    link["part"] = tuning.part
+    link["view"] = tuning.view
     if tuning.aim is not None:
         link["aim"] = f"{tuning.aim.kind}:{tuning.aim.value!r}"
     if tuning.tau is not None:

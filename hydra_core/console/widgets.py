@@ -16,6 +16,7 @@ from hydra_core.base.errors import HydraError, ProblemsError
 from hydra_core.console import cache
 from hydra_core.console.demo import session
 from hydra_core.console.figures.theme import DARK, LIGHT, Palette, palette
+from hydra_core.console.frame import SETS, Place, link
 from hydra_core.console.inspect.view_words import block, escaped
 from hydra_core.console.tasks import Task
 from hydra_core.console.view_operating_point import tiles
@@ -144,11 +145,9 @@ def synthetic_badge() -> None:
 
 
 def provenance(info: EvalSetInfo) -> None:
-    """One quiet line: what the figures on this page are computed from."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if info.synthetic:
-            synthetic_badge()
-        st.caption(f"{info.n:,} queries · {len(info.models)} models", width="content")
+    """What the figures on this page are computed from: invented outcomes are marked."""
+    if info.synthetic:
+        synthetic_badge()
 
 
 def notes(sweep: Sweep, further: Sequence[str] = ()) -> None:
@@ -207,15 +206,15 @@ def toned(tone: str, text: str, title: str = "", icon: str = "") -> None:
     box(literal(text), title=literal(title) or None, icon=f":material/{icon or own}:")
 
 
-def empty(title: str, text: str, links: Sequence[tuple[str, str]] = ()) -> None:
+def empty(title: str, text: str, links: Sequence[tuple[Place, str]] = ()) -> None:
     """An empty state: what is missing and where to go next."""
     with st.container(border=True, horizontal_alignment="center", gap="small"):
         st.space("small")
         st.markdown(f"#### {title}", width="content")
         st.markdown(text, width="content", text_alignment="center")
         with st.container(horizontal=True, horizontal_alignment="center"):
-            for page, label in links:
-                st.page_link(page, label=label, icon=":material/arrow_forward:")
+            for place, label in links:
+                link(place, label)
         st.space("small")
 
 
@@ -253,7 +252,7 @@ def no_evalset() -> None:
     empty(
         "Nothing to replay on",
         "No eval set is scored by this catalog's predictor and shares models with it.",
-        [("pages/evaluate/eval_sets.py", "Import or score an eval set")],
+        [(SETS, "Import or score an eval set")],
     )
 
 

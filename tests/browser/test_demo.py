@@ -14,8 +14,8 @@ import pytest
 from hydra_core.console.demo.view import STEPS
 from hydra_core.store import Actor, Role, open_store
 from tests.browser.conftest import PATIENCE_MS, at_rest
-from tests.evalsets.sets import saved
 from tests.console import consoles
+from tests.evalsets.sets import saved
 
 pytestmark = pytest.mark.browser
 

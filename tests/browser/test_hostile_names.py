@@ -8,9 +8,9 @@ from hydra_core.evalsets.scoring import score_evalset
 from hydra_core.predictor.onnx_predictor import default_predictor
 from hydra_core.store import Actor, Role, open_store
 from tests.browser.conftest import PATIENCE_MS, at_rest
+from tests.console.consoles import console as running
 from tests.evalsets.sets import saved
 from tests.pages.store_steps import FILE, NAME
-from tests.console.consoles import console as running
 
 pytestmark = pytest.mark.browser
 

@@ -4,7 +4,7 @@ from hydra_core.console import cache
 from hydra_core.evalsets.score_files import load_scores
 from hydra_core.store import Actor, Role
 
-PAGE = "pages/evaluate/audit.py"
+PAGE = "pages/configure/eval_sets.py?part=label-quality&view=samples"
 DEMO = {"set": "console_demo", "catalog": "paper_five"}
 
 

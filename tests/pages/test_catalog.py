@@ -11,7 +11,7 @@ from hydra_core.evalsets.evalset import load_evalset
 from tests.pages import live
 from tests.pages.store_steps import ANA, BEN, FILE, NAME, ROOT, draft, opened, priced, shown
 
-PAGE = "pages/configure/catalog.py"
+PAGE = "pages/configure/catalog.py?part=models"
 HERE = {"set": "paper_swebench", "catalog": NAME}
 FILE_FIVE = (ROOT / "catalog" / "paper_five.yaml").read_text(encoding="utf-8")
 

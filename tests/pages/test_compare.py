@@ -13,7 +13,7 @@ from hydra_core.console import cache, replays
 from hydra_core.console.compare.view_tables import Which
 from hydra_core.console.widgets import literal
 
-PAGE = "pages/evaluate/compare.py"
+PAGE = "pages/decide/compare.py"
 PAPER = {"set": "paper_swebench", "catalog": "paper_five_published"}
 STRONG = "always:gpt-5.4"
 
@@ -202,5 +202,5 @@ def test_a_link_carries_a_policy_that_was_tuned_here_only(open_page):
 
 def test_a_small_p_value_of_a_slice_is_never_called_nothing(open_page):
     link = {"set": "mixed_2024", "catalog": "mixed_2024", "view": "Languages and groups"}
-    app = open_page("pages/evaluate/compare.py", **link)
+    app = open_page("pages/decide/compare.py", **link)
     assert app.dataframe[0].value["p"].tolist() == ["< 0.001"]

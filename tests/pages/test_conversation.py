@@ -9,7 +9,7 @@ import pytest
 from hydra_core.console.inspect.samples import scenes
 from tests.hostile_messages import MARKUP
 
-PAGE = "pages/operate/conversation.py"
+PAGE = "pages/operate/inspect.py?part=conversation"
 
 
 def said(app):

@@ -7,11 +7,12 @@ import pytest
 from hydra_core.console.demo.copies import DEMOS
 from hydra_core.console.demo.view import STEPS
 from hydra_core.store import Role, open_store
+from tests.pages.moving import to
 from tests.pages.store_steps import ANA, FILE, NAME, opened, priced, shown
 
-OVERVIEW = "pages/operate/overview.py"
-SHIP = "pages/ship/export.py"
-TUNE = "pages/evaluate/tune.py"
+OVERVIEW = "pages/operate/home.py"
+SHIP = "pages/decide/releases.py?part=publish"
+TUNE = "pages/decide/tune.py?part=by-hand"
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +67,7 @@ def test_it_begins_on_the_storys_catalog_and_every_step_says_and_asks_something(
     assert len(folders(workspace)) == 1
     for number, step in enumerate(STEPS, start=1):
         app.query_params["demo"] = f"{number}.{only().token}"
-        app.switch_page(step.page)
+        to(app, step.page)
         app.run()
         assert not app.exception
         assert step.say in shown(app)
@@ -87,7 +88,7 @@ def test_what_is_published_in_a_demo_is_published_in_its_copy_alone(workspace, o
     store = opened(workspace)
     store.publish(NAME, FILE, actor=ANA, base_revision=0, note="real")
     app = begun(open_page, "6")
-    app.switch_page(SHIP)
+    to(app, SHIP)
     app.run()
     select(app, "Catalog").set_value(NAME).run()
     demo = only()
@@ -120,7 +121,7 @@ def test_no_cache_of_a_demo_reaches_another_session(workspace, open_page):
     for demo, price in ((first, 0.11), (second, 0.22)):
         demo.store.publish(NAME, priced(FILE, price), actor=demo.owner, base_revision=0, note="")
     for app in (one, two, plain):
-        app.switch_page("pages/configure/catalog.py")
+        to(app, "pages/configure/catalog.py?part=models")
         app.run()
         select(app, "Catalog").set_value(NAME).run()
         assert not app.exception
@@ -137,7 +138,7 @@ def told_price(app):
 
 def test_the_pages_own_link_and_the_demos_step_stand_beside_each_other(workspace, open_page):
     app = begun(open_page)
-    app.switch_page(TUNE)
+    to(app, TUNE)
     app.run()
     app.run()
     assert app.query_params["catalog"] == "demo"
@@ -169,7 +170,7 @@ def test_an_address_of_no_demo_shows_none(workspace, open_page):
 
 def test_an_ended_demo_never_falls_back_to_the_real_workspace(workspace, open_page):
     app = begun(open_page, "6")
-    app.switch_page(SHIP)
+    to(app, SHIP)
     app.run()
     select(app, "Catalog").set_value(NAME).run()
     DEMOS.end(only().token)

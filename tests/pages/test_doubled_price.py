@@ -6,8 +6,8 @@ import pytest
 
 from hydra_core.base.spelling import usd
 from hydra_core.console import cache, learned_models
-from tests.replay.test_doubled_price import SET, TEXT, doubled
 from tests.pages.store_steps import ANA, opened, shown
+from tests.replay.test_doubled_price import SET, TEXT, doubled
 
 NAME = "paper_five"
 LINK = {"set": SET.name, "catalog": NAME}

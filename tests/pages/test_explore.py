@@ -11,7 +11,7 @@ from hydra_core.console.eval_sets import routing_help
 from hydra_core.console.tasks import Task
 from tests.pages.pairs import paper_sweep
 
-PAGE = "pages/evaluate/explore.py"
+PAGE = "pages/configure/eval_sets.py?part=routing-help"
 PAPER = {"set": "paper_swebench", "catalog": "paper_five_published"}
 PATIENCE_S = 240
 

@@ -28,7 +28,7 @@ def test_the_first_visit_finds_its_figures_made(open_page, caplog, monkeypatch):
         raise AssertionError("computed a second time")
 
     monkeypatch.setattr(panels, "evaluate", again)
-    page: AppTest = open_page("pages/operate/overview.py")
+    page: AppTest = open_page("pages/operate/home.py")
     assert not page.exception
     assert [box.value for box in page.title] == ["Overview"]
     assert page.metric

@@ -3,7 +3,7 @@
 from hydra_core.console.live import cache
 from hydra_core.live.flight.analysis import analyse
 
-PAGE = "pages/evaluate/flight.py"
+PAGE = "pages/operate/live.py?part=experiments"
 
 
 def test_the_sample_flight_opens_with_its_verdict(open_page):

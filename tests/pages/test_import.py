@@ -7,7 +7,7 @@ import json
 from tests.evalsets.importers.test_recognise import ARENA
 from tests.pages.store_steps import shown
 
-PAGE = "pages/evaluate/eval_sets.py"
+PAGE = "pages/configure/eval_sets.py?part=sets"
 
 
 def importing(open_page):
@@ -35,7 +35,7 @@ def test_a_file_of_another_format_is_named_and_read_with_its_importer(open_page,
 
 
 def test_a_first_run_has_three_doors(open_page):
-    app = open_page("pages/operate/overview.py")
+    app = open_page("pages/operate/home.py")
     doors = [button.key for button in app.button if str(button.key).startswith("overview.door.")]
     assert len(doors) == 3
     app.button(key="overview.door.spend-logs").click().run()

@@ -20,8 +20,9 @@ from hydra_core.routing.redecide import redecide
 from hydra_core.routing.router import Router
 from hydra_core.store import open_store
 from tests.hostile_messages import MARKUP, hostile_messages
+from tests.pages.moving import to
 
-PAGE = "pages/operate/inspect.py"
+PAGE = "pages/operate/inspect.py?part=message"
 CATALOG = CATALOGS / "paper_five.yaml"
 EASY = "Rename the variable tmp to total."
 
@@ -225,11 +226,11 @@ def test_a_catalog_of_another_predictor_says_why_and_is_rebound_in_one_click(ope
 
 
 def test_another_bundle_can_be_chosen_and_scores_the_message(open_page):
-    app = open_page("pages/operate/overview.py")
+    app = open_page("pages/operate/home.py")
     app.segmented_control(key="bundle.choice").set_value("modernbert").run()
     assert not app.exception
     assert "modernbert" in app.session_state["bundle.folder"]
-    app.switch_page(PAGE).run()
+    to(app, PAGE).run()
     assert not app.exception
     app.button(key="bundle.rebind").click().run()
     assert not app.exception

@@ -13,7 +13,7 @@ from hydra_core.lab.labeling.messages import read_messages
 from hydra_core.lab.labeling.run_folder import LEDGER, keep_setup
 from tests.lab.labeling.fake_server import messages, settings
 
-PAGE = "pages/evaluate/labels.py"
+PAGE = "pages/configure/eval_sets.py?part=label-quality&view=runs"
 PARTS = ("What next", "Judge", "Labels", "Set aside")
 
 

@@ -15,7 +15,7 @@ from hydra_core.store.database import workspace_folder
 
 pytestmark = pytest.mark.slow
 
-PAGE = "pages/evaluate/learn.py"
+PAGE = "pages/decide/tune.py?part=learned"
 LINK = {"set": "console_demo", "catalog": "paper_five"}
 #: Two models and few steps keep the test short; the demo's outcomes are simulated.
 MODELS = ["gpt-5.4-mini", "gpt-5.4"]

@@ -8,7 +8,7 @@ from hydra_core.catalog import load_catalog
 from hydra_core.decision_log.canaries import CanaryRecord, begin_canary
 from tests.live.logs import decision, traffic
 
-PAGE = "pages/operate/live.py"
+PAGE = "pages/operate/live.py?part=traffic"
 PARTS = ("Traffic", "Cost", "Shadow", "Drift", "Unknown", "Feedback", "Canary")
 
 

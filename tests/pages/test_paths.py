@@ -55,7 +55,7 @@ def report(app, proto, **state):
 @pytest.fixture
 def released(open_page):
     """The stacks of one release of the live knob."""
-    app = open_page("pages/evaluate/tune.py")
+    app = open_page("pages/decide/tune.py?part=by-hand")
     (knob,) = (one.proto for one in app.get("bidi_component") if "knob" in one.proto.component_name)
     # No figure beside the one that is meant.
     meant = {"until": STREAMLIT, "about": lambda given: given.get("key", PLOT) in SHOWN}
@@ -74,7 +74,7 @@ def test_tau_goes_to_figure_tiles_and_verdict_as_documented(released):
 
 
 def test_a_cell_goes_to_the_stored_draft_as_documented(open_page):
-    app = open_page("pages/configure/catalog.py")
+    app = open_page("pages/configure/catalog.py?part=models")
 
     def price(value):
         cells = {"edited_rows": {"0": {"input_usd_per_mtok": value}}}

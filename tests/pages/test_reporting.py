@@ -13,7 +13,7 @@ from tests.pages.pairs import paper_sweep
 PAPER = {"set": "paper_swebench", "catalog": "paper_five_published"}
 
 
-@pytest.mark.parametrize("page", ["pages/operate/overview.py", "pages/evaluate/compare.py"])
+@pytest.mark.parametrize("page", ["pages/operate/home.py", "pages/decide/compare.py"])
 def test_the_page_offers_both_files(open_page, page):
     app = open_page(page, **PAPER)
     assert not app.exception

@@ -4,7 +4,7 @@ import time
 
 from hydra_core.console import replays
 
-PAGE = "pages/evaluate/robustness.py"
+PAGE = "pages/operate/inspect.py?part=robustness"
 
 
 def attack(app, typed):

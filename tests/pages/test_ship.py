@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from hydra_core.catalog import parse_catalog
+from tests.pages.moving import to
 from tests.pages.store_steps import ANA, BEN, FILE, NAME, draft, opened, priced, shown
 
-PAGE = "pages/ship/export.py"
+PAGE = "pages/decide/releases.py?part=publish"
 HERE = {"set": "paper_swebench", "catalog": NAME}
 
 
@@ -42,7 +43,7 @@ def test_a_draft_is_published_with_its_note_and_figures(open_page, workspace):
 def test_other_pages_route_with_what_was_published(open_page, workspace):
     document = priced(FILE, 99.0).replace("tau: 0.24", "tau: 0.5")
     opened(workspace).publish(NAME, document, actor=ANA, base_revision=0, note="")
-    app = open_page("pages/evaluate/tune.py", **HERE)
+    app = open_page("pages/decide/tune.py?part=by-hand", **HERE)
     assert app.number_input(key="tune.tau").value == 0.5
 
 
@@ -149,14 +150,14 @@ def test_a_broken_catalog_changes_nothing(open_page, workspace):
 
 
 def test_a_tau_found_by_dragging_is_not_fixed_on_that_set_once_published(open_page):
-    tune = "pages/evaluate/tune.py"
+    tune = "pages/decide/tune.py?part=by-hand"
     app = open_page(tune, **HERE)
     app.number_input(key="tune.tau").set_value(0.31).run()
-    app.switch_page(PAGE).run()
+    to(app, PAGE).run()
     app.button(key="ship.take_tuned").click().run()
     app.button(key="ship.publish").click().run()
     assert "Revision 1 is published" in shown(app)
-    app.switch_page(tune).run()
+    to(app, tune).run()
     assert app.number_input(key="tune.tau").value == 0.31
     told = "\n".join(box.value for box in [*app.success, *app.info, *app.warning])
     assert "on these queries, as the catalog records" in told

@@ -9,10 +9,11 @@ import pytest
 from hydra_core.catalog.schema import parse_catalog
 from hydra_core.choosing.policy_search import FoundPolicy
 from hydra_core.console import cache, replays
+from tests.pages.moving import to
 
 pytestmark = pytest.mark.slow
 
-PAGE = "pages/evaluate/tuner.py"
+PAGE = "pages/decide/tune.py?part=search"
 PAPER = {"set": "paper_swebench", "catalog": "paper_five_published"}
 PATIENCE_S = 240
 
@@ -60,14 +61,14 @@ def test_one_click_opens_it_in_tune(done):
     setting = only_task().result.setting
     done.button(key="tuner.open").click().run()
     assert not done.exception
-    done.switch_page("pages/evaluate/tune.py").run()
+    to(done, "pages/decide/tune.py?part=by-hand").run()
     assert done.number_input(key="tune.tau").value == pytest.approx(setting.tau)
     assert done.number_input(key="tune.w.reasoning").value == pytest.approx(setting.weights[0])
 
 
 def test_one_click_pins_it_for_compare(done):
     done.button(key="tuner.pin").click().run()
-    done.switch_page("pages/evaluate/compare.py").run()
+    to(done, "pages/decide/compare.py").run()
     assert any("Pinned on" in option for option in done.selectbox(key="compare.a").options)
 
 

@@ -22,15 +22,15 @@ from tests.pages.store_steps import ANA, FILE, NAME, draft, opened, priced
 
 VIEWER = Actor("vic", Role.VIEWER)
 PAGES = {
-    "pages/operate/overview.py": {},
-    "pages/operate/inspect.py": {},
-    "pages/operate/conversation.py": {},
-    "pages/configure/catalog.py": {"catalog": NAME},
-    "pages/configure/profiles.py": {"catalog": NAME},
-    "pages/evaluate/tune.py": {"catalog": NAME},
-    "pages/evaluate/eval_sets.py": {"set": "my/mine"},
-    "pages/evaluate/compare.py": {"catalog": NAME},
-    "pages/ship/export.py": {"catalog": NAME},
+    "pages/operate/home.py": {},
+    "pages/operate/inspect.py?part=message": {},
+    "pages/operate/inspect.py?part=conversation": {},
+    "pages/configure/catalog.py?part=models": {"catalog": NAME},
+    "pages/configure/catalog.py?part=profiles": {"catalog": NAME},
+    "pages/decide/tune.py?part=by-hand": {"catalog": NAME},
+    "pages/configure/eval_sets.py?part=sets": {"set": "my/mine"},
+    "pages/decide/compare.py": {"catalog": NAME},
+    "pages/decide/releases.py?part=publish": {"catalog": NAME},
 }
 WRITES = ("publish", "rollback", "adopt", "score", "remove", "bring_back", "pin", "note", "import")
 

@@ -13,8 +13,8 @@ from hydra_core.replay.contents import (
     solve_patterns,
 )
 from hydra_core.replay.routability import auc_interval, routability
-from tests.replay.conftest import make_data
 from tests.evalsets.sets import queries, saved
+from tests.replay.conftest import make_data
 
 
 def told(n=400, *, informative=True):

@@ -1,7 +1,4 @@
-"""The Catalog page's views: edit with its effect, what-if in full, and catalog events.
-
-The frame of a page that works on a draft is here too; Profiles shares it.
-"""
+"""Catalog: the pool of models, its profiles and its policy, edited as a draft; what-ifs."""
 
 from __future__ import annotations
 
@@ -12,9 +9,9 @@ from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.types import Catalog
-from hydra_core.console import cache, drafts, selectors, widgets
+from hydra_core.console import cache, drafts, frame, selectors, widgets
 from hydra_core.console.cache import CatalogEntry, SetEntry
-from hydra_core.console.catalog import add_model
+from hydra_core.console.catalog import add_model, profiles_page
 from hydra_core.console.catalog import cards as catalog_cards
 from hydra_core.console.catalog import dialogs as catalog_dialogs
 from hydra_core.console.catalog import models as catalog_panels
@@ -25,6 +22,7 @@ from hydra_core.console.catalog import what_if as what_if_knob
 from hydra_core.console.catalog import what_if as what_if_panels
 from hydra_core.console.components.cell_typing import cell_typing
 from hydra_core.console.drafts import Working
+from hydra_core.console.frame import Head, Part
 from hydra_core.console.widgets import literal
 from hydra_core.replay.portability import Event, EventKind, event_catalogs
 from hydra_core.replay.what_if import WhatIf
@@ -80,67 +78,77 @@ def choose(place: DeltaGenerator, catalog: Catalog, chosen: SetEntry) -> Event |
 
 
 _TOLD, _DETAILS = "what_if.told", "what_if.details"
-VIEWS = ("Edit", "Policy", "Cards", "Capabilities", "What-if")
+_VIEWS = ("Edit", "Cards", "Capabilities")
 
 
-def draft_page(
-    title: str, views: Sequence[str], show: Callable[[CatalogEntry, Working, str], None]
-) -> None:
-    """A page of views on the draft of a catalog that is chosen in its head line.
+def _on_draft(
+    draw: Callable[[CatalogEntry, Working, str], None], views: Sequence[str] = (), key: str = ""
+) -> Callable[[Head], None]:
+    """A part on the draft of a catalog, which is chosen in the head.
 
     Args:
-        show: Draws one of the views.
+        draw: Draws one of the views, '' where there are none.
     """
-    with st.sidebar:  # here an element without size would push the head line down
-        cell_typing()
-    left, middle, right = st.columns([2.4, 3.6, 6], vertical_alignment="bottom")
-    left.title(title, anchor=False)
-    entry = selectors.choose_catalog(middle)
-    key = f"{title.lower()}.view"
-    with right.container(horizontal=True, horizontal_alignment="right"):
-        st.session_state.setdefault(key, views[0])
-        view = st.segmented_control(
-            "View", views, key=key, required=True, persist_state="session",
-            label_visibility="collapsed",
-        )  # fmt: skip
-    if entry is None:
-        st.warning("There is no catalog yet.")
-    else:
-        _draft(entry, view or views[0], show)
+
+    def part(head: Head) -> None:
+        with st.sidebar:  # here an element without size would push the head line down
+            cell_typing()
+        entry = selectors.choose_catalog(head.right)
+        if entry is None:
+            st.warning("There is no catalog yet.")
+            return
+        _draft(entry, draw, views, key)
+
+    return part
 
 
 @st.fragment
 def _draft(
-    entry: CatalogEntry, view: str, show: Callable[[CatalogEntry, Working, str], None]
+    entry: CatalogEntry,
+    draw: Callable[[CatalogEntry, Working, str], None],
+    views: Sequence[str],
+    key: str,
 ) -> None:
-    """One view; only this part runs again after an edit."""
+    """One view; only this runs again after an edit."""
     try:
         working = drafts.load(entry)
     except HydraError as error:
         widgets.problem(error)
         return
     catalog_status.status_line(working)
-    show(entry, working, view)
+    view = ""
+    if views:
+        st.session_state.setdefault(key, views[0])
+        view = (
+            st.segmented_control(
+                "View", views, key=key, required=True, persist_state="session",
+                label_visibility="collapsed",
+            )
+            or views[0]
+        )  # fmt: skip
+    draw(entry, working, view)
 
 
-def show(entry: CatalogEntry, working: Working, view: str) -> None:
-    """One view of the catalog."""
-    if view == "Edit":
+def _models(entry: CatalogEntry, working: Working, view: str) -> None:
+    if view in ("Edit", ""):
         _edit(entry, working)
         return
     catalog_panels.problems(working)
     catalog = working.catalog or working.published
     if catalog is None:
         return
-    if view == "Policy":
-        catalog_policy.policy(entry, working)
-    elif view == "Cards":
+    if view == "Cards":
         catalog_cards.cards(catalog)
-    elif view == "Capabilities":
+    else:
         with st.container(border=True):
             catalog_cards.capability_map(catalog)
-    else:
-        _what_if(working)
+
+
+def _policy(entry: CatalogEntry, working: Working, view: str) -> None:
+    del view
+    catalog_panels.problems(working)
+    if (working.catalog or working.published) is not None:
+        catalog_policy.policy(entry, working)
 
 
 def _edit(entry: CatalogEntry, working: Working) -> None:
@@ -171,7 +179,9 @@ def _tools(entry: CatalogEntry, working: Working) -> None:
             dialog(entry, working)
 
 
-def _what_if(working: Working) -> None:
+def _what_if(entry: CatalogEntry, working: Working, view: str) -> None:
+    del entry, view
+    catalog_panels.problems(working)
     if working.catalog is None or working.published is None:
         return
     controls = st.columns([5, 3, 6], vertical_alignment="bottom")
@@ -214,3 +224,18 @@ def _told_in_full(found: WhatIf, chosen: SetEntry) -> None:
             widgets.synthetic_badge()
         notes = "".join(f" {literal(note)}" for note in found.after.data.notes)
         st.caption(literal(what_if_panels.sentence(found)) + notes)
+
+
+PARTS = {
+    "models": Part("Models", _on_draft(_models, _VIEWS, "catalog.view"), (8.0, 4.0)),
+    "profiles": Part(
+        "Profiles", _on_draft(profiles_page.show, profiles_page.VIEWS, "profiles.view"), (8.0, 4.0)
+    ),
+    "policy": Part("Policy", _on_draft(_policy), (8.0, 4.0)),
+    "what-if": Part("What-if", _on_draft(_what_if), (8.0, 4.0)),
+}
+
+
+def show() -> None:
+    """The whole page."""
+    frame.show("Catalog", PARTS)

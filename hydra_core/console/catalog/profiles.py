@@ -25,6 +25,7 @@ from hydra_core.console import cache, drafts, tables, widgets
 from hydra_core.console.cache import CatalogEntry
 from hydra_core.console.catalog.figure_contributions import ContributionsView, contributions_figure
 from hydra_core.console.drafts import Working
+from hydra_core.console.frame import POLICY, link
 from hydra_core.console.widgets import literal
 
 
@@ -312,10 +313,7 @@ def scales(entry: CatalogEntry, catalog: Catalog) -> None:
         f"Bands are those of predictor {widgets.literal(catalog.predictor)}: where its scores lie "
         "in practice. Edit them only if you know your traffic's."
     )
-    st.page_link(
-        "pages/configure/catalog.py", label="τ, cost basis and price ratio: Catalog, Policy",
-        icon=":material/arrow_forward:",
-    )  # fmt: skip
+    link(POLICY, "τ, cost basis and price ratio: Policy")
 
 
 def _scales_edited(entry: CatalogEntry, key: str, dimensions: tuple[str, ...]) -> None:

@@ -28,6 +28,7 @@ from hydra_core.console.compare.view_tables import (
     slice_names,
     whole_table,
 )
+from hydra_core.console.frame import MESSAGE, go
 from hydra_core.console.inspect import state as inspect_state
 from hydra_core.console.widgets import literal
 from hydra_core.store.records import Note
@@ -202,7 +203,7 @@ def _detail(row: int, both: Paired, sides: Sides, notes: Sequence[Note]) -> None
             "Why, on Inspect", icon=":material/troubleshoot:", key="compare.inspect"
         ):
             inspect_state.put(text=str(query["text"]), compare=False)
-            st.switch_page("pages/operate/inspect.py")
+            go(MESSAGE)
         _written(notes)
         _write(evalset.digest, str(query["query_id"]))
     with right:

@@ -48,7 +48,7 @@ def follow(options: Mapping[str, tuple[str, ...]]) -> None:
         return
     st.session_state[_FOLLOWED] = True
     link = address.read()
-    keys = {"view": "compare.part"} | {k: v for view in _VIEWS.values() for k, v in view.items()}
+    keys = {"view": "compare.view"} | {k: v for view in _VIEWS.values() for k, v in view.items()}
     for name, key in keys.items():
         # the choice itself, not its text: a widget knows its options by what they are
         known = [one for one in options.get(name, (link.get(name),)) if one == link.get(name)]
@@ -92,7 +92,7 @@ def query_shown(picked: int | None, ids: pd.Series[str], rows: IntArray) -> int 
 def write() -> None:
     """Put what is on screen into the address."""
     now = st.session_state
-    part = str(now.get("compare.part") or "")
+    part = str(now.get("compare.view") or "")
     link = {"view": part}
     link |= {name: str(now.get(key) or "") for name, key in _VIEWS.get(part, {}).items()}
     if part == "Queries":

@@ -1,4 +1,4 @@
-"""The query parameters of the address: each page writes its own, and a demo's step stays beside."""
+"""The query parameters of the address: a page writes its own; its part and a demo's step stay."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ import streamlit as st
 from hydra_core.console.demo.session import TOKEN
 
 PARAMETER = "demo"
+#: The parameter that names a part of a page, and where a session keeps it.
+PART = "part"
+_PART = "page.part"
 #: Where a session keeps the number of the step that it is at.
 STEP = "demo.step"
 _FORM = re.compile(r"([1-7])(?:\.([\w-]{8,40}))?")
@@ -17,12 +20,24 @@ _FORM = re.compile(r"([1-7])(?:\.([\w-]{8,40}))?")
 
 def read() -> dict[str, str]:
     """What the page's own link says."""
-    return {name: text for name, text in st.query_params.to_dict().items() if name != PARAMETER}
+    given = st.query_params.to_dict()
+    return {name: text for name, text in given.items() if name not in (PARAMETER, PART)}
+
+
+def part() -> str:
+    """The part of the page that the address names, '' where it names none."""
+    return st.query_params.get(PART, "")
+
+
+def stay_in(part: str) -> None:
+    """Have every address that is written from now on name this part."""
+    st.session_state[_PART] = part
 
 
 def write(link: Mapping[str, str]) -> None:
     """Put the page's link into the address, unless it says that already."""
-    whole = {**link, **step_link()}
+    at = st.session_state.get(_PART, "")
+    whole = {**link, **({PART: at} if at else {}), **step_link()}
     if st.query_params.to_dict() != whole:
         st.query_params.from_dict(whole)
 

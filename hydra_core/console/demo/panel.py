@@ -17,6 +17,7 @@ from hydra_core.console.demo.copies import DEMOS
 from hydra_core.console.demo.scene import BEFORE, EVALSET
 from hydra_core.console.demo.session import TOKEN
 from hydra_core.console.demo.view import STEPS, Step
+from hydra_core.console.frame import Place, go
 from hydra_core.store.database import workspace_folder
 from hydra_core.store.roles import Action, require
 
@@ -110,7 +111,7 @@ def _begin_button(number: int) -> None:
             disabled=not identity.may(Action.DEMO),
         )  # fmt: skip
         if st.button("To the console", type="tertiary", key="demo.console"):
-            st.switch_page(STEPS[0].page)
+            go(STEPS[0].place)
     if not identity.may(Action.DEMO):
         st.caption(":material/lock: A demo takes the role editor or publisher.")
     if begin:
@@ -132,7 +133,7 @@ def _begin(number: int) -> None:
 
 def _go(number: int) -> None:
     _enter(number)
-    st.switch_page(STEPS[number - 1].page, query_params=address.step_link(number))
+    go(STEPS[number - 1].place, **address.step_link(number))
 
 
 def _forget() -> None:
@@ -191,20 +192,23 @@ def _told(number: int, step: Step, where: str) -> None:
             _go(number + 1)
         if where != step.where and st.button(f"To {step.where}", key="demo.there"):
             _go(number)
-        page, name = step.also
-        if name and where != name and st.button(f"To {name}", key="demo.also"):
-            _compare(page)
+        if (
+            step.also is not None
+            and where != step.also[1]
+            and st.button(f"To {step.also[1]}", key="demo.also")
+        ):
+            _compare(step.also[0])
     st.markdown(step.say)
     st.markdown(f":material/touch_app: **{step.do}**")
 
 
-def _compare(page: str) -> None:
+def _compare(place: Place) -> None:
     """What is published now beside where the story began."""
     demo = session.demo()
     assert demo is not None
     began = f"point:{demo.catalog}/{BEFORE}"
     compare_state.put(a=began, b=f"catalog:{demo.catalog}", knob_a=None, knob_b=None)
-    st.switch_page(page, query_params=address.step_link())
+    go(place, **address.step_link())
 
 
 def _reset() -> None:
@@ -216,4 +220,4 @@ def _reset() -> None:
 def _end() -> None:
     DEMOS.end(str(st.session_state[TOKEN]))
     _forget()
-    st.switch_page(STEPS[0].page)
+    go(STEPS[0].place)

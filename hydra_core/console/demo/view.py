@@ -6,6 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from hydra_core.console.frame import (
+    BY_HAND,
+    COMPARE,
+    EXPORTS,
+    HOME,
+    LEARNED,
+    MESSAGE,
+    PUBLISH,
+    WHAT_IF,
+    Place,
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -15,18 +27,18 @@ class Step:
         title: What it is about, in few words.
         say: The sentence to say.
         do: The one thing to do.
-        page: File of the page it is told on, and `where` its name.
+        place: Part of the page it is played on, and `where` the name of the page.
         views: Which view of the page it begins at: state key -> view.
-        also: File and name of a second page that it needs, '' for none.
+        also: A second page that it needs, with its name.
     """
 
     title: str
     say: str
     do: str
-    page: str
+    place: Place
     where: str
     views: Mapping[str, str] = field(default_factory=dict)
-    also: tuple[str, str] = ("", "")
+    also: tuple[Place, str] | None = None
 
 
 STEPS: Final = (
@@ -35,22 +47,22 @@ STEPS: Final = (
         "Thousands of real messages, five models, and what each model really achieved and cost "
         "on every one of them.",
         "Read the verdict: so far the router is no better than a fixed mix of two models.",
-        "pages/operate/overview.py",
-        "Overview",
+        HOME,
+        "Home",
     ),
     Step(
         "Message and receipt",
         "Every decision explains itself: what the message needs, who can do it, and what would "
         "change the choice.",
         "Pick another message, then open its receipt.",
-        "pages/operate/inspect.py",
+        MESSAGE,
         "Inspect",
     ),
     Step(
         "Knob and verdict",
         "One knob trades quality for cost, and the verdict says honestly whether routing pays.",
         "Drag τ: the figures follow your hand, the verdict comes when you let go.",
-        "pages/evaluate/tune.py",
+        BY_HAND,
         "Tune",
     ),
     Step(
@@ -58,35 +70,33 @@ STEPS: Final = (
         "Outcomes teach the router what no benchmark could tell it; it is judged only on "
         "messages it had not seen.",
         "Press Learn, wait under a minute, then take it into the catalog draft.",
-        "pages/evaluate/learn.py",
-        "Learn",
+        LEARNED,
+        "Tune",
     ),
     Step(
         "Models change",
         "Models are repriced, withdrawn and released all the time, and nothing has to be trained "
         "again.",
         "Under “What if”, choose that a model is repriced, then removed, then added.",
-        "pages/configure/catalog.py",
+        WHAT_IF,
         "Catalog",
-        {"catalog.view": "What-if"},
     ),
     Step(
         "Publish and undo",
         "A change goes out with its figures and its reason, and one click takes it back.",
         "Publish your draft, compare it with what was before, then bring revision 1 back under "
         "History.",
-        "pages/ship/export.py",
-        "Ship",
-        {"ship.view": "Publish"},
-        ("pages/evaluate/compare.py", "Compare"),
+        PUBLISH,
+        "Releases",
+        also=(COMPARE, "Compare"),
     ),
     Step(
         "One YAML file",
         "Prices, evidence and policy stand in one file that a person can read and review: it is "
         "all that a router needs.",
         "Read the YAML from the top: who published it and why, and what was measured.",
-        "pages/ship/export.py",
-        "Ship",
-        {"ship.view": "Export"},
+        EXPORTS,
+        "Releases",
+        {"exports.view": "Export"},
     ),
 )

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.types import FloatArray, IntArray
-from hydra_core.console import cache, tables, widgets
+from hydra_core.console import cache, selectors, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.eval_sets.view_audit import (
@@ -28,6 +29,7 @@ from hydra_core.console.eval_sets.view_audit import (
 from hydra_core.console.figures.intervals import intervals_figure
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.evalset import EvalSet
+from hydra_core.evalsets.score_files import load_scores
 from hydra_core.lab.audit.recalibrate import (
     LEAST_GAIN,
     LEAST_IN_SCRIPT,
@@ -362,3 +364,83 @@ def exchange(sample: Sample) -> None:
             widgets.problem(error)
             return
         st.success(f"{count:,} ratings taken in.")
+
+
+_VIEWS = ("Rate", "Agreement", "Recalibrate", "Exchange")
+_NEW = "New sample"
+_LINK = {"sample": "audit.sample", "view": "label_quality.view", "step": "audit.part"}
+
+
+def choose(entry: SetEntry) -> Sample | None:
+    """The sample to work on; None for a new one."""
+    samples = {s.name: s for s in cache.store().ratings.samples() if s.evalset == entry.key}
+    options = [*samples, _NEW]
+    wanted = st.session_state.pop("audit.wanted", None)
+    if wanted in samples:
+        st.session_state["audit.sample"] = wanted
+    if st.session_state.get("audit.sample") not in options:
+        st.session_state["audit.sample"] = options[0]
+    name = st.selectbox("Sample", options, key="audit.sample")
+    return samples.get(name)
+
+
+def one_sample(
+    entry: SetEntry, evalset: EvalSet, scores: FloatArray, sample: Sample | None
+) -> None:
+    """The new-sample form, or the part of a sample that is asked for."""
+    if sample is None:
+        draw_form(entry, evalset, scores)
+        return
+    if sample.evalset_digest != evalset.digest:
+        st.warning("The eval set was changed after this sample was drawn.")
+    if st.session_state.get("audit.part") not in _VIEWS:
+        st.session_state["audit.part"] = _VIEWS[0]
+    part = st.segmented_control(
+        "View", _VIEWS, key="audit.part", required=True,
+        label_visibility="collapsed", persist_state="session",
+    )  # fmt: skip
+    if part == "Agreement":
+        agreement(sample, evalset, scores)
+    elif part == "Recalibrate":
+        recalibration(sample, evalset, scores)
+    elif part == "Exchange":
+        exchange(sample)
+    else:
+        rating_form(sample, evalset)
+
+
+def show(place: DeltaGenerator) -> None:
+    """Audits: do people agree with one another, with the labels, and with the predictor?"""
+    selectors.follow(_LINK)
+    pair = selectors.current()
+    if pair is None:
+        widgets.empty("No eval set", "Import one on Eval sets: an audit rates its messages.")
+        return
+    with place:
+        places = st.columns([6, 4])
+        chosen = selectors.choose_evalset(places[0], pair[1].catalog) if pair[1].catalog else None
+    if chosen is None:
+        widgets.empty("No scored eval set", "Score one on Eval sets: an audit compares its scores.")
+        return
+    with places[1]:
+        drawn = choose(chosen)
+    selectors.write(_LINK)
+    try:
+        opened = cache.evalset(chosen.info.path, chosen.info.digest)
+        found = load_scores(opened, cache.bundle().fingerprint)
+        if opened.texts is None:
+            widgets.empty(
+                "This set has no texts",
+                "In an audit people rate messages blind, by keyboard. You then see how far they "
+                "agree with one another, with the labels and with the predictor (Krippendorff's "
+                "alpha), and may recalibrate the predictor on it. Open a set with texts:",
+            )
+            selectors.offer_texts()
+        elif found is None:
+            widgets.empty(
+                "Not scored", "Score this eval set with the predictor in use on Eval sets."
+            )
+        else:
+            one_sample(chosen, opened, found, drawn)
+    except HydraError as error:
+        widgets.problem(error)

@@ -19,6 +19,7 @@ from hydra_core.console.eval_sets.import_swebench import Runner, swebench_source
 from hydra_core.console.eval_sets.import_table import table_source
 from hydra_core.console.eval_sets.routing_help import ASKED
 from hydra_core.console.eval_sets.view import dropped_table
+from hydra_core.console.frame import ROUTING_HELP, go
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.changes import EvalSetChanges
 from hydra_core.evalsets.folders import folder_name
@@ -193,7 +194,7 @@ def _report(report: ImportReport, key: str, name: str) -> None:
             widgets.forget(_REPORT)
             state.put(evalset=key, catalog="", tau=None, weights=None, pin=None)
             st.session_state[ASKED] = key
-            st.switch_page("pages/evaluate/explore.py")
+            go(ROUTING_HELP)
         st.button("Open it", on_click=_open, args=(key,), key="eval_sets.open")
         st.button("Import another", on_click=lambda: widgets.forget(_REPORT))
 

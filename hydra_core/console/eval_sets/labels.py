@@ -7,11 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
+from hydra_core.base.errors import HydraError
 from hydra_core.console import tables, widgets
 from hydra_core.console.demo import session
 from hydra_core.console.eval_sets import view_labels as views
-from hydra_core.console.eval_sets.view_labels import Step, answer, progress, tiles
+from hydra_core.console.eval_sets.view_labels import (
+    Step,
+    answer,
+    next_steps,
+    progress,
+    start_commands,
+    tiles,
+)
 from hydra_core.console.figures.heat import heat_figure
 from hydra_core.console.figures.intervals import intervals_figure
 from hydra_core.console.widgets import literal
@@ -165,3 +174,75 @@ def steps(found: Sequence[Step]) -> None:
             widgets.commands(step.command)
     st.caption("Runs are started on the command line: they take keys, money and hours, and none of "
                "these should hang on a browser's tab.")  # fmt: skip
+
+
+_VIEWS = ("What next", "Judge", "Labels", "Set aside")
+
+
+def choose() -> Path | None:
+    """The run to look at."""
+    known = runs()
+    if not known:
+        return None
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        name = st.selectbox(
+            "Run", list(known), key="labels.run", width=280, bind="query-params",
+            label_visibility="collapsed",
+        )  # fmt: skip
+    return known.get(name or "")
+
+
+def begin() -> None:
+    """What a run is, and the commands that begin one."""
+    widgets.empty(
+        "No labelling run yet",
+        "A run labels your own messages: a cheap and a strong model answer each, a judge scores "
+        "both answers in both orders, and what the cheap one lacks is the label. Begin it on the "
+        "command line, where its keys are; this page shows it while it runs.",
+    )
+    st.markdown("The first writes a commented configuration, the second says the cost and asks "
+                "nothing, the third begins:")  # fmt: skip
+    widgets.commands(start_commands(root()))
+    st.markdown("Each line of messages.jsonl is one message:")
+    st.code('{"id": "q1", "text": "Why is this query slow?", "lang": "en"}', language=None)
+    st.caption(
+        "Any OpenAI-compatible server will do. A run may be stopped or killed: it goes on where it "
+        "was, within its budget, and pays no call twice."
+    )
+
+
+def one_run(folder: Path) -> None:
+    """How far it is, whether its labels are stable, and the view that is asked for."""
+    one = run(folder)
+    status = watch(one)
+    found = one.quality()
+    verdict(found)
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        view = st.segmented_control(
+            "View", _VIEWS, default=_VIEWS[0], key="labels.view", required=True,
+            label_visibility="collapsed", persist_state="session", bind="query-params",
+        )  # fmt: skip
+        if status.running:
+            st.button("Refresh figures", icon=":material/refresh:", type="tertiary",
+                      key="labels.refresh")  # fmt: skip
+    if view == "Judge":
+        judge(found)
+    elif view == "Labels":
+        labels(found)
+    elif view == "Set aside":
+        set_aside(one.aside())
+    else:
+        steps(next_steps(one.setup, status, found, folder))
+
+
+def show(place: DeltaGenerator) -> None:
+    """Labelling runs: how far one is, whether its labels are stable, what is to be done next."""
+    with place:
+        chosen = choose()
+    if chosen is None:
+        begin()
+        return
+    try:
+        one_run(chosen)
+    except (HydraError, OSError) as error:
+        widgets.problem(error)

@@ -24,13 +24,13 @@ from hydra_core.console import cache, learned_models, replays, state, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.eval_sets import scoring
+from hydra_core.console.frame import BY_HAND, SETS, go
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.export.provenance import measured
 from hydra_core.store.roles import Action
 
 _OPEN = "make_catalog.set"
-_EVAL_SETS = "pages/evaluate/eval_sets.py"
 
 
 def offer(entry: SetEntry, *, primary: bool = True) -> None:
@@ -40,7 +40,7 @@ def offer(entry: SetEntry, *, primary: bool = True) -> None:
         icon=":material/add_notes:", key="make_catalog.offer", on_click=open_for,
         args=(entry.key,), help="Models, prices and profiles from this eval set",
     ):  # fmt: skip
-        st.switch_page(_EVAL_SETS)
+        go(SETS)
 
 
 def open_for(key: str) -> None:
@@ -197,4 +197,4 @@ def _publish(entry: SetEntry, key: str, text: str) -> None:
     )
     widgets.forget(_OPEN)
     state.put(evalset=entry.key, catalog=key, tau=None, weights=None, pin=None, baseline="")
-    st.switch_page("pages/evaluate/tune.py")
+    go(BY_HAND)

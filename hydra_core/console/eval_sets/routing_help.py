@@ -7,9 +7,14 @@ from collections.abc import Hashable
 import numpy as np
 import streamlit as st
 
-from hydra_core.base.types import IntArray
-from hydra_core.console import replays, tables, widgets
+from hydra_core.base.errors import HydraError
+from hydra_core.base.types import Catalog, IntArray
+from hydra_core.console import cache, replays, selectors, tables, widgets
 from hydra_core.console.cache import SetEntry
+from hydra_core.console.eval_sets import ablations as explore_ablations
+from hydra_core.console.eval_sets import contents as explore_checks
+from hydra_core.console.eval_sets import make_catalog
+from hydra_core.console.eval_sets import scoring as evalset_scoring
 from hydra_core.console.eval_sets.figure_upset import spread_figure, upset_figure
 from hydra_core.console.eval_sets.view_routing_help import (
     Bounds,
@@ -19,6 +24,7 @@ from hydra_core.console.eval_sets.view_routing_help import (
     upset_view,
 )
 from hydra_core.console.figures.intervals import intervals_figure
+from hydra_core.console.frame import Head
 from hydra_core.console.tasks import Task
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.evalset import EvalSet
@@ -252,3 +258,73 @@ def _offer(entry: SetEntry, sweep: Sweep) -> None:
         if st.button("Measure", type="primary", key="explore.measure"):
             _measure(("routability", replays.sweep_key(entry, sweep)), sweep)
             st.rerun()
+
+
+_VIEWS = ("Who solves what", "Costs", "Difficulty", "Predictability", "Ablations", "Checks")
+_OF_A_REPLAY = ("Predictability", "Ablations")
+
+
+def replayed(entry: SetEntry, catalog: Catalog) -> Sweep | None:
+    """The set under the catalog's pool; None after saying why it cannot be replayed."""
+    try:
+        if st.session_state.get(ASKED) == entry.key:
+            loaded = cache.evalset(entry.info.path, entry.info.digest)
+            if loaded.texts is not None and not evalset_scoring.score_now(entry, loaded):
+                return None
+        return cache.sweep(entry, catalog, catalog.policy.weights)
+    except HydraError as error:
+        st.info(
+            widgets.literal(str(error)),
+            title="Whether routing can help is not known yet",
+            icon=":material/link_off:",
+        )
+        make_catalog.offer(entry)
+        return None
+
+
+def explore(entry: SetEntry, catalog: Catalog) -> None:
+    """The sentence and its figures, then the view that is asked for."""
+    sweep, task, texts = replayed(entry, catalog), None, False
+    if sweep is not None:
+        task = predicted(entry, sweep)
+        bounds = replays.set_bounds(entry, sweep)
+        texts = sweep.evalset.texts is not None
+        limits(bounds, task, texts=texts)
+        widgets.notes(sweep)
+    left_out = () if texts else ("Predictability",) if sweep else _OF_A_REPLAY
+    views = tuple(one for one in _VIEWS if one not in left_out)
+    if st.session_state.setdefault("explore.view", views[0]) not in views:
+        st.session_state["explore.view"] = views[0]
+    view = st.segmented_control(
+        "View", views, key="explore.view", required=True, persist_state="session",
+        label_visibility="collapsed",
+    )  # fmt: skip
+    try:
+        evalset = sweep.evalset if sweep else cache.evalset(entry.info.path, entry.info.digest)
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    one_view(view or views[0], entry, evalset, sweep, task)
+
+
+def one_view(
+    view: str, entry: SetEntry, evalset: EvalSet, sweep: Sweep | None, task: Task | None
+) -> None:
+    """One view; only the one on screen is computed."""
+    if view == "Predictability" and sweep is not None:
+        predictability(entry, sweep, task)
+    elif view == "Ablations" and sweep is not None:
+        explore_ablations.ablations(entry, sweep)
+    elif view == "Costs":
+        costs(evalset)
+    elif view == "Difficulty":
+        difficulty_by(evalset)
+    elif view == "Checks":
+        explore_checks.checks(entry, evalset)
+    else:
+        who_solves(evalset, sweep)
+
+
+def show(head: Head) -> None:
+    """The part Can routing help?: what a set holds, and whether routing can help on it at all."""
+    selectors.on_data(head, explore, baseline=False, link={"view": "explore.view"})

@@ -22,6 +22,7 @@ from hydra_core.console.eval_sets.view import (
     suspect_table,
     with_requirements,
 )
+from hydra_core.console.frame import BY_HAND, go
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.changes import Earlier, EvalSetChanges, earlier
 from hydra_core.evalsets.dependence import ACCEPTED, DECLINED
@@ -275,9 +276,9 @@ def show(entry: SetEntry) -> None:
                 "eval_sets.models",
                 alt="Mean quality against mean cost per query of every model",
             )
-    st.session_state.setdefault("eval_sets.part", _PARTS[0])
+    st.session_state.setdefault("eval_sets.detail", _PARTS[0])
     part = st.segmented_control(
-        "Part", _PARTS, key="eval_sets.part", required=True, persist_state="session",
+        "Part", _PARTS, key="eval_sets.detail", required=True, persist_state="session",
         label_visibility="collapsed",
     )  # fmt: skip
     if part == "Queries":
@@ -340,4 +341,4 @@ def _use(entry: SetEntry) -> None:
     if st.button("Use on Tune", icon=":material/tune:", key="eval_sets.use"):
         if state.get().evalset != entry.key:
             state.put(evalset=entry.key, catalog="", tau=None, weights=None, pin=None, aim=None)
-        st.switch_page("pages/evaluate/tune.py")
+        go(BY_HAND)

@@ -14,6 +14,7 @@ from hydra_core.base.types import Rule
 from hydra_core.console import (
     bundles,
     cache,
+    frame,
     learned_models,
     replays,
     selectors,
@@ -24,7 +25,7 @@ from hydra_core.console import (
 from hydra_core.console import reports as reporting
 from hydra_core.console.cache import ReplayKey, SetEntry
 from hydra_core.console.catalog.view_pool import pool_table
-from hydra_core.console.demo import session
+from hydra_core.console.demo import panel, session
 from hydra_core.console.figures.frontier import frontier_figure
 from hydra_core.console.figures.theme import Palette, palette
 from hydra_core.console.numbers import RULES, knob_text
@@ -34,7 +35,6 @@ from hydra_core.replay.evaluation import Evaluation, evaluate
 from hydra_core.replay.sweep import Sweep
 from hydra_core.replay.verdict import VerdictLabel
 
-_EVAL_SETS = "pages/evaluate/eval_sets.py"
 #: Icon, title, text, the format that the import begins with, and what the button says.
 _DOORS = (
     (
@@ -87,7 +87,7 @@ def _real_data(real: SetEntry | None) -> None:
     )
     if st.button("Explore it", key="overview.door.real", icon=":material/arrow_forward:"):
         state.put(evalset=real.key, catalog="", tau=None, weights=None, pin=None)
-        st.switch_page("pages/evaluate/explore.py")
+        frame.go(frame.ROUTING_HELP)
 
 
 def _to_import(kind: str) -> None:  # loads what a first visit would wait for
@@ -96,11 +96,9 @@ def _to_import(kind: str) -> None:  # loads what a first visit would wait for
 
     st.session_state["eval_sets.view"] = "Import"
     st.session_state[KIND] = Kind(kind)
-    st.switch_page(_EVAL_SETS)
+    frame.go(frame.SETS)
 
 
-_TUNE = "pages/evaluate/tune.py"
-_EVAL_SETS = "pages/evaluate/eval_sets.py"
 _SEEN = "overview.seen"
 #: Height of the operating point with two verdicts at 1280 pixels, pixels.
 _POINT_PX = 352
@@ -144,7 +142,7 @@ def operating_point(found: InUse | None) -> None:
             "Nothing can be replayed yet",
             "An eval set and a catalog that fit together are needed: the set must be scored by "
             "the predictor the catalog is bound to.",
-            [(_EVAL_SETS, "Import or score an eval set")],
+            [(frame.SETS, "Import or score an eval set")],
         )
         return
     evaluation = _current(found)
@@ -301,14 +299,14 @@ def _bundle() -> None:
 def next_steps(found: InUse | None) -> None:
     """The few things that would help most now, the most pressing first."""
     st.subheader("What to do next", anchor=False)
-    for icon, title, text, page, label in _steps(found):
+    for icon, title, text, place, label in _steps(found):
         with st.container(border=True):
             st.markdown(f":material/{icon}: **{title}**")
             st.caption(text)
-            st.page_link(page, label=label, icon=":material/arrow_forward:")
+            frame.link(place, label)
 
 
-def _steps(found: InUse | None) -> Iterator[tuple[str, str, str, str, str]]:
+def _steps(found: InUse | None) -> Iterator[tuple[str, str, str, frame.Place, str]]:
     current = _current(found) if found is not None else None
     learned = _learned(found) if found is not None else None
     if learned is not None and learned.verdict.label is VerdictLabel.BEATS:
@@ -317,7 +315,7 @@ def _steps(found: InUse | None) -> Iterator[tuple[str, str, str, str, str]]:
             "Route by what was learned",
             "The value rule beats the best constant policy here. Learn says on what that rests, "
             "and takes it into your draft.",
-            "pages/evaluate/learn.py",
+            frame.LEARNED,
             "See what was learned",
         )
     if current is not None and current.verdict.label is not VerdictLabel.BEATS:
@@ -325,7 +323,7 @@ def _steps(found: InUse | None) -> Iterator[tuple[str, str, str, str, str]]:
             "tune",
             "Look for a better operating point",
             "At this setting the router is not shown to beat a constant policy of the same cost.",
-            _TUNE,
+            frame.BY_HAND,
             "Tune",
         )
     elif current is not None:
@@ -333,7 +331,7 @@ def _steps(found: InUse | None) -> Iterator[tuple[str, str, str, str, str]]:
             "tune",
             "Fine-tune the operating point",
             "The router beats the best constant policy here; find the cost you want.",
-            _TUNE,
+            frame.BY_HAND,
             "Tune",
         )
     unscored = [entry.info.name for entry in cache.evalsets() if not entry.info.scored]
@@ -342,6 +340,26 @@ def _steps(found: InUse | None) -> Iterator[tuple[str, str, str, str, str]]:
             "speed",
             "Score what is not scored",
             f"Without requirement scores a set cannot be replayed: {literal(', '.join(unscored))}.",
-            _EVAL_SETS,
+            frame.SETS,
             "Score an eval set",
         )
+
+
+def show() -> None:
+    """The whole page."""
+    head = frame.head("Home", (8, 2))
+    with head.right.container(horizontal=True, horizontal_alignment="right"):
+        panel.door()
+    point = place_of_the_point()
+    doors()
+    left, right = st.columns([8, 5], gap="medium")
+    loaded()
+    found = in_use()
+    # The browser loads what draws these while the band and the verdicts are computed.
+    with left:
+        complete = frontier(found)
+    with point.container():
+        operating_point(found)
+    complete()
+    with right:
+        next_steps(found)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import streamlit as st
 
+from hydra_core.base.errors import HydraError
 from hydra_core.base.spelling import usd
 from hydra_core.base.types import Catalog, StickyMode
-from hydra_core.console import tables
+from hydra_core.console import cache, tables, widgets
+from hydra_core.console.frame import Head
+from hydra_core.console.inspect import conversation_input
+from hydra_core.console.inspect import message_input as inspect_input
 from hydra_core.console.inspect import view_conversation as views
-from hydra_core.console.inspect.conversation_input import get
+from hydra_core.console.inspect.conversation_input import Memo, get, put
 from hydra_core.console.inspect.figure_lanes import lanes_figure
+from hydra_core.console.inspect.view_conversation import MODE_MEANINGS, MODES
 from hydra_core.console.inspect.view_words import valid
 from hydra_core.console.numbers import policy_text
 from hydra_core.console.widgets import colors, figure, literal
@@ -20,9 +27,12 @@ from hydra_core.routing.conversations.conversation import (
     COMPACTED_SHARE,
     IMAGE_TOKENS,
     Event,
+    Simulation,
     TurnOutcome,
+    play,
 )
 from hydra_core.routing.conversations.conversation import Simulation as Played
+from hydra_core.routing.conversations.economics import assumed_cache
 from hydra_core.routing.conversations.messages import Conversation
 
 _EVENTS = {
@@ -178,3 +188,96 @@ def assumptions(catalog: Catalog, conversation: Conversation) -> None:
             f"{100 * get().cached_share:.0f} % of the input price is assumed."
         )
     st.caption(":material/info: " + " ".join(literal(text) for text in told))
+
+
+def simulated(catalog: Catalog, conversation: Conversation) -> dict[StickyMode, Simulation]:
+    """The conversation in every mode.
+
+    Raises:
+        HydraError: The catalog cannot route at all.
+    """
+    now = get()
+    sticky = catalog.policy.sticky
+    if now.threshold is not None:
+        sticky = replace(sticky, threshold=now.threshold)
+    priced = replace(
+        assumed_cache(catalog, now.cached_share), policy=replace(catalog.policy, sticky=sticky)
+    )
+    with st.spinner("Playing the conversation", show_time=True):
+        memo, count = scored(conversation)
+        return {mode: play(priced, memo, conversation, now.options(mode), count) for mode in MODES}
+
+
+def scored(conversation: Conversation) -> tuple[Memo, Callable[[str], int]]:
+    """Scores and token counts of a conversation, kept while it is on this page."""
+    kept = st.session_state.get("conversation.scored")
+    if kept is None or kept[0] != conversation:
+        count = lru_cache(maxsize=None)(cache.token_counter().count)
+        kept = (conversation, Memo(cache.predictor(), conversation), count)
+        st.session_state["conversation.scored"] = kept
+    return kept[1], kept[2]
+
+
+def played_out(catalog: Catalog, conversation: Conversation) -> None:
+    """Figures, lanes, turns."""
+    try:
+        played = simulated(catalog, conversation)
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    mode = get().mode
+    headline(played, mode)
+    with st.container(border=True):
+        with st.container(
+            horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
+        ):
+            st.markdown("**Which model serves which turn**", width="content")
+            pick_mode()
+        st.caption(MODE_MEANINGS[mode])
+        lanes(played, mode)
+        modes(played)
+    assumptions(catalog, conversation)
+    with st.container(border=True):
+        st.markdown(f"**Turn by turn, {MODES[mode].lower()}**")
+        turns(conversation, played, mode)
+
+
+def pick_mode() -> None:
+    """The stickiness mode whose figures and turns are shown."""
+    st.session_state["conversation.mode"] = get().mode
+    st.segmented_control(
+        "Stickiness",
+        list(MODES),
+        format_func=MODES.__getitem__,
+        key="conversation.mode",
+        required=True,
+        label_visibility="collapsed",
+        on_change=lambda: put(mode=st.session_state["conversation.mode"]),
+    )
+
+
+def show(head: Head) -> None:
+    """The part Conversation: play one turn by turn, and see what each stickiness does."""
+    try:
+        with head.right:
+            chosen = inspect_input.policy(compare=False)
+    except HydraError as error:
+        widgets.problem(error)
+        widgets.no_predictor()
+        chosen = None
+    if chosen is not None:
+        wide, narrow = st.columns([7, 2.6], gap="small")
+        with narrow.container(border=True):
+            conversation_input.source()
+            conversation = get().conversation
+            if conversation is not None:
+                conversation_input.events(chosen[1], conversation)
+        with wide:
+            if conversation is None:
+                widgets.empty(
+                    "Nothing to play yet",
+                    "Paste or upload a conversation in the OpenAI messages form, or choose an "
+                    "example.",
+                )
+            else:
+                played_out(chosen[1], conversation)

@@ -13,10 +13,13 @@ import streamlit as st
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.types import Catalog, Rule
-from hydra_core.console import cache, replays, tables, widgets
+from hydra_core.catalog.binding import require_bundle
+from hydra_core.console import cache, replays, selectors, tables, widgets
 from hydra_core.console.access import identity
+from hydra_core.console.access.stopping import stop_button
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.figures.intervals import IntervalsView, intervals_figure
+from hydra_core.console.frame import Head
 from hydra_core.console.inspect import view_robustness as views
 from hydra_core.console.inspect.figure_knob_rate import knob_rate_figure
 from hydra_core.console.numbers import percent
@@ -113,7 +116,7 @@ def _routed(key: tuple[object, ...], _found: Attacked, _catalog: Catalog) -> Rou
 
 #: The page's address: parameter -> key of what it restores.
 LINK: Final = {
-    "part": "robustness.part",
+    "view": "robustness.view",
     "rule": "robustness.rule",
     "tau": "robustness.tau",
     "v": "robustness.v",
@@ -264,10 +267,10 @@ def figures(found: Findings) -> None:
 
 def questions(routed: RoutedAttacks, found: Findings) -> None:
     """Families, languages, the knob, slips, or single messages."""
-    if st.session_state.get("robustness.part") not in _PARTS:
-        st.session_state["robustness.part"] = _PARTS[0]
+    if st.session_state.get("robustness.view") not in _PARTS:
+        st.session_state["robustness.view"] = _PARTS[0]
     part = st.segmented_control(
-        "Part", _PARTS, key="robustness.part", required=True,
+        "Part", _PARTS, key="robustness.view", required=True,
         label_visibility="collapsed", persist_state="session",
     )  # fmt: skip
     if part == "Messages":
@@ -372,3 +375,69 @@ def _percent(rate: Interval) -> tuple[str, str]:
 
 def _ratio(value: float) -> str:
     return "–" if np.isnan(value) else f"{value:.2f}"
+
+
+def run(entry: SetEntry, catalog: Catalog) -> None:
+    """The controls, then the work or what was found."""
+    require_bundle(catalog, cache.bundle().fingerprint)
+    texts = cache.evalset(entry.info.path, entry.info.digest).texts is not None
+    with st.container(border=True):
+        left, right = st.columns([9, 2], vertical_alignment="bottom", gap="small")
+        with left:
+            asked = wanted(entry if texts else None)
+        task = None if asked is None else newest(asked)
+        running = task is not None and task.running
+        with right:
+            if task is not None and running:
+                stop_button(task, "robustness.stop")
+            elif st.button(
+                "Attack", type="primary", icon=":material/gpp_maybe:", key="robustness.start",
+                width="stretch",
+                disabled=asked is None or (task is not None and task.result is not None),
+            ) and asked is not None:  # fmt: skip
+                start(asked)
+                st.rerun()
+        if not texts:
+            st.caption(
+                ":material/info: This set has no texts: paste messages of your own, or open a set "
+                "with texts below."
+            )
+    if asked is not None and task is not None and isinstance(task.result, Attacked):
+        result(asked, task.result, catalog)
+    elif task is not None and running:
+        widgets.waiting(task, "Scoring attacked messages", unit="messages")
+    else:
+        if task is not None and task.failure is not None:
+            widgets.problem(task.failure)
+        nothing_yet()
+        if not texts:
+            selectors.offer_texts()
+
+
+def nothing_yet() -> None:
+    """What an attack will show, before it was run."""
+    widgets.empty(
+        "Can a user talk this router into a dearer model?",
+        "Eight families of suffixes that only claim difficulty, in sixteen languages and in "
+        "English, and three harmless changes of the text are tried on every message. Scored once "
+        "(a hundred messages take about ten seconds), the result is shown for every knob and rule.",
+    )
+
+
+def result(asked: Wanted, found: Attacked, catalog: Catalog) -> None:
+    """The knob, the answer, and one question at a time."""
+    left, right = st.columns([7, 3], gap="medium")
+    with right:
+        used = ruled(catalog)
+        at = knob(used)
+    tried = routed(asked, found, used)
+    findings = tried.at(at)
+    with left:
+        answer(findings)
+    figures(findings)
+    questions(tried, findings)
+
+
+def show(head: Head) -> None:
+    """The part Robustness: can a claim of difficulty, or a slip, buy a dearer model?"""
+    selectors.on_data(head, run, baseline=False, link=LINK)

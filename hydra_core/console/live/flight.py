@@ -13,6 +13,7 @@ from hydra_core.console import cache, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.demo import session
 from hydra_core.console.figures.intervals import intervals_figure
+from hydra_core.console.frame import Head
 from hydra_core.console.live import cache as live_cache
 from hydra_core.console.live.figure_effect_by_day import effect_by_day_figure
 from hydra_core.console.live.view_flight import (
@@ -214,3 +215,80 @@ def planning(folder: FlightFolder, report: FlightReport) -> None:
 
 def _per_day(days: tuple[str, ...], report: FlightReport) -> int:
     return max(1, round(sum(report.units.values()) / max(1, len(days))))
+
+
+_VIEWS = ("Results", "Over time", "Plan")
+_READINGS = {Reading.ALWAYS: "Any time", Reading.FIXED: "Once, at the end"}
+
+
+def choose() -> FlightFolder | None:
+    """The flight to look at; a freshly loaded one is chosen."""
+    known = {folder.name: folder for folder in live_cache.flights()}
+    wanted = st.session_state.pop("flight.wanted", None)
+    if wanted in known:
+        st.session_state["flight.chosen"] = wanted
+    with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="bottom"):
+        name = st.selectbox(
+            "Flight", list(known), key="flight.chosen", width=240, bind="query-params",
+            label_visibility="collapsed",
+        )  # fmt: skip
+        if st.button("Load a flight", icon=":material/upload:", key="flight.load"):
+            load_dialog()
+    return known.get(name) if name else None
+
+
+def experiment(folder: FlightFolder) -> None:
+    """Settings of the reading, the verdict, and the view that is asked for."""
+    try:
+        settings, _ = live_cache.opened(folder)
+        with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+            view = st.segmented_control(
+                "View", _VIEWS, default=_VIEWS[0], key="flight.view", required=True,
+                label_visibility="collapsed", persist_state="session", bind="query-params",
+            )  # fmt: skip
+            reading = st.segmented_control(
+                "Read", list(_READINGS), format_func=_READINGS.__getitem__, default=Reading.ALWAYS,
+                key="flight.reading", required=True, label_visibility="collapsed",
+                persist_state="session", bind="query-params",
+                help="Any time: look daily, stop when you like. Once: narrower, for one planned "
+                "look.",
+            )  # fmt: skip
+            adjust = bool(settings.covariate) and st.toggle(
+                "Adjust for what was known before", True, key="flight.adjust",
+                persist_state="session", bind="query-params",
+                help=f"CUPED with {settings.covariate}: takes out what the covariate explains.",
+            )  # fmt: skip
+            others = list(settings.arms)[1:]
+            arm = others[0] if len(others) == 1 else st.selectbox(
+                "Arm", others, key="flight.arm", persist_state="session", bind="query-params",
+            )  # fmt: skip
+        report = live_cache.report(folder, reading or Reading.ALWAYS, adjust)
+        verdict(report, arm)
+        if view == "Over time":
+            over_time(folder, report, arm)
+        elif view == "Plan":
+            planning(folder, report)
+        else:
+            results(report, arm)
+    except (HydraError, OSError) as error:
+        widgets.problem(error)
+
+
+def show(head: Head) -> None:
+    """The part Experiments: one flight and what it shows."""
+    with head.right:
+        chosen = choose()
+    if chosen is None:
+        widgets.empty(
+            "No experiment yet",
+            "Load a table with a row per user or per request, and a flight.yaml that names its "
+            "arms and metrics. The dialog has a commented example.",
+        )
+        return
+    try:
+        if live_cache.opened(chosen)[0].synthetic:
+            with head.left:
+                widgets.synthetic_badge()
+    except (HydraError, OSError):
+        pass
+    experiment(chosen)

@@ -26,6 +26,7 @@ from hydra_core.console.cache import CatalogEntry, SetEntry
 from hydra_core.console.catalog import models as catalog_panels
 from hydra_core.console.catalog import what_if as what_if_panels
 from hydra_core.console.drafts import Working
+from hydra_core.console.frame import MODELS
 from hydra_core.console.numbers import policy_text
 from hydra_core.console.widgets import literal
 from hydra_core.export import provenance as release_facts
@@ -55,7 +56,7 @@ def publish(entry: CatalogEntry, working: Working) -> None:
         widgets.empty(
             f"Revision {working.revision} is what is published",
             "There is no draft with other values. Edit a model or its evidence, then publish here.",
-            [("pages/configure/catalog.py", "Edit the catalog")],
+            [(MODELS, "Edit the catalog")],
         )
         return
     left, right = st.columns([7, 4], gap="medium")

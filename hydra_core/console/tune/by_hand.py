@@ -8,10 +8,11 @@ import streamlit as st
 
 from hydra_core.base.errors import EvalSetError, HydraError, MismatchError
 from hydra_core.base.types import Catalog, Rule
-from hydra_core.console import cache, learned_models, replays, state, widgets
+from hydra_core.console import cache, learned_models, replays, selectors, state, widgets
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.eval_sets import make_catalog, scoring
 from hydra_core.console.figures.frontier import FrontierView, frontier_figure
+from hydra_core.console.frame import Head
 from hydra_core.console.numbers import SYMBOLS
 from hydra_core.console.tune import details as tune_panels
 from hydra_core.console.tune import knob as judgement
@@ -136,3 +137,9 @@ def _pinned(entry: SetEntry, catalog: Catalog, tuning: state.Tuning) -> tuple[Sw
     if pin.rule is Rule.VALUE and catalog.outcome_model is None:
         return None
     return learned_models.ruled_sweep(entry, catalog, pin.rule, pin.weights, tuning.costs), pin.knob
+
+
+def show(head: Head) -> None:
+    """The part By hand: what routing does to quality and cost, for every setting of a rule."""
+    state.follow_link()
+    selectors.on_data(head, tune)

@@ -306,14 +306,14 @@ def _pin(evaluation: Evaluation, pinned: tuple[Sweep, float] | None) -> None:
 
 def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
     """Traffic, languages or numbers; only the one on screen is computed."""
-    part = state.get().part
+    part = state.get().view
     shown = part if part in _DETAILS else _DETAILS[0]
     with st.container(horizontal=True, horizontal_alignment="distribute", gap="small"):
         st.session_state["tune.details"] = shown
         st.segmented_control(
             "Details", _DETAILS, key="tune.details", required=True,
             label_visibility="collapsed",
-            on_change=lambda: state.put(part=st.session_state["tune.details"]),
+            on_change=lambda: state.put(view=st.session_state["tune.details"]),
         )  # fmt: skip
         toggle("costs", _COSTS, "Costs")
     if shown == "Traffic":

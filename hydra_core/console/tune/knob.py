@@ -14,6 +14,7 @@ from hydra_core.console import replays, state, widgets
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.components.live_knob import Bar, LiveKnob, Point, live_knob
 from hydra_core.console.figures.theme import model_colors
+from hydra_core.console.frame import LEARNED, link
 from hydra_core.console.numbers import RULES
 from hydra_core.console.view_frontier import XAxis, YAxis
 from hydra_core.console.view_operating_point import Measure, step_table, tiles
@@ -99,7 +100,6 @@ def _checked(evaluation: Evaluation, entry: SetEntry) -> None:
     widgets.verdict_box(found)
 
 
-LEARN = "pages/evaluate/learn.py"
 #: Keys of what follows the knob.
 PLOT, VERDICT = "tune.plot", "tune.verdict"
 #: Where the plot stands, or its curve alone while the band is computed.
@@ -138,7 +138,7 @@ def rule(catalog: Catalog) -> None:
     """The toggle between both rules; where there is only one, the way to the other."""
     if catalog.outcome_model is None:
         st.caption("Routes by profiles. With outcomes learned it can route by value as well.")
-        st.page_link(LEARN, label="Learn from outcomes", icon=":material/school:")
+        link(LEARNED, "Learn from outcomes", ":material/school:")
         return
     st.session_state["tune.rule"] = state.get().rule_for(catalog)
     st.segmented_control(

@@ -16,11 +16,23 @@ from hydra_core.choosing.learn import learn
 from hydra_core.choosing.material import gather
 from hydra_core.choosing.rivals import Rival, rivals
 from hydra_core.choosing.write import require_free_folder, telling, write_outcome_model
-from hydra_core.console import cache, chosen_on, drafts, replays, selectors, tables, widgets
+from hydra_core.console import (
+    cache,
+    chosen_on,
+    drafts,
+    learned_models,
+    replays,
+    selectors,
+    tables,
+    widgets,
+)
 from hydra_core.console.access import identity
+from hydra_core.console.access.stopping import stop_button
 from hydra_core.console.cache import SetEntry
+from hydra_core.console.eval_sets import make_catalog
 from hydra_core.console.figures.frontier import frontier_figure
 from hydra_core.console.figures.intervals import intervals_figure
+from hydra_core.console.frame import PUBLISH, Head, link
 from hydra_core.console.tasks import Task, Write
 from hydra_core.console.tune import view_learned as views
 from hydra_core.console.tune.figure_reliability import reliability_figure
@@ -31,7 +43,7 @@ from hydra_core.evalsets.changes import EvalSetChanges
 from hydra_core.evalsets.score_files import messages_of
 from hydra_core.outcome_model.find import FOLDER
 from hydra_core.outcome_model.model import OutcomeModel
-from hydra_core.replay.evaluation import Evaluation
+from hydra_core.replay.evaluation import Evaluation, evaluate
 from hydra_core.replay.sweep import Sweep
 from hydra_core.replay.value_sweep import ValueSweep
 from hydra_core.store import Action
@@ -107,9 +119,7 @@ def take(model: OutcomeModel, value_usd: float, entry: SetEntry) -> None:
     told = st.session_state.pop("learn.told", "")
     if told:
         st.caption(f":material/check: {literal(told)}")
-        st.page_link(
-            "pages/ship/export.py", label="Review and publish", icon=":material/rocket_launch:"
-        )
+        link(PUBLISH, "Review and publish", ":material/rocket_launch:")
     problem = drafts.kept_error()
     if problem is not None:
         widgets.problem(problem)
@@ -182,10 +192,10 @@ def questions(model: OutcomeModel, sweep: ValueSweep, shortfall: Sweep) -> None:
         "Groups and languages": lambda: _slices(model),
         "Other routers": lambda: _rivals(model, sweep, shortfall),
     }
-    if st.session_state.get("learn.part") not in parts:
-        st.session_state["learn.part"] = next(iter(parts))
+    if st.session_state.get("learn.view") not in parts:
+        st.session_state["learn.view"] = next(iter(parts))
     part = st.segmented_control(
-        "Question", list(parts), key="learn.part", required=True, persist_state="session",
+        "Question", list(parts), key="learn.view", required=True, persist_state="session",
         label_visibility="collapsed",
     )  # fmt: skip
     parts[part or next(iter(parts))]()
@@ -305,3 +315,80 @@ def _rivals(model: OutcomeModel, sweep: ValueSweep, shortfall: Sweep) -> None:
             "route."
         )
     )
+
+
+def choose(entry: SetEntry, catalog: Catalog) -> tuple[str, ...]:
+    """Which models to learn; all that have outcomes unless some are taken out."""
+    known = learned_models.learnable(entry, catalog)
+    key = f"learn.models.{entry.key}.{catalog.name}"
+    st.session_state.setdefault(key, list(known))
+    picked = st.pills(
+        "Models", known, selection_mode="multi", key=key, persist_state="session", wrap=True,
+        help="At least two, with 25 outcomes or more each.",
+    )  # fmt: skip
+    return tuple(name for name in known if name in picked)
+
+
+def run(entry: SetEntry, catalog: Catalog) -> None:
+    """The controls above; below the work or what was learned."""
+    if not learned_models.learnable(entry, catalog):
+        st.warning("This eval set has none of the catalog's models.", icon=":material/link_off:")
+        make_catalog.offer(entry)
+        return
+    with st.container(border=True):
+        left, right = st.columns([9, 2], vertical_alignment="bottom", gap="small")
+        with left:
+            models = choose(entry, catalog)
+        folder = learned_models.folder_of(entry, catalog, models)
+        found, task = learned_models.learned(folder), learning(folder)
+        found = found or learned_models.named(entry, catalog, models)
+        running = task is not None and task.running
+        with right:
+            if task is not None and running:
+                stop_button(task, "learn.stop")
+            elif st.button(
+                "Learn", type="primary", icon=":material/school:", key="learn.start",
+                width="stretch", disabled=found is not None or not identity.may(Action.LEARN),
+                help="These outcomes are learned already." if found else None,
+            ):  # fmt: skip
+                start(entry, catalog, models, folder)
+                st.rerun()
+    if task is not None and running:
+        widgets.waiting(task, "Learning")
+    elif found is not None:
+        result(entry, catalog, found)
+    else:
+        if task is not None and task.failure is not None:
+            widgets.problem(task.failure)
+        else:
+            nothing_yet(entry)
+
+
+def nothing_yet(entry: SetEntry) -> None:
+    """What learning will do, before it did."""
+    widgets.empty(
+        "Learn what each model achieves on which message",
+        f"From the outcomes of {entry.info.n:,} queries, in seconds to a minute. Every figure is "
+        "**cross-fitted**: no query is predicted by heads that have seen it, its translations or "
+        "its conversation. The answer comes first: use it, or keep the constant.",
+    )
+
+
+def result(entry: SetEntry, catalog: Catalog, model: OutcomeModel) -> None:
+    """The answer, the curves with where to take it, then one question at a time."""
+    cut = learned_models.cut_to(catalog, model.models)
+    sweep = learned_models.value_sweep(entry, cut, model)
+    shortfall = learned_models.shortfall_sweep(entry, cut)
+    value_usd = sweep.middle
+    answer(model)
+    wide, narrow = st.columns([7, 2.6], gap="small")
+    with wide.container(border=True):
+        curves(evaluate(sweep, value_usd), shortfall)
+    with narrow.container(border=True):
+        take(model, value_usd, entry)
+    questions(model, sweep, shortfall)
+
+
+def show(head: Head) -> None:
+    """The part Learned: do outcomes teach a router that beats every fixed mix at its cost?"""
+    selectors.on_data(head, run, baseline=False, link={"view": "learn.view"})

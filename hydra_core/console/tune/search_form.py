@@ -19,6 +19,7 @@ from hydra_core.console.access import identity
 from hydra_core.console.access.stopping import stop_button
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.demo import session
+from hydra_core.console.frame import BY_HAND
 from hydra_core.console.tasks import Task
 from hydra_core.console.widgets import literal
 from hydra_core.replay.sweep import Sweep
@@ -305,7 +306,7 @@ def by_value() -> None:
         "The value rule has nothing to tune but V",
         "Weights and profiles do not decide here: V alone says what one more resolved query is "
         "worth. Find it on Tune, judged on queries it was not chosen on.",
-        [("pages/evaluate/tune.py", "Find V on Tune")],
+        [(BY_HAND, "Find V by hand")],
     )
     with st.container(horizontal_alignment="center"):
         st.button(

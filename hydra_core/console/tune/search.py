@@ -10,7 +10,7 @@ import streamlit as st
 
 from hydra_core.base.errors import CatalogError, HydraError, Problem
 from hydra_core.base.spelling import signed, usd
-from hydra_core.base.types import Rule, Selection
+from hydra_core.base.types import Catalog, Rule, Selection
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.editing.evidence_grid import edit_capabilities
 from hydra_core.catalog.editing.model_grid import model_rows
@@ -18,10 +18,12 @@ from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.choosing.aims import aim_at
 from hydra_core.choosing.policy_search import FoundPolicy
 from hydra_core.choosing.space import Setting, with_cells
-from hydra_core.console import chosen_on, drafts, selectors, state, tables, widgets
+from hydra_core.console import cache, chosen_on, drafts, selectors, state, tables, widgets
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.compare import keep
+from hydra_core.console.frame import BY_HAND, COMPARE, MODELS, PUBLISH, SETS, Head, go, link
 from hydra_core.console.state import Pin
+from hydra_core.console.tune import search_form
 from hydra_core.console.tune import search_form as tuner_cells
 from hydra_core.console.tune import search_form as tuner_panels
 from hydra_core.console.tune.search_form import Wanted
@@ -31,9 +33,9 @@ from hydra_core.replay.replay import data_frontier
 from hydra_core.replay.sweep import Sweep
 
 _NEXT = (
-    ("pages/evaluate/compare.py", "Compare"),
-    ("pages/configure/catalog.py", "Look at the draft"),
-    ("pages/ship/export.py", "Publish"),
+    (COMPARE, "Compare"),
+    (MODELS, "Look at the draft"),
+    (PUBLISH, "Publish"),
 )
 
 
@@ -87,8 +89,8 @@ def take(result: FoundPolicy, entry: SetEntry, sweep: Sweep) -> None:
     if told:
         with st.container(horizontal=True, gap="small", vertical_alignment="center"):
             st.caption(f":material/check: {literal(told)}", width="content")
-            for page, label in _NEXT:
-                st.page_link(page, label=label, icon=":material/arrow_forward:")
+            for place, label in _NEXT:
+                link(place, label)
     problem = drafts.kept_error()
     if problem is not None:
         widgets.problem(problem)
@@ -122,7 +124,7 @@ def _onward(result: FoundPolicy, entry: SetEntry) -> None:
     setting = result.setting
     if st.button("Open in Tune", type="primary", icon=":material/tune:", key="tuner.open"):
         state.put(tau=setting.tau, weights=setting.weights)
-        st.switch_page("pages/evaluate/tune.py")
+        go(BY_HAND)
     st.button(
         "Pin to compare", icon=":material/keep:", key="tuner.pin", on_click=_pin,
         args=(setting,), help="Keeps it on the plot of Tune and offers it on Compare.",
@@ -309,3 +311,49 @@ def _weights(result: FoundPolicy, sweep: Sweep) -> None:
             **{name: number for name in columns if name != "Dimension"},
         },
     )
+
+
+_FEWEST = 20
+
+
+def tuner(entry: SetEntry, catalog: Catalog) -> None:
+    """The wishes on the left; the search or what it found on the right."""
+    try:
+        sweep = cache.sweep(entry, catalog, catalog.policy.weights)
+    except HydraError as error:
+        st.warning(widgets.literal(str(error)), icon=":material/link_off:")
+        link(SETS, "Go to Eval sets")
+        return
+    if state.get().rule_for(catalog) is Rule.VALUE:
+        search_form.by_value()
+        return
+    if len(sweep.data.rows) < _FEWEST:
+        st.info(f"Fewer than {_FEWEST} queries cannot be cut in two and tuned on.")
+        return
+    search(entry, sweep)
+
+
+def search(entry: SetEntry, sweep: Sweep) -> None:
+    """Controls above, so that the result has the whole width."""
+    with st.container(border=True):
+        places = st.columns([4, 2, 4, 2], vertical_alignment="bottom", gap="small")
+        want = search_form.wanted(sweep, places)
+        cells, reach = search_form.cells_wanted(sweep)
+        want = replace(want, cells=cells, reach=reach)
+        with places[3]:
+            task = search_form.search(entry, sweep, want)
+    basis()
+    widgets.notes(sweep)
+    if task is None:
+        search_form.nothing_yet(sweep, want)
+    elif task.running:
+        widgets.waiting(task, "Searching", unit="settings tried")
+    elif isinstance(task.result, FoundPolicy):
+        found(task.result, entry, sweep, want)
+    else:
+        search_form.stopped(task, sweep, want)
+
+
+def show(head: Head) -> None:
+    """The part Search: weights, threshold and, if asked for, profile cells."""
+    selectors.on_data(head, tuner, baseline=False, link={})

@@ -7,7 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.types import Catalog
-from hydra_core.console import cache, learned_models, replays, selectors, state, widgets
+from hydra_core.console import cache, frame, learned_models, replays, selectors, state, widgets
 from hydra_core.console import reports as reporting
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.compare import learned as compare_learned
@@ -22,10 +22,10 @@ from hydra_core.console.compare.view_tables import Sides, Which
 from hydra_core.console.eval_sets import make_catalog
 from hydra_core.replay.sweep import Sweep
 
-_PARTS = ("Who moved", "Languages and groups", "Queries", "Significance")
+_VIEWS = ("Who moved", "Languages and groups", "Queries", "Significance")
 #: The choices that a link may make.
 _FIXED = {
-    "view": _PARTS, "colour": tuple(Measure), "list": tuple(Which),
+    "view": _VIEWS, "colour": tuple(Measure), "list": tuple(Which),
     "notes": tuple(compare_queries.NOTED),
 }  # fmt: skip
 
@@ -42,7 +42,7 @@ def sweep_of(entry: SetEntry, side: Side, own: Sweep) -> Sweep:
 
 
 def compare(entry: SetEntry, catalog: Catalog) -> None:
-    """Both sides, the answer, then the part that is asked for."""
+    """Both sides, the answer, then the view that is asked for."""
     try:
         own = cache.sweep(entry, catalog, catalog.policy.weights)
         options = compare_state.offered(entry, catalog, own)
@@ -60,7 +60,7 @@ def compare(entry: SetEntry, catalog: Catalog) -> None:
     for card, found in zip(cards, totals(both), strict=True):
         compare_panels.side_figures(card, found)
     compare_state.keep_link(entry, state.get().catalog, a, b)
-    if show(own, both, both_sides) == "Significance":
+    if views(own, both, both_sides) == "Significance":
         compare_significance.significance(entry, own, options, (a, b), sweep_of)
     link.write()
 
@@ -78,30 +78,32 @@ def choose(options: dict[str, Side], a: Side, b: Side) -> tuple[DeltaGenerator, 
     return cards
 
 
-def show(own: Sweep, both: Paired, both_sides: Sides) -> str | None:
-    """The answer, then the part that is asked for, which is returned."""
+def views(own: Sweep, both: Paired, both_sides: Sides) -> str | None:
+    """The answer, then the view that is asked for, which is returned."""
     b = both_sides[1][0]
     compare_panels.answer(both)
     widgets.recorded_costs(own.data)
     widgets.notes(own)
     if both.found.left_out:
         st.caption(f"{both.found.left_out:,} queries that only one of the two can route: left out.")
-    st.session_state.setdefault("compare.part", _PARTS[0])
+    st.session_state.setdefault("compare.view", _VIEWS[0])
     with st.container(horizontal=True, horizontal_alignment="distribute"):
-        part = st.segmented_control(
-            "Part", _PARTS, key="compare.part", required=True, persist_state="session",
+        view = st.segmented_control(
+            "View", _VIEWS, key="compare.view", required=True, persist_state="session",
             label_visibility="collapsed",
         )  # fmt: skip
         if b.knob is not None:
             reporting.button(both_sides[1][1], b.knob, "compare", "Report of B")
-    if part == "Who moved":
+    if view == "Who moved":
         compare_panels.flips(both)
-    elif part == "Queries":
+    elif view == "Queries":
         compare_queries.queries(both, both_sides)
-    elif part == "Languages and groups":
+    elif view == "Languages and groups":
         compare_panels.by_slice(both, own)
-    return part
+    return view
 
 
-link.follow(_FIXED)
-selectors.page("Compare", compare, baseline=False)
+def show() -> None:
+    """The whole page."""
+    link.follow(_FIXED)
+    selectors.on_data(frame.head("Compare"), compare, baseline=False)
