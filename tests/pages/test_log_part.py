@@ -66,5 +66,5 @@ def test_without_messages_it_says_what_to_start(open_page, log):
 def test_without_feedback_it_says_where_it_goes(open_page, log):
     log(rated=0)
     app = open_page(PAGE)
-    assert any("/v1/feedback" in one.value for one in app.markdown)
+    assert any("/v1/outcomes" in one.value for one in app.markdown)
     assert not [one for one in app.button if one.key == "log.make"]

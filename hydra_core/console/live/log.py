@@ -43,7 +43,7 @@ def show(head: Head) -> None:
         [
             ("Decisions", f"{found.decisions:,}", "", "Requests in this log and time."),
             ("With the message", f"{found.texts:,}", "", "`serve --log-text` keeps it."),
-            ("With feedback", f"{found.rated:,}", "", "An outcome sent to `/v1/feedback`."),
+            ("With feedback", f"{found.rated:,}", "", "An outcome sent to `/v1/outcomes`."),
             ("Usable", f"{found.usable:,}", "", "Message, serving model and feedback are there."),
         ]
     )

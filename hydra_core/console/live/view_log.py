@@ -41,7 +41,7 @@ def uses(found: LogUse) -> list[str]:
         ]
     if found.rated == 0:
         return [
-            "No request has feedback, so no outcome is known. Send it to `/v1/feedback` with the "
+            "No request has feedback, so no outcome is known. Send it to `/v1/outcomes` with the "
             "decision id."
         ]
     if found.usable == 0:
