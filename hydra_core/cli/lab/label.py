@@ -94,7 +94,8 @@ def _with_ledger(
 
     _take_in(options, config, messages, ledger)
     if options.again:
-        say(f"{reopen(LabelPlan(config), messages, ledger)} messages that were set aside are asked again")
+        reopened = reopen(LabelPlan(config), messages, ledger)
+        say(f"{reopened} messages that were set aside are asked again")
     code, stopped = 0, ""
     if not options.write_batch and not options.read_batch:
         _say_cost(config, messages, ledger)

@@ -191,7 +191,7 @@ def planned(config: LabelConfig, message: Message) -> list[Call]:
     return calls
 
 
-def sampled(message: Message, purpose: str, share: float) -> bool:
+def sampled(message: Item, purpose: str, share: float) -> bool:
     """Whether a message is in a share of the messages: by its id, the same in every run."""
     digest = hashlib.sha256(f"{purpose}|{message.id}".encode()).digest()
     return int.from_bytes(digest[:8], "big") < share * 2.0**64
