@@ -29,6 +29,7 @@ from hydra_core.cli import (
     maintain,
     partitions,
     predictor,
+    releases,
     report,
     route,
     serve,
@@ -157,6 +158,7 @@ def build_parser() -> argparse.ArgumentParser:
     predictor.add_predictor(verbs)
     maintain.add_rebind(verbs)
     collect.add_collect(verbs)
+    releases.add_releases(verbs)
     learn.add_learn(verbs)
     report.add_report(verbs)
     init.add_init(verbs)

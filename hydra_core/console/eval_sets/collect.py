@@ -43,19 +43,16 @@ def show(head: Head) -> None:
         "grader file, the second estimates the cost without calling a model, the third begins."
     )
     widgets.commands(_COMMANDS.format(out=root / "mine"))
-    left, right = st.columns(2)
-    with left:
-        st.markdown("Each line of messages.jsonl is one message:")
-        st.code(_MESSAGE, language=None)
-        st.caption(
-            "A run may be stopped or killed: it goes on where it was, within its budget, and pays "
-            "no call twice. What could not be graded is missing, never wrong."
-        )
-    with right:
-        st.download_button(
-            "Commented grade.yaml", EXAMPLE.read_text(encoding="utf-8"), "grade.yaml",
-            icon=":material/download:", key="collect.example",
-        )  # fmt: skip
+    st.markdown("Each line of messages.jsonl is one message:")
+    st.code(_MESSAGE, language=None)
+    st.download_button(
+        "Commented grade.yaml", EXAMPLE.read_text(encoding="utf-8"), "grade.yaml",
+        icon=":material/download:", key="collect.example",
+    )  # fmt: skip
+    st.caption(
+        "A run may be stopped or killed: it goes on where it was, within its budget, and pays no "
+        "call twice. What could not be graded is missing, never wrong."
+    )
 
 
 def _runs() -> None:
