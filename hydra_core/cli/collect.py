@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from hydra_core.cli.grammar import verb
 from hydra_core.cli.output import CannotRunError, existing, print_json, say
 
 if TYPE_CHECKING:
-    from hydra_core.base.types import Catalog
+    from hydra_core.base.types import ListPrice
     from hydra_core.lab.collect.plan import Asked, Cell, CollectPlan
     from hydra_core.lab.collect.settings import GradeSettings
     from hydra_core.lab.labeling.config import Server
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from hydra_core.lab.labeling.run import Progress
 
 _COLLECT = """\
-Asks every model of a catalog about every message, grades the answers and writes an eval set with
-outcomes, tokens, cost and latency. Prices come from the catalog, servers and keys from the
+Asks every model of a catalog or a price file about every message, grades the answers and writes an
+eval set with outcomes, tokens, cost and latency. Prices come from there, servers and keys from the
 upstreams file. Calls stop before they could cost more than the budget. A run that was stopped or
 killed goes on where it was; a call whose answer was lost is set aside, not paid twice.
 
@@ -46,13 +47,14 @@ def add_collect(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public typ
     short = "have every model answer messages, and grade the answers"
     parser = verb(verbs, "collect", _collect, short, _COLLECT, "IMPORT")
     parser.add_argument("messages", type=Path, nargs="?", metavar="MESSAGES")
-    parser.add_argument("--catalog", type=Path, metavar="C.yaml")
+    parser.add_argument("--catalog", type=Path, metavar="C.yaml", help="models and prices")
+    parser.add_argument("--prices", type=Path, metavar="P.yaml", help="instead of a catalog")
     parser.add_argument("--upstreams", type=Path, metavar="U.yaml")
     parser.add_argument("--grade", type=Path, metavar="GRADE.yaml")
     parser.add_argument("--out", type=Path, metavar="SET", help="set to write")
     parser.add_argument("--example", action="store_true", help="print a commented GRADE.yaml")
     parser.add_argument("--run", type=Path, metavar="RUN", dest="run_folder")
-    parser.add_argument("--models", metavar="a,b,c", help="only these models of the catalog")
+    parser.add_argument("--models", metavar="a,b,c", help="only these models")
     parser.add_argument("--sample", type=int, metavar="N", help="only N of the messages")
     parser.add_argument("--budget", type=float, metavar="USD", help="instead of budget_usd")
     parser.add_argument("--name", default="", help="name of the eval set (default: the folder's)")
@@ -62,7 +64,6 @@ def add_collect(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public typ
 
 
 def _collect(options: argparse.Namespace) -> int:
-    from hydra_core.catalog import load_catalog
     from hydra_core.lab.collect.plan import LEDGER, SUFFIX, keep_setup, plan_of, read_asked
     from hydra_core.lab.collect.settings import EXAMPLE
     from hydra_core.lab.labeling.ledger import Ledger
@@ -71,12 +72,12 @@ def _collect(options: argparse.Namespace) -> int:
     if options.example:
         print(EXAMPLE.read_text(encoding="utf-8"), end="")
         return 0
-    for name in ("messages", "catalog", "upstreams", "grade", "out"):
+    for name in ("messages", "upstreams", "grade", "out"):
         if getattr(options, name) is None:
             raise CannotRunError(f"collect needs {name} (see collect --help)")
-    catalog = load_catalog(existing(options.catalog))
     settings = _settings(options)
-    plan = plan_of(settings, _servers(options, catalog, settings))
+    prices = _prices(options)
+    plan = plan_of(settings, _servers(options, prices, settings))
     messages = _sampled(read_asked(existing(options.messages), settings), options.sample)
     cells = plan.cells(messages)
     folder = options.run_folder or options.out.with_name(f"{options.out.name}{SUFFIX}")
@@ -96,7 +97,7 @@ def _collect(options: argparse.Namespace) -> int:
         except BudgetError as error:
             say(str(error))
             code = 1
-        _write(options, plan, messages, ledger.record, catalog)
+        _write(options, plan, messages, ledger.record, prices)
     return code
 
 
@@ -113,27 +114,49 @@ def _settings(options: argparse.Namespace) -> GradeSettings:
     return replace(settings, budget_usd=options.budget)
 
 
+def _prices(options: argparse.Namespace) -> dict[str, ListPrice]:
+    """Model id -> list price, of a catalog or a price file; only those asked for."""
+    from hydra_core.base.types import ListPrice
+    from hydra_core.catalog import load_catalog
+    from hydra_core.catalog.prices.price_file import read_price_file
+
+    if (options.catalog is None) == (options.prices is None):
+        raise CannotRunError("collect needs either --catalog or --prices (see collect --help)")
+    if options.prices is not None:
+        given = read_price_file(existing(options.prices))
+        known = {model: one.price for model, one in given.items()}
+    else:
+        known = {
+            model.id: ListPrice(
+                model.input_usd_per_mtok,
+                model.output_usd_per_mtok,
+                model.cached_input_usd_per_mtok,
+            )
+            for model in load_catalog(existing(options.catalog)).models
+        }
+    ids = [one.strip() for one in options.models.split(",")] if options.models else list(known)
+    for one in ids:
+        if one not in known:
+            raise CannotRunError(f"--models: {one!r} has no price; known: {', '.join(known)}")
+    return {one: known[one] for one in ids}
+
+
 def _servers(
-    options: argparse.Namespace, catalog: Catalog, settings: GradeSettings
+    options: argparse.Namespace, prices: Mapping[str, ListPrice], settings: GradeSettings
 ) -> dict[str, Server]:
     from hydra_core.lab.labeling.config import JsonMode, Server
     from hydra_core.server.upstream.file import load_upstreams
 
-    known = [model.id for model in catalog.models]
-    ids = [one.strip() for one in options.models.split(",")] if options.models else known
-    for one in ids:
-        if one not in known:
-            raise CannotRunError(f"--models: {one!r} is not in the catalog, which has {known}")
     upstreams = load_upstreams(existing(options.upstreams))
-    upstreams.require(ids, os.environ)
+    upstreams.require(prices, os.environ)
     servers = {}
-    for one in ids:
-        upstream, model = upstreams.by_model[one], catalog.model(one)
-        servers[one] = Server(
-            one, upstream.models[one], upstream.base_url, upstream.key_env,
-            model.input_usd_per_mtok, model.output_usd_per_mtok, settings.max_tokens,
+    for model, price in prices.items():
+        upstream = upstreams.by_model[model]
+        servers[model] = Server(
+            model, upstream.models[model], upstream.base_url, upstream.key_env,
+            price.input_usd_per_mtok, price.output_usd_per_mtok, settings.max_tokens,
             settings.concurrency, settings.honours_idempotency_key, JsonMode.NONE,
-            model.cached_input_usd_per_mtok,
+            price.cached_input_usd_per_mtok,
         )  # fmt: skip
     return servers
 
@@ -180,19 +203,15 @@ def _write(
     plan: CollectPlan,
     messages: Sequence[Asked],
     record: Record,
-    catalog: Catalog,
+    prices: Mapping[str, ListPrice],
 ) -> None:
-    from hydra_core.base.types import ListPrice
     from hydra_core.lab.collect.outcomes import collected, write_set
 
     found = collected(plan, messages, record)
-    prices: Mapping[str, ListPrice] = {
-        model.id: ListPrice(
-            model.input_usd_per_mtok, model.output_usd_per_mtok, model.cached_input_usd_per_mtok
-        )
-        for model in catalog.models
-        if model.id in plan.models
-    }
+    if not found.messages:
+        reasons = Counter(reason for one in found.missing.values() for reason in one.elements())
+        why = "; ".join(f"{count:,} {reason}" for reason, count in reasons.most_common(3))
+        raise CannotRunError(f"no answer could be graded, so no eval set is written: {why}")
     options.out.parent.mkdir(parents=True, exist_ok=True)
     name = options.name or options.out.name
     changes(options.out).write(

@@ -36,7 +36,7 @@ class Collected:
     quality: FloatArray
     cost_usd: FloatArray
     extras: Mapping[str, FloatArray]
-    missing: Mapping[str, Mapping[str, int]]
+    missing: Mapping[str, Counter[str]]
     agreement: float | None
 
     def to_dict(self) -> dict[str, Any]:
