@@ -17,9 +17,8 @@ def _ana(monkeypatch):
     monkeypatch.setenv("HYDRA_OPERATOR", "Ana")
 
 
-def view(app, name):
-    app.session_state["ship.view"] = name
-    return app.run()
+def part(app, name):
+    return to(app, f"pages/decide/releases.py?part={name}").run()
 
 
 def test_a_draft_is_published_with_its_note_and_figures(open_page, workspace):
@@ -36,7 +35,7 @@ def test_a_draft_is_published_with_its_note_and_figures(open_page, workspace):
     assert revision.author == "Ana"
     assert set(revision.metrics["values"]) >= {"qr", "mean_cost_usd"}
     assert parse_catalog(revision.yaml).model("claude-haiku-4.5").input_usd_per_mtok == 0.8
-    view(app, "History")
+    part(app, "history")
     assert "price rose" in str(app.dataframe[0].value["note"].tolist())
 
 
@@ -51,7 +50,7 @@ def test_an_earlier_revision_is_brought_back_as_a_new_one(open_page, workspace):
     store = opened(workspace)
     store.publish(NAME, FILE, actor=ANA, base_revision=0, note="first")
     store.publish(NAME, priced(FILE, 9.0), actor=ANA, base_revision=1, note="typo")
-    app = view(open_page(PAGE, **HERE), "History")
+    app = part(open_page(PAGE, **HERE), "history")
     assert "This is what is published" in shown(app)
     assert app.dataframe[0].value["revision"].tolist() == [2, 1]
 
@@ -73,7 +72,7 @@ def test_a_roll_back_says_so_and_leaves_nothing_picked(open_page, workspace):
     store = opened(workspace)
     store.publish(NAME, FILE, actor=ANA, base_revision=0, note="first")
     store.publish(NAME, priced(FILE, 0.7), actor=ANA, base_revision=1, note="second")
-    app = view(open_page(PAGE, **HERE), "History")
+    app = part(open_page(PAGE, **HERE), "history")
     app.session_state["ship.history.2"] = {"selection": {"rows": [1], "columns": [], "cells": []}}
     app.run()
     app.button(key="ship.rollback").click().run()
@@ -99,7 +98,7 @@ def test_edits_of_different_values_merge_by_themselves(open_page, workspace):
 
 @pytest.mark.parametrize("form", ["HyDRA release", "LiteLLM proxy", "vLLM Semantic Router"])
 def test_every_export_is_shown(open_page, form):
-    app = view(open_page(PAGE, **HERE), "Export")
+    app = part(open_page(PAGE, **HERE), "exports")
     app.session_state["ship.format"] = form
     app.run()
     assert not app.exception
@@ -129,7 +128,8 @@ def test_the_policy_found_on_tune_is_taken_into_the_draft(open_page, workspace):
 
 
 def uploaded(app, text, name="theirs.yaml"):
-    app = view(app, "Import")
+    app = part(app, "exports")
+    app.segmented_control(key="exports.view").set_value("Import").run()
     app.file_uploader[0].set_value((name, text.encode(), "application/yaml")).run()
     return app
 
