@@ -23,6 +23,7 @@ from hydra_core.console import (
     selectors,
     state,
     tables,
+    view_result,
     widgets,
 )
 from hydra_core.console.cache import CatalogEntry, ReplayKey, SetEntry
@@ -74,7 +75,7 @@ def show() -> None:
     head = frame.head("Home", (8, 2))
     with head.right.container(horizontal=True, horizontal_alignment="right"):
         panel.invitation()
-    st.markdown(view.PURPOSE, help=view.FIXED_MIX)
+    st.markdown(view.PURPOSE, help=view_result.FIXED_MIX)
     left, right = st.columns(2)
     with left.container(border=True, height="stretch"):
         _published()
@@ -109,7 +110,10 @@ def _published() -> None:
     number = f", revision {entry.revision}" if newest else ", not published yet"
     st.markdown(f":material/rocket_launch: **{literal(entry.key)}**{number}")
     policy = literal(policy_text(entry.catalog.policy))
-    st.markdown(f"{len(entry.catalog.models)} models, {policy}", help=f"{view.TAU}\n\n{view.VALUE}")
+    st.markdown(
+        f"{len(entry.catalog.models)} models, {policy}",
+        help=f"{view_result.TAU}\n\n{view_result.VALUE}",
+    )
     if newest is not None:
         note = f": “{newest.note}”" if newest.note else "."
         by = f"Published by {newest.author} on {view.when(newest.created_at)}{note}"
@@ -209,7 +213,7 @@ def _cached(key: ReplayKey, knob: float, baseline: str | None, _sweep: Sweep) ->
 def _result(used: InUse) -> None:
     """Whether routing helps, in one sentence; the rest behind Details."""
     evaluation, learned = _current(used), _learned(used)
-    said = view.answer(evaluation.verdict)
+    said = view_result.answer(evaluation.verdict)
     widgets.toned(said.tone, said.text, said.title, said.icon)
     rule = evaluation.sweep.rule
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -217,7 +221,9 @@ def _result(used: InUse) -> None:
             f"{RULES[rule]} rule, **{literal(knob_text(rule, evaluation.knob))}** on "
             f"**{literal(used.entry.info.name)}** with catalog **{literal(state.get().catalog)}**",
             width="content",
-            help="\n\n".join((view.TAU, view.VALUE, view.RETENTION, view.FIXED_MIX)),
+            help="\n\n".join(
+                (view_result.TAU, view_result.VALUE, view_result.RETENTION, view_result.FIXED_MIX)
+            ),
         )
         if used.entry.info.synthetic:
             widgets.synthetic_badge()
