@@ -29,12 +29,16 @@ FIXED_MIX: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Whether routing helps: a tone of `widgets.toned`, a title and one or two sentences."""
+    """Whether routing helps: a tone of `widgets.toned`, a title and one or two sentences.
+
+    `short` is the title where there is room for a few words only.
+    """
 
     tone: str
     icon: str
     title: str
     text: str
+    short: str
 
 
 def answer(verdict: Verdict) -> Answer:
@@ -48,35 +52,41 @@ def answer(verdict: Verdict) -> Answer:
             f"{100 * verdict.unknown:.1f} % of the queries go to models without outcomes in this "
             f"set. The difference from the best fixed mix is {signed(found.lo)} to "
             f"{signed(found.hi)} points.",
+            "not known",
         )  # fmt: skip
     if verdict.moved == 0:
         return Answer(
             "info", "balance", "This setting does not route",
             f"Every query gets the same shares: {verdict.constant}, at "
             f"{usd(verdict.mean_cost_usd)} per query.",
+            "does not route",
         )  # fmt: skip
     if verdict.label is VerdictLabel.BEATS:
         return Answer(
             "success", "trending_up", "Routing helps here",
             f"The router reaches {quality:.1f} % quality, {found.value:.1f} points more than the "
             f"best fixed mix at the same cost ({interval}).",
+            "router better",
         )  # fmt: skip
     if verdict.label is VerdictLabel.LOSES:
         return Answer(
             "warning", "trending_down", "A fixed mix of models does better here",
             f"Sending {shares(verdict)} costs the same and reaches {mix:.1f} % quality, against "
             f"{quality:.1f} % with the router ({signed(found.value)} points, {interval}).",
+            "fixed mix better",
         )  # fmt: skip
     if verdict.moved < MIN_MOVED:
         return Answer(
             "info", "balance", "Too few queries to tell",
             f"Only {verdict.moved:,} of {verdict.independent:,} independent queries go elsewhere "
             f"than with a fixed mix; a result needs {MIN_MOVED}.",
+            "too few queries",
         )  # fmt: skip
     return Answer(
         "info", "balance", "No measurable difference from a fixed mix",
         f"The router reaches {quality:.1f} % quality, the best fixed mix at the same cost "
         f"{mix:.1f} % ({signed(found.value)} points, {interval}).",
+        "no measurable difference",
     )  # fmt: skip
 
 

@@ -32,6 +32,7 @@ from hydra_core.console.numbers import policy_text
 from hydra_core.console.releases import view
 from hydra_core.console.releases.view import Row, Side
 from hydra_core.console.tune.view_learned import headline
+from hydra_core.console.view_operating_point import Tile
 from hydra_core.console.widgets import literal
 from hydra_core.export import provenance as release_facts
 from hydra_core.export.release import with_policy
@@ -73,9 +74,9 @@ def publish(entry: CatalogEntry, working: Working) -> None:
         measured = None if chosen is None else _measured(working, chosen)
         _form(entry, working, chosen if measured else None, measured)
     with left:
-        _what_changes(working)
         if measured is not None:
-            _before_and_after(working.catalog, chosen, *measured)
+            _before_and_after(chosen, *measured)
+        _what_changes(working)
 
 
 def _tuned(entry: CatalogEntry, catalog: Catalog) -> None:
@@ -176,10 +177,8 @@ def _verdict(key: ReplayKey, knob: float, _sweep: Sweep) -> Verdict:
     return evaluate(_sweep, knob).verdict
 
 
-def _before_and_after(
-    catalog: Catalog, chosen: SetEntry | None, before: Side | None, after: Side
-) -> None:
-    """One table: quality, cost, result, traffic; then what is not measured, and any advice."""
+def _before_and_after(chosen: SetEntry | None, before: Side | None, after: Side) -> None:
+    """One table: quality, cost, result and traffic."""
     st.subheader("Before and after" if before else "What it measures", anchor=False)
     changes: Sequence[Tile] = ()
     moved = ""
@@ -194,10 +193,6 @@ def _before_and_after(
             widgets.synthetic_badge()
         if moved:
             st.caption(literal(moved))
-    unknown = view.unknown_text(after)
-    if unknown:
-        widgets.toned("warning", unknown, "Not measured")
-    _advice(catalog)
 
 
 def _table(rows: Sequence[Row], *, first: bool) -> None:
@@ -208,7 +203,7 @@ def _table(rows: Sequence[Row], *, first: bool) -> None:
         cells = (row.new,) if first else (row.published, row.new, row.change)
         lines.append(f"| {literal(row.label)} | {' | '.join(map(literal, cells))} |")
     st.markdown("\n".join(lines))
-    st.caption("In brackets: the 95 % interval. Quality and cost are kept with the revision.")
+    st.caption("In brackets: 95 % intervals. Quality and cost are kept with the revision.")
 
 
 def _advice(catalog: Catalog) -> None:
@@ -241,10 +236,14 @@ def _form(
         "Note: why this change", key="ship.note", height=90,
         placeholder="Haiku's price rose on 1 March",
     )  # fmt: skip
+    if working.catalog is not None:
+        _advice(working.catalog)
     allowed = identity.may(Action.PUBLISH)
     unknown = 1.0 if measured is None else measured[1].replayed.metrics.unknown
     if measured is None:
         st.caption("No eval set fits this catalog, so it is published without measured figures.")
+    elif unmeasured := view.unknown_text(measured[1]):
+        widgets.toned("warning", unmeasured, "Not measured")
     sure = unknown <= view.MOST_UNKNOWN or st.checkbox(
         f"Send {100 * unknown:.0f} % of the traffic to models without outcomes",
         key="ship.unknown", disabled=not allowed,

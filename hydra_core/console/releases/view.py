@@ -36,21 +36,27 @@ class Row(NamedTuple):
 def rows(before: Side | None, after: Side, changes: Sequence[Tile] = ()) -> tuple[Row, ...]:
     """Every line, before and after; `published` is empty for a first revision.
 
+    Beside a change with its interval, the two figures stand without theirs.
+
     Args:
         changes: The paired differences, as What-if has them.
     """
-    changed = {tile.measure.value: tile.interval for tile in changes}
-    sides = (before, after)
+    alone = before is None
+    change = {tile.measure.value: tile.interval for tile in changes}
     quality = "Resolved" if after.replayed.data.binary else "Mean quality"
-    found = [
-        Row(quality, *_each(sides, lambda one: _share(one, "quality")), changed.get("quality", "")),
-        Row("Quality retention", *_each(sides, lambda one: _share(one, "qr")),
-            changed.get("qr", "")),
-        Row("Cost per query", *_each(sides, _cost), changed.get("cost_usd", "")),
-        Row("Against the best fixed mix", *_each(sides, lambda one: difference(one.verdict))),
-        Row("Result", *_each(sides, lambda one: answer(one.verdict).title)),
-    ]  # fmt: skip
-    return (*found, *traffic(before, after))
+
+    def row(label: str, text: Callable[[Side], str], measure: str = "") -> Row:
+        first = "" if before is None else text(before)
+        return Row(label, first, text(after), change.get(measure, ""))
+
+    return (
+        row(quality, lambda one: _share(one, "quality", alone), "quality"),
+        row("Quality retention", lambda one: _share(one, "qr", alone), "qr"),
+        row("Cost per query", lambda one: _cost(one, alone), "cost_usd"),
+        row("Against the best fixed mix", lambda one: difference(one.verdict)),
+        row("Result", lambda one: answer(one.verdict).short),
+        *traffic(before, after),
+    )
 
 
 def traffic(before: Side | None, after: Side) -> tuple[Row, ...]:
@@ -89,21 +95,16 @@ def unknown_text(after: Side) -> str:
     listed = ", ".join(f"{model} {100 * shares[model]:.1f} %" for model in models)
     return (
         f"{100 * after.replayed.metrics.unknown:.1f} % of the traffic goes to models without "
-        f"outcomes on this set ({listed}). Nobody has measured how well they answer, so quality "
-        "above counts these queries as unresolved."
+        f"outcomes on this set ({listed}). Their queries count as unresolved here."
     )
 
 
-def _each(sides: Sequence[Side | None], text: Callable[[Side], str]) -> tuple[str, str]:
-    before, after = ("" if one is None else text(one) for one in sides)
-    return before, after
-
-
-def _share(side: Side, name: str) -> str:
+def _share(side: Side, name: str, with_interval: bool) -> str:
     value, interval = percent(getattr(side.replayed.metrics, name))
-    return f"{value} ({interval})" if interval else value
+    return f"{value} ({interval})" if interval and with_interval else value
 
 
-def _cost(side: Side) -> str:
+def _cost(side: Side, with_interval: bool) -> str:
     cost = side.replayed.metrics.mean_cost_usd
-    return f"{usd(cost.value)} ({usd(cost.lo)} – {usd(cost.hi)})"
+    interval = f" ({usd(cost.lo)} – {usd(cost.hi)})" if with_interval else ""
+    return f"{usd(cost.value)}{interval}"
