@@ -125,7 +125,11 @@ _REMEDY: Final = "mean realised cost in USD per query, such as 0.0123"
 def read_realised_costs(
     root: Section, models: Sequence[ModelSpec], policy: Policy | None
 ) -> RealisedCosts | None:
-    """The section, None where there is none; a routable model without a cost is a problem."""
+    """The section, None where there is none.
+
+    A model without a cost gets an estimate from its prices (`profiles.estimated_costs`), for which
+    at least one has to be measured.
+    """
     if root.node.get("realised_costs") is None:
         return None
     section = root.section("realised_costs", "give evalset, digest and usd_per_query")
@@ -144,10 +148,8 @@ def read_realised_costs(
         for name in names
         if (node := costs.node.get(name)) is not None
     }
-    if policy is not None and policy.cost_basis is CostBasis.REALISED:
-        for model in models:
-            if model.id not in found and model.status.in_pool:
-                costs.wrong(model.id, "has no realised cost", _REMEDY)
+    if policy is not None and policy.cost_basis is CostBasis.REALISED and models and not found:
+        section.wrong("usd_per_query", "holds no realised cost", _REMEDY)
     known = {name: cost for name, cost in found.items() if cost is not None}
     return RealisedCosts(evalset, digest, known)
 

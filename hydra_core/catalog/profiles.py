@@ -195,13 +195,33 @@ def _stored_weights(catalog: Catalog, weights: Sequence[float] | None) -> FloatA
     return stored
 
 
+def estimated_costs(catalog: Catalog, known: Mapping[str, float]) -> dict[str, float]:
+    """USD per query of the models that were never called: price times the others' mean tokens.
+
+    Args:
+        known: Model id -> mean realised cost, USD per query. Its models at today's blended prices
+            say how many tokens a query takes.
+
+    Returns:
+        An estimate for every other model; nothing where no cost is known.
+    """
+    ratio = catalog.policy.price_ratio
+    prices = {model.id: blended_price(model, ratio) for model in catalog.models}
+    tokens = [cost / prices[name] for name, cost in known.items() if name in prices]
+    if not tokens:
+        return {}
+    mean = float(np.mean(tokens))
+    return {name: mean * price for name, price in prices.items() if name not in known}
+
+
 def _costs(
     catalog: Catalog, models: Sequence[ModelSpec], realised_cost: Mapping[str, float] | None
 ) -> FloatArray:
     if catalog.policy.cost_basis is CostBasis.LIST_PRICE:
         return np.array([blended_price(model, catalog.policy.price_ratio) for model in models])
     if catalog.realised_costs is not None:
-        realised_cost = catalog.realised_costs.usd_per_query
+        known = catalog.realised_costs.usd_per_query
+        realised_cost = {**estimated_costs(catalog, known), **known}
     if realised_cost is None:
         raise MismatchError(
             f"{catalog.source or catalog.name}: the cost basis is 'realised', which needs an eval "

@@ -27,11 +27,26 @@ def _queries(digest: str, _evalset: EvalSet) -> tuple[str, tuple[str, ...]]:
 def in_sight(catalog: Catalog) -> SetEntry | None:
     """The eval set whose figures the pages show for a catalog; None where none fits.
 
-    It is the chosen one where that fits, else the first that does.
+    It is the chosen one where that fits, else the best that does.
     """
-    sets = [entry for entry in cache.evalsets() if entry.fits(catalog)]
+    sets = fitting(catalog)
     key = state.get().evalset
     return next((one for one in sets if one.key == key), sets[0] if sets else None)
+
+
+def fitting(catalog: Catalog) -> tuple[SetEntry, ...]:
+    """The eval sets that fit a catalog, the best first.
+
+    The operator's own go before samples, then what the catalog was chosen on, then the set with
+    outcomes of most of its models.
+    """
+    models = {model.id for model in catalog.models}
+    named = {one.evalset for one in catalog.policy.chosen_on}
+
+    def rank(entry: SetEntry) -> tuple[bool, bool, int]:
+        return entry.shipped, entry.info.name not in named, -len(models & set(entry.info.models))
+
+    return tuple(sorted((one for one in cache.evalsets() if one.fits(catalog)), key=rank))
 
 
 def recorded(catalog: Catalog | None, entry: SetEntry | None) -> bool:

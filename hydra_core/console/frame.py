@@ -135,8 +135,8 @@ def redirect(former: str) -> Callable[[], NoReturn]:
     place = MOVED[former]
 
     def lead() -> NoReturn:
-        given = {k: v for k, v in st.query_params.to_dict().items() if k != address.PART}
-        view = st.query_params.get(address.PART, _VIEWS.get(former, ""))
+        given = address.read() | address.step_link()
+        view = address.part() or _VIEWS.get(former, "")
         if view:
             given.setdefault("view", view)
         go(place, **given)

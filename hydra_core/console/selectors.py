@@ -34,21 +34,32 @@ def fits(entry: SetEntry, catalog: CatalogEntry) -> bool:
 
 
 def current() -> tuple[SetEntry, CatalogEntry] | None:
-    """The eval set and catalog in use: the chosen ones, else the first pair that fits."""
+    """The eval set and catalog in use: the chosen ones, else the operator's own, else samples."""
     sets, catalogs = cache.evalsets(), cache.catalogs()
     if not sets or not catalogs:
         return None
     tuning = state.get()
     entry = next((s for s in sets if s.key == tuning.evalset), None)
     catalog = next((c for c in catalogs if c.key == tuning.catalog), None)
+    if entry is None and catalog is None:
+        catalog = next(iter(cache.own_catalogs()), None)
     if entry is None:
-        candidates = [s for s in sets if any(fits(s, c) for c in catalogs)]
-        entry = (candidates or list(sets))[0]
-    if catalog is None or (not tuning.catalog and not fits(entry, catalog)):
+        entry = _first_set(sets, catalogs if catalog is None else (catalog,))
+    if catalog is None:
         catalog = _first_fitting(entry, catalogs)
     if (tuning.evalset, tuning.catalog) != (entry.key, catalog.key):
         state.put(evalset=entry.key, catalog=catalog.key)
     return entry, drafts.with_outcome_model(catalog)
+
+
+def _first_set(sets: Sequence[SetEntry], catalogs: Sequence[CatalogEntry]) -> SetEntry:
+    """The best set that fits one of the catalogs: the operator's own, else a sample."""
+    if len(catalogs) == 1 and catalogs[0].catalog is not None:
+        best = chosen_on.fitting(catalogs[0].catalog)
+    else:
+        fitting = [s for s in sets if any(fits(s, c) for c in catalogs)]
+        best = tuple(sorted(fitting, key=lambda s: s.shipped))
+    return (best or tuple(sets))[0]
 
 
 def on_data(
@@ -228,9 +239,9 @@ def _baseline_changed() -> None:
 def _first_fitting(entry: SetEntry, catalogs: Sequence[CatalogEntry]) -> CatalogEntry:
     """The catalog with the fewest models left out on either side, of those that fit if any do."""
 
-    def apart(candidate: CatalogEntry) -> int:
+    def apart(candidate: CatalogEntry) -> tuple[int, bool]:
         models = candidate.catalog.models if candidate.catalog else ()
-        return len({model.id for model in models} ^ set(entry.info.models))
+        return len({model.id for model in models} ^ set(entry.info.models)), not candidate.own
 
     fitting = [candidate for candidate in catalogs if fits(entry, candidate)]
     return min(fitting or catalogs, key=apart)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hydra_core.base.types import FloatArray, IntArray
+from hydra_core.base.types import BoolArray, FloatArray, IntArray
 from hydra_core.replay.metrics import misrouted, picked
 from hydra_core.replay.replay import ReplayData
 from hydra_core.replay.significance import Interval, McNemar, mcnemar, mean_interval, ratio_interval
@@ -26,6 +26,8 @@ class PolicyRun:
         cost_usd: (n,).
         oracle: (n,) the best quality any model of its pool reached.
         misrouted: (n,) whether a cheaper-ranked model resolved the query.
+        unknown: (n,) whether the model it went to has no outcomes, so that quality is the least
+            possible; None where all have.
     """
 
     name: str
@@ -36,6 +38,7 @@ class PolicyRun:
     cost_usd: FloatArray
     oracle: FloatArray
     misrouted: FloatArray
+    unknown: BoolArray | None = None
 
     @property
     def models(self) -> np.typing.NDArray[np.str_]:
@@ -71,6 +74,8 @@ class Comparison:
         rows: (n,) row numbers compared.
         delta_quality: (n,) per query.
         delta_cost: (n,) per query, USD.
+        unknown: Fraction of queries whose change in quality nobody knows, since either side sends
+            them to a model without outcomes; the intervals hold all that is possible.
     """
 
     n: int
@@ -87,6 +92,7 @@ class Comparison:
     rows: IntArray
     delta_quality: FloatArray
     delta_cost: FloatArray
+    unknown: float = 0.0
 
 
 def policy_run(name: str, data: ReplayData, choice: IntArray) -> PolicyRun:
@@ -100,6 +106,7 @@ def policy_run(name: str, data: ReplayData, choice: IntArray) -> PolicyRun:
         cost_usd=picked(data.cost_usd, choice),
         oracle=picked(data.quality, data.oracle),
         misrouted=misrouted(data, choice).astype(np.float64),
+        unknown=data.unknown(choice) if data.unmeasured else None,
     )
 
 
@@ -137,16 +144,22 @@ def compare(
         np.asarray([names.index(model) for model in run.ids])[run.choice[at]]
         for run, at in ((a, in_a), (b, in_b))
     )
+    unknown = [
+        np.zeros(len(rows)) if run.unknown is None else run.unknown[at] * (before != after)
+        for run, at in ((a, in_a), (b, in_b))
+    ]
+    least, most = quality - unknown[0], quality + unknown[1]
+
+    def between(lower: Interval, value: Interval, upper: Interval) -> Interval:
+        return Interval(value.value, min(lower.lo, value.lo), max(upper.hi, value.hi))
+
     return Comparison(
         n=int(rows.size),
         left_out=len(a.rows) + len(b.rows) - 2 * int(rows.size),
-        quality=mean_interval(quality, groups),
+        quality=between(*(mean_interval(values, groups) for values in (least, quality, most))),
         cost_usd=mean_interval(cost, groups),
-        qr=ratio_interval(quality, best, groups),
-        retained=(
-            ratio_interval(a.quality[in_a], best, groups),
-            ratio_interval(b.quality[in_b], best, groups),
-        ),
+        qr=between(*(ratio_interval(values, best, groups) for values in (least, quality, most))),
+        retained=(_retained(a, in_a, best, groups), _retained(b, in_b, best, groups)),
         misroute=mean_interval(b.misrouted[in_b] - a.misrouted[in_a], groups),
         savings=ratio_interval(b.cost_usd[in_b], a.cost_usd[in_a], groups).scaled(-1.0, 1.0),
         mcnemar=mcnemar(b.quality[in_b] >= 0.5, a.quality[in_a] >= 0.5),
@@ -155,7 +168,16 @@ def compare(
         rows=rows,
         delta_quality=quality,
         delta_cost=cost,
+        unknown=float((unknown[0] + unknown[1] > 0).mean()),
     )
+
+
+def _retained(run: PolicyRun, at: IntArray, best: FloatArray, groups: IntArray | None) -> Interval:
+    least = run.quality[at]
+    found = ratio_interval(least, best, groups)
+    if run.unknown is None:
+        return found
+    return found.up_to(ratio_interval(least + run.unknown[at], best, groups))
 
 
 def _flips(

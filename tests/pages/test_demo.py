@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 import pytest
 
 from hydra_core.console.demo.copies import DEMOS
@@ -67,7 +69,7 @@ def test_it_begins_on_the_storys_catalog_and_every_step_says_and_asks_something(
     assert len(folders(workspace)) == 1
     for number, step in enumerate(STEPS, start=1):
         app.query_params["demo"] = f"{number}.{only().token}"
-        to(app, step.page)
+        to(app, f"{step.place.page}?{urlencode(step.place.query)}")
         app.run()
         assert not app.exception
         assert step.say in shown(app)

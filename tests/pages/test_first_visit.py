@@ -30,7 +30,7 @@ def test_the_first_visit_finds_its_figures_made(open_page, caplog, monkeypatch):
     monkeypatch.setattr(panels, "evaluate", again)
     page: AppTest = open_page("pages/operate/home.py")
     assert not page.exception
-    assert [box.value for box in page.title] == ["Overview"]
+    assert [box.value for box in page.title] == ["Home"]
     assert page.metric
 
 

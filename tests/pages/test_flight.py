@@ -25,16 +25,16 @@ def test_a_flight_that_is_not_valid_says_what_to_mend(open_page, workspace):
 
 
 def test_the_address_restores_how_a_flight_is_read(open_page):
-    link = {"flight.reading": "Once, at the end", "flight.part": "Plan", "flight.adjust": "false"}
+    link = {"flight.reading": "Once, at the end", "flight.view": "Plan", "flight.adjust": "false"}
     app = open_page(PAGE, **link)
     assert app.segmented_control(key="flight.reading").value == "fixed"
-    assert app.segmented_control(key="flight.part").value == "Plan"
+    assert app.segmented_control(key="flight.view").value == "Plan"
     assert app.toggle(key="flight.adjust").value is False
 
 
 def test_the_address_restores_the_metric_followed_over_time(open_page):
-    metrics = open_page(PAGE, **{"flight.part": "Over time"}).selectbox(key="flight.metric").options
-    link = {"flight.part": "Over time", "flight.metric": metrics[-1]}
+    metrics = open_page(PAGE, **{"flight.view": "Over time"}).selectbox(key="flight.metric").options
+    link = {"flight.view": "Over time", "flight.metric": metrics[-1]}
     app = open_page(PAGE, **link)
     assert app.selectbox(key="flight.metric").value == metrics[-1]
     strange = open_page(PAGE, **{**link, "flight.metric": "rubbish"})

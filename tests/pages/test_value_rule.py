@@ -132,7 +132,7 @@ def test_a_missing_outcome_model_leaves_the_other_rule_in_reach(learned, workspa
 def test_compare_sets_the_rules_side_by_side(opened):
     app = opened("pages/decide/compare.py", b="catalog:my/valued")
     assert app.number_input(key="compare.value_b").value == VALUE_USD
-    app.segmented_control(key="compare.part").set_value("Queries").run()
+    app.segmented_control(key="compare.view").set_value("Queries").run()
     assert not app.exception
 
 
@@ -140,9 +140,12 @@ def test_the_tuner_says_that_v_alone_is_to_be_tuned(opened):
     assert "V alone" in told(opened("pages/decide/tune.py?part=search"))
 
 
-@pytest.mark.parametrize("page", ["operate/overview", "operate/conversation", "configure/catalog"])
+@pytest.mark.parametrize(
+    "page",
+    ["operate/home.py", "operate/inspect.py?part=conversation", "configure/catalog.py?part=models"],
+)
 def test_other_pages_say_which_rule_is_active(opened, page):
-    assert "alue rule" in told(opened(f"pages/{page}.py"))
+    assert "alue rule" in told(opened(f"pages/{page}"))
 
 
 def test_the_v_found_on_tune_goes_into_the_draft(opened, workspace):

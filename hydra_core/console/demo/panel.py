@@ -72,7 +72,7 @@ def _enter(number: int) -> None:
         st.session_state[key] = view
 
 
-def door() -> None:
+def invitation() -> None:
     """A quiet link that opens a demo in a tab of its own; nothing inside a demo."""
     if session.demo() is None and identity.may(Action.DEMO):
         st.link_button(

@@ -52,7 +52,7 @@ class Bounds:
 
 def bounds(sweep: Sweep) -> Bounds:
     """The limits of any router on a replayed set."""
-    data = sweep.data
+    data = sweep.data.with_outcomes
     best = max(sweep.singles, key=lambda one: (one.quality, -one.mean_cost_usd))
     oracle = data.oracle
     reached = picked(data.quality, oracle)
@@ -63,7 +63,7 @@ def bounds(sweep: Sweep) -> Bounds:
         best=best.model,
         quality=best.quality,
         oracle=float(reached.mean()),
-        gain=mean_interval(reached - data.quality[:, best.index], data.clusters),
+        gain=mean_interval(reached - sweep.data.quality[:, best.index], data.clusters),
         oracle_saving=1 - spent / base if base > 0 else float("nan"),
         decidable=float((data.quality.max(axis=1) > data.quality.min(axis=1)).mean()),
     )
