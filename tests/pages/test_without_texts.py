@@ -62,7 +62,7 @@ def test_a_page_that_reads_texts_says_that_there_are_none(open_page, page, text)
 
 def test_checks_queries_and_the_picker_say_so_too(open_page):
     app = opened(open_page, "pages/configure/eval_sets.py?part=routing-help")
-    app.segmented_control(key="explore.part").set_value("Checks").run()
+    app.segmented_control(key="explore.view").set_value("Checks").run()
     assert "This set has no texts to compare" in said(app)
     app = opened(open_page, "pages/configure/eval_sets.py?part=sets")
     app.segmented_control(key="eval_sets.detail").set_value("Queries").run()
