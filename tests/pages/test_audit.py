@@ -74,18 +74,18 @@ def test_the_address_names_set_sample_and_part_and_restores_them(open_page):
     drawn("second")
     app.run()
     app.selectbox(key="audit.sample").set_value("second").run()
-    app.segmented_control(key="audit.part").set_value("Exchange").run()
+    app.segmented_control(key="audit.part").set_value("Import and export").run()
     link = {key: "".join(value) for key, value in app.query_params.items()}
     assert link == {
         **DEMO,
         "sample": "second",
         "part": "label-quality",
         "view": "samples",
-        "step": "Exchange",
+        "step": "Import and export",
     }
     again = open_page(PAGE.partition("?")[0], **link)
     assert again.selectbox(key="audit.sample").value == "second"
-    assert again.segmented_control(key="audit.part").value == "Exchange"
+    assert again.segmented_control(key="audit.part").value == "Import and export"
 
 
 def test_an_address_with_an_unknown_sample_opens_one_that_there_is(open_page):

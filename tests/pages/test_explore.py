@@ -57,7 +57,14 @@ def test_a_running_measurement_says_how_far_it_is(open_page):
 
 @pytest.mark.parametrize(
     "part",
-    ["Who solves what", "Costs", "Difficulty", "Predictability", "Ablations", "Checks"],
+    [
+        "Who solves what",
+        "Costs",
+        "Difficulty",
+        "Can it be predicted?",
+        "What reading adds",
+        "Data checks",
+    ],
 )
 def test_every_part_opens(page, part):
     page.segmented_control(key="explore.view").set_value(part).run()
@@ -69,7 +76,7 @@ def test_every_part_opens(page, part):
 
 
 def test_checks_say_that_nothing_is_missing(page):
-    page.segmented_control(key="explore.view").set_value("Checks").run()
+    page.segmented_control(key="explore.view").set_value("Data checks").run()
     assert "Every model has an outcome" in said(page)
 
 
@@ -77,7 +84,7 @@ def test_a_set_without_scores_still_shows_what_is_in_it(open_page):
     app = open_page(PAGE, set="paper_swebench", catalog="paper_five")
     assert not app.exception
     assert "not scored by" in said(app)
-    assert "Predictability" not in app.segmented_control(key="explore.view").options
+    assert "Can it be predicted?" not in app.segmented_control(key="explore.view").options
 
 
 def test_the_diagram_can_be_split_by_where_the_router_sends_a_query(page):
@@ -91,7 +98,7 @@ def test_the_diagram_can_be_split_by_where_the_router_sends_a_query(page):
 
 def test_ablations_are_offered_and_not_begun(open_page):
     app = open_page(PAGE, **PAPER)
-    app.session_state["explore.view"] = "Ablations"
+    app.session_state["explore.view"] = "What reading adds"
     app.run()
     assert not app.exception
     assert app.button(key="explore.ablate").label == "Measure"
