@@ -186,7 +186,7 @@ def policies(frame: pd.DataFrame) -> None:
             "cost": column.NumberColumn("Cost per query", format=dollars(frame["cost"])),
             "cost_range": "95 % interval ",
             "cs": column.NumberColumn("Savings", format=_PERCENT),
-            "misroute": column.NumberColumn("Cheaper would do", format=_PERCENT),
+            "misroute": column.NumberColumn("Overpaid queries", format=_PERCENT),
         },
     )  # fmt: skip
 

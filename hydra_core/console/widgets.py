@@ -22,6 +22,7 @@ from hydra_core.console.tasks import Task
 from hydra_core.console.view_operating_point import tiles
 from hydra_core.evalsets.folders import EvalSetInfo
 from hydra_core.replay.evaluation import Evaluation
+from hydra_core.replay.metrics import PolicyMetrics
 from hydra_core.replay.pricing import RECORDED_COSTS
 from hydra_core.replay.replay import ReplayData
 from hydra_core.replay.sweep import Sweep
@@ -174,6 +175,7 @@ def kpis(evaluation: Evaluation) -> None:
         [(one.label, one.value, one.interval, literal(one.help)) for one in tiles(evaluation)]
     )
     recorded_costs(evaluation.sweep.data)
+    unknown_quality(evaluation.router, evaluation.sweep.data)
 
 
 def recorded_costs(data: ReplayData) -> None:
@@ -187,6 +189,20 @@ def recorded_costs(data: ReplayData) -> None:
             help="The eval set holds neither tokens nor the prices at recording, so a price "
             "that you edit does not move these costs.",
         )
+
+
+def unknown_quality(metrics: PolicyMetrics, data: ReplayData) -> None:
+    """Say how much of the traffic goes to models without outcomes, and what that leaves open."""
+    if not metrics.unknown:
+        return
+    gets = [m for m in data.unmeasured if metrics.shares.get(m)]
+    least = 100 * metrics.quality.value
+    st.caption(
+        f":material/help: {100 * metrics.unknown:.1f} % of the queries go to "
+        f"{literal(', '.join(gets))}, without outcomes in this set: unknown whether they are "
+        f"resolved. Quality lies between {least:.1f} and {least + 100 * metrics.unknown:.1f} %; "
+        "the cost of that share is estimated from prices."
+    )
 
 
 def verdict_box(verdict: Verdict) -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from hydra_core.base.errors import HydraError, MismatchError
-from hydra_core.base.types import Band, Catalog, FloatArray, Pool
+from hydra_core.base.errors import HydraError
+from hydra_core.base.types import Band, Catalog, FloatArray
 from hydra_core.catalog.binding import rebind
-from hydra_core.catalog.profiles import pool
 from hydra_core.choosing.initial_catalog import bands_of
 from hydra_core.console import (
     cache,
@@ -153,19 +151,11 @@ def show_sensitivity(catalog: Catalog) -> None:
     left, right = st.columns([4, 7], gap="medium")
     with left:
         st.subheader("Who gets traffic", anchor=False)
-        shares = reach(found.data.requirements, _whole(catalog, found.data.pool), tau)
+        shares = reach(found.data.requirements, found.data.pool, tau)
         _reach(shares, tau, chosen)
     with right:
         st.subheader("Which numbers move routing", anchor=False)
         _effects(effects, found.metrics.n, catalog)
-
-
-def _whole(catalog: Catalog, replayed: Pool) -> Pool:
-    """Every routable model, those without outcomes too, as far as each has a place by cost."""
-    try:
-        return pool(catalog, today=date.today())
-    except MismatchError:  # realised costs: a model that was never called has none
-        return replayed
 
 
 def _reach(found: tuple[Reach, ...], tau: float, chosen: SetEntry) -> None:

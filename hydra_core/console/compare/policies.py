@@ -94,7 +94,7 @@ def answer(both: Paired) -> None:
             f"{literal(usd(before))} per query.",
         ),
         (
-            "Cheaper would do",
+            "Overpaid queries",
             *_points(found.misroute),
             "Share of queries that a cheaper model than the chosen one resolved, B minus A.",
         ),

@@ -279,13 +279,22 @@ def receipts(row: int, both: Paired, sides: Sides) -> pd.DataFrame:
     known = dict(zip(evalset.models, range(len(evalset.models)), strict=True))
     pools = {model for _, sweep in sides for model in sweep.data.pool.ids}
     models = [*both.models, *sorted(pools - set(both.models))]
-    cost = evalset.mean_cost()
+    measured = evalset.mean_cost()
+    cost = {
+        model: float(mean)
+        for _, sweep in sides
+        for model, mean in zip(sweep.data.pool.ids, sweep.data.alone[1], strict=True)
+    } | measured
     models.sort(key=lambda model: (cost[model], model))
     frame = pd.DataFrame(
         {
             "model": models,
-            "quality": [100 * evalset.quality[row, known[m]] for m in models],
-            "cost_usd": [evalset.cost_usd[row, known[m]] for m in models],
+            "quality": [
+                100 * (evalset.quality[row, known[m]] if m in known else np.nan) for m in models
+            ],
+            "cost_usd": [
+                evalset.cost_usd[row, known[m]] if m in known else cost[m] for m in models
+            ],
         }
     )
     position = int(np.searchsorted(both.found.rows, row))

@@ -199,3 +199,4 @@ def live(evaluation: Evaluation) -> None:
         on_release=partial(state.turn, sweep.rule),
     )
     widgets.recorded_costs(sweep.data)
+    widgets.unknown_quality(evaluation.router, sweep.data)
