@@ -18,7 +18,6 @@ from hydra_core.console.eval_sets.view_audit import (
     Rated,
     agreement_frame,
     agreement_view,
-    clusters_of,
     error_frame,
     length_of,
     next_query,
@@ -293,7 +292,7 @@ def recalibration(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
         return
     human = np.nanmean(found.ratings, axis=0)
     try:
-        groups = clusters_of(evalset, found.places)
+        groups = evalset.clusters_at(found.places)
         rng = np.random.default_rng(11)
         scripts = scripts_of(evalset) or []
         rated_scripts = [scripts[place] for place in found.places] if scripts else None

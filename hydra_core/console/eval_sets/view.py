@@ -14,7 +14,6 @@ from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
 from hydra_core.evalsets.importers.draft import ImportReport
 from hydra_core.evalsets.importers.swebench import Run
 from hydra_core.evalsets.suspects import Suspects
-from hydra_core.replay.replay import clusters_of
 from hydra_core.replay.significance import mean_interval
 
 _SHOWN_QUERIES = 200
@@ -30,7 +29,7 @@ def model_table(evalset: EvalSet) -> pd.DataFrame:
         quality, cost = evalset.quality[:, i], evalset.cost_usd[:, i]
         with_outcome = np.flatnonzero(~np.isnan(quality))
         known = quality[with_outcome]
-        groups = clusters_of(evalset.queries, with_outcome)
+        groups = evalset.clusters_at(with_outcome)
         interval = mean_interval(known, groups) if known.size else None
         rows.append(
             {
