@@ -299,7 +299,8 @@ def _backup(options: argparse.Namespace) -> int:
 
 
 def _restore(options: argparse.Namespace) -> int:
-    from hydra_core.store import open_store, workspace_folder
+    from hydra_core.base.workspace import workspace_folder
+    from hydra_core.store import open_store
 
     target = workspace_folder()
     fresh = open_store(target)
