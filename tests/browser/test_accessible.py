@@ -67,7 +67,7 @@ OPENED = [
     ("/profiles", "button", "From rates to capabilities"),
     ("/compare", "radio", "Queries"),
     ("/compare", "radio", "Significance"),
-    ("/explore", "radio", "Checks"),
+    ("/explore", "radio", "Data checks"),
     ("/eval_sets", "radio", "Import"),
 ]
 

@@ -107,7 +107,7 @@ def test_a_table_is_imported_scored_and_tuned(page):
     page.get_by_text("Kept 40 queries with 80 outcomes of 2 models").wait_for()
     page.get_by_role("button", name="Open it").click()
     page.get_by_role("button", name="Score 40 queries").click()
-    page.get_by_role("button", name="Use on Tune").click()
+    page.get_by_role("button", name="Tune on this set").click()
     page.get_by_role("heading", name="Tune").wait_for()
     page.wait_for_selector(PLOT)
     assert page.get_by_text("40 queries · 2 models").is_visible()

@@ -74,18 +74,24 @@ def test_the_address_names_set_sample_and_part_and_restores_them(open_page):
     drawn("second")
     app.run()
     app.selectbox(key="audit.sample").set_value("second").run()
-    app.segmented_control(key="audit.part").set_value("Exchange").run()
+    app.segmented_control(key="audit.part").set_value("Import and export").run()
     link = {key: "".join(value) for key, value in app.query_params.items()}
-    assert link == {**DEMO, "sample": "second", "part": "Exchange"}
-    again = open_page(PAGE, **link)
+    assert link == {
+        **DEMO,
+        "sample": "second",
+        "part": "label-quality",
+        "view": "samples",
+        "step": "Import and export",
+    }
+    again = open_page(PAGE.partition("?")[0], **link)
     assert again.selectbox(key="audit.sample").value == "second"
-    assert again.segmented_control(key="audit.part").value == "Exchange"
+    assert again.segmented_control(key="audit.part").value == "Import and export"
 
 
 def test_an_address_with_an_unknown_sample_opens_one_that_there_is(open_page):
     open_page(PAGE, **DEMO)
     drawn("first")
-    app = open_page(PAGE, **DEMO, sample="gone", part="rubbish")
+    app = open_page(PAGE, **DEMO, sample="gone", step="rubbish")
     assert not app.exception
     assert app.selectbox(key="audit.sample").value == "first"
 
@@ -95,7 +101,7 @@ def test_recalibrate_says_how_many_ratings_are_there_and_needed(open_page):
     _, sample = drawn()
     rows = [(query, "ana", (3.0, 3.0, 3.0, 3.0), "") for query in sample.query_ids[:12]]
     cache.store().ratings.take_in(sample, rows, actor=Actor("ana", Role.PUBLISHER))
-    app = open_page(PAGE, **DEMO, sample="first", part="Recalibrate")
+    app = open_page(PAGE, **DEMO, sample="first", step="Recalibrate")
     assert not app.error
     told = " ".join(one.value for one in app.markdown)
     assert "12 of 40 messages of this sample are rated, at least 20 are needed. Rate more" in told
@@ -104,7 +110,7 @@ def test_recalibrate_says_how_many_ratings_are_there_and_needed(open_page):
 def test_a_sample_too_small_to_recalibrate_on_asks_for_a_larger_one(open_page):
     open_page(PAGE, **DEMO)
     drawn("small", 10)
-    app = open_page(PAGE, **DEMO, sample="small", part="Recalibrate")
+    app = open_page(PAGE, **DEMO, sample="small", step="Recalibrate")
     assert "Draw a larger sample" in " ".join(one.value for one in app.markdown)
 
 

@@ -255,3 +255,31 @@ def test_the_link_keeps_whose_words_are_looked_at(page, open_page):
     app.segmented_control(key="inspect.words.dimension").set_value(names[2]).run()
     again = open_page(PAGE, **dict(app.query_params))
     assert again.segmented_control(key="inspect.words.dimension").value == names[2]
+
+
+def test_catalog_and_knob_are_one_choice_on_every_part_and_page(page):
+    app = page
+    app.number_input(key="inspect.tau").set_value(0.125).run()
+    for part in ("conversation", "robustness"):
+        app.segmented_control(key="inspect.part").set_value(part).run()
+        assert not app.exception
+        assert app.selectbox(key="data.catalog").value == "paper_five"
+    assert "".join(app.query_params["tau"]) == "0.125"
+    app.selectbox(key="data.catalog").set_value("mixed_2024").run()
+    app.segmented_control(key="inspect.part").set_value("message").run()
+    assert app.selectbox(key="data.catalog").value == "mixed_2024"
+    assert (
+        app.number_input(key="inspect.tau").value
+        == load_catalog(CATALOGS / "mixed_2024.yaml").policy.tau
+    )
+    to(app, "pages/decide/tune.py?part=by-hand").run()
+    assert app.selectbox(key="data.catalog").value == "mixed_2024"
+
+
+def test_a_catalog_chosen_where_no_set_is_shown_brings_a_set_that_fits_it(open_page):
+    app = open_page(PAGE)
+    app.selectbox(key="data.catalog").set_value("paper_five").run()
+    to(app, "pages/decide/tune.py?part=by-hand").run()
+    assert not app.error
+    assert app.selectbox(key="data.catalog").value == "paper_five"
+    assert app.selectbox(key="data.evalset").value == "console_demo"

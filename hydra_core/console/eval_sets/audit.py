@@ -366,7 +366,7 @@ def exchange(sample: Sample) -> None:
         st.success(f"{count:,} ratings taken in.")
 
 
-_VIEWS = ("Rate", "Agreement", "Recalibrate", "Exchange")
+_VIEWS = ("Rate", "Agreement", "Recalibrate", "Import and export")
 _NEW = "New sample"
 _LINK = {"sample": "audit.sample", "view": "label_quality.view", "step": "audit.part"}
 
@@ -403,7 +403,7 @@ def one_sample(
         agreement(sample, evalset, scores)
     elif part == "Recalibrate":
         recalibration(sample, evalset, scores)
-    elif part == "Exchange":
+    elif part == "Import and export":
         exchange(sample)
     else:
         rating_form(sample, evalset)

@@ -10,7 +10,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from hydra_core.base.errors import EvalSetError, HydraError, Problem
 from hydra_core.choosing.new_catalog import covered
-from hydra_core.console import cache, state, tables, widgets
+from hydra_core.console import cache, selectors, state, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.demo import session
 from hydra_core.console.eval_sets import make_catalog
@@ -206,5 +206,5 @@ def _make(key: str) -> None:
 
 def _open(key: str) -> None:
     widgets.forget(_REPORT)
-    st.session_state["eval_sets.chosen"] = key
-    st.session_state["eval_sets.view"] = "Browse"
+    selectors.use_set(key)
+    st.session_state["eval_sets.view"] = "All sets"

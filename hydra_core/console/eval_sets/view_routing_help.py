@@ -1,4 +1,4 @@
-"""From an eval set to what the Explore page shows of it. No streamlit."""
+"""From an eval set to what Can routing help? shows of it. No streamlit."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _PATTERNS = 22
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a perfect router would win over the best constant; fractions.
+    """What a perfect router would gain over the best single model; fractions.
 
     Attributes:
-        best: The best constant and its quality.
-        oracle_saving: Of the best constant's cost; NaN where that is free.
+        best: The best single model; `quality` is its mean.
+        oracle_saving: Of the best single model's cost; NaN where that is free.
         decidable: Queries on which the models differ.
     """
 
@@ -43,7 +43,6 @@ class Bounds:
 
     @property
     def text(self) -> str:
-        """The bounds in one sentence."""
         return (
             f"A perfect router would gain {100 * self.gain.value:.1f} pp over always {self.best}; "
             f"the models differ on {100 * self.decidable:.0f} % of the queries."
@@ -142,7 +141,7 @@ def difficulty_view(frame: pd.DataFrame) -> IntervalsView:
         series=(
             Series("mean of the models, 95 % interval", values["quality"], values["low"],
                    values["high"]),
-            Series("oracle", values["oracle"], tone="oracle"),
+            Series("perfect router", values["oracle"], tone="oracle"),
         ),
         title="Quality",
         unit=" %",

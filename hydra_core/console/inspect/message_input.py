@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.types import Catalog, Policy, Rule
-from hydra_core.console import bundles, cache, drafts, selectors, widgets
+from hydra_core.console import bundles, cache, selectors, widgets
 from hydra_core.console.cache import CatalogEntry
 from hydra_core.console.inspect import samples
 from hydra_core.console.inspect import state as inspect_state
@@ -31,57 +30,40 @@ def policy(*, compare: bool = True) -> tuple[str, Catalog] | None:
         compare: Also draw the choice between one message and two.
     """
     fingerprint = cache.bundle().fingerprint
-    entries = [entry for entry in cache.catalogs() if entry.catalog is not None]
-    if not entries:
-        st.warning("There is no valid catalog yet.")
+    inspect_state.follow_link()
+    chosen = selectors.current_catalog()
+    if chosen is None:
+        st.warning("There is no catalog yet: make one on Eval sets.")
         return None
-    entries.sort(key=lambda entry: not _fits(entry, fingerprint))
-    now = inspect_state.get()
-    chosen = next((e for e in entries if e.key == now.catalog), None) or _default(
-        entries, fingerprint
+    in_force = chosen.catalog and inspect_state.policy_for(chosen.key, chosen.catalog)
+    by_choice = bool(
+        chosen.catalog and chosen.catalog.outcome_model and in_force and in_force.value_usd
     )
-    chosen = drafts.with_outcome_model(chosen)
-    assert chosen.catalog is not None
-    in_force = now.policy_for(chosen.key, chosen.catalog)
-    by_choice = chosen.catalog.outcome_model is not None and in_force.value_usd is not None
     widths = [4.0, 3.0, 3.6, 2.4] if by_choice else [4.0, 4.4, 2.6]
     if by_choice and not compare:
         del widths[0]
     places = st.columns(widths, vertical_alignment="bottom", gap="small")
     if compare:
         with places[0]:
-            _mode(now.compare)
-    if by_choice:
+            _mode(inspect_state.get().compare)
+    if by_choice and in_force:
         with places[-3]:
-            _rule(in_force.rule)
-    labels = {e.key: e.key if _fits(e, fingerprint) else f"{e.key} (rebind)" for e in entries}
-    st.session_state["inspect.catalog"] = chosen.key
-    places[-2].selectbox(
-        "Catalog",
-        list(labels),
-        format_func=lambda key: labels[key],
-        key="inspect.catalog",
-        on_change=lambda: inspect_state.put(
-            catalog=st.session_state["inspect.catalog"], tau=None, weights=None, rule=None,
-            value_usd=None, deny=(),
-        ),
-    )  # fmt: skip
+            choose_rule(in_force.rule)
+
+    def named(entry: CatalogEntry) -> str:
+        if entry.catalog is None:
+            return f"{entry.key} (not valid)"
+        fits = entry.catalog.predictor_fingerprint == fingerprint
+        return entry.key if fits else f"{entry.key} (rebind)"
+
+    selectors.choose_catalog(places[-2], named)
+    if chosen.catalog is None or in_force is None:
+        widgets.toned("error", chosen.problem)
+        return None
     with places[-1]:
-        _knob(in_force)
+        knob(in_force)
     catalog = bundles.on_this_bundle(chosen)
     return None if catalog is None else (chosen.key, replace(catalog, policy=in_force))
-
-
-def _fits(entry: CatalogEntry, fingerprint: str) -> bool:
-    return entry.catalog is not None and entry.catalog.predictor_fingerprint == fingerprint
-
-
-def _default(entries: Sequence[CatalogEntry], fingerprint: str) -> CatalogEntry:
-    """The catalog in use on Tune where it fits the predictor, else the first that does."""
-    pair = selectors.current()
-    used = pair[1].key if pair else ""
-    fitting = (e for e in entries if e.key == used and _fits(e, fingerprint))
-    return next(fitting, entries[0])
 
 
 def _mode(compare: bool) -> None:
@@ -98,7 +80,7 @@ def _mode(compare: bool) -> None:
     )
 
 
-def _rule(rule: Rule) -> None:
+def choose_rule(rule: Rule) -> None:
     st.session_state["inspect.rule"] = rule
     st.segmented_control(
         "Rule",
@@ -113,7 +95,7 @@ def _rule(rule: Rule) -> None:
     )
 
 
-def _knob(policy: Policy) -> None:
+def knob(policy: Policy) -> None:
     """The setting of the rule in force; changing it here changes nothing on Tune."""
     if policy.rule is Rule.VALUE:
         st.session_state["inspect.value"] = policy.knob

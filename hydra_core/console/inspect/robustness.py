@@ -14,12 +14,14 @@ import streamlit as st
 from hydra_core.base.errors import HydraError
 from hydra_core.base.types import Catalog, Rule
 from hydra_core.catalog.binding import require_bundle
-from hydra_core.console import cache, replays, selectors, tables, widgets
+from hydra_core.console import cache, replays, selectors, state, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.access.stopping import stop_button
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.figures.intervals import IntervalsView, intervals_figure
 from hydra_core.console.frame import Head
+from hydra_core.console.inspect import message_input
+from hydra_core.console.inspect import state as inspect_state
 from hydra_core.console.inspect import view_robustness as views
 from hydra_core.console.inspect.figure_knob_rate import knob_rate_figure
 from hydra_core.console.numbers import percent
@@ -114,12 +116,12 @@ def _routed(key: tuple[object, ...], _found: Attacked, _catalog: Catalog) -> Rou
     return probe.routed(_found, _catalog)
 
 
-#: The page's address: parameter -> key of what it restores.
+#: The page's address: parameter -> key of what it names; the policy is that of the whole page.
 LINK: Final = {
     "view": "robustness.view",
-    "rule": "robustness.rule",
-    "tau": "robustness.tau",
-    "v": "robustness.v",
+    "rule": "robustness.link.rule",
+    "tau": "robustness.link.tau",
+    "v": "robustness.link.v",
 }
 
 _SET, _PASTED = "From the eval set", "Pasted"
@@ -205,32 +207,28 @@ def ruled(catalog: Catalog) -> Catalog:
             bare = replace(policy.defences, score_caps={})
             policy = replace(policy, defences=bare)
             catalog = replace(catalog, policy=policy)
-    if catalog.outcome_model is None or policy.value_usd is None:
-        return catalog
-    names = {Rule.SHORTFALL: "Shortfall", Rule.VALUE: "Value"}
-    st.session_state.setdefault("robustness.rule", policy.rule)
-    rule = st.segmented_control(
-        "Rule", list(names), format_func=names.__getitem__, required=True, key="robustness.rule",
-    )  # fmt: skip
-    return replace(catalog, policy=replace(policy, rule=rule or policy.rule))
+    if catalog.outcome_model is not None and policy.value_usd is not None:
+        message_input.choose_rule(policy.rule)
+    return catalog
 
 
-def knob(catalog: Catalog) -> float:
-    """tau, or V under the value rule; begins at the catalog's."""
+def knob(catalog: Catalog, published_tau: float) -> float:
+    """tau, or V under the value rule: that of the whole page.
+
+    Args:
+        published_tau: The catalog's own, which says how far the slider goes.
+    """
     policy, kept = catalog.policy, st.session_state
     if policy.rule is Rule.VALUE and policy.value_usd is not None:
-        kept["robustness.v"] = min(max(kept.get("robustness.v", policy.value_usd), 1e-6), 1e6)
-        return float(
-            st.number_input(
-                "V, USD for one more resolved query", 1e-6, 1e6, format="%.4g", key="robustness.v",
-            )
-        )  # fmt: skip
-    top = max(0.5, round(2 * policy.tau, 2))
-    kept["robustness.tau"] = min(kept.get("robustness.tau", policy.tau), top)
+        message_input.knob(policy)
+        return policy.value_usd
+    top = max(0.5, round(2 * published_tau, 2))
+    kept["robustness.tau"] = min(policy.tau, top)
     return float(
         st.slider(
-            "τ, the largest acceptable shortfall", 0.0, top, step=0.005, format="%.3f",
+            "τ, the largest acceptable shortfall", 0.0, top, step=0.001, format="%.3f",
             key="robustness.tau",
+            on_change=lambda: inspect_state.put(tau=float(kept["robustness.tau"])),
         )
     )  # fmt: skip
 
@@ -427,9 +425,10 @@ def nothing_yet() -> None:
 def result(asked: Wanted, found: Attacked, catalog: Catalog) -> None:
     """The knob, the answer, and one question at a time."""
     left, right = st.columns([7, 3], gap="medium")
+    policy = inspect_state.policy_for(state.get().catalog, catalog)
     with right:
-        used = ruled(catalog)
-        at = knob(used)
+        used = ruled(replace(catalog, policy=policy))
+        at = knob(used, catalog.policy.tau)
     tried = routed(asked, found, used)
     findings = tried.at(at)
     with left:
@@ -440,4 +439,8 @@ def result(asked: Wanted, found: Attacked, catalog: Catalog) -> None:
 
 def show(head: Head) -> None:
     """The part Robustness: can a claim of difficulty, or a slip, buy a dearer model?"""
+    inspect_state.follow_link()
+    now, same = inspect_state.get(), inspect_state.get().catalog in ("", state.get().catalog)
+    for name, value in (("rule", now.rule), ("tau", now.tau), ("v", now.value_usd)):
+        st.session_state[f"robustness.link.{name}"] = value if same else None
     selectors.on_data(head, run, baseline=False, link=LINK)
