@@ -116,7 +116,7 @@ STEPS: Final = (
         "The catalog is a text that a person can read and review; what was learned lies beside "
         "it in one zip file.",
         "Read the catalog from the top. Then open History and bring revision 1 back.",
-        "Every change has an author, a reason and figures, and one click takes it back.",
+        "Every release has an author, a date and figures, and one click takes it back.",
         EXPORTS,
         "Releases",
         {"exports.view": "Export"},
