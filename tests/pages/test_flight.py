@@ -12,6 +12,8 @@ def test_the_sample_flight_opens_with_its_verdict(open_page):
     flight, rows = cache.opened(cache.flights()[0])
     said = [one.verdict() for one in analyse(rows, flight).results]
     assert f"{said.count('better')} metrics better" in app.success[0].value
+    assert said.count("open") == 1
+    assert "One guardrail is undecided; collect more users." in app.success[0].value
     assert app.metric[0].value == "48,000"
 
 

@@ -113,7 +113,7 @@ def _begin_button(number: int) -> None:
         if st.button("To the console", type="tertiary", key="demo.console"):
             go(STEPS[0].place)
     if not identity.may(Action.DEMO):
-        st.caption(":material/lock: A demo takes the role editor or publisher.")
+        st.caption(":material/lock: A demo needs the role editor or publisher.")
     if begin:
         _begin(number)
 

@@ -1,4 +1,4 @@
-"""Live traffic against something: a second catalog, the eval set, the bands, a canary."""
+"""Live traffic against a second catalog, an eval set, the score bands or a canary."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ def drift_text(found: Sequence[Drift]) -> tuple[str, str]:
     if named["changed"] or named["shifted"]:
         moved = ", ".join([*named["changed"], *named["shifted"]])
         return "warning", (
-            f"Traffic no longer looks like the eval set: {moved}. What was tuned there may not "
-            "hold here; import this log and tune again."
+            f"Traffic no longer looks like the eval set ({moved}). Import this log as an eval set "
+            "and tune again."
         )
     if named["open"]:
-        return "info", f"Too few decisions to tell for {', '.join(named['open'])}."
-    return "success", "Traffic asks for what the eval set asked for, on every dimension."
+        return "info", f"Too few decisions to judge {', '.join(named['open'])}."
+    return "success", "Traffic has the same requirements as the eval set, on every dimension."
 
 
 def drift_frame(found: Sequence[Drift], bands: Sequence[BandShares]) -> pd.DataFrame:
@@ -108,12 +108,12 @@ def region_text(found: Sequence[Region]) -> tuple[str, str]:
     """(tone, sentence) on the clusters nothing is known about."""
     dark = [one for one in found if not one.known]
     if not dark:
-        return "success", "Every kind of request has ratings or eval queries like it."
+        return "success", "Every group of requests has ratings or similar queries in the eval set."
     part = 100.0 * sum(one.share for one in dark)
     return "warning", (
-        f"About {part:.1f} % of the traffic nothing is known: {len(dark)} of {len(found)} clusters "
-        f"have fewer than {LEAST_KNOWN} ratings and fewer than {LEAST_KNOWN} eval queries like "
-        "them. Send outcomes for these, or label some."
+        f"No evidence covers {part:.1f} % of traffic: {len(dark)} of {len(found)} groups have "
+        f"fewer than {LEAST_KNOWN} ratings and fewer than {LEAST_KNOWN} similar queries in the "
+        "eval set. Collect outcomes for them."
     )
 
 
@@ -137,21 +137,21 @@ def region_frame(found: Sequence[Region], dimensions: Sequence[str]) -> pd.DataF
 def canary_text(found: CanaryReport) -> tuple[str, str]:
     """(tone, sentence) on a canary that still runs."""
     if found.worse:
-        return "error", f"The canary is worse: {found.worse}. It is stopped at the next look."
+        return "error", f"The canary is worse: {found.worse}. It stops at the next check."
     units = found.failed.units
     if found.failed.effect is None and found.quality.effect is None:
         return "info", (
-            f"Too early: {units[1]:,} conversations on the canary, {units[0]:,} on the main "
-            f"revision; each arm needs {LEAST_UNITS}."
+            f"Too early: {units[1]:,} conversations on the canary and {units[0]:,} on the main "
+            f"revision. Each needs {LEAST_UNITS}."
         )
-    return "success", "Not shown to be worse than the main revision."
+    return "success", "No measurable loss against the main revision."
 
 
 def canary_frame(found: CanaryReport) -> pd.DataFrame:
     """One row a metric: conversations and percent in both arms, and the difference."""
     rows = []
     for name, one in (("Failed requests", found.failed), ("Mean feedback", found.quality)):
-        told = f"needs {LEAST_UNITS} in each arm" if one.effect is None else _effect(one.effect)
+        difference = _effect(one.effect) if one.effect else f"needs {LEAST_UNITS} in each arm"
         rows.append(
             {
                 "metric": name,
@@ -159,7 +159,7 @@ def canary_frame(found: CanaryReport) -> pd.DataFrame:
                 "canary_units": one.units[1],
                 "main": 100.0 * one.means[0],
                 "canary": 100.0 * one.means[1],
-                "difference": told,
+                "difference": difference,
             }
         )
     return pd.DataFrame(rows)

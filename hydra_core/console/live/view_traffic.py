@@ -1,4 +1,4 @@
-"""Live traffic as it is: figures of the head, mix over time, cost, feedback."""
+"""Live traffic as plain values: figures, mix over time, cost and feedback."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def head(traffic: Traffic, now: datetime) -> list[tuple[str, str, str, str]]:
     slow = f"p95 {decide.quantile(0.95):.0f} ms" if decide.notna().any() else ""
     return [
         ("Decisions", f"{len(traffic):,}", f"newest {ago(rows['at'].iloc[-1], now)}",
-         "In the chosen time. Below: when the newest one was made."),
+         "Decisions in the chosen time. Below: when the newest was made."),
         ("Failed", *percent(share(traffic, failed)),
-         "No model answered, or the stream broke off. Below: 95 % interval."),
+         "No model answered, or the answer broke off. Below: 95 % interval."),
         ("Fell back", *percent(share(traffic, fell & ~failed)),
          "Another model than the chosen one answered. Below: 95 % interval."),
         ("Cost", usd(float(cost.sum())), per,
-         "As upstreams counted tokens, by the prices of the catalog in use then."),
+         "Tokens as upstreams counted them, at the prices of the catalog in use then."),
         ("Deciding", f"{decide.median():.1f} ms" if slow else "–", slow,
-         "The router's own time, median. Below: 95 of 100 decisions took less."),
+         "Median time that the router itself took. Below: 95 of 100 decisions took less."),
     ]  # fmt: skip
 
 
@@ -53,19 +53,19 @@ def ago(at: datetime, now: datetime) -> str:
 
 
 def reasons(traffic: Traffic) -> list[str]:
-    """(n,) why each decision's model was chosen, in a few words."""
+    """Return why each decision's model was chosen, in a few words (n,)."""
     known = {cause.value: words.split(":")[0] for cause, words in _SHORT.items()}
-    told = traffic.rows["cause"].map(known).fillna("Other")
-    return [str(x) for x in told.where(traffic.rows["rule"] != "named", _NAMED)]
+    causes = traffic.rows["cause"].map(known).fillna("Other")
+    return [str(x) for x in causes.where(traffic.rows["rule"] != "named", _NAMED)]
 
 
 _SHORT = {
     **CAUSES,
-    Cause.HIGHEST_VALUE: "Worth most",
+    Cause.HIGHEST_VALUE: "Highest value",
     Cause.FAIL_OPEN: "None within τ",
-    Cause.KEPT_BY_SESSION: "Kept by the conversation",
-    Cause.KEPT_BELOW_THRESHOLD: "Kept, asks for little",
-    Cause.KEPT_WITHIN_MARGIN: "Kept for its prompt cache",
+    Cause.KEPT_BY_SESSION: "Same model in a conversation",
+    Cause.KEPT_BELOW_THRESHOLD: "Kept: simple message",
+    Cause.KEPT_WITHIN_MARGIN: "Kept: prompt cache",
 }
 
 
