@@ -13,7 +13,7 @@ from hydra_core.console.figures.intervals import intervals_figure
 from hydra_core.console.figures.traffic import traffic_figure
 from hydra_core.console.live import cache as cache_live
 from hydra_core.console.live.traffic import LogView, in_cost_order
-from hydra_core.console.live.view_checks import (
+from hydra_core.console.live.view_traffic import (
     canary_frame,
     canary_text,
     differences,
