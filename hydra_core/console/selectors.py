@@ -42,7 +42,7 @@ def current() -> tuple[SetEntry, CatalogEntry] | None:
     if entry is None and catalog is None:
         catalog = next(iter(cache.own_catalogs()), None)
     if entry is None:
-        entry = _first_set(sets, catalogs if catalog is None else (catalog,))
+        entry = _first_set(sets, catalogs, catalog)
     if catalog is None:
         catalog = _first_fitting(entry, catalogs)
     if (tuning.evalset, tuning.catalog) != (entry.key, catalog.key):
@@ -50,14 +50,17 @@ def current() -> tuple[SetEntry, CatalogEntry] | None:
     return entry, drafts.with_outcome_model(catalog)
 
 
-def _first_set(sets: Sequence[SetEntry], catalogs: Sequence[CatalogEntry]) -> SetEntry:
-    """The best set that fits one of the catalogs: the operator's own, else a sample."""
-    if len(catalogs) == 1 and catalogs[0].catalog is not None:
-        best = chosen_on.fitting(catalogs[0].catalog)
-    else:
+def _first_set(
+    sets: Sequence[SetEntry], catalogs: Sequence[CatalogEntry], wanted: CatalogEntry | None
+) -> SetEntry:
+    """The best set that fits a catalog, or any where none is wanted: own ones before samples."""
+    best: Sequence[SetEntry] = ()
+    if wanted is not None and wanted.catalog is not None:
+        best = chosen_on.fitting(wanted.catalog)
+    if not best:
         fitting = [s for s in sets if any(fits(s, c) for c in catalogs)]
-        best = tuple(sorted(fitting, key=lambda s: s.shipped))
-    return (best or tuple(sets))[0]
+        best = sorted(fitting, key=lambda s: s.shipped)
+    return (best or sets)[0]
 
 
 def current_catalog() -> CatalogEntry | None:
@@ -243,8 +246,8 @@ def _catalog_alone_changed() -> None:
     chosen = next((c for c in cache.catalogs() if c.key == key), None)
     now = next((s for s in sets if s.key == state.get().evalset), None)
     if chosen is not None and (now is None or not fits(now, chosen)):
-        fitting = _fitting_set([chosen], sets)
-        state.put(evalset=fitting.key if fitting else state.get().evalset)
+        fitting = chosen_on.fitting(chosen.catalog) if chosen.catalog else ()
+        state.put(evalset=fitting[0].key if fitting else state.get().evalset)
 
 
 def use_catalog(key: str) -> None:
@@ -255,11 +258,6 @@ def use_catalog(key: str) -> None:
 
 def _baseline_changed() -> None:
     state.put(baseline=st.session_state["data.baseline"])
-
-
-def _fitting_set(catalogs: Sequence[CatalogEntry], sets: Sequence[SetEntry]) -> SetEntry | None:
-    """The first eval set that fits one of the catalogs."""
-    return next((s for s in sets if any(fits(s, c) for c in catalogs)), None)
 
 
 def _first_fitting(entry: SetEntry, catalogs: Sequence[CatalogEntry]) -> CatalogEntry:

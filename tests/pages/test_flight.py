@@ -2,6 +2,7 @@
 
 from hydra_core.console.live import cache
 from hydra_core.live.flight.analysis import analyse
+from tests.pages.store_steps import shown
 
 PAGE = "pages/operate/live.py?part=experiments"
 
@@ -12,6 +13,8 @@ def test_the_sample_flight_opens_with_its_verdict(open_page):
     flight, rows = cache.opened(cache.flights()[0])
     said = [one.verdict() for one in analyse(rows, flight).results]
     assert f"{said.count('better')} metrics better" in app.success[0].value
+    assert said.count("open") == 1
+    assert "One guardrail is undecided; collect more users." in shown(app)
     assert app.metric[0].value == "48,000"
 
 

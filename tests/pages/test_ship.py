@@ -247,3 +247,22 @@ def test_learneds_advice_is_repeated_where_the_draft_goes_against_it(open_page, 
     assert catalog.policy.rule is Rule.VALUE
     text = shown(open_page(PAGE))
     assert ("routes by it nevertheless" in text) is not advised
+
+
+def test_litellms_export_asks_for_providers_before_it_is_offered(open_page, workspace):
+    """Public data names no providers, and LiteLLM calls a model by provider/name."""
+    app = part(open_page(PAGE, catalog="mixed_2024"), "exports")
+    app.segmented_control(key="ship.format").set_value("LiteLLM proxy").run()
+    assert not app.exception
+    assert "Who serves these models?" in shown(app)
+    assert not app.get("download_button")
+    for box in [one for one in app.text_input if str(one.key).startswith("ship.provider.")]:
+        box.set_value("openai")
+    app.run()
+    assert "model: openai/llama-3-70b-instruct" in app.code[0].value
+    assert "hydra_core.server.litellm_plugins.routing" in app.code[0].value
+    assert "HYDRA_CATALOG=mixed_2024.yaml" in shown(app)
+    assert app.get("download_button")
+    app.button(key="ship.providers").click().run()
+    draft_text = opened(workspace).drafts.find("mixed_2024", ANA).text
+    assert {one.provider for one in parse_catalog(draft_text).models} == {"openai"}

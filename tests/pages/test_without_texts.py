@@ -44,6 +44,9 @@ def test_learn_shows_what_the_catalog_has_learned_already(open_page):
     app.button(key="learn.take").click().run()
     assert not app.error
     assert "routes by value" in said(app)
+    app.run()  # as when work in the background ends
+    assert "routes by value" in said(app)
+    assert "Review and publish" in [link.proto.label for link in app.get("page_link")]
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ _PUBLISHED = "ship.published"
 
 
 def publish(entry: CatalogEntry, working: Working) -> None:
-    """Everything between a draft and the next revision."""
+    """Draw everything between a draft and the next revision."""
     done = st.session_state.pop(_PUBLISHED, "")
     if done:
         st.success(literal(done), icon=":material/verified:")
@@ -100,7 +100,7 @@ def _tuned(entry: CatalogEntry, catalog: Catalog) -> None:
 
 
 def _take(entry: CatalogEntry, found: Policy) -> None:
-    """The point goes into the draft, which records the set in sight as the one it was chosen on."""
+    """Take the policy into the draft, which records the eval set it was chosen on."""
     drafts.edit(entry, lambda text: with_policy(text, found))
 
 
@@ -115,10 +115,10 @@ def _what_changes(working: Working) -> None:
     n = len(working.changes)
     st.subheader(f"{n} change{'s' * (n != 1)} to what is published", anchor=False)
     changes_list(working.changes)
-    if told := chosen_on.told(working.catalog):
-        st.caption(literal(told))
+    if record := chosen_on.record_text(working.catalog):
+        st.caption(literal(record))
     if not n:
-        st.caption("Only comments or spelling differ; the meaning is the same.")
+        st.caption("Only comments or spelling differ.")
     if st.toggle("Show the lines of YAML", key="ship.lines"):
         st.code(_lines(working.published_text, working.text), language="diff")
 
@@ -306,7 +306,7 @@ def _merge(entry: CatalogEntry, working: Working) -> None:
     st.warning(
         literal(
             f"{newest.author} published revision {newest.number} after you began at revision "
-            f"{working.base_revision}: “{newest.note or 'no note'}”. Nothing was overwritten."
+            f"{working.base_revision}: “{newest.note or 'no note'}”. Nothing is overwritten."
         ),
         title="Merge before you publish",
         icon=":material/merge:",
@@ -323,7 +323,7 @@ def _merge(entry: CatalogEntry, working: Working) -> None:
     if merged.applied:
         changes_list(merged.applied)
     else:
-        st.caption("Nothing: it says all that you changed.")
+        st.caption("None: it has all your changes already.")
     for problem in merged.problems:
         st.error(literal(str(problem)), icon=":material/error:")
     st.button(
@@ -342,9 +342,9 @@ def _base_text(entry: CatalogEntry, working: Working) -> str:
 def _choices(result: MergeResult) -> dict[Path, Choice]:
     """The three-way view: each value both changed, and whose is taken."""
     if not result.conflicts:
-        st.caption("You changed different values: they fit together.")
+        st.caption("You changed different values, so both fit together.")
         return {}
-    st.markdown("**Both of you changed these: whose value stands?**")
+    st.markdown("**You both changed these values. Which one do you take?**")
     frame = pd.DataFrame(
         {
             "where": [" · ".join(one.path[1:] or one.path) for one in result.conflicts],
