@@ -61,7 +61,10 @@ class Valuation:
         return result
 
     def range_of(self, i: int) -> tuple[float, float] | None:
-        """95 % interval of what similar predictions came to; None for a placed model."""
+        """95 % interval of what similar predictions came to, widened to hold the prediction itself.
+
+        None for a placed model.
+        """
         model = self.valuer.outcome_model
         name = self.valuer.ids[i]
         if name not in model.models:
@@ -73,7 +76,9 @@ class Valuation:
         half = 1.96 * np.sqrt(max(achieved[near] * (1 - achieved[near]), 0.01) / n[near])
         shift = self.success[i] - said[near]
         middle = achieved[near] + shift
-        return float(np.clip(middle - half, 0, 1)), float(np.clip(middle + half, 0, 1))
+        here = float(self.success[i])
+        low, high = np.clip([middle - half, middle + half], 0, 1)
+        return min(float(low), here), max(float(high), here)
 
     def neighbours(self, count: int = _NEIGHBOURS) -> tuple[Neighbour, ...]:
         """The learned queries most like this one.

@@ -142,3 +142,15 @@ def test_a_file_can_be_uploaded(page):
     ).run()
     assert not app.exception
     assert "Hello from a file" in said(app)
+
+
+def test_a_conversation_that_no_model_can_serve_says_so_and_shows_no_cost(page):
+    page.multiselect(key="conversation.images").set_value([1]).run()  # no model here sees images
+    assert not page.exception
+    (box,) = page.error
+    assert box.proto.title == "No model can serve this conversation"
+    assert "vision" in box.value or "image" in box.value
+    assert not page.metric
+    page.multiselect(key="conversation.images").set_value([4]).run()
+    assert "No model can serve 2 of 5 turns" in page.warning[0].proto.title
+    assert page.metric

@@ -199,8 +199,8 @@ def begin() -> None:
         "No labelling run yet",
         "A labelling run makes labels for your own messages. A cheap and a strong model answer "
         "each message, and a judge model scores both answers in both orders. The label is what the "
-        "cheap answer lacks. Start the run on the command line, where its API keys are; this page then "
-        "shows its progress and how stable the labels are.",
+        "cheap answer lacks. Start the run on the command line, where its API keys are; this page "
+        "then shows its progress and how stable the labels are.",
     )
     st.markdown("The first command writes a configuration, the second estimates the cost without "
                 "calling a model, the third starts the run:")  # fmt: skip

@@ -226,7 +226,17 @@ def played_out(catalog: Catalog, conversation: Conversation) -> None:
         widgets.problem(error)
         return
     mode = get().mode
-    headline(played, mode)
+    refused = [turn for turn in played[mode].turns if turn.event is Event.REFUSED]
+    if refused:
+        count = len(conversation.turns)
+        whole = len(refused) == count
+        widgets.toned(
+            "error" if whole else "warning", refused[0].why,
+            "No model can serve this conversation" if whole
+            else f"No model can serve {len(refused)} of {count} turns",
+        )  # fmt: skip
+    if len(refused) < len(conversation.turns):
+        headline(played, mode)
     with st.container(border=True):
         with st.container(
             horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
