@@ -19,6 +19,7 @@ from hydra_core.console.inspect import message_input as inspect_input
 from hydra_core.console.inspect import view_conversation as views
 from hydra_core.console.inspect.conversation_input import Memo, get, put
 from hydra_core.console.inspect.figure_lanes import lanes_figure
+from hydra_core.console.inspect.message_cost import mean_answers, valuation
 from hydra_core.console.inspect.view_conversation import MODE_MEANINGS, MODES
 from hydra_core.console.inspect.view_words import valid
 from hydra_core.console.numbers import policy_text
@@ -34,6 +35,7 @@ from hydra_core.routing.conversations.conversation import (
 from hydra_core.routing.conversations.conversation import Simulation as Played
 from hydra_core.routing.conversations.economics import assumed_cache
 from hydra_core.routing.conversations.messages import Conversation
+from hydra_core.routing.query import Query
 
 _EVENTS = {
     Event.FIRST: ("First", "blue"),
@@ -177,15 +179,20 @@ def assumptions(catalog: Catalog, conversation: Conversation) -> None:
     unanswered = sum(not turn.answer for turn in conversation.turns)
     if unanswered:
         length = get().answer_tokens
-        counted = f"is taken to have {length:,} tokens" if length else "is left out of the costs"
+        if length is not None:
+            counted = f"counted as {length:,} tokens" if length else "left out of the costs"
+        elif catalog.outcome_model is not None:
+            counted = "counted as the outcome model predicts"
+        else:
+            means = mean_answers(catalog)
+            counted = f"counted {means.basis}" if means.tokens else "left out of the costs"
         told.append(
-            f"The answer to {unanswered} of {len(conversation.turns)} turns is not there and "
-            f"{counted}."
+            f"{unanswered} of {len(conversation.turns)} turns have no answer here; it is {counted}."
         )
     if unnamed:
         told.append(
-            f"For {unnamed} of {len(catalog.models)} models the catalog names no cached price; "
-            f"{100 * get().cached_share:.0f} % of the input price is assumed."
+            f"The catalog has no cached price for {unnamed} of {len(catalog.models)} models: "
+            f"assumed {100 * get().cached_share:.0f} % of the input price."
         )
     st.caption(":material/info: " + " ".join(literal(text) for text in told))
 
@@ -205,7 +212,34 @@ def simulated(catalog: Catalog, conversation: Conversation) -> dict[StickyMode, 
     )
     with st.spinner("Playing the conversation", show_time=True):
         memo, count = scored(conversation)
-        return {mode: play(priced, memo, conversation, now.options(mode), count) for mode in MODES}
+        answers = answer_tokens(priced, memo)
+        return {
+            mode: play(priced, memo, conversation, now.options(mode, answers), count)
+            for mode in MODES
+        }
+
+
+def answer_tokens(catalog: Catalog, predictor: Memo) -> Callable[[str, Query], float]:
+    """Tokens of an answer that is not there, by model and turn: the estimate of a message's cost.
+
+    Raises:
+        HydraError: The outcome model or an eval set cannot be read.
+    """
+    fixed = get().answer_tokens
+    if fixed is not None:
+        return lambda model, query: float(fixed)
+    means = mean_answers(catalog)
+
+    def estimated(model: str, query: Query) -> float:
+        valued = valuation(catalog, predictor, query)
+        prediction = predictor.predict([query.text], [query.turn], [query.context])
+        if valued is None:
+            return means.of(model)
+        written = valued.valuer.answer_tokens(query.text, prediction)
+        at = valued.valuer.ids.index(model)
+        return means.of(model) if written is None else float(written[at])
+
+    return estimated
 
 
 def scored(conversation: Conversation) -> tuple[Memo, Callable[[str], int]]:
