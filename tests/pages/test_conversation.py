@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from hydra_core.base.spelling import usd
 from hydra_core.console.inspect.samples import scenes
 from tests.hostile_messages import MARKUP
 
@@ -85,8 +86,26 @@ def test_a_pasted_transcript_is_played_and_a_missing_answer_costs_nothing(page):
     app = paste(page, "User: Prove that there are infinitely many primes.\nAssistant: Let p...")
     answered = values(app)["Cost, estimated"]
     app = paste(app, "User: Prove that there are infinitely many primes.")
+    app.number_input(key="conversation.answer_tokens").set_value(0).run()
     assert "is left out of the costs" in said(app)
     assert float(values(app)["Cost, estimated"].strip("$")) < float(answered.strip("$"))
+
+
+def test_a_missing_answer_is_counted_as_on_message(page):
+    app = paste(page, "User: Prove that there are infinitely many primes.")
+    assert "it is counted as the outcome model predicts" in said(app)
+    counted = values(app)["Cost, estimated"]
+    app.number_input(key="conversation.answer_tokens").set_value(0).run()
+    assert float(values(app)["Cost, estimated"].strip("$")) < float(counted.strip("$"))
+
+
+def test_one_turn_costs_what_the_message_costs(open_page):
+    text = "Prove that there are infinitely many primes."
+    app = open_page("pages/operate/inspect.py?part=message", catalog="paper_five", text=text)
+    shown = app.table[0].value.set_index("Model")
+    (model,) = shown.index[shown[""] == "Chosen"]
+    app = paste(open_page(PAGE, catalog="paper_five"), f"User: {text}")
+    assert values(app)["Cost, estimated"] == usd(shown.loc[model, "This message"])
 
 
 def test_the_mode_that_is_shown_is_explained(page):

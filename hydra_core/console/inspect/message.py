@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlencode
 
 import pandas as pd
@@ -263,7 +264,9 @@ _FLAGS = {
 }
 
 
-_COSTS = {basis.unit: "${:,.4g}" for basis in CostBasis}
+_COSTS: dict[str, Any] = {
+    f"Order, {basis.unit}": "${:,.4g}" for basis in CostBasis
+} | dict.fromkeys((view.COST, "Cost A", "Cost B"), usd)
 
 
 def decision(one: Inspection, *, label: str = "Chosen model") -> None:
@@ -277,10 +280,10 @@ def decision(one: Inspection, *, label: str = "Chosen model") -> None:
         _valued(one)
         _read(one)
         return
-    per = "Mtok, blended" if one.catalog.policy.cost_basis is CostBasis.LIST_PRICE else "query"
     fits = "≤" if one.decision.cause is Cause.CHEAPEST_ELIGIBLE else "against"
     shortfall = f"Shortfall **{chosen.shortfall:.3f}** {fits} τ {one.decision.tau:.4g}"
-    st.markdown(f"{shortfall}  ·  **{literal(usd(chosen.cost))}** per {per}")
+    cost = one.cost_text(one.decision.model)
+    st.markdown(f"{shortfall}  ·  **{literal(cost)}** for this message" if cost else shortfall)
     _read(one)
 
 
@@ -289,7 +292,7 @@ def _valued(one: Inspection) -> None:
     valued, i = one.decision.valuation, one.decision.index
     assert valued is not None
     success = view.success_text(valued, i)
-    cost = usd(float(valued.cost_usd[i]))
+    cost = one.cost_text(one.decision.model)
     st.markdown(
         f"Predicted success **{literal(success)}** for **{literal(cost)}**  ·  value rule, "
         f"{literal(knob_text(Rule.VALUE, valued.value_usd))}"
@@ -371,10 +374,11 @@ def candidates(one: Inspection) -> None:
     st.table(_heat(frame, weights, literal(one.decision.model)), border="horizontal")
     tables.take_along(view.candidate_table(one), "inspect.candidates.table")
     told = ", ".join(f"{name.lower()} {weight:.3g}" for name, weight in weights.items())
+    costs = f" {literal(one.costs.basis)}" if one.costs else ""
     st.caption(
-        "Under each requirement: what the model lacks. Shortfall: the sum of that times the "
-        f"weights, compensated for the score bands ({literal(told)}); the shade shows what each "
-        "adds. The cheapest model with a shortfall within τ is chosen."
+        "Under each requirement: what the model lacks. Shortfall: the sum of what it lacks times "
+        f"the compensated weights ({literal(told)}); the shade shows what each adds. The rule "
+        f"takes the first model, by the order, whose shortfall is within τ.{costs}"
     )
 
 
@@ -421,10 +425,11 @@ def differences(shown: Mapping[str, Inspection]) -> None:
     if same:
         st.success(f"Both go to {literal(a.decision.model)}.", icon=":material/check:")
     else:
-        before, after = a.chosen.cost, b.chosen.cost
+        here, there = (one.cost_text(one.decision.model) for one in (a, b))
+        costs = f" A costs {here}, B costs {there}." if here and there else ""
         st.warning(
-            f"A goes to **{literal(a.decision.model)}**, B to **{literal(b.decision.model)}**: "
-            f"{after / before:.1f} times the price.",
+            f"A goes to **{literal(a.decision.model)}**, B to **{literal(b.decision.model)}**."
+            f"{literal(costs)}",
             icon=":material/alt_route:",
         )
     change = b.decision.requirements - a.decision.requirements

@@ -35,7 +35,9 @@ def policy(*, compare: bool = True) -> tuple[str, Catalog] | None:
     if chosen is None:
         st.warning("There is no catalog yet: make one on Eval sets.")
         return None
-    in_force = chosen.catalog and inspect_state.policy_for(chosen.key, chosen.catalog)
+    in_force = (
+        None if chosen.catalog is None else inspect_state.policy_for(chosen.key, chosen.catalog)
+    )
     by_choice = bool(
         chosen.catalog and chosen.catalog.outcome_model and in_force and in_force.value_usd
     )

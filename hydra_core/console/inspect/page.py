@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
@@ -16,6 +18,7 @@ from hydra_core.console.inspect import message as inspect_words
 from hydra_core.console.inspect import message_input as inspect_input
 from hydra_core.console.inspect import state as inspect_state
 from hydra_core.console.inspect.message import SessionPredictor
+from hydra_core.console.inspect.message_cost import message_costs
 from hydra_core.console.inspect.view import Inspection
 
 #: What a knob fades while it moves.
@@ -28,11 +31,14 @@ def explained(catalog: Catalog, text: str) -> Inspection | None:
     query = now.query(text)
     try:
         brought = now.requirements
+        predictor = SessionPredictor()
         if not text and brought is not None and len(brought) == len(catalog.dimensions):
-            return view.reopen(catalog, brought, query, now.predicted)
-        if not text.strip():
+            one = view.reopen(catalog, brought, query, now.predicted)
+        elif not text.strip():
             return None
-        return view.inspect(catalog, SessionPredictor(), cache.token_counter(), query)
+        else:
+            one = view.inspect(catalog, predictor, cache.token_counter(), query)
+        return replace(one, costs=message_costs(catalog, predictor, one))
     except HydraError as error:
         widgets.problem(error)
         return None

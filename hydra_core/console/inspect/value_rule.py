@@ -54,24 +54,21 @@ def candidates(one: Inspection) -> None:
     valued = one.decision.valuation
     assert valued is not None
     tables.take_along(view.value_table(one), "inspect.candidates.table")
-    st.caption(_basis(valued))
+    st.caption(_basis(valued) + (f" {literal(one.costs.basis)}" if one.costs else ""))
 
 
 def _basis(valued: Valuation) -> str:
     heads, model = valued.valuer.heads, valued.valuer.outcome_model
     told = [
-        "In brackets: what similar predictions came to, 95 % interval. Worth: predicted success "
-        f"less predicted cost / V, at {knob_text(Rule.VALUE, valued.value_usd)}; the largest is "
-        "chosen. "
-        f"Learned from the outcomes of {model.evalset}."
+        "In brackets: 95 % interval, from what similar predictions came to. Worth: predicted "
+        f"success less cost / V, at {knob_text(Rule.VALUE, valued.value_usd)}; the rule takes the "
+        f"largest. Learned from the outcomes of {model.evalset}."
     ]
     if heads.placed:
         told.append(
-            f"No outcomes of {', '.join(heads.placed)}: predicted from how hard the message is for "
-            "the other models and from its profile."
+            f"No outcomes of {', '.join(heads.placed)}: predicted from the other models and from "
+            "the profile."
         )
-    if not heads.priced:
-        told.append("Costs are predicted as they were in that set, not from today's prices.")
     return literal(" ".join(told))
 
 
