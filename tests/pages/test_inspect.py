@@ -312,3 +312,13 @@ def test_the_cost_says_where_its_tokens_come_from(open_page):
     assert "tokens that the outcome model predicts" in said(
         open_page(PAGE, catalog="mixed_2024", text=EASY)
     )
+
+
+@pytest.mark.parametrize("catalog", ["mixed_2024", "paper_five"])
+def test_the_first_example_is_one_that_the_pool_can_route(open_page, catalog):
+    app = open_page(PAGE, catalog=catalog)
+    assert not app.exception
+    assert "No model" not in said(app)
+    assert receipt(app)["cause"] == "cheapest_eligible"
+    costs = {one["model"]: one["cost"] for one in receipt(app)["candidates"]}
+    assert costs[receipt(app)["model"]] > min(costs.values())

@@ -11,7 +11,7 @@ from hydra_core.base.types import Catalog
 from hydra_core.console import cache, frame, widgets
 from hydra_core.console.demo import address
 from hydra_core.console.frame import Head, Part
-from hydra_core.console.inspect import conversation, robustness, value_rule, view
+from hydra_core.console.inspect import conversation, robustness, samples, value_rule, view
 from hydra_core.console.inspect import message as inspect_panels
 from hydra_core.console.inspect import message as inspect_strip
 from hydra_core.console.inspect import message as inspect_words
@@ -20,6 +20,9 @@ from hydra_core.console.inspect import state as inspect_state
 from hydra_core.console.inspect.message import SessionPredictor
 from hydra_core.console.inspect.message_cost import message_costs
 from hydra_core.console.inspect.view import Inspection
+from hydra_core.routing.decision import Cause
+from hydra_core.routing.query import Query
+from hydra_core.routing.router import Router
 
 #: What a knob fades while it moves.
 DECISION, RULES, FLIPS, CANDIDATES = inspect_strip.DECIDED
@@ -114,6 +117,24 @@ def two_messages(key: str, catalog: Catalog) -> None:
         inspect_panels.comparison(shown)
 
 
+def example_for(catalog: Catalog) -> str:
+    """An example that the catalog sends to neither its first model nor one beyond tau, if any."""
+    usual, tries = (
+        samples.examples()[1],
+        sorted(samples.examples(), key=lambda e: e.language != "en"),
+    )
+    try:
+        router = Router(catalog, cache.predictor())
+        for one in (usual, *tries):
+            decision = router.route(Query(one.text))
+            cheapest = decision.pool.ids[int(decision.pool.cost.argmin())]
+            if decision.cause is not Cause.FAIL_OPEN and decision.model != cheapest:
+                return one.text
+    except HydraError:
+        pass  # the page says what is wrong where it routes the message
+    return usual.text
+
+
 @st.fragment
 def inspect() -> None:
     """One message or two; only this runs again when a knob is let go."""
@@ -124,6 +145,8 @@ def inspect() -> None:
         chosen = None
         widgets.no_predictor()
     if chosen is not None:
+        if inspect_state.get().example:
+            inspect_state.put(text=example_for(chosen[1]))
         (two_messages if inspect_state.get().compare else one_message)(*chosen)
 
 
