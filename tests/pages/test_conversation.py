@@ -42,7 +42,7 @@ def test_every_shipped_conversation_plays(page, scene):
     page.selectbox(key="conversation.scene").set_value(scene).run()
     assert not page.exception
     assert set(values(page)) == {
-        "Cost, estimated", "Every turn afresh", "Switches", "From the cache",
+        "Cost, estimated", "Every turn by itself", "Switches", "From the cache",
     }  # fmt: skip
     modes = ["Per session", "Adaptive", "Per content", "Per request"]
     assert page.table[0].value["Mode"].tolist() == modes
@@ -109,7 +109,7 @@ def test_one_turn_costs_what_the_message_costs(open_page):
 
 
 def test_the_mode_that_is_shown_is_explained(page):
-    assert "the first turn chooses" in said(page)
+    assert "the first turn chooses the model" in said(page)
     page.segmented_control(key="conversation.mode").set_value("per_request").run()
     assert "every turn is routed by itself" in said(page)
 

@@ -1,4 +1,4 @@
-"""The panels of the Conversation page: figures, lanes, the turns, the modes side by side."""
+"""The part Conversation: play one turn by turn, and compare the stickiness modes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _PAGE = 20
 
 
 def headline(played: Mapping[StickyMode, Played], mode: StickyMode) -> None:
-    """Cost of the chosen mode beside routing every turn afresh."""
+    """Cost of the chosen mode beside routing every turn by itself."""
     one, afresh = played[mode], played[StickyMode.PER_REQUEST]
     cached = 100 * one.cached_tokens / max(one.input_tokens, 1)
     columns = st.columns(4)
@@ -58,18 +58,19 @@ def headline(played: Mapping[StickyMode, Played], mode: StickyMode) -> None:
     columns[0].metric(
         "Cost, estimated", literal(usd(one.cost_usd)), literal(change), delta_color="off",
         delta_arrow="off", border=True, 
-        help="The whole conversation in the chosen mode. Below: against every turn afresh.",
+        help="The whole conversation in the chosen mode. Below: compared with routing every turn "
+        "by itself.",
     )  # fmt: skip
     columns[1].metric(
-        "Every turn afresh", literal(usd(afresh.cost_usd)), turned,
+        "Every turn by itself", literal(usd(afresh.cost_usd)), turned,
         delta_color="off", delta_arrow="off", border=True,
-        help="The same conversation without stickiness: each turn routed by itself.",
+        help="The same conversation without stickiness: every turn is routed by itself.",
     )  # fmt: skip
     columns[2].metric(
         "Switches", str(one.switches), literal(f"{usd(one.lost_usd)} lost"),
         delta_color="off", delta_arrow="off", border=True,
-        help="Turns served by another model than the turn before. A switch bills the history in "
-        "full, because the new model has not read it.",
+        help="Turns that go to another model than the turn before. The new model has not read the "
+        "history, so a switch bills it in full.",
     )  # fmt: skip
     columns[3].metric(
         "From the cache", f"{cached:.0f} %", f"of {one.input_tokens:,} tokens",
@@ -84,7 +85,7 @@ def _change(cost: float, afresh: float) -> str:
     share = round(100 * (cost / afresh - 1))
     if not share:
         return "no difference" if cost == afresh else "less than 1 % apart"
-    return f"{abs(share)} % {'dearer' if share > 0 else 'cheaper'}"
+    return f"{abs(share)} % {'more' if share > 0 else 'less'}"
 
 
 def lanes(played: Mapping[StickyMode, Played], mode: StickyMode) -> None:
@@ -114,7 +115,7 @@ def modes(played: Mapping[StickyMode, Played]) -> None:
     }
     st.table(styled.format({**money, **whole}), border="horizontal")
     tables.take_along(views.mode_table(played), "conversation.modes")
-    st.caption("Paler cells: the history is billed in full, not from the prompt cache.")
+    st.caption("Paler cells: the history is billed in full, because no prompt cache holds it.")
 
 
 def turns(
@@ -172,7 +173,7 @@ def assumptions(catalog: Catalog, conversation: Conversation) -> None:
     unnamed = sum(model.cached_input_usd_per_mtok is None for model in catalog.models)
     told = [
         f"Routed at {policy_text(catalog.policy)}.",
-        "Tokens are counted with the predictor's own tokenizer, so all costs are estimates.",
+        "Tokens are counted with the predictor's tokenizer, so all costs are estimates.",
         f"An image counts {IMAGE_TOKENS:,} tokens; a compaction keeps "
         f"{100 * COMPACTED_SHARE:.0f} % of the history.",
     ]
@@ -320,7 +321,7 @@ def show(head: Head) -> None:
             if conversation is None:
                 widgets.empty(
                     "Nothing to play yet",
-                    "Paste or upload a conversation in the OpenAI messages form, or choose an "
+                    "Paste or upload a conversation in the OpenAI messages format, or choose an "
                     "example.",
                 )
             else:

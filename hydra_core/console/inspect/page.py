@@ -57,7 +57,7 @@ def one_message(key: str, catalog: Catalog) -> None:
         one = explained(catalog, text)
         if one is None:
             st.caption("Chosen model")
-            st.markdown("Type a message, or pick one, to see where it goes and why.")
+            st.markdown("Type or pick a message to see which model it goes to, and why.")
             return
         with st.container(key=DECISION):
             inspect_panels.decision(one)
@@ -98,7 +98,7 @@ def two_messages(key: str, catalog: Catalog) -> None:
             inspect_input.message(catalog, field, f"Message {name}")
             one = explained(catalog, getattr(inspect_state.get(), field))
             if one is None:
-                st.markdown("Type a message, pick one, or append something to the other.")
+                st.markdown("Type or pick a message, or append something to the other one.")
                 continue
             inspect_panels.decision(one, label=f"Chosen for {name}")
             shown[name] = one
@@ -118,21 +118,18 @@ def two_messages(key: str, catalog: Catalog) -> None:
 
 
 def example_for(catalog: Catalog) -> str:
-    """An example that the catalog sends to neither its first model nor one beyond tau, if any."""
-    usual, tries = (
-        samples.examples()[1],
-        sorted(samples.examples(), key=lambda e: e.language != "en"),
-    )
+    """An example that stays within tau and does not go to the cheapest model, if there is one."""
+    english = [one for one in samples.examples() if one.language == "en"]
     try:
-        router = Router(catalog, cache.predictor())
-        for one in (usual, *tries):
+        router = Router(catalog, SessionPredictor())
+        for one in (english[1], *reversed(english), *samples.examples()):
             decision = router.route(Query(one.text))
             cheapest = decision.pool.ids[int(decision.pool.cost.argmin())]
             if decision.cause is not Cause.FAIL_OPEN and decision.model != cheapest:
                 return one.text
     except HydraError:
         pass  # the page says what is wrong where it routes the message
-    return usual.text
+    return english[1].text
 
 
 @st.fragment

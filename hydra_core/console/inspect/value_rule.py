@@ -1,4 +1,4 @@
-"""The Inspect page under the value rule: both rules side by side, candidates, neighbours."""
+"""Inspect under the value rule: both rules side by side, candidates, similar queries."""
 
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ def neighbours(one: Inspection) -> None:
     valued, model = one.decision.valuation, one.decision.model
     assert valued is not None
     if not valued.columns.size:
-        st.caption("The learned queries most like this one are found by its text.")
+        st.caption("This link has no text, so similar learned queries cannot be shown.")
         return
     frame = view.neighbour_table(one, _texts(valued))
     known = frame[model].dropna()
-    st.markdown("**Which outcomes speak for it**")
+    st.markdown("**Outcomes of similar queries**")
     if known.empty:
         st.caption(literal(f"{model} has no outcome on the queries most like this one."))
     else:
@@ -101,7 +101,7 @@ def neighbours(one: Inspection) -> None:
             "text": column.TextColumn("Text", width=220),
             "likeness": column.NumberColumn(
                 "Likeness", format="%.2f", width=70,
-                help="Cosine similarity of what was read of both; 1 is the same.",
+                help="Cosine similarity of the two messages; 1 means equal.",
             ),
             **{
                 name: column.NumberColumn(name, format="%.0f %%", width=max(8 * len(name) + 16, 70))
