@@ -16,6 +16,7 @@ from hydra_core.console.eval_sets import make_catalog, scoring
 from hydra_core.console.eval_sets.figure_outcomes import outcomes_figure
 from hydra_core.console.eval_sets.scoring import TOLD
 from hydra_core.console.eval_sets.view import (
+    NO_INTERVAL,
     model_table,
     outcomes_view,
     query_table,
@@ -288,6 +289,8 @@ def show(entry: SetEntry) -> None:
         _queries(loaded)
     else:
         tables.models(table)
+        if table["low"].isna().any() and table["quality"].notna().any():
+            st.caption(NO_INTERVAL)
         tables.take_along(table, "eval_sets.table.models")
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 
 from hydra_core.base.types import IntArray
 from hydra_core.console.eval_sets.figure_upset import SpreadView, UpsetView
+from hydra_core.console.eval_sets.view import percent_range
 from hydra_core.console.figures.intervals import IntervalsView, Series
 from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
 from hydra_core.lab.ablation import AblatedReading
@@ -62,7 +63,7 @@ def bounds(sweep: Sweep) -> Bounds:
         best=best.model,
         quality=best.quality,
         oracle=float(reached.mean()),
-        gain=mean_interval(reached - sweep.data.quality[:, best.index], data.clusters),
+        gain=mean_interval(reached - data.quality[:, best.index], data.clusters).clipped(0.0, 1.0),
         oracle_saving=1 - spent / base if base > 0 else float("nan"),
         decidable=float((data.quality.max(axis=1) > data.quality.min(axis=1)).mean()),
     )
@@ -120,13 +121,14 @@ def spread_view(evalset: EvalSet) -> SpreadView | None:
 
 def difficulty_table(found: Sequence[Difficulty], *, languages: bool) -> pd.DataFrame:
     """One row per language or group in percent, the largest first."""
+    ends = [percent_range(one.quality) for one in found]
     return pd.DataFrame(
         {
             "name": [language_name(one.name) if languages else one.name for one in found],
             "n": [one.n for one in found],
             "quality": [100 * one.quality.value for one in found],
-            "low": [100 * one.quality.lo for one in found],
-            "high": [100 * one.quality.hi for one in found],
+            "low": [low for low, _ in ends],
+            "high": [high for _, high in ends],
             "oracle": [100 * one.oracle for one in found],
             "decidable": [100 * one.decidable for one in found],
         }
