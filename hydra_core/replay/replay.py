@@ -219,7 +219,7 @@ def align(
 
 def measured_columns(evalset: EvalSet) -> dict[str, int]:
     """Model id -> column, of the models that have at least one outcome."""
-    some: BoolArray = np.isfinite(evalset.quality).any(axis=0)
+    some = np.isfinite(evalset.quality).sum(axis=0).tolist()
     return {model: column for column, model in enumerate(evalset.models) if some[column]}
 
 
