@@ -71,6 +71,22 @@ def test_back_takes_tau_back(page):
     page.get_by_text("τ 0.5").first.wait_for()
 
 
+def test_each_press_of_back_leads_one_page_back(page):
+    page.goto("/")
+    names = ("Inspect", "Catalog", "Eval sets", "Tune", "Compare")
+    heading = page.get_by_role("heading", level=1)
+    for name in names:
+        page.get_by_role("link", name=name, exact=True).click()
+        expect(heading.first).to_have_text(name)
+        at_rest(page)
+    for name in (*names[-2::-1], "Home"):
+        page.go_back()
+        expect(heading.first).to_have_text(name)
+        at_rest(page)
+    page.go_forward()
+    expect(heading.first).to_have_text("Inspect")
+
+
 def test_state_survives_a_page_change(page):
     open_tune(page)
     page.get_by_role("spinbutton", name="Threshold τ").fill("0.5")

@@ -67,7 +67,9 @@ def queries(both: Paired, sides: Sides) -> None:
         ids = evalset.queries["query_id"]
         noted = frozenset(np.flatnonzero(ids.isin(list(by_id))).tolist()) if by_id else frozenset()
         at = selected(both, which, filters, languages, noted)
-        tables.take_along(lambda: whole_table(both, sides, at), "compare", disabled=not at.size)
+        tables.offer_downloads(
+            lambda: whole_table(both, sides, at), "compare", disabled=not at.size
+        )
     st.caption(f"{_TELLS[which]} {at.size:,} found.")
     if not at.size:
         st.info(_nothing(which, filters), icon=":material/check_circle:")

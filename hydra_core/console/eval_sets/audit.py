@@ -226,7 +226,7 @@ def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
                                     "raters": text("Between raters", width=width),
                                     "predictor": text("With predictor", width=width),
                                     "label": text("With label", width=width)})  # fmt: skip
-        tables.take_along(agreement_frame(result), "audit.agreement")
+        tables.offer_downloads(agreement_frame(result), "audit.agreement")
     with right:
         st.markdown("**Error on [0, 1]**")
         st.dataframe(tables.spelled(error_frame(result), {"label_bias": tables.change("+.3f")}),
@@ -238,7 +238,7 @@ def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
                          "label_mae": _COUNT("Label MAE", format="%.3f", width=68),
                          "label_bias": _COUNT("Label bias", width=68),
                      })  # fmt: skip
-        tables.take_along(error_frame(result), "audit.errors")
+        tables.offer_downloads(error_frame(result), "audit.errors")
     who = ", ".join(map(literal, found.raters))
     st.caption(f"{len(found.query_ids):,} messages, rated by {who}. The reference is the mean "
                "rating. Pooled is one alpha over all cells; averaged is the mean of the "

@@ -106,7 +106,7 @@ def judge(found: Mapping[str, Any]) -> None:
                       "the order")  # fmt: skip
     if counts:
         st.caption(literal(f"Messages: {'; '.join(counts)}."))
-    tables.take_along(views.judge_frame(found), "labels.judge")
+    tables.offer_downloads(views.judge_frame(found), "labels.judge")
 
 
 def labels(found: Mapping[str, Any]) -> None:
@@ -134,7 +134,7 @@ def labels(found: Mapping[str, Any]) -> None:
                                help="The cheap answer was judged as good or better"),
             },
         )  # fmt: skip
-        tables.take_along(frame, "labels.levels")
+        tables.offer_downloads(frame, "labels.levels")
     if found["synthetic"]:
         st.caption(f"Without {found['synthetic']:,} messages that need a repository: they get the "
                    "default of their tier.")  # fmt: skip
@@ -163,7 +163,7 @@ def set_aside(aside: Sequence[tuple[Message, str]]) -> None:
     )  # fmt: skip
     if len(frame) > _ROWS:
         st.caption(f"The first {_ROWS:,} of {len(frame):,}; the download has all.")
-    tables.take_along(frame, "labels.aside")
+    tables.offer_downloads(frame, "labels.aside")
 
 
 def steps(found: Sequence[Step]) -> None:

@@ -285,7 +285,7 @@ def show(entry: SetEntry) -> None:
         _queries(loaded)
     else:
         tables.models(table)
-        tables.take_along(table, "eval_sets.table.models")
+        tables.offer_downloads(table, "eval_sets.table.models")
 
 
 def _queries(loaded: EvalSet) -> None:
@@ -298,7 +298,7 @@ def _queries(loaded: EvalSet) -> None:
     except HydraError as error:
         st.caption(f":material/info: Without requirements: {literal(str(error))}")
     tables.queries(query_table(loaded, dimensions, scores), loaded.n)
-    tables.take_along(
+    tables.offer_downloads(
         lambda: with_requirements(loaded, dimensions, scores), "eval_sets.table.queries"
     )
 

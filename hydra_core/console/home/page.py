@@ -267,7 +267,7 @@ def loaded() -> None:
                 f"({literal(catalog.predictor_fingerprint[:12])})"
             )
             tables.pool(pool_table(catalog))
-            tables.take_along(pool_table(catalog), "overview.pool")
+            tables.offer_downloads(pool_table(catalog), "overview.pool")
     left, right = st.columns(2)
     with left.container(border=True, height="stretch"):
         _bundle()

@@ -326,13 +326,13 @@ def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
             alt="Quality retention by language against its number of queries",
         )
         tables.languages(frame)
-        tables.take_along(frame, "tune.table.languages")
+        tables.offer_downloads(frame, "tune.table.languages")
         if evaluation.spreads:
             groups = group_table(evaluation)
             tables.groups(groups)
-            tables.take_along(groups, "tune.table.groups")
+            tables.offer_downloads(groups, "tune.table.groups")
     else:
         frame = policy_table(evaluation, imported.metrics)
         tables.policies(frame)
-        tables.take_along(frame, "tune.table.policies")
+        tables.offer_downloads(frame, "tune.table.policies")
         conversations(evaluation)
