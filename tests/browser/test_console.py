@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from tests.browser.conftest import at_rest
+
 pytestmark = pytest.mark.browser
 
 PAPER = "/tune?set=paper_swebench&catalog=paper_five_published&tau=0.24"
@@ -40,9 +42,9 @@ def test_cold_deep_link_opens_the_page_asked_for(page):
     assert not page.get_by_text("Page not found").is_visible()
 
 
-def test_overview_has_its_name_for_an_address_too(page):
+def test_home_has_its_former_name_for_an_address_too(page):
     page.goto("/overview")
-    page.get_by_role("heading", name="Overview").wait_for()
+    page.get_by_role("heading", name="Home").wait_for()
     page.wait_for_url("**/")
     assert not page.get_by_text("Page not found").is_visible()
 
@@ -77,14 +79,14 @@ def test_each_press_of_back_leads_one_page_back(page):
     heading = page.get_by_role("heading", level=1)
     for name in names:
         page.get_by_role("link", name=name, exact=True).click()
-        expect(heading.first).to_have_text(name)
+        heading.filter(has_text=name).first.wait_for()
         at_rest(page)
     for name in (*names[-2::-1], "Home"):
         page.go_back()
-        expect(heading.first).to_have_text(name)
+        heading.filter(has_text=name).first.wait_for()
         at_rest(page)
     page.go_forward()
-    expect(heading.first).to_have_text("Inspect")
+    heading.filter(has_text="Inspect").first.wait_for()
 
 
 def test_state_survives_a_page_change(page):
@@ -93,8 +95,8 @@ def test_state_survives_a_page_change(page):
     page.keyboard.press("Enter")
     page.get_by_text("τ 0.5").first.wait_for()
     here = kpi(page, "Quality retention")
-    page.get_by_role("link", name="Overview").click()
-    page.get_by_role("heading", name="Overview").wait_for()
+    page.get_by_role("link", name="Home").click()
+    page.get_by_role("heading", name="Home").wait_for()
     page.get_by_text("What to do next").wait_for()
     assert kpi(page, "Quality retention") == here
     page.get_by_role("link", name="Tune").first.click()

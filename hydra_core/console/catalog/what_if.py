@@ -176,7 +176,7 @@ def _flips(found: WhatIf) -> None:
         rows, columns, values, tuple(map(tuple, texts)), tuple(map(tuple, hover)), (0.0, most)
     )
     widgets.figure(
-        heat_figure(view, widgets.colors(), row_height=32),
+        heat_figure(view, widgets.colors(), row_height=32, width=450),
         "what_if.flips",
         alt="Queries that move from one model to another",
     )

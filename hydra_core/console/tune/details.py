@@ -314,7 +314,8 @@ def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
             label_visibility="collapsed",
             on_change=lambda: state.put(view=st.session_state["tune.details"]),
         )  # fmt: skip
-        toggle("costs", _COSTS, "Costs")
+        if set(evaluation.sweep.data.recorded) < set(evaluation.sweep.data.pool.ids):
+            toggle("costs", _COSTS, "Costs")
     if shown == "Traffic":
         chart = shares_figure(shares_view(evaluation), colors())
         figure(chart, "tune.shares", alt="Share of traffic by model for every setting of the knob")
