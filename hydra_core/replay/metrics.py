@@ -111,10 +111,10 @@ def evaluate_choice(
     return PolicyMetrics(
         n=n,
         resolved=int((quality >= RESOLVED_AT).sum()),
-        quality=mean_quality(quality).up_to(mean_quality(most)),
+        quality=mean_quality(quality).spanning(mean_quality(most)),
         mean_cost_usd=mean_interval(cost, data.clusters),
         qr=ratio_interval(quality, best, data.clusters)
-        .up_to(ratio_interval(most, best, data.clusters))
+        .spanning(ratio_interval(most, best, data.clusters))
         .clipped(0.0, 1.0),
         cs=ratio_interval(cost, base_cost, data.clusters).scaled(-1.0, 1.0),
         misroute=wilson(float(wrong.sum()), n)

@@ -221,7 +221,7 @@ def verdict(
         spread = influence_interval(
             delta + float(unknown.mean()), most - most.mean(), data.clusters
         )
-        interval = interval.up_to(spread)
+        interval = interval.spanning(spread)
     if moved == 0:  # the router is this constant
         delta, interval = 0.0, Interval(0.0, 0.0, 0.0)
     found = Verdict(

@@ -99,9 +99,11 @@ def _preview(chosen: SetEntry, catalog: Catalog, text: str) -> tuple[tuple[Band,
         100 * fails_open(learned_models.replayed(chosen, one).data, one.policy.tau)
         for one in (catalog, after)
     )
+    by_hand = any(model.overrides for model in catalog.models)
+    kept = " Capabilities set by hand keep their place on the score band." * by_hand
     return bands, literal(
         f"Queries that no model is eligible for at τ {catalog.policy.tau:g}, so that the nearest "
-        f"gets them: {before_share:.0f} % now, {share:.0f} % then. Tune τ anew afterwards."
+        f"gets them: {before_share:.0f} % now, {share:.0f} % then. Tune τ anew afterwards.{kept}"
     )
 
 
@@ -124,7 +126,9 @@ def _table(frame: pd.DataFrame) -> None:
 
 
 def _rebound(text: str, catalog: Catalog, bands: tuple[Band, ...]) -> str:
-    return rebind(text, catalog.predictor, catalog.predictor_fingerprint, bands)
+    """The text on other bands; capabilities set by hand keep their place on them."""
+    predictor = catalog.predictor, catalog.predictor_fingerprint
+    return rebind(text, *predictor, bands, keep_places=True)
 
 
 def _take(entry: CatalogEntry, working: Working, catalog: Catalog, bands: tuple[Band, ...]) -> None:

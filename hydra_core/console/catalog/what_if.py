@@ -22,7 +22,7 @@ from hydra_core.console.drafts import Working
 from hydra_core.console.figures.heat import HeatView, heat_figure
 from hydra_core.console.figures.theme import model_colors
 from hydra_core.console.figures.traffic import TrafficView, traffic_figure
-from hydra_core.console.numbers import SYMBOLS, knob_text, policy_text
+from hydra_core.console.numbers import SYMBOLS, knob_text, points, policy_text
 from hydra_core.console.replays import sweep_key
 from hydra_core.console.view_operating_point import Measure, Tile
 from hydra_core.console.widgets import literal
@@ -116,10 +116,10 @@ def _signed(change: Interval, money: bool, unknown: float = 0.0) -> str:
         lo, hi = f"{change.lo:+.{places}f}", f"{change.hi:+.{places}f}"
         sign = "-" if change.value < 0 else "+"
         return f"{sign}${abs(change.value):.{places}f} ({lo} to {hi})".replace("-", "−")
-    points = change.scaled(100.0)
+    shown = change.scaled(100.0)
     if unknown:
-        return f"{signed(points.lo)} to {signed(points.hi)} pp, partly unknown"
-    return f"{signed(points.value)} pp ({signed(points.lo)} to {signed(points.hi)})"
+        return f"{signed(shown.lo)} to {signed(shown.hi)} pp"
+    return f"{signed(shown.value)} pp ({signed(shown.lo)} to {signed(shown.hi)})"
 
 
 def _color(change: Interval, better: int) -> str:
@@ -168,7 +168,7 @@ def _flips(found: WhatIf) -> None:
         texts[at[0]][at[1]] = f"{cell.queries:,}"
         hover[at[0]][at[1]] = (
             f"<b>{cell.before} → {cell.after}</b><br>{cell.queries:,} queries<br>"
-            f"quality {signed(100 * cell.delta_quality)} pp each<br>"
+            f"quality {points(cell.delta_quality)} each<br>"
             f"cost {signed_usd(cell.delta_cost_usd)} each"
         )
     most = float(np.nanmax(values))
@@ -176,7 +176,7 @@ def _flips(found: WhatIf) -> None:
         rows, columns, values, tuple(map(tuple, texts)), tuple(map(tuple, hover)), (0.0, most)
     )
     widgets.figure(
-        heat_figure(view, widgets.colors(), row_height=32),
+        heat_figure(view, widgets.colors(), row_height=32, width=450),
         "what_if.flips",
         alt="Queries that move from one model to another",
     )

@@ -242,4 +242,4 @@ def _slice_table(frame: pd.DataFrame) -> None:
             "note": "",
         },
     )  # fmt: skip
-    tables.take_along(frame, "compare.slices")
+    tables.offer_downloads(frame, "compare.slices")

@@ -225,7 +225,7 @@ def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
                                     "raters": text("Between raters", width=width),
                                     "predictor": text("With predictor", width=width),
                                     "label": text("With label", width=width)})  # fmt: skip
-        tables.take_along(agreement_frame(result), "audit.agreement")
+        tables.offer_downloads(agreement_frame(result), "audit.agreement")
     with right:
         st.markdown("**Error on [0, 1]**")
         errors = error_frame(result).dropna(axis="columns", how="all")  # a set may have no labels
@@ -240,7 +240,7 @@ def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
                          "label_mae": _COUNT("Label MAE", width=68),
                          "label_bias": _COUNT("Label bias", width=68),
                      })  # fmt: skip
-        tables.take_along(errors, "audit.errors")
+        tables.offer_downloads(errors, "audit.errors")
     who = ", ".join(map(literal, found.raters))
     st.caption(f"{len(found.query_ids):,} messages, rated by {who}. The reference is the mean "
                "rating. Pooled is one alpha over all cells; averaged is the mean of the "

@@ -233,7 +233,7 @@ def difficulty_by(evalset: EvalSet) -> None:
             "decidable": column.NumberColumn("Models differ on", format="%.0f %%"),
         },
     )
-    tables.take_along(frame, "explore.difficulty.table")
+    tables.offer_downloads(frame, "explore.difficulty.table")
 
 
 def predictability(entry: SetEntry, sweep: Sweep, task: Task | None) -> None:

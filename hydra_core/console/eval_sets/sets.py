@@ -291,7 +291,7 @@ def show(entry: SetEntry) -> None:
         tables.models(table)
         if table["low"].isna().any() and table["quality"].notna().any():
             st.caption(NO_INTERVAL)
-        tables.take_along(table, "eval_sets.table.models")
+        tables.offer_downloads(table, "eval_sets.table.models")
 
 
 def _queries(loaded: EvalSet) -> None:
@@ -304,7 +304,7 @@ def _queries(loaded: EvalSet) -> None:
     except HydraError as error:
         st.caption(f":material/info: Without requirements: {literal(str(error))}")
     tables.queries(query_table(loaded, dimensions, scores), loaded.n)
-    tables.take_along(
+    tables.offer_downloads(
         lambda: with_requirements(loaded, dimensions, scores), "eval_sets.table.queries"
     )
 

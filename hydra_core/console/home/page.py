@@ -213,7 +213,7 @@ def _cached(key: ReplayKey, knob: float, baseline: str | None, _sweep: Sweep) ->
 def _result(used: InUse) -> None:
     """Whether routing helps, in one sentence; the rest behind Details."""
     evaluation, learned = _current(used), _learned(used)
-    said = view_result.answer(evaluation.verdict)
+    said = view_result.result(evaluation.verdict, evaluation.sweep.rule)
     widgets.toned(said.tone, said.text, said.title, said.icon)
     rule = evaluation.sweep.rule
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -432,7 +432,7 @@ def _catalog(entry: CatalogEntry) -> None:
             f"({literal(catalog.predictor_fingerprint[:12])})"
         )
         tables.pool(pool_table(catalog))
-        tables.take_along(pool_table(catalog), "home.pool")
+        tables.offer_downloads(pool_table(catalog), "home.pool")
 
 
 def _bundle() -> None:

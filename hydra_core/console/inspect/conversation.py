@@ -114,7 +114,7 @@ def modes(played: Mapping[StickyMode, Played]) -> None:
         "From cache": "{:.0f} %",
     }
     st.table(styled.format({**money, **whole}), border="horizontal")
-    tables.take_along(views.mode_table(played), "conversation.modes")
+    tables.offer_downloads(views.mode_table(played), "conversation.modes")
     st.caption("Paler cells: the history is billed in full, because no prompt cache holds it.")
 
 

@@ -374,7 +374,7 @@ def candidates(one: Inspection) -> None:
     st.markdown("**Every model, cheapest first**")
     weights = dict(zip(deficits, one.decision.pool.weights.tolist(), strict=True))
     st.table(_heat(frame, weights, literal(one.decision.model)), border="horizontal")
-    tables.take_along(view.candidate_table(one), "inspect.candidates.table")
+    tables.offer_downloads(view.candidate_table(one), "inspect.candidates.table")
     told = ", ".join(f"{name.lower()} {weight:.3g}" for name, weight in weights.items())
     costs = f" {literal(one.costs.basis)}" if one.costs else ""
     st.caption(
@@ -416,7 +416,7 @@ def comparison(shown: Mapping[str, Inspection]) -> None:
         hide_index=True,
         height="content",
     )
-    tables.take_along(frame, "inspect.comparison")
+    tables.offer_downloads(frame, "inspect.comparison")
 
 
 def differences(shown: Mapping[str, Inspection]) -> None:

@@ -358,7 +358,7 @@ def _messages(exchanges: tuple[Exchange, ...], unusual: str) -> None:
         if told:
             st.caption(literal(" ".join(told)))
     with right:
-        tables.take_along(table, "robustness")
+        tables.offer_downloads(table, "robustness")
     rows = picked.selection.rows
     if rows and rows[0] < len(shown):
         _one(shown[rows[0]])

@@ -247,7 +247,7 @@ def _reads(model: OutcomeModel) -> None:
                 "chosen": column.CheckboxColumn("Chosen", width=66),
             },
         )  # fmt: skip
-        tables.take_along(views.choices_table(model), "learn.choices")
+        tables.offer_downloads(views.choices_table(model), "learn.choices")
         st.caption("Chosen on inner folds of the outcomes alone, never on the lift shown above.")
     with right:
         st.markdown("**Outcomes it learned from**")

@@ -26,6 +26,7 @@ WITHOUT = {
     "eval_sets/make_catalog.py": {"_edited": "a form to fill in"},
     "eval_sets/import_records.py": {"_models": "a form to fill in", "_prices": "a form to fill in"},
     "eval_sets/import_swebench.py": {"_models": "a form to fill in"},
+    "catalog/profiles.py": {"add_benchmark_dialog": "a form to fill in"},
     "releases/publish.py": {"_choices": "a form: whose value stands"},
 }
 
@@ -72,7 +73,7 @@ def test_what_draws_a_table_offers_its_files(source):
     lacking = [
         one.name
         for one in functions(source)
-        if draws(called(one)) and ("tables", "take_along") not in called(one)
+        if draws(called(one)) and ("tables", "offer_downloads") not in called(one)
     ]
     assert lacking == list(told)
 
