@@ -24,13 +24,13 @@ MAX_BENCHMARKS: Final = 500
 def read_id(parent: Section, name: str, index: int, node: MapNode) -> tuple[str, Section]:
     """The id of the `index`-th entry of list `name`, and its section labelled with that id."""
     place = f"{parent.at(name)}[{index}]"
-    found = Section(node, place, parent.problems).text("id", "give it a unique id")
+    found = parent.inside(node, place).text("id", "give it a unique id")
     if found:
         place = f"{place} {found[:60]!r}"
         problem = id_problem(found)
         if problem is not None:
-            Section(node, place, parent.problems).wrong("id", *problem)
-    return found, Section(node, place, parent.problems)
+            parent.inside(node, place).wrong("id", *problem)
+    return found, parent.inside(node, place)
 
 
 def unique(section: Section, name: str, seen: dict[str, tuple[str, int]]) -> None:

@@ -6,10 +6,10 @@ import difflib
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import StrEnum
-from typing import Final, TypeVar
+from typing import Final, Self, TypeVar
 
 from hydra_core.base.errors import Problem
 from hydra_core.base.reading.nodes import ListNode, MapNode, Node, ScalarNode, shown
@@ -113,6 +113,10 @@ class Section:
             return label
         named = self.place.endswith(("'", '"'))
         return f"{self.place}: {label}" if named else f"{self.place}.{label}"
+
+    def inside(self, node: MapNode, place: str) -> Self:
+        """A mapping inside this one, read in the same way."""
+        return replace(self, node=node, place=place)
 
     def wrong(self, key: str, message: str, remedy: str = "") -> None:
         """Record a problem at `key`, on its line, or on the section's where it is absent."""
@@ -229,13 +233,13 @@ class Section:
         self.wrong(key, f"must be a date, got {shown(node)}", "write it as YYYY-MM-DD")
         return None
 
-    def section(self, key: str, remedy: str, *, required: bool = True) -> Section | None:
+    def section(self, key: str, remedy: str, *, required: bool = True) -> Self | None:
         """A nested mapping."""
         node = self._present(key, remedy, required)
         if node is None:
             return None
         if isinstance(node, MapNode):
-            return Section(node, self.at(key), self.problems)
+            return self.inside(node, self.at(key))
         self.wrong(key, f"must be a mapping, got {shown(node)}", remedy)
         return None
 

@@ -70,7 +70,7 @@ Success: a message that went to one of the cheaper models goes to one of the two
 messages of sample_data/console_demo, which no bundle is trained or tuned on, with
 catalog/paper_five.yaml on this bundle's bands and eight families of suffixes that no bundle is
 trained on. The same figures, printed anew:
-`python -m hydra_core probe sample_data/console_demo --catalog catalog/paper_five.yaml --tau T`
+`python -m hydra_core lab probe sample_data/console_demo --catalog catalog/paper_five.yaml --tau T`
 (`--bundle DIR` for another bundle)."""
 _LENGTHS = ((0, 40), (40, 120), (120, 400), (400, 1500), (1500, 10**9))
 
