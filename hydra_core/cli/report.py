@@ -12,7 +12,7 @@ from hydra_core.cli.grammar import add_fixed, verb
 from hydra_core.cli.output import print_json, table
 
 if TYPE_CHECKING:
-    from hydra_core.replay.significance import Interval
+    from hydra_core.base.intervals import Interval
 
 
 _EVALUATION = """\

@@ -11,11 +11,11 @@ from hydra_core.cli.grammar import verb
 from hydra_core.cli.output import existing, print_json, say, table
 
 if TYPE_CHECKING:
+    from hydra_core.base.intervals import Interval
     from hydra_core.base.types import Catalog
     from hydra_core.live.logged_value import LoggedValue
     from hydra_core.live.shadow import Predict, Shadow
     from hydra_core.predictor.onnx_predictor import Prediction
-    from hydra_core.replay.significance import Interval
 
 
 _SHADOW = """\

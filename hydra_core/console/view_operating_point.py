@@ -60,7 +60,7 @@ def tiles(evaluation: Evaluation) -> tuple[Tile, ...]:
             Measure.COST,
             "Cost per query",
             usd(cost.value),
-            f"{usd(cost.lo)} – {usd(cost.hi)}",
+            cost.bounds(usd, " – "),
             "Mean realised cost in USD, "
             f"from {evaluation.sweep.data.costs or 'the eval set as recorded'}.",
         ),

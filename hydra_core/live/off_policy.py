@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hydra_core.base.errors import HydraError
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import FloatArray, IntArray
-from hydra_core.replay.significance import Interval, mean_interval, ratio_interval
+from hydra_core.replay.significance import mean_interval, ratio_interval
 
 #: Below this effective sample size no value is given.
 LEAST_EFFECTIVE = 100.0

@@ -7,10 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hydra_core.base.intervals import DIFFERENCE, SHARE, Interval
 from hydra_core.base.types import FloatArray, IntArray
 from hydra_core.replay.metrics import misrouted, picked
 from hydra_core.replay.replay import ReplayData
-from hydra_core.replay.significance import Interval, McNemar, mcnemar, mean_interval, ratio_interval
+from hydra_core.replay.significance import (
+    McNemar,
+    mcnemar,
+    mean_interval,
+    ratio_interval,
+    saving_interval,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,16 +146,16 @@ def compare(
     return Comparison(
         n=int(rows.size),
         left_out=len(a.rows) + len(b.rows) - 2 * int(rows.size),
-        quality=mean_interval(quality, groups),
+        quality=mean_interval(quality, groups).clipped(*DIFFERENCE),
         cost_usd=mean_interval(cost, groups),
-        qr=ratio_interval(quality, best, groups),
+        qr=ratio_interval(quality, best, groups).clipped(*DIFFERENCE),
         retained=(
-            ratio_interval(a.quality[in_a], best, groups),
-            ratio_interval(b.quality[in_b], best, groups),
+            ratio_interval(a.quality[in_a], best, groups).clipped(*SHARE),
+            ratio_interval(b.quality[in_b], best, groups).clipped(*SHARE),
         ),
-        misroute=mean_interval(b.misrouted[in_b] - a.misrouted[in_a], groups),
-        savings=ratio_interval(b.cost_usd[in_b], a.cost_usd[in_a], groups).scaled(-1.0, 1.0),
-        mcnemar=mcnemar(b.quality[in_b] >= 0.5, a.quality[in_a] >= 0.5),
+        misroute=mean_interval(b.misrouted[in_b] - a.misrouted[in_a], groups).clipped(*DIFFERENCE),
+        savings=saving_interval(b.cost_usd[in_b], a.cost_usd[in_a], groups),
+        mcnemar=mcnemar(b.quality[in_b], a.quality[in_a]),
         flips=_flips(names, before, after, quality, cost),
         flipped=rows[before != after],
         rows=rows,

@@ -11,12 +11,13 @@ from functools import cached_property
 
 import numpy as np
 
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import IntArray, Rule, Selection
 from hydra_core.replay.languages import Slice, Spread, by_group, by_language, spread
 from hydra_core.replay.metrics import PolicyMetrics, evaluate_choice
 from hydra_core.replay.operating_point import CrossFit, cheapest_with_quality, cross_fit
 from hydra_core.replay.replay import ReplayData
-from hydra_core.replay.significance import Interval, detectable_effect
+from hydra_core.replay.significance import detectable_effect
 from hydra_core.replay.step_curve import StepCurve
 from hydra_core.replay.sweep import Sweep
 from hydra_core.replay.verdict import Verdict, verdict

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import BoolArray, ChoiceArray, FloatArray, IntArray
 from hydra_core.replay.metrics import ConstantPolicy, picked, single_models, upper_hull
 from hydra_core.replay.replay import ReplayData
-from hydra_core.replay.significance import Interval, mean_interval
+from hydra_core.replay.significance import mean_interval
 
 
 @dataclass(frozen=True, slots=True)

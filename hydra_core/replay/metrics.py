@@ -7,10 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hydra_core.base.intervals import COST, SHARE, Interval
 from hydra_core.base.types import BoolArray, ChoiceArray, FloatArray, IntArray
 from hydra_core.evalsets.evalset import RESOLVED_AT
 from hydra_core.replay.replay import ReplayData
-from hydra_core.replay.significance import Interval, mean_interval, ratio_interval, wilson
+from hydra_core.replay.significance import (
+    mean_interval,
+    rate_interval,
+    ratio_interval,
+    saving_interval,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +103,16 @@ def evaluate_choice(
     base_cost = data.cost_usd[:, data.pool.ids.index(name)]
     wrong = misrouted(data, choice)
     counts = np.bincount(choice, minlength=len(data.pool.ids))
-    binary = data.binary and data.clusters is None
     return PolicyMetrics(
         n=n,
         resolved=int((quality >= RESOLVED_AT).sum()),
-        quality=wilson(quality.sum(), n) if binary else mean_interval(quality, data.clusters),
-        mean_cost_usd=mean_interval(cost, data.clusters),
-        qr=ratio_interval(quality, best, data.clusters).clipped(0.0, 1.0),
-        cs=ratio_interval(cost, base_cost, data.clusters).scaled(-1.0, 1.0),
-        misroute=wilson(float(wrong.sum()), n)
-        if data.clusters is None
-        else mean_interval(wrong.astype(np.float64), data.clusters),
+        quality=rate_interval(quality, data.clusters)
+        if data.binary
+        else mean_interval(quality, data.clusters).clipped(*SHARE),
+        mean_cost_usd=mean_interval(cost, data.clusters).clipped(*COST),
+        qr=ratio_interval(quality, best, data.clusters).clipped(*SHARE),
+        cs=saving_interval(cost, base_cost, data.clusters),
+        misroute=rate_interval(wrong.astype(np.float64), data.clusters),
         baseline=name,
         shares={m: float(c) / n for m, c in zip(data.pool.ids, counts, strict=True)},
     )

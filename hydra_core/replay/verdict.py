@@ -7,17 +7,13 @@ from enum import StrEnum
 
 import numpy as np
 
+from hydra_core.base.intervals import DIFFERENCE, Interval
 from hydra_core.base.types import IntArray, Selection
 from hydra_core.replay.band import MIN_MOVED
 from hydra_core.replay.matched_cost import MatchedCost, Mix, matched_cost_mix
 from hydra_core.replay.metrics import picked, single_models, upper_hull
 from hydra_core.replay.replay import ReplayData
-from hydra_core.replay.significance import (
-    Interval,
-    influence_interval,
-    sample_size,
-    student_quantile,
-)
+from hydra_core.replay.significance import influence_interval, sample_size, student_quantile
 
 #: Half of the last digit shown: a smaller effect is printed as +0.0 pp, so it is none.
 _SMALLEST_SHOWN = 0.0005
@@ -80,7 +76,8 @@ class Verdict:
 
     def over_the_curve(self, critical: float) -> Interval:
         """The interval with so many standard errors to each side instead of Student's."""
-        return self.interval.widened(critical / student_quantile(max(self.independent, 2)))
+        factor = critical / student_quantile(max(self.independent, 2))
+        return self.interval.widened(factor).clipped(*DIFFERENCE)
 
     @property
     def text(self) -> str:
@@ -197,7 +194,7 @@ def verdict(
     delta = float(quality.mean()) - mix.quality
     differences = against.differences(data.quality, data.cost_usd, choice[:, None])[:, 0]
     influence = differences - differences.mean()
-    interval = influence_interval(delta, influence, data.clusters)
+    interval = influence_interval(delta, influence, data.clusters).clipped(*DIFFERENCE)
     if moved == 0:  # the router is this constant
         delta, interval = 0.0, Interval(0.0, 0.0, 0.0)
     found = Verdict(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hydra_core.base.errors import RoutingError
+from hydra_core.base.intervals import normal_quantile
 from hydra_core.base.spelling import signed, usd
 from hydra_core.base.types import Catalog, Float32Array, FloatArray, Pool, Rule
 from hydra_core.outcome_model.features import Messages
@@ -61,7 +62,9 @@ class Valuation:
         return result
 
     def range_of(self, i: int) -> tuple[float, float] | None:
-        """95 % interval of what similar predictions came to; None for a placed model."""
+        """95 % interval of what similar predictions came to, and of the prediction itself.
+
+        None for a placed model."""
         model = self.valuer.outcome_model
         name = self.valuer.ids[i]
         if name not in model.models:
@@ -70,10 +73,14 @@ class Valuation:
         near = int(np.abs(np.where(n > 0, said, np.inf) - self.success[i]).argmin())
         if not n[near]:
             return None
-        half = 1.96 * np.sqrt(max(achieved[near] * (1 - achieved[near]), 0.01) / n[near])
+        half = normal_quantile() * np.sqrt(
+            max(achieved[near] * (1 - achieved[near]), 0.01) / n[near]
+        )
         shift = self.success[i] - said[near]
         middle = achieved[near] + shift
-        return float(np.clip(middle - half, 0, 1)), float(np.clip(middle + half, 0, 1))
+        lo, hi = float(np.clip(middle - half, 0, 1)), float(np.clip(middle + half, 0, 1))
+        success = float(self.success[i])
+        return min(lo, success), max(hi, success)
 
     def neighbours(self, count: int = _NEIGHBOURS) -> tuple[Neighbour, ...]:
         """The learned queries most like this one.

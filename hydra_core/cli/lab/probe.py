@@ -11,9 +11,9 @@ from hydra_core.cli.grammar import verb
 from hydra_core.cli.output import existing, open_predictor, print_json, progress_bar, table
 
 if TYPE_CHECKING:
+    from hydra_core.base.intervals import Interval
     from hydra_core.base.types import Catalog
     from hydra_core.lab.robustness.findings import Findings
-    from hydra_core.replay.significance import Interval
 
 
 _PROBE = """\

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.intervals import SHARE
 from hydra_core.base.types import FloatArray
 from hydra_core.console.eval_sets.figure_outcomes import OutcomesView
 from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
@@ -30,7 +31,7 @@ def model_table(evalset: EvalSet) -> pd.DataFrame:
         with_outcome = np.flatnonzero(~np.isnan(quality))
         known = quality[with_outcome]
         groups = evalset.clusters_at(with_outcome)
-        interval = mean_interval(known, groups) if known.size else None
+        interval = mean_interval(known, groups).clipped(*SHARE) if known.size else None
         rows.append(
             {
                 "model": model,

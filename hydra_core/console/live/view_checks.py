@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.intervals import Interval
 from hydra_core.console.figures.intervals import IntervalsView, Series
 from hydra_core.console.figures.traffic import TrafficView
 from hydra_core.live.canary import LEAST_UNITS, CanaryReport
@@ -16,7 +17,6 @@ from hydra_core.live.flight.effects import Effect
 from hydra_core.live.logged_value import LoggedValue
 from hydra_core.live.regions import LEAST_KNOWN, Region
 from hydra_core.live.shadow import Shadow
-from hydra_core.replay.significance import Interval
 
 
 def shadow_view(found: Shadow, name: str, order: Sequence[str]) -> TrafficView:

@@ -42,12 +42,12 @@ import math
 from datetime import datetime
 from typing import Any
 
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import Rule
 from hydra_core.replay.conversations import replay_conversations, why_per_query
 from hydra_core.replay.evaluation import STATED, Evaluation
 from hydra_core.replay.metrics import PolicyMetrics
 from hydra_core.replay.operating_point import CrossFit
-from hydra_core.replay.significance import Interval
 from hydra_core.replay.sweep import Sweep
 from hydra_core.replay.value_curve import ValueCurve
 from hydra_core.replay.value_sweep import ValueSweep
