@@ -136,5 +136,5 @@ def _percent(share: float, sign: str = "") -> str:
 
 
 def _told(interval: Interval, sign: str = "") -> str:
-    ends = f"{_percent(interval.lo, sign)} to {_percent(interval.hi, sign)}"
+    ends = interval.bounds(lambda end: _percent(end, sign))
     return f"{_percent(interval.value, sign)} [{ends}]"
