@@ -102,7 +102,7 @@ def all_policies(data, runs, hull, costs, rng):
         cells = [measured(data, choice) for choice in choices]
         rows[run.name] = {"cells": cells, **over_all_costs(data, hull, choices, counts)}
     judged = [row for name, row in rows.items() if name != RANDOM_MIX]
-    for side, label in ((0, "beats"), (1, "loses")):
+    for side, label in ((0, "better"), (1, "worse")):
         for row, p in zip(judged, holm([row["p"][side] for row in judged]), strict=True):
             row.setdefault("label", "ties")
             row["label"] = label if p < LEVEL else row["label"]

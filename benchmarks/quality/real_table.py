@@ -20,7 +20,7 @@ def cell_text(cell):
 def row_text(name, row):
     delta, low, high = (100 * value for value in row["delta"])
     cells = " | ".join(cell_text(cell) for cell in row["cells"])
-    said = f"**{row['label']}**" if row["label"] == "beats" else row["label"]
+    said = f"**{row['label']}**" if row["label"] == "better" else row["label"]
     return f"| {name} | {cells} | {delta:+.1f} pp [{low:+.1f}, {high:+.1f}] | {said} |"
 
 
@@ -109,8 +109,8 @@ def document(results, bundle):
         "cell holds QR (quality / oracle quality, in %) with its 95 % interval, and the difference "
         "in quality from the hull of constants at the policy's own cost. The knob (tau, threshold, "
         "alpha) is set by cost alone. The verdict is on the mean difference over the three costs "
-        "(bootstrap over queries), with Holm's correction over the set's policies; `ties` means: "
-        "cannot be told from the hull on this set. The random mixture is a control: it is the "
+        "(bootstrap over queries), with Holm's correction over the set's policies; the "
+        "random mixture is a control: it is the "
         "hull, so what it shows is chance.",
         "",
         "The value rule routes by success heads on the predictor's vectors, learned from the other "

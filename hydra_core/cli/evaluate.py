@@ -148,8 +148,8 @@ def _text(found: Evaluation) -> str:
             f"costs: {found.sweep.data.costs}",
             f"savings are against {found.baseline}",
             *_conversations(found),
-            f"verdict: {found.verdict.label}. {found.verdict.text}",
-            *filter(None, [found.caution]),
+            f"result: {found.verdict.title}. {found.verdict.text}",
+            *(f"  {one}" for one in (*found.verdict.details, *filter(None, [found.caution]))),
         ]
     )
 

@@ -81,7 +81,7 @@ def _evaluation(options: argparse.Namespace) -> int:
         print_json(content)
     else:
         print(f"written to {options.out} and {twin}")
-        print(f"verdict: {found.verdict.label}. {found.verdict.text}")
+        print(f"result: {found.verdict.title}. {found.verdict.text}")
     return 0
 
 

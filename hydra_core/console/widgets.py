@@ -50,9 +50,9 @@ _TONES = {
     "error": (st.error, "error"),
 }
 _VERDICTS = {
-    VerdictLabel.BEATS: ("success", "trending_up", "Routing pays here"),
-    VerdictLabel.TIES: ("info", "balance", "Routing cannot be told from a constant here"),
-    VerdictLabel.LOSES: ("warning", "trending_down", "A constant does better here"),
+    VerdictLabel.BETTER: ("success", "trending_up"),
+    VerdictLabel.SAME: ("info", "balance"),
+    VerdictLabel.WORSE: ("warning", "trending_down"),
 }
 
 
@@ -190,9 +190,12 @@ def recorded_costs(data: ReplayData) -> None:
 
 
 def verdict_box(verdict: Verdict) -> None:
-    """The verdict sentence against the best constant policy at the same cost."""
-    tone, icon, title = _VERDICTS[verdict.label]
-    toned(tone, verdict.text, title, icon)
+    """The result against the best fixed mix at the same cost; what it rests on, behind Details."""
+    tone, icon = _VERDICTS[verdict.label]
+    toned(tone, verdict.text, verdict.title, icon)
+    if verdict.details:
+        with st.expander("Details"):
+            st.markdown("\n".join(f"- {literal(one)}" for one in verdict.details))
 
 
 def toned(tone: str, text: str, title: str = "", icon: str = "") -> None:

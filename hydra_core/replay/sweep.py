@@ -234,17 +234,17 @@ class Sweep:
         return Selection.FIXED if fixed else Selection.LOOKED
 
     def origin(self, knob: float) -> str:
-        """What is known of how this point came about beyond its `selection`, in one phrase."""
+        """What is known of how this point came about beyond its `selection`, in one sentence."""
         if not self.own(knob):
             return ""
         if self.chosen_here:
             same = any(one.queries == self._queries for one in self.chosen_here)
             some = "" if same else "some of "
-            return f"on {some}these queries, as the catalog records"
+            return f"The catalog's policy was chosen on {some}these queries."
         others = [one.evalset for one in self.catalog.policy.chosen_on]
         if others:
-            return f"the catalog's own, chosen on {', '.join(others)}"
-        return "the catalog's own; it records no set that it was chosen on"
+            return f"The catalog's policy was chosen on {', '.join(others)}."
+        return "The catalog does not say on which set its policy was chosen."
 
     def cost_of(self, model: str) -> float:
         """Mean realised cost of always using `model`, USD per query."""

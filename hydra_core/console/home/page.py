@@ -309,20 +309,20 @@ def next_steps(found: InUse | None) -> None:
 def _steps(found: InUse | None) -> Iterator[tuple[str, str, str, frame.Place, str]]:
     current = _current(found) if found is not None else None
     learned = _learned(found) if found is not None else None
-    if learned is not None and learned.verdict.label is VerdictLabel.BEATS:
+    if learned is not None and learned.verdict.label is VerdictLabel.BETTER:
         yield (
             "school",
             "Route by what was learned",
-            "The value rule beats the best constant policy here. Learn says on what that rests, "
-            "and takes it into your draft.",
+            "The value rule does better than the best fixed mix here. Learned shows on what that "
+            "rests, and takes it into your draft.",
             frame.LEARNED,
             "See what was learned",
         )
-    if current is not None and current.verdict.label is not VerdictLabel.BEATS:
+    if current is not None and current.verdict.label is not VerdictLabel.BETTER:
         yield (
             "tune",
             "Look for a better operating point",
-            "At this setting the router is not shown to beat a constant policy of the same cost.",
+            "At this setting the router shows no gain over a fixed mix of the same cost.",
             frame.BY_HAND,
             "Tune",
         )
@@ -330,7 +330,7 @@ def _steps(found: InUse | None) -> Iterator[tuple[str, str, str, frame.Place, st
         yield (
             "tune",
             "Fine-tune the operating point",
-            "The router beats the best constant policy here; find the cost you want.",
+            "The router does better than the best fixed mix here. Find the cost you want.",
             frame.BY_HAND,
             "Tune",
         )
