@@ -183,7 +183,9 @@ def _of_the_figures(found: Mapping[str, Any]) -> list[Step]:
 def _when_done(run: RunStatus, folder: Path) -> list[Step]:
     if run.waiting or not run.labelled:
         return []
-    command = f"python -m hydra_core lab evaluate-predictor {shlex.quote(str(folder / 'labels.jsonl'))}"
+    command = (
+        f"python -m hydra_core lab evaluate-predictor {shlex.quote(str(folder / 'labels.jsonl'))}"
+    )
     people = "Ask people to rate a sample (Rated by people): a judge can be consistent and wrong."
     return [
         Step("Measure the predictor on these labels:", command, "straighten"),
