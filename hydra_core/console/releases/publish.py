@@ -62,8 +62,9 @@ def publish(entry: CatalogEntry, working: Working) -> None:
     _tuned(entry, working.catalog)
     if not working.edited and working.newest is not None:
         widgets.empty(
-            f"Revision {working.revision} is published",
-            "Your draft has no other values. Edit a model or its evidence, then publish it here.",
+            "Nothing to publish",
+            f"Your draft says what revision {working.revision} says. Edit a model or its evidence, "
+            "then publish it here.",
             [(MODELS, "Edit the catalog")],
         )
         return
