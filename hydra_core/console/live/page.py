@@ -52,7 +52,7 @@ def _traffic(head: Head) -> None:
 
 PARTS = {
     "traffic": Part("Traffic", _traffic),
-    "experiments": Part("Experiments", flight.show),
+    "experiments": Part("Experiments", flight.show, (6.4, 5.6)),
     "log": Part("Log", log.show),
 }
 

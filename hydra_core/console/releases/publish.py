@@ -199,7 +199,7 @@ def _before_and_after(chosen: SetEntry | None, before: Side | None, after: Side)
 def _table(rows: Sequence[Row], *, first: bool) -> None:
     """Figures with their 95 % intervals; a first revision has nothing to be compared with."""
     names = ("New",) if first else ("Published", "Draft", "Change")
-    lines = [f"| | {' | '.join(names)} |", "|---|" + "---:|" * len(names)]
+    lines = [f"| Figure | {' | '.join(names)} |", "|---|" + "---:|" * len(names)]
     for row in rows:
         cells = (row.new,) if first else (row.published, row.new, row.change)
         lines.append(f"| {literal(row.label)} | {' | '.join(map(literal, cells))} |")
