@@ -53,8 +53,8 @@ def records_source(kind: Kind, uploads: Sequence[UploadedFile]) -> tuple[Runner,
     score = ""
     if form.scored:
         score = st.text_input(
-            "Which feedback is the quality", key="eval_sets.score", width=320,
-            placeholder="its name; empty where there is only one",
+            "Feedback that is the quality", key="eval_sets.score", width=320,
+            placeholder="user_rating", help="Leave it empty if the files have only one kind.",
         ).strip()  # fmt: skip
     prices = _prices(form, list(models))
     given = Given(beside, models, prices, score)
@@ -109,7 +109,7 @@ def _models(names: Sequence[str]) -> dict[str, str]:
     )  # fmt: skip
     ids = edited["id"].astype(str).str.strip().tolist()
     if len(set(ids)) < len(ids):
-        st.warning("Two models have the same id: give each one of its own.")
+        st.warning("Two models have the same id. Give each its own.")
         return {}
     return dict(zip(ids, taken, strict=True))
 
@@ -133,8 +133,8 @@ def _prices(form: Format, ids: Sequence[str]) -> PriceCard | None:
             },
         )  # fmt: skip
         st.caption(
-            "Tokens of an answer are needed only where the files hold neither tokens nor answers. "
-            "Costs made this way are marked as estimated."
+            "Give the tokens of an answer only if the files have neither tokens nor answers. Such "
+            "costs are marked as estimated."
         )
     return PriceCard(_given(edited))
 

@@ -34,7 +34,7 @@ def swebench_source() -> tuple[Runner, str] | None:
         help="A table with instance_id and problem_statement",
     )  # fmt: skip
     if boards is None:
-        st.caption("Give both files; they are joined on the instance id.")
+        st.caption("Upload both files. They are joined on the instance id.")
         return None
     if problems is None:
         st.caption("Without problem statements the set has no texts and cannot be scored here.")
@@ -80,7 +80,7 @@ def _models(runs: list[Run]) -> dict[str, str]:
     if not picked:
         st.caption(f"{len(runs)} runs have usable per-instance details.")
         return {}
-    st.caption("Model ids as they stand in your catalog:")
+    st.caption("Model ids, as in your catalog:")
     edited = st.data_editor(
         run_table(picked),
         hide_index=True,

@@ -1,4 +1,4 @@
-"""Scoring an eval set on the Eval sets page: who scored it, the offer, and progress."""
+"""Scoring an eval set: which predictors have scored it, the offer, and progress."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def scores(entry: SetEntry, loaded: EvalSet) -> None:
     except HydraError as error:
         names = ", ".join(entry.info.scored) or "none"
         st.info(
-            literal(f"Scored by: {names}. The shipped predictor cannot be used: {error}"),
+            literal(f"Scored by: {names}. The predictor of this console cannot be used: {error}"),
             icon=":material/neurology:",
         )
         return
@@ -121,10 +121,10 @@ def _offer(loaded: EvalSet, name: str, job: Task | None, elsewhere: bool) -> Non
     if job is not None and job.error:
         st.error(literal(job.error), icon=":material/error:")
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        other = " It is scored by another predictor only." if elsewhere else ""
+        other = " Only another predictor has scored it." if elsewhere else ""
         st.markdown(
             f"**Not scored yet by {literal(name)}.**{other} Routing needs the requirement scores "
-            "of every query; this takes some milliseconds per query and can be resumed.",
+            "of every query. Scoring takes a few milliseconds per query and can be resumed.",
             width="stretch",
         )
         st.button(
@@ -147,4 +147,4 @@ def _start(loaded: EvalSet) -> None:
 
 def _progress(job: Task) -> None:
     widgets.waiting(job, "Scoring", unit="queries")
-    stop_button(job, "eval_sets.stop", help="What is done is kept; scoring can resume.")
+    stop_button(job, "eval_sets.stop", help="Finished scores are kept, and scoring can resume.")

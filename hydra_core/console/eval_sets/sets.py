@@ -1,4 +1,4 @@
-"""The panels of the Eval sets page: the list, one set in detail, scoring with progress."""
+"""The part Sets: the list, and one set in detail."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LOOKED = "eval_sets.looked"
 
 
 def dependence(entry: SetEntry, loaded: EvalSet) -> None:
-    """What is known about dependent queries, the way to look, and the way to answer."""
+    """Show what is known about dependent queries, and offer to check and to answer."""
     kept = loaded.dependence
     looked: tuple[str, Suspects] | None = st.session_state.get(_LOOKED)
     if looked is not None and looked[0] == loaded.digest:
@@ -47,11 +47,11 @@ def dependence(entry: SetEntry, loaded: EvalSet) -> None:
     elif kept.answer == DECLINED:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption(
-                f"{kept.queries:,} queries look like {kept.groups:,} groups and were declined as "
-                "clusters; every verdict says so.",
+                f"{kept.queries:,} queries form {kept.groups:,} groups that were declared "
+                "independent. Every result carries a warning.",
                 width="content",
             )
-            _look_button(entry, loaded, "Look again")
+            _look_button(entry, loaded, "Check again")
     else:
         found = f"{kept.groups:,} groups declared as clusters" * (kept.answer == ACCEPTED)
         by = "ids, texts and meaning" if kept.vectors else "ids and texts"
@@ -66,15 +66,15 @@ def _ask(entry: SetEntry, loaded: EvalSet) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(
             "**Do queries depend on each other?** Translations, near-duplicates and repeated "
-            "attempts make intervals too narrow unless they are declared as clusters. Every "
-            "verdict says that nobody has looked yet.",
+            "attempts make intervals too narrow unless they are declared as clusters. Until you "
+            "check, every result carries a warning.",
             width="stretch",
         )
-        _look_button(entry, loaded, "Look for them")
+        _look_button(entry, loaded, "Check")
 
 
 def _look_button(entry: SetEntry, loaded: EvalSet, label: str) -> None:
-    shipped = "The shipped sets cannot be changed here." if entry.shipped else None
+    shipped = "Sets that come with the console cannot be changed." if entry.shipped else None
     barred = entry.shipped or not identity.may(Action.REPLACE)
     if st.button(label, key="eval_sets.look", disabled=barred, help=shipped):
         shown = st.progress(0.0, "Comparing texts")
@@ -99,7 +99,7 @@ def _offer(loaded: EvalSet, found: Suspects) -> None:
         st.markdown(f"**{literal(str(found))}.** Do they belong together?")
         tables.kept(suspect_table(loaded, found), "eval_sets.suspects", height="content")
         if not found.vectors:
-            st.caption("Texts were not compared by meaning: score the set first for that.")
+            st.caption("Texts were not compared by meaning. Score the set first for that.")
         with st.container(horizontal=True):
             _button("Yes, declare them as clusters", loaded, found, accepted=True)
             _button("No, they are independent", loaded, found, accepted=False)
@@ -135,7 +135,7 @@ def earlier_states(entry: SetEntry, told: str) -> None:
     states = earlier(session.folder() / "evalsets")
     if entry.shipped and not states:
         return
-    with st.popover("Remove or bring back", icon=":material/history:", width="stretch"):
+    with st.popover("Remove or restore", icon=":material/history:", width="stretch"):
         if not entry.shipped:
             _offer_removal(entry, told)
         if states:
@@ -150,7 +150,7 @@ def _offer_removal(entry: SetEntry, told: str) -> None:
         key="eval_sets.remove", on_click=_remove, args=(entry, told),
         disabled=not identity.may(Action.DELETE),
     )  # fmt: skip
-    st.caption("It is kept and can be brought back here. This takes the role publisher.")
+    st.caption("A removed set is kept and can be restored here. Needs the role publisher.")
 
 
 def _offer_return(state: Earlier, number: int, told: str) -> None:
@@ -159,7 +159,7 @@ def _offer_return(state: Earlier, number: int, told: str) -> None:
         st.markdown(literal(_named(state)))
         st.caption(literal(f"{state.name}, until {state.until:%Y-%m-%d %H:%M:%S} UTC"))
     right.button(
-        "Bring back", key=f"eval_sets.bring_back.{number}", width="stretch",
+        "Restore", key=f"eval_sets.bring_back.{number}", width="stretch",
         on_click=_bring_back, args=(state, told), disabled=not identity.may(Action.REPLACE),
     )  # fmt: skip
 
@@ -199,8 +199,8 @@ def nothing_yet() -> None:
     """Say what an eval set is and how to get one."""
     widgets.empty(
         "No eval set yet",
-        "An eval set holds queries with what each model achieved and cost on them. "
-        "Choose **Import** above to bring one from CSV, JSONL or Parquet.",
+        "An eval set holds queries, and the quality and cost of each model on them. Choose "
+        "**Import** above to read one from CSV, JSONL or Parquet.",
     )
 
 
@@ -263,7 +263,7 @@ def show(entry: SetEntry) -> None:
     with right.container(horizontal_alignment="right"):
         _next(entry)
     about = " · ".join(literal(part) for part in (loaded.origin, loaded.licence) if part)
-    st.caption(about or "No origin or licence was given.")
+    st.caption(about or "No origin or licence stated.")
     _facts(loaded)
     _badges(loaded)
     if make_catalog.is_open(entry):
@@ -302,7 +302,7 @@ def _queries(loaded: EvalSet) -> None:
         bundle = cache.bundle()
         dimensions, scores = bundle.dimensions, load_scores(loaded, bundle.fingerprint)
     except HydraError as error:
-        st.caption(f":material/info: Without requirements: {literal(str(error))}")
+        st.caption(f":material/info: No requirements to show: {literal(str(error))}")
     tables.queries(query_table(loaded, dimensions, scores), loaded.n)
     tables.take_along(
         lambda: with_requirements(loaded, dimensions, scores), "eval_sets.table.queries"
