@@ -14,7 +14,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from hydra_core.base.errors import HydraError
 from hydra_core.catalog.identifiers import proposed_ids
 from hydra_core.console import tables, widgets
-from hydra_core.console.eval_sets.import_swebench import Runner
+from hydra_core.console.eval_sets.import_records import Runner
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.importers.draft import About, ImportReport
 from hydra_core.evalsets.importers.mapping import TableMapping

@@ -14,8 +14,13 @@ from hydra_core.console import cache, selectors, state, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.demo import session
 from hydra_core.console.eval_sets import make_catalog
-from hydra_core.console.eval_sets.import_records import MOST_MB, SUFFIXES, records_source
-from hydra_core.console.eval_sets.import_swebench import Runner, swebench_source
+from hydra_core.console.eval_sets.import_records import (
+    MOST_MB,
+    SUFFIXES,
+    Runner,
+    records_source,
+    swebench_source,
+)
 from hydra_core.console.eval_sets.import_table import table_source
 from hydra_core.console.eval_sets.routing_help import ASKED
 from hydra_core.console.eval_sets.view import dropped_table

@@ -21,7 +21,7 @@ from hydra_core.predictor.bundle import Bundle
 from hydra_core.store import Action, Actor, Store
 
 #: Where an error of a callback waits for the next run.
-TOLD = "eval_sets.told"
+LATER = "eval_sets.error"
 
 
 #: Queries between two writes to disk, after which a stop is noticed.
@@ -133,16 +133,16 @@ def _offer(loaded: EvalSet, name: str, job: Task | None, elsewhere: bool) -> Non
         )  # fmt: skip
 
 
-def _tell(error: HydraError) -> None:
+def _show_later(error: HydraError) -> None:
     """Shown by the next run: what a callback writes is lost."""
-    st.session_state[TOLD] = error
+    st.session_state[LATER] = error
 
 
 def _start(loaded: EvalSet) -> None:
     try:
         _begin(loaded)
     except HydraError as error:
-        _tell(error)
+        _show_later(error)
 
 
 def _progress(job: Task) -> None:

@@ -13,8 +13,8 @@ from hydra_core.console.access import identity
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.demo import address, session
 from hydra_core.console.eval_sets import make_catalog, scoring
-from hydra_core.console.eval_sets.figure_outcomes import outcomes_figure
-from hydra_core.console.eval_sets.scoring import TOLD
+from hydra_core.console.eval_sets.figures import outcomes_figure
+from hydra_core.console.eval_sets.scoring import LATER
 from hydra_core.console.eval_sets.view import (
     NO_INTERVAL,
     model_table,
@@ -126,41 +126,37 @@ def _button(label: str, loaded: EvalSet, found: Suspects, *, accepted: bool) -> 
 _SHOWN = 10
 
 
-def earlier_states(entry: SetEntry, told: str) -> None:
-    """What can be undone, and the way to remove a set of one's own.
-
-    Args:
-        told: Key of the session state where an error waits for the next run.
-    """
+def earlier_states(entry: SetEntry) -> None:
+    """What can be undone, and the way to remove a set of one's own."""
     states = earlier(session.folder() / "evalsets")
     if entry.shipped and not states:
         return
     with st.popover("Remove or restore", icon=":material/history:", width="stretch"):
         if not entry.shipped:
-            _offer_removal(entry, told)
+            _offer_removal(entry)
         if states:
             st.markdown("**Replaced or removed**")
         for number, state in enumerate(states[:_SHOWN]):
-            _offer_return(state, number, told)
+            _offer_return(state, number)
 
 
-def _offer_removal(entry: SetEntry, told: str) -> None:
+def _offer_removal(entry: SetEntry) -> None:
     st.button(
         f"Remove {literal(entry.info.name)}", icon=":material/delete:", width="stretch",
-        key="eval_sets.remove", on_click=_remove, args=(entry, told),
+        key="eval_sets.remove", on_click=_remove, args=(entry,),
         disabled=not identity.may(Action.DELETE),
     )  # fmt: skip
     st.caption("A removed set is kept and can be restored here. Needs the role publisher.")
 
 
-def _offer_return(state: Earlier, number: int, told: str) -> None:
+def _offer_return(state: Earlier, number: int) -> None:
     left, right = st.columns([3, 2], vertical_alignment="center")
     with left.container(gap=None):
         st.markdown(literal(_named(state)))
         st.caption(literal(f"{state.name}, until {state.until:%Y-%m-%d %H:%M:%S} UTC"))
     right.button(
         "Restore", key=f"eval_sets.bring_back.{number}", width="stretch",
-        on_click=_bring_back, args=(state, told), disabled=not identity.may(Action.REPLACE),
+        on_click=_bring_back, args=(state,), disabled=not identity.may(Action.REPLACE),
     )  # fmt: skip
 
 
@@ -175,18 +171,18 @@ def _changes() -> EvalSetChanges:
     return EvalSetChanges(identity.actor(), cache.store())
 
 
-def _remove(entry: SetEntry, told: str) -> None:
+def _remove(entry: SetEntry) -> None:
     try:
         _changes().remove(entry.info.path)
     except HydraError as error:
-        st.session_state[told] = error
+        st.session_state[LATER] = error
 
 
-def _bring_back(state: Earlier, told: str) -> None:
+def _bring_back(state: Earlier) -> None:
     try:
         _changes().bring_back(state)
     except HydraError as error:
-        st.session_state[told] = error
+        st.session_state[LATER] = error
 
 
 _CHOSEN = "eval_sets.chosen"
@@ -222,7 +218,7 @@ def choose(sets: Sequence[SetEntry]) -> SetEntry:
         )
     address.write({"set": chosen})
     st.session_state[_LINK] = chosen
-    earlier_states(by_key[chosen], TOLD)
+    earlier_states(by_key[chosen])
     return by_key[chosen]
 
 
@@ -250,7 +246,7 @@ def _caption(entry: SetEntry) -> str:
 
 def show(entry: SetEntry) -> None:
     """Everything about one set."""
-    error = st.session_state.pop(TOLD, None)
+    error = st.session_state.pop(LATER, None)
     if error is not None:
         widgets.problem(error)
     try:

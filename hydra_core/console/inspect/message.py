@@ -25,7 +25,7 @@ from hydra_core.console.figures.theme import model_colors, tint
 from hydra_core.console.inspect import state as inspect_state
 from hydra_core.console.inspect import value_rule, view
 from hydra_core.console.inspect import view_words as words
-from hydra_core.console.inspect.figure_requirements import requirements_figure
+from hydra_core.console.inspect.figures import requirements_figure
 from hydra_core.console.inspect.view import Inspection, facts, knob_of, message_steps, settable
 from hydra_core.console.numbers import RULES, knob_text
 from hydra_core.console.widgets import colors, figure, literal

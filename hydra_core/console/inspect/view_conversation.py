@@ -9,7 +9,7 @@ import pandas as pd
 
 from hydra_core.base.spelling import usd
 from hydra_core.base.types import StickyMode
-from hydra_core.console.inspect.figure_lanes import Lane, Stop
+from hydra_core.console.inspect.figures import Lane, Stop
 from hydra_core.routing.conversations.conversation import Event, Simulation, TurnOutcome
 
 MODES: Mapping[StickyMode, str] = {

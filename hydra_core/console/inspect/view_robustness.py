@@ -10,7 +10,7 @@ import pandas as pd
 
 from hydra_core.console.figures.intervals import IntervalsView, Series
 from hydra_core.console.figures.strip import TAU
-from hydra_core.console.inspect.figure_knob_rate import KnobRateView
+from hydra_core.console.inspect.figures import KnobRateView
 from hydra_core.lab.robustness.attack import Attacked
 from hydra_core.lab.robustness.findings import EVERYONE, AttackRow, Exchange, Findings, FlipRow
 from hydra_core.predictor.languages import LANGUAGES
