@@ -367,7 +367,7 @@ def _messages(exchanges: tuple[Exchange, ...], unusual: str) -> None:
 
 
 def _one(one: Exchange) -> None:
-    """A whole message; what was taken for a claim is struck out."""
+    """A whole message; what was recognised as a claim is struck out."""
     end = len(one.text) - one.ignored
     with st.container(border=True):
         widgets.message(one.text[:end], one.text[end:])
