@@ -28,12 +28,12 @@ def litellm_config(catalog: Catalog) -> Export:
     notes = [
         *decision_rules(
             catalog,
-            "LiteLLM does not choose by message, the capabilities in model_info are for reference",
+            "routing by message: LiteLLM ignores the capabilities in model_info",
         ),
         f"stickiness ({catalog.policy.sticky.mode.value}), the health veto and the cost order",
         "the evidence the capabilities come from, price sources and dates",
         "API keys: LiteLLM reads each provider's usual environment variable",
-        "whether LiteLLM knows each provider under the catalog's name; see litellm_params.model",
+        "whether LiteLLM uses the catalog's provider names; check litellm_params.model",
         *left_out(catalog),
     ]
     return written("LiteLLM proxy config", catalog, {"model_list": entries}, notes)

@@ -119,7 +119,7 @@ class Client:
                 return None, "could not be reached", 0.0
             if self.server.honours_idempotency_key:
                 return None, "lost the connection", 0.0
-            raise LostError(f"{self.server.role}: no answer came; it may have been paid") from error
+            raise LostError(f"{self.server.role}: no answer came; it may be paid") from error
         return reply_of(_parsed(raw.content)), "", 0.0
 
     def _misconfigured(self, status: int, message: str) -> LabelError:
