@@ -125,7 +125,11 @@ _REMEDY: Final = "mean realised cost in USD per query, such as 0.0123"
 def read_realised_costs(
     root: Section, models: Sequence[ModelSpec], policy: Policy | None
 ) -> RealisedCosts | None:
-    """The section, None where there is none; a routable model without a cost is a problem."""
+    """The section, None where there is none.
+
+    A model without a cost gets an estimate from its prices (`profiles.estimated_costs`), for which
+    at least one has to be measured.
+    """
     if root.node.get("realised_costs") is None:
         return None
     section = root.section("realised_costs", "give evalset, digest and usd_per_query")
@@ -144,10 +148,8 @@ def read_realised_costs(
         for name in names
         if (node := costs.node.get(name)) is not None
     }
-    if policy is not None and policy.cost_basis is CostBasis.REALISED:
-        for model in models:
-            if model.id not in found and model.status.in_pool:
-                costs.wrong(model.id, "has no realised cost", _REMEDY)
+    if policy is not None and policy.cost_basis is CostBasis.REALISED and models and not found:
+        section.wrong("usd_per_query", "holds no realised cost", _REMEDY)
     known = {name: cost for name, cost in found.items() if cost is not None}
     return RealisedCosts(evalset, digest, known)
 
@@ -221,7 +223,8 @@ def _model(
     window = section.integer("context_window", _TOKENS, "the context window in tokens")
     vision = section.flag("vision", "does it accept images?")
     tools = section.flag("tools", "does it accept tool definitions?")
-    scores, overrides = _evidence(section, dimensions, benchmarks)
+    in_pool = status is None or status.in_pool
+    scores, overrides = _evidence(section, dimensions, benchmarks, in_pool)
     source = section.text("price_source", "where the prices were read", limit=500)
     day = section.day("price_date", "the day the prices were read, as YYYY-MM-DD")
     notes = section.text("notes", "write text", required=False)
@@ -267,9 +270,15 @@ def _price(section: Section, key: str, *, required: bool = True) -> float | None
 
 
 def _evidence(
-    section: Section, dimensions: tuple[str, ...], benchmarks: tuple[Benchmark, ...]
+    section: Section,
+    dimensions: tuple[str, ...],
+    benchmarks: tuple[Benchmark, ...],
+    in_pool: bool,
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Benchmark rates and capabilities set by hand. `scores` may be left out where all are."""
+    """Benchmark rates and capabilities set by hand. `scores` may be left out where all are.
+
+    A model that is not routed to needs neither.
+    """
     rates: dict[str, float] = {}
     scores = None
     if section.node.get("scores") is not None:
@@ -279,7 +288,11 @@ def _evidence(
         remedy = "a resolution rate between 0 and 1; 80.4 % is 0.804"
         rates = scores.rates(names, "benchmark", remedy)
     overrides = _capabilities(section, dimensions)
-    if overrides is not None and (scores is not None or section.node.get("scores") is None):
+    if (
+        in_pool
+        and overrides is not None
+        and (scores is not None or section.node.get("scores") is None)
+    ):
         given = () if scores is None else scores.node.entries.keys()
         missing_evidence(section, dimensions, benchmarks, given, overrides)
     return rates, {} if overrides is None else overrides

@@ -17,6 +17,7 @@ from typing import Final
 from hydra_core.base.errors import HydraError, MismatchError, ProblemsError, RoutingError
 from hydra_core.cli import (
     audit,
+    collect,
     console,
     dependence,
     evaluate,
@@ -28,6 +29,7 @@ from hydra_core.cli import (
     large_sets,
     learn,
     rebind,
+    releases,
     report,
     route,
     score,
@@ -48,9 +50,9 @@ _VERBS: Final = (
         "make an eval set of other files",
         (import_tables, import_benchmarks, import_logs),
     ),
-    ("", "", (score, dependence, init, evaluate, learn)),
+    ("", "", (collect, score, dependence, init, evaluate, learn)),
     ("report", "write an evaluation, portability or ablation report", (report,)),
-    ("", "", (route, validate, rebind, serve, shadow, flight, large_sets)),
+    ("", "", (releases, route, validate, rebind, serve, shadow, flight, large_sets)),
     ("audit", "check the record of who changed what", (audit,)),
     ("lab", "make and check predictors", (label, evaluate_predictor, recalibrate, probe, ablate)),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hydra_core.base.spelling import usd
+from hydra_core.base.spelling import signed, usd
 from hydra_core.base.types import Policy, Rule
 from hydra_core.replay.significance import Interval
 
@@ -26,6 +26,11 @@ def percent(interval: Interval) -> tuple[str, str]:
         return "–", ""
     ends = f"{shown.lo:.1f} – {shown.hi:.1f} %" if math.isfinite(shown.hi) else ""
     return f"{shown.value:.1f} %", ends
+
+
+def points(share: float, digits: int = 1) -> str:
+    """A difference of shares: +1.8 pp; "not known" where it is NaN."""
+    return "not known" if math.isnan(share) else f"{signed(100 * share, digits)} pp"
 
 
 def policy_text(policy: Policy) -> str:

@@ -99,7 +99,10 @@ def frontier_view(
         y_axis=_y_axis(sweep, axes),
         curve=_line(sweep, axes, sweep),
         selected=spot(knob_text(sweep.rule, knob), sweep.curve.at(knob)),
-        models=tuple(spot(one.model, one) for one in (sweep.singles[i] for i in sweep.order)),
+        models=tuple(
+            spot(one.model, one)
+            for one in sorted(sweep.singles, key=lambda s: float(sweep.data.pool.cost[s.index]))
+        ),
         hull=np.asarray(hull),
         oracle=measured("oracle", sweep.oracle),
         band=_band(sweep, axes) if banded else None,

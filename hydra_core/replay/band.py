@@ -127,6 +127,7 @@ def lift_band(
     level: float = 0.95,
     draws: int = _DRAWS,
     progress: Progress | None = None,
+    measured: BoolArray | None = None,
 ) -> CurveBand:
     """The band of a policy's lift over the best mixture of constants, along its knob.
 
@@ -140,6 +141,7 @@ def lift_band(
         choice: (n, p) model index of each query at each knob position; unsigned bytes will do.
         knob: (p,) positions.
         clusters, rng, level, draws, progress: As in `simultaneous_band`.
+        measured: (m,) models that have outcomes, so that mixes may be made of them; None for all.
 
     Raises:
         ValueError: Shapes do not fit, or fewer than 2 independent queries.
@@ -154,7 +156,13 @@ def lift_band(
     mean_cost = sum(picked(cost_usd[part], choice[part]).sum(axis=0) for part in parts) / n
     mean_quality = sum(picked(quality[part], choice[part]).sum(axis=0) for part in parts) / n
     columns = zip(quality.mean(axis=0).tolist(), cost_usd.mean(axis=0).tolist(), strict=True)
-    hull = upper_hull([ConstantPolicy(str(i), i, 0, q, c) for i, (q, c) in enumerate(columns)])
+    hull = upper_hull(
+        [
+            ConstantPolicy(str(i), i, 0, q, c)
+            for i, (q, c) in enumerate(columns)
+            if measured is None or measured[i]
+        ]
+    )
     mixes = [matched_cost_mix(hull, cost) for cost in mean_cost.tolist()]
     against = MatchedCost.of(mixes, m)
     estimate = mean_quality - np.array([mix.quality for mix in mixes])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hydra_core.base.types import FloatArray, IntArray
+from hydra_core.base.types import BoolArray, FloatArray, IntArray
 from hydra_core.replay.metrics import misrouted, picked
 from hydra_core.replay.replay import ReplayData
 from hydra_core.replay.significance import Interval, McNemar, mcnemar, mean_interval, ratio_interval
@@ -26,6 +26,8 @@ class PolicyRun:
         cost_usd: (n,).
         oracle: (n,) the best quality any model of its pool reached.
         misrouted: (n,) whether a cheaper-ranked model resolved the query.
+        unknown: (n,) whether the model it went to has no outcomes, so that quality is the least
+            possible; None where all have.
     """
 
     name: str
@@ -36,16 +38,27 @@ class PolicyRun:
     cost_usd: FloatArray
     oracle: FloatArray
     misrouted: FloatArray
+    unknown: BoolArray | None = None
 
     @property
     def models(self) -> np.typing.NDArray[np.str_]:
         """(n,) model ids."""
         return np.asarray(self.ids)[self.choice]
 
+    @property
+    def known_quality(self) -> FloatArray:
+        """(n,) quality, NaN where the model chosen has no outcomes."""
+        if self.unknown is None:
+            return self.quality
+        return np.where(self.unknown, np.nan, self.quality)
+
 
 @dataclass(frozen=True, slots=True)
 class FlipCell:
-    """Queries that went from one model to another; deltas are b minus a, per such query."""
+    """Queries that went from one model to another; deltas are b minus a, per such query.
+
+    delta_quality is NaN where nobody knows it.
+    """
 
     before: str
     after: str
@@ -69,8 +82,11 @@ class Comparison:
         flips: From largest to smallest number of queries; the diagonal is not in it.
         flipped: (f,) row numbers in the eval set of the queries that changed model.
         rows: (n,) row numbers compared.
-        delta_quality: (n,) per query.
+        delta_quality: (n,) per query, NaN where nobody knows it.
+        least, most: (n,) what delta_quality is at least and at most.
         delta_cost: (n,) per query, USD.
+        unknown: Fraction of queries whose change in quality nobody knows, since either side sends
+            them to a model without outcomes; the intervals hold all that is possible.
     """
 
     n: int
@@ -87,6 +103,9 @@ class Comparison:
     rows: IntArray
     delta_quality: FloatArray
     delta_cost: FloatArray
+    least: FloatArray
+    most: FloatArray
+    unknown: float = 0.0
 
 
 def policy_run(name: str, data: ReplayData, choice: IntArray) -> PolicyRun:
@@ -100,6 +119,7 @@ def policy_run(name: str, data: ReplayData, choice: IntArray) -> PolicyRun:
         cost_usd=picked(data.cost_usd, choice),
         oracle=picked(data.quality, data.oracle),
         misrouted=misrouted(data, choice).astype(np.float64),
+        unknown=data.unknown(choice) if data.unmeasured else None,
     )
 
 
@@ -127,8 +147,7 @@ def compare(
         raise ValueError(f"'{a.name}' and '{b.name}' have no query in common")
     groups = None
     if clusters is not None:
-        whole = clusters if isinstance(clusters, np.ndarray) else np.asarray(clusters, dtype=object)
-        groups = np.unique(whole[rows], return_inverse=True)[1]
+        groups = np.unique(np.asarray(clusters)[rows], return_inverse=True)[1]
     quality = b.quality[in_b] - a.quality[in_a]
     cost = b.cost_usd[in_b] - a.cost_usd[in_a]
     best = np.maximum(a.oracle[in_a], b.oracle[in_b])
@@ -137,25 +156,44 @@ def compare(
         np.asarray([names.index(model) for model in run.ids])[run.choice[at]]
         for run, at in ((a, in_a), (b, in_b))
     )
+    unknown = [
+        np.zeros(len(rows)) if run.unknown is None else run.unknown[at] * (before != after)
+        for run, at in ((a, in_a), (b, in_b))
+    ]
+    least, most = quality - unknown[0], quality + unknown[1]
+    known = np.where(least == most, quality, np.nan)
+
     return Comparison(
         n=int(rows.size),
         left_out=len(a.rows) + len(b.rows) - 2 * int(rows.size),
-        quality=mean_interval(quality, groups),
-        cost_usd=mean_interval(cost, groups),
-        qr=ratio_interval(quality, best, groups),
-        retained=(
-            ratio_interval(a.quality[in_a], best, groups),
-            ratio_interval(b.quality[in_b], best, groups),
+        quality=mean_interval(quality, groups).spanning(
+            mean_interval(least, groups), mean_interval(most, groups)
         ),
+        cost_usd=mean_interval(cost, groups),
+        qr=ratio_interval(quality, best, groups).spanning(
+            ratio_interval(least, best, groups), ratio_interval(most, best, groups)
+        ),
+        retained=(_retained(a, in_a, best, groups), _retained(b, in_b, best, groups)),
         misroute=mean_interval(b.misrouted[in_b] - a.misrouted[in_a], groups),
         savings=ratio_interval(b.cost_usd[in_b], a.cost_usd[in_a], groups).scaled(-1.0, 1.0),
         mcnemar=mcnemar(b.quality[in_b] >= 0.5, a.quality[in_a] >= 0.5),
-        flips=_flips(names, before, after, quality, cost),
+        flips=_flips(names, before, after, known, cost),
         flipped=rows[before != after],
         rows=rows,
-        delta_quality=quality,
+        delta_quality=known,
         delta_cost=cost,
+        least=least,
+        most=most,
+        unknown=float(np.isnan(known).mean()),
     )
+
+
+def _retained(run: PolicyRun, at: IntArray, best: FloatArray, groups: IntArray | None) -> Interval:
+    least = run.quality[at]
+    found = ratio_interval(least, best, groups)
+    if run.unknown is None:
+        return found
+    return found.spanning(ratio_interval(least + run.unknown[at], best, groups))
 
 
 def _flips(

@@ -83,6 +83,9 @@ def why_per_query(sweep: Sweep) -> str:
     lacking = columns + [name for name in _TOKENS if name not in sweep.evalset.extras]
     if lacking:
         return f"Replayed per query: the set has no {', '.join(lacking)}."
+    if sweep.data.unmeasured:
+        names = ", ".join(sweep.data.unmeasured)
+        return f"Replayed per query: the set has no tokens and outcomes of {names}."
     if sweep.rule is Rule.VALUE:
         return "Replayed per query: conversations are played under the shortfall rule only."
     if not _whole_conversations(sweep)[0]:

@@ -57,9 +57,10 @@ class Evaluation:
 
     @cached_property
     def constants(self) -> dict[str, PolicyMetrics]:
-        """Every model used alone, from cheapest to dearest."""
-        n, ids = len(self.choice), self.sweep.data.pool.ids
-        return {ids[i]: self._metrics(np.full(n, i)) for i in self.sweep.order}
+        """Every measured model used alone, from cheapest to dearest."""
+        n, data = len(self.choice), self.sweep.data
+        order = [i for i in self.sweep.order if data.measured[i]]
+        return {data.pool.ids[i]: self._metrics(np.full(n, i)) for i in order}
 
     @cached_property
     def cross_fit(self) -> CrossFit | None:

@@ -27,6 +27,8 @@ class PolicyMetrics:
         misroute: Fraction of all queries a cheaper-ranked model resolved as well.
         baseline: The model that `cs` is measured against.
         shares: Model id -> fraction of traffic.
+        unknown: Fraction of traffic that goes to models without outcomes. Quality and QR are then
+            the least possible, and their intervals reach to the most possible.
     """
 
     n: int
@@ -38,6 +40,7 @@ class PolicyMetrics:
     misroute: Interval
     baseline: str
     shares: dict[str, float]
+    unknown: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +66,8 @@ def oracle_quality(data: ReplayData) -> float:
 
 
 def costliest(data: ReplayData) -> str:
-    """The default baseline: the model with the highest mean realised cost."""
-    return data.pool.ids[int(data.alone[1].argmax())]
+    """The default baseline: the measured model with the highest mean realised cost."""
+    return data.pool.ids[int(np.where(data.measured, data.alone[1], -np.inf).argmax())]
 
 
 def misrouted(data: ReplayData, choice: IntArray) -> BoolArray:
@@ -97,28 +100,39 @@ def evaluate_choice(
     base_cost = data.cost_usd[:, data.pool.ids.index(name)]
     wrong = misrouted(data, choice)
     counts = np.bincount(choice, minlength=len(data.pool.ids))
-    binary = data.binary and data.clusters is None
+    unknown = data.unknown(choice)
+    most = quality + unknown
+
+    def mean_quality(values: FloatArray) -> Interval:
+        if data.binary and data.clusters is None:
+            return wilson(values.sum(), n)
+        return mean_interval(values, data.clusters)
+
     return PolicyMetrics(
         n=n,
         resolved=int((quality >= RESOLVED_AT).sum()),
-        quality=wilson(quality.sum(), n) if binary else mean_interval(quality, data.clusters),
+        quality=mean_quality(quality).spanning(mean_quality(most)),
         mean_cost_usd=mean_interval(cost, data.clusters),
-        qr=ratio_interval(quality, best, data.clusters).clipped(0.0, 1.0),
+        qr=ratio_interval(quality, best, data.clusters)
+        .spanning(ratio_interval(most, best, data.clusters))
+        .clipped(0.0, 1.0),
         cs=ratio_interval(cost, base_cost, data.clusters).scaled(-1.0, 1.0),
         misroute=wilson(float(wrong.sum()), n)
         if data.clusters is None
         else mean_interval(wrong.astype(np.float64), data.clusters),
         baseline=name,
         shares={m: float(c) / n for m, c in zip(data.pool.ids, counts, strict=True)},
+        unknown=float(unknown.mean()),
     )
 
 
 def single_models(data: ReplayData) -> tuple[ConstantPolicy, ...]:
-    """Every constant policy, pool order."""
+    """Every model used alone that has outcomes, pool order."""
     figures = zip(data.pool.ids, *data.alone, strict=True)
     return tuple(
         ConstantPolicy(model, i, int(resolved), float(quality), float(cost))
         for i, (model, quality, cost, resolved) in enumerate(figures)
+        if data.measured[i]
     )
 
 

@@ -8,7 +8,7 @@ so wherever they are shown.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 
 from hydra_core.base.types import Catalog, FloatArray, ListPrice
+from hydra_core.catalog import profiles
 from hydra_core.evalsets.evalset import EvalSet
 
 
@@ -71,7 +72,7 @@ class PricedCosts:
 
 
 #: What is said beside a cost that an edited price does not move.
-RECORDED_COSTS: Final = "Recorded costs, not your new price"
+RECORDED_COSTS: Final = "Price edits do not change this set's costs"
 
 _TOLD = {
     CostSource.TOKENS: "Costs: recorded tokens times the catalog's prices",
@@ -135,3 +136,38 @@ def _token_costs(evalset: EvalSet, column: int, price: ListPrice) -> FloatArray 
         saving = price.input_usd_per_mtok - price.cached_input_usd_per_mtok
         usd = usd - np.nan_to_num(cached[:, column]) * saving
     return np.asarray(usd / 1e6, dtype=np.float64)
+
+
+def estimated_costs(
+    evalset: EvalSet, catalog: Catalog, usd: FloatArray, measured: Collection[str]
+) -> dict[str, float]:
+    """USD per query of the catalog's models without outcomes, from their list prices.
+
+    Prices times the set's mean tokens, where it has tokens; else times the tokens that the other
+    models' costs come to at their blended prices.
+
+    Args:
+        usd: (n, m) costs of the set, columns as in it.
+        measured: Models with outcomes.
+    """
+    read, written = (_mean_tokens(evalset, name) for name in ("input_tokens", "output_tokens"))
+    prices = {model.id: model.price for model in catalog.models}
+    if read is not None and written is not None:
+        return {
+            name: (read * price.input_usd_per_mtok + written * price.output_usd_per_mtok) / 1e6
+            for name, price in prices.items()
+            if name not in measured
+        }
+    known = {
+        name: float(np.nanmean(usd[:, i]))
+        for i, name in enumerate(evalset.models)
+        if name in measured and np.isfinite(usd[:, i]).any()
+    }
+    return profiles.estimated_costs(catalog, known)
+
+
+def _mean_tokens(evalset: EvalSet, name: str) -> float | None:
+    tokens = evalset.extras.get(name)
+    if tokens is None or not np.isfinite(tokens).any():
+        return None
+    return float(np.nanmean(tokens))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import replace as replaced
 from datetime import date
 from functools import cached_property
 
 import numpy as np
-import pandas as pd
 
 from hydra_core.base.errors import MismatchError
-from hydra_core.base.types import Catalog, CostBasis, FloatArray, IntArray, Pool
+from hydra_core.base.types import BoolArray, Catalog, CostBasis, FloatArray, IntArray, Pool
 from hydra_core.catalog.profiles import pool as routable_pool
 from hydra_core.evalsets.dependence import dependence_note
 from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
@@ -19,7 +19,7 @@ from hydra_core.evalsets.format import scored_by
 from hydra_core.evalsets.score_files import load_scores
 from hydra_core.outcome_model.raw import Predicted
 from hydra_core.replay.frontier import Frontier, frontier
-from hydra_core.replay.pricing import CostSource, Prices, priced_costs
+from hydra_core.replay.pricing import CostSource, Prices, estimated_costs, priced_costs
 from hydra_core.routing.matcher import choose, choose_by_value, shortfall
 
 
@@ -33,7 +33,7 @@ class ReplayData:
         requirements: (n, K) predicted requirements.
         quality: (n, m) outcomes in [0, 1], pool order.
         cost_usd: (n, m) realised cost in USD, pool order.
-        pool: The routable models that have outcomes.
+        pool: The routable models, all of them where a catalog was aligned.
         rows: (n,) row numbers in the eval set.
         clusters: (n,) cluster numbers, or None when queries are independent.
         notes: What was left out and why, in plain words.
@@ -42,6 +42,8 @@ class ReplayData:
         recorded: The models whose costs an edited price does not move.
         predicted: (n, m) predicted success and cost, None where there is no outcome model.
         dependence: What a verdict must say about undeclared dependence; '' if there is nothing.
+        unmeasured: Models of the pool without outcomes here. They take their traffic; their quality
+            is unknown and stands as 0, the least possible, and their cost is an estimate.
     """
 
     query_ids: tuple[str, ...]
@@ -58,6 +60,39 @@ class ReplayData:
     recorded: tuple[str, ...] = ()
     dependence: str = ""
     predicted: Predicted | None = None
+    unmeasured: tuple[str, ...] = ()
+
+    @cached_property
+    def measured(self) -> BoolArray:
+        """(m,) whether the set has outcomes of each model of the pool."""
+        return ~np.isin(self.pool.ids, self.unmeasured)
+
+    def unknown(self, choice: IntArray) -> BoolArray:
+        """(n,) whether nobody knows what the model chosen for each query would achieve."""
+        result: BoolArray = ~self.measured[choice]
+        return result
+
+    @cached_property
+    def with_outcomes(self) -> ReplayData:
+        """The same queries with the measured models alone, for what reads outcomes only."""
+        if not self.unmeasured:
+            return self
+        kept = np.flatnonzero(self.measured)
+        predicted = self.predicted
+        return replaced(
+            self,
+            quality=self.quality[:, kept],
+            cost_usd=self.cost_usd[:, kept],
+            pool=replaced(
+                self.pool,
+                ids=tuple(self.pool.ids[i] for i in kept),
+                capabilities=self.pool.capabilities[kept],
+                cost=self.pool.cost[kept],
+            ),
+            predicted=predicted
+            and Predicted(predicted.success[:, kept], predicted.cost_usd[:, kept]),
+            unmeasured=(),
+        )
 
     @property
     def independent(self) -> int:
@@ -69,9 +104,10 @@ class ReplayData:
         """(n,) the cheapest model that resolves each query, in hindsight (Eq. 7).
 
         Highest quality first, then the pool's static cost order as in Algorithm 3 (so the oracle's
-        misroute is 0), then catalog order. A query nobody resolves goes to the cheapest.
+        misroute is 0), then catalog order. A query nobody resolves goes to the cheapest. Models
+        without outcomes take no part.
         """
-        best = self.quality >= self.quality.max(axis=1, keepdims=True)
+        best = self.measured & (self.quality >= self.quality.max(axis=1, keepdims=True))
         choice: IntArray = np.where(best, self.pool.cost[None, :], np.inf).argmin(axis=1)
         choice.flags.writeable = False
         return choice
@@ -102,73 +138,88 @@ class ReplayData:
 
     def take(self, rows: IntArray) -> ReplayData:
         """The same data for some rows only (for halves and language slices)."""
-        return ReplayData(
+        clusters = self.clusters
+        return replaced(
+            self,
             query_ids=tuple(self.query_ids[i] for i in rows),
             languages=tuple(self.languages[i] for i in rows),
             requirements=self.requirements[rows],
             quality=self.quality[rows],
             cost_usd=self.cost_usd[rows],
-            pool=self.pool,
             rows=self.rows[rows],
             clusters=None
-            if self.clusters is None
-            else np.unique(self.clusters[rows], return_inverse=True)[1],
-            notes=self.notes,
-            costs=self.costs,
-            prices=self.prices,
-            recorded=self.recorded,
-            predicted=None if self.predicted is None else self.predicted.take(rows),
-            dependence=self.dependence,
+            if clusters is None
+            else np.unique(clusters[rows], return_inverse=True)[1],
+            predicted=self.predicted and self.predicted.take(rows),
         )
 
 
-def align(evalset: EvalSet, requirements: FloatArray, pool: Pool) -> ReplayData:
+def align(
+    evalset: EvalSet,
+    requirements: FloatArray,
+    pool: Pool,
+    estimated: Mapping[str, float] | None = None,
+) -> ReplayData:
     """Line up an eval set with a pool; nothing is imputed, what is left out is noted.
 
     Args:
         evalset: Loaded eval set.
         requirements: (rows of the eval set, K) predicted requirements.
         pool: Routable models of the catalog.
+        estimated: Model id -> USD per query of models without outcomes, which then stay in the
+            pool; without it they are left out.
 
     Raises:
         MismatchError: No model of the pool has outcomes, or no query has all of them.
     """
-    known = {model: column for column, model in enumerate(evalset.models)}
-    kept = [i for i, model in enumerate(pool.ids) if model in known]
-    absent = [model for model in pool.ids if model not in known]
-    if not kept:
+    columns = measured_columns(evalset)
+    having = [model for model in pool.ids if model in columns]
+    absent = tuple(model for model in pool.ids if model not in columns)
+    if not having:
         raise MismatchError(
             f"eval set '{evalset.name}' has no outcomes for any model of this catalog: it has "
             f"{', '.join(evalset.models)}; the catalog has {', '.join(pool.ids)}. Rename the "
             "models in one of them, or choose another eval set"
         )
-    columns = [known[pool.ids[i]] for i in kept]
-    quality, cost_usd = evalset.quality[:, columns], evalset.cost_usd[:, columns]
-    complete = np.isfinite(quality).all(axis=1) & np.isfinite(cost_usd).all(axis=1)
-    scored = np.isfinite(requirements).all(axis=1)
+    at = [columns[model] for model in having]
+    known = np.isfinite(evalset.quality[:, at]) & np.isfinite(evalset.cost_usd[:, at])
+    complete, scored = known.all(axis=1), np.isfinite(requirements).all(axis=1)
     rows = np.flatnonzero(complete & scored)
     if not rows.size:
         raise MismatchError(
             f"eval set '{evalset.name}' has no query with outcomes, costs and scores for all of "
-            f"{', '.join(pool.ids[i] for i in kept)}. Disable the models that lack outcomes"
+            f"{', '.join(having)}. Disable the models that lack outcomes"
         )
+    kept = [i for i, model in enumerate(pool.ids) if estimated is not None or model in columns]
+    ids = tuple(pool.ids[i] for i in kept)
+    quality, cost_usd = np.zeros((rows.size, len(ids))), np.empty((rows.size, len(ids)))
+    for i, model in enumerate(ids):
+        if model in columns:
+            quality[:, i] = evalset.quality[rows, columns[model]]
+            cost_usd[:, i] = evalset.cost_usd[rows, columns[model]]
+        elif estimated is not None:
+            cost_usd[:, i] = estimated[model]
     return ReplayData(
         query_ids=tuple(evalset.queries["query_id"].iloc[rows].astype(str).tolist()),
         languages=tuple(evalset.queries["language"].iloc[rows].astype(str).tolist()),
         requirements=requirements[rows],
-        quality=quality[rows],
-        cost_usd=cost_usd[rows],
-        pool=Pool(
-            ids=tuple(pool.ids[i] for i in kept),
-            capabilities=pool.capabilities[kept],
-            cost=pool.cost[kept],
-            weights=pool.weights,
-        ),
+        quality=quality,
+        cost_usd=cost_usd,
+        pool=Pool(ids, pool.capabilities[kept], pool.cost[kept], pool.weights),
         rows=rows,
-        clusters=clusters_of(evalset.queries, rows),
+        clusters=evalset.clusters_at(rows),
         dependence=dependence_note(evalset.dependence),
-        notes=_notes(absent, int((~complete).sum()), int((complete & ~scored).sum())),
+        notes=_notes(
+            absent, int((~complete).sum()), int((complete & ~scored).sum()), estimated is not None
+        ),
+        unmeasured=() if estimated is None else absent,
     )
+
+
+def measured_columns(evalset: EvalSet) -> dict[str, int]:
+    """Model id -> column, of the models that have at least one outcome."""
+    some = np.isfinite(evalset.quality).sum(axis=0).tolist()
+    return {model: column for column, model in enumerate(evalset.models) if some[column]}
 
 
 def catalog_scores(evalset: EvalSet, catalog: Catalog) -> FloatArray:
@@ -218,14 +269,19 @@ def align_catalog(
     basis = catalog.policy.cost_basis
     costs = priced_costs(evalset, catalog, prices)
     priced = replaced(evalset, cost_usd=costs.usd)
-    realised = priced.mean_cost() if basis is CostBasis.REALISED else None
+    estimated = estimated_costs(evalset, catalog, costs.usd, measured_columns(evalset))
+    realised = {**estimated, **_measured_costs(priced)} if basis is CostBasis.REALISED else None
     models = routable_pool(catalog, today=today, weights=weights, realised_cost=realised)
-    data = align(priced, models.capped(requirements), models)
-    ids = data.pool.ids
+    data = align(priced, models.capped(requirements), models, estimated)
+    ids = tuple(model for model in data.pool.ids if model not in data.unmeasured)
     note = costs.note(ids)
     recorded = tuple(m for m in ids if costs.sources.get(m) is CostSource.RECORDED)
     notes = (*data.notes, note) if note else data.notes
     return replaced(data, notes=notes, costs=costs.summary(ids), prices=prices, recorded=recorded)
+
+
+def _measured_costs(evalset: EvalSet) -> dict[str, float]:
+    return {m: cost for m, cost in evalset.mean_cost().items() if np.isfinite(cost)}
 
 
 def data_frontier(data: ReplayData, weights: FloatArray | None = None) -> Frontier:
@@ -249,31 +305,17 @@ def replay_by_value(data: ReplayData, value_usd: float) -> IntArray:
     return choose_by_value(data.predicted.success, data.predicted.cost_usd, value_usd)
 
 
-def clusters_of(queries: pd.DataFrame, rows: IntArray) -> IntArray | None:
-    """(n,) cluster number of these rows of a query table, None when all are independent."""
-    for column in ("cluster", "conversation_id"):
-        if column in queries.columns and queries[column].notna().any():
-            values = queries[column].iloc[rows]
-            own = pd.Series([f"\0{i}" for i in range(len(values))], index=values.index)
-            return pd.factorize(values.where(values.notna(), own))[0]
-    return None
-
-
-def clusters_of_rows(data: ReplayData, n: int) -> IntArray | None:
-    """(n,) cluster of every eval set row, None when all are independent.
-
-    Rows outside the replay are their own.
-    """
-    if data.clusters is None:
-        return None
-    whole = np.arange(n) + int(data.clusters.max()) + 1
-    whole[data.rows] = data.clusters
-    return whole
-
-
-def _notes(absent: list[str], incomplete: int, unscored: int) -> tuple[str, ...]:
+def _notes(
+    absent: tuple[str, ...], incomplete: int, unscored: int, routed: bool
+) -> tuple[str, ...]:
     notes = []
-    if absent:
+    if absent and routed:
+        names, it = ", ".join(absent), "it" if len(absent) == 1 else "them"
+        notes.append(
+            f"No outcomes for {names}: what is routed to {it} counts as unresolved, so quality is "
+            "at least the figure shown, and its cost is estimated from prices."
+        )
+    elif absent:
         notes.append(f"No outcomes for {', '.join(absent)}: left out of this replay.")
     if incomplete:
         notes.append(f"{incomplete} queries lack an outcome or cost of some model: left out.")

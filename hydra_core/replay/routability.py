@@ -90,6 +90,7 @@ def routability(
         progress: Called with (done, total) at the start and after each part's features and each
             model; what it raises stops.
     """
+    data = data.with_outcomes
     oracle = data.oracle
     best = max(single_models(data), key=lambda one: (one.quality, -one.mean_cost_usd))
     gain = picked(data.quality, oracle) - data.quality[:, best.index]

@@ -48,6 +48,11 @@ class Interval:
         down, up = self.value - self.lo, self.hi - self.value
         return Interval(self.value, self.value - factor * down, self.value + factor * up)
 
+    def spanning(self, *others: Interval) -> Interval:
+        """The same estimate with bounds that hold those of the others too."""
+        every = (self, *others)
+        return Interval(self.value, min(one.lo for one in every), max(one.hi for one in every))
+
     def text(self, unit: str) -> str:
         """A difference with its interval: +0.6 pp [−0.8, +1.9]."""
         return f"{signed(self.value)} {unit} [{signed(self.lo)}, {signed(self.hi)}]"

@@ -83,6 +83,10 @@ class Sweep:
         """(n,) pool index of the model each query is routed to at this value of the knob."""
         return choose(self.shortfalls, self.data.pool.cost, knob)
 
+    def served(self, knob: float) -> IntArray:
+        """(n,) pool index of the model that the router will choose: the same rule and pool."""
+        return self.route(knob)
+
     @cached_property
     def shortfalls(self) -> FloatArray:
         """(n, m) weighted shortfalls, pool order."""
@@ -110,7 +114,7 @@ class Sweep:
 
     @cached_property
     def singles(self) -> tuple[ConstantPolicy, ...]:
-        """Every constant policy, pool order."""
+        """Every measured model used alone, pool order."""
         return single_models(self.data)
 
     @cached_property
@@ -195,6 +199,7 @@ class Sweep:
                 data.clusters,
                 rng=np.random.default_rng(0),
                 progress=progress,
+                measured=data.measured,
             )
         band: CurveBand = kept["_band"]
         return band
@@ -248,7 +253,7 @@ class Sweep:
 
     def cost_of(self, model: str) -> float:
         """Mean realised cost of always using `model`, USD per query."""
-        return self.singles[self.data.pool.ids.index(model)].mean_cost_usd
+        return float(self.data.alone[1][self.data.pool.ids.index(model)])
 
 
 def sweep_catalog(

@@ -32,6 +32,7 @@ from hydra_core.replay.pricing import Prices
 from hydra_core.replay.replay import align_catalog, catalog_scores, replay_by_value
 from hydra_core.replay.sweep import SHARE_STEPS, Sweep
 from hydra_core.replay.value_curve import ValueCurve, data_value_curve, value_shares
+from hydra_core.routing.matcher import choose_by_value
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +72,19 @@ class ValueSweep(Sweep):
     def route(self, knob: float) -> IntArray:
         """(n,) pool index of the model each query is routed to at this V."""
         return replay_by_value(self.data, knob)
+
+    def served(self, knob: float) -> IntArray:
+        """As `route`, by the heads that the router has: those that have seen every query."""
+        served = self._as_served
+        return choose_by_value(served.success, served.cost_usd, knob)
+
+    @cached_property
+    def _as_served(self) -> Predicted:
+        """(n, m) what the router predicts, also of queries that were learned on."""
+        model = self.outcome_model
+        messages = messages_of(self.evalset, model.fingerprint, model.vectors)
+        heads = pool_heads(model, self.catalog, self.data.pool)
+        return heads.predict(messages).take(self.data.rows)
 
     def choices(self, knobs: FloatArray) -> ChoiceArray:
         """(n, p) pool index of the model each query goes to at each of p values of V."""

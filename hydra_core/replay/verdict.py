@@ -48,6 +48,8 @@ class Verdict:
         mean_cost_usd: Its cost, USD per query.
         dependence: What is known about undeclared dependence; empty where nothing is suspected.
         origin: Who says how the point came about, and where it was chosen; '' if nobody does.
+        unknown: Fraction of queries that go to models without outcomes. Quality and delta are the
+            least possible then, and the intervals reach to the most possible.
     """
 
     delta: float
@@ -61,6 +63,7 @@ class Verdict:
     mean_cost_usd: float
     dependence: str = ""
     origin: str = ""
+    unknown: float = 0.0
 
     @property
     def label(self) -> VerdictLabel:
@@ -80,7 +83,9 @@ class Verdict:
 
     def over_the_curve(self, critical: float) -> Interval:
         """The interval with so many standard errors to each side instead of Student's."""
-        return self.interval.widened(critical / student_quantile(max(self.independent, 2)))
+        factor = critical / student_quantile(max(self.independent, 2))
+        known = replace(self.interval, hi=self.interval.hi - self.unknown).widened(factor)
+        return replace(known, hi=known.hi + self.unknown)
 
     @property
     def text(self) -> str:
@@ -125,6 +130,8 @@ class Verdict:
         """What to do with this answer."""
         if self.moved == 0:
             return "Next: choose a setting at which several models share the traffic."
+        if self._open:
+            return "Next: collect outcomes of these models, on Eval sets under Collect."
         if self._thin:
             return "Next: take a setting that moves more queries, or collect more."
         if self.label is VerdictLabel.BEATS:
@@ -138,11 +145,22 @@ class Verdict:
         return f"Next: {self._needed}; until then {self.constant} is as good."
 
     @property
+    def _open(self) -> bool:
+        """Whether the result hangs on models without outcomes."""
+        return bool(self.unknown) and self.moved > 0 and self.label is VerdictLabel.TIES
+
+    @property
     def _thin(self) -> bool:
         return self.moved < MIN_MOVED or abs(self.delta) < _SMALLEST_SHOWN
 
     @property
     def _conclusion(self) -> str:
+        if self._open:
+            return (
+                f"{100 * self.unknown:.1f} % of the queries go to models without outcomes in this "
+                "set, so the result is not known: these queries count as unresolved here, and the "
+                "interval holds all that they may turn out to be."
+            )
         if self.moved < MIN_MOVED:
             return (
                 f"Too few queries move: {self.moved} of {self.independent:,} independent ones, "
@@ -196,8 +214,14 @@ def verdict(
     moved, independent = against.moved(choice, data.clusters), data.independent
     delta = float(quality.mean()) - mix.quality
     differences = against.differences(data.quality, data.cost_usd, choice[:, None])[:, 0]
-    influence = differences - differences.mean()
-    interval = influence_interval(delta, influence, data.clusters)
+    interval = influence_interval(delta, differences - differences.mean(), data.clusters)
+    unknown = data.unknown(choice)
+    if unknown.any():
+        most = differences + unknown
+        spread = influence_interval(
+            delta + float(unknown.mean()), most - most.mean(), data.clusters
+        )
+        interval = interval.spanning(spread)
     if moved == 0:  # the router is this constant
         delta, interval = 0.0, Interval(0.0, 0.0, 0.0)
     found = Verdict(
@@ -211,6 +235,7 @@ def verdict(
         quality=float(quality.mean()),
         mean_cost_usd=float(cost.mean()),
         dependence=data.dependence,
+        unknown=float(unknown.mean()),
     )
     if critical is None:
         return found

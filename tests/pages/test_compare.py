@@ -36,7 +36,7 @@ def page(open_page):
 
 
 def part(app, name):
-    app.segmented_control(key="compare.part").set_value(name).run()
+    app.segmented_control(key="compare.view").set_value(name).run()
     assert not app.exception
     return app
 
@@ -189,7 +189,7 @@ def test_a_link_restores_the_list_its_filters_and_the_query_looked_at(page, open
 def test_a_link_with_nonsense_opens_the_default_view(open_page):
     app = open_page(PAGE, **PAPER, view="Nothing", to="no such model", query="none")
     assert not app.exception
-    assert app.segmented_control(key="compare.part").value == "Who moved"
+    assert app.segmented_control(key="compare.view").value == "Who moved"
     part(app, "Queries")
     assert not app.exception
 

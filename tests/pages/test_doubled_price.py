@@ -1,4 +1,4 @@
-"""A doubled output price on the pages: Tune, Compare, Catalog and Ship show what it costs."""
+"""A doubled output price on the pages: Tune, Compare, Catalog and Releases show what it costs."""
 
 from __future__ import annotations
 
@@ -31,18 +31,20 @@ def told(app):
     return "\n".join([shown(app), *metrics]).replace("\\", "")
 
 
-@pytest.mark.parametrize("page", ["configure/catalog", "ship/export"])
+@pytest.mark.parametrize(
+    "page", ["configure/catalog.py?part=models", "decide/releases.py?part=publish"]
+)
 def test_the_draft_is_shown_with_its_new_cost(open_page, costs, page):
-    text = told(open_page(f"pages/{page}.py", **LINK))
+    text = told(open_page(f"pages/{page}", **LINK))
     assert usd(costs[1]) in text
-    assert "not your new price" not in text
+    assert "do not change this set" not in text
 
 
-@pytest.mark.parametrize("page", ["tune", "compare"])
+@pytest.mark.parametrize("page", ["tune.py?part=by-hand", "compare.py"])
 def test_what_is_published_is_shown_with_its_new_cost(open_page, costs, page):
     before, after = ((f"{usd(value)} ", f"${value:.4g} ") for value in costs)
     assert before != after
     cache.store().publish(NAME, doubled(), actor=ANA, base_revision=0, note="dearer", metrics={})
-    text = told(open_page(f"pages/evaluate/{page}.py", **LINK))
+    text = told(open_page(f"pages/decide/{page}", **LINK))
     assert any(one in text for one in after)  # a tile's digits or a verdict's
     assert not any(one in text for one in before)

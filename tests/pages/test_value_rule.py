@@ -85,7 +85,7 @@ def test_v_is_the_knob_and_the_link_carries_it(opened):
     assert app.number_input(key="tune.value").value == VALUE_USD
     assert "cross-fitted" in told(app)  # the set is the one that was learned on
     app.number_input(key="tune.value").set_value(0.006).run()
-    assert "chosen by looking" in told(app)
+    assert "V was picked on these queries" in told(app)
     assert app.query_params["v"] == "0.006"
 
 
@@ -107,7 +107,7 @@ def test_find_a_pin_and_the_details_work_under_value(opened):
     assert "Pinned V $0.01" in told(app)
     assert app.query_params["pin_rule"] == "value"
     app.button(key="tune.find").click().run()
-    assert "Judged on queries it was not chosen on (cross-fitted)" in told(app)
+    assert "On queries it was not tuned on (cross-fitted)" in told(app)
     for part in ("Languages", "Numbers"):
         app.segmented_control(key="tune.details").set_value(part).run()
         assert not app.exception
@@ -132,7 +132,7 @@ def test_a_missing_outcome_model_leaves_the_other_rule_in_reach(learned, workspa
 def test_compare_sets_the_rules_side_by_side(opened):
     app = opened("pages/decide/compare.py", b="catalog:my/valued")
     assert app.number_input(key="compare.value_b").value == VALUE_USD
-    app.segmented_control(key="compare.part").set_value("Queries").run()
+    app.segmented_control(key="compare.view").set_value("Queries").run()
     assert not app.exception
 
 
@@ -140,9 +140,12 @@ def test_the_tuner_says_that_v_alone_is_to_be_tuned(opened):
     assert "V alone" in told(opened("pages/decide/tune.py?part=search"))
 
 
-@pytest.mark.parametrize("page", ["operate/overview", "operate/conversation", "configure/catalog"])
+@pytest.mark.parametrize(
+    "page",
+    ["operate/home.py", "operate/inspect.py?part=conversation", "configure/catalog.py?part=models"],
+)
 def test_other_pages_say_which_rule_is_active(opened, page):
-    assert "alue rule" in told(opened(f"pages/{page}.py"))
+    assert "alue rule" in told(opened(f"pages/{page}"))
 
 
 def test_the_v_found_on_tune_goes_into_the_draft(opened, workspace):

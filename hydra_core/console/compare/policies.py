@@ -94,7 +94,7 @@ def answer(both: Paired) -> None:
             f"{literal(usd(before))} per query.",
         ),
         (
-            "Cheaper would do",
+            "Overpaid queries",
             *_points(found.misroute),
             "Share of queries that a cheaper model than the chosen one resolved, B minus A.",
         ),
@@ -242,4 +242,4 @@ def _slice_table(frame: pd.DataFrame) -> None:
             "note": "",
         },
     )  # fmt: skip
-    tables.take_along(frame, "compare.slices")
+    tables.offer_downloads(frame, "compare.slices")

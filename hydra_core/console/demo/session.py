@@ -19,7 +19,7 @@ from hydra_core.console.demo.scene import SAMPLES
 
 #: Where a session keeps the token of its demo.
 TOKEN = "demo.token"
-ENDED = "This demo has ended and its copy is thrown away; reload the page."
+ENDED = "This demo has ended and its copy is deleted. Reload the page."
 
 
 def demo() -> Demo | None:

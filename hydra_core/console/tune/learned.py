@@ -116,13 +116,22 @@ def take(model: OutcomeModel, value_usd: float, entry: SetEntry) -> None:
             on_click=_draft, args=(model, value_usd, entry),
             help="Sets rule, V and the outcome model in your draft; nothing is published.",
         )  # fmt: skip
-    told = st.session_state.pop("learn.told", "")
-    if told:
-        st.caption(f":material/check: {literal(told)}")
+    if _in_draft(model):
+        st.caption(":material/check: Your draft of the catalog routes by value.")
         link(PUBLISH, "Review and publish", ":material/rocket_launch:")
     problem = drafts.kept_error()
     if problem is not None:
         widgets.problem(problem)
+
+
+def _in_draft(model: OutcomeModel) -> bool:
+    """Whether the unpublished draft routes by this outcome model."""
+    pair = selectors.current()
+    working = None if pair is None else drafts.load(pair[1])
+    if working is None or not working.edited or working.catalog is None:
+        return False
+    named, rule = working.catalog.outcome_model, working.catalog.policy.rule
+    return named is not None and named.sha256 == model.digest and rule is Rule.VALUE
 
 
 def _draft(model: OutcomeModel, value_usd: float, entry: SetEntry) -> None:
@@ -131,8 +140,7 @@ def _draft(model: OutcomeModel, value_usd: float, entry: SetEntry) -> None:
         return
     learned_on = chosen_on.chosen(entry, Selection.CROSS_FITTED, knob_alone=True)
     key = pair[1].key
-    if drafts.edit(pair[1], lambda text: drafted(text, key, model, value_usd), chosen=learned_on):
-        st.session_state["learn.told"] = "Your draft of the catalog routes by value."
+    drafts.edit(pair[1], lambda text: drafted(text, key, model, value_usd), chosen=learned_on)
 
 
 def drafted(text: str, source: str, model: OutcomeModel, value_usd: float) -> str:
@@ -239,7 +247,7 @@ def _reads(model: OutcomeModel) -> None:
                 "chosen": column.CheckboxColumn("Chosen", width=66),
             },
         )  # fmt: skip
-        tables.take_along(views.choices_table(model), "learn.choices")
+        tables.offer_downloads(views.choices_table(model), "learn.choices")
         st.caption("Chosen on inner folds of the outcomes alone, never on the lift shown above.")
     with right:
         st.markdown("**Outcomes it learned from**")
