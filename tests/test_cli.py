@@ -77,7 +77,7 @@ def test_evaluate_has_the_promised_keys(run, world):
     assert all(low <= router[name] <= high for name, (low, high) in router["ci"].items())
     assert sum(router["shares"].values()) == pytest.approx(1)
     assert found["verdict"].keys() >= {"label", "text", "delta", "interval", "constant"}
-    assert found["verdict"]["label"] in ("beats", "ties", "loses")
+    assert found["verdict"]["label"] in ("better", "no measurable difference", "worse")
     assert all(len(point) == 3 for point in found["frontier"])
     assert found["frontier"][0][0] == 0
 

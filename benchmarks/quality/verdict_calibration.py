@@ -88,7 +88,7 @@ def judged(data):
         "knee": verdict(data, bent, Selection.LOOKED, critical=band.critical),
         "knee_pointwise": verdict(data, bent, Selection.FIXED),
     }
-    said = {name: one.label is VerdictLabel.BEATS for name, one in found.items()}
+    said = {name: one.label is VerdictLabel.BETTER for name, one in found.items()}
     said["dragged"] = bool((band.lo > 0)[shown].any())
     said["dragged_pointwise"] = bool((band.estimate > alone)[shown].any())
     return said, found["fixed"]
@@ -107,7 +107,7 @@ def null_set(seed, n, m, clustered):
     data = simulated(np.random.default_rng(seed), n, m, clusters_of(n, clustered))
     said, _ = judged(data)
     found = checked(data, seed)
-    said["weights"] = found.verdict.label is VerdictLabel.BEATS
+    said["weights"] = found.verdict.label is VerdictLabel.BETTER
     said["over_tau_alone"] = found.over_tau_only.gains
     return said
 
@@ -120,7 +120,7 @@ def power_set(seed, n, m, clustered, follow):
 def checked_set(seed, n, m, clustered, follow):
     """What the cross-fitted check says where there is something to find."""
     data = simulated(np.random.default_rng(seed), n, m, clusters_of(n, clustered), follow)
-    return {"weights": checked(data, seed).verdict.label is VerdictLabel.BEATS}
+    return {"weights": checked(data, seed).verdict.label is VerdictLabel.BETTER}
 
 
 def learned_set(seed, n, m, clustered, follow=0.0):

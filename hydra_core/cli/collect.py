@@ -36,7 +36,7 @@ multiple_choice, command, judge.
 RUN: a folder for the ledger of the run, beside the set (default: OUT.collect).
 
 examples:
-  hydra-router collect messages.jsonl --catalog mine --upstreams upstreams.yaml \\
+  hydra-router collect messages.jsonl --prices prices.yaml --upstreams upstreams.yaml \\
       --grade grade.yaml --out mine --dry-run
   hydra-router collect messages.jsonl --catalog mine --upstreams upstreams.yaml \\
       --grade grade.yaml --out mine --sample 300

@@ -262,8 +262,11 @@ def _text(evaluation: Evaluation) -> str:
             f"costs: {data.costs}",
             f"savings are against {evaluation.baseline}",
             *_conversations(evaluation),
-            f"result: {evaluation.verdict.label}. {evaluation.verdict.text}",
-            *filter(None, [evaluation.caution]),
+            f"result: {evaluation.verdict.title}. {evaluation.verdict.text}",
+            *(
+                f"  {one}"
+                for one in (*evaluation.verdict.details, *filter(None, [evaluation.caution]))
+            ),
         ]
     )
 

@@ -22,8 +22,9 @@ from hydra_core.cli.output import print_json, table
 from hydra_core.cli.workspace import existing, open_catalog
 
 if TYPE_CHECKING:
-    from hydra_core.replay.significance import Interval
+    from hydra_core.base.intervals import Interval
     from hydra_core.replay.sweep import Sweep
+
 
 _EVALUATION = """\
 Writes the current evaluation as one HTML file that needs no network and prints to PDF: result,
@@ -103,7 +104,7 @@ def _evaluation(options: argparse.Namespace) -> int:
         print_json(content)
     else:
         print(f"written to {options.out} and {data}")
-        print(f"result: {evaluation.verdict.label}. {evaluation.verdict.text}")
+        print(f"result: {evaluation.verdict.title}. {evaluation.verdict.text}")
     return 0
 
 

@@ -12,11 +12,11 @@ from hydra_core.cli.output import print_json, say, table
 from hydra_core.cli.workspace import existing, log_folder, open_catalog
 
 if TYPE_CHECKING:
+    from hydra_core.base.intervals import Interval
     from hydra_core.base.types import Catalog
     from hydra_core.live.logged_value import LoggedValue
     from hydra_core.live.shadow import Predict, Shadow
     from hydra_core.predictor.onnx_predictor import Prediction
-    from hydra_core.replay.significance import Interval
 
 
 _SHADOW = """\
@@ -139,5 +139,5 @@ def _percent(share: float, sign: str = "") -> str:
 
 
 def _with_ends(interval: Interval, sign: str = "") -> str:
-    ends = f"{_percent(interval.lo, sign)} to {_percent(interval.hi, sign)}"
+    ends = interval.bounds(lambda end: _percent(end, sign))
     return f"{_percent(interval.value, sign)} [{ends}]"

@@ -20,9 +20,9 @@ from hydra_core.cli.score import open_predictor
 from hydra_core.cli.workspace import CATALOG, existing
 
 if TYPE_CHECKING:
+    from hydra_core.base.intervals import Interval
     from hydra_core.base.types import Catalog
     from hydra_core.lab.robustness.findings import Findings
-    from hydra_core.replay.significance import Interval
 
 
 _PROBE = """\

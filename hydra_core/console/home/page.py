@@ -213,8 +213,9 @@ def _cached(key: ReplayKey, knob: float, baseline: str | None, _sweep: Sweep) ->
 def _result(used: InUse) -> None:
     """Whether routing helps, in one sentence; the rest behind Details."""
     evaluation, learned = _current(used), _learned(used)
-    said = view_result.result(evaluation.verdict, evaluation.sweep.rule)
-    widgets.toned(said.tone, said.text, said.title, said.icon)
+    verdict = evaluation.verdict
+    tone, icon = view_result.TONES[verdict.label]
+    widgets.toned(tone, verdict.text, verdict.title, icon)
     rule = evaluation.sweep.rule
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(
@@ -327,7 +328,7 @@ def _steps(used: InUse | None) -> Iterator[Step]:
     yield from _own_steps()
     current = None if used is None else _current(used).verdict
     learned = None if used is None else _learned(used)
-    if learned is not None and learned.verdict.label is VerdictLabel.BEATS:
+    if learned is not None and learned.verdict.label is VerdictLabel.BETTER:
         gain = learned.verdict.judged_by.scaled(100.0)
         yield Step(
             "school", "Route by what was learned",
@@ -335,7 +336,7 @@ def _steps(used: InUse | None) -> Iterator[Step]:
             f"({signed(gain.lo)} to {signed(gain.hi)}).",
             frame.LEARNED, "See what was learned",
         )  # fmt: skip
-    if current is not None and current.label is VerdictLabel.BEATS:
+    if current is not None and current.label is VerdictLabel.BETTER:
         yield Step(
             "tune", "Choose quality and cost",
             "Turn the knob on Tune until quality and cost suit you.",
@@ -344,7 +345,7 @@ def _steps(used: InUse | None) -> Iterator[Step]:
     elif current is not None:
         yield Step(
             "tune", "Find a better setting",
-            "At this setting the router does not beat a fixed mix of the same cost.",
+            "At this setting the router shows no gain over a fixed mix of the same cost.",
             frame.BY_HAND, "Tune",
         )  # fmt: skip
     unscored = [entry.info.name for entry in cache.evalsets() if not entry.info.scored]

@@ -61,7 +61,7 @@ def setting(sweep: Sweep, aim: Aim) -> float:
 
 def result(evaluation: Evaluation, entry: SetEntry, held_out: CrossFit | None) -> None:
     """The result at the point, what its interval does not cover, and the check that covers it."""
-    widgets.verdict_box(evaluation.verdict, evaluation.sweep.rule)
+    widgets.verdict_box(evaluation.verdict)
     if held_out is not None and not evaluation.weights_edited:
         _on_other_queries(held_out, evaluation.sweep.rule)
     if not evaluation.caution:
