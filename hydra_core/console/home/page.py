@@ -128,34 +128,26 @@ def _traffic() -> None:
     """What was routed in the last 24 hours, and by which text."""
     from hydra_core.console.live import cache as logs
 
+    st.markdown(":material/monitoring: **Traffic of the last 24 hours**")
     folders = () if session.demo() is not None else logs.folders()
-    title = ":material/monitoring: **Traffic of the last 24 hours**"
     if not folders:
-        st.markdown(title)
         st.caption("There is no decision log, so this console does not see any traffic.")
         frame.link(frame.TRAFFIC, "Connect your traffic")
         return
     try:
         traffic = logs.traffic(logs.key_of(folders[0], _DAY_S, datetime.now(UTC)))
     except (HydraError, OSError) as error:
-        st.markdown(title)
         widgets.problem(error)
         return
-    st.markdown(title)
     if not len(traffic):
         st.caption(literal(f"No requests in {folders[0]}/ in this time."))
         return
-    st.markdown(literal_lines(view.day(traffic)))
+    counts, mix = view.day(traffic)
+    st.markdown(f"**{literal(counts)}**")
     last = traffic.rows.iloc[-1]
-    st.caption(literal(_served_by(str(last["catalog"]), str(last["catalog_digest"]))))
+    by = _served_by(str(last["catalog"]), str(last["catalog_digest"]))
+    st.caption(f"{literal(mix)}.  \n{literal(by)}")
     frame.link(frame.TRAFFIC, "Open Live")
-
-
-def literal_lines(text: str) -> str:
-    """Lines whose only markup is bold."""
-    return "\n".join(
-        "**".join(literal(part) for part in line.split("**")) for line in text.split("\n")
-    )
 
 
 def _served_by(name: str, digest: str) -> str:
@@ -248,19 +240,15 @@ def _details(evaluation: Evaluation, learned: Evaluation | None) -> None:
 def _next(used: InUse | None) -> None:
     """Draw the few things that would help most now, the most pressing first."""
     st.subheader("What to do next", anchor=False)
-    steps = list(_steps(used))
-    if not _only_samples():
-        for place, step in zip(st.columns(min(len(steps), 3)), steps, strict=False):
-            with place.container(border=True, height="stretch"):
-                _card(step)
-                frame.link(step.place, step.label)
-        return
-    places = st.columns(4)
-    with places[0].container(border=True, height="stretch"):
-        _card(steps[0])
-        frame.link(steps[0].place, steps[0].label)
-    for place, (kind, step) in zip(places[1:], _ways_in().items(), strict=True):
-        with place.container(border=True, height="stretch"):
+    ways = _ways_in() if _only_samples() else {}
+    steps = list(_steps(used))[: 1 if ways else 3]
+    places = iter(st.columns(len(steps) + len(ways)))
+    for step in steps:
+        with next(places).container(border=True, height="stretch"):
+            _card(step)
+            frame.link(step.place, step.label)
+    for kind, step in ways.items():
+        with next(places).container(border=True, height="stretch"):
             _card(step)
             if st.button(step.label, key=f"home.way.{kind}", icon=":material/arrow_forward:"):
                 _go_in(kind, step.place)

@@ -47,7 +47,7 @@ def head(traffic: Traffic, now: datetime) -> list[tuple[str, str, str, str]]:
          "Another model than the chosen one answered. Below: 95 % interval."),
         ("Cost", usd(float(cost.sum())), per,
          "Tokens as upstreams counted them, at the prices of the catalog in use then."),
-        ("Deciding", f"{decide.median():.1f} ms" if slow else "–", slow,
+        ("Decision time", f"{decide.median():.1f} ms" if slow else "–", slow,
          "Median time that the router itself took. Below: 95 of 100 decisions took less."),
     ]  # fmt: skip
 
