@@ -1,4 +1,4 @@
-"""Which eval set a policy was chosen on, told to the catalog as it is drafted and published."""
+"""Which eval set a policy was chosen on, recorded in the catalog as it is drafted and published."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _queries(digest: str, _evalset: EvalSet) -> tuple[str, tuple[str, ...]]:
     return _evalset.queries_digest, sample_of(_evalset.query_marks)
 
 
-def in_sight(catalog: Catalog) -> SetEntry | None:
+def in_view(catalog: Catalog) -> SetEntry | None:
     """The eval set whose figures the pages show for a catalog; None where none fits.
 
     It is the chosen one where that fits, else the first that does.
@@ -35,7 +35,7 @@ def in_sight(catalog: Catalog) -> SetEntry | None:
 
 
 def recorded(catalog: Catalog | None, entry: SetEntry | None) -> bool:
-    """Whether a catalog tells already that it was chosen on this set."""
+    """Whether a catalog records already that it was chosen on this set."""
     if catalog is None or entry is None:
         return False
     here = chosen(entry, Selection.LOOKED, knob_alone=True).queries
@@ -43,7 +43,7 @@ def recorded(catalog: Catalog | None, entry: SetEntry | None) -> bool:
 
 
 def looked_at(before: Catalog | None, text: str, entry: SetEntry | None) -> str:
-    """The text with the record that it was chosen while this set's figures were in sight.
+    """The text with the record that it was chosen while this set's figures were in view.
 
     Nothing is recorded where it chooses nothing anew, or is not a valid catalog yet.
     """
@@ -56,8 +56,8 @@ def looked_at(before: Catalog | None, text: str, entry: SetEntry | None) -> str:
     return record_choice(text, chosen(entry, Selection.LOOKED, knob_alone=knob_alone))
 
 
-def told(catalog: Catalog | None) -> str:
-    """Where a catalog's policy was chosen and what that means for its verdict; '' if nowhere."""
+def summary(catalog: Catalog | None) -> str:
+    """Say where a catalog's policy was chosen and what that means for its result; '' if nowhere."""
     records = [
         f"{one.evalset} ({'τ or V' if one.knob_alone else 'policy, profiles or pool'})"
         for one in (catalog.policy.chosen_on if catalog else ())
@@ -65,6 +65,6 @@ def told(catalog: Catalog | None) -> str:
     if not records:
         return ""
     return (
-        f"Chosen on {', '.join(records)}: recorded in the catalog. A verdict on these queries goes "
-        "by the band over the whole curve, not by the point's own interval."
+        f"Picked on {', '.join(records)}, as the catalog records. On these queries the interval "
+        "covers the whole curve, not the point alone."
     )

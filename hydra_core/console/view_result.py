@@ -48,7 +48,7 @@ def result(verdict: Verdict, rule: Rule = Rule.SHORTFALL) -> Result:
         text = (
             f"{100 * verdict.unknown:.1f} % of the queries go to models without outcomes in this "
             f"set. The difference from {_mix(verdict)} at the same cost lies between "
-            f"{_range(verdict.judged_by)}."
+            f"{_range(verdict.judged_by, 'and')} points."
         )
     else:
         title = _TITLES[verdict.label]
@@ -79,7 +79,7 @@ def _next(verdict: Verdict) -> str:
         return "Publish it, and check it on new traffic."
     if verdict.label is VerdictLabel.LOSES:
         return "Serve that mix, or change the weights or the pool."
-    step = verdict.next.removeprefix("Next: ")
+    step = verdict.next.removeprefix("Next: ").replace(str(verdict.constant), "that mix")
     return f"{step[:1].upper()}{step[1:]}"
 
 
@@ -94,8 +94,8 @@ def _mix(verdict: Verdict) -> str:
     return f"sending {100 - percent} % to {cheap} and {percent} % to {strong}"
 
 
-def _range(interval: Interval) -> str:
-    return f"{signed(100 * interval.lo)} to {signed(100 * interval.hi)}"
+def _range(interval: Interval, between: str = "to") -> str:
+    return f"{signed(100 * interval.lo)} {between} {signed(100 * interval.hi)}"
 
 
 def _how(verdict: Verdict, rule: Rule) -> str:

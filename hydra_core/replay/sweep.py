@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 from typing import TypeVar
@@ -63,6 +63,7 @@ class Sweep:
     catalog: Catalog
     data: ReplayData
     weights: tuple[float, ...]
+    _band: list[CurveBand] = field(default_factory=list, init=False, repr=False)
 
     @property
     def rule(self) -> Rule:
@@ -187,27 +188,27 @@ class Sweep:
         Args:
             progress: Called with (done, total) queries.
         """
-        kept = vars(self)
-        if "_band" not in kept:
+        if not self._band:
             rows, data = self.curve.simplified(BAND_POSITIONS), self.data
             knob = np.array([self.curve.point(int(row)).knob for row in rows])
-            kept["_band"] = lift_band(
-                data.quality,
-                data.cost_usd,
-                self.choices(knob),
-                knob,
-                data.clusters,
-                rng=np.random.default_rng(0),
-                progress=progress,
-                measured=data.measured,
+            self._band.append(
+                lift_band(
+                    data.quality,
+                    data.cost_usd,
+                    self.choices(knob),
+                    knob,
+                    data.clusters,
+                    rng=np.random.default_rng(0),
+                    progress=progress,
+                    measured=data.measured,
+                )
             )
-        band: CurveBand = kept["_band"]
-        return band
+        return self._band[0]
 
     @property
     def has_band(self) -> bool:
         """Whether the band is computed already."""
-        return "_band" in vars(self)
+        return bool(self._band)
 
     def own(self, knob: float) -> bool:
         """Whether this is the catalog's own policy."""

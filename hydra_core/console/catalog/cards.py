@@ -96,5 +96,5 @@ def capability_map(catalog: Catalog) -> None:
     )
     st.caption(
         "Coloured over each dimension's band, from its low to its high end. ✎ set by hand. "
-        "Evidence and bands are on the Profiles page."
+        "Evidence and bands are under Profiles."
     )

@@ -147,7 +147,7 @@ def _edited(entry: CatalogEntry, key: str, ids: list[str]) -> None:
     if _model_count(drafts.load(entry)) == len(ids):
         drafts.edit(entry, change, restart=False)
     else:
-        drafts.edit(entry, change, seen="")  # rows moved in another window: refuse and say so
+        drafts.refuse(entry)
 
 
 def _model_count(working: Working) -> int:

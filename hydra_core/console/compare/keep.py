@@ -13,7 +13,7 @@ from hydra_core.console import cache, drafts, selectors
 from hydra_core.console.access import identity
 from hydra_core.store.roles import Action
 
-_TOLD = "compare.kept"
+_MESSAGE = "compare.kept"
 
 
 def keep(policy: Policy, digest: str, metrics: Mapping[str, Any], key: str) -> None:
@@ -35,9 +35,9 @@ def keep(policy: Policy, digest: str, metrics: Mapping[str, Any], key: str) -> N
         )  # fmt: skip
 
 
-def told() -> str:
+def message() -> str:
     """What was kept by the last click, once; ''."""
-    return str(st.session_state.pop(_TOLD, ""))
+    return str(st.session_state.pop(_MESSAGE, ""))
 
 
 def _store(
@@ -53,4 +53,4 @@ def _store(
     except HydraError as error:
         drafts.keep_error(error)
         return
-    st.session_state[_TOLD] = f"Kept as “{point.name}”; Compare offers it."
+    st.session_state[_MESSAGE] = f"Kept as “{point.name}”; Compare offers it."

@@ -24,7 +24,7 @@ from hydra_core.console import (
 from hydra_core.console.access import identity
 from hydra_core.console.cache import CatalogEntry, SetEntry
 from hydra_core.console.catalog import models as catalog_panels
-from hydra_core.console.catalog import what_if as what_if_panels
+from hydra_core.console.catalog import what_if as what_if_view
 from hydra_core.console.drafts import Working
 from hydra_core.console.frame import MODELS
 from hydra_core.console.numbers import policy_text
@@ -101,7 +101,7 @@ def _what_changes(working: Working) -> None:
     n = len(working.changes)
     st.subheader(f"{n} change{'s' * (n != 1)} to what is published", anchor=False)
     changes_list(working.changes)
-    if told := chosen_on.told(working.catalog):
+    if told := chosen_on.summary(working.catalog):
         st.caption(literal(told))
     if not n:
         st.caption("Only comments or spelling differ; the meaning is the same.")
@@ -151,7 +151,7 @@ def _measured_on(working: Working) -> SetEntry | None:
         told = "Kept with the revision. "
         if working.edited and working.published is not None:
             before = learned_models.replayed(chosen, working.published)
-            told += what_if_panels.sentence(what_if(before, after))
+            told += what_if_view.sentence(what_if(before, after))
     except (HydraError, ValueError) as error:
         st.warning(literal(str(error)))
         return None

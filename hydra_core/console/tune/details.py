@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,6 @@ from hydra_core.console.compare.view_tables import group_table
 from hydra_core.console.figures.shares import shares_figure
 from hydra_core.console.numbers import SYMBOLS, knob_text
 from hydra_core.console.state import Pin
-from hydra_core.console.tune import knob as judgement
 from hydra_core.console.tune import knob as tune_knob
 from hydra_core.console.tune import search_form
 from hydra_core.console.tune.figure_languages import languages_figure
@@ -36,6 +36,8 @@ from hydra_core.replay.imported_policies import ImportedPolicies
 from hydra_core.replay.operating_point import CrossFit, InfeasibleError
 from hydra_core.replay.pricing import Prices
 from hydra_core.replay.sweep import Sweep
+
+_Option = TypeVar("_Option")
 
 
 def conversations(evaluation: Evaluation) -> None:
@@ -150,7 +152,7 @@ def _goal(sweep: Sweep, kind: AimKind, place: DeltaGenerator) -> float:
 def _find(sweep: Sweep, aim: Aim) -> None:
     st.session_state[_SEEDED] = aim
     try:
-        knob = judgement.setting(sweep, aim)
+        knob = tune_knob.setting(sweep, aim)
     except InfeasibleError:
         state.put(aim=aim)  # why not is said beside it
         return
@@ -180,7 +182,7 @@ def _answer(sweep: Sweep, aim: Aim, held_out: CrossFit | None) -> None:
 def _infeasible(sweep: Sweep, aim: Aim) -> None:
     """Say why nothing serves an aim; nothing where the knob was merely moved elsewhere."""
     try:
-        judgement.setting(sweep, aim)
+        tune_knob.setting(sweep, aim)
     except InfeasibleError as error:
         told = (
             f"No {SYMBOLS[sweep.rule]} reaches QR {100 * aim.value:.1f} %: the most is "
@@ -191,14 +193,25 @@ def _infeasible(sweep: Sweep, aim: Aim) -> None:
         st.caption(literal(told))
 
 
-_COSTS: dict[str, str] = {Prices.TODAY: "Costs at today's prices", Prices.RECORDED: "As recorded"}
+_COSTS = {Prices.TODAY: "Costs at today's prices", Prices.RECORDED: "As recorded"}
 _DETAILS = ("Traffic", "Languages", "Numbers")
 
 
-def toggle(field: str, labels: Mapping[str, str], label: str) -> None:
-    """One of two ways to look, kept in the tuning under `field`."""
-    key = f"tune.{field}"
-    st.session_state[key] = getattr(state.get(), field)
+def toggle(
+    key: str,
+    label: str,
+    labels: Mapping[_Option, str],
+    now: _Option,
+    changed: Callable[[_Option], None],
+) -> None:
+    """One of two ways to look at the figures.
+
+    Args:
+        labels: Option -> what it is called.
+        now: The option in force.
+        changed: Called with the option that was picked.
+    """
+    st.session_state[key] = now
     st.segmented_control(
         label,
         list(labels),
@@ -206,7 +219,7 @@ def toggle(field: str, labels: Mapping[str, str], label: str) -> None:
         key=key,
         required=True,
         label_visibility="collapsed",
-        on_change=lambda: state.put(**{field: st.session_state[key]}),
+        on_change=lambda: changed(st.session_state[key]),
     )
 
 
@@ -267,7 +280,7 @@ def _keep(evaluation: Evaluation) -> None:
         )
     metrics = {"qr": now.qr.value, "mean_cost_usd": now.mean_cost_usd.value}
     keep.keep(here, sweep.evalset.digest, metrics, "tune")
-    problem, told = drafts.kept_error(), keep.told()
+    problem, told = drafts.kept_error(), keep.message()
     if problem is not None:
         widgets.problem(problem)
     if told:
@@ -315,7 +328,10 @@ def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
             on_change=lambda: state.put(view=st.session_state["tune.details"]),
         )  # fmt: skip
         if set(evaluation.sweep.data.recorded) < set(evaluation.sweep.data.pool.ids):
-            toggle("costs", _COSTS, "Costs")
+            toggle(
+                "tune.costs", "Costs", _COSTS, state.get().costs,
+                lambda prices: state.put(costs=prices),
+            )  # fmt: skip
     if shown == "Traffic":
         chart = shares_figure(shares_view(evaluation), colors())
         figure(chart, "tune.shares", alt="Share of traffic by model for every setting of the knob")
