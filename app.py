@@ -13,12 +13,12 @@ from hydra_core.console.demo import address
 from hydra_core.console.demo import panel as demo
 from hydra_core.store.roles import Action
 
-telling = demo.arrive()
+in_demo = demo.arrive()
 st.set_page_config(
-    page_title="Demo of HyDRA" if telling else "HyDRA console",
+    page_title="Demo of HyDRA" if in_demo else "HyDRA console",
     page_icon=str(MARK),
     layout="wide",
-    initial_sidebar_state=264 if telling or address.asked() else 208,
+    initial_sidebar_state=264 if in_demo or address.asked() else 208,
 )
 st.logo(str(LOGO), icon_image=str(MARK), size="large")
 
@@ -77,11 +77,11 @@ if not identity.may(Action.READ):
     page = st.navigation({**PAGES, "": FORMER}, position="hidden")
 else:
     page = st.navigation(
-        {**PAGES, "": FORMER}, position="top" if telling else "sidebar", expanded=True
+        {**PAGES, "": FORMER}, position="top" if in_demo else "sidebar", expanded=True
     )
 identity.gate()
-if telling:
-    demo.margin(page.title)
+if in_demo:
+    demo.sidebar(page.title)
 identity.badge()
 with st.sidebar:
     back_button()

@@ -92,7 +92,7 @@ def compare() -> None:
 def explore() -> None:
     """Every part of the Explore page."""
     app = _open("explore")
-    for part in ("Costs", "Difficulty", "Checks", "Who solves what"):
+    for part in ("Costs", "Difficulty", "Data checks", "Who solves what"):
         _clicks(app, "explore.part", part)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from hydra_core.base.errors import HydraError, MismatchError, ProblemsError, RoutingError
 from hydra_core.cli import (
     audit,
+    collect,
     console,
     evaluate,
     flight,
@@ -28,6 +29,7 @@ from hydra_core.cli import (
     maintain,
     partitions,
     predictor,
+    releases,
     report,
     route,
     serve,
@@ -155,6 +157,8 @@ def build_parser() -> argparse.ArgumentParser:
     _validate(verbs)
     predictor.add_predictor(verbs)
     maintain.add_rebind(verbs)
+    collect.add_collect(verbs)
+    releases.add_releases(verbs)
     learn.add_learn(verbs)
     report.add_report(verbs)
     init.add_init(verbs)

@@ -24,15 +24,14 @@ _REBOUND: Final = "bundle.rebound"
 
 
 def choose() -> None:
-    """The bundle that messages are scored with: one of those shipped, or a folder of one's own."""
+    """Draw the choice of the bundle that scores messages: a shipped one, or a folder."""
     now = str(st.session_state.get(cache.BUNDLE, ""))
     names = {folder: name for name, folder in _SHIPPED.items()}
     options = [*_SHIPPED, _FOLDER]
     picked = st.segmented_control(
         "Predictor bundle", options, default=names.get(now, _FOLDER), required=True,
         key="bundle.choice", disabled=not identity.may(Action.IMPORT),
-        help="Scores messages on Inspect and Conversation and scores eval sets. A catalog's bands "
-        "belong to one bundle.",
+        help="Scores messages and eval sets. A catalog's score bands belong to one bundle.",
     )  # fmt: skip
     if picked != _FOLDER:
         wanted = _SHIPPED[picked or "default"]
@@ -73,21 +72,20 @@ def _offer(entry: CatalogEntry, catalog: Catalog, bundle: Bundle) -> None:
     known = any(_fits(folder, catalog) for folder in _SHIPPED.values())
     missing = "" if known else " No bundle here has its fingerprint."
     st.warning(
-        f"The score bands of {literal(entry.key)} are those of predictor "
-        f"{literal(catalog.predictor)}.{missing} Messages are scored here by "
-        f"{literal(bundle.name)}, on other bands, where its capabilities would mean something "
-        "else.",
+        f"The score bands of {literal(entry.key)} belong to predictor "
+        f"{literal(catalog.predictor)}.{missing} This console scores messages with "
+        f"{literal(bundle.name)}, where the catalog's capabilities would mean something else.",
         title="This catalog belongs to another predictor",
         icon=":material/link_off:",
     )
     st.button(
         f"Rebind it to {bundle.name}", type="primary", icon=":material/link:", key="bundle.rebind",
         on_click=_rebind, args=(entry, bundle),
-        help="For this page only, nothing is saved: evidence is placed on the other bands, values "
-        "set by hand keep their place on them. τ and the weights stay and should be tuned anew.",
+        help="For this page only; nothing is saved. Evidence and values set by hand are placed on "
+        "the other score bands. Tune τ and the weights again.",
     )  # fmt: skip
     if known:
-        st.caption("Or choose its own bundle on Overview.")
+        st.caption("Or choose its own bundle on Home.")
 
 
 def _fits(folder: str, catalog: Catalog) -> bool:
@@ -112,7 +110,7 @@ def _text(text: str, bundle: Bundle) -> str:
 
 
 def _rebound(entry: CatalogEntry, bundle: Bundle) -> Catalog | None:
-    """The catalog on the bundle's bands, with the way to keep it."""
+    """The catalog on the bundle's score bands, with a button to keep it."""
     try:
         catalog = parse_catalog(_text(drafts.load(entry).published_text, bundle), entry.key)
     except HydraError as error:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Final
 
 import streamlit as st
 
@@ -26,6 +27,9 @@ from hydra_core.replay.replay import catalog_scores
 from hydra_core.replay.sweep import Sweep, sweep_catalog
 from hydra_core.store.store import Store, open_store
 
+#: Keys of the operator's own eval sets and catalog files begin with it.
+OWN: Final = "my/"
+
 
 @dataclass(frozen=True, slots=True)
 class CatalogEntry:
@@ -35,6 +39,7 @@ class CatalogEntry:
         path: The file; for one that was only ever published, a name that does not exist.
         catalog: None when it is not valid; `problem` says why not.
         revision: Number of the published revision, 0 for a file.
+        published_at: When it was published, None for a file.
     """
 
     key: str
@@ -42,6 +47,12 @@ class CatalogEntry:
     catalog: Catalog | None
     problem: str = ""
     revision: int = 0
+    published_at: datetime | None = None
+
+    @property
+    def own(self) -> bool:
+        """Whether it is the operator's: published here, or a file of the workspace."""
+        return self.revision > 0 or self.key.startswith(OWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +64,22 @@ class SetEntry:
     shipped: bool
 
     def fits(self, catalog: Catalog) -> bool:
-        """Whether it can be replayed under a catalog: no fault, common models, and scored."""
-        common = set(self.info.models) & {model.id for model in catalog.models}
-        scored = catalog.predictor_fingerprint in self.info.scored
-        return not self.info.problem and bool(common) and scored
+        """Whether a catalog can be judged on it: no fault, scored, and outcomes of two models.
+
+        Outcomes of one model of several say nothing about choosing between them.
+        """
+        models = {model.id for model in catalog.models}
+        enough = len(models & set(self.info.models)) >= min(2, len(models))
+        return (
+            not self.info.problem and enough and catalog.predictor_fingerprint in self.info.scored
+        )
 
 
 def evalsets() -> tuple[SetEntry, ...]:
     """Shipped eval sets, then the operator's; keys are folder names, `my/` for the operator's."""
     shipped = [SetEntry(i.path.name, i, True) for i in _listed(session.samples())]
     own = _listed(session.folder() / "evalsets")
-    return (*shipped, *(SetEntry(f"my/{i.path.name}", i, False) for i in own))
+    return (*shipped, *(SetEntry(f"{OWN}{i.path.name}", i, False) for i in own))
 
 
 def _listed(root: Path) -> tuple[EvalSetInfo, ...]:
@@ -94,7 +110,7 @@ def catalogs() -> tuple[CatalogEntry, ...]:
     except StoreError as error:
         published, fault = {}, str(error)
     entries = []
-    for folder, prefix in ((CATALOGS, ""), (own / "catalogs", "my/")):
+    for folder, prefix in ((CATALOGS, ""), (own / "catalogs", OWN)):
         for path in sorted(folder.glob("*.yaml")):
             stat, key = path.stat(), prefix + path.stem
             number = published.pop(key, 0)
@@ -106,6 +122,13 @@ def catalogs() -> tuple[CatalogEntry, ...]:
                 entries.append(_catalog(key, path, stat.st_mtime_ns, stat.st_size))
     added = [_published(own, *one, Path(f"{one[0]}.yaml")) for one in published.items()]
     return (*entries, *added)
+
+
+def own_catalogs() -> tuple[CatalogEntry, ...]:
+    """The operator's valid catalogs: what was published last first, then files."""
+    own = [entry for entry in catalogs() if entry.own and entry.catalog is not None]
+    never = datetime.min.replace(tzinfo=UTC)
+    return tuple(sorted(own, key=lambda entry: entry.published_at or never, reverse=True))
 
 
 def store() -> Store:
@@ -129,9 +152,9 @@ def _store(folder: Path, url: str) -> Store:
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _published(folder: Path, key: str, number: int, path: Path) -> CatalogEntry:
     try:
-        text = store().revision(key, number).yaml
-        catalog = replace(parse_catalog(text, source=key), folder=str(folder))
-        return CatalogEntry(key, path, catalog, revision=number)
+        found = store().revision(key, number)
+        catalog = replace(parse_catalog(found.yaml, source=key), folder=str(folder))
+        return CatalogEntry(key, path, catalog, "", number, found.created_at)
     except HydraError as error:
         return CatalogEntry(key, path, None, str(error), number)
 

@@ -1,4 +1,4 @@
-"""Which eval set a policy was chosen on, recorded in the catalog as it is drafted and published."""
+"""Which eval set a policy was chosen on, recorded in the catalog as it is drafted."""
 
 from __future__ import annotations
 
@@ -27,11 +27,26 @@ def _queries(digest: str, _evalset: EvalSet) -> tuple[str, tuple[str, ...]]:
 def in_view(catalog: Catalog) -> SetEntry | None:
     """The eval set whose figures the pages show for a catalog; None where none fits.
 
-    It is the chosen one where that fits, else the first that does.
+    It is the chosen one where that fits, else the best that does.
     """
-    sets = [entry for entry in cache.evalsets() if entry.fits(catalog)]
+    sets = fitting(catalog)
     key = state.get().evalset
     return next((one for one in sets if one.key == key), sets[0] if sets else None)
+
+
+def fitting(catalog: Catalog) -> tuple[SetEntry, ...]:
+    """The eval sets that fit a catalog, the best first.
+
+    The operator's own go before samples, then what the catalog was chosen on, then the set with
+    outcomes of most of its models.
+    """
+    models = {model.id for model in catalog.models}
+    named = {one.evalset for one in catalog.policy.chosen_on}
+
+    def rank(entry: SetEntry) -> tuple[bool, bool, int]:
+        return entry.shipped, entry.info.name not in named, -len(models & set(entry.info.models))
+
+    return tuple(sorted((one for one in cache.evalsets() if one.fits(catalog)), key=rank))
 
 
 def recorded(catalog: Catalog | None, entry: SetEntry | None) -> bool:
@@ -43,7 +58,7 @@ def recorded(catalog: Catalog | None, entry: SetEntry | None) -> bool:
 
 
 def looked_at(before: Catalog | None, text: str, entry: SetEntry | None) -> str:
-    """The text with the record that it was chosen while this set's figures were in view.
+    """The text with the record that it was chosen while this set's figures were in sight.
 
     Nothing is recorded where it chooses nothing anew, or is not a valid catalog yet.
     """
@@ -56,8 +71,8 @@ def looked_at(before: Catalog | None, text: str, entry: SetEntry | None) -> str:
     return record_choice(text, chosen(entry, Selection.LOOKED, knob_alone=knob_alone))
 
 
-def summary(catalog: Catalog | None) -> str:
-    """Say where a catalog's policy was chosen and what that means for its result; '' if nowhere."""
+def record_text(catalog: Catalog | None) -> str:
+    """Where a catalog's policy was chosen and what that means for its result; '' if nowhere."""
     records = [
         f"{one.evalset} ({'τ or V' if one.knob_alone else 'policy, profiles or pool'})"
         for one in (catalog.policy.chosen_on if catalog else ())
@@ -65,6 +80,6 @@ def summary(catalog: Catalog | None) -> str:
     if not records:
         return ""
     return (
-        f"Picked on {', '.join(records)}, as the catalog records. On these queries the interval "
-        "covers the whole curve, not the point alone."
+        f"Chosen on {', '.join(records)}, as the catalog records. On these queries the interval of "
+        "the result covers the whole curve."
     )

@@ -1,4 +1,4 @@
-"""The report of the policy in use: an HTML file and its JSON twin, made when asked for."""
+"""The report of the policy in use: an HTML file and the same as JSON, made on demand."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def button(sweep: Sweep, knob: float, key: str, label: str = "Report") -> None:
     """A popover with both downloads for a router at one setting of its knob."""
     with st.popover(label, icon=":material/summarize:"):
         st.caption(
-            "Verdict, frontier, tables, languages and fingerprints in one file that needs no "
-            "network; print it from the browser for a PDF."
+            "Result, curve, tables, languages and fingerprints in one file that needs no network. "
+            "Print it from the browser for a PDF."
         )
         tuned_on = st.text_input(
             "What was this setting chosen on?",
@@ -39,7 +39,7 @@ def button(sweep: Sweep, knob: float, key: str, label: str = "Report") -> None:
             width="stretch", type="primary",
         )  # fmt: skip
         st.download_button(
-            "JSON twin", lambda: _json(sweep, knob, tuned_on, baseline), f"{name}.json",
+            "JSON report", lambda: _json(sweep, knob, tuned_on, baseline), f"{name}.json",
             "application/json", icon=":material/data_object:", key=f"{key}.json",
             on_click="ignore", width="stretch",
         )  # fmt: skip

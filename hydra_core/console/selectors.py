@@ -16,8 +16,6 @@ from hydra_core.console.frame import Head
 
 #: What the solver remembers makes sense on one eval set and catalog only.
 _OF_THE_SET = ("tune.goal_qr", "tune.goal_cost")
-#: Settings of a page that another catalog brings its own of.
-_OF_THE_CATALOG = ("robustness.tau", "robustness.v", "robustness.rule")
 #: The address written last: it says nothing new.
 _WRITTEN = "data.link"
 #: How parameters of a link that are no names are read.
@@ -34,21 +32,45 @@ def fits(entry: SetEntry, catalog: CatalogEntry) -> bool:
 
 
 def current() -> tuple[SetEntry, CatalogEntry] | None:
-    """The eval set and catalog in use: the chosen ones, else the first pair that fits."""
+    """The eval set and catalog in use: the chosen ones, else the operator's own, else samples."""
     sets, catalogs = cache.evalsets(), cache.catalogs()
     if not sets or not catalogs:
         return None
     tuning = state.get()
     entry = next((s for s in sets if s.key == tuning.evalset), None)
     catalog = next((c for c in catalogs if c.key == tuning.catalog), None)
+    if entry is None and catalog is None:
+        catalog = next(iter(cache.own_catalogs()), None)
     if entry is None:
-        candidates = [s for s in sets if any(fits(s, c) for c in catalogs)]
-        entry = (candidates or list(sets))[0]
-    if catalog is None or (not tuning.catalog and not fits(entry, catalog)):
+        entry = _first_set(sets, catalogs, catalog)
+    if catalog is None:
         catalog = _first_fitting(entry, catalogs)
     if (tuning.evalset, tuning.catalog) != (entry.key, catalog.key):
         state.put(evalset=entry.key, catalog=catalog.key)
     return entry, drafts.with_outcome_model(catalog)
+
+
+def _first_set(
+    sets: Sequence[SetEntry], catalogs: Sequence[CatalogEntry], wanted: CatalogEntry | None
+) -> SetEntry:
+    """The best set that fits a catalog, or any where none is wanted: own ones before samples."""
+    best: Sequence[SetEntry] = ()
+    if wanted is not None and wanted.catalog is not None:
+        best = chosen_on.fitting(wanted.catalog)
+    if not best:
+        fitting = [s for s in sets if any(fits(s, c) for c in catalogs)]
+        best = sorted(fitting, key=lambda s: s.shipped)
+    return (best or sets)[0]
+
+
+def current_catalog() -> CatalogEntry | None:
+    """The catalog in use, also where there is no eval set; None where there is no catalog."""
+    pair, catalogs = current(), cache.catalogs()
+    if pair is not None:
+        return pair[1]
+    named = (c for c in catalogs if c.key == state.get().catalog)
+    chosen = next(named, next(iter(catalogs), None))
+    return None if chosen is None else drafts.with_outcome_model(chosen)
 
 
 def on_data(
@@ -140,17 +162,20 @@ def choose_data(*, baseline: bool = True) -> tuple[SetEntry, Catalog] | None:
     return entry, catalog.catalog
 
 
-def choose_catalog(place: DeltaGenerator) -> CatalogEntry | None:
-    """Draw the catalog selector alone; None where there is no catalog."""
-    catalogs = cache.catalogs()
-    pair = current()
-    if not catalogs:
+def choose_catalog(
+    place: DeltaGenerator, named: Callable[[CatalogEntry], str] = lambda entry: entry.key
+) -> CatalogEntry | None:
+    """Draw the catalog selector alone; None where there is no catalog.
+
+    Args:
+        named: What a catalog is called in the list.
+    """
+    chosen = current_catalog()
+    if chosen is None:
         return None
-    key = pair[1].key if pair else state.get().catalog
-    chosen = next((c for c in catalogs if c.key == key), catalogs[0])
-    labels = {c.key: c.key for c in catalogs}
-    _select(place, "Catalog", "catalog", list(labels), chosen.key, labels, _catalog_changed)
-    return chosen
+    labels = {c.key: named(c) for c in cache.catalogs()}
+    _select(place, "Catalog", "catalog", list(labels), chosen.key, labels, _catalog_alone_changed)
+    return next(c for c in cache.catalogs() if c.key == chosen.key)
 
 
 def offer_texts() -> None:
@@ -161,14 +186,19 @@ def offer_texts() -> None:
             if entry.info.texts and bundle in entry.info.scored and not entry.info.problem:
                 st.button(
                     f"Open {widgets.literal(entry.info.name)}", key=f"data.texts.{entry.key}",
-                    icon=":material/arrow_forward:", on_click=_use_set, args=(entry,),
+                    icon=":material/arrow_forward:", on_click=use_set, args=(entry.key,),
                 )  # fmt: skip
 
 
-def _use_set(entry: SetEntry) -> None:
-    state.put(evalset=entry.key, pin=None, aim=None)
+def use_set(key: str) -> None:
+    """Work with another eval set, and with the same catalog where that fits it."""
+    entry = next((s for s in cache.evalsets() if s.key == key), None)
+    state.put(evalset=key, pin=None, aim=None)
     widgets.forget(*_OF_THE_SET)
-    _use_catalog(_first_fitting(entry, cache.catalogs()).key)
+    catalogs = cache.catalogs()
+    kept = next((c for c in catalogs if c.key == state.get().catalog), None)
+    if entry is not None and catalogs and (kept is None or not fits(entry, kept)):
+        use_catalog(_first_fitting(entry, catalogs).key)
 
 
 def choose_evalset(place: DeltaGenerator, catalog: Catalog) -> SetEntry | None:
@@ -201,24 +231,29 @@ def _select(
 
 
 def _set_changed() -> None:
-    chosen = st.session_state["data.evalset"]
-    entry = next((s for s in cache.evalsets() if s.key == chosen), None)
-    state.put(evalset=chosen, pin=None, aim=None)
-    widgets.forget(*_OF_THE_SET)
-    catalogs = cache.catalogs()
-    kept = next((c for c in catalogs if c.key == state.get().catalog), None)
-    if entry is not None and (kept is None or not fits(entry, kept)):
-        _use_catalog(_first_fitting(entry, catalogs).key)
+    use_set(st.session_state["data.evalset"])
 
 
 def _catalog_changed() -> None:
-    _use_catalog(st.session_state["data.catalog"])
+    use_catalog(st.session_state["data.catalog"])
 
 
-def _use_catalog(key: str) -> None:
+def _catalog_alone_changed() -> None:
+    """Where no eval set is shown beside the catalog, it follows the catalog."""
+    key = st.session_state["data.catalog"]
+    use_catalog(key)
+    sets = cache.evalsets()
+    chosen = next((c for c in cache.catalogs() if c.key == key), None)
+    now = next((s for s in sets if s.key == state.get().evalset), None)
+    if chosen is not None and (now is None or not fits(now, chosen)):
+        fitting = chosen_on.fitting(chosen.catalog) if chosen.catalog else ()
+        state.put(evalset=fitting[0].key if fitting else state.get().evalset)
+
+
+def use_catalog(key: str) -> None:
     """Another catalog brings its own policy: tau and weights live on its own score bands."""
     state.put(catalog=key, tau=None, weights=None, rule=None, value_usd=None, pin=None, aim=None)
-    widgets.forget(*_OF_THE_SET, *_OF_THE_CATALOG)
+    widgets.forget(*_OF_THE_SET)
 
 
 def _baseline_changed() -> None:
@@ -228,9 +263,9 @@ def _baseline_changed() -> None:
 def _first_fitting(entry: SetEntry, catalogs: Sequence[CatalogEntry]) -> CatalogEntry:
     """The catalog with the fewest models left out on either side, of those that fit if any do."""
 
-    def apart(candidate: CatalogEntry) -> int:
+    def apart(candidate: CatalogEntry) -> tuple[int, bool]:
         models = candidate.catalog.models if candidate.catalog else ()
-        return len({model.id for model in models} ^ set(entry.info.models))
+        return len({model.id for model in models} ^ set(entry.info.models)), not candidate.own
 
     fitting = [candidate for candidate in catalogs if fits(entry, candidate)]
     return min(fitting or catalogs, key=apart)

@@ -1,80 +1,116 @@
-"""A result in plain words: a title, at most two sentences, and what stands behind Details."""
+"""The result of routing against the best fixed mix in plain words, and the terms it needs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from hydra_core.base.spelling import signed, usd
 from hydra_core.base.types import Rule, Selection
 from hydra_core.console.numbers import SYMBOLS
-from hydra_core.replay.significance import Interval
+from hydra_core.replay.band import MIN_MOVED
 from hydra_core.replay.verdict import Verdict, VerdictLabel
 
-_TITLES = {
-    VerdictLabel.BEATS: "Routing does better here",
-    VerdictLabel.TIES: "No measurable difference from a fixed mix",
-    VerdictLabel.LOSES: "A fixed mix of models does better here",
-}
-_TONES = {
-    VerdictLabel.BEATS: ("success", "trending_up"),
-    VerdictLabel.TIES: ("info", "balance"),
-    VerdictLabel.LOSES: ("warning", "trending_down"),
-}
+TAU: Final = (
+    "**τ (tau)**: how far a model may fall short of what a message requires and still be chosen; "
+    "a larger τ sends more messages to cheaper models."
+)
+VALUE: Final = (
+    "**V**: what one more resolved query is worth to you, in dollars; a larger V sends more "
+    "messages to stronger models."
+)
+RETENTION: Final = (
+    "**Quality retention (QR)**: the router's quality as a share of what the best model for each "
+    "query would reach, which is known only afterwards."
+)
+FIXED_MIX: Final = (
+    "**Fixed mix**: the best fixed shares of all traffic for each model that cost as much as the "
+    "router, whatever the messages say."
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """What a box says; `tone` is success, info or warning, `icon` a Material symbol."""
+class Answer:
+    """Whether routing helps: a tone of `widgets.toned`, a title and one or two sentences.
 
-    title: str
-    text: str
-    details: str
+    `short` is the title where there is room for a few words only.
+    """
+
     tone: str
     icon: str
+    title: str
+    text: str
+    short: str
 
 
-def result(verdict: Verdict, rule: Rule = Rule.SHORTFALL) -> Result:
-    """The comparison with the best fixed mix at the same cost.
-
-    Args:
-        rule: Whose setting was chosen.
-    """
-    tone, icon = _TONES[verdict.label]
-    if verdict.moved == 0:
-        title = "Here routing is a fixed model"
-        text = f"Every query goes to {_mix(verdict)} at {usd(verdict.mean_cost_usd)}."
-    elif verdict.unknown and verdict.label is VerdictLabel.TIES:
-        title, icon = "Not known: some models have no outcomes", "help"
-        text = (
+def answer(verdict: Verdict) -> Answer:
+    """Whether routing helps at this setting, and by how much."""
+    found = verdict.judged_by.scaled(100.0)
+    quality, mix = 100 * verdict.quality, 100 * verdict.constant.quality
+    interval = f"95 % interval {signed(found.lo)} to {signed(found.hi)}"
+    if verdict.unknown and verdict.moved and verdict.label is VerdictLabel.TIES:
+        return Answer(
+            "info", "help", "The result is not known",
             f"{100 * verdict.unknown:.1f} % of the queries go to models without outcomes in this "
-            f"set. The difference from {_mix(verdict)} at the same cost lies between "
-            f"{_range(verdict.judged_by, 'and')} points."
-        )
-    else:
-        title = _TITLES[verdict.label]
-        text = f"{_compared(verdict)} {_next(verdict)}"
-    details = (_how(verdict, rule), _few(verdict), verdict.dependence)
-    return Result(title, text, " ".join(filter(None, details)), tone, icon)
-
-
-def _compared(verdict: Verdict) -> str:
-    other, ours = 100 * verdict.constant.quality, 100 * verdict.quality
-    said = verdict.judged_by.scaled(100.0)
-    apart = f"({signed(said.value)} points, 95 % interval {_range(verdict.judged_by)})"
+            f"set. The difference from the best fixed mix is {signed(found.lo)} to "
+            f"{signed(found.hi)} points.",
+            "not known",
+        )  # fmt: skip
+    if verdict.moved == 0:
+        return Answer(
+            "info", "balance", "This setting does not route",
+            f"Every query gets the same shares: {verdict.constant}, at "
+            f"{usd(verdict.mean_cost_usd)} per query.",
+            "does not route",
+        )  # fmt: skip
     if verdict.label is VerdictLabel.BEATS:
-        return (
-            f"Routing reaches {ours:.1f} % quality; {_mix(verdict)} costs the same and reaches "
-            f"{other:.1f} % {apart}."
-        )
-    mix = _mix(verdict)
-    return (
-        f"{mix[0].upper()}{mix[1:]} costs the same and reaches {other:.1f} % quality, against "
-        f"{ours:.1f} % by routing {apart}."
-    )
+        return Answer(
+            "success", "trending_up", "Routing helps here",
+            f"The router reaches {quality:.1f} % quality, {found.value:.1f} points more than the "
+            f"best fixed mix at the same cost ({interval}).",
+            "router better",
+        )  # fmt: skip
+    if verdict.label is VerdictLabel.LOSES:
+        return Answer(
+            "warning", "trending_down", "A fixed mix of models does better here",
+            f"Sending {shares(verdict)} costs the same and reaches {mix:.1f} % quality, against "
+            f"{quality:.1f} % with the router ({signed(found.value)} points, {interval}).",
+            "fixed mix better",
+        )  # fmt: skip
+    if verdict.moved < MIN_MOVED:
+        return Answer(
+            "info", "balance", "Too few queries to tell",
+            f"Only {verdict.moved:,} of {verdict.independent:,} independent queries go elsewhere "
+            f"than with a fixed mix; a result needs {MIN_MOVED}.",
+            "too few queries",
+        )  # fmt: skip
+    return Answer(
+        "info", "balance", "No measurable difference from a fixed mix",
+        f"The router reaches {quality:.1f} % quality, the best fixed mix at the same cost "
+        f"{mix:.1f} % ({signed(found.value)} points, {interval}).",
+        "no measurable difference",
+    )  # fmt: skip
 
 
-def _next(verdict: Verdict) -> str:
-    """What to do with this answer."""
+def shares(verdict: Verdict) -> str:
+    """The fixed mix in words: 80 % to A and 20 % to B."""
+    mix = verdict.constant
+    if mix.cheap.model == mix.strong.model or mix.strong_share in (0.0, 1.0):
+        return f"everything to {mix.strong.model if mix.strong_share else mix.cheap.model}"
+    strong = round(100 * mix.strong_share)
+    return f"{100 - strong} % to {mix.cheap.model} and {strong} % to {mix.strong.model}"
+
+
+def difference(verdict: Verdict) -> str:
+    """Quality against the best fixed mix in points with its interval; – where nothing is routed."""
+    if verdict.moved == 0:
+        return "–"
+    found = verdict.judged_by.scaled(100.0)
+    return f"{signed(found.value)} points ({signed(found.lo)} to {signed(found.hi)})"
+
+
+def next_step(verdict: Verdict) -> str:
+    """What to do with this answer, in one sentence."""
     if verdict.label is VerdictLabel.BEATS:
         return "Publish it, and check it on new traffic."
     if verdict.label is VerdictLabel.LOSES:
@@ -83,25 +119,14 @@ def _next(verdict: Verdict) -> str:
     return f"{step[:1].upper()}{step[1:]}"
 
 
-def _mix(verdict: Verdict) -> str:
-    mix = verdict.constant
-    strong, cheap = mix.strong.model, mix.cheap.model
-    if mix.strong_share <= 0.0 or cheap == strong:
-        return f"always {cheap}"
-    if mix.strong_share >= 1.0:
-        return f"always {strong}"
-    percent = round(100 * mix.strong_share)
-    return f"sending {100 - percent} % to {cheap} and {percent} % to {strong}"
+def details(verdict: Verdict, rule: Rule) -> str:
+    """How the setting came about, what it costs, and how many queries the result stands on.
 
-
-def _range(interval: Interval, between: str = "to") -> str:
-    return f"{signed(100 * interval.lo)} {between} {signed(100 * interval.hi)}"
-
-
-def _how(verdict: Verdict, rule: Rule) -> str:
-    """How the setting came about, and which interval that calls for."""
+    Args:
+        rule: Whose setting was chosen.
+    """
     if verdict.moved == 0:
-        return ""
+        return verdict.dependence
     said = {
         Selection.FIXED: "The setting was fixed beforehand, so the point's own interval holds",
         Selection.CROSS_FITTED: "Picked on one half of the queries and measured on the other "
@@ -110,14 +135,8 @@ def _how(verdict: Verdict, rule: Rule) -> str:
         "the whole curve",
     }[verdict.selection]
     origin = f" ({verdict.origin})" if verdict.origin else ""
-    return f"{said}{origin}. Cost: {usd(verdict.mean_cost_usd)} per query."
-
-
-def _few(verdict: Verdict) -> str:
-    """How many queries the result stands on."""
-    if verdict.moved == 0:
-        return ""
     return (
-        f"{verdict.moved:,} of {verdict.independent:,} independent queries go elsewhere than in "
-        "the fixed mix."
-    )
+        f"{said}{origin}. Cost: {usd(verdict.mean_cost_usd)} per query. The fixed mix: "
+        f"{shares(verdict)}. {verdict.moved:,} of {verdict.independent:,} independent queries go "
+        f"elsewhere than in it. {verdict.dependence}"
+    ).strip()

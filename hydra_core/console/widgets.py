@@ -21,14 +21,14 @@ from hydra_core.console.frame import SETS, Place, link
 from hydra_core.console.inspect.view_words import block, escaped
 from hydra_core.console.tasks import Task
 from hydra_core.console.view_operating_point import tiles
-from hydra_core.console.view_result import result
+from hydra_core.console.view_result import answer, details, next_step
 from hydra_core.evalsets.folders import EvalSetInfo
 from hydra_core.replay.evaluation import Evaluation
 from hydra_core.replay.metrics import PolicyMetrics
 from hydra_core.replay.pricing import RECORDED_COSTS
 from hydra_core.replay.replay import ReplayData
 from hydra_core.replay.sweep import Sweep
-from hydra_core.replay.verdict import Verdict
+from hydra_core.replay.verdict import Verdict, VerdictLabel
 
 _PAINT_S = 0.03
 _MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
@@ -208,11 +208,13 @@ def verdict_box(verdict: Verdict, rule: Rule = Rule.SHORTFALL) -> None:
     Args:
         rule: Whose setting was chosen.
     """
-    shown = result(verdict, rule)
-    toned(shown.tone, shown.text, shown.title, shown.icon)
-    if shown.details:
+    said, more = answer(verdict), details(verdict, rule)
+    known = not (verdict.unknown and verdict.label is VerdictLabel.TIES)
+    text = f"{said.text} {next_step(verdict)}" if known else said.text
+    toned(said.tone, text, said.title, said.icon)
+    if more:
         with st.popover("Details", type="tertiary", icon=":material/info:"):
-            st.caption(literal(shown.details))
+            st.caption(literal(more))
 
 
 def toned(tone: str, text: str, title: str = "", icon: str = "") -> None:

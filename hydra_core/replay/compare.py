@@ -147,8 +147,7 @@ def compare(
         raise ValueError(f"'{a.name}' and '{b.name}' have no query in common")
     groups = None
     if clusters is not None:
-        whole = clusters if isinstance(clusters, np.ndarray) else np.asarray(clusters, dtype=object)
-        groups = np.unique(whole[rows], return_inverse=True)[1]
+        groups = np.unique(np.asarray(clusters)[rows], return_inverse=True)[1]
     quality = b.quality[in_b] - a.quality[in_a]
     cost = b.cost_usd[in_b] - a.cost_usd[in_a]
     best = np.maximum(a.oracle[in_a], b.oracle[in_b])

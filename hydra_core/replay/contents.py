@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from hydra_core.base.types import FloatArray
 from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
@@ -110,7 +109,7 @@ def duplicates(evalset: EvalSet) -> tuple[DuplicateGroup, ...]:
     """
     texts = evalset.require_texts("the search for duplicates").map(normalised)
     repeated = texts[texts.duplicated(keep=False)]
-    owner = _owners(evalset.queries)
+    owner = evalset.clusters
     ids = evalset.queries["query_id"]
     found = []
     for _, rows in repeated.groupby(repeated, sort=False).groups.items():
@@ -123,13 +122,6 @@ def duplicates(evalset: EvalSet) -> tuple[DuplicateGroup, ...]:
         )
         found.append(group)
     return tuple(sorted(found, key=lambda group: (-len(group.query_ids), group.query_ids)))
-
-
-def _owners(queries: pd.DataFrame) -> np.typing.NDArray[np.intp] | None:
-    for column in ("cluster", "conversation_id"):
-        if column in queries.columns and queries[column].notna().all():
-            return pd.factorize(queries[column])[0]
-    return None
 
 
 def overlaps(evalset: EvalSet, others: Mapping[str, Sequence[str]]) -> tuple[Overlap, ...]:

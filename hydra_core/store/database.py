@@ -36,11 +36,6 @@ _VERSIONS: Final = sa.Table(
 _MIGRATION_LOCK: Final = 7_395_264_118
 
 
-def workspace_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """HYDRA_WORKSPACE, or `workspace` in the current folder."""
-    return Path(environ.get("HYDRA_WORKSPACE") or "workspace").absolute()
-
-
 def database_url(workspace: Path, environ: Mapping[str, str] = os.environ) -> sa.URL:
     """HYDRA_DATABASE_URL where it is set, else the SQLite file of the workspace.
 

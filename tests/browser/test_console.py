@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
+from hydra_core.console.frame import MOVED
 from tests.browser.conftest import at_rest
 
 pytestmark = pytest.mark.browser
@@ -42,10 +44,15 @@ def test_cold_deep_link_opens_the_page_asked_for(page):
     assert not page.get_by_text("Page not found").is_visible()
 
 
-def test_home_has_its_former_name_for_an_address_too(page):
-    page.goto("/overview")
-    page.get_by_role("heading", name="Home").wait_for()
-    page.wait_for_url("**/")
+@pytest.mark.parametrize("former", MOVED)
+def test_a_former_address_leads_to_its_new_place_with_its_parameters(page, former):
+    page.goto(f"/{former}?catalog=paper_five_published&set=paper_swebench")
+    place = MOVED[former]
+    title = Path(place.page).stem.replace("_", " ").capitalize()
+    page.get_by_role("heading", name=title, exact=True).wait_for()
+    page.wait_for_url(re.compile("catalog=paper_five_published"))
+    if place.part:
+        page.wait_for_url(re.compile(f"part={place.part}"))
     assert not page.get_by_text("Page not found").is_visible()
 
 
@@ -76,17 +83,20 @@ def test_back_takes_tau_back(page):
 def test_each_press_of_back_leads_one_page_back(page):
     page.goto("/")
     names = ("Inspect", "Catalog", "Eval sets", "Tune", "Compare")
-    heading = page.get_by_role("heading", level=1)
+
+    def arrived(name):
+        page.get_by_role("heading", level=1).filter(has_text=name).first.wait_for()
+        at_rest(page)
+
+    arrived("Home")
     for name in names:
         page.get_by_role("link", name=name, exact=True).click()
-        heading.filter(has_text=name).first.wait_for()
-        at_rest(page)
+        arrived(name)
     for name in (*names[-2::-1], "Home"):
         page.go_back()
-        heading.filter(has_text=name).first.wait_for()
-        at_rest(page)
+        arrived(name)
     page.go_forward()
-    heading.filter(has_text="Inspect").first.wait_for()
+    arrived("Inspect")
 
 
 def test_state_survives_a_page_change(page):
@@ -125,7 +135,7 @@ def test_a_table_is_imported_scored_and_tuned(page):
     page.get_by_text("Kept 40 queries with 80 outcomes of 2 models").wait_for()
     page.get_by_role("button", name="Open it").click()
     page.get_by_role("button", name="Score 40 queries").click()
-    page.get_by_role("button", name="Use on Tune").click()
+    page.get_by_role("button", name="Tune on this set").click()
     page.get_by_role("heading", name="Tune").wait_for()
     page.wait_for_selector(PLOT)
     assert page.get_by_text("40 queries · 2 models").is_visible()

@@ -235,12 +235,15 @@ def test_which_workspace_and_which_address_have_one_home():
         | {"access/identity.py"},  # roles are those of the operator's workspace, demo or not
         "HYDRA_WORKSPACE": set(),
         "open_store": {"cache.py"},
-        "SAMPLE_DATA": {"demo/session.py", "demo/scene.py", "cache_flight.py", "flight/load.py"},
+        "SAMPLE_DATA": {"demo/session.py", "demo/scene.py", "inspect/samples.py"}
+        | {"live/cache.py", "live/flight.py"},
         "st.query_params": {"demo/address.py"},
     }
-    ui = ROOT / "hydra_core" / "ui"
+    console = ROOT / "hydra_core" / "console"
+    files = {path.relative_to(console).as_posix(): text(path) for path in console.rglob("*.py")}
+    assert files
     for word, allowed in asking.items():
-        found = {path.relative_to(ui).as_posix() for path in ui.rglob("*.py") if word in text(path)}
+        found = {name for name, source in files.items() if word in source}
         assert found == allowed, word
         assert not [path for path in (ROOT / "pages").rglob("*.py") if word in text(path)]
 

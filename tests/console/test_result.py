@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from hydra_core.base.types import Rule, Selection
-from hydra_core.console.view_result import result
+from hydra_core.console.view_result import answer, details, next_step
 from hydra_core.replay.matched_cost import Mix
 from hydra_core.replay.metrics import ConstantPolicy
 from hydra_core.replay.significance import Interval
@@ -38,34 +38,37 @@ EVEN = replace(
 
 
 def test_it_leads_with_the_answer_then_the_number_then_what_to_do():
-    shown = result(WORSE)
+    shown = answer(WORSE)
     assert shown.title == "A fixed mix of models does better here"
     assert shown.text == (
         "Sending 80 % to small-1.5 and 20 % to large-4.0 costs the same and reaches 70.4 % "
-        "quality, against 66.4 % by routing (−4.1 points, 95 % interval −5.8 to −2.3). Serve that "
-        "mix, or change the weights or the pool."
+        "quality, against 66.4 % with the router (−4.1 points, 95 % interval −5.8 to −2.3)."
     )
-    assert shown.details.startswith("τ was picked on these queries, so the interval covers the")
+    assert next_step(WORSE) == "Serve that mix, or change the weights or the pool."
 
 
-@pytest.mark.parametrize("verdict", [WORSE, BETTER, EVEN, replace(EVEN, unknown=0.2)])
-def test_it_is_at_most_two_sentences(verdict):
-    assert len(re.findall(r"[.?!](?= [A-Z]|$)", result(verdict).text)) <= 2
+@pytest.mark.parametrize("verdict", [WORSE, BETTER, EVEN])
+def test_with_what_to_do_it_is_at_most_two_sentences(verdict):
+    text = f"{answer(verdict).text} {next_step(verdict)}"
+    assert len(re.findall(r"[.?!](?= [A-Z]|$)", text)) <= 2
 
 
 def test_it_says_better_and_no_measurable_difference():
-    assert result(BETTER).title == "Routing does better here"
-    assert result(EVEN).title == "No measurable difference from a fixed mix"
-    assert "small-1.5" not in result(EVEN).text.rpartition(").")[2]
+    assert answer(BETTER).title == "Routing helps here"
+    assert answer(EVEN).title == "No measurable difference from a fixed mix"
+    assert "small-1.5" not in next_step(EVEN)
 
 
 def test_a_result_that_hangs_on_models_without_outcomes_is_not_known():
-    shown = result(replace(EVEN, unknown=0.2))
-    assert shown.title.startswith("Not known")
+    shown = answer(replace(EVEN, unknown=0.2))
+    assert shown.title == "The result is not known"
     assert "20.0 % of the queries" in shown.text
-    assert "between −2.0 to +4.0" not in shown.text
-    assert "−2.0 and +4.0 points" in shown.text
+    assert "−2.0 to +4.0 points" in shown.text
 
 
-def test_it_names_the_knob_that_was_picked():
-    assert result(WORSE, Rule.VALUE).details.startswith("V was picked on these queries")
+def test_details_say_which_interval_holds_and_name_the_knob_that_was_picked():
+    said = details(WORSE, Rule.VALUE)
+    assert said.startswith("V was picked on these queries, so the interval covers the whole curve.")
+    assert "80 of 100 independent queries go elsewhere" in said
+    fixed = details(replace(WORSE, selection=Selection.FIXED), Rule.SHORTFALL)
+    assert fixed.startswith("The setting was fixed beforehand")

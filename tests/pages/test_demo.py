@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 import pytest
 
 from hydra_core.console.demo.copies import DEMOS
@@ -67,11 +69,12 @@ def test_it_begins_on_the_storys_catalog_and_every_step_says_and_asks_something(
     assert len(folders(workspace)) == 1
     for number, step in enumerate(STEPS, start=1):
         app.query_params["demo"] = f"{number}.{only().token}"
-        to(app, step.page)
+        to(app, f"{step.place.page}?{urlencode(step.place.query)}")
         app.run()
         assert not app.exception
         assert step.say in shown(app)
         assert step.do in shown(app)
+        assert step.shows in shown(app)
         assert app.query_params["demo"] == f"{number}.{only().token}"
 
 
@@ -212,7 +215,7 @@ def test_a_viewer_is_offered_no_demo_and_a_forged_click_begins_none(workspace, o
     app.run()
     assert not app.exception
     assert not folders(workspace)
-    assert "takes the role editor" in shown(app)
+    assert "needs the role editor" in shown(app)
 
 
 def test_an_editor_who_becomes_a_viewer_loses_the_demo(workspace, open_page):

@@ -21,7 +21,7 @@ _SLOW = ("alembic", "scipy.stats", "scipy.sparse", "sklearn", "statsmodels")
 @pytest.mark.slow
 def test_the_first_visit_finds_its_figures_made(open_page, caplog, monkeypatch):
     st.cache_resource.clear()
-    serve.begin().join(60)
+    serve.prepare_first_page().join(60)
     assert "'warming'" not in caplog.text
 
     def again(*_args: object) -> None:
@@ -30,7 +30,7 @@ def test_the_first_visit_finds_its_figures_made(open_page, caplog, monkeypatch):
     monkeypatch.setattr(panels, "evaluate", again)
     page: AppTest = open_page("pages/operate/home.py")
     assert not page.exception
-    assert [box.value for box in page.title] == ["Overview"]
+    assert [box.value for box in page.title] == ["Home"]
     assert page.metric
 
 
@@ -39,7 +39,7 @@ def test_a_fault_is_left_to_the_visit(monkeypatch, capsys):
         raise RuntimeError("no disk")
 
     monkeypatch.setattr(panels, "prepare", fails)
-    serve.begin().join(60)
+    serve.prepare_first_page().join(60)
     assert capsys.readouterr().err == ""
 
 

@@ -18,7 +18,7 @@ def test_the_page_offers_both_files(open_page, page):
     app = open_page(page, **PAPER)
     assert not app.exception
     labels = [element.proto.label for element in app.get("download_button")]
-    assert {"HTML report", "JSON twin"} <= set(labels)
+    assert {"HTML report", "JSON report"} <= set(labels)
 
 
 def test_the_report_tells_the_policy_in_force(workspace):

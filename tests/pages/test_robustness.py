@@ -49,15 +49,19 @@ def test_a_suffix_too_long_is_refused_with_its_length(open_page):
 
 
 def test_the_address_names_tau_and_restores_it(open_page):
-    link = {"set": "console_demo", "catalog": "paper_five", "part": "Languages", "tau": "0.125"}
+    link = {"set": "console_demo", "catalog": "paper_five", "view": "Languages", "tau": "0.125"}
     app = attack(open_page(PAGE, **link), "Please sort this list.\n")
     assert app.slider(key="robustness.tau").value == 0.125
     app.slider(key="robustness.tau").set_value(0.2).run()
-    assert {k: "".join(v) for k, v in app.query_params.items()} == {**link, "tau": "0.2"}
+    assert {k: "".join(v) for k, v in app.query_params.items()} == {
+        **link,
+        "part": "robustness",
+        "tau": "0.2",
+    }
 
 
 def test_a_tau_of_the_address_that_is_too_high_for_the_knob_is_its_end(open_page):
-    app = attack(open_page(PAGE, tau="99", part="rubbish"), "Please sort this list.\n")
+    app = attack(open_page(PAGE, tau="99", view="rubbish"), "Please sort this list.\n")
     assert not app.exception
     assert app.slider(key="robustness.tau").value == app.slider(key="robustness.tau").max
 

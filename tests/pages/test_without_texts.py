@@ -44,6 +44,9 @@ def test_learn_shows_what_the_catalog_has_learned_already(open_page):
     app.button(key="learn.take").click().run()
     assert not app.error
     assert "routes by value" in said(app)
+    app.run()  # as when work in the background ends
+    assert "routes by value" in said(app)
+    assert "Review and publish" in [link.proto.label for link in app.get("page_link")]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +54,7 @@ def test_learn_shows_what_the_catalog_has_learned_already(open_page):
     [
         (
             "pages/configure/eval_sets.py?part=routing-help",
-            "This set has no texts: what its text vectors predict",
+            "This set has no texts; see Learned.",
         ),
         ("pages/configure/eval_sets.py?part=label-quality&view=samples", "This set has no texts"),
     ],
@@ -62,7 +65,7 @@ def test_a_page_that_reads_texts_says_that_there_are_none(open_page, page, text)
 
 def test_checks_queries_and_the_picker_say_so_too(open_page):
     app = opened(open_page, "pages/configure/eval_sets.py?part=routing-help")
-    app.segmented_control(key="explore.view").set_value("Checks").run()
+    app.segmented_control(key="explore.view").set_value("Data checks").run()
     assert "This set has no texts to compare" in said(app)
     app = opened(open_page, "pages/configure/eval_sets.py?part=sets")
     app.segmented_control(key="eval_sets.detail").set_value("Queries").run()

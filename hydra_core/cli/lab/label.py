@@ -89,11 +89,13 @@ def _label(options: argparse.Namespace) -> int:
 def _with_ledger(
     options: argparse.Namespace, config: LabelConfig, messages: Sequence[Message], ledger: Ledger
 ) -> int:
+    from hydra_core.lab.labeling.calls import LabelPlan
     from hydra_core.lab.labeling.run import BudgetError, reopen, run
 
     _take_in(options, config, messages, ledger)
     if options.again:
-        say(f"{reopen(config, messages, ledger)} messages that were set aside are asked again")
+        reopened = reopen(LabelPlan(config), messages, ledger)
+        say(f"{reopened} messages that were set aside are asked again")
     code, stopped = 0, ""
     if not options.write_batch and not options.read_batch:
         _say_cost(config, messages, ledger)
@@ -104,7 +106,7 @@ def _with_ledger(
     elif not options.read_batch:
         try:
             with _bar(len(messages)) as step:
-                run(config, messages, ledger, progress=step)
+                run(LabelPlan(config), messages, ledger, progress=step)
         except BudgetError as error:
             code, stopped = 1, str(error)
     _finish(options, config, messages, ledger)

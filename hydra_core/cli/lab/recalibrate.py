@@ -62,8 +62,7 @@ def _recalibrate(options: argparse.Namespace) -> int:
         raise CannotRunError(f"{options.evalset} is not scored with this bundle; run score first")
     rows = from_csv(existing(options.ratings), bundle.dimensions, evalset.query_ids)
     places, human = mean_ratings(rows, evalset.query_ids)
-    names = evalset.queries.get("cluster")
-    groups = None if names is None else np.unique(names.iloc[places], return_inverse=True)[1]
+    groups = evalset.clusters_at(places)
     scripts = scripts_of(evalset)
     rated = None if scripts is None else [scripts[place] for place in places]
     rng = np.random.default_rng(11)

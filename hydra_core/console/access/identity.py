@@ -12,18 +12,18 @@ import streamlit as st
 
 from hydra_core.base.addresses import is_forwarded, is_loopback
 from hydra_core.base.errors import AccessError
-from hydra_core.console.access import sign_in as doors
+from hydra_core.base.workspace import workspace_folder
+from hydra_core.console.access import sign_in
 from hydra_core.console.demo import session
 from hydra_core.console.widgets import literal
-from hydra_core.store.database import workspace_folder
 from hydra_core.store.roles import Action, Actor, Role, Roles, require, roles_of
 
 _NAME = "who.name"
 _SHORT = 14
 _MAY = {
-    Role.VIEWER: "You may look at everything and change nothing.",
-    Role.EDITOR: "You may draft, pin, note, import, score and learn.",
-    Role.PUBLISHER: "You may draft, import, publish, roll back, replace and remove.",
+    Role.VIEWER: "You can see everything and change nothing.",
+    Role.EDITOR: "You can draft, pin, note, import, score and learn.",
+    Role.PUBLISHER: "You can draft, import, publish, roll back, replace and remove.",
 }
 
 
@@ -44,11 +44,11 @@ def person() -> Actor:
     """Who this is, with the role that the roles file gives in the operator's own workspace.
 
     Raises:
-        AccessError: Nobody is signed in, the doors stand open, or the roles or the sign-in cannot
-            be read.
+        AccessError: Nobody is signed in, the console is open to the network without a sign-in, or
+            the roles or the sign-in cannot be read.
     """
-    sign_in, roles = doors.configured(), roles_of(workspace_folder())
-    if sign_in is None:
+    roles = roles_of(workspace_folder())
+    if sign_in.configured() is None:
         return _stated(roles)
     if not st.user.is_logged_in:
         raise AccessError("sign in first")
@@ -67,9 +67,9 @@ def may(action: Action) -> bool:
 def gate() -> None:
     """Stop here unless somebody is let in; on every page, before the page."""
     try:
-        sign_in = doors.configured()
-        if sign_in is not None and not st.user.is_logged_in:
-            _offer_sign_in(sign_in.providers)
+        configured = sign_in.configured()
+        if configured is not None and not st.user.is_logged_in:
+            _offer_sign_in(configured.providers)
             st.stop()
         actor()
     except AccessError as error:
@@ -85,7 +85,7 @@ def _offer_sign_in(providers: tuple[str, ...]) -> None:
     with around.container(border=True, width=420, horizontal_alignment="center", gap="small"):
         st.space("small")
         st.subheader("HyDRA console", anchor=False, width="content")
-        st.caption("Sign in to look at catalogs and evaluations.", width="content")
+        st.caption("Sign in to see catalogs and evaluations.", width="content")
         st.space("small")
         for name in providers:
             st.button(
@@ -104,7 +104,7 @@ def badge() -> None:
     ):
         st.markdown(f"**{literal(me.name)}** · {me.role.value}")
         if session.demo() is not None:
-            st.caption("In this demo you may do everything: it is a copy, thrown away at the end.")
+            st.caption("In this demo you can do everything: it is a copy, deleted at the end.")
             return
         st.caption(_MAY[me.role])
         if me.proven:
@@ -116,8 +116,7 @@ def badge() -> None:
         if refused:
             st.error(literal(refused), icon=":material/lock:")
         st.caption(
-            "Drafts and revisions carry this name. Without a sign-in it is a label and proves "
-            "nothing."
+            "Drafts and revisions carry this name. Without a sign-in it is a label, not a proof."
         )
 
 
@@ -163,4 +162,4 @@ def _from_this_machine() -> bool:
     """Whether the browser runs here, as far as can be told; a proxy in front means it may not."""
     address = st.context.ip_address  # None for loopback; no text at all in Streamlit's AppTest
     elsewhere = isinstance(address, str) and not is_loopback(address)
-    return not (doors.insecure() or is_forwarded(st.context.headers) or elsewhere)
+    return not (sign_in.insecure() or is_forwarded(st.context.headers) or elsewhere)

@@ -31,18 +31,18 @@ from streamlit.web import cli
 from hydra_core.base.addresses import INSECURE_FLAG
 from hydra_core.base.errors import AccessError
 from hydra_core.base.shipped import APP
+from hydra_core.base.workspace import workspace_folder
 from hydra_core.console.access import sign_in
 from hydra_core.console.access.sign_in import read_sign_in
 from hydra_core.evalsets.folders import sweep
-from hydra_core.store.database import workspace_folder
 from hydra_core.store.roles import roles_of
 
 #: Seconds after a session's time is up.
 _LATER = 0.05
 
 
-def forget_departed() -> None:
-    """Have sessions end, with what was uploaded in them, when their time is up."""
+def end_expired_sessions() -> None:
+    """Have sessions end when their time is up, with what was uploaded in them."""
     MemorySessionStorage.save = _saving(MemorySessionStorage.save)  # type: ignore[assignment,method-assign]
 
 
@@ -62,8 +62,8 @@ def _saving(
     return kept_for_a_while
 
 
-def refuse_strangers_files() -> None:
-    """Have uploads of sessions that nobody signed in to refused before they are read."""
+def refuse_uploads_without_sign_in() -> None:
+    """Refuse uploads of sessions without a sign-in before they are read."""
     is_active = Runtime.is_active_session  # asked by nothing but the upload
 
     def is_let_in(self: Runtime, session_id: str) -> bool:
@@ -90,8 +90,8 @@ _LOUD: Final = (
 )
 
 
-def begin() -> threading.Thread:
-    """Start it; a fault is left to the first visit, which says it to whoever can mend it."""
+def prepare_first_page() -> threading.Thread:
+    """Prepare the first page in a thread; a fault is left to the first visit, which shows it."""
     thread = threading.Thread(target=_warm, name="warming", daemon=True)
     for name in _LOUD:
         logging.getLogger(name).addFilter(lambda _: threading.current_thread() is not thread)
@@ -107,7 +107,7 @@ def _warm() -> None:
         # Streamlit collects garbage after every run, and the page is not done before that has
         # looked at everything: what is there from now on stays, and need not be looked at.
         gc.freeze()
-    except Exception:  # noqa: BLE001 (nobody is there to be told)
+    except Exception:  # noqa: BLE001 (there is no visitor to show it to)
         logging.getLogger(__name__).debug("the first page was not prepared", exc_info=True)
 
 
@@ -142,9 +142,9 @@ def main(arguments: Sequence[str] = ()) -> None:
     # the Origin of a page that it is about to refuse.
     net_util.get_external_ip = lambda: None
     _skip_what_is_not_needed()
-    forget_departed()
-    refuse_strangers_files()
-    begin()
+    end_expired_sessions()
+    refuse_uploads_without_sign_in()
+    prepare_first_page()
     cli.main(["run", str(APP), *options], prog_name="streamlit")
 
 

@@ -18,7 +18,6 @@ from hydra_core.replay.baselines.run import BaselineRun
 from hydra_core.replay.compare import Comparison, PolicyRun, compare, constant_run, policy_run
 from hydra_core.replay.imported_policies import imported_choice
 from hydra_core.replay.matched_cost import matched_cost_mix
-from hydra_core.replay.replay import clusters_of_rows
 from hydra_core.replay.significance import Interval, mean_interval
 from hydra_core.replay.sweep import Sweep
 
@@ -151,7 +150,7 @@ def pair(a: PolicyRun, b: PolicyRun, sweep: Sweep) -> Paired:
     Raises:
         ValueError: They have none in common.
     """
-    whole = clusters_of_rows(sweep.data, sweep.evalset.n)
+    whole = sweep.evalset.clusters
     found = compare(a, b, whole)
     return Paired(
         a=a,

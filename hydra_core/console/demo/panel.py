@@ -1,4 +1,4 @@
-"""A demo as it is seen: the door to it, the story in the margin, its beginning and its end."""
+"""A demo as it is seen: the link to it, the story in the sidebar, its beginning and its end."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from hydra_core.base.errors import AccessError, HydraError
+from hydra_core.base.workspace import workspace_folder
 from hydra_core.console import cache, state, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.compare import state as compare_state
 from hydra_core.console.demo import address, session
 from hydra_core.console.demo.address import STEP
 from hydra_core.console.demo.copies import DEMOS
-from hydra_core.console.demo.scene import BEFORE, EVALSET
+from hydra_core.console.demo.scene import EVALSET
 from hydra_core.console.demo.session import TOKEN
 from hydra_core.console.demo.view import STEPS, Step
 from hydra_core.console.frame import Place, go
-from hydra_core.store.database import workspace_folder
 from hydra_core.store.roles import Action, require
 
 _OVER = "demo.over"
@@ -34,7 +34,7 @@ def arrive() -> bool:
     """Find the demo that the session is in or that the address names; whether there is one."""
     asked, token = address.asked(), st.session_state.get(TOKEN)
     if token is not None and not _joined(str(token)):
-        _forget()
+        _clear_session()
         st.session_state[_OVER] = True
         return False
     if token is None and asked is not None and _joined(asked[1]):
@@ -72,13 +72,13 @@ def _enter(number: int) -> None:
         st.session_state[key] = view
 
 
-def door() -> None:
+def invitation() -> None:
     """A quiet link that opens a demo in a tab of its own; nothing inside a demo."""
     if session.demo() is None and identity.may(Action.DEMO):
         st.link_button(
             "Demo", "./?demo=1", icon=":material/slideshow:", type="tertiary",
-            help="Seven steps that show what the console does, on a throw-away copy of this "
-            "workspace, in a new tab.",
+            help="Seven steps that show what the console does, in a new tab, on a copy of this "
+            "workspace that is deleted afterwards.",
         )  # fmt: skip
 
 
@@ -94,11 +94,11 @@ def offered() -> bool:
     with around.container(border=True, width=520, gap="small"):
         st.subheader("This demo has ended" if ended else "A demo of this console", anchor=False)
         st.markdown(
-            "Its copy is thrown away. You may begin another one."
+            "Its copy is deleted. You can begin another one."
             if ended
-            else "Seven steps, about ten minutes, on **a throw-away copy** of the store and the "
-            "eval sets. Try anything: drafts, names, pins, revisions and the audit trail of this "
-            "workspace are not touched. Closing the tab ends it."
+            else "Seven steps, three to ten minutes, on **a throw-away copy** of this workspace. "
+            "Try anything: your drafts, revisions and eval sets are not touched. Closing the tab "
+            "ends it."
         )
         _begin_button(number)
     return True
@@ -113,7 +113,7 @@ def _begin_button(number: int) -> None:
         if st.button("To the console", type="tertiary", key="demo.console"):
             go(STEPS[0].place)
     if not identity.may(Action.DEMO):
-        st.caption(":material/lock: A demo takes the role editor or publisher.")
+        st.caption(":material/lock: A demo needs the role editor or publisher.")
     if begin:
         _begin(number)
 
@@ -125,7 +125,7 @@ def _begin(number: int) -> None:
     except HydraError as error:
         widgets.problem(error)
         return
-    _forget()
+    _clear_session()
     st.session_state[TOKEN] = demo.token
     DEMOS.watch()
     _go(number)
@@ -133,19 +133,20 @@ def _begin(number: int) -> None:
 
 def _go(number: int) -> None:
     _enter(number)
-    go(STEPS[number - 1].place, **address.step_link(number))
+    step = STEPS[number - 1]
+    go(step.place, **step.link, **address.step_link(number))
 
 
-def _forget() -> None:
-    """Leave nothing of one workspace in a session that looks at another."""
+def _clear_session() -> None:
+    """Drop what the session holds of one workspace before it turns to another."""
     kept = {key: st.session_state[key] for key in _KEPT if key in st.session_state}
     st.session_state.clear()
     for key, value in kept.items():
         st.session_state[key] = value
 
 
-def margin(where: str) -> None:
-    """The story beside the page: all steps, and what to say and do at the one it is at.
+def sidebar(where: str) -> None:
+    """Draw the story beside the page: all steps, and what to say and do at the current one.
 
     Args:
         where: Name of the page on screen.
@@ -160,8 +161,7 @@ def margin(where: str) -> None:
         _ONE_ENTRY(key="demo.one_entry")
         st.badge(
             "Demo copy", icon=":material/science:", color="orange",
-            help="A throw-away copy of the store and the eval sets. Nothing that you do here "
-            "reaches the workspace.",
+            help="A throw-away copy of the workspace. Nothing that you do here reaches it.",
         )  # fmt: skip
         st.session_state[_RADIO] = now
         st.radio(
@@ -169,22 +169,22 @@ def margin(where: str) -> None:
             format_func=lambda number: f"{number} · {STEPS[number - 1].title}",
             on_change=lambda: st.session_state.__setitem__(_WANTED, st.session_state[_RADIO]),
         )  # fmt: skip
-        _told(now, STEPS[now - 1], where)
+        _step(now, STEPS[now - 1], where)
         with st.container(horizontal=True):
             if st.button(
                 "Reset", icon=":material/restart_alt:", key="demo.reset",
-                help="Throw this copy away and begin again on a fresh one.",
+                help="Delete this copy and begin again on a fresh one.",
             ):  # fmt: skip
                 _reset()
             if st.button(
                 "End", icon=":material/stop_circle:", key="demo.end",
-                help="Throw the copy away and go to the workspace.",
+                help="Delete the copy and go to the workspace.",
             ):  # fmt: skip
                 _end()
 
 
-def _told(number: int, step: Step, where: str) -> None:
-    """Where the buttons stand does not follow the text: a hurried click finds Next, not Reset."""
+def _step(number: int, step: Step, where: str) -> None:
+    """Draw the buttons above the text, so that a hurried click finds Next and not Reset."""
     with st.container(horizontal=True):
         if number < len(STEPS) and st.button(
             "Next", type="primary", icon=":material/arrow_forward:", key="demo.next",
@@ -200,24 +200,24 @@ def _told(number: int, step: Step, where: str) -> None:
             _compare(step.also[0])
     st.markdown(step.say)
     st.markdown(f":material/touch_app: **{step.do}**")
+    st.markdown(f":material/check: {step.shows}")
 
 
 def _compare(place: Place) -> None:
-    """What is published now beside where the story began."""
+    """What is published now beside a fixed mix of the same cost."""
     demo = session.demo()
     assert demo is not None
-    began = f"point:{demo.catalog}/{BEFORE}"
-    compare_state.put(a=began, b=f"catalog:{demo.catalog}", knob_a=None, knob_b=None)
+    compare_state.put(a="mix", b=f"catalog:{demo.catalog}", knob_a=None, knob_b=None)
     go(place, **address.step_link())
 
 
 def _reset() -> None:
     DEMOS.end(str(st.session_state[TOKEN]))
-    _forget()
+    _clear_session()
     _begin(1)
 
 
 def _end() -> None:
     DEMOS.end(str(st.session_state[TOKEN]))
-    _forget()
+    _clear_session()
     go(STEPS[0].place)

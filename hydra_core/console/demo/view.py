@@ -1,4 +1,4 @@
-"""The story of a demo: seven steps, each with one sentence to say and one thing to do."""
+"""The story of a demo: seven steps, each with what to say, what to do and what that shows."""
 
 from __future__ import annotations
 
@@ -18,6 +18,12 @@ from hydra_core.console.frame import (
     Place,
 )  # fmt: skip
 
+#: A message that the story's first policy sends to the cheapest of its models.
+SIMPLE: Final = "Write a Python function that returns the median of a list."
+#: The model whose price falls, and half of what it costs, USD per million tokens.
+REPRICED: Final = "claude-3-5-sonnet-20240620"
+HALF: Final = (1.5, 7.5)
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -27,74 +33,90 @@ class Step:
         title: What it is about, in few words.
         say: The sentence to say.
         do: The one thing to do.
+        shows: What can be said once that is done.
         place: Part of the page it is played on, and `where` the name of the page.
-        views: Which view of the page it begins at: state key -> view.
+        views: What the page begins with: key of the session -> value.
+        link: Further parameters of its address.
         also: A second page that it needs, with its name.
     """
 
     title: str
     say: str
     do: str
+    shows: str
     place: Place
     where: str
-    views: Mapping[str, str] = field(default_factory=dict)
+    views: Mapping[str, str | float] = field(default_factory=dict)
+    link: Mapping[str, str] = field(default_factory=dict)
     also: tuple[Place, str] | None = None
 
 
 STEPS: Final = (
     Step(
-        "What is loaded",
-        "Thousands of real messages, five models, and what each model really achieved and cost "
-        "on every one of them.",
-        "Read the verdict: so far the router is no better than a fixed mix of two models.",
+        "The question",
+        "Five models, 4,074 public benchmark questions, and what each model achieved and cost on "
+        "every one of them.",
+        "Read the result: so far a fixed mix of two models does better.",
+        "HyDRA holds itself against the strongest simple alternative, and says when that wins.",
         HOME,
         "Home",
     ),
     Step(
-        "Message and receipt",
-        "Every decision explains itself: what the message needs, who can do it, and what would "
-        "change the choice.",
-        "Pick another message, then open its receipt.",
+        "A message",
+        "A simple request goes to the cheapest of five models that can handle it.",
+        "Open the receipt, then read what would change the choice.",
+        "Every decision can be explained and checked: nothing is a black box.",
         MESSAGE,
         "Inspect",
+        link={"text": SIMPLE},
     ),
     Step(
-        "Knob and verdict",
-        "One knob trades quality for cost, and the verdict says honestly whether routing pays.",
-        "Drag τ: the figures follow your hand, the verdict comes when you let go.",
+        "The knob",
+        "One knob trades quality for cost, and every figure follows your hand.",
+        "Drag τ and let go: the result and its interval follow.",
+        "Each setting is measured before any user sees it.",
         BY_HAND,
         "Tune",
     ),
     Step(
         "Learn and win",
-        "Outcomes teach the router what no benchmark could tell it; it is judged only on "
-        "messages it had not seen.",
+        "Outcomes teach the router what benchmarks cannot, and it is judged only on questions "
+        "that it has not seen.",
         "Press Learn, wait under a minute, then take it into the catalog draft.",
+        "The router now beats the best fixed mix of the same cost.",
         LEARNED,
         "Tune",
     ),
     Step(
-        "Models change",
-        "Models are repriced, withdrawn and released all the time, and nothing has to be trained "
-        "again.",
-        "Under “What if”, choose that a model is repriced, then removed, then added.",
-        WHAT_IF,
-        "Catalog",
-    ),
-    Step(
-        "Publish and undo",
-        "A change goes out with its figures and its reason, and one click takes it back.",
-        "Publish your draft, compare it with what was before, then bring revision 1 back under "
-        "History.",
+        "Publish",
+        "A release shows before and after in one table: quality, cost, result and traffic.",
+        "Publish your draft, then compare it with a fixed mix of the same cost.",
+        "For the same money the release resolves more questions than any fixed mix.",
         PUBLISH,
         "Releases",
         also=(COMPARE, "Compare"),
     ),
     Step(
-        "One YAML file",
-        "Prices, evidence and policy stand in one file that a person can read and review: it is "
-        "all that a router needs.",
-        "Read the YAML from the top: who published it and why, and what was measured.",
+        "Models change",
+        "Models are repriced and withdrawn all the time, and nothing has to be trained again.",
+        "See what Sonnet at half its price changes, then choose that a model is removed.",
+        "A lower price reaches your bill at once, and you know what a model is worth before it "
+        "goes.",
+        WHAT_IF,
+        "Catalog",
+        {
+            "catalog.event.kind": "reprice",
+            "catalog.event.model": REPRICED,
+            f"catalog.event.input.{REPRICED}": HALF[0],
+            f"catalog.event.output.{REPRICED}": HALF[1],
+        },
+    ),
+    Step(
+        "Ship and undo",
+        "The catalog is a text that a person can read and review; what was learned lies beside "
+        "it in one zip file.",
+        "Read the catalog from the top. Then open History and bring revision 1 back.",
+        "Every release has an author, a date and figures, and one click takes it back.",
         EXPORTS,
         "Releases",
         {"exports.view": "Export"},

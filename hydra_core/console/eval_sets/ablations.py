@@ -21,9 +21,6 @@ from hydra_core.replay.sweep import Sweep
 
 def ablations(entry: SetEntry, sweep: Sweep) -> None:
     """Fewer tokens, no signal prefix, the other bundle: agreement with labels, and routing."""
-    if sweep.evalset.texts is None:
-        st.info("This set has no texts, so it cannot be read in other ways.")
-        return
     key = ("readings", replays.sweep_key(entry, sweep))
     task = replays.tasks().get(key)
     if task is not None and task.running:
@@ -41,9 +38,9 @@ def ablations(entry: SetEntry, sweep: Sweep) -> None:
 def _offer(key: Hashable, sweep: Sweep) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(
-            f"**What is each part of reading a message worth?** All {sweep.evalset.n:,} messages "
-            "are scored again with fewer tokens seen, without the signal prefix, and by the other "
-            "predictor that comes with the console.",
+            f"**What does each part of reading a message add?** The console scores all "
+            f"{sweep.evalset.n:,} messages again: with fewer tokens, without the signal prefix, "
+            "and with its other predictor.",
             width="stretch",
         )
         if st.button("Measure", type="primary", key="explore.ablate"):
@@ -81,6 +78,6 @@ def _shown(found: tuple[AblatedReading, ...]) -> None:
         },
     )  # fmt: skip
     st.caption(
-        "Every way routes at about the same cost: τ is chosen on one half of the queries and "
-        "measured on the other. Lines are 95 % intervals, paired by query."
+        "All rows route at about the same cost: τ is chosen on one half of the queries and "
+        "measured on the other half. Lines are 95 % intervals, paired by query."
     )

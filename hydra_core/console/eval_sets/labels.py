@@ -1,4 +1,4 @@
-"""The parts of the Labels page: how far a run is, what its labels are worth, what to do next."""
+"""Labelling runs: how far one is, how stable its labels are, what to do next."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def runs() -> dict[str, Path]:
 
 
 def run(folder: Path) -> Followed:
-    """A run that is followed; another ledger under its name begins anew."""
+    """The run of a folder; another ledger under its name is another run."""
     return _followed(folder, (folder / LEDGER).stat().st_ino)
 
 
@@ -54,7 +54,7 @@ _ROWS = 1_000
 
 
 def watch(run: Followed) -> RunStatus:
-    """How far the run is; while it is under way, anew every three seconds."""
+    """How far the run is, refreshed every three seconds while it runs."""
     found = run.status()
     if found.running:
         st.fragment(_bar, run_every=_EVERY)(run)
@@ -77,23 +77,25 @@ def verdict(found: Mapping[str, Any]) -> None:
 
 
 def judge(found: Mapping[str, Any]) -> None:
-    """The judge with itself and with another, and what standing first is worth."""
+    """Agreement of the judge with itself and with another, and its bias to the first answer."""
     left, right = st.columns(2, gap="small")
     with left.container(border=True):
-        st.markdown("**Does it say the same again?**")
+        st.markdown("**Does the judge repeat itself?**")
         if found["stability"] or found["judges"]:
             widgets.figure(
                 intervals_figure(views.agreement_view(found), widgets.colors()), "labels.alpha",
                 alt="Krippendorff's alpha of the judge by dimension",
             )  # fmt: skip
         else:
-            st.caption("No message was judged twice: set stability_share or a second_judge.")
+            st.caption(
+                "No message was judged twice. Set stability_share or second_judge in label.yaml."
+            )
     with right.container(border=True):
         st.markdown("**Does it matter which answer stands first?**")
         if found["position"]:
             widgets.figure(
                 intervals_figure(views.position_view(found), widgets.colors()), "labels.position",
-                alt="What it is worth to an answer to stand first, by dimension",
+                alt="How much the judge favours the first answer, by dimension",
             )  # fmt: skip
         else:
             st.caption("No message was judged in both orders yet.")
@@ -102,8 +104,8 @@ def judge(found: Mapping[str, Any]) -> None:
               if found[key]]  # fmt: skip
     if found["position"]:
         turned = 100 * found["position"]["winner_turned"]
-        counts.append(f"in {turned:.1f} % of {found['position']['n']:,} the winner changes with "
-                      "the order")  # fmt: skip
+        counts.append(f"the winner changes with the order in {turned:.1f} % of "
+                      f"{found['position']['n']:,}")  # fmt: skip
     if counts:
         st.caption(literal(f"Messages: {'; '.join(counts)}."))
     tables.offer_downloads(views.judge_frame(found), "labels.judge")
@@ -131,13 +133,13 @@ def labels(found: Mapping[str, Any]) -> None:
                 "mean": number("Mean", format="%.3f"),
                 "sd": number("Spread", format="%.3f", help="Standard deviation"),
                 "zero": number("No gap", format="%.0f %%",
-                               help="The cheap answer was judged as good or better"),
+                               help="The judge found the cheap answer as good or better"),
             },
         )  # fmt: skip
         tables.offer_downloads(frame, "labels.levels")
     if found["synthetic"]:
-        st.caption(f"Without {found['synthetic']:,} messages that need a repository: they get the "
-                   "default of their tier.")  # fmt: skip
+        st.caption(f"Not counted: {found['synthetic']:,} messages that need a repository. They "
+                   "get the default label of their tier.")  # fmt: skip
 
 
 def set_aside(aside: Sequence[tuple[Message, str]]) -> None:
@@ -162,7 +164,7 @@ def set_aside(aside: Sequence[tuple[Message, str]]) -> None:
         },
     )  # fmt: skip
     if len(frame) > _ROWS:
-        st.caption(f"The first {_ROWS:,} of {len(frame):,}; the download has all.")
+        st.caption(f"Shown: the first {_ROWS:,} of {len(frame):,}. The download has all rows.")
     tables.offer_downloads(frame, "labels.aside")
 
 
@@ -172,8 +174,7 @@ def steps(found: Sequence[Step]) -> None:
         st.markdown(f":material/{step.icon}: {literal(step.text)}")
         if step.command:
             widgets.commands(step.command)
-    st.caption("Runs are started on the command line: they take keys, money and hours, and none of "
-               "these should hang on a browser's tab.")  # fmt: skip
+    st.caption("Runs start on the command line, because they need API keys and take hours.")
 
 
 _VIEWS = ("What next", "Judge", "Labels", "Set aside")
@@ -193,21 +194,22 @@ def choose() -> Path | None:
 
 
 def begin() -> None:
-    """What a run is, and the commands that begin one."""
+    """Say what a run is, with the commands that start one."""
     widgets.empty(
         "No labelling run yet",
-        "A run labels your own messages: a cheap and a strong model answer each, a judge scores "
-        "both answers in both orders, and what the cheap one lacks is the label. Begin it on the "
-        "command line, where its keys are; this page shows it while it runs.",
+        "A labelling run makes labels for your own messages. A cheap and a strong model answer "
+        "each message, and a judge model scores both answers in both orders. The label is what the "
+        "cheap answer lacks. Start the run on the command line, where its API keys are; this page "
+        "then shows its progress and how stable the labels are.",
     )
-    st.markdown("The first writes a commented configuration, the second says the cost and asks "
-                "nothing, the third begins:")  # fmt: skip
+    st.markdown("The first command writes a configuration, the second estimates the cost without "
+                "calling a model, the third starts the run:")  # fmt: skip
     widgets.commands(start_commands(root()))
-    st.markdown("Each line of messages.jsonl is one message:")
+    st.markdown("Each line of messages.jsonl is one message. `lang` is optional:")
     st.code('{"id": "q1", "text": "Why is this query slow?", "lang": "en"}', language=None)
     st.caption(
-        "Any OpenAI-compatible server will do. A run may be stopped or killed: it goes on where it "
-        "was, within its budget, and pays no call twice."
+        "Any OpenAI-compatible server works. You can stop a run at any time: it resumes where it "
+        "stopped, stays within its budget, and never pays for a call twice."
     )
 
 

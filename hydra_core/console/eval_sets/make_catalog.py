@@ -20,7 +20,7 @@ from hydra_core.choosing.new_catalog import (
     prices_of_text,
     recorded_prices,
 )
-from hydra_core.console import cache, learned_models, replays, state, widgets
+from hydra_core.console import cache, learned_models, replays, selectors, state, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.eval_sets import scoring
@@ -46,8 +46,8 @@ def offer(entry: SetEntry, *, primary: bool = True) -> None:
 def open_for(key: str) -> None:
     """Have Eval sets show the steps to a catalog for this set (in a callback)."""
     st.session_state[_OPEN] = key
-    st.session_state["eval_sets.chosen"] = key
-    st.session_state["eval_sets.view"] = "Browse"
+    selectors.use_set(key)
+    st.session_state["eval_sets.view"] = "All sets"
 
 
 def is_open(entry: SetEntry) -> bool:

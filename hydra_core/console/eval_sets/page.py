@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from hydra_core.console import cache, frame, selectors, state
-from hydra_core.console.eval_sets import audit, labels, routing_help
+from hydra_core.console import cache, frame, selectors
+from hydra_core.console.eval_sets import audit, collect, labels, routing_help
 from hydra_core.console.eval_sets import import_wizard as import_panels
 from hydra_core.console.eval_sets import sets as evalset_panels
 from hydra_core.console.frame import Head, Part
 
-_VIEWS = ("Browse", "Import")
-#: Name in the address -> what the label quality is looked at by.
-_QUALITY = {"runs": "Labelling runs", "samples": "Audits by people"}
+_VIEWS = ("All sets", "Import")
+#: Name in the address -> who judged the labels.
+_QUALITY = {"runs": "Judged by a model", "samples": "Rated by people"}
 
 
 def _sets(head: Head) -> None:
@@ -31,7 +31,7 @@ def _sets(head: Head) -> None:
         return
     narrow, wide = st.columns([3, 7], gap="medium")
     with narrow:
-        entry = evalset_panels.choose(sets, state.get().evalset)
+        entry = evalset_panels.choose(sets)
     with wide:
         evalset_panels.show(entry)
 
@@ -39,7 +39,8 @@ def _sets(head: Head) -> None:
 def _label_quality(head: Head) -> None:
     selectors.follow({"view": "label_quality.view"})
     if st.session_state.get("label_quality.view") not in _QUALITY:
-        st.session_state["label_quality.view"] = next(iter(_QUALITY))
+        rated = not labels.runs() and bool(cache.store().ratings.samples())
+        st.session_state["label_quality.view"] = "samples" if rated else "runs"
     left, right = st.columns([4, 7], vertical_alignment="bottom")
     view = left.segmented_control(
         "View", list(_QUALITY), format_func=_QUALITY.__getitem__, key="label_quality.view",
@@ -55,6 +56,7 @@ def _label_quality(head: Head) -> None:
 
 PARTS = {
     "sets": Part("Sets", _sets, (7.0, 3.0)),
+    "collect": Part("Collect", collect.show, (7.0, 3.0)),
     "routing-help": Part("Can routing help?", routing_help.show, (6.4, 5.6)),
     "label-quality": Part("Label quality", _label_quality, (7.0, 3.0)),
 }

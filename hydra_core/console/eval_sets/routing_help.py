@@ -1,4 +1,4 @@
-"""The panels of the Explore page: whether routing can help, and what the eval set holds."""
+"""The part Can routing help?: what routing could gain on an eval set, and what the set holds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hydra_core.console.eval_sets.view_routing_help import (
     upset_view,
 )
 from hydra_core.console.figures.intervals import intervals_figure
-from hydra_core.console.frame import Head
+from hydra_core.console.frame import BY_HAND, LEARNED, Head, link
 from hydra_core.console.tasks import Task
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.evalset import EvalSet
@@ -37,6 +37,8 @@ ASKED = "explore.asked"
 
 #: Up to this many queries a computation begins by itself.
 _AT_ONCE = 1_000
+_PREDICTED, _READING, _CHECKS = "Can it be predicted?", "What reading adds", "Data checks"
+_VIEWS = ("Who solves what", "Costs", "Difficulty", _PREDICTED, _READING, _CHECKS)
 
 
 def predicted(entry: SetEntry, sweep: Sweep) -> Task | None:
@@ -64,55 +66,69 @@ def _measure(key: Hashable, sweep: Sweep) -> Task:
 
 
 def limits(known: Bounds, task: Task | None, *, texts: bool) -> None:
-    """The sentence on whether routing can help, then its figures."""
+    """How much routing could gain and whether success is predictable, then the figures.
+
+    A possible gain is no result, so nothing here is green: Tune has the result of a policy.
+    """
     found = task.result if task is not None else None
     if isinstance(found, Routability):
         middle = found.predicted
-        unknown = not np.isfinite(middle)
-        title, box, icon = (
-            ("Too few outcomes to say whether routing can help", st.info, ":material/help:")
-            if unknown
-            else ("Routing can help here", st.success, ":material/trending_up:")
-            if found.predictive and known.gain.lo > 0
-            else ("Expect little from routing here", st.warning, ":material/trending_flat:")
-        )
+        box, icon = st.info, ":material/straighten:"
+        if not np.isfinite(middle):
+            title, icon = "Too few outcomes to say whether routing can help", ":material/help:"
+        elif found.predictive and known.gain.lo > 0:
+            title = "Routing may help here"
+        else:
+            title, box, icon = (
+                "Routing has little to gain here", st.warning, ":material/trending_flat:"
+            )  # fmt: skip
         box(literal(found.text), title=title, icon=icon)
     else:
         middle = float("nan")
         running = task is not None and task.running
-        rest = "Whether it can be predicted which model will succeed is " + (
-            "being measured." if running else "not measured yet: see Predictability."
+        rest = "The console cannot say yet whether success is predictable: " + (
+            "it is measuring." if running else f"measure it under {_PREDICTED}"
         )
         if not texts:
-            rest = "This set has no texts: what its text vectors predict, Learn measures."
+            rest = "This set has no texts; see Learned."
         st.info(
             literal(f"{known.text} {rest}"),
-            title="How much routing could win",
+            title="How much routing could gain at most",
             icon=":material/hourglass_top:" if running else ":material/straighten:",
         )
     _figures(known, middle, texts=texts)
+    with st.container(horizontal=True):
+        link(BY_HAND, "See what your policy gains", ":material/tune:")
+        if not texts:
+            link(LEARNED, "See what can be learned from this set", ":material/school:")
     if task is not None and task.running:
         widgets.waiting(task, "Measuring how well success is predicted")
 
 
 def _figures(known: Bounds, middle: float, *, texts: bool) -> None:
     gain = known.gain.scaled(100.0)
+    interval = (
+        "one group: no interval"
+        if known.gain.hi - known.gain.lo >= 1.0
+        else (f"{gain.lo:.1f} to {gain.hi:.1f} pp")
+    )
     saving = "n/a" if np.isnan(known.oracle_saving) else f"{100 * known.oracle_saving:.0f} %"
     entries = (
         ("Best single model", f"{100 * known.quality:.1f} %", literal(known.best),
-         "Mean quality of the best constant policy."),
-        ("Oracle", f"{100 * known.oracle:.1f} %", "best in hindsight",
-         "Mean quality of the best choice for every query; no router can do better."),
-        ("Oracle gain", f"+{gain.value:.1f} pp", f"{gain.lo:.1f} to {gain.hi:.1f} pp",
-         "Oracle minus best single model. Below: 95 % interval."),
-        ("Decidable queries", f"{100 * known.decidable:.0f} %", f"oracle saves {saving}",
-         "Queries on which the models differ; on all others any choice is as good. Below: what "
-         "the oracle saves of the best single model's cost."),
+         "Mean quality when every query goes to the model with the highest mean quality."),
+        ("Perfect router", f"{100 * known.oracle:.1f} %", "best in hindsight",
+         "Mean quality when every query goes to the model that did best on it (the oracle). No "
+         "router can do better."),
+        ("Possible gain", f"+{gain.value:.1f} pp", interval,
+         "Perfect router minus best single model. Below: 95 % interval."),
+        ("Models differ on", f"{100 * known.decidable:.0f} %", f"saves up to {saving}",
+         "Share of queries on which the models differ. On the others every choice is equally good. "
+         "Below: the share of the best single model's cost that a perfect router saves."),
         ("Success predicted", "–" if np.isnan(middle) else f"{middle:.2f}",
          "AUC; chance is 0.50" if texts else "no texts here",
-         "How well a model's success is predicted on queries that were not learned from, from the "
-         "text or from the requirement scores, whichever tells more; from 0.60 routing can help. "
-         "The median over the models; each model's own is under Predictability."),
+         "How well success is predicted on queries that were not learned from. Median AUC over the "
+         "models, from the text or the requirement scores, whichever is higher. Routing may help "
+         f"from 0.60 on. See {_PREDICTED} for each model."),
     )  # fmt: skip
     widths = [1.5, 1, 1, 1, 1]  # the first holds a model's name
     for column, (label, value, below, text) in zip(st.columns(widths), entries, strict=True):
@@ -128,7 +144,7 @@ def who_solves(evalset: EvalSet, sweep: Sweep | None) -> None:
     whole = replays.upset(evalset.digest, evalset)
     found = whole if sent is None else upset_view(evalset, sent)
     if found is None:
-        st.info("No query has outcomes of all models, so patterns cannot be counted.")
+        st.info("No query has an outcome of every model, so there is no pattern to count.")
         return
     view, patterns, rest = found
     widgets.figure(
@@ -136,12 +152,13 @@ def who_solves(evalset: EvalSet, sweep: Sweep | None) -> None:
         "explore.upset",
         alt="Queries by exactly which models solve them",
     )
-    told = "Each bar: queries solved by exactly the models marked below it. Grey bars, solved by "
-    told += "all or by none, leave a router nothing to decide."
+    note = (
+        "Each bar counts the queries that exactly the marked models solve. Grey bars: all models "
+    )
+    note += "solve them or none does, so a router has no choice to make."
     if rest:
-        told += f" {patterns - len(view.queries):,} rarer patterns with {rest:,} queries are left "
-        told += "out."
-    st.caption(told)
+        note += f" Not shown: {rest:,} queries in {patterns - len(view.queries):,} rarer patterns."
+    st.caption(note)
 
 
 def _sent_to(sweep: Sweep) -> IntArray | None:
@@ -171,11 +188,13 @@ def costs(evalset: EvalSet) -> None:
         "explore.costs",
         alt="Distribution of cost per query by model",
     )
-    told = "Box: the middle half of the queries with the median; whiskers: 5 to 95 %; diamond: "
-    told += "mean, which is what a bill adds up."
+    note = (
+        "Box: the middle half of the queries, with the median. Whiskers: 5 to 95 %. Diamond: the "
+    )
+    note += "mean, which decides the bill."
     if evalset.cost_estimated:
-        told += " Costs are estimated from prices, not billed."
-    st.caption(told)
+        note += " Costs are estimated from prices, not billed."
+    st.caption(note)
 
 
 def difficulty_by(evalset: EvalSet) -> None:
@@ -190,7 +209,7 @@ def difficulty_by(evalset: EvalSet) -> None:
         ) or ways[0]  # fmt: skip
     found = replays.difficulties(evalset.digest, by, evalset)
     if not found:
-        st.info("No query has outcomes of all models.")
+        st.info("No query has an outcome of every model.")
         return
     frame = difficulty_table(found, languages=by == "language")
     shown = frame.head(24)
@@ -200,9 +219,8 @@ def difficulty_by(evalset: EvalSet) -> None:
         alt=f"Mean quality of the models and of the oracle by {by}",
     )
     column = st.column_config
-    bounds = [f"{a:.1f} to {b:.1f}" for a, b in zip(frame["low"], frame["high"], strict=True)]
     st.dataframe(
-        frame.assign(bounds=bounds),
+        frame.assign(bounds=tables.ranges(frame, "")),
         hide_index=True,
         height="content" if len(frame) <= 20 else 420,
         column_order=("name", "n", "quality", "bounds", "oracle", "decidable"),
@@ -211,8 +229,8 @@ def difficulty_by(evalset: EvalSet) -> None:
             "n": column.NumberColumn("Queries", format="localized"),
             "quality": column.NumberColumn("Mean of the models", format="%.1f %%"),
             "bounds": "95 % interval",
-            "oracle": column.NumberColumn("Oracle", format="%.1f %%"),
-            "decidable": column.NumberColumn("Decidable", format="%.0f %%"),
+            "oracle": column.NumberColumn("Perfect router", format="%.1f %%"),
+            "decidable": column.NumberColumn("Models differ on", format="%.0f %%"),
         },
     )
     tables.offer_downloads(frame, "explore.difficulty.table")
@@ -221,7 +239,7 @@ def difficulty_by(evalset: EvalSet) -> None:
 def predictability(entry: SetEntry, sweep: Sweep, task: Task | None) -> None:
     """How well success is predicted, model by model."""
     if task is not None and task.running:
-        st.caption("The measurement is running; it appears here when it is done.")
+        st.caption("The console is measuring; the result appears here.")
         return
     if task is not None and task.error:
         st.error(literal(task.error), icon=":material/error:")
@@ -230,7 +248,9 @@ def predictability(entry: SetEntry, sweep: Sweep, task: Task | None) -> None:
         _offer(entry, sweep)
         return
     if not found.aucs:
-        st.info("Too few queries succeed or fail to measure this; 10 of each are needed per model.")
+        st.info(
+            "Too few outcomes: each model needs 10 queries that it solved and 10 that it did not."
+        )
         return
     widgets.figure(
         intervals_figure(auc_view(found), widgets.colors()),
@@ -241,27 +261,23 @@ def predictability(entry: SetEntry, sweep: Sweep, task: Task | None) -> None:
         found.sampled < found.n
     ) else ""  # fmt: skip
     last = (
-        " Last row: which of the two wins, where they differ; this is what a router must know."
+        " Last row: which of these two models is right where only one of them is."
         if found.advantage
         else ""
     )
-    st.caption(f"Cross-validated; 0.5 is a coin toss, 1 is certainty.{last}{sample}")
+    st.caption(f"Cross-validated. 0.5 is a coin toss, 1 is certainty.{last}{sample}")
 
 
 def _offer(entry: SetEntry, sweep: Sweep) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(
-            "**Can it be predicted which model will succeed?** A small classifier per model is "
-            "cross-validated on up to 6,000 queries; this takes a minute or two.",
+            "**Can success be predicted?** The console cross-validates one small classifier "
+            "for each model on up to 6,000 queries. This takes a minute or two.",
             width="stretch",
         )
         if st.button("Measure", type="primary", key="explore.measure"):
             _measure(("routability", replays.sweep_key(entry, sweep)), sweep)
             st.rerun()
-
-
-_VIEWS = ("Who solves what", "Costs", "Difficulty", "Predictability", "Ablations", "Checks")
-_OF_A_REPLAY = ("Predictability", "Ablations")
 
 
 def replayed(entry: SetEntry, catalog: Catalog) -> Sweep | None:
@@ -275,7 +291,7 @@ def replayed(entry: SetEntry, catalog: Catalog) -> Sweep | None:
     except HydraError as error:
         st.info(
             widgets.literal(str(error)),
-            title="Whether routing can help is not known yet",
+            title="This set cannot be replayed with this catalog",
             icon=":material/link_off:",
         )
         make_catalog.offer(entry)
@@ -291,8 +307,8 @@ def explore(entry: SetEntry, catalog: Catalog) -> None:
         texts = sweep.evalset.texts is not None
         limits(bounds, task, texts=texts)
         widgets.notes(sweep)
-    left_out = () if texts else ("Predictability",) if sweep else _OF_A_REPLAY
-    views = tuple(one for one in _VIEWS if one not in left_out)
+    # both read the texts again, under the catalog's predictor
+    views = tuple(one for one in _VIEWS if texts or one not in (_PREDICTED, _READING))
     if st.session_state.setdefault("explore.view", views[0]) not in views:
         st.session_state["explore.view"] = views[0]
     view = st.segmented_control(
@@ -311,20 +327,19 @@ def one_view(
     view: str, entry: SetEntry, evalset: EvalSet, sweep: Sweep | None, task: Task | None
 ) -> None:
     """One view; only the one on screen is computed."""
-    if view == "Predictability" and sweep is not None:
+    if view == _PREDICTED and sweep is not None:
         predictability(entry, sweep, task)
-    elif view == "Ablations" and sweep is not None:
+    elif view == _READING and sweep is not None:
         explore_ablations.ablations(entry, sweep)
     elif view == "Costs":
         costs(evalset)
     elif view == "Difficulty":
         difficulty_by(evalset)
-    elif view == "Checks":
+    elif view == _CHECKS:
         explore_checks.checks(entry, evalset)
     else:
         who_solves(evalset, sweep)
 
 
 def show(head: Head) -> None:
-    """The part Can routing help?: what a set holds, and whether routing can help on it at all."""
     selectors.on_data(head, explore, baseline=False, link={"view": "explore.view"})

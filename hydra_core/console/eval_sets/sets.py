@@ -8,7 +8,7 @@ from typing import Literal
 import streamlit as st
 
 from hydra_core.base.errors import EvalSetError, HydraError
-from hydra_core.console import cache, selectors, state, tables, widgets
+from hydra_core.console import cache, selectors, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.demo import address, session
@@ -16,6 +16,7 @@ from hydra_core.console.eval_sets import make_catalog, scoring
 from hydra_core.console.eval_sets.figure_outcomes import outcomes_figure
 from hydra_core.console.eval_sets.scoring import TOLD
 from hydra_core.console.eval_sets.view import (
+    NO_INTERVAL,
     model_table,
     outcomes_view,
     query_table,
@@ -203,23 +204,21 @@ def nothing_yet() -> None:
     )
 
 
-def choose(sets: Sequence[SetEntry], used: str) -> SetEntry:
-    """Draw the list and return the set to show, at first the one in use on Tune."""
-    keys = [entry.key for entry in sets]
-    _follow_link(keys)
-    if st.session_state.get(_CHOSEN) not in keys:
-        st.session_state[_CHOSEN] = used if used in keys else keys[0]
-    by_key = dict(zip(keys, sets, strict=True))
+def choose(sets: Sequence[SetEntry]) -> SetEntry:
+    """Draw the list; the set that is picked is the one in use on every page."""
+    by_key = {entry.key: entry for entry in sets}
+    _follow_link(list(by_key))
+    pair = selectors.current()
+    st.session_state[_CHOSEN] = pair[0].key if pair else sets[0].key
     with st.container(border=True):
         chosen = st.radio(
             "Eval sets",
-            keys,
+            list(by_key),
             format_func=lambda key: literal(by_key[key].info.name),
             captions=[_caption(entry) for entry in sets],
             key=_CHOSEN,
-            persist_state="session",
             label_visibility="collapsed",
-            on_change=lambda: st.session_state.__setitem__(_LINK, None),
+            on_change=_picked,
         )
     address.write({"set": chosen})
     st.session_state[_LINK] = chosen
@@ -229,9 +228,14 @@ def choose(sets: Sequence[SetEntry], used: str) -> SetEntry:
 
 def _follow_link(keys: Sequence[str]) -> None:
     """Take the set from the address, unless it was written here or a click was just made."""
-    linked = address.read().get("set")
+    linked = address.read().get("set", "")
     if linked in keys and st.session_state.get(_LINK, "") not in (linked, None):
-        st.session_state[_CHOSEN] = linked
+        selectors.use_set(linked)
+
+
+def _picked() -> None:
+    st.session_state[_LINK] = None
+    selectors.use_set(st.session_state[_CHOSEN])
 
 
 def _caption(entry: SetEntry) -> str:
@@ -285,6 +289,8 @@ def show(entry: SetEntry) -> None:
         _queries(loaded)
     else:
         tables.models(table)
+        if table["low"].isna().any() and table["quality"].notna().any():
+            st.caption(NO_INTERVAL)
         tables.offer_downloads(table, "eval_sets.table.models")
 
 
@@ -334,11 +340,9 @@ def _next(entry: SetEntry) -> None:
     with st.container(horizontal=True, horizontal_alignment="right"):
         make_catalog.offer(entry, primary=not fitting)
         if fitting:
-            _use(entry)
+            _tune()
 
 
-def _use(entry: SetEntry) -> None:
-    if st.button("Use on Tune", icon=":material/tune:", key="eval_sets.use"):
-        if state.get().evalset != entry.key:
-            state.put(evalset=entry.key, catalog="", tau=None, weights=None, pin=None, aim=None)
+def _tune() -> None:
+    if st.button("Tune on this set", icon=":material/tune:", key="eval_sets.use"):
         go(BY_HAND)

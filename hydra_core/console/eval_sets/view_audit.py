@@ -78,13 +78,6 @@ def rated(sample: Sample, ratings: Sequence[Rating], evalset: EvalSet) -> Rated 
     return Rated(tuple(queries), tuple(raters), on_unit_scale(values), places)
 
 
-def clusters_of(evalset: EvalSet, places: np.ndarray) -> np.ndarray | None:
-    """(n,) numbers that translations of one task or turns of one conversation share."""
-    if "cluster" not in evalset.queries.columns:
-        return None
-    return pd.factorize(evalset.queries["cluster"].iloc[places])[0].astype(np.intp)
-
-
 def length_of(text: str) -> str:
     """A message's length class."""
     words = len(text.split())

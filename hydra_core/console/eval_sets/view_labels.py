@@ -52,9 +52,9 @@ def progress(found: RunStatus) -> tuple[float, str]:
     share = (judged - found.waiting) / judged if judged else 1.0
     if found.running:
         left = "" if found.left_s is None else f" · {_spell(found.left_s)} left"
-        return share, f"Under way: {judged - found.waiting:,} of {judged:,}{left}"
+        return share, f"Running: {judged - found.waiting:,} of {judged:,}{left}"
     if found.waiting:
-        return share, f"Stands still: {judged - found.waiting:,} of {judged:,}"
+        return share, f"Stopped: {judged - found.waiting:,} of {judged:,}"
     return share, f"Done: {judged:,} messages judged or set aside"
 
 
@@ -67,19 +67,19 @@ def tiles(found: RunStatus) -> list[tuple[str, str, str, str]]:
     doubt = found.committed_usd - spent
     doubtful = f" Calls without an answer may have cost {_usd(doubt)} more." if doubt > 0 else ""
     calls = sum(found.calls.values())
-    known = "cost not known yet" if found.about_usd is None else f"about {_usd(found.about_usd)}"
+    known = "cost unknown so far" if found.about_usd is None else f"about {_usd(found.about_usd)}"
     judged = found.labelled + found.aside + found.waiting
     default = f"{found.synthetic:,} more by default" if found.synthetic else f"of {judged:,}"
     share = f"{100 * found.aside / judged:.1f} % of {judged:,}" if judged else "none to judge"
     return [
         ("Labelled by the judge", f"{found.labelled:,}", default,
-         "Messages with all their verdicts. Messages that need a repository get the default of "
-         "their tier and are not judged."),
+         "Messages that the judge scored completely. Messages that need a repository are not "
+         "judged; they get the default label of their tier."),
         ("Set aside", f"{found.aside:,}", share,
-         "Messages whose calls could not be used: no label. Why stands under Set aside."),
+         "Messages without a label, because their calls failed. See Set aside for the reasons."),
         ("Calls still to make", f"{calls:,}", known if calls else "all made",
-         "Answers and verdicts; their cost goes by the mean of those so far, from 20 of each kind "
-         "on."),
+         "Answers and judgements. The cost estimate uses the mean so far, from 20 calls of each "
+         "kind on."),
         ("Spent", _usd(spent), f"of {_usd(found.budget_usd)} at most",
          f"{by_stage or 'Nothing was paid yet'}.{doubtful}"),
     ]  # fmt: skip
@@ -89,15 +89,15 @@ def answer(found: Mapping[str, Any]) -> tuple[str, str, str]:
     """(tone, title, sentence): are these labels stable? success, info or warning."""
     own = _alphas(found["stability"])
     if not found["labelled"]:
-        return "info", "No labels yet", "The first figures come with the first judged messages."
+        return "info", "No labels yet", "Figures appear with the first judged messages."
     if not own:
         return (
-            "info", "Nobody checked the judge",
-            "No message was judged a second time, so how stable its verdicts are is not known: set "
+            "info", "The judge was not checked",
+            "No message was judged twice, so the stability of the labels is unknown. Set "
             "stability_share in label.yaml.",
         )  # fmt: skip
     name, worst = _worst(own)
-    said = [f"Asked twice, the judge agrees with itself least on {_name(name)}: {_shown(worst)}."]
+    said = [f"The judge repeats itself least on {_name(name)}: {_shown(worst)}."]
     others = _alphas(found["judges"])
     if others:
         name, other = _worst(others)
@@ -107,7 +107,7 @@ def answer(found: Mapping[str, Any]) -> tuple[str, str, str]:
     if worst["value"] < DOUBTFUL:
         return "warning", "These labels are noisy", text
     if worst["lo"] < FIRM:
-        return "info", "These labels are usable, not firm", text
+        return "info", "These labels are usable but not firm", text
     return "success", "These labels are stable", text
 
 
@@ -122,22 +122,22 @@ def next_steps(setup: Setup, run: RunStatus, found: Mapping[str, Any], folder: P
 
 def _of_the_run(run: RunStatus, command: str) -> list[Step]:
     if run.running:
-        return [Step("Wait, or stop it with Ctrl-C: what was paid is kept.", icon="schedule")]
+        return [Step("Wait, or stop it with Ctrl-C: no paid call is lost.", icon="schedule")]
     steps = []
     if run.waiting and run.committed_usd > _NEARLY_SPENT * run.budget_usd:
         text = (
             f"The budget is spent. Raise budget_usd (now {_usd(run.budget_usd)}) in label.yaml and "
-            "start the run again; no call is paid twice."
+            "start the run again. No call is paid for twice."
         )
         steps.append(Step(text, command, "payments"))
     elif run.waiting:
-        text = "Start the run again: it goes on where it was, and no call is paid twice."
+        text = "Start the run again: it resumes where it stopped, and no call is paid for twice."
         steps.append(Step(text, command, "play_arrow"))
     if run.aside:
         many = run.aside > _MANY_ASIDE * (run.labelled + run.aside + run.waiting)
-        warning = ", which is many: read why first" if many else ""
+        warning = ", which is many. Read the reasons first" if many else ""
         were = "1 message was" if run.aside == 1 else f"{run.aside:,} messages were"
-        text = f"{were} set aside{warning}. To ask again:"
+        text = f"{were} set aside{warning}. To try them again:"
         steps.append(Step(text, f"{command} --again", "refresh"))
     return steps
 
@@ -151,30 +151,30 @@ def _of_the_figures(found: Mapping[str, Any]) -> list[Step]:
         steps.append(Step(text, icon="replay"))
     if not found["judges"]:
         text = (
-            "Let a judge of another maker score a share as well: servers.second_judge and "
-            "agreement_share: 0.1 in a new run."
+            "Add a judge from another provider for a share of the messages: servers.second_judge "
+            "and agreement_share: 0.1 in a new run."
         )
         steps.append(Step(text, icon="group"))
     alphas = [*_alphas(found["stability"]).items(), *_alphas(found["judges"]).items()]
     noisy = dict.fromkeys(_name(name) for name, one in alphas if one["value"] < DOUBTFUL)
     if noisy:
         text = (
-            f"Say in the rubric what the scores of {', '.join(noisy)} mean, with an example each, "
+            f"Explain in the rubric what each score of {', '.join(noisy)} means, with an example, "
             "and try it on a few hundred messages."
         )
         steps.append(Step(text, icon="edit_note"))
     leaning = found["position"].get("first_minus_second", {})
     if any(abs(one["value"]) > _BIASED for one in leaning.values()):
         text = (
-            "The judge leans to one place. Both orders are averaged, so labels are not shifted by "
-            "it; take another judge if they are noisy too."
+            "The judge favours one position. Both orders are averaged, so this does not shift the "
+            "labels. Use another judge if the labels are noisy too."
         )
         steps.append(Step(text, icon="swap_horiz"))
     still = [_name(name) for name, one in found["dimensions"].items() if one["sd"] < _STILL]
     if still and found["labelled"] > 1:
         text = (
-            f"Nearly all labels of {', '.join(still)} are the same: nothing can be learned from "
-            "them there. Add harder messages."
+            f"Nearly all labels of {', '.join(still)} are equal, so they teach the predictor "
+            "nothing. Add harder messages."
         )
         steps.append(Step(text, icon="horizontal_rule"))
     return steps
@@ -184,7 +184,7 @@ def _when_done(run: RunStatus, folder: Path) -> list[Step]:
     if run.waiting or not run.labelled:
         return []
     command = f"python -m hydra_core evaluate-predictor {shlex.quote(str(folder / 'labels.jsonl'))}"
-    people = "Have people rate a sample on the page Audit: a judge may agree with itself and err."
+    people = "Ask people to rate a sample (Rated by people): a judge can be consistent and wrong."
     return [
         Step("Measure the predictor on these labels:", command, "straighten"),
         Step(people, icon="rate_review"),
@@ -239,11 +239,11 @@ def agreement_view(found: Mapping[str, Any]) -> IntervalsView:
 
 
 def position_view(found: Mapping[str, Any]) -> IntervalsView:
-    """What it is worth to an answer to stand first, by dimension, in points of the 1 to 5 scale."""
+    """Bias to the answer that is shown first, by dimension, in points of the 1 to 5 scale."""
     bias = found["position"]["first_minus_second"]
     return IntervalsView(
         tuple(map(_titled, bias)), (Series("First minus second", *_bounds(list(bias.values()))),),
-        "First minus second, points of 5, 95 % interval", format="+.2f", lines=((0.0, "no lean"),),
+        "First minus second, points of 5, 95 % interval", format="+.2f", lines=((0.0, "no bias"),),
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""From an eval set to what the Explore page shows of it. No streamlit."""
+"""From an eval set to what Can routing help? shows of it. No streamlit."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pandas as pd
 
 from hydra_core.base.types import IntArray
 from hydra_core.console.eval_sets.figure_upset import SpreadView, UpsetView
+from hydra_core.console.eval_sets.view import percent_range
 from hydra_core.console.figures.intervals import IntervalsView, Series
 from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
 from hydra_core.lab.ablation import AblatedReading
@@ -25,11 +26,11 @@ _PATTERNS = 22
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a perfect router would win over the best constant; fractions.
+    """What a perfect router would gain over the best single model; fractions.
 
     Attributes:
-        best: The best constant and its quality.
-        oracle_saving: Of the best constant's cost; NaN where that is free.
+        best: The best single model; `quality` is its mean.
+        oracle_saving: Of the best single model's cost; NaN where that is free.
         decidable: Queries on which the models differ.
     """
 
@@ -43,7 +44,6 @@ class Bounds:
 
     @property
     def text(self) -> str:
-        """The bounds in one sentence."""
         return (
             f"A perfect router would gain {100 * self.gain.value:.1f} pp over always {self.best}; "
             f"the models differ on {100 * self.decidable:.0f} % of the queries."
@@ -63,7 +63,7 @@ def bounds(sweep: Sweep) -> Bounds:
         best=best.model,
         quality=best.quality,
         oracle=float(reached.mean()),
-        gain=mean_interval(reached - sweep.data.quality[:, best.index], data.clusters),
+        gain=mean_interval(reached - data.quality[:, best.index], data.clusters).clipped(0.0, 1.0),
         oracle_saving=1 - spent / base if base > 0 else float("nan"),
         decidable=float((data.quality.max(axis=1) > data.quality.min(axis=1)).mean()),
     )
@@ -121,13 +121,14 @@ def spread_view(evalset: EvalSet) -> SpreadView | None:
 
 def difficulty_table(found: Sequence[Difficulty], *, languages: bool) -> pd.DataFrame:
     """One row per language or group in percent, the largest first."""
+    ends = [percent_range(one.quality) for one in found]
     return pd.DataFrame(
         {
             "name": [language_name(one.name) if languages else one.name for one in found],
             "n": [one.n for one in found],
             "quality": [100 * one.quality.value for one in found],
-            "low": [100 * one.quality.lo for one in found],
-            "high": [100 * one.quality.hi for one in found],
+            "low": [low for low, _ in ends],
+            "high": [high for _, high in ends],
             "oracle": [100 * one.oracle for one in found],
             "decidable": [100 * one.decidable for one in found],
         }
@@ -142,7 +143,7 @@ def difficulty_view(frame: pd.DataFrame) -> IntervalsView:
         series=(
             Series("mean of the models, 95 % interval", values["quality"], values["low"],
                    values["high"]),
-            Series("oracle", values["oracle"], tone="oracle"),
+            Series("perfect router", values["oracle"], tone="oracle"),
         ),
         title="Quality",
         unit=" %",

@@ -1,15 +1,14 @@
-"""The Inspect page's controls: catalog and tau, the message, the request around it."""
+"""The controls of Message: catalog, rule and knob, the message, the request around it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.types import Catalog, Policy, Rule
-from hydra_core.console import bundles, cache, drafts, selectors, widgets
+from hydra_core.console import bundles, cache, selectors, widgets
 from hydra_core.console.cache import CatalogEntry
 from hydra_core.console.inspect import samples
 from hydra_core.console.inspect import state as inspect_state
@@ -31,57 +30,42 @@ def policy(*, compare: bool = True) -> tuple[str, Catalog] | None:
         compare: Also draw the choice between one message and two.
     """
     fingerprint = cache.bundle().fingerprint
-    entries = [entry for entry in cache.catalogs() if entry.catalog is not None]
-    if not entries:
-        st.warning("There is no valid catalog yet.")
+    inspect_state.follow_link()
+    chosen = selectors.current_catalog()
+    if chosen is None:
+        st.warning("There is no catalog yet: make one on Eval sets.")
         return None
-    entries.sort(key=lambda entry: not _fits(entry, fingerprint))
-    now = inspect_state.get()
-    chosen = next((e for e in entries if e.key == now.catalog), None) or _default(
-        entries, fingerprint
+    in_force = (
+        None if chosen.catalog is None else inspect_state.policy_for(chosen.key, chosen.catalog)
     )
-    chosen = drafts.with_outcome_model(chosen)
-    assert chosen.catalog is not None
-    in_force = now.policy_for(chosen.key, chosen.catalog)
-    by_choice = chosen.catalog.outcome_model is not None and in_force.value_usd is not None
+    by_choice = bool(
+        chosen.catalog and chosen.catalog.outcome_model and in_force and in_force.value_usd
+    )
     widths = [4.0, 3.0, 3.6, 2.4] if by_choice else [4.0, 4.4, 2.6]
     if by_choice and not compare:
         del widths[0]
     places = st.columns(widths, vertical_alignment="bottom", gap="small")
     if compare:
         with places[0]:
-            _mode(now.compare)
-    if by_choice:
+            _mode(inspect_state.get().compare)
+    if by_choice and in_force:
         with places[-3]:
-            _rule(in_force.rule)
-    labels = {e.key: e.key if _fits(e, fingerprint) else f"{e.key} (rebind)" for e in entries}
-    st.session_state["inspect.catalog"] = chosen.key
-    places[-2].selectbox(
-        "Catalog",
-        list(labels),
-        format_func=lambda key: labels[key],
-        key="inspect.catalog",
-        on_change=lambda: inspect_state.put(
-            catalog=st.session_state["inspect.catalog"], tau=None, weights=None, rule=None,
-            value_usd=None, deny=(),
-        ),
-    )  # fmt: skip
+            choose_rule(in_force.rule)
+
+    def named(entry: CatalogEntry) -> str:
+        if entry.catalog is None:
+            return f"{entry.key} (not valid)"
+        fits = entry.catalog.predictor_fingerprint == fingerprint
+        return entry.key if fits else f"{entry.key} (rebind)"
+
+    selectors.choose_catalog(places[-2], named)
+    if chosen.catalog is None or in_force is None:
+        widgets.toned("error", chosen.problem)
+        return None
     with places[-1]:
-        _knob(in_force)
+        knob(in_force)
     catalog = bundles.on_this_bundle(chosen)
     return None if catalog is None else (chosen.key, replace(catalog, policy=in_force))
-
-
-def _fits(entry: CatalogEntry, fingerprint: str) -> bool:
-    return entry.catalog is not None and entry.catalog.predictor_fingerprint == fingerprint
-
-
-def _default(entries: Sequence[CatalogEntry], fingerprint: str) -> CatalogEntry:
-    """The catalog in use on Tune where it fits the predictor, else the first that does."""
-    pair = selectors.current()
-    used = pair[1].key if pair else ""
-    fitting = (e for e in entries if e.key == used and _fits(e, fingerprint))
-    return next(fitting, entries[0])
 
 
 def _mode(compare: bool) -> None:
@@ -98,7 +82,7 @@ def _mode(compare: bool) -> None:
     )
 
 
-def _rule(rule: Rule) -> None:
+def choose_rule(rule: Rule) -> None:
     st.session_state["inspect.rule"] = rule
     st.segmented_control(
         "Rule",
@@ -108,12 +92,12 @@ def _rule(rule: Rule) -> None:
         required=True,
         label_visibility="collapsed",
         width="stretch",
-        help="The rule whose decision is explained; the other one's is shown beside it.",
+        help="The rule whose decision is explained. The decision of the other rule is beside it.",
         on_change=lambda: inspect_state.put(rule=Rule(st.session_state["inspect.rule"])),
     )
 
 
-def _knob(policy: Policy) -> None:
+def knob(policy: Policy) -> None:
     """The setting of the rule in force; changing it here changes nothing on Tune."""
     if policy.rule is Rule.VALUE:
         st.session_state["inspect.value"] = policy.knob
@@ -123,8 +107,8 @@ def _knob(policy: Policy) -> None:
             step=float(f"{policy.knob / 10:.1g}"),
             format="%.6g",
             key="inspect.value",
-            help="What one more resolved query is worth to you. Starts at the policy of the Tune "
-            "page, or at the catalog's own; changing it here changes nothing there.",
+            help="V is the value of one more resolved query. It starts at the setting of Tune, or "
+            "at the catalog's own. A change here does not change Tune.",
             on_change=lambda: inspect_state.put(value_usd=float(st.session_state["inspect.value"])),
         )
         return
@@ -136,8 +120,8 @@ def _knob(policy: Policy) -> None:
         step=0.01,
         format="%.4g",
         key="inspect.tau",
-        help="Largest weighted shortfall a model may have and still be eligible. Starts at the "
-        "policy of the Tune page, or at the catalog's own; changing it here changes nothing there.",
+        help="tau is the largest weighted shortfall of an eligible model. It starts at the setting "
+        "of Tune, or at the catalog's own. A change here does not change Tune.",
         on_change=lambda: inspect_state.put(tau=float(st.session_state["inspect.tau"])),
     )
 
@@ -148,7 +132,7 @@ def message(catalog: Catalog, field: str = "text", label: str = "Message") -> No
         st.markdown(f"**{label}**", width="stretch")
         st.button(
             "Route", type="primary", icon=":material/play_arrow:", key=f"inspect.{field}.route",
-            help="Routes the message as it stands. Ctrl+Enter in the text does the same.",
+            help="Routes the message. Ctrl+Enter in the text does the same.",
         )  # fmt: skip
         with st.popover("Pick", icon=":material/list:"):
             _picker(field)
@@ -170,7 +154,7 @@ def _area(field: str, label: str) -> None:
         label,
         height=150 if now.compare else 212,
         key=key,
-        placeholder="This link came without its text; the scores below are those it had."
+        placeholder="This link came without its text. The scores below are those of the text."
         if without
         else "Type or paste a message, then press Route or Ctrl+Enter",
         label_visibility="collapsed",
@@ -211,7 +195,7 @@ def _queries(entry: cache.SetEntry, wanted: str) -> dict[str, str]:
         widgets.problem(error)
         return {}
     if evalset.texts is None:
-        st.caption("This set has no texts: choose another, or type a message.")
+        st.caption("This set has no texts. Choose another set, or type a message.")
         return {}
     frame = evalset.queries
     if wanted:
@@ -236,8 +220,8 @@ def _suffixes() -> None:
     language = detect(now.text)
     probes = load_probes()
     st.caption(
-        "Message B becomes message A with an added claim of difficulty. It leaves the task as it "
-        f"is, so the route should not change. In {LANGUAGES[language].name}:"
+        "Message B becomes message A with a claim of difficulty at its end. The task stays the "
+        f"same, so the model should not change. In {LANGUAGES[language].name}:"
     )
     for family, texts in probes.items():
         label = family_name(family)
@@ -263,7 +247,7 @@ def _request(catalog: Catalog) -> None:
     st.session_state["inspect.context_tokens"] = now.context_tokens
     st.number_input(
         "Earlier context, tokens", 0, 99_999_999, step=1_000, key="inspect.context_tokens",
-        help="What the model must read besides the message: earlier turns, files, a system prompt.",
+        help="What the model reads besides the message: earlier turns, files, a system prompt.",
         on_change=lambda: inspect_state.put(
             context_tokens=int(st.session_state["inspect.context_tokens"])
         ),

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+import streamlit as st
+
 from hydra_core.base.types import Catalog, Policy, Rule
-from hydra_core.console import state
-from hydra_core.console.inspect import samples
+from hydra_core.console import cache, state
 from hydra_core.routing.query import Query
 
 #: Longer texts do not go into a link: servers and chats cut long addresses.
@@ -20,7 +21,7 @@ class Inspecting:
     """What is looked at.
 
     Attributes:
-        catalog: Key of the catalog, '' for the default.
+        catalog: Key of the catalog that the settings below belong to, '' for any.
         tau: None for that of the policy being tuned, else of the catalog.
         weights, rule, value_usd: None likewise.
         text: The message; '' for none.
@@ -30,6 +31,7 @@ class Inspecting:
         requirements: (K,) from a link that came without its text.
         predicted: (m,) success and (m,) cost in USD, likewise, under the value rule.
         part: The dimension whose words are looked at; '' for the first.
+        example: Whether an example of the console's is still to be put in, one that fits the pool.
     """
 
     catalog: str = ""
@@ -49,6 +51,7 @@ class Inspecting:
     requirements: tuple[float, ...] | None = None
     predicted: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     part: str = ""
+    example: bool = False
 
     def query(self, text: str) -> Query:
         """The request that is routed."""
@@ -61,21 +64,6 @@ class Inspecting:
             deny=frozenset(self.deny),
         )
 
-    def policy_for(self, key: str, catalog: Catalog) -> Policy:
-        """The policy in force: set here, else that being tuned, else the catalog's."""
-        tuning = state.get()
-        same = tuning.catalog == key
-        base = tuning.policy_for(catalog) if same else catalog.policy
-        weights = base.weights
-        if self.weights is not None and len(self.weights) == len(catalog.dimensions):
-            weights = self.weights
-        values = (self.value_usd, tuning.value_usd if same else None, catalog.policy.value_usd)
-        value_usd = next((value for value in values if value is not None), None)
-        known = catalog.outcome_model is not None and value_usd is not None
-        rule = (self.rule or base.rule) if known else Rule.SHORTFALL
-        tau = base.tau if self.tau is None else self.tau
-        return replace(base, rule=rule, tau=tau, weights=weights, value_usd=value_usd)
-
 
 def get() -> Inspecting:
     """The session's record."""
@@ -87,18 +75,48 @@ def put(**changes: object) -> None:
     if "text" in changes:
         changes.setdefault("requirements", None)
         changes.setdefault("predicted", None)
+        changes.setdefault("example", False)
     _INSPECTING.put(**changes)
+
+
+def follow_link() -> None:
+    """Use the catalog of the address that the page was opened with, on every page."""
+    if "inspect" in st.session_state:
+        return
+    named = get().catalog
+    if named != state.get().catalog and any(one.key == named for one in cache.catalogs()):
+        state.put(catalog=named, tau=None, weights=None, rule=None, value_usd=None)
+
+
+def policy_for(key: str, catalog: Catalog) -> Policy:
+    """The policy in force: set on Inspect, else that being tuned, else the catalog's.
+
+    What was set for another catalog is dropped.
+    """
+    now, tuning = get(), state.get()
+    if now.catalog != key:
+        fresh = {"tau": None, "weights": None, "rule": None, "value_usd": None, "deny": ()}
+        put(catalog=key, **(fresh if now.catalog else {}))
+        now = get()
+    base = tuning.policy_for(catalog)
+    weights = base.weights
+    if now.weights is not None and len(now.weights) == len(catalog.dimensions):
+        weights = now.weights
+    values = (now.value_usd, tuning.value_usd, catalog.policy.value_usd)
+    value_usd = next((value for value in values if value is not None), None)
+    known = catalog.outcome_model is not None and value_usd is not None
+    rule = (now.rule or base.rule) if known else Rule.SHORTFALL
+    tau = base.tau if now.tau is None else now.tau
+    return replace(base, rule=rule, tau=tau, weights=weights, value_usd=value_usd)
 
 
 def from_link(params: Mapping[str, str]) -> Inspecting:
     """Read a link's parameters; what cannot be read is ignored, never an error.
 
-    A link without message and scores starts with a shipped example.
+    A link without message and scores starts with an example.
     """
     text = params.get("text", "")
     needs = None if text else _shares(params.get("r", ""))
-    if not text and needs is None:
-        text = samples.examples()[1].text
     return Inspecting(
         catalog=params.get("catalog", ""),
         tau=state.number(params.get("tau", "")),
@@ -117,6 +135,7 @@ def from_link(params: Mapping[str, str]) -> Inspecting:
         requirements=needs,
         predicted=_predicted(params) if needs is not None else None,
         part=params.get("words", ""),
+        example=not text and needs is None,
     )
 
 

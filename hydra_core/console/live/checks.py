@@ -1,4 +1,4 @@
-"""The parts of the Live page that compare: a second catalog, the eval set, a canary."""
+"""Live traffic compared with a second catalog, the eval set and a canary."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hydra_core.console.cache import SetEntry
 from hydra_core.console.figures.intervals import intervals_figure
 from hydra_core.console.figures.traffic import traffic_figure
 from hydra_core.console.live import cache as cache_live
-from hydra_core.console.live.traffic import Looked, in_cost_order
-from hydra_core.console.live.view_checks import (
+from hydra_core.console.live.traffic import LogView, in_cost_order
+from hydra_core.console.live.view_traffic import (
     canary_frame,
     canary_text,
     differences,
@@ -31,12 +31,12 @@ from hydra_core.live.canary import canary_report
 from hydra_core.live.drift import Drift, band_shares
 
 
-def shadowing(look: Looked) -> None:
-    """A second catalog on the same traffic."""
+def shadowing(look: LogView) -> None:
+    """Replay the same traffic under a second catalog."""
     others = _others(look.catalog)
     key = st.selectbox("Second catalog", list(others), key="live.shadow", width=320)
     if key is None:
-        st.info("Publish a second catalog, or save a draft as one, to see it on this traffic.")
+        st.info("Publish a second catalog to see how it would route this traffic.")
         return
     other = others[key]
     found = cache_live.shadowed(look.key, other.digest, other, date.today())
@@ -45,15 +45,15 @@ def shadowing(look: Looked) -> None:
     left, right = st.columns([4.6, 5.4], gap="small")
     with left:
         st.metric(
-            "Agrees with what was chosen", f"{agreement.value:.1f} %",
+            "Same model chosen", f"{agreement.value:.1f} %",
             delta=f"{agreement.lo:.1f} – {agreement.hi:.1f} %", delta_color="off",
             delta_arrow="off", border=True,
             help=f"On {len(found.models):,} decisions. Below: 95 % interval.",
         )  # fmt: skip
         st.metric(
-            "Cost against live", literal(change), border=True,
-            help="The same tokens, both by the second catalog's prices; – where it has no price "
-            "for the served models. Above 0 it costs more.",
+            "Cost change", literal(change), border=True,
+            help="The same tokens at the second catalog's prices; – where it has no price for the "
+            "served models. Above 0 it costs more.",
         )  # fmt: skip
     with right.container(border=True):
         widgets.figure(
@@ -75,15 +75,15 @@ def shadowing(look: Looked) -> None:
             },
         )  # fmt: skip
     left_out = "; ".join(f"{reason}: {count:,}" for reason, count in found.left_out.items())
-    told = f"Not replayed, {left_out}. " if left_out else ""
+    missing = f"Not replayed, {left_out}. " if left_out else ""
     st.caption(
-        f":material/info: {literal(told)}It has no effect on traffic. Health and kept "
+        f":material/info: {literal(missing)}This has no effect on traffic. Health and kept "
         "conversations are not replayed."
     )
 
 
 def _others(catalog: Catalog) -> dict[str, Catalog]:
-    """The console's other catalogs, those most like this one first."""
+    """Return the console's other catalogs, the most similar first."""
     found = {
         entry.key: entry.catalog
         for entry in cache.catalogs()
@@ -99,11 +99,11 @@ def _others(catalog: Catalog) -> dict[str, Catalog]:
     return {key: found[key] for key in sorted(found, key=apart)}
 
 
-def _worth(look: Looked, other: Catalog, key: str) -> None:
+def _worth(look: LogView, other: Catalog, key: str) -> None:
     """The second catalog's quality, only where the log can say."""
     found = cache_live.worth(look.key, other.digest, other, date.today())
     if isinstance(found, str):
-        st.info(literal(f"Its quality is not estimated: {found}."), icon=":material/block:")
+        st.info(literal(f"Its quality cannot be estimated: {found}."), icon=":material/block:")
         return
     with st.container(border=True):
         widgets.figure(
@@ -112,13 +112,13 @@ def _worth(look: Looked, other: Catalog, key: str) -> None:
             alt="Estimated quality of the second catalog with 95 % intervals",
         )
     st.caption(
-        f":material/info: {found.value.n:,} rated decisions with known probabilities are worth "
-        f"{found.value.effective:,.0f} for this catalog (effective sample size)."
+        f":material/info: {found.value.n:,} rated decisions with known probabilities; effective "
+        f"sample size for this catalog: {found.value.effective:,.0f}."
     )
 
 
-def drifting(look: Looked) -> None:
-    """Requirements against the eval set and the bands."""
+def drifting(look: LogView) -> None:
+    """Compare requirements with the eval set and the score bands."""
     catalog, entry = look.catalog, _evalset(look.catalog)
     scored = cache_live.scored_by(look.traffic, catalog)
     found: tuple[Drift, ...] = ()
@@ -148,14 +148,14 @@ def drifting(look: Looked) -> None:
         },
     )
     st.caption(
-        f":material/info: {len(scored):,} scored decisions. PSI over tenths of the set, interval "
-        "95 %: below 0.1 steady, above 0.25 changed. Where a band was set, 5 % lie below it and "
-        "5 % above."
+        f":material/info: {len(scored):,} scored decisions. Population stability index (PSI) with "
+        "its 95 % interval: below 0.1 steady, above 0.25 changed. Where a score band was measured, "
+        "5 % lie below it and 5 % above."
     )
 
 
-def unknown(look: Looked) -> None:
-    """Kinds of requests nothing is known about."""
+def unknown(look: LogView) -> None:
+    """Show groups of requests that no evidence covers."""
     catalog, entry = look.catalog, _evalset(look.catalog)
     digest = catalog.digest + (entry.info.digest if entry else "")
     found = cache_live.clusters(look.key, digest, catalog, entry)
@@ -180,17 +180,17 @@ def unknown(look: Looked) -> None:
         },
     )
     st.caption(
-        ":material/info: Decisions grouped by what they require (k-means). In the set: queries as "
-        "near to the group's centre as 95 % of its decisions."
+        ":material/info: Decisions are grouped by what they require (k-means). In the set: queries "
+        "as near to the group's centre as 95 % of its decisions."
     )
 
 
-def canary(look: Looked) -> None:
-    """The newest canary of this log."""
+def canary(look: LogView) -> None:
+    """Show the newest canary of this log."""
     records = canaries(look.key.folder)
     if not records:
-        st.info("No canary in this log. It puts a share of the conversations on a second catalog, "
-                "and is stopped by itself when it is worse:")  # fmt: skip
+        st.info("No canary in this log. A canary sends a share of conversations to a second "
+                "catalog and stops by itself when it is worse:")  # fmt: skip
         widgets.commands(
             "hydra-router serve --catalog pool.yaml --upstreams upstreams.yaml --log log/ \\\n"
             "    --canary candidate.yaml --canary-share 0.1"
@@ -201,18 +201,18 @@ def canary(look: Looked) -> None:
                 f"since {literal(record.began[:16].replace('T', ' '))} UTC")  # fmt: skip
     _state(look, record)
     st.caption(
-        ":material/info: Compared by conversation, in failed requests and in feedback; the 95 % "
-        "intervals hold at any look. Only decisions in the chosen time are counted here; the "
-        "service counts all since it began."
+        ":material/info: Compared by conversation, in failed requests and in feedback. The 95 % "
+        "intervals hold at any time. Only decisions in the chosen time count here; the service "
+        "counts all since the canary began."
     )
 
 
-def _state(look: Looked, record: CanaryRecord) -> None:
+def _state(look: LogView, record: CanaryRecord) -> None:
     found = canary_report(look.traffic, record.digest)
     if record.stopped:
         at = record.at[:16].replace("T", " ")
         widgets.toned(
-            "error", f"Stopped at {at} UTC: {record.stopped}. All traffic is on the main one."
+            "error", f"Stopped at {at} UTC: {record.stopped}. All traffic is on the main revision."
         )
     else:
         widgets.toned(*canary_text(found))
@@ -227,20 +227,20 @@ def _state(look: Looked, record: CanaryRecord) -> None:
             "canary_units": column.NumberColumn("Canary, n", format="localized"),
             "main": column.NumberColumn("Main", format="%.1f %%"),
             "canary": column.NumberColumn("Canary", format="%.1f %%"),
-            "difference": column.TextColumn("Canary − main, 95 % at any look", width=240),
+            "difference": column.TextColumn("Canary − main, 95 % at any time", width=240),
         },
     )
 
 
 def _evalset(catalog: Catalog) -> SetEntry | None:
-    """Draw the selector of the eval set that the catalog was tuned on; on record ones first."""
+    """Draw the selector of the eval set; what the catalog records as tuned on goes first."""
     scored = [
         entry
         for entry in cache.evalsets()
         if not entry.info.problem and catalog.predictor_fingerprint in entry.info.scored
     ]
-    told = [one.evalset for one in reversed(catalog.policy.chosen_on)]
-    place = {name: i for i, name in enumerate(dict.fromkeys(told))}
+    tuned_on = [one.evalset for one in reversed(catalog.policy.chosen_on)]
+    place = {name: i for i, name in enumerate(dict.fromkeys(tuned_on))}
     scored.sort(key=lambda entry: place.get(entry.info.name, len(place)))
     sets = {entry.key: entry for entry in scored}
     if not sets:

@@ -1,4 +1,4 @@
-"""The parts of the Flight page: results, the days so far, the plan."""
+"""Experiments: the results of an A/B flight, its days so far, and the plan of the next."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _SUFFIXES = ["csv", "tsv", "jsonl", "ndjson", "parquet", "gz", "zip"]
 _EXAMPLE = SAMPLE_DATA / "paper_flight" / "flight.yaml"
 
 
-@st.dialog("Load a flight", width="medium")
+@st.dialog("Load an experiment", width="medium")
 def load_dialog() -> None:
-    """Two files and a name; a flight that is not valid changes nothing."""
+    """Ask for two files and a name; an experiment that is not valid changes nothing."""
     st.markdown(
-        "A flight is a table (a row per user or per request; a decision log too) and a "
-        "`flight.yaml` that says what its columns are."
+        "An experiment is a table with a row per user or per request, and a `flight.yaml` that "
+        "names its columns. A decision log works as the table."
     )
     st.download_button(
         "Commented example",
@@ -55,8 +55,8 @@ def load_dialog() -> None:
     allowed = identity.may(Action.KEEP_FLIGHT)
     ready = settings is not None and table is not None and allowed
     if not allowed:
-        st.caption("A viewer may look at flights, not keep one.")
-    if not st.button("Check and keep", type="primary", disabled=not ready, key="flight.keep"):
+        st.caption("A viewer can look at experiments, but not load one.")
+    if not st.button("Check and load", type="primary", disabled=not ready, key="flight.keep"):
         return
     if settings is None or table is None:
         return
@@ -76,37 +76,37 @@ def load_dialog() -> None:
 
 
 def verdict(report: FlightReport, arm: str) -> None:
-    """The sentence, then the row of figures."""
+    """Draw the answer, then the row of figures."""
     tone, title, text = headline(report, arm)
     widgets.toned(tone, text, title)
-    said = [one.verdict() for one in arm_results(report, arm)]
+    verdicts = [one.verdict() for one in arm_results(report, arm)]
     control = report.flight.control
     counts = f"{report.units[control]:,} and {report.units[arm]:,}"
     entries = [
-        ("Units", f"{sum(report.units.values()):,}", counts,
+        ("Users", f"{sum(report.units.values()):,}", counts,
          f"Users or conversations. Below: in {control} and in {arm}."),
         ("Sample ratio", _RATIO[report.ratio.alarm], f"p = {report.ratio.p_value:.2g}",
-         "Whether the arms hold the shares of units they were promised (chi-square): a warning "
-         "below .01, a stop below .001."),
-        ("Better", f"{said.count('better')}", f"{said.count('worse')} worse",
-         "Metrics that differ after Holm's correction over all metrics and arms."),
-        ("Guards kept", f"{said.count('holds')}", f"{said.count('open')} open",
-         "Guards whose interval stays within the worsening that flight.yaml allows."),
+         "Whether the arms have their planned shares of users (chi-square test): a warning below "
+         "p = .01, an error below .001."),
+        ("Better", f"{verdicts.count('better')}", f"{verdicts.count('worse')} worse",
+         "Metrics with a difference after Holm's correction over all metrics and arms."),
+        ("Guardrails kept", f"{verdicts.count('holds')}", f"{verdicts.count('open')} undecided",
+         "Guardrails whose interval stays within the loss that flight.yaml allows."),
     ]  # fmt: skip
     if arm in report.goods:
         saved = report.goods[arm].scaled(100.0)
         entries.append(
-            ("Under the flagship", f"{saved.value:.1f} %", f"{saved.lo:.1f} – {saved.hi:.1f} %",
-             "1 − cost / what the flagship would have cost. Below: 95 % interval.")
+            ("Saved", f"{saved.value:.1f} %", f"{saved.lo:.1f} – {saved.hi:.1f} %",
+             "Cost saved against the flagship model for everything. Below: 95 % interval.")
         )  # fmt: skip
     metric_row(entries)
 
 
-_RATIO = {Alarm.NONE: "as promised", Alarm.YELLOW: "doubtful", Alarm.RED: "broken"}
+_RATIO = {Alarm.NONE: "as planned", Alarm.YELLOW: "doubtful", Alarm.RED: "broken"}
 
 
 def results(report: FlightReport, arm: str) -> None:
-    """Every metric's change with its interval, then the figures."""
+    """Draw every metric's change with its interval, then the figures."""
     wide, narrow = st.columns([4, 6], gap="small")
     with wide.container(border=True):
         widgets.figure(
@@ -125,34 +125,37 @@ def results(report: FlightReport, arm: str) -> None:
                 "metric": column.TextColumn("Metric", width=168),
                 "control": column.NumberColumn(report.flight.control, width=58),
                 "arm": column.NumberColumn(arm, width=56),
-                "interval": column.TextColumn("Change, 95 %", width=138),
+                "interval": column.TextColumn("Change, 95 %", width=132),
                 "p": column.TextColumn("p", width=58, help="After Holm's correction"),
-                "verdict": column.TextColumn("Verdict", width=62),
+                "verdict": column.TextColumn("Result", width=74),
             },
         )
         tables.offer_downloads(results_frame(report, arm), "flight.results")
     left_out = {one.metric.name: one.left_out for one in arm_results(report, arm) if one.left_out}
     if left_out:
-        told = ", ".join(f"{name} {count:,}" for name, count in left_out.items())
-        st.caption(f":material/info: Units with an empty cell are left out: {literal(told)}.")
+        counts = ", ".join(f"{name} {count:,}" for name, count in left_out.items())
+        st.caption(f":material/info: Left out because their cell is empty: {literal(counts)}.")
     adjusted = f"adjusted for {report.flight.covariate} (CUPED); " if report.adjusted else ""
     strata = f"{len(report.strata)} strata; " if len(report.strata) > 1 else ""
     any_time = "at any time" if report.reading is Reading.ALWAYS else "once, at the end"
-    said = f"Intervals: 95 %, valid {any_time}; {adjusted}{strata}"
-    st.caption(literal(f"{said}↓: lower is better, ↑: higher."))
+    basis = f"95 % intervals, valid {any_time}; {adjusted}{strata}"
+    st.caption(literal(f"{basis}↓: lower is better, ↑: higher is better."))
 
 
 def _three(value: float) -> str:
-    """Three digits, zeros at the end too: 1.40 beside 1.34."""
+    """Spell three significant digits with their zeros: 1.40 beside 1.34."""
     whole = math.floor(math.log10(abs(value))) if value else 0
     return f"{value:,.{max(2 - whole, 0)}f}"
 
 
 def over_time(folder: FlightFolder, report: FlightReport, arm: str) -> None:
-    """One metric after every day."""
+    """Draw one metric after each day."""
     flight, rows = live_cache.opened(folder)
     if not flight.day or len(rows.days) < 2:
-        st.info("Name the column with the day in flight.yaml (day: ...) to see every look.")
+        st.info(
+            "Name the column with the day in flight.yaml (day: ...) to see the change after each "
+            "day."
+        )
         return
     metrics = {metric.name: metric for metric in all_metrics(flight)}
     name = st.selectbox(
@@ -169,29 +172,29 @@ def over_time(folder: FlightFolder, report: FlightReport, arm: str) -> None:
             alt=f"Change of {name} after every day with its interval",
         )
     if report.reading is Reading.ALWAYS:
-        st.caption("Any day may be the last: the chance that the band ever leaves out the truth is "
-                   "at most 5 %.")  # fmt: skip
+        st.caption("You can stop on any day: the chance that the band ever misses the true change "
+                   "is at most 5 %.")  # fmt: skip
     else:
-        st.caption(":material/warning: Read once, these bands hold at the planned end alone. "
-                   "Stopping at the first day that leaves out 0 is wrong in about a third of "
-                   "flights without a difference.")  # fmt: skip
+        st.caption(":material/warning: These bands hold at the planned end alone. If you stop on "
+                   "the first day that excludes 0, about a third of experiments without a "
+                   "difference seem to have one.")  # fmt: skip
 
 
 def planning(folder: FlightFolder, report: FlightReport) -> None:
-    """How many units and days it takes until a change is shown."""
+    """Draw how many users and days it takes to detect a change."""
     flight, rows = live_cache.opened(folder)
     left, middle, right = st.columns(3)
     change = left.number_input(
-        "Change to be shown, %", 0.1, 100.0, 2.0, 0.5, key="flight.change",
+        "Change to detect, %", 0.1, 100.0, 2.0, 0.5, key="flight.change",
         help="Relative to the metric's value now.",
     )  # fmt: skip
     per_day = middle.number_input(
-        "New units a day, all arms", 1, 100_000_000, _per_day(rows.days, report), 100,
+        "New users a day, all arms", 1, 100_000_000, _per_day(rows.days, report), 100,
         key="flight.per_day",
     )  # fmt: skip
     wanted = right.number_input(
         "Power, %", 50, 99, 80, 5, key="flight.power",
-        help="Chance that a change of that size is shown by then.",
+        help="Chance that a change of that size is detected by then.",
     )  # fmt: skip
     found = plans(
         rows, flight, change / 100, units_per_day=float(per_day), reading=report.reading,
@@ -205,12 +208,12 @@ def planning(folder: FlightFolder, report: FlightReport) -> None:
         column_config={
             "metric": column.TextColumn("Metric", width=260),
             "value": column.NumberColumn("Now", format="%.4g"),
-            "units": column.NumberColumn("Units, all arms", format="localized"),
+            "units": column.NumberColumn("Users, all arms", format="localized"),
             "days": column.NumberColumn("Days", format="localized"),
         },
     )
-    st.caption("From the spread in this table, all arms together. Reading at any time costs units: "
-               "switch to one reading at the end to see how many.")  # fmt: skip
+    st.caption("From the spread in this table, all arms together. Reading at any time needs more "
+               "users: switch to one reading at the end to see how many.")  # fmt: skip
 
 
 def _per_day(days: tuple[str, ...], report: FlightReport) -> int:
@@ -222,23 +225,23 @@ _READINGS = {Reading.ALWAYS: "Any time", Reading.FIXED: "Once, at the end"}
 
 
 def choose() -> FlightFolder | None:
-    """The flight to look at; a freshly loaded one is chosen."""
+    """Return the chosen experiment; one that was just loaded is chosen."""
     known = {folder.name: folder for folder in live_cache.flights()}
     wanted = st.session_state.pop("flight.wanted", None)
     if wanted in known:
         st.session_state["flight.chosen"] = wanted
     with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="bottom"):
         name = st.selectbox(
-            "Flight", list(known), key="flight.chosen", width=240, bind="query-params",
+            "Experiment", list(known), key="flight.chosen", width=240, bind="query-params",
             label_visibility="collapsed",
         )  # fmt: skip
-        if st.button("Load a flight", icon=":material/upload:", key="flight.load"):
+        if st.button("Load an experiment", icon=":material/upload:", key="flight.load"):
             load_dialog()
     return known.get(name) if name else None
 
 
 def experiment(folder: FlightFolder) -> None:
-    """Settings of the reading, the verdict, and the view that is asked for."""
+    """Draw the settings, the answer, and the chosen view."""
     try:
         settings, _ = live_cache.opened(folder)
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
@@ -250,13 +253,13 @@ def experiment(folder: FlightFolder) -> None:
                 "Read", list(_READINGS), format_func=_READINGS.__getitem__, default=Reading.ALWAYS,
                 key="flight.reading", required=True, label_visibility="collapsed",
                 persist_state="session", bind="query-params",
-                help="Any time: look daily, stop when you like. Once: narrower, for one planned "
-                "look.",
+                help="Any time: look daily and stop when you like. Once: narrower intervals for "
+                "one planned look.",
             )  # fmt: skip
             adjust = bool(settings.covariate) and st.toggle(
-                "Adjust for what was known before", True, key="flight.adjust",
+                "Adjust for earlier behaviour", True, key="flight.adjust",
                 persist_state="session", bind="query-params",
-                help=f"CUPED with {settings.covariate}: takes out what the covariate explains.",
+                help=f"CUPED with {settings.covariate}: removes what the covariate explains.",
             )  # fmt: skip
             others = list(settings.arms)[1:]
             arm = others[0] if len(others) == 1 else st.selectbox(
@@ -275,14 +278,14 @@ def experiment(folder: FlightFolder) -> None:
 
 
 def show(head: Head) -> None:
-    """The part Experiments: one flight and what it shows."""
+    """Draw the part Experiments."""
     with head.right:
         chosen = choose()
     if chosen is None:
         widgets.empty(
             "No experiment yet",
             "Load a table with a row per user or per request, and a flight.yaml that names its "
-            "arms and metrics. The dialog has a commented example.",
+            "arms and metrics. The dialog has an example with comments.",
         )
         return
     try:

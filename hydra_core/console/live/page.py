@@ -9,8 +9,8 @@ import streamlit as st
 from hydra_core.base.errors import HydraError
 from hydra_core.console import frame, widgets
 from hydra_core.console.frame import Head, Part
-from hydra_core.console.live import checks, flight, traffic
-from hydra_core.console.live.traffic import choose_log, looked, teach
+from hydra_core.console.live import checks, flight, log, traffic
+from hydra_core.console.live.traffic import choose_log, log_view, teach
 
 _VIEWS = {
     "Traffic": traffic.traffic,
@@ -28,7 +28,7 @@ _EVERY_S = 5.0
 def live(folder: Path, window_s: int) -> None:
     """The figures, and the view that is asked for; looked at again every few seconds."""
     try:
-        look = looked(folder, window_s)
+        look = log_view(folder, window_s)
         if look is None:
             return
         traffic.figures(look)
@@ -53,6 +53,7 @@ def _traffic(head: Head) -> None:
 PARTS = {
     "traffic": Part("Traffic", _traffic),
     "experiments": Part("Experiments", flight.show),
+    "log": Part("Log", log.show),
 }
 
 

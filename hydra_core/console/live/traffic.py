@@ -1,4 +1,4 @@
-"""The parts of the Live page about traffic as it is: mix over time, cost, feedback."""
+"""Live traffic as it is: mix over time, cost and feedback."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ from hydra_core.live.traffic import Traffic, feedback
 
 _WINDOWS = {"Last hour": 3600, "Last day": 86_400, "Last 7 days": 7 * 86_400, "All": 0}
 _HOW = """\
-Live reads the decision log that `serve` writes. Start it beside this console, in the same folder:
+Live reads the decision log that `serve` writes. Start `serve` in the folder of this console:
 
 ```
 hydra-router serve --catalog pool.yaml --upstreams upstreams.yaml --log log/
 ```
 
-Without `--upstreams` it only decides, which already shows the mix. Another folder: set `HYDRA_LOG`
-when the console starts."""
+Without `--upstreams` it only decides, which already shows the mix. For a log in another folder, set
+`HYDRA_LOG` when you start the console."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Looked:
-    """What is looked at.
+class LogView:
+    """A log as it is on screen.
 
     Attributes:
         catalog: Prices, bands and order of the models.
@@ -72,7 +72,7 @@ def choose_log() -> tuple[Path, int] | None:
     return folders[name], _WINDOWS[window]
 
 
-def looked(folder: Path, window_s: int) -> Looked | None:
+def log_view(folder: Path, window_s: int) -> LogView | None:
     """The log as it is now; None after saying what is missing.
 
     Raises:
@@ -85,9 +85,12 @@ def looked(folder: Path, window_s: int) -> Looked | None:
         return None
     entry = catalog_in_use(found)
     if entry is None or entry.catalog is None:
-        st.warning("This console has no valid catalog; prices and bands come from one.")
+        st.warning(
+            "This console has no valid catalog. Make or import one: prices and score bands come "
+            "from it."
+        )
         return None
-    return Looked(key, found, entry.catalog)
+    return LogView(key, found, entry.catalog)
 
 
 def catalog_in_use(found: Traffic) -> CatalogEntry | None:
@@ -115,18 +118,18 @@ def teach(title: str = "No decision log yet", text: str = _HOW) -> None:
         st.markdown(text)
 
 
-def figures(look: Looked) -> None:
+def figures(look: LogView) -> None:
     """The row of figures."""
     entries = head(look.traffic, datetime.now(UTC))
     metric_row(entries)
     if look.traffic.lost:
         st.caption(
-            f":material/warning: {look.traffic.lost:,} records were not flushed when a process was "
-            "killed, and are lost."
+            f":material/warning: {look.traffic.lost:,} records are lost: a process was killed "
+            "before it wrote them."
         )
 
 
-def traffic(look: Looked) -> None:
+def traffic(look: LogView) -> None:
     """Decisions over time by model or reason, and the models."""
     found, box = look.traffic, st.container(border=True)
     by = box.segmented_control(
@@ -162,43 +165,42 @@ def traffic(look: Looked) -> None:
     tables.offer_downloads(model_frame(found), "live.models")
 
 
-def cost(look: Looked) -> None:
-    """The bill against one model for everything, the sign shown."""
+def cost(look: LogView) -> None:
+    """Compare the bill with one model for everything."""
     found, catalog = look.traffic, look.catalog
     cheap, strong = ends(catalog, date.today())
     served = list(found.models)
-    told = []
+    compared = []
     for model, kind in ((strong, "always-strong"), (cheap, "always-cheap")):
         one = against(found, catalog, served, [model] * len(found), model)
         if one is not None:
-            told.append((kind, model, *cost_text(one, kind)))
-    if not told:
+            compared.append((kind, model, *cost_text(one, kind)))
+    if not compared:
         st.info(
-            "No answer with tokens yet. Decisions alone cost nothing: start serve with "
-            "--upstreams, or choose the catalog that has the served models."
+            "No answer with tokens yet. Start serve with --upstreams, or publish a catalog with "
+            "the models that were served."
         )
         return
-    for place, (kind, model, value, text) in zip(st.columns(2), told, strict=True):
+    for place, (kind, model, value, text) in zip(st.columns(2), compared, strict=True):
         with place.container(border=True):
             st.markdown(f"Against {kind}, **{literal(model)}**")
             st.markdown(f"### {literal(value)}")
             st.caption(literal(text))
     st.caption(
-        f":material/info: Both sides by the prices of {literal(catalog.name)} as published now, "
-        "whatever they were when the traffic was served, on the tokens that "
-        "upstreams counted: another model would have written longer or shorter answers. Below 0 "
-        "the router costs less. Interval: 95 %, conversations being dependent."
+        f":material/info: Both sides at today's prices of {literal(catalog.name)}, on the tokens "
+        "that upstreams counted. Another model would have written longer or shorter answers. "
+        "Below 0 the router costs less. Interval: 95 %, by conversation."
     )
 
 
-def rated(look: Looked) -> None:
-    """Feedback by model."""
+def rated(look: LogView) -> None:
+    """Show feedback by model."""
     found = feedback(look.traffic)
     count = sum(one.rated for one in found)
     if not found:
         st.info(
-            "No feedback in this time. Send it with the decision's id, from the header "
-            "x-hydra-decision-id."
+            "No feedback in this time. Send it with the decision's id, which is in the header "
+            "x-hydra-decision-id:"
         )
         widgets.commands(
             "curl http://127.0.0.1:8600/v1/outcomes -d "
@@ -212,10 +214,10 @@ def rated(look: Looked) -> None:
             alt="Mean feedback by model with its 95 % interval",
         )
     orphans = look.traffic.orphans
-    lost = f" {orphans:,} ratings are of decisions outside this time." if orphans else ""
+    lost = f" {orphans:,} ratings belong to decisions outside this time." if orphans else ""
     st.caption(
-        f":material/info: {count:,} of {len(look.traffic):,} decisions were rated.{lost} Who rates "
-        "is not random, and models get different requests: this compares no models."
+        f":material/info: {count:,} of {len(look.traffic):,} decisions were rated.{lost} "
+        "Do not compare models with this: raters are not random, and models get different requests."
     )
 
 

@@ -1,4 +1,4 @@
-"""What the Flight page shows of a report, as plain values."""
+"""What Experiments shows of an A/B flight, as plain values."""
 
 from __future__ import annotations
 
@@ -28,22 +28,27 @@ def headline(report: FlightReport, arm: str) -> tuple[str, str, str]:
         shares = ", ".join(f"{arm} {count:,}" for arm, count in report.units.items())
         return (
             "error",
-            "The arms do not hold the units they were promised",
-            f"{shares} (p = {report.ratio.p_value:.2g}). Something loses or doubles units in one "
-            "arm; until it is found, no figure below can be trusted.",
+            "The arms do not have the planned shares of users",
+            f"{shares} (p = {report.ratio.p_value:.2g}). Find what loses or doubles users in one "
+            "arm before you trust any figure below.",
         )
-    said = [one.verdict() for one in arm_results(report, arm)]
-    better, worse, broken = (said.count(word) for word in ("better", "worse", "broken"))
-    held, opened = said.count("holds"), said.count("open")
-    guards = [f"{held} of {held + opened + broken} guards hold"] if held + opened + broken else []
-    text = "; ".join([f"{better} metrics better", f"{worse} worse", *guards]) + "."
-    if opened:
-        text += " An open guard needs more units before it can be called kept."
+    verdicts = [one.verdict() for one in arm_results(report, arm)]
+    better, worse, broken = (verdicts.count(word) for word in ("better", "worse", "broken"))
+    held, opened = verdicts.count("holds"), verdicts.count("open")
+    guards = held + opened + broken
+    parts = [f"{better} metrics better", f"{worse} worse"]
+    if guards:
+        parts.append(f"{held} of {guards} guardrails kept")
+    text = ", ".join(parts) + "."
+    if opened == 1:
+        text += " One guardrail is undecided; collect more users."
+    elif opened:
+        text += f" {opened} guardrails are undecided; collect more users."
     if broken or worse:
         return "warning", f"{arm} makes something worse", text
     if better:
         return "success", f"{arm} improves on {report.flight.control}", text
-    return "info", f"{arm} cannot be told from {report.flight.control} yet", text
+    return "info", f"No measurable difference between {arm} and {report.flight.control} yet", text
 
 
 def changes_view(report: FlightReport, arm: str) -> IntervalsView:
@@ -87,7 +92,11 @@ def results_frame(report: FlightReport, arm: str) -> pd.DataFrame:
     )
 
 
-_SHORT = {"no difference shown": "not shown"}
+_SHORT = {
+    "no difference shown": "no difference",
+    "holds": "kept",
+    "open": "undecided",
+}
 
 
 def _named(metric: str, unit: str) -> str:
@@ -101,7 +110,7 @@ def _signed(change: FloatArray) -> str:
 def effect_by_day_view(
     days: Sequence[str], effect: Effect, metric: str, reading: Reading
 ) -> EffectByDayView:
-    """The change in percent after every day with its interval."""
+    """The change in percent after each day with its interval."""
     parts = (effect.relative, effect.relative_lo, effect.relative_hi)
     value, low, high = (100.0 * np.asarray(part, dtype=float) for part in parts)
     return EffectByDayView(
@@ -111,7 +120,7 @@ def effect_by_day_view(
 
 
 def plan_frame(plans: Sequence[MetricPlan]) -> pd.DataFrame:
-    """One row a metric: its value now, the units and days that showing the change takes."""
+    """One row a metric: its value now, and the users and days needed to show the change."""
     return pd.DataFrame(
         {
             "metric": [_named(one.metric, one.unit) for one in plans],

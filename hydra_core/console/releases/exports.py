@@ -1,8 +1,9 @@
-"""The Ship page's exports to files, and the import of a catalog from another instance."""
+"""Exports: a release, files for other routers and tables; and the import of a catalog."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import cycle
 from shlex import quote
 
 import streamlit as st
@@ -11,6 +12,7 @@ from hydra_core.base.errors import HydraError
 from hydra_core.base.types import Catalog
 from hydra_core.catalog.binding import rebind
 from hydra_core.catalog.diff import semantic_diff
+from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.identifiers import id_problem, skeleton
 from hydra_core.console import cache, drafts, tables, widgets
 from hydra_core.console.access import identity
@@ -21,7 +23,7 @@ from hydra_core.console.widgets import literal
 from hydra_core.evalsets.folders import folder_name
 from hydra_core.export import provenance as release_facts
 from hydra_core.export.foreign import Export
-from hydra_core.export.litellm import litellm_config
+from hydra_core.export.litellm import litellm_config, without_provider
 from hydra_core.export.release import (
     check_release,
     portable,
@@ -53,9 +55,9 @@ def export(entry: CatalogEntry, working: Working) -> None:
         name = f"{name}-r{working.revision}"
         st.caption(f"Revision {working.revision}. A draft is not exported; publish it first.")
     else:
-        st.caption("Not published yet: this is the catalog file, and the release says so.")
+        st.caption("Not published yet: the export says that it is the catalog file.")
     if chosen == _LITELLM:
-        _foreign(litellm_config(catalog), f"{name}.litellm.yaml")
+        _litellm(entry, catalog, name)
     elif chosen == _VLLM:
         _foreign(vllm_semantic_router_config(catalog), f"{name}.vllm-sr.yaml")
     elif chosen == _TABLES:
@@ -91,10 +93,8 @@ def _release(working: Working, name: str) -> None:
             icon=":material/download:", width="stretch", on_click="ignore",
         )  # fmt: skip
         st.caption(
-            "Validated just now. Comments and spelling are the source's; provenance stands in "
-            "the head. "
-            + ("The outcome model lies beside it in the zip file. " if kind == "zip" else "")
-            + "Check and use it with"
+            ("The zip holds the catalog and its outcome model. " if kind == "zip" else "")
+            + "The first lines say who published it, why, and what was measured. Check it with:"
         )
         unpack = f"unzip {quote(name + '.zip')}\n" if kind == "zip" else ""
         check = f"python -m hydra_core validate \\\n  {quote(name + '.yaml')}"
@@ -103,14 +103,50 @@ def _release(working: Working, name: str) -> None:
         st.code(text, language="yaml", height=520)
 
 
-def _foreign(made: Export, name: str) -> None:
+def _litellm(entry: CatalogEntry, catalog: Catalog, name: str) -> None:
+    """LiteLLM calls a model by provider/name: what the catalog does not know is asked for."""
+    missing = without_provider(catalog)
+    providers: dict[str, str] = {}
+    if missing:
+        st.markdown("**Who serves these models?**")
+        st.caption("LiteLLM calls each model by provider/name, and the catalog has no provider.")
+        for place, model in zip(cycle(st.columns(3)), missing, strict=False):
+            providers[model] = place.text_input(
+                literal(model), key=f"ship.provider.{model}", placeholder="openai", max_chars=60
+            ).strip()
+        if not all(providers.values()):
+            return
+        st.button(
+            "Keep the providers in my draft", icon=":material/edit_note:", key="ship.providers",
+            disabled=not drafts.may_edit(), on_click=_keep_providers, args=(entry, providers),
+        )  # fmt: skip
+    made = litellm_config(catalog, providers)
+    run = f"HYDRA_CATALOG={quote(name + '.yaml')} \\\n  litellm --config {quote(name)}.litellm.yaml"
+    _foreign(made, f"{name}.litellm.yaml", run)
+
+
+def _keep_providers(entry: CatalogEntry, providers: dict[str, str]) -> None:
+    def change(text: str) -> str:
+        document = CatalogDocument.parse(text, entry.key)
+        for model, provider in providers.items():
+            document.set("models", model, "provider", provider)
+        return document.text()
+
+    drafts.edit(entry, change)
+
+
+def _foreign(made: Export, name: str, run: str = "") -> None:
+    """A file for another router, and how it is run there."""
     left, right = st.columns([7, 4], gap="medium")
     with right:
         st.download_button(
             f"Download {name.split('.', 1)[1]}", made.text, name, "application/yaml",
             type="primary", icon=":material/download:", width="stretch", on_click="ignore",
         )  # fmt: skip
-        st.markdown("**What this file cannot say**")
+        if run:
+            st.caption("Run it beside the HyDRA release, with `hydra-console[litellm]` installed:")
+            widgets.commands(run)
+        st.markdown("**Not in this file**")
         st.markdown("\n".join(f"- {literal(note)}" for note in made.not_expressed))
     with left:
         st.code(made.text, language="yaml", height=520)
@@ -134,7 +170,7 @@ def adopt(entry: CatalogEntry, working: Working) -> None:
         widgets.problem(error)
     upload = st.file_uploader("Catalog or release, YAML", type=["yaml", "yml"], key="ship.upload")
     if upload is None:
-        st.caption("Nothing is changed by looking: you see every difference before you adopt it.")
+        st.caption("You see every difference before anything changes.")
         return
     try:
         text = upload.getvalue().decode("utf-8-sig")
@@ -177,8 +213,8 @@ def _bound(text: str) -> str:
         return text
     st.warning(
         literal(
-            f"Its bands belong to predictor {catalog.predictor!r}, not to {bundle.name!r}, which "
-            "this console ships. Its capabilities would mean something else here."
+            f"Its score bands belong to predictor {catalog.predictor!r}; this console uses "
+            f"{bundle.name!r}, where its capabilities would mean something else."
         ),
         icon=":material/link_off:",
     )

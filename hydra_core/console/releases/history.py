@@ -1,4 +1,4 @@
-"""The Ship page's history: revisions with their figures, their changes, and rollback."""
+"""History: revisions with their figures, their changes, and the way back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DONE = "ship.rolled_back"
 
 
 def show(entry: CatalogEntry, working: Working) -> None:
-    """Revisions, newest first; the one picked is told below."""
+    """Draw the revisions, newest first, and the picked one below."""
     error = drafts.kept_error()
     if error is not None:
         widgets.problem(error)
@@ -32,8 +32,7 @@ def show(entry: CatalogEntry, working: Working) -> None:
     if not history:
         widgets.empty(
             "No revision yet",
-            "The first publish takes the catalog file into the store; from then on every change "
-            "is kept here with its author, note and figures.",
+            "From the first one on, every change is kept here with its author, note and figures.",
         )
         return
     chosen = _table(history)
@@ -79,7 +78,7 @@ def _detail(entry: CatalogEntry, working: Working, chosen: Revision) -> None:
     with right.container(border=True):
         if chosen.number == newest:
             st.markdown("**This is what is published.**")
-            st.caption("Pick an earlier revision in the table to compare or bring it back.")
+            st.caption("Pick an earlier revision in the table to see it or bring it back.")
             return
         _roll_back(entry, working, chosen)
 
@@ -91,7 +90,7 @@ def _changes(entry: CatalogEntry, chosen: Revision) -> None:
     before, _ = cache.parsed(cache.store().revision(entry.key, chosen.parent).yaml, entry.key)
     after, _ = cache.parsed(chosen.yaml, entry.key)
     if before is not None and after is not None:
-        st.caption(f"What it changed in revision {chosen.parent}:")
+        st.caption(f"Changes since revision {chosen.parent}:")
         ship_publish.changes_list(semantic_diff(before, after))
 
 

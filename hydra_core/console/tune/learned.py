@@ -10,6 +10,7 @@ import streamlit as st
 
 from hydra_core.base.spelling import signed, usd
 from hydra_core.base.types import Catalog, Rule, Selection
+from hydra_core.base.workspace import OUTCOME_MODELS
 from hydra_core.catalog.binding import require_bundle
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.choosing.learn import learn
@@ -41,7 +42,6 @@ from hydra_core.console.view_frontier import Axes, XAxis, YAxis, frontier_view
 from hydra_core.console.widgets import colors, figure, literal
 from hydra_core.evalsets.changes import EvalSetChanges
 from hydra_core.evalsets.score_files import messages_of
-from hydra_core.outcome_model.find import FOLDER
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.replay.evaluation import Evaluation, evaluate
 from hydra_core.replay.sweep import Sweep
@@ -114,13 +114,22 @@ def take(model: OutcomeModel, value_usd: float, entry: SetEntry) -> None:
             on_click=_draft, args=(model, value_usd, entry),
             help="Sets rule, V and the outcome model in your draft; nothing is published.",
         )  # fmt: skip
-    told = st.session_state.pop("learn.message", "")
-    if told:
-        st.caption(f":material/check: {literal(told)}")
+    if _in_draft(model):
+        st.caption(":material/check: Your draft of the catalog routes by value.")
         link(PUBLISH, "Review and publish", ":material/rocket_launch:")
     problem = drafts.kept_error()
     if problem is not None:
         widgets.problem(problem)
+
+
+def _in_draft(model: OutcomeModel) -> bool:
+    """Whether the unpublished draft routes by this outcome model."""
+    pair = selectors.current()
+    working = None if pair is None else drafts.load(pair[1])
+    if working is None or not working.edited or working.catalog is None:
+        return False
+    named, rule = working.catalog.outcome_model, working.catalog.policy.rule
+    return named is not None and named.sha256 == model.digest and rule is Rule.VALUE
 
 
 def _draft(model: OutcomeModel, value_usd: float, entry: SetEntry) -> None:
@@ -129,8 +138,7 @@ def _draft(model: OutcomeModel, value_usd: float, entry: SetEntry) -> None:
         return
     learned_on = chosen_on.chosen(entry, Selection.CROSS_FITTED, knob_alone=True)
     key = pair[1].key
-    if drafts.edit(pair[1], lambda text: drafted(text, key, model, value_usd), chosen=learned_on):
-        st.session_state["learn.message"] = "Your draft of the catalog routes by value."
+    drafts.edit(pair[1], lambda text: drafted(text, key, model, value_usd), chosen=learned_on)
 
 
 def drafted(text: str, source: str, model: OutcomeModel, value_usd: float) -> str:
@@ -145,7 +153,7 @@ def drafted(text: str, source: str, model: OutcomeModel, value_usd: float) -> st
     known = cache.parsed(text, source)[0]
     named = None if known is None else known.outcome_model
     if named is None or named.sha256 != model.digest:
-        reference = {"path": f"{FOLDER}/{model.path.name}", "sha256": model.digest}
+        reference = {"path": f"{OUTCOME_MODELS}/{model.path.name}", "sha256": model.digest}
         document.set("outcome_model", reference)
     return document.text()
 

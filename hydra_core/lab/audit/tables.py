@@ -35,7 +35,7 @@ def alpha_interval(
     resamples: int = 1000,
     level: float = 0.95,
 ) -> Interval:
-    """Alpha with a percentile bootstrap interval.
+    """Alpha with a percentile bootstrap interval, widened to hold the estimate itself.
 
     Args:
         ratings: (raters, items), NaN where missing.
@@ -56,7 +56,7 @@ def alpha_interval(
     drawn = _alpha(counts @ sums)
     tail = (1.0 - level) / 2.0
     lo, hi = np.nanquantile(drawn, [tail, 1.0 - tail])
-    return Interval(value, float(lo), float(hi))
+    return Interval(value, min(float(lo), value), max(float(hi), value))
 
 
 def _sums(ratings: FloatArray) -> FloatArray:

@@ -53,11 +53,15 @@ class Server:
     concurrency: int
     honours_idempotency_key: bool
     json_mode: JsonMode
+    cached_input_usd_per_mtok: float | None = None
 
-    def cost_usd(self, input_tokens: float, output_tokens: float) -> float:
-        """What a call of that size costs."""
-        per_mtok = self.input_usd_per_mtok * input_tokens + self.output_usd_per_mtok * output_tokens
-        return per_mtok / 1e6
+    def cost_usd(self, input_tokens: float, output_tokens: float, cached: float = 0.0) -> float:
+        """What a call of that size costs; `cached` of the input tokens came from the cache."""
+        read = self.cached_input_usd_per_mtok
+        inward = self.input_usd_per_mtok * input_tokens
+        if read is not None:
+            inward += (read - self.input_usd_per_mtok) * cached
+        return (inward + self.output_usd_per_mtok * output_tokens) / 1e6
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,6 @@ from hydra_core.replay.baselines.run import BaselineRun
 from hydra_core.replay.compare import PolicyRun, constant_run, policy_run
 from hydra_core.replay.imported_policies import imported_choice, policy_names
 from hydra_core.replay.metrics import costliest
-from hydra_core.replay.replay import clusters_of_rows
 from hydra_core.replay.significance import Interval
 from hydra_core.replay.significance_table import Entry, SignificanceTable, significance_table
 from hydra_core.replay.sweep import Sweep
@@ -50,9 +49,7 @@ def common_table(
     entries += _imported(sweep)
     entries += [Entry(constant_run(data, model), "constant") for model in sweep.models]
     base: PolicyRun = constant_run(data, strong or costliest(data))
-    return significance_table(
-        entries, base, clusters_of_rows(data, sweep.evalset.n), rng=np.random.default_rng(0)
-    )
+    return significance_table(entries, base, sweep.evalset.clusters, rng=np.random.default_rng(0))
 
 
 def chosen_text(selection: Selection) -> str:

@@ -16,10 +16,10 @@ from tokenizers import Tokenizer
 from hydra_core.base.types import Band
 from hydra_core.lab.bundle_writing import write_manifest
 from hydra_core.lab.training.network.checkpoint import predict
-from hydra_core.lab.training.network.claim_head import add_claims
 from hydra_core.lab.training.network.model import EncoderConfig, Predictor
 from hydra_core.lab.training.ship.calibrate import apply_all, bands_of, bias_by_group, fit_all
 from hydra_core.lab.training.ship.card import Findings, attack_quality, card, demo_attacks
+from hydra_core.lab.training.ship.claim_head import add_claims
 from hydra_core.lab.training.ship.export import Parity, export_onnx, parity, run_graph, session
 from hydra_core.lab.training.ship.probe import parallel_report, pool_on
 from hydra_core.lab.training.ship.quantize import Variant, variant_of
