@@ -93,7 +93,7 @@ def test_a_price_is_published_in_four_clicks_and_taken_back_in_three(page):
         click.count += 1
         page.keyboard.press("Enter")
         page.get_by_text("Draft: 1 change").wait_for()
-        click("link", "Ship")
+        click("link", "Releases")
         click("button", f"Publish revision {revision}")
         page.get_by_text(f"Revision {revision} is published").wait_for()
         assert click.count == 4

@@ -12,7 +12,6 @@ from hydra_core.base.types import Catalog
 from hydra_core.console import cache, drafts, frame, selectors, widgets
 from hydra_core.console.cache import CatalogEntry, SetEntry
 from hydra_core.console.catalog import add_model, profiles_page
-from hydra_core.console.catalog import cards as catalog_cards
 from hydra_core.console.catalog import dialogs as catalog_dialogs
 from hydra_core.console.catalog import models as models_view
 from hydra_core.console.catalog import policy as catalog_policy
@@ -136,10 +135,10 @@ def _models(entry: CatalogEntry, working: Working, view: str) -> None:
     if catalog is None:
         return
     if view == "Cards":
-        catalog_cards.cards(catalog)
+        models_view.cards(catalog)
     else:
         with st.container(border=True):
-            catalog_cards.capability_map(catalog)
+            models_view.capability_map(catalog)
 
 
 def _policy(entry: CatalogEntry, working: Working, view: str) -> None:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from hydra_core.base.errors import HydraError
 from hydra_core.base.spelling import signed, usd
-from hydra_core.base.types import Rule
+from hydra_core.base.types import Policy, Rule
 from hydra_core.choosing.aims import Aim, AimKind
-from hydra_core.console import drafts, state, tables, widgets
-from hydra_core.console.compare import keep
+from hydra_core.console import cache, drafts, selectors, state, tables, widgets
+from hydra_core.console.access import identity
 from hydra_core.console.compare.view_tables import group_table
 from hydra_core.console.figures.shares import shares_figure
 from hydra_core.console.numbers import SYMBOLS, knob_text
@@ -36,6 +37,7 @@ from hydra_core.replay.imported_policies import ImportedPolicies
 from hydra_core.replay.operating_point import CrossFit, InfeasibleError
 from hydra_core.replay.pricing import Prices
 from hydra_core.replay.sweep import Sweep
+from hydra_core.store.roles import Action
 
 _Option = TypeVar("_Option")
 
@@ -279,8 +281,8 @@ def _keep(evaluation: Evaluation) -> None:
             sweep.catalog.policy, rule=sweep.rule, tau=evaluation.knob, weights=sweep.weights
         )
     metrics = {"qr": now.qr.value, "mean_cost_usd": now.mean_cost_usd.value}
-    keep.keep(here, sweep.evalset.digest, metrics, "tune")
-    problem, told = drafts.kept_error(), keep.message()
+    keep_under_name(here, sweep.evalset.digest, metrics, "tune")
+    problem, told = drafts.kept_error(), kept_message()
     if problem is not None:
         widgets.problem(problem)
     if told:
@@ -353,3 +355,46 @@ def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
         tables.policies(frame)
         tables.offer_downloads(frame, "tune.table.policies")
         conversations(evaluation)
+
+
+_KEPT = "compare.kept"
+
+
+def keep_under_name(policy: Policy, digest: str, metrics: Mapping[str, Any], key: str) -> None:
+    """A name and a button; nothing where the catalog was never published or the role may not.
+
+    Args:
+        policy: Its rule, knob and weights are kept.
+        digest: Of the eval set that `metrics` were measured on.
+        key: Of the widgets, unique on the page.
+    """
+    pair = selectors.current()
+    if pair is None or not pair[1].revision or not identity.may(Action.PIN):
+        return
+    with st.popover("Keep under a name", icon=":material/bookmark:", width="stretch"):
+        st.text_input("Name", key=f"{key}.name", placeholder="nightly batch, cheap")
+        st.button(
+            "Keep", key=f"{key}.keep", width="stretch", on_click=_keep_point,
+            args=(policy, digest, metrics, key, pair[1].key, pair[1].revision),
+        )  # fmt: skip
+
+
+def kept_message() -> str:
+    """What was kept by the last click, once; ''."""
+    return str(st.session_state.pop(_KEPT, ""))
+
+
+def _keep_point(
+    policy: Policy, digest: str, metrics: Mapping[str, Any], key: str, catalog: str, revision: int
+) -> None:
+    name = str(st.session_state.get(f"{key}.name") or "")
+    try:
+        point = cache.store().points.pin(
+            catalog, name, actor=identity.actor(), revision=revision, evalset_digest=digest,
+            tau=policy.tau, weights=policy.weights, rule=policy.rule, value_usd=policy.value_usd,
+            metrics=metrics,
+        )  # fmt: skip
+    except HydraError as error:
+        drafts.keep_error(error)
+        return
+    st.session_state[_KEPT] = f"Kept as “{point.name}”; Compare offers it."

@@ -20,10 +20,10 @@ from hydra_core.choosing.policy_search import FoundPolicy
 from hydra_core.choosing.space import Setting, with_cells
 from hydra_core.console import cache, chosen_on, drafts, selectors, state, tables, widgets
 from hydra_core.console.cache import SetEntry
-from hydra_core.console.compare import keep
 from hydra_core.console.frame import BY_HAND, COMPARE, MODELS, PUBLISH, SETS, Head, go, link
 from hydra_core.console.state import Pin
 from hydra_core.console.tune import search_form
+from hydra_core.console.tune.details import keep_under_name, kept_message
 from hydra_core.console.tune.search_form import Wanted
 from hydra_core.console.widgets import literal, metric_row
 from hydra_core.replay.metrics import PolicyMetrics, oracle_quality
@@ -67,7 +67,7 @@ def take(result: FoundPolicy, entry: SetEntry, sweep: Sweep) -> None:
     which mean something else without the cells. Then only the draft is offered.
     """
     setting = result.setting
-    kept = keep.message()
+    kept = kept_message()
     told = st.session_state.pop("tuner.message", "") or kept
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         if not setting.cells:
@@ -115,7 +115,7 @@ def _keep(result: FoundPolicy, entry: SetEntry) -> None:
         "optimism_qr": result.optimism_qr,
         "aim": str(result.aim),
     }
-    keep.keep(policy, entry.info.digest, metrics, "tuner")
+    keep_under_name(policy, entry.info.digest, metrics, "tuner")
 
 
 def _onward(result: FoundPolicy, entry: SetEntry, sweep: Sweep) -> None:
