@@ -31,7 +31,7 @@ def test_an_edited_price_is_weighed_published_and_remembered(page):
     page.get_by_label("Note: why this change").fill("codex costs more now")
     page.keyboard.press("Control+Enter")
     page.get_by_role("button", name="Publish revision 1").click()
-    page.get_by_text("Revision 1 is published").wait_for()
+    page.get_by_text("Revision 1 is published").first.wait_for()
     page.get_by_text("History", exact=True).click()
     page.get_by_text("This is what is published").wait_for()
     note = page.locator("[data-testid^=glide-cell]", has_text="codex costs more now")
