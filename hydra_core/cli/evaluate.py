@@ -122,7 +122,10 @@ def _text(found: Evaluation) -> str:
         if flag
     ]
     ids = found.sweep.data.pool.ids
-    policies = {**{one: found.constants[one] for one in ids}, "oracle": found.oracle}
+    policies = {
+        **{one: found.constants[one] for one in ids if one in found.constants},
+        "oracle": found.oracle,
+    }
     policies["router"] = router
     header = ["", "resolved", "quality", "USD/query", "CS"]
     ranges = "; ".join(
