@@ -1,4 +1,4 @@
-"""Cached results of the Compare and Explore pages, keyed by digests and frozen values."""
+"""Cached replays of the console, keyed by digests and frozen values."""
 
 from __future__ import annotations
 
