@@ -104,7 +104,7 @@ def neighbours(one: Inspection) -> None:
                 help="Cosine similarity of the two messages; 1 means equal.",
             ),
             **{
-                name: column.NumberColumn(name, format="%.0f %%", width=max(8 * len(name) + 16, 70))
+                name: column.NumberColumn(name, format="%.0f %%", width=min(max(8 * len(name) + 16, 70), 140))
                 for name in models
             },
         },
