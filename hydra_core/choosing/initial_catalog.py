@@ -19,6 +19,7 @@ from hydra_core.base.errors import CatalogError, EvalSetError, Problem
 from hydra_core.base.types import Band, Catalog, FloatArray, ListPrice, Pool, Selection
 from hydra_core.catalog.editing.render import Value, flow
 from hydra_core.catalog.prices.price_file import GivenPrice
+from hydra_core.catalog.prices.recorded import cost_gaps, tier_notes
 from hydra_core.catalog.schema import SCHEMA, parse_catalog
 from hydra_core.evalsets.evalset import EvalSet, sample_of
 from hydra_core.replay.folds import folds
@@ -55,11 +56,21 @@ class CatalogText:
         costs = evalset.mean_cost()
         known = {m: costs[m] for m in half.pool.ids if np.isfinite(costs.get(m, np.nan))}
         self._costs = known if len(known) == len(half.pool.ids) else {}
-        undated = [m for m in half.pool.ids if prices[m].day is None]
-        self.assumptions = [
-            f"Assumed: context window {ASSUMED_WINDOW:,} tokens, no vision, supports tools.",
-            "Provider: not in the data.",
-        ]
+        ids = half.pool.ids
+        undated = [m for m in ids if prices[m].day is None]
+        facts = {
+            f"context window {ASSUMED_WINDOW:,} tokens": "context_window",
+            "no vision": "vision",
+            "supports tools": "tools",
+        }
+        self.assumptions = []
+        for what, name in facts.items():
+            lacking = [m for m in ids if self._stated(m, name) is None]
+            whose = "" if len(lacking) == len(ids) else f" for {', '.join(lacking)}"
+            self.assumptions += [f"Assumed: {what}{whose}."] if lacking else []
+        lacking = [m for m in ids if self._stated(m, "provider") is None]
+        whose = "" if len(lacking) == len(ids) else f" for {', '.join(lacking)}"
+        self.assumptions += [f"Provider: not in the data{whose}."] if lacking else []
         if undated:
             self.assumptions.append(f"Price date today: none was given for {', '.join(undated)}.")
         if not self._costs:
@@ -117,12 +128,15 @@ class CatalogText:
 
     def _model(self, model: str, rates: FloatArray) -> list[str]:
         given = self._prices[model]
+        leaves = given.listed.retired_on if given.listed is not None else None
+        retiring = leaves is not None and leaves > self._today
         pairs = zip(self._dimensions, rates.tolist(), strict=True)
         scores = {f"queries_by_{name}": round(rate, 4) for name, rate in pairs}
         lines = [
             f"  - id: {flow(model)}",
-            "    provider: not stated",
-            "    status: active",
+            f"    provider: {flow(self._stated(model, 'provider') or 'not stated')}",
+            f"    status: {'retiring' if retiring else 'active'}",
+            *([f"    retire_on: {flow(leaves)}"] if retiring else []),
             f"    input_usd_per_mtok: {flow(given.price.input_usd_per_mtok)}",
             f"    output_usd_per_mtok: {flow(given.price.output_usd_per_mtok)}",
         ]
@@ -131,14 +145,33 @@ class CatalogText:
             lines.append(f"    cached_input_usd_per_mtok: {cached}")
         return [
             *lines,
-            f"    context_window: {ASSUMED_WINDOW}  # assumed",
-            "    vision: false  # assumed",
-            "    tools: true  # assumed",
+            self._fact(model, "context_window", ASSUMED_WINDOW),
+            self._fact(model, "vision", False),
+            self._fact(model, "tools", True),
             f"    scores: {flow(scores)}",
             "    capabilities: derived",
             f"    price_source: {flow(given.note or 'given by the operator')}",
             f"    price_date: {flow(given.day or self._today)}",
         ]
+
+    def _stated(self, model: str, name: str) -> Value | None:
+        """What the price list says of a model, None where it says nothing."""
+        listed = self._prices[model].listed
+        if listed is None:
+            return None
+        known: dict[str, Value | None] = {
+            "provider": listed.provider or None,
+            "context_window": listed.context_window,
+            "vision": listed.vision,
+            "tools": listed.tools,
+        }
+        return known[name]
+
+    def _fact(self, model: str, name: str, assumed: Value) -> str:
+        stated = self._stated(model, name)
+        if stated is None:
+            return f"    {name}: {flow(assumed)}  # assumed"
+        return f"    {name}: {flow(stated)}"
 
 
 _LEVEL = 0.05
@@ -261,6 +294,7 @@ def initial_catalog(
     """
     wanted = _chosen(evalset, models)
     _require_prices(wanted, prices, evalset)
+    odd = price_warnings(evalset, {model: prices[model] for model in wanted}, today)
     evalset = _with_costs(evalset, {model: prices[model].price for model in wanted})
     data = _aligned(evalset, requirements, wanted)
     train = folds(data, 2, np.random.default_rng(seed))[0].train
@@ -278,11 +312,27 @@ def initial_catalog(
         text=text,
         catalog=catalog,
         assumptions=tuple(writer.assumptions),
-        warnings=price_order_warnings(catalog),
+        warnings=(*odd, *price_order_warnings(catalog)),
         under_hull=below,
         left_out=left_out,
         trained_on=train.size,
     )
+
+
+def price_warnings(
+    evalset: EvalSet, prices: Mapping[str, GivenPrice], today: date
+) -> tuple[str, ...]:
+    """What is odd about these prices: beside recorded costs, by length of query, by retirement."""
+    listed = {m: one.listed for m, one in prices.items() if one.listed is not None}
+    leaving = []
+    for model, quote in listed.items():
+        if quote.retired_on is not None:
+            verb = "was retired" if quote.retired_on <= today else "will be retired"
+            leaving.append(f"{model} {verb} on {quote.retired_on}, by {quote.source.value}")
+        elif quote.deprecated:
+            leaving.append(f"{model} is deprecated, by {quote.source.value}")
+    gaps = cost_gaps(evalset, {model: one.price for model, one in prices.items()})
+    return (*leaving, *map(str, gaps), *tier_notes(evalset, listed))
 
 
 def bands_of(requirements: FloatArray) -> tuple[Band, ...]:

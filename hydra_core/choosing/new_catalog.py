@@ -103,7 +103,9 @@ def entered_prices(table: pd.DataFrame, given: Mapping[str, GivenPrice]) -> Ente
             price = ListPrice(values["input"], values["output"], values["cached"])
             before = given.get(model)
             kept = before if before is not None and before.price == price else None
-            prices.append((model, kept or GivenPrice(price, None, "given by the operator")))
+            listed = before.listed if before is not None else None
+            own = GivenPrice(price, None, "given by the operator", listed)
+            prices.append((model, kept or own))
     models = tuple(map(str, used["model"]))
     return EnteredPrices(models, tuple(prices), tuple(missing), tuple(problems))
 

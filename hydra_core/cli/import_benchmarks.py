@@ -1,10 +1,11 @@
-"""The imports of public benchmark results: LiveCodeBench, LLMRouterBench, RouterArena, RouteLLM."""
+"""The imports of records: leaderboards, router benchmarks, results of evaluation harnesses."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
+from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.cli.import_tables import need_out, pairs, write
 from hydra_core.cli.options import Verbs, import_options, model_names_option, verb
 from hydra_core.cli.workspace import existing
@@ -48,9 +49,24 @@ example:
       --model gpt-4-turbo=gpt-4-1106-preview --price gpt-4-turbo=10,30 --out gsm8k
 """
 
+_HARNESS = f"""\
+Reads results of evaluation harnesses, recognised by what they hold: lm-evaluation-harness
+(samples_*.jsonl), Inspect (.eval, .json), promptfoo (.json, .jsonl, .csv), HELM (a run's folder),
+EvalPlus (*_eval_results.json with --problems), LLMRouter (routing data). A file that names no model
+is called by what sets its name apart; --model ID=NAME says otherwise. Of several scores, or one
+score under several filters, --score says which is the quality. Repeats of a query by a model are
+averaged and counted.
+{_PRICES}
+examples:
+  hydra-router import harness samples_gsm8k_*.jsonl --score exact_match,strict-match \\
+      --out gsm8k
+  hydra-router import harness logs/*.eval --out inspect
+  hydra-router import harness promptfoo.json --out promptfoo
+"""
+
 
 def add_verbs(sources: Verbs) -> None:
-    """Add the four imports."""
+    """Add the imports."""
     short = "LiveCodeBench pass@1 with its problem texts"
     parser = verb(sources, "livecodebench", _livecodebench, short, _LIVECODEBENCH, "IMPORT")
     parser.add_argument("performances", type=Path, metavar="PERFORMANCES.json")
@@ -69,6 +85,23 @@ def add_verbs(sources: Verbs) -> None:
     short = "RouteLLM evaluation responses"
     parser = verb(sources, "routellm", _routellm, short, _ROUTELLM, "IMPORT")
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE.csv")
+    _options(parser)
+    short = "results of lm-eval, Inspect, promptfoo, HELM, EvalPlus, LLMRouter"
+    parser = verb(sources, "harness", _harness, short, _HARNESS, "IMPORT")
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE_OR_DIR")
+    parser.add_argument("--score", default="", metavar="NAME", help="which score is the quality")
+    parser.add_argument(
+        "--quality-scale", type=float, default=1.0, metavar="X", help="the score that means 1"
+    )
+    parser.add_argument(
+        "--label", action="append", default=[], metavar="LABEL=QUALITY", help="a score in words"
+    )
+    parser.add_argument(
+        "--problems", type=Path, metavar="FILE.jsonl", help="task_id and prompt, for EvalPlus"
+    )
+    parser.add_argument(
+        "--map", action="append", default=[], metavar="text=PATH", help="where the message stands"
+    )
     _options(parser)
 
 
@@ -123,3 +156,28 @@ def _routellm(options: argparse.Namespace) -> int:
     models, prices = pairs(options.model), parse_prices(options.price)
     need_out(options)
     return write(read_routellm(files, models, prices), options, "RouteLLM evaluation responses")
+
+
+def _harness(options: argparse.Namespace) -> int:
+    from hydra_core.evalsets.importers.harness.adapters import kinds_of, read_harness, run_files
+    from hydra_core.evalsets.importers.mapping import parse_map
+    from hydra_core.evalsets.importers.price_card import parse_prices
+    from hydra_core.evalsets.importers.traffic.feedback import parse_labels
+
+    models, prices = pairs(options.model), parse_prices(options.price)
+    labels, mapping = parse_labels(options.label), parse_map(options.map)
+    if set(mapping.all_columns()) - {"text"}:
+        raise EvalSetError("--map", [Problem("", "maps the text alone here", "text=doc.question")])
+    need_out(options)
+    files = [file for path in options.files for file in run_files(existing(path))]
+    draft = read_harness(
+        files,
+        models,
+        prices,
+        score=options.score,
+        scale=options.quality_scale,
+        labels=labels,
+        problems=None if options.problems is None else existing(options.problems),
+        text_path=mapping.fields.get("text", ""),
+    )
+    return write(draft, options, f"results of {', '.join(kinds_of(files))}")

@@ -19,11 +19,15 @@ Reads the decision log of `serve`; messages are in it only with --log-text.
 example:
   hydra-router import log log --out live
 """
+_LABELS = """
+Feedback in words (good, bad) is read where each label is given its worth: --label good=1 --label
+bad=0. Labels without a worth are skipped and counted.
+"""
 _SPEND = f"""\
 Reads rows of LiteLLM_SpendLogs: JSON, JSONL, CSV or Parquet files, or a PostgreSQL address. LiteLLM
 keeps messages only with store_prompts_in_spend_logs, and no feedback: give it with --feedback, a
 table with request_id and quality.
-{_ONE}
+{_ONE}{_LABELS}
 examples:
   hydra-router import spend-logs spend.jsonl --feedback votes.csv --out live
   hydra-router import spend-logs postgresql://reader@db/litellm --feedback votes.csv \\
@@ -31,7 +35,7 @@ examples:
 """
 _LANGFUSE = f"""\
 Reads an export of Langfuse: files of observations_v2, and with --scores the files of scores.
-{_ONE}
+{_ONE}{_LABELS}
 example:
   hydra-router import langfuse observations_v2/*.parquet --scores scores/1.parquet \\
       --score helpful --out live
@@ -39,7 +43,7 @@ example:
 _SPANS = f"""\
 Reads spans as JSONL: OpenTelemetry's GenAI names or OpenInference's. Feedback is an annotation or
 an event gen_ai.evaluation.result on the span. Costs are estimated where --price ID=IN,OUT is given.
-{_ONE}
+{_ONE}{_LABELS}
 example:
   hydra-router import spans spans.jsonl --score correctness --out live
 """
@@ -67,7 +71,7 @@ def add_verbs(sources: Verbs) -> None:
     parser = verb(sources, "spans", _spans, "GenAI or OpenInference spans", _SPANS, "IMPORT")
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE.jsonl")
     parser.add_argument("--score", default="", metavar="NAME", help="which one is the quality")
-    parser.add_argument("--price", action="append", default=[], metavar="ID=IN,OUT")
+    parser.add_argument("--price", action="append", default=[], metavar="ID=IN,OUT[,cached=PRICE]")
     _models(parser, scaled=True)
 
 
@@ -76,6 +80,13 @@ def _models(parser: argparse.ArgumentParser, *, scaled: bool = False) -> None:
     if scaled:
         parser.add_argument(
             "--quality-scale", type=float, default=1.0, metavar="X", help="the score that means 1"
+        )
+        parser.add_argument(
+            "--label",
+            action="append",
+            default=[],
+            metavar="LABEL=QUALITY",
+            help="what feedback in words is worth, from 0 to 1; once per label",
         )
     import_options(parser)
 
@@ -90,6 +101,8 @@ def _log(options: argparse.Namespace) -> int:
 
 def _spend(options: argparse.Namespace) -> int:
     from hydra_core.evalsets.importers.reading.bounded import Budget
+    from hydra_core.evalsets.importers.reading.issues import Issues
+    from hydra_core.evalsets.importers.traffic.feedback import parse_labels
     from hydra_core.evalsets.importers.traffic.rows import rows_of
     from hydra_core.evalsets.importers.traffic.spend_logs import read_spend_logs, spend_log_rows
 
@@ -97,31 +110,37 @@ def _spend(options: argparse.Namespace) -> int:
     databases = [name for name in options.files if name.startswith(("postgresql:", "postgres:"))]
     files = [existing(Path(name)) for name in options.files if name not in databases]
     rows = [row for url in databases for row in spend_log_rows(url)]
-    rows += rows_of(files, Budget())
+    unread = Issues()
+    rows += rows_of(files, Budget(), unread)
     feedback = [existing(path) for path in options.feedback]
-    scale = options.quality_scale
-    draft = read_spend_logs(rows, feedback, pairs(options.model), scale=scale)
+    models, scale = pairs(options.model), options.quality_scale
+    labels = parse_labels(options.label)
+    draft = read_spend_logs(rows, feedback, models, scale=scale, labels=labels, unread=unread)
     return write(draft, options, "LiteLLM spend logs")
 
 
 def _langfuse(options: argparse.Namespace) -> int:
+    from hydra_core.evalsets.importers.traffic.feedback import parse_labels
     from hydra_core.evalsets.importers.traffic.langfuse import read_langfuse
 
     need_out(options)
     files, scores = (
         [existing(path) for path in paths] for paths in (options.files, options.scores)
     )
-    models, scale = pairs(options.model), options.quality_scale
-    draft = read_langfuse(files, scores, models, score=options.score, scale=scale)
+    models, labels = pairs(options.model), parse_labels(options.label)
+    scale, score = options.quality_scale, options.score
+    draft = read_langfuse(files, scores, models, score=score, scale=scale, labels=labels)
     return write(draft, options, "Langfuse export")
 
 
 def _spans(options: argparse.Namespace) -> int:
     from hydra_core.evalsets.importers.price_card import parse_prices
+    from hydra_core.evalsets.importers.traffic.feedback import parse_labels
     from hydra_core.evalsets.importers.traffic.telemetry import read_spans
 
     models, prices = pairs(options.model), parse_prices(options.price)
     need_out(options)
     files = [existing(path) for path in options.files]
-    draft = read_spans(files, models, prices, score=options.score, scale=options.quality_scale)
+    scale, labels = options.quality_scale, parse_labels(options.label)
+    draft = read_spans(files, models, prices, score=options.score, scale=scale, labels=labels)
     return write(draft, options, "spans")

@@ -27,19 +27,23 @@ examples:
 """
 _TABLE = """\
 Reads CSV, TSV, JSONL or Parquet (text formats also .gz or .zip), long (a row per query and model)
-or wide (a row per query, columns quality:MODEL and cost:MODEL). Columns with usual names are
-recognised; --map names the others. Files are joined on query_id. Nothing is written unless every
-row is valid; at most 200 MiB of data and 2,000,000 rows.
+or wide (a row per query, columns for each model: quality:MODEL and cost:MODEL, or "MODEL correct"
+and "MODEL $"). Columns with usual names are recognised; --map names the others, also by a path
+inside objects. Signs of currency and percent, decimal commas and thousands are read column by
+column; --read says how a column is written where its cells leave it open. Files are joined on
+query_id. Nothing is written unless every row is valid; at most 200 MB and 2,000,000 rows.
 
 fields: query_id text language has_image conversation_id turn group cluster label_<dimension>;
 long form: model quality cost_usd latency_s tokens input_tokens output_tokens
-cached_input_tokens; wide form: quality:MODEL cost:MODEL
+cached_input_tokens; wide form: quality:MODEL cost:MODEL input_tokens:MODEL output_tokens:MODEL ...
 
 examples:
   hydra-router import table outcomes.csv --out mine
   hydra-router import table texts.jsonl outcomes.parquet --out mine --dry-run
   hydra-router import table wide.csv --map query_id=task --map text=prompt \\
       --map quality:gpt-5=gpt5_correct --map cost:gpt-5=gpt5_usd --out mine
+  hydra-router import table sheet.csv --accept-ids --read 'Sonnet score=percent' \\
+      --rate EUR=1.08 --out mine
 """
 _POLICY = """\
 Keeps another router's decisions with an eval set: CSV, JSONL or Parquet with one row per query,
@@ -94,6 +98,16 @@ def _add_table(sources: Verbs) -> None:
     parser.add_argument(
         "--quality-words", action="store_true", help="pass is 1, fail 0; resolved, unresolved, ..."
     )
+    parser.add_argument(
+        "--read",
+        action="append",
+        default=[],
+        metavar="COLUMN=HOW",
+        help="how one column is written: comma, point, percent, cents, words, 1/5 (5 means 1)",
+    )
+    parser.add_argument(
+        "--rate", action="append", default=[], metavar="EUR=1.08", help="USD of one unit"
+    )
     parser.add_argument("--no-cost", action="store_true", help="the files have no costs")
     parser.add_argument("--no-texts", action="store_true", help="the files have no texts")
     parser.add_argument(
@@ -129,6 +143,7 @@ def _table(options: argparse.Namespace) -> int:
     from hydra_core.catalog.identifiers import proposed_ids
     from hydra_core.evalsets.importers.mapping import parse_map
     from hydra_core.evalsets.importers.reading.cells import Form
+    from hydra_core.evalsets.importers.reading.notation import parse_notations, parse_rates
     from hydra_core.evalsets.importers.table import model_names, read_table
 
     files = [existing(path) for path in options.files]
@@ -155,6 +170,8 @@ def _table(options: argparse.Namespace) -> int:
             scale=options.quality_scale,
             words=options.quality_words,
         ),
+        notations=parse_notations(options.read),
+        rates=parse_rates(options.rate),
         ids=ids,
     )
     return write(draft, options, ", ".join(path.name for path in files))

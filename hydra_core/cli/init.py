@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote as quote_word
 from typing import TYPE_CHECKING, Any
 
 from hydra_core.base.errors import CatalogError, Problem
 from hydra_core.cli.account import require_account
+from hydra_core.cli.import_tables import pairs
 from hydra_core.cli.options import Verbs, bundle_option, evalset_argument, verb
 from hydra_core.cli.output import print_json, say
 from hydra_core.cli.score import open_predictor, scored
@@ -17,13 +19,15 @@ from hydra_core.cli.workspace import CATALOG, existing, shown
 if TYPE_CHECKING:
     from hydra_core.catalog.prices.price_file import GivenPrice
     from hydra_core.choosing.initial_catalog import InitialCatalog
+    from hydra_core.evalsets.evalset import EvalSet
 
 
 _INIT = """\
 Makes a catalog that fits an eval set: profiles by Algorithm 1 and tau from half of its outcomes,
 score bands from its requirements, cost order from the models' recorded costs. You give the prices;
-they are never guessed. What is not in the data, such as a context window, is written down as
-assumed. Queries that are not scored yet are scored first.
+they are never guessed: where recorded tokens and costs say that a price is three times off, it is
+refused until --confirm-price names the model. What is not in the data, such as a context window, is
+written down as assumed. Queries that are not scored yet are scored first.
 
 examples:
   hydra-router init mine --prices prices.yaml --out mine
@@ -48,6 +52,20 @@ def add_verbs(verbs: Verbs) -> None:
     )
     parser.add_argument(
         "--price", action="append", default=[], metavar="ID=INPUT,OUTPUT", help="USD per Mtok"
+    )
+    parser.add_argument(
+        "--list-entry",
+        action="append",
+        default=[],
+        metavar="ID=ENTRY",
+        help="the entry of a public list that is a model's price; once per model",
+    )
+    parser.add_argument(
+        "--confirm-price",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="take a price although recorded costs say another one; once per model",
     )
     parser.add_argument("--cut-to-hull", action="store_true", help="without models below the hull")
     parser.add_argument("--name", default="", help="name of the catalog (default: the set's)")
@@ -75,6 +93,7 @@ def _init(options: argparse.Namespace) -> int:
     evalset = load_evalset(existing(options.evalset))
     models = [name.strip() for name in options.models.split(",") if name.strip()]
     prices = _gathered_prices(options, models or evalset.models, evalset.prices)
+    _require_agreement(evalset, models or evalset.models, prices, options.confirm_price)
     predictor = open_predictor(options.bundle)
     made = initial_catalog(
         evalset,
@@ -112,13 +131,63 @@ def _gathered_prices(
     prices = recorded_prices(recorded)
     if options.prices is not None:
         path = existing(options.prices)
-        is_list = path.suffix in (".json", ".toml")
-        prices |= listed_prices(path, models) if is_list else read_price_file(path)
+        if path.suffix in (".json", ".toml"):
+            entries = pairs(options.list_entry, "ID=ENTRY", place="--list-entry")
+            prices |= listed_prices(path, models, entries)
+        else:
+            prices |= read_price_file(path)
     card = parse_prices(options.price)
-    prices |= {
-        m: GivenPrice(p.price, None, "given by the operator") for m, p in card.prices.items()
-    }
+    for model, price in card.prices.items():
+        listed = prices[model].listed if model in prices else None
+        prices[model] = GivenPrice(price.price, None, "given by the operator", listed)
+    if options.prices is not None:
+        _propose_entries(options.prices, [model for model in models if model not in prices])
     return prices
+
+
+def _propose_entries(path: Path, missing: Sequence[str]) -> None:
+    """Refuse models without a price where the list has an entry that may be theirs, naming it."""
+    from datetime import date
+
+    from hydra_core.catalog.prices.lists import read_prices
+    from hydra_core.catalog.prices.price_file import near_entries
+    from hydra_core.catalog.schema import read_catalog_text
+
+    if not missing or path.suffix not in (".json", ".toml"):
+        return
+    quotes = read_prices(read_catalog_text(path), path.name, as_of=date.today()).quotes
+    near = near_entries(missing, quotes)
+    problems = []
+    for model in missing:
+        quote = near.get(model)
+        remedy = f"give --price {model}=INPUT,OUTPUT"
+        if quote is not None:
+            prices = f"{quote.input_usd_per_mtok:f} in, {quote.output_usd_per_mtok:f} out"
+            option = f"--list-entry {quote_word(f'{model}={quote.id}')}"
+            remedy = f"it has {quote.id!r} ({prices}); if that is the same, add {option}"
+        problems.append(Problem(model, "the list has no entry of that name", remedy))
+    raise CatalogError(path.name, problems)
+
+
+def _require_agreement(
+    evalset: EvalSet,
+    models: Sequence[str],
+    prices: dict[str, GivenPrice],
+    confirmed: Sequence[str],
+) -> None:
+    """Refuse prices that recorded tokens and costs speak against, unless they are confirmed."""
+    from hydra_core.catalog.prices.recorded import cost_gaps
+
+    if not set(models) <= set(prices):
+        return  # refused for the lack of them
+    known = {model: prices[model].price for model in models}
+    problems = [
+        Problem("", str(gap), f"correct the price, or add --confirm-price {gap.model}")
+        for gap in cost_gaps(evalset, known)
+        if gap.must_be_confirmed and gap.model not in confirmed
+    ]
+    if problems:
+        raise CatalogError(f"prices for {evalset.name}", problems)
 
 
 def _summary(made: InitialCatalog, out: Path) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from hydra_core.catalog.prices.quotes import (
     optional_price,
     word,
 )
+from hydra_core.catalog.prices.tiers import base_prices, litellm_tiers, models_dev_tiers
 
 #: The largest of these lists has 3 MB.
 MAX_CHARS: Final = 30_000_000
@@ -122,7 +123,7 @@ def _litellm_entries(data: Mapping[str, Any], as_of: date) -> _Entries:
 def _litellm(name: str, entry: Mapping[str, Any], as_of: date) -> PriceQuote:
     if entry.get("mode") not in ("chat", "completion", "responses", None):
         raise SkipEntry("not a chat model")
-    tiers = sorted(key for key in entry if key.startswith("input_cost_per_token_above_"))
+    entry = base_prices(entry)
     return PriceQuote(
         source=PriceSource.LITELLM,
         id=name,
@@ -138,7 +139,7 @@ def _litellm(name: str, entry: Mapping[str, Any], as_of: date) -> PriceQuote:
         deprecated=day(entry.get("deprecation_date")) is not None,
         retired_on=day(entry.get("deprecation_date")),
         as_of=as_of,
-        remarks=tuple(f"dearer {key[21:].replace('_', ' ')}" for key in tiers[:4]),
+        tiers=litellm_tiers(entry),
     )
 
 
@@ -208,7 +209,7 @@ def _models_dev(provider: str, name: str, entry: Any, as_of: date) -> PriceQuote
         deprecated=entry.get("status") == "deprecated",
         retired_on=None,
         as_of=as_of,
-        remarks=("dearer above 200k tokens",) if "context_over_200k" in cost else (),
+        tiers=models_dev_tiers(cost),
     )
 
 

@@ -7,8 +7,9 @@ models:
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -21,10 +22,12 @@ from hydra_core.base.reading.yaml_reader import read_yaml
 from hydra_core.base.types import ListPrice
 from hydra_core.catalog.identifiers import id_problem
 from hydra_core.catalog.prices.lists import read_prices
+from hydra_core.catalog.prices.quotes import PriceQuote
 from hydra_core.catalog.schema import read_catalog_text
 
 _UNITS: Final = ("usd_per_1m_tokens", "usd_per_mtok")
 _REMEDY: Final = "give the price in USD per million tokens, above 0"
+_DATED: Final = re.compile(r"-(?:20\d{2}-?\d{2}-?\d{2}|latest)$")
 _MONTH: Final = re.compile(r"(\d{4})-(0[1-9]|1[0-2])")
 
 
@@ -33,11 +36,15 @@ class GivenPrice:
     """The price of one model and what the file says of it; `day` None where it says none.
 
     A date that names only a month counts as its first day.
+
+    Attributes:
+        listed: The entry of a public list that it was read from: window, vision, tools, provider.
     """
 
     price: ListPrice
     day: date | None = None
     note: str = ""
+    listed: PriceQuote | None = None
 
 
 def read_price_file(path: Path) -> dict[str, GivenPrice]:
@@ -67,47 +74,96 @@ def parse_price_file(text: str, source: str = "prices") -> dict[str, GivenPrice]
     return prices
 
 
-def listed_prices(path: Path, models: Sequence[str]) -> dict[str, GivenPrice]:
+def listed_prices(
+    path: Path, models: Sequence[str], entries: Mapping[str, str] | None = None
+) -> dict[str, GivenPrice]:
     """Prices of these models from a public list (LiteLLM, OpenRouter, models.dev).
 
     Raises:
-        CatalogError: The list cannot be read, or lists a model at more than one price.
+        CatalogError: As `parse_listed`.
     """
     day = date.fromtimestamp(path.stat().st_mtime)
-    return parse_listed(read_catalog_text(path), path.name, models, as_of=day)
+    return parse_listed(read_catalog_text(path), path.name, models, as_of=day, entries=entries)
 
 
 def parse_listed(
-    text: str, source: str, models: Sequence[str], *, as_of: date
+    text: str,
+    source: str,
+    models: Sequence[str],
+    *,
+    as_of: date,
+    entries: Mapping[str, str] | None = None,
 ) -> dict[str, GivenPrice]:
     """Prices of these models from the text of a public list.
 
     A model counts as listed under its own id, or under it behind a provider ("openai/gpt-4o").
+    Other entries are taken only where `entries` says so; `near_entries` proposes them.
+
+    Args:
+        entries: Model -> id of the list's entry that is its price.
 
     Raises:
-        CatalogError: The list cannot be read, or lists a model at more than one price.
+        CatalogError: The list cannot be read, lists a model at more than one price, or lacks an
+            entry that was named.
     """
     quotes = read_prices(text, source, as_of=as_of).quotes
     problems, found = [], {}
     for model in models:
-        own = [quote for quote in quotes if quote.id == model]
-        hits = own or [quote for quote in quotes if quote.id.rsplit("/", 1)[-1] == model]
+        wanted = (entries or {}).get(model, model)
+        own = [quote for quote in quotes if quote.id == wanted]
+        hits = own or [quote for quote in quotes if quote.id.rsplit("/", 1)[-1] == wanted]
         different = {(hit.input_usd_per_mtok, hit.output_usd_per_mtok) for hit in hits}
         if len(different) > 1:
             listed = ", ".join(hit.id for hit in hits[:4])
             remedy = f"say which yourself (on the command line --price {model}=INPUT,OUTPUT)"
             problems.append(Problem(model, f"is listed at several prices ({listed})", remedy))
         elif hits:
-            cached = hits[0].cached_input_usd_per_mtok
-            price = ListPrice(
-                float(hits[0].input_usd_per_mtok),
-                float(hits[0].output_usd_per_mtok),
-                None if cached is None else float(cached),
-            )
-            found[model] = GivenPrice(price, as_of, f"{hits[0].source.value}: {hits[0].id}")
+            found[model] = _from_list(hits[0], as_of)
+        elif wanted != model:
+            problems.append(Problem(model, f"the list has no entry {wanted!r}", "look at its ids"))
     if problems:
         raise CatalogError(source, problems)
     return found
+
+
+def _from_list(quote: PriceQuote, as_of: date) -> GivenPrice:
+    cached = quote.cached_input_usd_per_mtok
+    price = ListPrice(
+        float(quote.input_usd_per_mtok),
+        float(quote.output_usd_per_mtok),
+        None if cached is None else float(cached),
+    )
+    return GivenPrice(price, as_of, f"{quote.source.value}: {quote.id}", quote)
+
+
+def near_entries(models: Sequence[str], quotes: Iterable[PriceQuote]) -> dict[str, PriceQuote]:
+    """For each of these models the list's entry that may be its price; to be confirmed.
+
+    Names agree but for what stands before the last slash, case, the marks ``. _ - :``, and a date
+    behind one of them. The entry that is closest in spelling is proposed.
+    """
+    by_name: dict[str, list[PriceQuote]] = {}
+    for quote in quotes:
+        for name in {_plain_name(quote.id), _undated(quote.id)}:
+            by_name.setdefault(name, []).append(quote)
+    proposed = {}
+    for model in models:
+        near = by_name.get(_plain_name(model)) or by_name.get(_undated(model), [])
+        if near:
+            proposed[model] = min(near, key=lambda q: (-_closeness(model, q.id), len(q.id), q.id))
+    return proposed
+
+
+def _closeness(one: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, one.casefold(), other.casefold()).ratio()
+
+
+def _plain_name(model: str) -> str:
+    return re.sub(r"[._:\-\s]+", "-", model.rsplit("/", 1)[-1].casefold()).strip("-")
+
+
+def _undated(model: str) -> str:
+    return _DATED.sub("", _plain_name(model))
 
 
 def _prices(root: Section) -> dict[str, GivenPrice]:

@@ -24,6 +24,24 @@ class PriceSource(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class PriceTier:
+    """Prices beyond a number of input tokens, USD per million; None where the list's is no price.
+
+    Attributes:
+        above_tokens: Input tokens of a request that are still charged the lower price.
+    """
+
+    above_tokens: int
+    input_usd_per_mtok: Decimal | None
+    output_usd_per_mtok: Decimal | None
+
+    def __str__(self) -> str:
+        prices = (self.input_usd_per_mtok, self.output_usd_per_mtok)
+        shown = " / ".join("(no usable price)" if p is None else f"{p:f}" for p in prices)
+        return f"above {self.above_tokens:,} input tokens {shown} USD/Mtok in/out"
+
+
+@dataclass(frozen=True, slots=True)
 class PriceQuote:
     """What one list says about one model. Prices are USD per million tokens, exact.
 
@@ -34,7 +52,8 @@ class PriceQuote:
         deprecated: Whether the list calls it deprecated.
         retired_on: The day it is switched off, None where the list gives none.
         as_of: The day the list was taken.
-        remarks: What the two prices leave out, such as a higher price for long prompts.
+        remarks: What the prices leave out, such as one per request.
+        tiers: Prices of long prompts, by their number of input tokens.
     """
 
     source: PriceSource
@@ -50,6 +69,7 @@ class PriceQuote:
     retired_on: date | None
     as_of: date
     remarks: tuple[str, ...] = ()
+    tiers: tuple[PriceTier, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,21 +65,23 @@ class PriceMatch:
     def changes(self) -> tuple[str, ...]:
         """What confirming changes in the prices, in words; empty where they agree."""
         quote = self.quote
-        rows: list[tuple[str, Decimal | None, Decimal]] = [
+        rows = (
             ("input", self.old_input, quote.input_usd_per_mtok),
             ("output", self.old_output, quote.output_usd_per_mtok),
-        ]
-        if quote.cached_input_usd_per_mtok is not None:
-            rows.append(("cached input", self.old_cached, quote.cached_input_usd_per_mtok))
+            ("cached input", self.old_cached, quote.cached_input_usd_per_mtok),
+        )
         return tuple(
-            f"{name} price {'(none)' if old is None else f'{old:f}'} -> {new:f} USD/Mtok"
+            f"{name} price {_shown(old)} -> {_shown(new)} USD/Mtok"
             for name, old, new in rows
             if old != new
         )
 
     def warnings(self, today: date) -> tuple[str, ...]:
         """What to know before confirming, in words."""
-        quote, found = self.quote, list(self.quote.remarks)
+        quote = self.quote
+        found = [*quote.remarks, *map(str, quote.tiers)]
+        if self.old_cached is not None and quote.cached_input_usd_per_mtok is None:
+            found.append("the list states no price of cached input: it will cost as other input")
         if quote.retired_on is not None:
             verb = "was retired" if quote.retired_on <= today else "will be retired"
             found.insert(0, f"{quote.id} {verb} on {quote.retired_on.isoformat()}")
@@ -118,6 +120,8 @@ def suggest_matches(catalog: Catalog, quotes: Iterable[PriceQuote]) -> tuple[Pri
 def apply_price(document: CatalogDocument, match: PriceMatch) -> None:
     """Write a confirmed quote into the catalog: prices, their source and their date.
 
+    A price of cached input that the list does not state is removed: it came from another list.
+
     Raises:
         CatalogError: The model is not in the document.
     """
@@ -128,7 +132,9 @@ def apply_price(document: CatalogDocument, match: PriceMatch) -> None:
         "cached_input_usd_per_mtok": (match.old_cached, quote.cached_input_usd_per_mtok),
     }
     for key, (old, value) in new.items():
-        if value is not None and value != old:
+        if value is None and old is not None:
+            document.remove(*path, key)
+        elif value is not None and value != old:
             document.set(*path, key, value)
     document.set(*path, "price_source", f"{quote.source.value}: {quote.id}")
     document.set(*path, "price_date", quote.as_of)
@@ -169,6 +175,10 @@ def _closeness(model: ModelSpec, quote: PriceQuote) -> Closeness:
     else:
         fits = Closeness.SAME_NAME_ELSEWHERE, Closeness.FOLDED_NAME_ELSEWHERE
     return fits[0] if same_name else fits[1]
+
+
+def _shown(price: Decimal | None) -> str:
+    return "(none)" if price is None else f"{price:f}"
 
 
 def exact(price: float) -> Decimal:

@@ -10,14 +10,12 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.catalog.prices.recorded import implausible_costs
 from hydra_core.evalsets.importers.draft import Draft, Dropped, language_of, report_on
 from hydra_core.evalsets.importers.reading.cells import (
     FILE,
-    PLAIN,
-    Form,
     first_places,
     flags,
-    in_words,
     language_codes,
     note,
     numbers,
@@ -56,8 +54,9 @@ def assemble(
     rows: Rows,
     source: str,
     *,
-    form: Form = PLAIN,
+    scale: float = 1.0,
     need_text: bool = True,
+    issues: Issues | None = None,
 ) -> Draft:
     """Check the rows, line them up, drop what has no text or no outcome, and report it.
 
@@ -66,14 +65,15 @@ def assemble(
     Args:
         rows: What the files hold.
         source: Name of the import for messages.
-        form: How outcomes are written; its scale and words are the quality's.
+        scale: The quality that means 1.
         need_text: Drop queries without text; else, where no query has one, the set has none.
+        issues: What was found in the rows before.
 
     Raises:
         EvalSetError: With every problem found.
     """
-    issues = Issues()
-    outcomes = _outcomes(rows.outcomes, issues, form)
+    issues = issues or Issues()
+    outcomes = _outcomes(rows.outcomes, issues, scale)
     queries = _queries(rows.queries, issues, need_text=need_text)
     issues.raise_any(source)
     again = _repeated(outcomes)
@@ -95,15 +95,7 @@ def assemble(
         reasons = "; ".join(str(entry) for entry in dropped if entry.count) or "the files are empty"
         raise EvalSetError(source, [Problem("", f"no rows are left: {reasons}")])
     queries, warnings = _with_languages(queries)
-    warnings += _read_words(rows.outcomes["quality"]) if form.words else []
     return _draft(queries, known, dropped, [*rows.warnings, *warnings])
-
-
-def _read_words(cells: pd.Series) -> list[str]:
-    """Which words were read as qualities, as a warning; empty where there are none."""
-    words = cells[in_words(cells)].str.strip().str.lower().value_counts()
-    told = ", ".join(f"{word} ({count:,})" for word, count in words.items())
-    return [f"quality was read from words, 1 or 0: {told}"] if told else []
 
 
 def _ids(frame: pd.DataFrame) -> tuple[str, ...]:
@@ -122,10 +114,12 @@ def _draft(
     elif free := int((cost_usd == 0).sum()):
         warnings.append(f"{free} outcomes cost exactly 0; check that their cost is known")
     report = report_on(models, quality, cost_usd, dropped, warnings, queries)
-    return Draft(queries, models, quality, cost_usd, report, matrices)
+    draft = Draft(queries, models, quality, cost_usd, report, matrices)
+    odd = implausible_costs(draft)
+    return replace(draft, report=replace(report, warnings=(*report.warnings, *odd)))
 
 
-def _outcomes(raw: pd.DataFrame, issues: Issues, form: Form) -> pd.DataFrame:
+def _outcomes(raw: pd.DataFrame, issues: Issues, scale: float) -> pd.DataFrame:
     _check_ids(raw, issues)
     for model in raw["model"].unique():
         problem = model_id_problem(model)
@@ -134,10 +128,9 @@ def _outcomes(raw: pd.DataFrame, issues: Issues, form: Form) -> pd.DataFrame:
             message = f"model {problem.message}"
             issues.add_rows(message, first_places(rows), len(rows), problem.remedy)
     data: dict[str, object] = {"query_id": raw["query_id"], "model": raw["model"]}
-    plain = replace(form, scale=1.0, words=False)
-    read = partial(numbers, raw, issues=issues, form=plain)
-    remedy = f"quality is a share from 0 to 1; of percentages say that they are ({form.to_scale})"
-    data["quality"] = read("quality", high=1.0, remedy=remedy, form=form)
+    read = partial(numbers, raw, issues=issues)
+    remedy = "quality is a share from 0 to 1"
+    data["quality"] = read("quality", high=1.0, remedy=remedy, scale=scale)
     data["cost_usd"] = read("cost_usd", remedy="give USD per query")
     for name in EXTRA_OUTCOMES:
         if name in raw.columns:

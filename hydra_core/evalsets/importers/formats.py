@@ -11,10 +11,12 @@ from typing import Final
 
 from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.evalsets.importers.draft import Draft
+from hydra_core.evalsets.importers.harness.adapters import read_harness
 from hydra_core.evalsets.importers.livecodebench import read_livecodebench
 from hydra_core.evalsets.importers.llmrouterbench import read_llmrouterbench
 from hydra_core.evalsets.importers.price_card import PriceCard
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
+from hydra_core.evalsets.importers.reading.issues import Issues
 from hydra_core.evalsets.importers.routellm import read_routellm
 from hydra_core.evalsets.importers.routerarena import read_routerarena
 from hydra_core.evalsets.importers.traffic.decision_log import read_decision_log
@@ -37,6 +39,7 @@ class Kind(StrEnum):
     LLMROUTERBENCH = "llmrouterbench"
     ROUTERARENA = "routerarena"
     ROUTELLM = "routellm"
+    HARNESS = "harness"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +124,17 @@ FORMATS: Final[Mapping[Kind, Format]] = {
         "prompt,mixtral-8x7b,gpt-4,gpt-4_response\nWhat is 2+2?,True,True,4",
         priced=True,
     ),
+    Kind.HARNESS: Format(
+        "Evaluation harness",
+        "Results of lm-evaluation-harness, Inspect, promptfoo, LLMRouter: one file a model or run.",
+        '{"doc_id": 0, "doc": {"question": "..."}, "filter": "none", "acc": 1.0, ...}',
+        priced=True,
+        scored=True,
+    ),
 }
+
+
+_LOGS: Final = (Kind.LOG, Kind.SPEND_LOGS, Kind.LANGFUSE, Kind.SPANS, Kind.HARNESS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +146,7 @@ class Given:
         models: Model id -> the name in the files; empty takes every one under its own name.
         score: Which feedback is the quality, '' for the only one.
         scale: The quality that means 1.
+        labels: Label -> quality, where feedback is given in words.
     """
 
     more: Sequence[TableFile] = ()
@@ -140,6 +154,7 @@ class Given:
     prices: PriceCard | None = None
     score: str = ""
     scale: float = 1.0
+    labels: Mapping[str, float] | None = None
 
 
 def read(kind: Kind, files: Sequence[TableFile], given: Given) -> Draft:
@@ -149,17 +164,10 @@ def read(kind: Kind, files: Sequence[TableFile], given: Given) -> Draft:
         EvalSetError: With every problem found.
         LogError: A decision log that is damaged.
     """
-    models, prices, scale = given.models or {}, given.prices or PriceCard(), given.scale
+    models, prices = given.models or {}, given.prices or PriceCard()
+    if kind in _LOGS:
+        return _log(kind, files, given, prices)
     match kind:
-        case Kind.LOG:
-            return _decision_log(files, models)
-        case Kind.SPEND_LOGS:
-            rows = rows_of(files, Budget())
-            return read_spend_logs(rows, given.more, models, scale=scale)
-        case Kind.LANGFUSE:
-            return read_langfuse(files, given.more, models, score=given.score, scale=scale)
-        case Kind.SPANS:
-            return read_spans(files, models, prices, score=given.score, scale=scale)
         case Kind.LIVECODEBENCH:
             if not given.more:
                 remedy = "give a submission's evaluation file with question_content"
@@ -173,6 +181,27 @@ def read(kind: Kind, files: Sequence[TableFile], given: Given) -> Draft:
             return read_routellm(files, models, prices)
         case _:
             raise ValueError(f"{kind.value} is read by an importer of its own")
+
+
+def _log(kind: Kind, files: Sequence[TableFile], given: Given, prices: PriceCard) -> Draft:
+    """What has feedback or scores: logs, and results of harnesses."""
+    models, score, scale = given.models or {}, given.score, given.scale
+    labels = given.labels or {}
+    match kind:
+        case Kind.LOG:
+            return _decision_log(files, models)
+        case Kind.SPEND_LOGS:
+            unread = Issues()
+            rows = rows_of(files, Budget(), unread)
+            return read_spend_logs(
+                rows, given.more, models, scale=scale, labels=labels, unread=unread
+            )
+        case Kind.LANGFUSE:
+            return read_langfuse(files, given.more, models, score=score, scale=scale, labels=labels)
+        case Kind.SPANS:
+            return read_spans(files, models, prices, score=score, scale=scale, labels=labels)
+        case _:
+            return read_harness(files, models, prices, score=score, scale=scale, labels=labels)
 
 
 def _decision_log(files: Sequence[TableFile], models: Mapping[str, str]) -> Draft:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.evalsets.importers.headers import unit_of, wide_columns
+from hydra_core.evalsets.importers.reading.notation import Notation
 from hydra_core.evalsets.rules import (
     EXTRA_OUTCOMES,
     OPTIONAL_QUERY_COLUMNS,
@@ -21,7 +23,8 @@ LONG_FIELDS = ("model", "quality", "cost_usd", *EXTRA_OUTCOMES)
 _KNOWN_NAMES: Mapping[str, tuple[str, ...]] = {
     "query_id": (
         *("query_id", "id", "qid", "instance_id", "question_id", "global_index", "task_id"),
-        *("prompt_id", "sample_id", "request_id"),
+        *("prompt_id", "sample_id", "request_id", "ticket", "ticket_id", "case", "case_id"),
+        *("item", "item_id", "doc_id", "key", "uid", "uuid", "no", "nr", "number", "row"),
     ),
     "text": (
         *("text", "prompt", "question", "query", "problem_statement", "message", "input"),
@@ -32,7 +35,7 @@ _KNOWN_NAMES: Mapping[str, tuple[str, ...]] = {
     "conversation_id": ("conversation_id", "conversation", "session_id", "thread_id"),
     "turn": ("turn", "turn_index", "turn_number"),
     "context": (),  # other people's columns of that name hold something else
-    "group": ("group", "category", "task", "dataset", "repo"),
+    "group": ("group", "category", "task", "dataset", "repo", "eval_name", "team", "topic"),
     "cluster": ("cluster",),
     "model": ("model", "model_id", "model_name", "llm", "llm_selected"),
     "quality": (
@@ -46,14 +49,13 @@ _KNOWN_NAMES: Mapping[str, tuple[str, ...]] = {
     "output_tokens": ("output_tokens", "completion_tokens", "tokens_out", "num_output_tokens"),
     "cached_input_tokens": ("cached_input_tokens", "cached_tokens", "cache_read_input_tokens"),
 }
-_WIDE = re.compile(
-    r"(?P<what>quality|score|resolved|correct|cost_usd|cost)[:|](?P<model>.+)"
-    r"|(?P<model2>.+?)[:|](?P<what2>quality|score|resolved|correct|cost_usd|total_cost|cost)",
-    re.IGNORECASE,
-)
-_LOOSE = re.compile(
-    r"(?P<what>quality|score|resolved|correct|cost_usd|cost)[_. ](?P<model>.+)"
-    r"|(?P<model2>.+?)[_. ](?P<what2>quality|score|resolved|correct|cost_usd|total_cost|cost)",
+_ENDINGS: Mapping[str, re.Pattern[str]] = {
+    "query_id": re.compile(r"_(?:id|no|nr|number)$"),
+    "text": re.compile(r"_(?:prompt|question|query|message|request|text|instruction)$"),
+}
+#: What an id or a text is of where it is not the query's.
+_OTHERS = re.compile(
+    r"model|session|conversation|thread|user[\s_-]*id|team|run|group|system|answer|response",
     re.IGNORECASE,
 )
 
@@ -67,11 +69,13 @@ class TableMapping:
             quality, cost_usd, latency_s, tokens, input_tokens, ...
         quality: Wide form: model -> column of its quality.
         cost: Wide form: model -> column of its cost in USD.
+        more: Wide form: other outcome, such as input_tokens -> model -> column.
     """
 
     fields: Mapping[str, str] = field(default_factory=dict)
     quality: Mapping[str, str] = field(default_factory=dict)
     cost: Mapping[str, str] = field(default_factory=dict)
+    more: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def wide(self) -> bool:
@@ -91,15 +95,20 @@ class TableMapping:
     def over(self, suggested: TableMapping) -> TableMapping:
         """This mapping, completed by a suggestion; what is said here wins."""
         if self.wide or self.cost:
-            suggested = TableMapping(suggested.query_fields, suggested.quality, suggested.cost)
+            suggested = replace(suggested, fields=suggested.query_fields)
         elif "model" in self.fields:
             suggested = TableMapping(suggested.fields)
-        mine = set(self.fields.values()) | set(self.quality.values()) | set(self.cost.values())
-        rest = {f: c for f, c in suggested.fields.items() if c not in mine}
+        mine = set(self.all_columns().values())
+
+        def completed(own: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
+            return {name: c for name, c in other.items() if c not in mine} | dict(own)
+
+        more = {f: completed(self.more.get(f, {}), c) for f, c in suggested.more.items()}
         return TableMapping(
-            rest | dict(self.fields),
-            {m: c for m, c in suggested.quality.items() if c not in mine} | dict(self.quality),
-            {m: c for m, c in suggested.cost.items() if c not in mine} | dict(self.cost),
+            completed(self.fields, suggested.fields),
+            completed(self.quality, suggested.quality),
+            completed(self.cost, suggested.cost),
+            {**{f: dict(c) for f, c in self.more.items()}, **more},
         )
 
     def renamed(self, ids: Mapping[str, str]) -> TableMapping:
@@ -114,10 +123,12 @@ class TableMapping:
             if twice:
                 problem = Problem(twice[0], "would be the id of two models", "give each its own")
                 raise EvalSetError("model ids", [problem])
+        sides = [
+            {ids.get(model, model): column for model, column in side.items()}
+            for side in (self.quality, self.cost, *self.more.values())
+        ]
         return TableMapping(
-            self.fields,
-            {ids.get(model, model): column for model, column in self.quality.items()},
-            {ids.get(model, model): column for model, column in self.cost.items()},
+            self.fields, sides[0], sides[1], dict(zip(self.more, sides[2:], strict=True))
         )
 
     def problems(
@@ -144,12 +155,17 @@ class TableMapping:
 
     def all_columns(self) -> dict[str, str]:
         """Every field with its column, `quality:MODEL` and `cost:MODEL` among them."""
-        per_model = {f"quality:{m}": c for m, c in self.quality.items()}
-        return {**self.fields, **per_model, **{f"cost:{m}": c for m, c in self.cost.items()}}
+        sides = {"quality": self.quality, "cost": self.cost, **self.more}
+        per_model = {f"{name}:{m}": c for name, side in sides.items() for m, c in side.items()}
+        return {**self.fields, **per_model}
 
     def _wide_problems(self, need_cost: bool) -> list[Problem]:
         checked = (model_id_problem(m, f"quality:{m}"[:60]) for m in self.quality)
-        problems = [problem for problem in checked if problem is not None]
+        problems = [
+            replace(problem, remedy=f"{problem.remedy}; --accept-ids takes all that are proposed")
+            for problem in checked
+            if problem is not None
+        ]
         for model in self.quality:
             if need_cost and model not in self.cost:
                 remedy = f"say which column holds it with --map 'cost:{model}=COLUMN'"
@@ -179,66 +195,58 @@ def _list(columns: Sequence[str]) -> str:
 
 def suggest_mapping(columns: Sequence[str]) -> TableMapping:
     """The mapping that the column names suggest; what cannot be told is left out."""
-    wide = _suggest_wide(columns)
+    headers = wide_columns(columns)
+    sides: dict[str, dict[str, str]] = {}
+    for name, header in headers.items():
+        sides.setdefault(header.figure, {}).setdefault(header.model, name)
     fields = {}
-    taken = {*wide.quality.values(), *wide.cost.values()}
-    for name in QUERY_FIELDS if wide.quality else (*QUERY_FIELDS, *LONG_FIELDS):
+    taken = set(headers)
+    for name in QUERY_FIELDS if headers else (*QUERY_FIELDS, *LONG_FIELDS):
         column = _best(name, [c for c in columns if c not in taken])
         if column is not None:
             fields[name] = column
             taken.add(column)
     fields |= {column: column for column in columns if column.startswith("label_")}
-    if "model" in fields:
+    if "model" in fields or not headers:
         return TableMapping(fields)
-    return TableMapping(fields, wide.quality, wide.cost)
+    quality, cost = sides.pop("quality", {}), sides.pop("cost_usd", {})
+    return TableMapping(fields, quality, cost, sides)
+
+
+def header_notations(columns: Sequence[str]) -> dict[str, Notation]:
+    """Column -> how it is written, where its header says so: "score (%)", "latency (ms)"."""
+    headers = wide_columns(columns)
+    stated = {column: header.notation for column, header in headers.items()}
+    stated |= {column: unit_of(column) for column in columns if column not in stated}
+    return {column: notation for column, notation in stated.items() if notation != Notation()}
 
 
 def _best(name: str, columns: Sequence[str]) -> str | None:
-    plain = {re.sub(r"[^a-z0-9_]", "", c.lower().replace(" ", "_")): c for c in reversed(columns)}
-    return next((plain[known] for known in _KNOWN_NAMES[name] if known in plain), None)
+    """The column with a known name of a field, else for id and text one whose name ends alike."""
+    plain = {_plain(column): column for column in reversed(columns)}
+    known = next((plain[one] for one in _KNOWN_NAMES[name] if one in plain), None)
+    if known is None and name in _ENDINGS:
+        near = [c for c in columns if _ENDINGS[name].search(_plain(c)) and not _OTHERS.search(c)]
+        return near[0] if near else None
+    return known
 
 
-def _suggest_wide(columns: Sequence[str]) -> TableMapping:
-    quality: dict[str, str] = {}
-    cost: dict[str, str] = {}
-    for column in columns:
-        match = _WIDE.fullmatch(column)
-        if match is None:
-            continue
-        what = (match["what"] or match["what2"]).lower()
-        side = cost if "cost" in what else quality
-        side.setdefault(match["model"] or match["model2"], column)
-    for model, (good, price) in _loose_pairs(columns).items():
-        if model not in quality and model not in cost:
-            quality[model], cost[model] = good, price
-    # The layout `<model>`, `<model>|total_cost`: the bare column is the quality.
-    quality |= {model: model for model in cost if model not in quality and model in columns}
-    return TableMapping({}, quality, cost) if quality else TableMapping()
-
-
-def _loose_pairs(columns: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Model -> columns of its quality and cost, in names such as `gpt-5_quality`, `cost_gpt-5`.
-
-    Such names are read only in pairs: `total_cost` alone is no model called total.
-    """
-    sides: dict[str, dict[str, str]] = {}
-    for column in columns:
-        match = _LOOSE.fullmatch(column)
-        if match is not None:
-            what = (match["what"] or match["what2"]).lower()
-            side = "cost" if "cost" in what else "quality"
-            sides.setdefault(match["model"] or match["model2"], {}).setdefault(side, column)
-    return {m: (s["quality"], s["cost"]) for m, s in sides.items() if len(s) == 2}
+def _plain(column: str) -> str:
+    bare = re.sub(r"\s*[(\[][^()\[\]]*[)\]]\s*$", "", column)
+    words = re.sub(r"[\s.-]+", "_", (bare or column).lower().strip())
+    return re.sub(r"[^a-z0-9_]", "", words).strip("_")
 
 
 def parse_map(pairs: Sequence[str]) -> TableMapping:
-    """A mapping from `FIELD=COLUMN` texts; `quality:MODEL=COLUMN` and `cost:MODEL=COLUMN` too.
+    """A mapping from `FIELD=COLUMN` texts; `quality:MODEL=COLUMN`, `cost:MODEL=COLUMN` and the
+    like for the other outcomes (`input_tokens:MODEL=COLUMN`) too.
 
     Raises:
         EvalSetError: A text of another form, or a field said twice.
     """
     problems = []
-    sides: dict[str, dict[str, str]] = {"": {}, "quality": {}, "cost": {}}
+    names = ("", "quality", "cost", *EXTRA_OUTCOMES)
+    sides: dict[str, dict[str, str]] = {name: {} for name in names}
     for pair in pairs:
         name, equals, column = pair.partition("=")
         side, colon, model = name.partition(":")
@@ -252,4 +260,5 @@ def parse_map(pairs: Sequence[str]) -> TableMapping:
             target[key] = column
     if problems:
         raise EvalSetError("--map", problems)
-    return TableMapping(sides[""], sides["quality"], sides["cost"])
+    more = {name: sides[name] for name in EXTRA_OUTCOMES if sides[name]}
+    return TableMapping(sides[""], sides["quality"], sides["cost"], more)

@@ -22,20 +22,30 @@ BYTES_PER_TOKEN = 4.0
 
 @dataclass(frozen=True, slots=True)
 class ModelPrice:
-    """List price of one model in USD per million tokens; `answer_tokens` where nobody counted."""
+    """List price of one model in USD per million tokens; `answer_tokens` where nobody counted.
+
+    `cached_input_usd_per_mtok` is None where cached input costs as much as other input.
+    """
 
     input_usd_per_mtok: float
     output_usd_per_mtok: float
     answer_tokens: float | None = None
+    cached_input_usd_per_mtok: float | None = None
 
     @property
     def price(self) -> ListPrice:
         """The list price alone."""
-        return ListPrice(self.input_usd_per_mtok, self.output_usd_per_mtok)
+        return ListPrice(
+            self.input_usd_per_mtok, self.output_usd_per_mtok, self.cached_input_usd_per_mtok
+        )
 
-    def cost_usd(self, input_tokens: float, output_tokens: float) -> float:
-        """USD of one query."""
+    def cost_usd(
+        self, input_tokens: float, output_tokens: float, cached_tokens: float = math.nan
+    ) -> float:
+        """USD of one query; cached tokens are part of the input."""
         total = self.input_usd_per_mtok * input_tokens + self.output_usd_per_mtok * output_tokens
+        if self.cached_input_usd_per_mtok is not None and cached_tokens > 0:
+            total -= (self.input_usd_per_mtok - self.cached_input_usd_per_mtok) * cached_tokens
         return total / 1e6
 
 
@@ -74,7 +84,7 @@ def text_tokens(text: str) -> float:
 
 
 def parse_prices(texts: Sequence[str]) -> PriceCard:
-    """A card from `ID=INPUT,OUTPUT` or `ID=INPUT,OUTPUT,ANSWER_TOKENS`, one text per model.
+    """A card from texts `ID=INPUT,OUTPUT`, with `,ANSWER_TOKENS` or `,cached=PRICE` behind it.
 
     Raises:
         EvalSetError: With every text that is none.
@@ -82,19 +92,23 @@ def parse_prices(texts: Sequence[str]) -> PriceCard:
     problems: list[Problem] = []
     prices: dict[str, ModelPrice] = {}
     for text in texts:
-        model, _, numbers = text.rpartition("=")
+        stated, _, cached = text.partition(",cached=")
+        model, _, numbers = stated.rpartition("=")
         try:
             values = [float(part) for part in numbers.split(",")]
+            cached_price = float(cached) if cached else None
         except ValueError:
-            values = []
+            values, cached_price = [], None
         if not model or len(values) not in (2, 3):
-            problems.append(Problem(repr(text), "is not ID=INPUT,OUTPUT[,ANSWER_TOKENS]"))
-        elif not all(math.isfinite(value) and value >= 0 for value in values):
+            form = "ID=INPUT,OUTPUT[,ANSWER_TOKENS][,cached=PRICE]"
+            problems.append(Problem(repr(text), f"is not {form}"))
+        elif not all(math.isfinite(v) and v >= 0 for v in (*values, cached_price or 0.0)):
             problems.append(Problem(repr(text), "holds a number that is not >= 0"))
         elif model in prices:
             problems.append(Problem(repr(text), f"names {model} twice"))
         else:
-            prices[model] = ModelPrice(*values)
+            tokens = values[2] if len(values) == 3 else None
+            prices[model] = ModelPrice(values[0], values[1], tokens, cached_price)
     if problems:
         raise EvalSetError("--price", problems)
     return PriceCard(prices)

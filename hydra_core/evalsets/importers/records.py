@@ -16,7 +16,7 @@ from hydra_core.catalog.identifiers import proposed_ids
 from hydra_core.evalsets.importers.assemble import Rows, assemble
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.price_card import PriceCard
-from hydra_core.evalsets.importers.reading.cells import FILE, Form
+from hydra_core.evalsets.importers.reading.cells import FILE
 from hydra_core.evalsets.importers.reading.tables import LINE
 from hydra_core.evalsets.rules import model_id_problem
 
@@ -33,11 +33,18 @@ class NamesKnown(Exception):  # noqa: N818 (an answer, not a fault)
 
     Attributes:
         names: As the files name them.
+        scores: The scores that may be the quality, where one has to be chosen.
+        labels: Label -> how often it stands as feedback; each needs a worth.
     """
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        scores: Sequence[str] = (),
+        labels: Mapping[str, int] | None = None,
+    ) -> None:
         super().__init__(f"the files name {len(names)} models")
-        self.names = tuple(names)
+        self.names, self.scores, self.labels = tuple(names), tuple(scores), dict(labels or {})
 
 
 _TOKENS = ("input_tokens", "output_tokens")
@@ -87,7 +94,7 @@ class Records:
         outcomes = outcomes.drop(columns=unknown)
         rows = Rows(queries, outcomes, tuple(self.warnings))
         need_text = bool((queries["text"] != "").any())
-        draft = assemble(rows, source, form=Form(scale=scale), need_text=need_text)
+        draft = assemble(rows, source, scale=scale, need_text=need_text)
         if not self.estimated:
             return draft
         warning = f"{self.estimated} costs were estimated from prices; none of them was billed"

@@ -15,12 +15,16 @@ from pathlib import Path
 import pandas as pd
 
 from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.evalsets.importers.as_read import column_reader, measures
 from hydra_core.evalsets.importers.assemble import Rows, assemble
 from hydra_core.evalsets.importers.draft import About, Draft, ImportReport, write_draft
 from hydra_core.evalsets.importers.mapping import TableMapping, suggest_mapping
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
 from hydra_core.evalsets.importers.reading.cells import FILE, PLAIN, Form
+from hydra_core.evalsets.importers.reading.columns import Columns
+from hydra_core.evalsets.importers.reading.notation import Notation
 from hydra_core.evalsets.importers.reading.tables import LINE, columns_of, head_of, read_columns
+from hydra_core.evalsets.importers.reading.texts import unlisted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +55,8 @@ def import_table(
     need_cost: bool = True,
     need_text: bool = True,
     form: Form = PLAIN,
+    notations: Mapping[str, Notation] | None = None,
+    rates: Mapping[str, float] | None = None,
     ids: Mapping[str, str] | None = None,
     force: bool = False,
 ) -> ImportReport:
@@ -65,6 +71,8 @@ def import_table(
         need_cost=need_cost,
         need_text=need_text,
         form=form,
+        notations=notations,
+        rates=rates,
         ids=ids,
     )
     origin = ", ".join(file.name for file in files)
@@ -79,6 +87,8 @@ def read_table(
     need_cost: bool = True,
     need_text: bool = True,
     form: Form = PLAIN,
+    notations: Mapping[str, Notation] | None = None,
+    rates: Mapping[str, float] | None = None,
     ids: Mapping[str, str] | None = None,
 ) -> Draft:
     """Read tables into an eval set in memory.
@@ -88,7 +98,9 @@ def read_table(
         mapping: What the columns mean; the rest is suggested from their names.
         need_cost: A missing cost column is an error (single costs may be missing).
         need_text: A missing text column is an error; without, the set may be one without texts.
-        form: How qualities, costs and tokens are written.
+        form: How the table writes its numbers where a column does not show it.
+        notations: Column -> how it is written; goes before `form` and the header.
+        rates: Currency -> USD of one unit.
         ids: Model's name in the tables -> the id it gets; other names are ids as they stand.
 
     Raises:
@@ -107,16 +119,17 @@ def read_table(
         problems += [] if problems else _file_problems(file.name, columns[i], full, need_cost)
     if problems:
         raise EvalSetError(source, problems)
-    parts = [_read(file, columns[i], full, budget) for i, file in enumerate(files)]
+    reader = column_reader(union, full, form, notations, rates)
+    parts = [_read(file, columns[i], full, budget, reader) for i, file in enumerate(files)]
     outcomes = _joined([part.outcomes for part in parts])
     if not full.wide:
         outcomes["model"] = _with_ids(outcomes["model"], ids or {})
     rows = Rows(
         _joined([part.queries for part in parts]),
         outcomes,
-        tuple(text for part in parts for text in part.warnings),
+        tuple(dict.fromkeys([*(t for part in parts for t in part.warnings), *reader.notes])),
     )
-    draft = assemble(rows, source, form=form, need_text=need_text)
+    draft = assemble(rows, source, need_text=need_text, issues=reader.issues)
     used = {name: column for name, column in full.all_columns().items() if column in union}
     return replace(draft, report=replace(draft.report, columns=used))
 
@@ -181,9 +194,11 @@ def _has_outcomes(columns: list[str], mapping: TableMapping) -> bool:
     return any(mapping.fields[field] in columns for field in ("model", "quality"))
 
 
-def _read(file: TableFile, columns: list[str], mapping: TableMapping, budget: Budget) -> Rows:
+def _read(
+    file: TableFile, columns: list[str], mapping: TableMapping, budget: Budget, reader: Columns
+) -> Rows:
     have = set(columns)
-    chosen = [*mapping.fields.values(), *mapping.quality.values(), *mapping.cost.values()]
+    chosen = mapping.all_columns().values()
     wanted = [column for column in dict.fromkeys(chosen) if column in have]
     raw, warnings = read_columns(file, wanted, budget)
     if raw.empty:
@@ -192,7 +207,11 @@ def _read(file: TableFile, columns: list[str], mapping: TableMapping, budget: Bu
     queries = _renamed(raw, {f: c for f, c in mapping.query_fields.items() if c in have})
     if "text" not in queries.columns:
         queries["text"] = ""
-    return Rows(queries, _outcome_rows(raw, mapping, have), warnings)
+    queries["text"], notes = unlisted(queries["text"])
+    for column, measure in measures(mapping).items():
+        if column in have:
+            raw[column] = reader.plain(raw, column, measure)
+    return Rows(queries, _outcome_rows(raw, mapping, have), (*warnings, *notes))
 
 
 def _renamed(raw: pd.DataFrame, fields: dict[str, str]) -> pd.DataFrame:
@@ -203,14 +222,13 @@ def _renamed(raw: pd.DataFrame, fields: dict[str, str]) -> pd.DataFrame:
 def _outcome_rows(raw: pd.DataFrame, mapping: TableMapping, have: set[str]) -> pd.DataFrame:
     """Outcome rows of one file, long whatever its form; none if it holds only texts."""
     query_id = mapping.fields["query_id"]
-    layouts = (
-        [
-            (m, {"quality": c, "cost_usd": mapping.cost.get(m, "")})
-            for m, c in mapping.quality.items()
+    layouts: list[tuple[str | None, dict[str, str]]] = [(None, mapping.outcome_fields)]
+    if mapping.wide:
+        sides = {"quality": mapping.quality, "cost_usd": mapping.cost, **mapping.more}
+        layouts = [
+            (model, {field: side[model] for field, side in sides.items() if model in side})
+            for model in mapping.quality
         ]
-        if mapping.wide
-        else [(None, mapping.outcome_fields)]
-    )
     frames = []
     for model, fields in layouts:
         if fields["quality"] not in have:
@@ -225,4 +243,4 @@ def _outcome_rows(raw: pd.DataFrame, mapping: TableMapping, have: set[str]) -> p
     if not frames:
         empty = _renamed(raw.iloc[:0], {"query_id": query_id})
         return empty.assign(model="", quality="", cost_usd="")
-    return pd.concat(frames, ignore_index=True)
+    return pd.concat(frames, ignore_index=True).fillna("")

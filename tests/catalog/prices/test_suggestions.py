@@ -96,7 +96,8 @@ def test_litellm_prices_per_token_become_exact_prices_per_million():
     assert str(cheap.cached_input_usd_per_mtok) == "0.0275"
     assert (cheap.context_window, cheap.vision, cheap.tools) == (128000, True, False)
     assert (cheap.deprecated, cheap.retired_on) == (True, date(2026, 12, 31))
-    assert cheap.remarks == ("dearer above 200k tokens",)
+    tier = "above 200,000 input tokens 0.55 / 4.5 USD/Mtok in/out"
+    assert [str(one) for one in cheap.tiers] == [tier]
     assert found.quotes[1].tools is None
 
 
@@ -234,7 +235,7 @@ def test_a_match_tells_old_and_new_prices_and_what_to_know():
     )
     assert match.warnings(TODAY) == (
         "cheap will be retired on 2026-12-31",
-        "dearer above 200k tokens",
+        "above 200,000 input tokens 0.55 / 4.5 USD/Mtok in/out",
     )
     assert "was retired" in match.warnings(date(2027, 1, 1))[0]
 

@@ -51,7 +51,7 @@ WORDS = HEADER + (
 
 def test_words_are_read_as_quality_only_where_that_is_said(tmp_path):
     path = write(tmp_path, "x.csv", WORDS)
-    with pytest.raises(EvalSetError, match="given in words .--quality-words"):
+    with pytest.raises(EvalSetError, match="words count .--read quality=words"):
         read_table([path])
     draft = read_table([path], form=Form(words=True))
     assert draft.quality[:, 0].tolist() == [1.0, 0.0, 1.0, 0.0, 1.0, 0.5]
@@ -60,13 +60,15 @@ def test_words_are_read_as_quality_only_where_that_is_said(tmp_path):
 
 def test_words_are_no_costs(tmp_path):
     path = write(tmp_path, "x.csv", WORDS.replace("0.1", "pass"))
-    with pytest.raises(EvalSetError, match="cost_usd is not a number"):
+    with pytest.raises(EvalSetError, match="column 'cost_usd': 6 of 6 cells are not numbers"):
         read_table([path], form=Form(words=True))
 
 
 def test_a_remedy_names_the_setting_of_whoever_imports(tmp_path):
     path = write(tmp_path, "x.csv", HEADER + A.replace(",1,", ",83,"))
-    with pytest.raises(EvalSetError, match="of percentages say that they are .--quality-scale 100"):
+    with pytest.raises(
+        EvalSetError, match="of percentages say that they are .--read quality=percent"
+    ):
         read_table([path])
     with pytest.raises(EvalSetError, match="say that they are .the list above"):
         read_table([path], form=Form(to_scale="the list above"))

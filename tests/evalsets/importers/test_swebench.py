@@ -125,7 +125,7 @@ def test_every_problem_with_the_models_is_said_at_once(tmp_path):
     boards, problems = files(tmp_path, run("run-one", details()))
     with pytest.raises(EvalSetError) as caught:
         read_swebench(boards, problems, {"<b>": "run-one", "m": "run-two"})
-    assert "holds less-than sign" in str(caught.value)
+    assert "contains less-than sign" in str(caught.value)
     assert "runs like it: run-one" in str(caught.value)
 
 

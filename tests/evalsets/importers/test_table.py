@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import re
 import zipfile
 
 import numpy as np
@@ -18,6 +19,7 @@ from hydra_core.evalsets.importers.assemble import NO_TEXTS
 from hydra_core.evalsets.importers.mapping import TableMapping, parse_map, suggest_mapping
 from hydra_core.evalsets.importers.reading.bounded import MAX_BYTES
 from hydra_core.evalsets.importers.reading.cells import Form
+from hydra_core.evalsets.importers.reading.notation import parse_notations
 from hydra_core.evalsets.importers.table import import_table, model_names, preview, read_table
 
 HEADER = "query_id,text,language,model,quality,cost_usd\n"
@@ -57,6 +59,9 @@ FORMS = {
     "windows.csv": GOOD.replace("\n", "\r\n").replace("Two\r\nlines", "Two\nlines"),
     "semicolon.csv": 'query_id;text;language;model;quality;cost_usd\na;"Fix, it";en;cheap;1;0.01\n'
     'a;"Fix, it";en;strong;0.5;0.2\nb;"Two\nlines";de;cheap;true;0.02\nb;;;strong;0;3e-1\n',
+    "utf16.csv": GOOD.encode("utf-16"),
+    "old_mac.csv": GOOD.replace("\n", "\r").replace("Two\rlines", "Two\nlines"),
+    "excel.csv": "sep=,\r\n" + GOOD,
     "packed.csv.gz": gzip.compress(GOOD.encode()),
     "packed.zip": zipped("inner.csv", GOOD),
     "rows.jsonl": "\n".join(
@@ -207,12 +212,21 @@ BROKEN = {
         GOOD + 'a,"Fix, it",en,cheap,0,0.01\n',
         "occur before with other values: x.csv line 7 (before: x.csv line 2)",
     ),
-    "negative cost": (GOOD + row("c", cost="-5"), "cost_usd must be >= 0, got '-5': x.csv line 7"),
-    "infinite cost": (GOOD + row("c", cost="1e999"), "got '1e999'"),
-    "quality 1.7": (GOOD + row("c", quality="1.7"), "must be in [0, 1], got '1.7': x.csv line 7"),
-    "comma number": (GOOD + row("c", quality='"0,5"'), "quality is not a number ('0,5')"),
-    "text number": (GOOD + row("c", cost="free"), "cost_usd is not a number ('free')"),
-    "html model": (GOOD + row("c", model="<img src=x>"), "'<img src=x>' holds"),
+    "negative cost": (
+        GOOD + row("c", cost="-5"),
+        "column 'cost_usd': 1 of 5 cells are not >= 0, first in x.csv line 7 ('-5')",
+    ),
+    "infinite cost": (GOOD + row("c", cost="1e999"), "line 7 ('1e999')"),
+    "quality 1.7": (
+        GOOD + row("c", quality="1.7"),
+        "1 of 5 cells are not from 0 to 1, first in x.csv line 7 ('1.7') (quality is a share",
+    ),
+    "comma number": (GOOD + row("c", quality='"0,5"'), "('0,5') (write 0.5, not 0,5"),
+    "text number": (
+        GOOD + row("c", cost="free"),
+        "1 of 5 cells are not numbers, first in x.csv line 7 ('free')",
+    ),
+    "html model": (GOOD + row("c", model="<img src=x>"), "'<img src=x>' contains"),
     "other text": (GOOD + row("a", text="Break"), "text differs from an earlier row's"),
     "no id": (GOOD + row(" "), "query_id is empty"),
     "language": (GOOD + row("c").replace(",en,", ",English,"), "language is not a code"),
@@ -221,7 +235,7 @@ BROKEN = {
     "no rows": (HEADER, "has no rows"),
     "empty": ("", "is empty"),
     "not utf-8": (GOOD.replace("Fix", "Füx").encode("latin-1"), "not UTF-8"),
-    "utf-16": (GOOD.encode("utf-16"), "not UTF-8"),
+    "cut utf-16": (GOOD.encode("utf-16")[:-1], "not UTF-16"),
     "twice": (GOOD.replace("language,", "text,"), "column 'text': occurs twice"),
 }
 
@@ -241,9 +255,11 @@ def test_all_problems_are_reported_with_counts_and_first_lines(tmp_path):
     with pytest.raises(EvalSetError) as caught:
         read_table([write(tmp_path, "x.csv", HEADER + rows)])
     text = str(caught.value)
-    assert "20 row(s): quality must be in [0, 1], got '7': x.csv line 2, x.csv line 3" in text
-    assert "cost_usd must be >= 0" in text
-    assert "holds less-than sign" in text
+    assert (
+        "column 'quality': 20 of 21 cells are not from 0 to 1, first in x.csv line 2 ('7')" in text
+    )
+    assert "column 'cost_usd': 1 of 21 cells are not >= 0" in text
+    assert "contains less-than sign" in text
 
 
 @pytest.mark.parametrize(
@@ -332,7 +348,7 @@ def test_a_file_without_a_last_line_break_is_mentioned(tmp_path):
 
 def test_percentages_need_a_word(tmp_path):
     path = write(tmp_path, "x.csv", HEADER + row("a", quality="75"))
-    with pytest.raises(EvalSetError, match="--quality-scale 100"):
+    with pytest.raises(EvalSetError, match="--read quality=percent"):
         read_table([path])
     assert read_table([path], form=Form(scale=100.0)).quality[0, 0] == 0.75
 
@@ -340,24 +356,33 @@ def test_percentages_need_a_word(tmp_path):
 EUROPEAN = HEADER.replace(",", ";") + "a;Fix;en;cheap;0,5;0,01\na;Fix;en;strong;1;2e-1\n"
 
 
-def test_decimal_commas_are_read_where_they_are_said(tmp_path):
-    path = write(tmp_path, "x.csv", EUROPEAN)
-    with pytest.raises(EvalSetError, match="--decimal-comma"):
-        read_table([path])
-    draft = read_table([path], form=Form(","))
+def test_a_decimal_comma_that_the_cells_prove_is_read_and_said(tmp_path):
+    draft = read_table([write(tmp_path, "x.csv", EUROPEAN)])
     assert draft.quality.tolist() == [[0.5, 1.0]]
     assert draft.cost_usd.tolist() == [[0.01, 0.2]]
+    assert "quality was read with a decimal comma, such as 0,5" in draft.report.warnings
+
+
+def test_a_comma_that_may_be_either_is_refused_and_both_remedies_give_their_number(tmp_path):
+    path = write(tmp_path, "x.csv", HEADER + row(cost='"1,234"'))
+    with pytest.raises(EvalSetError) as caught:
+        read_table([path])
+    remedies = re.findall(r"--read (\S+)", str(caught.value))
+    costs = [
+        read_table([path], notations=parse_notations([one])).cost_usd[0, 0] for one in remedies
+    ]
+    assert costs == [1.234, 1234.0]
 
 
 def test_a_point_is_no_decimal_mark_beside_commas(tmp_path):
     path = write(tmp_path, "x.csv", EUROPEAN.replace("0,01", "1.234"))
-    with pytest.raises(EvalSetError, match=r"cost_usd is not a number \('1.234'\)"):
+    with pytest.raises(EvalSetError, match=r"not numbers, first in x.csv line 2 \('1.234'\)"):
         read_table([path], form=Form(","))
 
 
 @pytest.mark.parametrize(
     ("cell", "remedy"),
-    [("83 %", "leave the % out"), ("$5", "use a plain number such as 0.5"), ("0,5", "not 0,5")],
+    [("$5", "use a plain number such as 0.5"), ("almost", "0.5, or true or false")],
 )
 def test_the_remedy_fits_what_the_cell_holds(tmp_path, cell, remedy):
     path = write(tmp_path, "x.csv", HEADER + row("a", quality=f'"{cell}"'))
@@ -440,7 +465,7 @@ def test_a_mapping_of_another_form_is_refused(pair):
 
 def test_html_in_a_wide_header_is_refused(tmp_path):
     content = "query_id,text,quality:<b>x</b>,cost:<b>x</b>\na,Fix,1,1\n"
-    with pytest.raises(EvalSetError, match="holds less-than sign"):
+    with pytest.raises(EvalSetError, match="contains less-than sign"):
         read_table([write(tmp_path, "x.csv", content)])
 
 

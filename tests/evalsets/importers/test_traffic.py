@@ -13,10 +13,14 @@ from hydra_core.cli.main import main
 from hydra_core.decision_log.records import OutcomeRecord
 from hydra_core.decision_log.writer import LogWriter
 from hydra_core.evalsets.evalset import load_evalset
+from hydra_core.evalsets.importers.formats import Given, Kind, read
 from hydra_core.evalsets.importers.price_card import parse_prices
 from hydra_core.evalsets.importers.reading.bounded import Budget
+from hydra_core.evalsets.importers.reading.issues import Issues
+from hydra_core.evalsets.importers.records import AskNames, NamesKnown
 from hydra_core.evalsets.importers.traffic.decision_log import read_decision_log
 from hydra_core.evalsets.importers.traffic.langfuse import read_langfuse
+from hydra_core.evalsets.importers.traffic.messages import asked_in
 from hydra_core.evalsets.importers.traffic.rows import rows_of
 from hydra_core.evalsets.importers.traffic.spend_logs import read_spend_logs, spend_log_rows
 from hydra_core.evalsets.importers.traffic.telemetry import read_spans
@@ -283,3 +287,196 @@ def test_the_command_writes_an_eval_set_and_tells_what_it_skipped(tmp_path, caps
     assert main(["import", "log", str(tmp_path / "log"), "--out", str(out)]) == 0
     assert "1 x no feedback" in capsys.readouterr().out
     assert load_evalset(out).n == 3
+
+
+@pytest.mark.parametrize(
+    ("stored", "text"),
+    [
+        ([{"role": "user", "content": "plain"}], "plain"),
+        ({"messages": [{"role": "human", "content": "as an object"}]}, "as an object"),
+        ({"input": "one text"}, "one text"),
+        ({"input": [{"role": "user", "content": [{"type": "input_text", "text": "asked"}]},
+                    {"type": "function_call", "name": "f", "arguments": "{}"},
+                    {"type": "function_call_output", "output": "done"}]}, "asked"),
+        ({"contents": [{"role": "user", "parts": [{"text": "of Gemini"}]},
+                       {"role": "model", "parts": [{"text": "yes"}]}]}, "of Gemini"),
+        ([{"role": "user", "content": "of Anthropic"},
+          {"role": "assistant", "content": [{"type": "tool_use", "name": "f", "input": {}}]},
+          {"role": "user", "content": [{"type": "tool_result", "content": "3"}]}], "of Anthropic"),
+        ([{"role": "user", "content": [{"type": "text", "text": "read it"},
+                                       {"type": "document", "source": {}}]}], "read it"),
+        ("just words", "just words"),
+    ],
+)  # fmt: skip
+def test_messages_are_read_in_every_form_that_logs_store(stored, text):
+    asked = asked_in(stored)
+    assert (asked.text, asked.turn, asked.problem) == (text, 1, "")
+    assert asked_in(json.dumps(stored)) == asked
+
+
+@pytest.mark.parametrize(
+    ("stored", "problem"),
+    [
+        (None, "no message was stored"),
+        ("{}", "no message was stored"),
+        ({"messages": []}, "no message was stored"),
+        ({"question": "what?"}, "the message is in a form that is not read"),
+        ([{"role": "assistant", "content": "hi"}], "no user message"),
+        ([{"role": "user", "content": [{"type": "image"}]}], "the message has no text"),
+        ("AAA... (litellm_truncated skipped 9 chars) ...BBB", "cut off when it was stored"),
+        ([{"role": "user", "content": "redacted-by-litellm"}], "redacted when it was stored"),
+    ],
+)
+def test_why_there_is_no_message_is_said_as_it_is(stored, problem):
+    asked = asked_in(stored)
+    assert asked.text == ""
+    assert problem in asked.problem
+
+
+def test_rows_that_cannot_be_read_are_skipped_and_counted(tmp_path):
+    lines = [json.dumps(spend(1)), "{", json.dumps(spend(2, prompt_tokens=-1))]
+    lines += [json.dumps(spend(3, prompt_tokens=1.5)), json.dumps(spend(4, request_id="\ud800"))]
+    path = tmp_path / "spend.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    votes = tmp_path / "votes.csv"
+    votes.write_text("request_id,quality\nr1,1\nr2,1\nr3,1,torn\nr3,1\n")
+    unread = Issues()
+    draft = read_spend_logs(rows_of([path], Budget(), unread), [votes], unread=unread)
+    assert list(outcomes(draft)) == [("r1", "openai/gpt-5")]
+    assert skipped(draft) == {
+        "row that is not a JSON object": 1,
+        "row that has 3 cells instead of 2": 1,
+        "a negative number of tokens": 1,
+        "a number of tokens that is not whole": 1,
+        "holds half a character (lone surrogate)": 1,
+    }
+
+
+def test_votes_in_words_are_read_by_what_each_is_worth(tmp_path):
+    path = jsonl(tmp_path / "spend.jsonl", [spend(1), spend(2), spend(3)])
+    votes = jsonl(
+        tmp_path / "votes.jsonl",
+        [{"request_id": f"r{n}", "quality": q} for n, q in ((1, "great"), (2, "bad"), (3, 1))],
+    )
+    draft = read_spend_logs(rows_of([path], Budget()), [votes], labels={"great": 0.75})
+    assert [quality for quality, _ in outcomes(draft).values()] == [0.75, 1.0]
+    assert skipped(draft) == {"the label 'bad' has no quality": 1}
+    assert any("--label bad=0" in warning for warning in draft.report.warnings)
+
+
+def test_a_langfuse_latency_in_milliseconds_is_known_by_the_times_beside_it(tmp_path):
+    times = {"start_time": "2026-03-01 12:00:00.000", "end_time": "2026-03-01 12:00:02.500"}
+    rows = [generation(n, latency=2500, **times) for n in (1, 2)]
+    rated = [{"name": "a", "observation_id": f"o{n}", "trace_id": "", "value": 1} for n in (1, 2)]
+    draft = read_langfuse([jsonl(tmp_path / "o.jsonl", rows)], [jsonl(tmp_path / "s.jsonl", rated)])
+    assert draft.extras["latency_s"].ravel().tolist() == [2.5, 2.5]
+    assert "milliseconds" in draft.report.warnings[0]
+
+
+def test_an_export_of_langfuses_api_is_read_by_its_own_names(tmp_path):
+    row = {
+        "id": "o1", "traceId": "t", "type": "GENERATION", "model": "gpt-5", "input": "hi",
+        "usageDetails": {"input": 2, "input_cached_tokens": 3, "output": 1, "total": 6},
+        "calculatedTotalCost": 0.5, "latency": 1.0,
+    }  # fmt: skip
+    score = {"name": "a", "observationId": "o1", "dataType": "NUMERIC", "value": 0.5}
+    draft = read_langfuse(
+        [jsonl(tmp_path / "o.jsonl", [row])], [jsonl(tmp_path / "s.jsonl", [score])]
+    )
+    assert outcomes(draft) == {("o1", "gpt-5"): (0.5, 0.5)}
+    assert draft.extras["input_tokens"][0, 0] == 5
+
+
+def test_cached_input_is_priced_as_such_where_its_price_is_known(tmp_path):
+    path = jsonl(tmp_path / "s.jsonl", [{"span_id": "s", "attributes": GENAI | {
+        "annotations.0.annotation.name": "ok", "annotations.0.annotation.score": 1}}])  # fmt: skip
+    full = read_spans([path], prices=parse_prices(["gpt-5=2,4"]))
+    assert any("cached=PRICE" in warning for warning in full.report.warnings)
+    assert full.cost_usd[0, 0] == 4.0
+    cached = read_spans([path], prices=parse_prices(["gpt-5=2,4,cached=0.5"]))
+    assert cached.cost_usd[0, 0] == 4.0 - 0.2 * 1.5
+    assert cached.prices["gpt-5"].cached_input_usd_per_mtok == 0.5
+
+
+def test_nested_columns_of_a_parquet_export_are_read(tmp_path):
+    rows = [
+        generation(
+            n,
+            input=[{"role": "user", "content": f"question {n}"}],
+            usage_details={"input": 10, "output": 5},
+        )
+        for n in (1, 2)
+    ]
+    pd.DataFrame(rows).to_parquet(tmp_path / "o.parquet")
+    rated = [{"name": "a", "observation_id": "o1", "trace_id": "", "value": 1}]
+    draft = read_langfuse([tmp_path / "o.parquet"], [jsonl(tmp_path / "s.jsonl", rated)])
+    assert outcomes(draft) == {("o1", "gpt-5"): (1.0, 0.5)}
+    assert draft.extras["input_tokens"][0, 0] == 10
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [((5, 3, 1), [1.0, 0.6, 0.2]), ((1, -1, 1), [1.0, 0.0, 1.0])],
+)
+def test_the_remedy_for_votes_on_another_scale_gives_the_right_quality(
+    tmp_path, capsys, given, expected
+):
+    path = jsonl(tmp_path / "spend.jsonl", [spend(n) for n in (1, 2, 3)])
+    votes = tmp_path / "votes.csv"
+    rows = [f"r{n},{value}" for n, value in enumerate(given, 1)]
+    votes.write_text("request_id,quality\n" + "\n".join(rows) + "\n")
+    command = ["import", "spend-logs", str(path), "--feedback", str(votes)]
+    command += ["--out", str(tmp_path / "set")]
+    assert main(command) == 2
+    problem = capsys.readouterr().err
+    remedy = problem[problem.rindex("--", 0, problem.index("--") + 2) :].strip().rstrip(")")
+    assert main([*command, *remedy.split()]) == 0
+    assert load_evalset(tmp_path / "set").quality.ravel().tolist() == expected
+
+
+def test_nested_attributes_and_a_column_for_each_are_read_like_dotted_names(tmp_path):
+    messages = [{"message": {"role": "user", "content": "nested question"}}]
+    nested = {
+        "openinference": {"span": {"kind": "LLM"}},
+        "llm": {
+            "model_name": "m",
+            "input_messages": messages,
+            "token_count": {"prompt": 9, "completion": 2, "prompt_details": {"cache_read": 4}},
+        },
+        "annotations": [{"annotation": {"name": "ok", "score": 1}}],
+    }
+    columns = {
+        "context.span_id": "s",
+        "attributes.openinference.span.kind": "LLM",
+        "attributes.llm.model_name": "m",
+        "attributes.llm.input_messages": json.dumps(messages),
+        "attributes.llm.token_count.prompt": 9,
+        "attributes.llm.token_count.completion": 2,
+        "attributes.llm.token_count.prompt_details.cache_read": 4,
+        "attributes.annotations": json.dumps(nested["annotations"]),
+    }
+    pd.DataFrame([columns]).to_csv(tmp_path / "spans.csv", index=False)
+    path = jsonl(tmp_path / "spans.jsonl", [{"span_id": "s", "attributes": nested}])
+    for file in (path, tmp_path / "spans.csv"):
+        draft = read_spans([file])
+        assert draft.queries["text"].tolist() == ["nested question"]
+        assert list(outcomes(draft)) == [("s", "m")]
+        tokens = [draft.extras[name][0, 0] for name in ("input_tokens", "cached_input_tokens")]
+        assert tokens == [9, 4]
+
+
+def test_asking_for_models_tells_the_labels_and_scores_that_are_to_be_settled(tmp_path):
+    observations = jsonl(tmp_path / "o.jsonl", [generation(1), generation(2)])
+    rated = [
+        {"name": "verdict", "observation_id": "o1", "data_type": "CATEGORICAL", "value": 0,
+         "string_value": "good"},
+        {"name": "length", "observation_id": "o2", "data_type": "NUMERIC", "value": 1},
+    ]  # fmt: skip
+    scores = jsonl(tmp_path / "s.jsonl", rated)
+    with pytest.raises(NamesKnown) as known:
+        read(Kind.LANGFUSE, [observations], Given([scores], AskNames()))
+    assert known.value.names == ("gpt-5",)
+    assert known.value.scores == ("length", "verdict")
+    assert known.value.labels == {"good": 1}
+    given = Given([scores], {"m": "gpt-5"}, score="verdict", labels={"good": 1.0})
+    assert read(Kind.LANGFUSE, [observations], given).quality.tolist() == [[1.0]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import lzma
@@ -113,7 +114,7 @@ class _Metered(io.RawIOBase):
             raise _cut_off(self._source, error) from error
         self._budget.take_bytes(len(piece), self._source)
         if piece:
-            self.last = piece[-1:]
+            self.last = piece[-2:].replace(b"\0", b"")[-1:]  # UTF-16 writes two bytes
         buffer[: len(piece)] = piece
         return len(piece)
 
@@ -128,12 +129,13 @@ def tail_of(text: io.TextIOWrapper) -> bytes:
 def open_plain(
     file: TableFile, budget: Budget
 ) -> Iterator[tuple[str, BinaryIO | io.TextIOWrapper]]:
-    """Open a file: (kind, stream) with kind csv, tsv, jsonl, json (UTF-8 text) or parquet (bytes).
+    """Open a file: (kind, stream) with kind csv, tsv, jsonl, json (text: UTF-8, or UTF-16 with a
+    byte order mark) or parquet (bytes).
 
     `.gz` and `.zip` (one file inside) are opened on the fly, never to disk.
 
     Raises:
-        EvalSetError: Unknown suffix, unreadable, damaged, not UTF-8, or over the budget.
+        EvalSetError: Unknown suffix, unreadable, damaged, no such text, or over the budget.
     """
     source = file.name
     try:
@@ -145,13 +147,22 @@ def open_plain(
                 yield kind, raw
                 return
             metered = io.BufferedReader(_Metered(stream, budget, source), 1 << 16)
-            with io.TextIOWrapper(metered, encoding="utf-8-sig", newline="") as text:
+            encoding = _encoding(metered.peek(2))
+            with io.TextIOWrapper(metered, encoding=encoding, newline="") as text:
                 yield kind, text
     except UnicodeDecodeError as error:
-        message = f"is not UTF-8 text (byte {error.object[error.start]:#04x})"
+        message = f"is not {error.encoding.upper()} text (byte {error.object[error.start]:#04x})"
         raise _problem(source, message, "save it as UTF-8") from error
+    except UnicodeError as error:  # UTF-16 that is cut off
+        raise _problem(source, f"is no text: {error}", "save it as UTF-8") from error
     except OSError as error:
         raise _problem(source, f"cannot be read: {error}", "check the file") from error
+
+
+def _encoding(beginning: bytes) -> str:
+    """UTF-8, or UTF-16 where the file begins with its byte order mark."""
+    marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return "utf-16" if beginning.startswith(marks) else "utf-8-sig"
 
 
 def _cut_off(source: str, error: Exception) -> EvalSetError:

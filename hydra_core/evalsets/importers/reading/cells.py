@@ -14,33 +14,33 @@ from hydra_core.evalsets.importers.reading.tables import LINE
 #: Name of the column that holds the file each row came from.
 FILE = "\0file"
 
-_MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})
+_MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "-", "–", "—"})
 _NUMBER = r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*"
-_SWAPPED = str.maketrans(".,", ",.")
-_TRUE, _FALSE = frozenset({"true", "yes"}), frozenset({"false", "no"})
-_PASSED = frozenset({"pass", "passed", "resolved", "solved", "correct"})
-_FAILED = frozenset({"fail", "failed", "unresolved", "unsolved", "incorrect", "wrong"})
+_TRUE, _FALSE = frozenset({"true", "yes", "y"}), frozenset({"false", "no", "n"})
+_PASSED = frozenset({"pass", "passed", "resolved", "solved", "correct", "success", "ok"})
+_FAILED = frozenset(
+    {"fail", "failed", "unresolved", "unsolved", "incorrect", "wrong", "failure", "not ok"}
+)
 _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How numbers are written in cells, and how whoever imports would say that they are.
+    """How a whole table writes its numbers, and how whoever imports would say that it does.
 
     Attributes:
-        decimal: The decimal mark, `.` or `,`; the other one is then no part of a number.
-        scale: The value that means 1, such as 100 for percentages.
+        decimal: The decimal mark, `.` or `,`, of cells that do not prove theirs.
+        scale: The quality that means 1, such as 100 for percentages.
         words: Whether pass and fail, resolved and unresolved and the like are 1 and 0.
-        to_scale, to_comma, to_words: The setting for a remedy to name; options of the command line
-            unless another is told.
+        to_scale, to_comma, to_words: The setting for a remedy to name, with COLUMN for the column.
     """
 
     decimal: str = "."
     scale: float = 1.0
     words: bool = False
-    to_scale: str = "--quality-scale 100"
-    to_comma: str = "--decimal-comma"
-    to_words: str = "--quality-words"
+    to_scale: str = "--read COLUMN=percent"
+    to_comma: str = "--read COLUMN=comma"
+    to_words: str = "--read COLUMN=words"
 
 
 #: Numbers as they stand, as far as nothing else is said.
@@ -75,16 +75,14 @@ def in_words(cells: pd.Series) -> pd.Series:
     return cells.str.strip().str.lower().isin(_PASSED | _FAILED)
 
 
-def _other_number(bad: pd.Series, form: Form) -> str:
-    """What to do about cells that are no numbers, by what they hold."""
-    if form.decimal == "." and bad.str.translate(_SWAPPED).str.fullmatch(_NUMBER).any():
-        said = f"say of a table that its decimal mark is a comma ({form.to_comma})"
-        return f"use 0.5, not 0,5; or {said}"
-    if bad.str.contains("%", regex=False).any():
-        return f"leave the % out, and say that quality goes up to 100 ({form.to_scale})"
-    if in_words(bad).any():
-        return f"use 1 or 0; or say of a table that its quality is given in words ({form.to_words})"
-    return f"use a plain number such as 0{form.decimal}5, or true or false"
+def is_flag(cells: pd.Series) -> pd.Series:
+    """Which cells are true, false, yes or no."""
+    return cells.str.strip().str.lower().isin(_TRUE | _FALSE)
+
+
+def is_true(cells: pd.Series) -> pd.Series:
+    """Which cells mean 1 among flags and words."""
+    return cells.str.strip().str.lower().isin(_TRUE | _PASSED)
 
 
 def numbers(
@@ -94,26 +92,23 @@ def numbers(
     *,
     low: float = 0.0,
     high: float = np.inf,
+    scale: float = 1.0,
     remedy: str = "",
-    form: Form = PLAIN,
 ) -> FloatArray:
-    """(rows,) values of a column divided by its scale; NaN where blank, issues where not a number
+    """(rows,) values of a column divided by `scale`; NaN where blank, issues where not a number
     or outside [low, high]. `true` and `false` count as 1 and 0.
     """
     cells = frame[name]
     plain = cells.str.strip().str.lower()
     empty = plain.isin(_MISSING)
-    pointed = cells if form.decimal == "." else cells.str.translate(_SWAPPED)
-    numeric = pointed.str.fullmatch(_NUMBER)
+    numeric = cells.str.fullmatch(_NUMBER)
     yes, no = plain.isin(_TRUE), plain.isin(_FALSE)
-    if form.words:
-        yes, no = yes | plain.isin(_PASSED), no | plain.isin(_FAILED)
     bad = ~(empty | numeric | yes | no)
-    remedies = _other_number(cells[bad], form)
+    remedies = "use a plain number such as 0.5, or true or false"
     note(issues, frame, bad, f"{name} is not a number ({_shown(cells, bad)})", remedies)
     values = np.full(len(frame), np.nan)
     is_number = numeric.to_numpy(dtype=bool)
-    values[is_number] = pointed[numeric].to_numpy(dtype=object).astype(np.float64) / form.scale
+    values[is_number] = cells[numeric].to_numpy(dtype=object).astype(np.float64) / scale
     values[yes.to_numpy(dtype=bool)] = 1.0
     values[no.to_numpy(dtype=bool)] = 0.0
     with np.errstate(invalid="ignore"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from hydra_core.base.errors import EvalSetError, Problem
@@ -40,6 +40,11 @@ class Issues:
             more = ", ..." if count > _SHOWN else ""
             self._problems.append(Problem(f"{count} row(s)", f"{message}: {places}{more}", remedy))
 
+    def counts(self) -> Iterator[tuple[str, int, tuple[str, ...]]]:
+        """What is wrong with single rows: the kind, how many, and where the first are."""
+        for (_, message), kind in self._kinds.items():
+            yield message, kind.count, tuple(f"line {line}" for line in kind.lines)
+
     def problem(self, problem: Problem) -> None:
         """A problem that is not about rows."""
         self._problems.append(problem)
@@ -50,12 +55,17 @@ class Issues:
         Raises:
             EvalSetError: With every problem.
         """
-        found = [
+        found = self.problems()
+        if found:
+            raise EvalSetError(source, found)
+
+    def problems(self) -> list[Problem]:
+        """All that was found."""
+        rows = [
             Problem(_place(file, kind), message, kind.remedy)
             for (file, message), kind in self._kinds.items()
         ]
-        if found or self._problems:
-            raise EvalSetError(source, [*self._problems, *found])
+        return [*self._problems, *rows]
 
 
 def _place(file: str, kind: _Kind) -> str:

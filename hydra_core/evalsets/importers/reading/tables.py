@@ -11,14 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO, TypeAlias, cast
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from hydra_core.base.errors import EvalSetError, Problem
-from hydra_core.evalsets.format import read_arrow
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile, open_plain, tail_of
 from hydra_core.evalsets.importers.reading.issues import Issues
+from hydra_core.evalsets.importers.reading.parquet import TEXT, parquet_cells, parquet_columns
+from hydra_core.evalsets.importers.reading.paths import paths_in, value_at
 
 #: Name of the column that holds each row's place in its file (line, or row in Parquet).
 LINE = "\0line"
@@ -27,8 +25,8 @@ _CELL_CHARS = 16 << 20
 _MAX_COLUMNS = 2_000
 _HEAD_ROWS = 1_000
 _CHUNK = 20_000
+_SEPARATOR = re.compile(r"\s*sep=(.)\s*", re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_TEXT = pd.StringDtype("pyarrow", na_value=float("nan"))
 
 Record: TypeAlias = tuple[int, Sequence[str]]
 
@@ -42,16 +40,27 @@ def columns_of(file: TableFile) -> list[str]:
     with open_plain(file, Budget()) as (kind, stream):
         _table_kind(kind, file.name)
         if kind == "parquet":
-            return _parquet_columns(cast(BinaryIO, stream), file.name)
+            return _checked(parquet_columns(cast(BinaryIO, stream), file.name), file.name)
         text = cast(io.TextIOWrapper, stream)
         if kind == "jsonl":
             issues = Issues()
             objects = itertools.islice(_json_objects(text, file.name, issues), _HEAD_ROWS)
-            columns = list(dict.fromkeys(key for _, found in objects for key in found))
+            columns = _names_of(found for _, found in objects)
             issues.raise_any(file.name)
         else:
-            columns = next(_csv_reader(text, kind, file.name), [])
+            columns = _header(_csv_reader(text, kind, file.name))[0]
     return _checked(columns, file.name)
+
+
+def _names_of(objects: Iterable[dict[str, Any]]) -> list[str]:
+    """The keys of objects, and paths to what is nested in them as far as the limit allows."""
+    plain: dict[str, None] = {}
+    nested: dict[str, None] = {}
+    for found in objects:
+        plain |= dict.fromkeys(found)
+        if len(nested) < _MAX_COLUMNS:
+            nested |= dict.fromkeys(path for path in paths_in(found) if path not in found)
+    return [*plain, *list(nested)[: max(0, _MAX_COLUMNS - len(plain))]]
 
 
 def _table_kind(kind: str, source: str) -> None:
@@ -71,7 +80,12 @@ def head_of(file: TableFile, rows: int) -> pd.DataFrame:
 
 
 def read_columns(
-    file: TableFile, columns: Sequence[str], budget: Budget, *, stop: int | None = None
+    file: TableFile,
+    columns: Sequence[str],
+    budget: Budget,
+    *,
+    stop: int | None = None,
+    bad: Issues | None = None,
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Some columns of a table as text (missing cells are empty), and warnings.
 
@@ -79,16 +93,19 @@ def read_columns(
         columns: Names that the table has; others are not kept in memory.
         budget: What the import may still read.
         stop: Read only this many rows.
+        bad: Where rows that cannot be read are counted; without it they are refused.
 
     Raises:
         EvalSetError: Damaged, ragged or cut-off rows (all are reported), or over the budget.
     """
     wanted = list(columns)
-    issues = Issues()
+    issues = Issues() if bad is None else bad
     with open_plain(file, budget) as (kind, stream):
         _table_kind(kind, file.name)
         if kind == "parquet":
-            return _parquet(cast(BinaryIO, stream), file.name, wanted, budget, stop), ()
+            frame = parquet_cells(cast(BinaryIO, stream), file.name, wanted, budget, stop)
+            frame.insert(0, LINE, range(1, len(frame) + 1))
+            return frame, ()
         text = cast(io.TextIOWrapper, stream)
         records = (
             _json_rows(text, file.name, wanted, issues)
@@ -97,7 +114,8 @@ def read_columns(
         )
         frame = _collect(itertools.islice(records, stop), wanted, budget, file.name)
         tail = tail_of(text)
-    issues.raise_any(file.name)
+    if bad is None:
+        issues.raise_any(file.name)
     cut = stop is None and tail not in (b"\n", b"\r", b"")
     note = f"{file.name} does not end with a line break; check that it is not cut off"
     return frame, ((note,) if cut else ())
@@ -112,12 +130,10 @@ def _collect(
     while piece := list(itertools.islice(left, _CHUNK)):
         budget.take_rows(len(piece), source)
         cells = zip(*(row for _, row in piece), strict=True) if columns else iter(())
-        data = {
-            name: pd.array(list(c), dtype=_TEXT) for name, c in zip(columns, cells, strict=True)
-        }
+        data = {name: pd.array(list(c), dtype=TEXT) for name, c in zip(columns, cells, strict=True)}
         frames.append(pd.DataFrame({LINE: [line for line, _ in piece], **data}))
     if not frames:
-        return pd.DataFrame({LINE: [], **{c: pd.array([], dtype=_TEXT) for c in columns}})
+        return pd.DataFrame({LINE: [], **{c: pd.array([], dtype=TEXT) for c in columns}})
     return pd.concat(frames, ignore_index=True)
 
 
@@ -136,10 +152,18 @@ def _checked(columns: list[str], source: str) -> list[str]:
 
 
 def _csv_reader(text: io.TextIOWrapper, kind: str, source: str) -> Iterator[list[str]]:
-    """Rows of cells; the header's own delimiter (comma, semicolon, tab) is used for CSV."""
+    """Rows of cells; CSV has the delimiter of Excel's `sep=` line, else the header's own.
+
+    A `sep=` line comes out as a row without cells.
+    """
     csv.field_size_limit(_CELL_CHARS)
     first = text.readline(_CELL_CHARS)
-    delimiter = "\t" if kind == "tsv" else max(",;\t", key=first.count)
+    stated = _SEPARATOR.fullmatch(first)
+    if stated is not None:
+        yield []
+        first = text.readline(_CELL_CHARS)
+    usual = "\t" if kind == "tsv" else max(",;\t", key=first.count)
+    delimiter = usual if stated is None else stated[1]
     lines = itertools.chain([first], text) if first else iter(())
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:
@@ -154,13 +178,49 @@ def _csv_reader(text: io.TextIOWrapper, kind: str, source: str) -> Iterator[list
             ) from error
 
 
+def header_of(beginning: str, kind: str) -> list[str]:
+    """The header of a CSV or TSV file, from its beginning; none where it is cut off."""
+    text = io.TextIOWrapper(io.BytesIO(beginning.encode("utf-8", "replace")), "utf-8", newline="")
+    try:
+        return _header(_csv_reader(text, kind, ""))[0]
+    except EvalSetError:
+        return []
+
+
+def csv_records(file: TableFile, budget: Budget) -> Iterator[tuple[int, list[str]]]:
+    """(line, cells) of a CSV or TSV file, the header first, whatever its names.
+
+    Raises:
+        EvalSetError: It is no such file, is damaged, or is over the budget.
+    """
+    with open_plain(file, budget) as (kind, stream):
+        if kind not in ("csv", "tsv"):
+            raise EvalSetError(file.name, [Problem("", f"is {kind}", "give it as .csv")])
+        line = 0
+        for row in _csv_reader(cast(io.TextIOWrapper, stream), kind, file.name):
+            line += 1
+            budget.take_rows(1, file.name)
+            if row:
+                yield line, row
+            line += sum(cell.count("\n") for cell in row)
+
+
+def _header(rows: Iterator[list[str]]) -> tuple[list[str], int]:
+    """The first row with cells, and the line that it ends on."""
+    line = 0
+    for row in rows:
+        line += 1 + sum(cell.count("\n") for cell in row)
+        if row:
+            return row, line
+    return [], line
+
+
 def _csv_rows(
     text: io.TextIOWrapper, kind: str, source: str, wanted: list[str], issues: Issues
 ) -> Iterator[Record]:
     rows = _csv_reader(text, kind, source)
-    header = next(rows, [])
+    header, line = _header(rows)
     places = [header.index(name) for name in wanted]
-    line = 1 + sum(cell.count("\n") for cell in header)
     for row in rows:
         start = line + 1
         line = start + sum(cell.count("\n") for cell in row)
@@ -213,10 +273,12 @@ def _json_rows(
     text: io.TextIOWrapper, source: str, wanted: list[str], issues: Issues
 ) -> Iterator[Record]:
     for number, found in _json_objects(text, source, issues):
-        cells = [_cell(found.get(name)) for name in wanted]
+        cells = [_cell(value_at(found, name)) for name in wanted]
         for i, (name, cell) in enumerate(zip(wanted, cells, strict=True)):
             if cell is None:
-                issues.add(f"{name}: holds a list or an object", number, "map a plain value")
+                issues.add(
+                    f"{name}: holds a list or an object", number, f"map a value in it: {name}.NAME"
+                )
             elif not cell.isascii() and _SURROGATE.search(cell):
                 issues.add(f"{name}: holds half a character (lone surrogate)", number, "correct it")
                 cells[i] = None
@@ -232,40 +294,3 @@ def _cell(value: object) -> str | None:
     if isinstance(value, (str, int, float)):
         return str(value)
     return None
-
-
-def _parquet_columns(stream: BinaryIO, source: str) -> list[str]:
-    try:
-        with pq.ParquetFile(stream) as file:
-            return _checked(list(file.schema_arrow.names), source)
-    except (pa.ArrowException, ValueError) as error:
-        raise _damaged(source, error) from error
-
-
-def _damaged(source: str, error: Exception) -> EvalSetError:
-    reason = str(error).splitlines()[0]
-    return EvalSetError(
-        source, [Problem("", f"is not a whole Parquet file: {reason}", "get the file again")]
-    )
-
-
-def _parquet(
-    stream: BinaryIO, source: str, wanted: list[str], budget: Budget, stop: int | None
-) -> pd.DataFrame:
-    try:
-        table = read_arrow(stream, budget.bytes_left, wanted, stop=stop)
-    except OverflowError as error:
-        raise budget.too_large(source) from error
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise _damaged(source, error) from error
-    budget.take_rows(table.num_rows, source)
-    budget.take_bytes(table.nbytes, source)
-    frame = pd.DataFrame({LINE: range(1, table.num_rows + 1)})
-    for name in wanted:
-        try:
-            cells = pc.fill_null(table[name].cast(pa.large_string()), "")
-            frame[name] = pd.array(cells.to_numpy(zero_copy_only=False), dtype=_TEXT)
-        except (pa.ArrowException, UnicodeDecodeError) as error:
-            message = f"cannot be read as text (type {table[name].type})"
-            raise EvalSetError(source, [Problem(f"column {name!r}", message)]) from error
-    return frame

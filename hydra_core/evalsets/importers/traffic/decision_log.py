@@ -12,6 +12,8 @@ import pandas as pd
 from hydra_core.decision_log.reading import read_log
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.price_card import PriceCard
+from hydra_core.evalsets.importers.traffic.feedback import Feedback
+from hydra_core.evalsets.importers.traffic.messages import NO_MESSAGE, Asked
 from hydra_core.evalsets.importers.traffic.served import Served, Traffic
 
 
@@ -32,22 +34,22 @@ def read_decision_log(
     traffic = Traffic()
     for line, row in enumerate(read_log(folder, since=since).decisions.to_dict("records"), 1):
         text = row["text"] if isinstance(row["text"], str) else ""
-        latency_ms = _number(row["latency_ms"])
+        context = row["context"] if isinstance(row["context"], str) else ""
+        conversation = row["conversation_id"]
+        asked = Asked(text, int(row["turn"]), context, problem="" if text.strip() else NO_MESSAGE)
         traffic.add(
             Served(
                 (folder.name, line),
                 str(row["decision_id"]),
-                text,
+                asked,
                 str(row["served"] or ""),
-                _number(row["quality"]),
+                Feedback(_number(row["quality"])),
                 _number(row["cost_usd"]),
                 _number(row["input_tokens"]),
                 _number(row["output_tokens"]),
-                latency_ms / 1e3,
-                row["conversation_id"] if isinstance(row["conversation_id"], str) else "",
-                int(row["turn"]),
+                _number(row["latency_ms"]) / 1e3,
+                conversation if isinstance(conversation, str) else "",
                 _number(row["cached_tokens"]),
-                row["context"] if isinstance(row["context"], str) else "",
             )
         )
     return traffic.draft("decision log", models or {}, PriceCard())

@@ -1,22 +1,44 @@
 """Import of a Langfuse export: generations of `observations_v2`, feedback from `scores`.
 
 A score belongs to a generation by its observation_id, else by its trace_id (then the whole trace
-was judged, and its last generation carries the score). Latency is in seconds.
+was judged, and its last generation carries the score). The value of a categorical or text score is
+a placeholder: what its label is worth is for the operator to say. Latency is in seconds; exports
+that wrote milliseconds are known by the times beside it.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from statistics import median
+from typing import Any, Final
 
-from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.price_card import PriceCard
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
-from hydra_core.evalsets.importers.traffic.rows import decoded, number, rows_of, text
-from hydra_core.evalsets.importers.traffic.served import Served, Traffic, last_message
-from hydra_core.routing.conversations.context import LastTurn
+from hydra_core.evalsets.importers.records import AskNames
+from hydra_core.evalsets.importers.traffic.feedback import Feedback, Labels, require_score
+from hydra_core.evalsets.importers.traffic.messages import asked_in
+from hydra_core.evalsets.importers.traffic.rows import (
+    decoded,
+    identifier,
+    number,
+    rows_of,
+    seconds_between,
+    text,
+)
+from hydra_core.evalsets.importers.traffic.served import Served, Traffic
+
+_WORDS: Final = ("CATEGORICAL", "TEXT")
+_CAPITAL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_INPUT: Final = ("input", "input_tokens", "prompt_tokens")
+_OUTPUT: Final = ("output", "output_tokens", "completion_tokens")
+_CACHED: Final = (
+    *("input_cached_tokens", "cache_read_input_tokens", "input_cache_read", "cached_tokens"),
+    "input_cached",
+)
 
 
 def read_langfuse(
@@ -26,6 +48,7 @@ def read_langfuse(
     *,
     score: str = "",
     scale: float = 1.0,
+    labels: Mapping[str, float] | None = None,
 ) -> Draft:
     """Generations with a score; each becomes a query.
 
@@ -34,80 +57,142 @@ def read_langfuse(
         models: Model id -> provided_model_name.
         score: Name of the score to take; needed where there are several.
         scale: The score that means 1.
+        labels: Label -> quality, where the score is categorical or text.
 
     Raises:
-        EvalSetError: Several scores and none chosen, nothing left (with the reasons), damage.
+        EvalSetError: Several scores and none chosen, labels without a quality, nothing left (with
+            the reasons), damage.
     """
-    budget = Budget()
-    by_observation, by_trace = _scores(scores, score, budget)
-    traffic = Traffic()
+    budget, traffic = Budget(), Traffic(labels=Labels(labels or {}))
+    choose = not isinstance(models, AskNames)
+    by_observation, by_trace = _scores(scores, score, budget, traffic, choose=choose)
     last: dict[str, Served] = {}
-    for place, row in rows_of(observations, budget):
-        query_id, trace = text(row.get("id")), text(row.get("trace_id"))
-        if text(row.get("type")).upper() != "GENERATION":
+    latencies: list[tuple[float, float]] = []
+    rows: list[Served] = []
+    for place, row in rows_of(observations, budget, traffic.unread):
+        facts = _snake(row)
+        query_id, trace = identifier(facts.get("id")), identifier(facts.get("trace_id"))
+        if text(facts.get("type")).upper() != "GENERATION":
             traffic.skip("no generation (a span or an event)", query_id)
             continue
-        served = _served(place, row, by_observation.get(query_id, math.nan))
-        if math.isnan(served.quality) and trace in by_trace:
+        served = _served(place, facts, by_observation.get(query_id, Feedback()))
+        between = seconds_between(facts.get("start_time"), facts.get("end_time"))
+        latencies.append((served.latency_s, between))
+        if served.feedback == Feedback() and trace in by_trace:
             before = last.get(trace)
             if before is not None:
                 traffic.skip("not the last generation of its trace", before.query_id)
-            last[trace] = Served(**{**_fields(served), "quality": by_trace[trace]})
+            last[trace] = replace(served, feedback=by_trace[trace])
         else:
-            traffic.add(served)
-    for served in last.values():
-        traffic.add(served)
+            rows.append(served)
+    divisor = _milliseconds(latencies, traffic)
+    for served in [*rows, *last.values()]:
+        traffic.add(replace(served, latency_s=served.latency_s / divisor))
     return traffic.draft("Langfuse", models or {}, PriceCard(), scale=scale)
 
 
-def _fields(served: Served) -> dict[str, Any]:
-    return {name: getattr(served, name) for name in Served.__slots__}
+def _snake(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row with the names of the export, from those of Langfuse's API as well."""
+    facts = {_CAPITAL.sub("_", name).lower(): value for name, value in row.items()}
+    for name, other in (
+        ("provided_model_name", "model"),
+        ("total_cost", "calculated_total_cost"),
+        ("usage_details", "usage"),
+    ):
+        if facts.get(name) in (None, ""):
+            facts[name] = facts.get(other)
+    return facts
 
 
-def _served(place: tuple[str, int], row: Mapping[str, Any], quality: float) -> Served:
-    asked = decoded(row.get("input"))
-    last = LastTurn(asked) if isinstance(asked, str) else last_message(asked)
+def _served(place: tuple[str, int], row: Mapping[str, Any], feedback: Feedback) -> Served:
     usage, cost = decoded(row.get("usage_details")), decoded(row.get("cost_details"))
-    usage = usage if isinstance(usage, Mapping) else {}
+    tokens = _tokens(usage if isinstance(usage, Mapping) else {})
     cost_usd = number(row.get("total_cost"))
     if math.isnan(cost_usd) and isinstance(cost, Mapping):
         cost_usd = number(cost.get("total"))
     return Served(
         place,
-        text(row.get("id")),
-        last.text,
+        identifier(row.get("id")),
+        asked_in(row.get("input")),
         text(row.get("provided_model_name")),
-        quality,
+        feedback,
         cost_usd,
-        number(usage.get("input")),
-        number(usage.get("output")),
+        tokens[0],
+        tokens[1],
         number(row.get("latency")),
         text(row.get("session_id")),
-        last.turn,
-        context=last.context,
+        tokens[2],
     )
 
 
+def _tokens(usage: Mapping[str, Any]) -> tuple[float, float, float]:
+    """(input, output, cached) tokens.
+
+    Langfuse counts each kind on its own: cached input stands beside `input`, unless the total says
+    that it is a part of it.
+    """
+    counts = {name: number(value) for name, value in usage.items()}
+    counts = {name: count for name, count in counts.items() if not math.isnan(count)}
+    read, written, cached = (_first(counts, names) for names in (_INPUT, _OUTPUT, _CACHED))
+    parts_of_it = counts.get("total", math.nan) == read + written
+    if not parts_of_it and "prompt_tokens" not in counts:
+        read += sum(_beside(counts, ("input_", "cache_"), _INPUT))
+        written += sum(_beside(counts, ("output_",), _OUTPUT))
+    return read, written, cached
+
+
+def _first(counts: Mapping[str, float], names: Sequence[str]) -> float:
+    return next((counts[name] for name in names if name in counts), math.nan)
+
+
+def _beside(
+    counts: Mapping[str, float], beginnings: tuple[str, ...], total: Sequence[str]
+) -> list[float]:
+    return [n for name, n in counts.items() if name.startswith(beginnings) and name not in total]
+
+
+def _milliseconds(latencies: Sequence[tuple[float, float]], traffic: Traffic) -> float:
+    """1000 where the latencies are milliseconds, judged by the times beside them; else 1."""
+    ratios = [latency / between for latency, between in latencies if latency > 0 and between > 0]
+    if not ratios or not 900 < median(ratios) < 1100:
+        return 1.0
+    traffic.warnings.append(
+        "latency is written in milliseconds (it is 1000 times end_time minus start_time); it was "
+        "read as such"
+    )
+    return 1000.0
+
+
 def _scores(
-    files: Sequence[TableFile], wanted: str, budget: Budget
-) -> tuple[dict[str, float], dict[str, float]]:
+    files: Sequence[TableFile], wanted: str, budget: Budget, traffic: Traffic, *, choose: bool
+) -> tuple[dict[str, Feedback], dict[str, Feedback]]:
     """Observation id -> score and trace id -> score, of the one name that was chosen."""
-    rows = [row for _, row in rows_of(files, budget)]
-    names = sorted({text(row.get("name")) for row in rows})
-    if not wanted and len(names) > 1:
-        remedy = "choose one with --score NAME"
-        message = f"holds several scores: {', '.join(names[:10])}"
-        raise EvalSetError("scores", [Problem("", message, remedy)])
-    if wanted and wanted not in names:
-        remedy = f"there are: {', '.join(names[:10])}"
-        raise EvalSetError("scores", [Problem("--score", f"{wanted!r} does not occur", remedy)])
-    by_observation, by_trace = {}, {}
+    rows = [_snake(row) for _, row in rows_of(files, budget, traffic.unread)]
+    traffic.scores = sorted({text(row.get("name")) for row in rows})
+    if choose:
+        require_score(traffic.scores, wanted, "scores")
+    by_observation: dict[str, Feedback] = {}
+    by_trace: dict[str, Feedback] = {}
+    differing = 0
     for row in rows:
         if wanted and text(row.get("name")) != wanted:
             continue
-        observation, value = text(row.get("observation_id")), number(row.get("value"))
-        if observation:
-            by_observation[observation] = value
-        else:
-            by_trace[text(row.get("trace_id"))] = value
+        observation, trace = identifier(row.get("observation_id")), identifier(row.get("trace_id"))
+        feedback, side = _feedback(row), by_observation if observation else by_trace
+        key = observation or trace
+        if key:
+            differing += side.get(key, feedback) != feedback
+            side[key] = feedback
+    if differing:
+        traffic.warnings.append(f"{differing} scores differ from an earlier one of the same; the "
+                                "last of the file counts")  # fmt: skip
     return by_observation, by_trace
+
+
+def _feedback(row: Mapping[str, Any]) -> Feedback:
+    """A score as feedback; the value of one given in words is a placeholder."""
+    label = text(row.get("string_value")).strip()
+    kind = text(row.get("data_type")).upper()
+    if kind in _WORDS or (not kind and label and label.lower() not in ("true", "false")):
+        return Feedback(label=label or "(no label)")
+    return Feedback(number(row.get("value")))

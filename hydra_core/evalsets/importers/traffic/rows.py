@@ -24,14 +24,18 @@ from hydra_core.evalsets.importers.reading.tables import (
 Row = tuple[tuple[str, int], dict[str, Any]]
 
 
-def rows_of(files: Sequence[TableFile], budget: Budget) -> Iterator[Row]:
+def rows_of(files: Sequence[TableFile], budget: Budget, bad: Issues | None = None) -> Iterator[Row]:
     """Every row of the files.
+
+    Args:
+        budget: What the import may still read.
+        bad: Where rows that cannot be read are counted; without it they are refused.
 
     Raises:
         EvalSetError: A file cannot be read, is damaged, or is over the budget.
     """
     for file in files:
-        issues = Issues()
+        issues = Issues() if bad is None else bad
         kind = Path(file.name.lower().removesuffix(".gz").removesuffix(".zip")).suffix
         if kind == ".json":
             yield from _listed(file, budget)
@@ -40,8 +44,9 @@ def rows_of(files: Sequence[TableFile], budget: Budget) -> Iterator[Row]:
                 budget.take_rows(1, file.name)
                 yield (file.name, line), found
         else:
-            yield from _table(file, budget)
-        issues.raise_any(file.name)
+            yield from _table(file, budget, bad)
+        if bad is None:
+            issues.raise_any(file.name)
 
 
 def _listed(file: TableFile, budget: Budget) -> Iterator[Row]:
@@ -55,9 +60,9 @@ def _listed(file: TableFile, budget: Budget) -> Iterator[Row]:
         yield (file.name, place), row
 
 
-def _table(file: TableFile, budget: Budget) -> Iterator[Row]:
+def _table(file: TableFile, budget: Budget, bad: Issues | None) -> Iterator[Row]:
     columns = columns_of(file)
-    frame, _ = read_columns(file, columns, budget)
+    frame, _ = read_columns(file, columns, budget, bad=bad)
     for row in frame.to_dict("records"):
         place = (file.name, int(row.pop(LINE)))
         yield place, {str(name): cell for name, cell in row.items()}
@@ -65,7 +70,7 @@ def _table(file: TableFile, budget: Budget) -> Iterator[Row]:
 
 def decoded(value: object) -> Any:  # noqa: ANN401 (JSON)
     """What a cell holds: tables keep nested values as JSON text."""
-    if not isinstance(value, str) or value[:1] not in '[{"':
+    if not isinstance(value, str) or value.lstrip()[:1] not in ("[", "{", '"'):
         return value
     try:
         return json.loads(value)
@@ -89,10 +94,16 @@ def text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def identifier(value: object) -> str:
+    """An id as text, also one that was stored as a whole number."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else text(value)
+
+
 def seconds_between(start: object, end: object) -> float:
-    """Seconds from one ISO moment to another; NaN where one of them is none."""
+    """Seconds from one ISO moment to another; NaN where one of them is none, or end comes first."""
     try:
         begun, done = (datetime.fromisoformat(str(one)) for one in (start, end))
-        return max((done - begun).total_seconds(), 0.0)
+        seconds = (done - begun).total_seconds()
+        return seconds if seconds >= 0 else math.nan
     except (ValueError, TypeError):
         return math.nan

@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hydra_core.base.errors import EvalSetError, Problem, ProblemsError
+from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.evalsets.importers.assemble import Rows, assemble
 from hydra_core.evalsets.importers.draft import Draft, Dropped
 from hydra_core.evalsets.importers.price_card import PriceCard
-from hydra_core.evalsets.importers.reading.cells import FILE, Form
+from hydra_core.evalsets.importers.reading.cells import FILE
+from hydra_core.evalsets.importers.reading.issues import Issues
 from hydra_core.evalsets.importers.reading.tables import LINE
-from hydra_core.evalsets.importers.records import chosen_models, text_rows
-from hydra_core.routing.conversations.context import LastTurn, last_turn
-from hydra_core.routing.conversations.messages import read_messages
+from hydra_core.evalsets.importers.records import AskNames, NamesKnown, chosen_models, text_rows
+from hydra_core.evalsets.importers.traffic.feedback import Feedback, Labels, require_range
+from hydra_core.evalsets.importers.traffic.messages import Asked
 
 _EXAMPLES = 3
 
@@ -26,52 +27,101 @@ class Served:
 
     Attributes:
         place: File and line it was read from.
+        asked: Its last user message, or why there is none.
         model: As the log names it.
-        quality: In [0, 1] once divided by the import's scale.
+        feedback: How well it was answered.
         cached_input_tokens: Part of the input.
-        context: What came before in the conversation, '' where that is not known.
+        group: What the query belongs to, such as a harness's task.
     """
 
     place: tuple[str, int]
     query_id: str
-    text: str
+    asked: Asked
     model: str
-    quality: float
+    feedback: Feedback = field(default_factory=Feedback)
     cost_usd: float = math.nan
     input_tokens: float = math.nan
     output_tokens: float = math.nan
     latency_s: float = math.nan
     conversation_id: str = ""
-    turn: int = 1
     cached_input_tokens: float = math.nan
-    context: str = ""
+    group: str = ""
+
+    @property
+    def problem(self) -> str:
+        """Why it makes no outcome whatever its feedback, '' where it may make one."""
+        tokens = (self.input_tokens, self.output_tokens, self.cached_input_tokens)
+        if self.asked.problem:
+            return self.asked.problem
+        if not self.query_id.strip():
+            return "no id"
+        if not self.model:
+            return "no model answered"
+        texts = (self.query_id, self.model, self.conversation_id, self.group)
+        if not _writable(*texts, self.asked.text, self.asked.context):
+            return "holds half a character (lone surrogate)"
+        if self.cost_usd < 0:
+            return "a negative cost"
+        if any(count < 0 for count in tokens):
+            return "a negative number of tokens"
+        if any(count % 1 for count in tokens if not math.isnan(count)):
+            return "a number of tokens that is not whole"
+        return ""
+
+
+def _writable(*texts: str) -> bool:
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @dataclass(slots=True)
 class Traffic:
-    """Served requests as they are read, and what was skipped, by reason."""
+    """Served requests as they are read, and what was skipped, by reason.
+
+    Attributes:
+        unread: Rows of the files that could not be read at all.
+        labels: Quality of each label that feedback may be given as.
+        models: Every model that was met, whether or not its rows were taken.
+        scores: The scores that may be the quality.
+    """
 
     rows: list[Served] = field(default_factory=list)
-    skipped: dict[str, list[str]] = field(default_factory=dict)
+    unread: Issues = field(default_factory=Issues)
+    labels: Labels = field(default_factory=Labels)
+    warnings: list[str] = field(default_factory=list)
+    models: set[str] = field(default_factory=set)
+    scores: list[str] = field(default_factory=list)
+    _shown: dict[str, list[str]] = field(default_factory=dict)
     _counts: dict[str, int] = field(default_factory=dict)
+    _seen: set[str] = field(default_factory=set)
 
     def skip(self, reason: str, query_id: str) -> None:
         """Count a row that makes no outcome."""
         self._counts[reason] = self._counts.get(reason, 0) + 1
-        shown = self.skipped.setdefault(reason, [])
+        shown = self._shown.setdefault(reason, [])
         if len(shown) < _EXAMPLES:
             shown.append(query_id[:60])
 
     def add(self, row: Served) -> None:
-        """Take a served request; without text, model or quality it is skipped."""
-        if not row.text.strip():
-            self.skip("no message was stored", row.query_id)
-        elif not row.model:
-            self.skip("no model answered", row.query_id)
-        elif math.isnan(row.quality):
-            self.skip("no feedback", row.query_id)
+        """Take a served request; one without message, model or quality is skipped."""
+        quality = self.quality(row)
+        if row.problem:
+            self.skip(row.problem, row.query_id)
+        elif math.isnan(quality):
+            self.skip(self.labels.reason(row.feedback), row.query_id)
+        elif row.query_id in self._seen:
+            self.skip("id of an earlier row", row.query_id)
         else:
-            self.rows.append(row)
+            self._seen.add(row.query_id)
+            self.rows.append(replace(row, feedback=Feedback(quality)))
+
+    def quality(self, row: Served) -> float:
+        """The quality of a row, NaN where it has none; its model counts as met."""
+        self.models |= {row.model} if row.model else set()
+        return self.labels.quality(row.feedback)
 
     def draft(
         self,
@@ -90,33 +140,57 @@ class Traffic:
 
         Raises:
             EvalSetError: Nothing is left (with the reasons), or rows are not valid.
+            NamesKnown: `models` only asks which there are.
         """
-        dropped = [
-            Dropped(reason, self._counts[reason], tuple(shown))
-            for reason, shown in self.skipped.items()
-        ]
+        if isinstance(models, AskNames):
+            scores = self.scores if len(self.scores) > 1 else ()
+            met = {row.model for row in self.rows} or self.models
+            raise NamesKnown(sorted(met), scores, self.labels.met)
+        dropped = self._dropped()
+        self.labels.require_used()
         if not self.rows:
             reasons = "; ".join(map(str, dropped)) or "there are no rows"
-            raise EvalSetError(source, [Problem("", f"no outcome is left: {reasons}")])
+            message = f"no outcome is left: {reasons}"
+            raise EvalSetError(source, [Problem("", message, self.labels.remedy())])
         names, problems = chosen_models(models, sorted({row.model for row in self.rows}))
         if problems:
             raise EvalSetError(source, problems)
         kept = [replace(row, model=names[row.model]) for row in self.rows if row.model in names]
         if len(self.rows) > len(kept):
             dropped.append(Dropped("model that was not asked for", len(self.rows) - len(kept)))
+        require_range([row.feedback.value for row in kept], scale, source)
         estimated = _priced(kept, prices)
-        draft = assemble(_frames(kept), source, form=Form(scale=scale))
-        report = replace(draft.report, dropped=(*dropped, *draft.report.dropped))
-        if not estimated:
-            return replace(draft, report=report)
-        warning = f"{estimated} costs were estimated from prices; none of them was billed"
-        return replace(
-            draft,
-            report=replace(report, warnings=(*report.warnings, warning)),
-            cost_estimated=True,
-            price_notes=prices.notes(draft.models, "recorded tokens"),
-            prices={m: prices.prices[m].price for m in draft.models if m in prices.prices},
-        )
+        draft = assemble(_frames(kept), source, scale=scale)
+        warnings = [*self.warnings, *draft.report.warnings]
+        warnings += [remedy] if (remedy := self.labels.remedy()) else []
+        if estimated:
+            warnings += _without_cached_price(kept, prices)
+            warnings += [f"{estimated} costs were estimated from prices; none of them was billed"]
+            draft = _estimated(draft, prices)
+        dropped += draft.report.dropped
+        report = replace(draft.report, dropped=tuple(dropped), warnings=tuple(warnings))
+        return replace(draft, report=report)
+
+    def _dropped(self) -> list[Dropped]:
+        """What was left out: rows that could not be read, then rows that were skipped."""
+        unread = [
+            Dropped(f"row that {message}", count, shown)
+            for message, count, shown in self.unread.counts()
+        ]
+        return unread + [
+            Dropped(reason, self._counts[reason], tuple(shown))
+            for reason, shown in self._shown.items()
+        ]
+
+
+def _estimated(draft: Draft, prices: PriceCard) -> Draft:
+    """The draft, marked as one whose costs were computed from these prices."""
+    return replace(
+        draft,
+        cost_estimated=True,
+        price_notes=prices.notes(draft.models, "recorded tokens"),
+        prices={m: prices.prices[m].price for m in draft.models if m in prices.prices},
+    )
 
 
 def _priced(rows: list[Served], prices: PriceCard) -> int:
@@ -126,10 +200,27 @@ def _priced(rows: list[Served], prices: PriceCard) -> int:
         price = prices.prices.get(row.model)
         known = not math.isnan(row.input_tokens + row.output_tokens)
         if math.isnan(row.cost_usd) and price is not None and known:
-            cost_usd = price.cost_usd(row.input_tokens, row.output_tokens)
+            cost_usd = price.cost_usd(row.input_tokens, row.output_tokens, row.cached_input_tokens)
             rows[number] = replace(row, cost_usd=cost_usd)
             count += 1
     return count
+
+
+def _without_cached_price(rows: Sequence[Served], prices: PriceCard) -> list[str]:
+    """Models with cached input that was priced as other input, as a warning."""
+    cached = {row.model for row in rows if row.cached_input_tokens > 0}
+    full = sorted(
+        model
+        for model in cached
+        if model in prices.prices and prices.prices[model].cached_input_usd_per_mtok is None
+    )
+    if not full:
+        return []
+    example = f"--price {full[0]}=INPUT,OUTPUT,cached=PRICE"
+    return [
+        f"cached input of {', '.join(full)} was priced as other input, so the costs are too high "
+        f"where cached input is cheaper: give its price with {example}"
+    ]
 
 
 def _frames(rows: Sequence[Served]) -> Rows:
@@ -140,18 +231,22 @@ def _frames(rows: Sequence[Served]) -> Rows:
     }
     queries: dict[str, list[Any]] = {
         **same,
-        "text": [row.text for row in rows],
+        "text": [row.asked.text for row in rows],
         "conversation_id": [row.conversation_id for row in rows],
-        "turn": [str(row.turn) for row in rows],
+        "turn": [str(row.asked.turn) for row in rows],
     }
     if not any(row.conversation_id for row in rows):
         del queries["conversation_id"]
-    if any(row.context for row in rows):
-        queries["context"] = [row.context for row in rows]
+    if any(row.group for row in rows):
+        queries["group"] = [row.group for row in rows]
+    if any(row.asked.context for row in rows):
+        queries["context"] = [row.asked.context for row in rows]
+    if any(row.asked.has_image for row in rows):
+        queries["has_image"] = [str(row.asked.has_image) for row in rows]
     outcomes: dict[str, list[Any]] = {
         **same,
         "model": [row.model for row in rows],
-        "quality": [repr(row.quality) for row in rows],
+        "quality": [repr(row.feedback.value) for row in rows],
         "cost_usd": [_cell(row.cost_usd) for row in rows],
         "input_tokens": [_cell(row.input_tokens) for row in rows],
         "output_tokens": [_cell(row.output_tokens) for row in rows],
@@ -163,11 +258,3 @@ def _frames(rows: Sequence[Served]) -> Rows:
 
 def _cell(value: float) -> str:
     return "" if math.isnan(value) else repr(value)
-
-
-def last_message(messages: Any) -> LastTurn:  # noqa: ANN401 (decoded JSON)
-    """The current user message, its turn and context; '' where it cannot be read."""
-    try:
-        return last_turn(read_messages(messages))
-    except ProblemsError:
-        return LastTurn("")

@@ -2,11 +2,13 @@
 PostgreSQL itself.
 
 Messages are in them only with `store_prompts_in_spend_logs`. They have no feedback: it comes from a
-file of its own with request_id and quality. Failed requests and answers from a cache are skipped.
+file of its own with request_id and quality. Failed requests, answers from a cache and calls that
+are no chat are skipped.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,20 +16,36 @@ from hydra_core.base.errors import EvalSetError, ExtraError, Problem
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.price_card import PriceCard
 from hydra_core.evalsets.importers.reading.bounded import MAX_ROWS, Budget, TableFile
+from hydra_core.evalsets.importers.reading.issues import Issues
+from hydra_core.evalsets.importers.traffic.feedback import Feedback, Labels
+from hydra_core.evalsets.importers.traffic.messages import NO_MESSAGE, Asked, asked_in
 from hydra_core.evalsets.importers.traffic.rows import (
     Row,
     decoded,
+    identifier,
     number,
     rows_of,
     seconds_between,
     text,
 )
-from hydra_core.evalsets.importers.traffic.served import Served, Traffic, last_message
-from hydra_core.routing.conversations.context import LastTurn
+from hydra_core.evalsets.importers.traffic.served import Served, Traffic
 
 _COLUMNS = (
-    *("request_id", "session_id", "model", "messages", "proxy_server_request", "spend"),
-    *("prompt_tokens", "completion_tokens", "status", "cache_hit", "startTime", "endTime"),
+    *("request_id", "call_type", "session_id", "model", "messages", "proxy_server_request"),
+    *("spend", "prompt_tokens", "completion_tokens", "status", "cache_hit", "metadata"),
+    *("startTime", "endTime"),
+)
+_NEEDED = ("request_id", "model", "startTime")
+_TABLE = "LiteLLM_SpendLogs"
+#: Calls that a model answers with text; LiteLLM logs embeddings, files and look-ups as well.
+_ANSWERED = frozenset(
+    {
+        *("completion", "acompletion", "text_completion", "atext_completion"),
+        *("responses", "aresponses", "anthropic_messages"),
+        *("generate_content", "agenerate_content"),
+        *("generate_content_stream", "agenerate_content_stream"),
+        *("pass_through_endpoint", "llm_passthrough_route", "allm_passthrough_route"),
+    }
 )
 
 
@@ -37,6 +55,8 @@ def read_spend_logs(
     models: Mapping[str, str] | None = None,
     *,
     scale: float = 1.0,
+    labels: Mapping[str, float] | None = None,
+    unread: Issues | None = None,
 ) -> Draft:
     """Answered requests with feedback; each becomes a query.
 
@@ -45,37 +65,60 @@ def read_spend_logs(
         feedback: Tables or JSONL with request_id and quality.
         models: Model id -> name in the log.
         scale: The quality that means 1.
+        labels: Label -> quality, where feedback is given in words.
+        unread: Where `rows_of` counts rows that it cannot read.
 
     Raises:
         EvalSetError: Nothing is left, with the reasons, or a file is damaged.
     """
-    told = _feedback(feedback)
-    traffic = Traffic()
+    traffic = Traffic(unread=unread or Issues(), labels=Labels(labels or {}))
+    votes = _votes(feedback, traffic)
     for place, row in rows:
-        query_id = text(row.get("request_id"))
-        if text(row.get("status")).lower() not in ("", "success"):
-            traffic.skip("the request failed", query_id)
-        elif text(row.get("cache_hit")).lower() == "true":
-            traffic.skip("answered from a cache", query_id)
-        else:
-            last = _message(row)
-            traffic.add(
-                Served(
-                    place,
-                    query_id,
-                    last.text,
-                    text(row.get("model")),
-                    told.get(query_id, float("nan")),
-                    number(row.get("spend")),
-                    number(row.get("prompt_tokens")),
-                    number(row.get("completion_tokens")),
-                    seconds_between(row.get("startTime"), row.get("endTime")),
-                    text(row.get("session_id")),
-                    last.turn,
-                    context=last.context,
-                )
+        query_id = identifier(row.get("request_id"))
+        reason = _no_answer(row)
+        if reason:
+            traffic.skip(reason, query_id)
+            continue
+        traffic.add(
+            Served(
+                place,
+                query_id,
+                _asked(row),
+                text(row.get("model")),
+                votes.get(query_id, Feedback()),
+                number(row.get("spend")),
+                number(row.get("prompt_tokens")),
+                number(row.get("completion_tokens")),
+                seconds_between(row.get("startTime"), row.get("endTime")),
+                text(row.get("session_id")),
+                _cached(decoded(row.get("metadata"))),
             )
+        )
     return traffic.draft("spend logs", models or {}, PriceCard(), scale=scale)
+
+
+def _no_answer(row: Mapping[str, Any]) -> str:
+    """Why a row holds no answer of a model, '' where it does."""
+    if text(row.get("status")).lower() not in ("", "success"):
+        return "the request failed"
+    if str(row.get("cache_hit")).lower() == "true":
+        return "answered from a cache"
+    kind = text(row.get("call_type")).lower()
+    return f"not a chat request ({kind[:40]})" if kind and kind not in _ANSWERED else ""
+
+
+def _cached(metadata: object) -> float:
+    """Cached input tokens, part of `prompt_tokens`; NaN where LiteLLM stored none."""
+    facts = metadata if isinstance(metadata, Mapping) else {}
+    for name in ("usage_object", "additional_usage_values"):
+        usage = decoded(facts.get(name))
+        if isinstance(usage, Mapping):
+            details = usage.get("prompt_tokens_details")
+            inside = details.get("cached_tokens") if isinstance(details, Mapping) else None
+            for count in (number(usage.get("cache_read_input_tokens")), number(inside)):
+                if not math.isnan(count):
+                    return count
+    return math.nan
 
 
 def spend_log_rows(url: str) -> Iterator[Row]:
@@ -92,37 +135,47 @@ def spend_log_rows(url: str) -> Iterator[Row]:
     except ImportError as error:
         raise ExtraError("reading PostgreSQL", "postgres") from error
 
-    names = sql.SQL(", ").join(map(sql.Identifier, _COLUMNS))
-    table = sql.Identifier("LiteLLM_SpendLogs")
-    order = sql.Identifier("startTime")
+    table, order = sql.Identifier(_TABLE), sql.Identifier("startTime")
     query = sql.SQL("select {} from {} order by {} limit {}")
+    having = sql.SQL("select column_name from information_schema.columns where table_name = {}")
     try:
         with (
             psycopg.connect(url, connect_timeout=10, row_factory=dict_row) as connection,
             connection.cursor("spend_logs") as cursor,
         ):
-            cursor.execute(query.format(names, table, order, MAX_ROWS))
+            there = {one["column_name"] for one in connection.execute(having.format(_TABLE))}
+            names = [sql.Identifier(name) for name in _COLUMNS if name in there or name in _NEEDED]
+            cursor.execute(query.format(sql.SQL(", ").join(names), table, order, MAX_ROWS))
             for line, row in enumerate(cursor, 1):
-                yield ("LiteLLM_SpendLogs", line), row
+                yield (_TABLE, line), row
     except psycopg.Error as error:
         reason = str(error).strip().splitlines()[0]
         raise EvalSetError("PostgreSQL", [Problem("", f"cannot be read: {reason}")]) from error
 
 
-def _message(row: Mapping[str, Any]) -> LastTurn:
+def _asked(row: Mapping[str, Any]) -> Asked:
     """The last user turn of `messages`, else of the stored request."""
-    found = last_message(decoded(row.get("messages")))
-    if found.text:
-        return found
-    request = decoded(row.get("proxy_server_request"))
-    return last_message(request) if isinstance(request, Mapping) else LastTurn("")
+    asked = asked_in(row.get("messages"))
+    return asked if asked.problem != NO_MESSAGE else asked_in(row.get("proxy_server_request"))
 
 
-def _feedback(files: Sequence[TableFile]) -> dict[str, float]:
-    told = {}
-    for place, row in rows_of(files, Budget()):
+def _votes(files: Sequence[TableFile], traffic: Traffic) -> dict[str, Feedback]:
+    """Request id -> feedback; of several for one request the last of the files."""
+    votes: dict[str, Feedback] = {}
+    differing = set()
+    for place, row in rows_of(files, Budget(), traffic.unread):
         if "request_id" not in row or "quality" not in row:
             message = "must have request_id and quality"
             raise EvalSetError(place[0], [Problem(f"line {place[1]}", message)])
-        told[text(row["request_id"])] = number(row["quality"])
-    return told
+        query_id = identifier(row["request_id"])
+        vote = traffic.labels.read(row["quality"])
+        if votes.setdefault(query_id, vote) != vote:
+            differing.add(query_id)
+        votes[query_id] = vote
+    if differing:
+        some = ", ".join(sorted(differing)[:3])
+        traffic.warnings.append(
+            f"{len(differing)} requests have feedback that differs ({some}); the last of the file "
+            "counts"
+        )
+    return votes

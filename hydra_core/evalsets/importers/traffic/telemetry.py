@@ -8,17 +8,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.price_card import PriceCard
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
-from hydra_core.evalsets.importers.traffic.rows import Row, decoded, number, rows_of, text
-from hydra_core.evalsets.importers.traffic.served import Served, Traffic, last_message
-from hydra_core.routing.conversations.context import LastTurn
+from hydra_core.evalsets.importers.records import AskNames
+from hydra_core.evalsets.importers.traffic.attributes import asked_of, attributes, facts_of, objects
+from hydra_core.evalsets.importers.traffic.feedback import Feedback, Labels, require_score
+from hydra_core.evalsets.importers.traffic.rows import number, rows_of, seconds_between, text
+from hydra_core.evalsets.importers.traffic.served import Served, Traffic
 
 _CHAT: Final = ("chat", "text_completion", "generate_content")
-_MOST_MESSAGES: Final = 1_000
+_MOST_ANNOTATIONS: Final = 1_000
+_INPUT: Final = (
+    *("gen_ai.usage.input_tokens", "llm.token_count.prompt"),
+    "gen_ai.usage.prompt_tokens",
+)
+_OUTPUT: Final = (
+    *("gen_ai.usage.output_tokens", "llm.token_count.completion"),
+    "gen_ai.usage.completion_tokens",
+)
+_CACHED: Final = (
+    *("gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens"),
+    "llm.token_count.prompt_details.cache_read",
+)
+_COST: Final = ("llm.cost.total", "gen_ai.usage.cost")
 
 
 def read_spans(
@@ -28,27 +44,37 @@ def read_spans(
     *,
     score: str = "",
     scale: float = 1.0,
+    labels: Mapping[str, float] | None = None,
 ) -> Draft:
     """Spans of model calls with feedback; each becomes a query.
 
     Args:
         models: Model id -> the model as spans name it.
         prices: Spans seldom carry a cost: it is estimated where a price is given.
-        score: Name of the feedback to take, '' takes any.
+        score: Name of the feedback to take; needed where there are several.
         scale: The score that means 1.
+        labels: Label -> quality, where feedback is a label alone.
 
     Raises:
         EvalSetError: Nothing is left, with the reasons, or a file is damaged.
     """
-    traffic = Traffic()
-    for place, row in rows_of(files, Budget()):
+    traffic = Traffic(labels=Labels(labels or {}))
+    rows: list[tuple[Served, dict[str, Feedback]]] = []
+    for place, row in rows_of(files, Budget(), traffic.unread):
         for span in _spans(row):
-            facts = _attributes(span.get("attributes"))
-            query_id = text(span.get("spanId")) or text(span.get("span_id")) or str(place[1])
-            if _is_model_call(facts):
-                traffic.add(_served((place, span), facts, query_id, _quality(span, facts, score)))
+            facts = facts_of(span)
+            if not _is_model_call(facts):
+                traffic.skip("not a model call", _span_id(place, span))
+            elif _failed(span):
+                traffic.skip("the request failed", _span_id(place, span))
             else:
-                traffic.skip("not a model call", query_id)
+                rows.append((_served(place, span, facts), dict(_feedback(span, facts))))
+    traffic.scores = sorted({name for _, scores in rows for name in scores if name})
+    if not isinstance(models, AskNames):
+        require_score(traffic.scores, score, "spans")
+    for served, scores in rows:
+        rated = scores.get(score, scores.get("")) if score else next(iter(scores.values()), None)
+        traffic.add(replace(served, feedback=rated or Feedback()))
     return traffic.draft("spans", models or {}, prices or PriceCard(), scale=scale)
 
 
@@ -56,97 +82,80 @@ def _spans(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     if "resourceSpans" not in row:
         yield row
         return
-    for resource in _objects(row["resourceSpans"]):
-        for scope in _objects(resource.get("scopeSpans")):
-            yield from _objects(scope.get("spans"))
-
-
-def _objects(value: object) -> list[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
-
-
-def _attributes(value: object) -> dict[str, Any]:
-    """Attributes as an object, from OTLP's list of typed values as well."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    found = {}
-    for one in _objects(value):
-        typed = one.get("value")
-        if isinstance(typed, Mapping) and typed:
-            found[text(one.get("key"))] = next(iter(typed.values()))
-    return found
+    for resource in objects(row["resourceSpans"]):
+        for scope in objects(resource.get("scopeSpans")):
+            yield from objects(scope.get("spans"))
 
 
 def _is_model_call(facts: Mapping[str, Any]) -> bool:
     kind = text(facts.get("openinference.span.kind")).upper()
-    return kind == "LLM" or facts.get("gen_ai.operation.name") in _CHAT
+    named = facts.get("gen_ai.operation.name", facts.get("llm.request.type"))
+    return kind == "LLM" or named in _CHAT
 
 
-def _served(
-    origin: Row | tuple[Any, Mapping[str, Any]],
-    facts: Mapping[str, Any],
-    query_id: str,
-    quality: float,
-) -> Served:
-    place, span = origin
-    last = _message(facts)
+def _failed(span: Mapping[str, Any]) -> bool:
+    status = span.get("status")
+    code = status.get("code") if isinstance(status, Mapping) else span.get("status_code", status)
+    return str(code).upper() in ("2", "ERROR", "STATUS_CODE_ERROR")
+
+
+def _served(place: tuple[str, int], span: Mapping[str, Any], facts: Mapping[str, Any]) -> Served:
     model = facts.get("gen_ai.response.model") or facts.get("gen_ai.request.model")
     conversation = facts.get("gen_ai.conversation.id") or facts.get("session.id")
+    read, cached = _first(facts, _INPUT), _first(facts, _CACHED)
     return Served(
         place,
-        query_id,
-        last.text,
+        _span_id(place, span),
+        asked_of(span, facts),
         text(model or facts.get("llm.model_name")),
-        quality,
-        number(facts.get("llm.cost.total")),
-        number(facts.get("gen_ai.usage.input_tokens", facts.get("llm.token_count.prompt"))),
-        number(facts.get("gen_ai.usage.output_tokens", facts.get("llm.token_count.completion"))),
-        _seconds(span),
-        text(conversation),
-        last.turn,
-        number(facts.get("gen_ai.usage.cache_read.input_tokens")),
-        last.context,
+        cost_usd=_first(facts, _COST),
+        input_tokens=read + cached if cached > read else read,
+        output_tokens=_first(facts, _OUTPUT),
+        latency_s=_seconds(span),
+        conversation_id=text(conversation),
+        cached_input_tokens=cached,
     )
 
 
-def _message(facts: Mapping[str, Any]) -> LastTurn:
-    given = decoded(facts.get("gen_ai.input.messages"))
-    if isinstance(given, list):
-        return last_message([_plain(one) for one in _objects(given)])
-    listed = []
-    for at in range(_MOST_MESSAGES):
-        base = f"llm.input_messages.{at}.message"
-        role = facts.get(f"{base}.role")
-        if role is None:
-            break
-        listed.append({"role": role, "content": text(facts.get(f"{base}.content"))})
-    return last_message(listed)
+def _span_id(place: tuple[str, int], span: Mapping[str, Any]) -> str:
+    context = span.get("context")
+    inside = context.get("span_id") if isinstance(context, Mapping) else span.get("context.span_id")
+    return text(span.get("spanId")) or text(span.get("span_id")) or text(inside) or str(place[1])
 
 
-def _plain(message: Mapping[str, Any]) -> dict[str, Any]:
-    """A GenAI message (role, parts) in the OpenAI form."""
-    parts = _objects(message.get("parts"))
-    words = [text(part.get("content")) for part in parts if part.get("type") == "text"]
-    return {"role": message.get("role"), "content": "\n".join(words)}
+def _first(facts: Mapping[str, Any], names: Sequence[str]) -> float:
+    """The first of these attributes that holds a number."""
+    counts = (number(facts.get(name)) for name in names)
+    return next((value for value in counts if not math.isnan(value)), math.nan)
 
 
-def _quality(span: Mapping[str, Any], facts: Mapping[str, Any], wanted: str) -> float:
-    """The span's feedback, NaN where it has none."""
-    for at in range(_MOST_MESSAGES):
+def _feedback(span: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[tuple[str, Feedback]]:
+    """Name -> the span's feedback: its score, else its label."""
+    for at in range(_MOST_ANNOTATIONS):
         base = f"annotations.{at}.annotation"
         if f"{base}.name" not in facts:
             break
-        if not wanted or facts[f"{base}.name"] == wanted:
-            return number(facts.get(f"{base}.score"))
-    for event in _objects(span.get("events")):
-        told = _attributes(event.get("attributes"))
-        if text(event.get("name")) == "gen_ai.evaluation.result" and (
-            not wanted or told.get("gen_ai.evaluation.name") == wanted
-        ):
-            return number(told.get("gen_ai.evaluation.score.value"))
-    return math.nan
+        scored = _scored(facts.get(f"{base}.score"), facts.get(f"{base}.label"))
+        yield text(facts[f"{base}.name"]), scored
+    for event in objects(span.get("events")):
+        if text(event.get("name")) == "gen_ai.evaluation.result":
+            result = attributes(event.get("attributes"))
+            yield (
+                text(result.get("gen_ai.evaluation.name")),
+                _scored(
+                    result.get("gen_ai.evaluation.score.value"),
+                    result.get("gen_ai.evaluation.score.label"),
+                ),
+            )
+
+
+def _scored(value: object, label: object) -> Feedback:
+    worth = number(value)
+    return Feedback(label=text(label).strip()) if math.isnan(worth) else Feedback(worth)
 
 
 def _seconds(span: Mapping[str, Any]) -> float:
     start, end = number(span.get("startTimeUnixNano")), number(span.get("endTimeUnixNano"))
-    return max(end - start, 0.0) / 1e9
+    if math.isnan(end - start):
+        return seconds_between(span.get("start_time"), span.get("end_time"))
+    return (end - start) / 1e9 if end >= start else math.nan

@@ -1,0 +1,1 @@
+"""Files of evaluation harnesses: one adapter a harness, on one reader."""

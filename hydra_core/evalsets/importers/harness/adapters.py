@@ -1,0 +1,131 @@
+"""All harnesses whose files are read, and one way to read them: recognised by content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.evalsets.importers.draft import Draft
+from hydra_core.evalsets.importers.harness.evalplus import EVALPLUS, EVALPLUS_OLD
+from hydra_core.evalsets.importers.harness.helm import HELM, STATE
+from hydra_core.evalsets.importers.harness.inspect_log import INSPECT
+from hydra_core.evalsets.importers.harness.llmrouter import LLMROUTER
+from hydra_core.evalsets.importers.harness.lm_eval import LM_EVAL
+from hydra_core.evalsets.importers.harness.promptfoo import PROMPTFOO
+from hydra_core.evalsets.importers.harness.promptfoo_csv import is_promptfoo_csv, read_promptfoo_csv
+from hydra_core.evalsets.importers.harness.scored import (
+    Adapter,
+    Reading,
+    Scored,
+    models_of_files,
+    scored_draft,
+)
+from hydra_core.evalsets.importers.price_card import PriceCard
+from hydra_core.evalsets.importers.reading.beginning import names_in
+from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
+from hydra_core.evalsets.importers.reading.issues import Issues
+from hydra_core.evalsets.importers.reading.tables import json_objects
+from hydra_core.evalsets.importers.traffic.feedback import Labels
+from hydra_core.evalsets.importers.traffic.rows import text
+from hydra_core.evalsets.importers.traffic.served import Traffic
+
+PROMPTFOO_CSV: Final = Adapter("promptfoo", frozenset(), read_promptfoo_csv)
+#: The first whose signs all stand at a file's beginning reads it.
+ADAPTERS: Final = (LM_EVAL, PROMPTFOO, EVALPLUS, EVALPLUS_OLD, HELM, LLMROUTER, INSPECT)
+
+
+def adapter_of(file: TableFile) -> Adapter | None:
+    """The adapter that reads a file, by what it holds; None where none does.
+
+    Raises:
+        EvalSetError: The file cannot be read.
+    """
+    if file.name.lower().endswith(".eval"):
+        return INSPECT
+    names, tabular = names_in(file)
+    if tabular and is_promptfoo_csv(sorted(names)):
+        return PROMPTFOO_CSV
+    return next((one for one in ADAPTERS if one.signs <= names), None)
+
+
+def run_files(path: Path) -> list[Path]:
+    """The files of a path: itself, or what a folder holds of runs (HELM) and logs."""
+    if not path.is_dir():
+        return [path]
+    files = sorted(path.rglob(STATE)) or sorted(
+        one for suffix in ("eval", "jsonl", "json") for one in path.rglob(f"*.{suffix}")
+    )
+    if not files:
+        problem = Problem("", "holds no files that are read", "give the files of one harness")
+        raise EvalSetError(str(path), [problem])
+    return files
+
+
+def read_harness(
+    files: Sequence[TableFile],
+    models: Mapping[str, str] | None = None,
+    prices: PriceCard | None = None,
+    *,
+    score: str = "",
+    scale: float = 1.0,
+    labels: Mapping[str, float] | None = None,
+    problems: TableFile | None = None,
+    text_path: str = "",
+) -> Draft:
+    """Results of harnesses as one eval set, one outcome a query and model.
+
+    Args:
+        files: Each of any harness that is read here.
+        models: Model id -> the model's name in the files, or of its file where they name none.
+        prices: For tokens without a cost.
+        score: Which score is the quality, where there are several.
+        scale: The score that means 1.
+        labels: Label -> quality, where a score is given in words.
+        problems: JSONL with task_id and prompt, for a harness that keeps its messages apart.
+        text_path: Where the message stands in a row, such as doc.question.
+
+    Raises:
+        EvalSetError: A file of no known harness, several scores and none chosen, nothing left.
+    """
+    adapters = [_required(file) for file in files]
+    traffic = Traffic(labels=Labels(labels or {}))
+    names = models_of_files(files)
+    statements = _statements(problems) if problems is not None else {}
+    reading = Reading(traffic, Budget(), names, text_path, statements)
+    answers: list[Scored] = []
+    for file, adapter in zip(files, adapters, strict=True):
+        answers += adapter.read(file, reading)
+    if any(adapter.models_in_names for adapter in adapters) and not models:
+        listed = ", ".join(dict.fromkeys(names.values()))
+        traffic.warnings.append(
+            f"the files do not name their models; their own names do: {listed}. Name them "
+            "otherwise with --model ID=NAME"
+        )
+    return scored_draft(
+        answers, traffic, models or {}, prices or PriceCard(), score=score, scale=scale
+    )
+
+
+def _required(file: TableFile) -> Adapter:
+    adapter = adapter_of(file)
+    if adapter is None:
+        known = ", ".join(dict.fromkeys(one.name for one in ADAPTERS))
+        problem = Problem("", "is of no harness that is read", f"files are read of {known}")
+        raise EvalSetError(file.name, [problem])
+    return adapter
+
+
+def _statements(file: TableFile) -> dict[str, str]:
+    """Task -> its message."""
+    issues, messages = Issues(), {}
+    for _, row in json_objects(file, Budget(), issues):
+        messages[text(row.get("task_id"))] = text(row.get("prompt"))
+    issues.raise_any(file.name)
+    return messages
+
+
+def kinds_of(files: Iterable[TableFile]) -> list[str]:
+    """What the files are, for a report."""
+    return list(dict.fromkeys(_required(file).name for file in files))

@@ -1,0 +1,126 @@
+"""Inspect: `.eval` logs (a zip of JSON) and `.json` logs, one model and task each."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.evalsets.importers.harness.scored import (
+    Adapter,
+    Reading,
+    Scored,
+    as_feedback,
+    objects,
+)
+from hydra_core.evalsets.importers.reading.archive import members
+from hydra_core.evalsets.importers.reading.bounded import TableFile
+from hydra_core.evalsets.importers.reading.json_document import read_json
+from hydra_core.evalsets.importers.reading.paths import value_at
+from hydra_core.evalsets.importers.traffic.feedback import Feedback
+from hydra_core.evalsets.importers.traffic.messages import asked_in
+from hydra_core.evalsets.importers.traffic.rows import identifier, number, text
+from hydra_core.evalsets.importers.traffic.served import Served
+
+#: What the harness's own letters are worth: correct, partly, incorrect, no answer.
+_LETTERS: Final = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+_HEADERS: Final = ("header.json", "_journal/start.json")
+
+
+def _read(file: TableFile, reading: Reading) -> Iterator[Scored]:
+    header, samples = _log(file, reading)
+    facts = header.get("eval")
+    model = text(facts.get("model")) if isinstance(facts, Mapping) else ""
+    task = text(facts.get("task")) if isinstance(facts, Mapping) else ""
+    for line, sample in enumerate(samples, 1):
+        reading.budget.take_rows(1, file.name)
+        query_id = (
+            f"{task}:{identifier(sample.get('id'))}" if task else identifier(sample.get("id"))
+        )
+        if sample.get("error"):
+            reading.traffic.skip("the sample ended in an error", query_id)
+            continue
+        where = reading.text_path
+        stored = value_at(sample, where) if where else sample.get("input")
+        tokens = _tokens(sample, model)
+        served = Served(
+            (file.name, line),
+            query_id,
+            asked_in(stored),
+            model,
+            cost_usd=_cost(sample, model),
+            input_tokens=tokens[0],
+            output_tokens=tokens[1],
+            latency_s=number(sample.get("working_time", sample.get("total_time"))),
+            cached_input_tokens=tokens[2],
+            group=task,
+        )
+        yield Scored(served, dict(_scores(sample)))
+
+
+def _log(file: TableFile, reading: Reading) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
+    """The header of a log, and its samples."""
+    if not file.name.lower().endswith(".eval"):
+        document = read_json(file, reading.budget)
+        log = document if isinstance(document, Mapping) else {}
+        return log, objects(log.get("samples"))
+    header: Mapping[str, Any] = {}
+    samples = []
+    for name, content in members(file, reading.budget):
+        if name in _HEADERS or name.startswith("samples/"):
+            try:
+                inner = json.loads(content)
+            except (ValueError, RecursionError) as error:
+                problem = Problem(name, f"is not valid JSON: {error}", "get the log again")
+                raise EvalSetError(file.name, [problem]) from error
+            if isinstance(inner, Mapping) and name.startswith("samples/"):
+                samples.append(inner)
+            elif isinstance(inner, Mapping) and (not header or name == _HEADERS[0]):
+                header = inner
+    return header, samples
+
+
+def _scores(sample: Mapping[str, Any]) -> Iterator[tuple[str, Feedback]]:
+    """Scorer -> feedback; a scorer that gives several values has one score for each."""
+    scores = sample.get("scores")
+    for name, score in scores.items() if isinstance(scores, Mapping) else ():
+        value = score.get("value") if isinstance(score, Mapping) else score
+        if isinstance(value, Mapping):
+            yield from ((f"{name}.{key}", _worth(one)) for key, one in value.items())
+        else:
+            yield str(name), _worth(value)
+
+
+def _worth(value: object) -> Feedback:
+    return (
+        Feedback(_LETTERS[value])
+        if isinstance(value, str) and value in _LETTERS
+        else as_feedback(value)
+    )
+
+
+def _usage(sample: Mapping[str, Any], model: str) -> Mapping[str, Any]:
+    usage = sample.get("model_usage")
+    own = usage.get(model) if isinstance(usage, Mapping) else None
+    return own if isinstance(own, Mapping) else {}
+
+
+def _tokens(sample: Mapping[str, Any], model: str) -> tuple[float, float, float]:
+    """(input, output, cached) tokens; what was cached is a part of the input."""
+    usage = _usage(sample, model)
+    read, written = number(usage.get("input_tokens")), number(usage.get("output_tokens"))
+    cached = number(usage.get("input_tokens_cache_read"))
+    stored = number(usage.get("input_tokens_cache_write"))
+    beside = sum(count for count in (cached, stored) if not math.isnan(count))
+    if number(usage.get("total_tokens")) == read + written + beside:
+        read += beside
+    return read, written, cached
+
+
+def _cost(sample: Mapping[str, Any], model: str) -> float:
+    return number(_usage(sample, model).get("total_cost"))
+
+
+INSPECT: Final = Adapter("Inspect", frozenset({"version", "status", "eval", "plan"}), _read)

@@ -1,0 +1,180 @@
+"""What every adapter makes of a harness's file: answers with their scores, and an eval set."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Final
+
+from hydra_core.evalsets.importers.draft import Draft
+from hydra_core.evalsets.importers.price_card import PriceCard
+from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
+from hydra_core.evalsets.importers.records import AskNames
+from hydra_core.evalsets.importers.traffic.feedback import Feedback, require_score
+from hydra_core.evalsets.importers.traffic.rows import number
+from hydra_core.evalsets.importers.traffic.served import Served, Traffic
+
+_STAMP: Final = re.compile(r"[_-]?\d{4}-\d{2}-\d{2}[T_]\d{2}-\d{2}-\d{2}[\d.+-]*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """One answer of one model, with every score that the file has of it.
+
+    Attributes:
+        scores: Score -> feedback.
+        default: The score that the harness itself counts, '' where it has none such.
+    """
+
+    served: Served
+    scores: Mapping[str, Feedback]
+    default: str = ""
+
+
+@dataclass(slots=True)
+class Reading:
+    """What an adapter is asked, and where it counts what it leaves out.
+
+    Attributes:
+        file_models: File -> name of the model, for harnesses that do not write it down.
+        text_path: Where the message stands in a row, '' for the harness's own place.
+        problems: Task -> its message, for harnesses that keep the messages apart.
+    """
+
+    traffic: Traffic
+    budget: Budget
+    file_models: Mapping[str, str]
+    text_path: str = ""
+    problems: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """Reads the files of one harness.
+
+    Attributes:
+        name: What the harness is called.
+        signs: Names at a file's beginning that together only this harness writes.
+        models_in_names: Whether a model is known by its file's name alone.
+    """
+
+    name: str
+    signs: frozenset[str]
+    read: Callable[[TableFile, Reading], Iterable[Scored]]
+    models_in_names: bool = False
+
+
+def scored_draft(
+    answers: Sequence[Scored],
+    traffic: Traffic,
+    models: Mapping[str, str],
+    prices: PriceCard,
+    *,
+    score: str = "",
+    scale: float = 1.0,
+) -> Draft:
+    """The eval set of these answers; repeats of a query by a model are averaged and counted.
+
+    Raises:
+        EvalSetError: Several scores and none chosen, nothing left, or rows that are not valid.
+    """
+    rows = list(_chosen(answers, traffic, score, choose=not isinstance(models, AskNames)))
+    pairs: dict[tuple[str, str], list[Served]] = {}
+    for row in rows:
+        quality = traffic.quality(row)
+        if row.problem:
+            traffic.skip(row.problem, row.query_id)
+        elif math.isnan(quality):
+            traffic.skip(traffic.labels.reason(row.feedback), row.query_id)
+        else:
+            kept = replace(row, feedback=Feedback(quality))
+            pairs.setdefault((row.query_id, row.model), []).append(kept)
+    repeated = [len(group) for group in pairs.values() if len(group) > 1]
+    if repeated:
+        traffic.warnings.append(
+            f"{len(repeated):,} outcomes are the mean of several answers (up to {max(repeated)})"
+        )
+    traffic.rows += [_mean(group) for group in pairs.values()]
+    return traffic.draft("harness files", models, prices, scale=scale)
+
+
+def _chosen(
+    answers: Sequence[Scored], traffic: Traffic, wanted: str, *, choose: bool
+) -> Iterator[Served]:
+    """The answers with the one score that counts."""
+    names = list(dict.fromkeys(name for answer in answers for name in answer.scores))
+    undecided = {name for a in answers if not a.default for name in a.scores}
+    traffic.scores = [name for name in names if name in undecided]
+    if choose:
+        require_score(names if wanted else traffic.scores, wanted, "scores")
+    for answer in answers:
+        name = wanted or answer.default or next(iter(answer.scores), "")
+        if name in answer.scores:
+            yield replace(answer.served, feedback=answer.scores[name])
+        elif answer.scores:
+            reason = f"scored as {next(iter(answer.scores))}, not as {name}"
+            traffic.skip(reason, answer.served.query_id)
+        else:
+            yield answer.served
+
+
+def _mean(group: Sequence[Served]) -> Served:
+    """One outcome of several answers: the mean of each number that all of them have."""
+    if len(group) == 1:
+        return group[0]
+
+    def mean(name: str) -> float:
+        return fmean(getattr(row, name) for row in group)
+
+    return replace(
+        group[0],
+        feedback=Feedback(fmean(row.feedback.value for row in group)),
+        cost_usd=mean("cost_usd"),
+        input_tokens=mean("input_tokens"),
+        output_tokens=mean("output_tokens"),
+        cached_input_tokens=mean("cached_input_tokens"),
+        latency_s=mean("latency_s"),
+    )
+
+
+def as_feedback(value: object) -> Feedback:
+    """A score: a number, true or false, or a label."""
+    worth = number(value)
+    if math.isnan(worth) and isinstance(value, str) and value.strip():
+        return Feedback(label=value.strip())
+    return Feedback(worth)
+
+
+def models_of_files(files: Sequence[TableFile]) -> dict[str, str]:
+    """File -> the model its name tells: what sets the names apart, else the folder."""
+    stems = {file.name: _stem(file.name) for file in files}
+    if len(set(stems.values())) < len(files) and all(isinstance(file, Path) for file in files):
+        return {key_of(file): Path(str(file)).parent.name.replace("__", "/") for file in files}
+    distinct = list(dict.fromkeys(stems.values()))
+    shared = 0
+    if len(distinct) > 1:
+        while len({stem[: shared + 1] for stem in distinct}) == 1:
+            shared += 1
+        begin = distinct[0][:shared]
+        shared = max((begin.rfind(mark) + 1 for mark in "_"), default=0)
+    return {key_of(file): stems[file.name][shared:] for file in files}
+
+
+def key_of(file: TableFile) -> str:
+    """What tells a file from others: its path, or the name of an upload."""
+    return str(file) if isinstance(file, Path) else file.name
+
+
+def _stem(name: str) -> str:
+    plain = re.sub(r"(?:\.(?:jsonl?|gz|zip|eval))+$", "", Path(name).name)
+    plain = re.sub(r"[_.-]eval_results$", "", plain)
+    return _STAMP.sub("", plain).removeprefix("samples_")
+
+
+def objects(value: Any) -> list[Mapping[str, Any]]:  # noqa: ANN401 (JSON)
+    """The objects of a list, none for anything else."""
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []

@@ -1,0 +1,240 @@
+"""Columns of text to plain numbers, each as it is written; every cell that is none is named."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from shlex import quote
+
+import pandas as pd
+
+from hydra_core.base.errors import Problem
+from hydra_core.evalsets.importers.reading.cells import (
+    FILE,
+    PLAIN,
+    Form,
+    blank,
+    in_words,
+    is_flag,
+    is_true,
+)
+from hydra_core.evalsets.importers.reading.issues import Issues
+from hydra_core.evalsets.importers.reading.notation import (
+    Digits,
+    Measure,
+    Notation,
+    Reader,
+    can_part_thousands,
+    digits_of,
+    reader_of,
+)
+from hydra_core.evalsets.importers.reading.tables import LINE
+
+_PLAIN = r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*"
+_WHOLE = r"\s*[0-9]+(?:\.0*)?\s*"
+_OPTION = re.compile(r"COLUMN=([a-z]+|1/[0-9]+)")
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fault:
+    """Cells that cannot be read: which, what is wrong, what to do (COLUMN stands for the name)."""
+
+    bad: pd.Series
+    message: str
+    remedy: str
+
+
+@dataclass(slots=True)
+class Columns:
+    """Reads columns, and collects what was read otherwise than it stands, and what cannot be.
+
+    Attributes:
+        form: What is said of the whole table, and how a remedy says it.
+        notations: Column -> how it is written, by the operator.
+        headers: Column -> how it is written, by its header.
+        rates: Currency -> USD of one unit.
+        wide: Whether several columns share a measure, so that what is said of all may not fit one.
+    """
+
+    form: Form = PLAIN
+    notations: Mapping[str, Notation] = field(default_factory=dict)
+    headers: Mapping[str, Notation] = field(default_factory=dict)
+    rates: Mapping[str, float] = field(default_factory=dict)
+    wide: bool = False
+    issues: Issues = field(default_factory=Issues)
+    notes: list[str] = field(default_factory=list)
+
+    def plain(self, frame: pd.DataFrame, column: str, measure: Measure) -> pd.Series:
+        """(rows,) cells of a column as plain numbers, true or false; blank where at fault.
+
+        Args:
+            frame: The column beside FILE and LINE.
+        """
+        cells, notation = frame[column].astype(object), self._notation(column, measure)
+        flags = is_flag(cells)
+        if notation.words:
+            self._note_words(column, cells[in_words(cells)])
+            flags |= in_words(cells)
+        rest = ~blank(cells) & ~flags
+        texts = values = cells[rest]
+        faults: list[_Fault] = []
+        if not _is_plain(texts, measure, notation):
+            values, faults = self._numbers(column, texts, measure, notation)
+        faults += _out_of_range(texts, values, measure, self.form)
+        for fault in faults:
+            self._report(frame, column, fault, int((~blank(cells)).sum()))
+            values = values.mask(fault.bad, "")
+        cells = cells.mask(flags, is_true(cells).map({True: "true", False: "false"}))
+        return cells.mask(rest, values)
+
+    def _notation(self, column: str, measure: Measure) -> Notation:
+        """What is said of a column: by itself, else by its header and of the whole table."""
+        if column in self.notations:
+            return self.notations[column]
+        decimal = "," if self.form.decimal == "," else ""
+        header = self.headers.get(column, Notation())
+        if measure is not Measure.QUALITY:
+            return replace(header, decimal=decimal)
+        divisor = self.form.scale if self.form.scale != 1 else header.divisor
+        return Notation(decimal, divisor, self.form.words)
+
+    def _note_words(self, column: str, cells: pd.Series) -> None:
+        counts = cells.str.strip().str.lower().value_counts()
+        shown = ", ".join(f"{word} ({count:,})" for word, count in counts.items())
+        self.notes += [f"{column} was read from words, 1 or 0: {shown}"] if shown else []
+
+    def _numbers(
+        self, column: str, texts: pd.Series, measure: Measure, notation: Notation
+    ) -> tuple[pd.Series, list[_Fault]]:
+        """The cells as plain numbers, and which are none."""
+        taken = {cell: digits_of(cell, measure) for cell in texts.unique()}
+        known = {cell: digits for cell, digits in taken.items() if digits is not None}
+        reader = reader_of(known.values(), measure, notation, self.rates)
+        numbers = {cell: reader.read(digits) for cell, digits in known.items()}
+        values = {cell: _text(number) for cell, number in numbers.items() if number is not None}
+        bad = texts[~texts.isin(list(values))]
+        faults = [
+            _Fault(~texts.isin(list(values)), _NOT_NUMBERS[measure], self._remedy(bad, reader))
+        ]
+        for sign in sorted({d.sign for d in known.values()} - {"", "%", "cents", *self.rates}):
+            foreign = [cell for cell, digits in known.items() if digits.sign == sign]
+            remedy = f"say how many USD one {sign} was: --rate {sign}=USD"
+            faults.append(_Fault(texts.isin(foreign), f"are in {sign}", remedy))
+        if reader.percent and notation.divisor == 1:
+            bare = [c for c, d in known.items() if d.sign == "" and numbers[c]]
+            remedy = "say that all are percentages: --read COLUMN=percent"
+            faults.append(_Fault(texts.isin(bare), "have no % while others have one", remedy))
+        elif self._doubtful(column, reader, numbers.values()):
+            message = f"would be divided by {notation.divisor:g} although none is above 1"
+            remedy = "say how it is written: --read COLUMN=percent or --read COLUMN=share"
+            faults.append(_Fault(texts.notna(), message, remedy))
+        self._note(column, known, reader)
+        return texts.map(lambda cell: values.get(cell, "")), faults
+
+    def _doubtful(self, column: str, reader: Reader, numbers: Iterable[Decimal | None]) -> bool:
+        """Whether a divisor that was not stated of this column fits none of its cells."""
+        if reader.percent or reader.notation.stated or reader.notation.divisor == 1:
+            return False
+        divisor = Decimal(repr(reader.notation.divisor))
+        by_header = column in self.headers and divisor >= 100
+        if reader.measure is not Measure.QUALITY or not (self.wide or by_header):
+            return False
+        return 0 < max((n for n in numbers if n is not None), default=0) * divisor <= 1
+
+    def _remedy(self, bad: pd.Series, reader: Reader) -> str:
+        """What to do about cells that are no numbers, by what they hold."""
+        if reader.measure is Measure.QUALITY and in_words(bad).any():
+            return f"use 1 or 0; or say that words count ({self.form.to_words})"
+        commas = [cell.strip() for cell in bad if "," in cell and digits_of(cell, reader.measure)]
+        if commas and reader.measure is not Measure.COUNT:
+            if not can_part_thousands(commas[0], reader.measure):
+                return "write 0.5, not 0,5: other cells of the column have a decimal point"
+            return (
+                f"say what the comma is: {self.form.to_comma} where {commas[0]} has a decimal "
+                "comma, --read COLUMN=point where the comma parts thousands"
+            )
+        if reader.measure is Measure.COUNT:
+            return "write each as digits alone, such as 1234"
+        truth = ", or true or false" if reader.measure is Measure.QUALITY else ""
+        return f"use a plain number such as 0.5{truth}"
+
+    def _note(self, column: str, known: Mapping[str, Digits], reader: Reader) -> None:
+        """Say how cells were read that do not stand as plain numbers."""
+        signs = {digits.sign for digits in known.values()}
+        bare = "" in signs or reader.notation.stated
+        unit = _UNITS.get((reader.measure, reader.notation.divisor), "") if bare else ""
+        how = ["as percentages"] if "%" in signs else [unit] if unit else []
+        bodies = [digits.body for digits in known.values()]
+        other = "." if reader.mark == "," else ","
+        if reader.mark == "," and any("," in body for body in bodies):
+            how.append("with a decimal comma")
+        if any(other in body for body in bodies):
+            how.append(f"with a {_NAMES[other]} between thousands")
+        how += [f"in {sign}" for sign in sorted(signs - {"", "%"})]
+        if how:
+            self.notes.append(f"{column} was read {' and '.join(how)}, such as {next(iter(known))}")
+
+    def _report(self, frame: pd.DataFrame, column: str, fault: _Fault, total: int) -> None:
+        bad = fault.bad[fault.bad]
+        if bad.empty:
+            return
+        first = frame.loc[bad.index[0]]
+        cells = list(dict.fromkeys(str(cell)[:60] for cell in frame.loc[bad.index, column]))
+        shown = ", ".join(map(repr, cells[:_SHOWN]))
+        place = f"first in {first[FILE]} line {first[LINE]}"
+        message = f"{len(bad):,} of {total:,} cells {fault.message}, {place} ({shown})"
+        remedy = _OPTION.sub(lambda match: quote(f"{column}={match[1]}"), fault.remedy)
+        self.issues.problem(Problem(f"column {column!r}", message, remedy))
+
+
+_UNITS = {
+    (Measure.QUALITY, 100.0): "as percentages",
+    (Measure.COST, 100.0): "in cents",
+    (Measure.COST, 1000.0): "in thousandths of a USD",
+    (Measure.SECONDS, 1000.0): "in milliseconds",
+}
+_NAMES = {",": "comma", ".": "point"}
+_NOT_NUMBERS = {
+    Measure.QUALITY: "are not numbers",
+    Measure.COST: "are not numbers",
+    Measure.COUNT: "are not whole numbers",
+    Measure.SECONDS: "are not numbers",
+}
+
+
+def _is_plain(texts: pd.Series, measure: Measure, notation: Notation) -> bool:
+    """Whether every cell is read as it stands."""
+    if notation.divisor != 1 or notation.decimal == ",":
+        return False
+    form = _WHOLE if measure is Measure.COUNT else _PLAIN
+    return bool(texts.str.fullmatch(form).all())
+
+
+def _out_of_range(
+    texts: pd.Series, values: pd.Series, measure: Measure, form: Form
+) -> list[_Fault]:
+    read = values[values != ""].astype(float)
+    if measure is not Measure.QUALITY:
+        low = (read < 0) | (read == float("inf"))
+        return [_Fault(low.reindex(texts.index, fill_value=False), "are not >= 0", "correct them")]
+    out = ((read < 0) | (read > 1)).reindex(texts.index, fill_value=False)
+    return [_Fault(out, "are not from 0 to 1", _scale_remedy(read, form))]
+
+
+def _scale_remedy(values: pd.Series, form: Form) -> str:
+    """How to say which value means 1, where most of the column goes beyond it."""
+    highest = values.max()
+    if values.min() < 0 or not 2 <= highest <= 100 or 2 * (values > 1).sum() <= (values > 0).sum():
+        return "quality is a share from 0 to 1; correct them"
+    if highest > 10:
+        return f"of percentages say that they are ({form.to_scale})"
+    best = f"{highest:.0f}"
+    return f"say which value means 1; where {best} is the best, --read COLUMN=1/{best}"
+
+
+def _text(number: Decimal) -> str:
+    """The number as `float` reads it."""
+    return repr(float(number))

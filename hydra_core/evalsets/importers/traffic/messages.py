@@ -1,0 +1,182 @@
+"""What was asked, in any of the forms that logs store: read for its last user message.
+
+Forms: OpenAI's messages and Responses input, Anthropic's blocks, Gemini's contents, OpenTelemetry's
+parts, or one text. A part that holds no text (a PDF, audio) is left out; the text beside it stays.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from hydra_core.base.errors import ProblemsError
+from hydra_core.evalsets.importers.traffic.rows import decoded, text
+from hydra_core.routing.conversations.context import last_turn
+from hydra_core.routing.conversations.messages import read_messages
+
+#: Why a row has no message. A log shows the operator these words with a count.
+NO_MESSAGE: Final = "no message was stored"
+UNREAD: Final = "the message is in a form that is not read"
+_NO_USER: Final = "no user message"
+_NO_TEXT: Final = "the message has no text"
+_CUT: Final = "the message was cut off when it was stored"
+_REDACTED: Final = "the message was redacted when it was stored"
+
+_CUT_MARK: Final = re.compile(r"\.\.\. ?\((?:litellm_truncated skipped|truncated) \d+ chars")
+_REDACTED_TEXTS: Final = ("redacted-by-litellm", "redacted by litellm")
+_LISTS: Final = ("messages", "input", "contents", "prompt")
+_ROLES: Final = {"human": "user", "ai": "assistant", "model": "assistant", "bot": "assistant"}
+_IMAGE_TYPES: Final = ("image_url", "input_image", "image", "image_file")
+_KINDS_OF_MEDIA: Final = ("modality", "mime_type", "media_type", "mimeType")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The last user message of a request.
+
+    Attributes:
+        turn: Its number in the conversation, from 1.
+        context: What came before it, as a predictor reads it.
+        has_image: Whether the conversation holds an image.
+        problem: Why there is no message, '' where there is one.
+    """
+
+    text: str = ""
+    turn: int = 1
+    context: str = ""
+    has_image: bool = False
+    problem: str = ""
+
+
+def asked_in(stored: object) -> Asked:
+    """What a log's field asks; `problem` says why where that cannot be read."""
+    value = decoded(stored)
+    if isinstance(value, str):
+        return _checked(Asked(value)) if value.strip() else Asked(problem=NO_MESSAGE)
+    if not value:
+        return Asked(problem=NO_MESSAGE)
+    listed = _listed(value)
+    if listed is None:
+        return Asked(problem=UNREAD)
+    plain = [message for one in listed for message in _plain(one)]
+    if not plain:
+        return Asked(problem=UNREAD if listed else NO_MESSAGE)
+    if not any(message["role"] == "user" for message in plain):
+        return Asked(problem=_NO_USER)
+    try:
+        conversation = read_messages(plain)
+    except ProblemsError:
+        return Asked(problem=UNREAD)
+    last = last_turn(conversation)
+    image = any(turn.images for turn in conversation.turns)
+    return _checked(Asked(last.text, last.turn, last.context, image))
+
+
+def _checked(asked: Asked) -> Asked:
+    """The message itself, unless what was stored is not the whole of it."""
+    if not asked.text.strip():
+        return Asked(problem=_NO_TEXT)
+    if asked.text.strip().lower() in _REDACTED_TEXTS:
+        return Asked(problem=_REDACTED)
+    return Asked(problem=_CUT) if _CUT_MARK.search(asked.text) else asked
+
+
+def _listed(value: object) -> Sequence[object] | None:
+    """The messages of a request, None where there are none in a known form."""
+    if isinstance(value, Mapping):
+        if "role" in value:
+            return [value]
+        stored = next((value[name] for name in _LISTS if value.get(name)), None)
+        if stored is None:
+            return [] if any(name in value for name in _LISTS) else None
+        return _listed(decoded(stored))
+    if isinstance(value, str):
+        return [{"role": "user", "content": value}]
+    if not isinstance(value, list) or not all(isinstance(one, Mapping) for one in value):
+        return None
+    return value
+
+
+def _plain(message: object) -> list[dict[str, Any]]:
+    """A stored message in the OpenAI form; tool results inside it become messages of their own."""
+    if not isinstance(message, Mapping):
+        return []
+    kind = message.get("type")
+    if kind == "function_call":
+        return [_called(message.get("name"), message.get("arguments"))]
+    if kind == "function_call_output":
+        return [{"role": "tool", "content": _words(message.get("output"))}]
+    role = text(message.get("role")).lower()
+    content = _stored_parts(message)
+    plain, results, calls = _parts(content)
+    messages: list[dict[str, Any]] = [{"role": "tool", "content": one} for one in results]
+    if plain or not results:
+        role = _ROLES.get(role, role)
+        messages.append({"role": role, "content": plain, "tool_calls": [*calls, *_calls(message)]})
+    return messages
+
+
+def _stored_parts(message: Mapping[str, Any]) -> list[Any]:
+    """A message's parts, as a list whatever they are stored as."""
+    content = message.get("content", message.get("parts"))
+    if isinstance(content, str | Mapping):
+        return [content]
+    return content if isinstance(content, list) else []
+
+
+def _parts(content: Sequence[object]) -> tuple[list[dict[str, Any]], list[str], list[Any]]:
+    """(texts and images, results of tools, calls of tools) of a message's parts."""
+    plain: list[dict[str, Any]] = []
+    results: list[str] = []
+    calls: list[Any] = []
+    for part in content:
+        if isinstance(part, str):
+            plain.append({"type": "text", "text": part})
+        elif isinstance(part, Mapping):
+            kind = text(part.get("type"))
+            if kind in ("tool_result", "tool_call_response"):
+                results.append(_words(part.get("content", part.get("response"))))
+            elif kind in ("tool_use", "tool_call"):
+                called = part.get("input", part.get("arguments"))
+                calls += _called(part.get("name"), called)["tool_calls"]
+            elif _is_image(part, kind):
+                plain.append({"type": "image_url"})
+            elif isinstance(words := _text_of(part, kind), str):
+                plain.append({"type": "text", "text": words})
+    return plain, results, calls
+
+
+def _text_of(part: Mapping[str, Any], kind: str) -> object:
+    if kind in ("", "text", "input_text", "output_text", "refusal"):
+        return next((part[name] for name in ("text", "content", "refusal") if name in part), None)
+    return None
+
+
+def _is_image(part: Mapping[str, Any], kind: str) -> bool:
+    media = [part, *(one for one in part.values() if isinstance(one, Mapping))]
+    said = [text(one.get(name)).lower() for one in media for name in _KINDS_OF_MEDIA]
+    return kind in _IMAGE_TYPES or any(word.split("/")[0] == "image" for word in said)
+
+
+def _calls(message: Mapping[str, Any]) -> list[Any]:
+    calls = message.get("tool_calls")
+    return calls if isinstance(calls, list) else []
+
+
+def _called(name: object, arguments: object) -> dict[str, Any]:
+    function = {"name": text(name), "arguments": _words(arguments)}
+    return {"role": "assistant", "content": "", "tool_calls": [{"function": function}]}
+
+
+def _words(value: object) -> str:
+    """A result or an argument as text."""
+    if isinstance(value, list):
+        return "\n".join(_words(one) for one in value)
+    if isinstance(value, Mapping) and isinstance(value.get("text"), str):
+        return str(value["text"])
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value)

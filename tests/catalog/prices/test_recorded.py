@@ -1,0 +1,88 @@
+"""Prices beside recorded costs: the factor and the model are named, and what it looks like."""
+
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+import pytest
+
+from hydra_core.base.types import ListPrice
+from hydra_core.catalog.prices.lists import read_prices
+from hydra_core.catalog.prices.recorded import cost_gaps, implausible_costs, tier_notes
+
+MODELS = ("a", "b")
+PRICES = {"a": ListPrice(2.0, 8.0), "b": ListPrice(0.5, 2.0, 0.05)}
+
+
+@dataclass
+class Recorded:
+    models: tuple
+    cost_usd: np.ndarray
+    extras: dict
+
+
+def recorded(scale=(1.0, 1.0), *, cached=0.0, read=10_000.0):
+    """Two models, tokens, and what they cost times `scale`."""
+    tokens = {"input_tokens": np.full((4, 2), read), "output_tokens": np.full((4, 2), 500.0)}
+    if cached:
+        tokens["cached_input_tokens"] = np.full((4, 2), cached)
+    usd = [
+        price.input_usd_per_mtok * read + price.output_usd_per_mtok * 500
+        for price in PRICES.values()
+    ]
+    cost = np.tile(np.array(usd) * np.array(scale) / 1e6, (4, 1))
+    return Recorded(MODELS, cost, tokens)
+
+
+def test_prices_that_agree_say_nothing():
+    assert cost_gaps(recorded((1.2, 0.8)), PRICES) == ()
+    assert cost_gaps(Recorded(MODELS, np.ones((4, 2)), {}), PRICES) == ()
+
+
+@pytest.mark.parametrize(
+    ("scale", "price", "words"),
+    [
+        ((1.0, 1.0), {"a": ListPrice(0.002, 0.008)}, "per thousand tokens"),
+        ((1.0, 1.0), {"a": ListPrice(2e-6, 8e-6)}, "one per token"),
+        ((0.2, 1.0), {}, "may have been cached"),
+        ((100.0, 100.0), {}, "the costs look like cents"),
+        ((1000.0, 1000.0), {}, "thousandths of a USD"),
+    ],
+)
+def test_a_slip_of_units_is_named(scale, price, words):
+    gap = cost_gaps(recorded(scale), PRICES | price)[0]
+    assert words in str(gap)
+    assert gap.must_be_confirmed
+    assert str(gap).startswith(f"{gap.model}: the price times the recorded tokens gives $")
+
+
+def test_a_small_difference_is_told_and_need_not_be_confirmed():
+    (gap,) = cost_gaps(recorded((2.0, 1.0)), PRICES)
+    assert (gap.model, gap.must_be_confirmed) == ("a", False)
+    assert "(a factor of 2.0)" in str(gap)
+
+
+def test_cached_input_is_compared_at_its_own_price():
+    data = recorded(cached=8_000.0)
+    data.cost_usd[:, 1] -= 8_000 * 0.45 / 1e6
+    assert cost_gaps(data, PRICES) == ()
+
+
+def test_costs_that_no_price_explains_are_told_without_any():
+    assert implausible_costs(recorded()) == ()
+    (warning,) = implausible_costs(recorded((1000.0, 1.0)))
+    assert "a ($2,286)" in warning
+    assert "USD a query" in warning
+
+
+def test_queries_beyond_a_tier_are_counted_with_its_price():
+    text = (
+        '{"a": {"litellm_provider": "x", "input_cost_per_token": 2e-06,'
+        '"output_cost_per_token": 8e-06, "input_cost_per_token_above_200k_tokens": 4e-06,'
+        '"output_cost_per_token_above_200k_tokens": 1.2e-05}}'
+    )
+    quotes = {q.id: q for q in read_prices(text, "l.json", as_of=date(2026, 1, 1)).quotes}
+    assert tier_notes(recorded(), quotes) == ()
+    (note,) = tier_notes(recorded(read=300_000.0), quotes)
+    assert "4 queries of a are longer" in note
+    assert "above 200,000 input tokens 4 / 12 USD/Mtok" in note
