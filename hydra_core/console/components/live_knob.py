@@ -73,7 +73,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What one message is given: the model numbered in `column`, and what speaks of each model."""
+    """What one message gets: the model numbered in `column`, and what is known of each model."""
 
     label: str
     column: str
