@@ -91,7 +91,7 @@ class LiveKnob:
         models: Model ids with their colours.
         tiles: The figures where it stands.
         fades: Keys of what holds for the last setting only, and fades during a drag.
-        lift: Quality above the best constant where it stands, in percent points.
+        lift: Quality above the best fixed mix where it stands, in percentage points.
         text: What is said of the setting at rest, where the knob alone does not say it.
     """
 

@@ -112,7 +112,7 @@ def _litellm(entry: CatalogEntry, catalog: Catalog, name: str) -> None:
         st.caption("LiteLLM calls each model by provider/name, and the catalog has no provider.")
         for place, model in zip(cycle(st.columns(3)), missing, strict=False):
             providers[model] = place.text_input(
-                literal(model), key=f"ship.provider.{model}", placeholder="for example openai", max_chars=60
+                literal(model), key=f"ship.provider.{model}", placeholder="such as openai"
             ).strip()
         if not all(providers.values()):
             return
@@ -164,7 +164,7 @@ def _tables(catalog: Catalog, name: str) -> None:
 
 
 def adopt(entry: CatalogEntry, working: Working) -> None:
-    """Validate and compare a catalog from elsewhere, then take it into the draft or as a new one."""
+    """Validate and compare a catalog from elsewhere, then take it as a draft or a new one."""
     error = drafts.kept_error()
     if error is not None:
         widgets.problem(error)
