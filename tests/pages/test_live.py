@@ -6,8 +6,6 @@ import pytest
 from hydra_core.base.shipped import CATALOGS
 from hydra_core.catalog import load_catalog
 from hydra_core.decision_log.canaries import CanaryRecord, begin_canary
-from hydra_core.evalsets.evalset import load_evalset
-from hydra_core.evalsets.folders import folder_name
 from tests.live.logs import decision, traffic
 
 PAGE = "pages/operate/live.py?part=traffic"
@@ -26,7 +24,7 @@ def log(tmp_path, monkeypatch):
              "propensities": (1.0,) + (0.0,) * (len(ids) - 1), "chosen": ids[0], "served": ids[0],
              "shortfalls": (0.0,) * len(ids)}  # fmt: skip
     now = datetime.now(UTC)
-    rows = [decision(i, requirements=tuple(rng.uniform(0, 0.4, 4)), text=f"Fix bug number {i}",
+    rows = [decision(i, requirements=tuple(rng.uniform(0, 0.4, 4)),
                      at=now - timedelta(seconds=60 - i), **facts) for i in range(60)]  # fmt: skip
     folder = tmp_path / "decisions"
     traffic(folder, rows, {f"d{i}": 1.0 for i in range(0, 60, 3)})
@@ -79,22 +77,3 @@ def test_a_stopped_canary_says_why(open_page, log):
     begin_canary(log, record)
     app = open_page(PAGE, **{"live.view": "Canary"})
     assert "it failed" in app.error[0].value
-
-
-def test_a_log_becomes_an_eval_set_in_one_click(open_page, log, workspace):
-    app = open_page("pages/operate/live.py?part=log")
-    assert not app.exception
-    app.button(key="live.log.make").click().run()
-    assert not app.exception
-    assert not app.error, app.error[0].value
-    assert "20 queries" in app.success[0].value
-    kept = load_evalset(workspace / "evalsets" / folder_name("decisions traffic"))
-    assert kept.n == 20
-    app.button(key="live.log.help").click().run()
-    assert [one.value for one in app.title] == ["Eval sets"]
-
-
-def test_without_a_log_there_is_nothing_to_make_a_set_of(open_page):
-    app = open_page("pages/operate/live.py?part=log")
-    assert not app.exception
-    assert any("hydra-router serve" in one.value for one in app.markdown)
