@@ -85,7 +85,7 @@ def test_the_wheel_holds_the_console_and_no_texts_to_train_on(wheel):
     beside = [*ROOT.glob("pages/*/*.py"), *ROOT.glob("catalog/**/*.*"), ROOT / "app.py"]
     beside += [ROOT / ".streamlit" / "config.toml", *ROOT.glob("sample_data/*.yaml")]
     beside += [*ROOT.glob("sample_data/*/**/*.parquet"), *ROOT.glob("sample_data/*/*.yaml")]
-    assert {f"hydra_core/console/{path.relative_to(ROOT).as_posix()}" for path in beside} <= names
+    assert {f"hydra_core/files/{path.relative_to(ROOT).as_posix()}" for path in beside} <= names
     bundle = ROOT / "hydra_core" / "predictor" / "default"
     assert {f"hydra_core/predictor/default/{path.name}" for path in bundle.iterdir()} <= names
     assert "hydra_core/py.typed" in names

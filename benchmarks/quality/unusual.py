@@ -28,7 +28,7 @@ from hydra_core.replay.significance import wilson
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "sample_data" / "console_demo" / "queries.parquet"
-OWN = ROOT / "hydra_core" / "training" / "data"
+OWN = ROOT / "hydra_core" / "lab" / "training" / "data"
 MADE = 200
 #: First and last letter of scripts that none of the sixteen languages uses.
 SCRIPTS = ((0x10D0, 0x10F0), (0x5D0, 0x5EA), (0x905, 0x939), (0x1200, 0x1248), (0x531, 0x556),

@@ -1,7 +1,7 @@
 """Where the files that come with HyDRA lie, in a checkout and in an installed wheel.
 
 A checkout has them at its top; a wheel carries them in `hydra_core/files/`. They are never
-written to: what an operator makes goes to the workspace (`store.database.workspace_folder`).
+written to: what an operator makes goes to the workspace (`base/workspace.py`).
 """
 
 from __future__ import annotations

@@ -199,19 +199,23 @@ def estimated_costs(catalog: Catalog, known: Mapping[str, float]) -> dict[str, f
     """USD per query of the models that were never called: price times the others' mean tokens.
 
     Args:
-        known: Model id -> mean realised cost, USD per query. Its models at today's blended prices
-            say how many tokens a query takes.
+        known: Model id -> mean realised cost, USD per query.
 
     Returns:
         An estimate for every other model; nothing where no cost is known.
     """
-    ratio = catalog.policy.price_ratio
-    prices = {model.id: blended_price(model, ratio) for model in catalog.models}
-    tokens = [cost / prices[name] for name, cost in known.items() if name in prices]
-    if not tokens:
+    tokens = mean_tokens(catalog, known)
+    if np.isnan(tokens):
         return {}
-    mean = float(np.mean(tokens))
-    return {name: mean * price for name, price in prices.items() if name not in known}
+    ratio = catalog.policy.price_ratio
+    return {m.id: tokens * blended_price(m, ratio) for m in catalog.models if m.id not in known}
+
+
+def mean_tokens(catalog: Catalog, known: Mapping[str, float]) -> float:
+    """Millions of tokens a query takes, by the models whose mean cost is known; NaN without one."""
+    ratio = catalog.policy.price_ratio
+    tokens = [known[m.id] / blended_price(m, ratio) for m in catalog.models if m.id in known]
+    return float(np.mean(tokens)) if tokens else float("nan")
 
 
 def _costs(

@@ -15,7 +15,6 @@ from hydra_core.base.types import FloatArray, IntArray
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.outcome_model.features import Messages
 from hydra_core.outcome_model.model import LEAST_OUTCOMES
-from hydra_core.replay.replay import clusters_of
 
 #: A model with outcomes on this share of the queries that the best known model has is learned
 #: together with the others; one with fewer is a newcomer.
@@ -132,7 +131,7 @@ def gather(evalset: EvalSet, messages: Messages, models: Sequence[str]) -> Mater
         input_tokens=read,
         output_tokens=written,
         rows=rows,
-        clusters=_dependent(messages.vectors[rows], clusters_of(evalset.queries, rows)),
+        clusters=_dependent(messages.vectors[rows], evalset.clusters_at(rows)),
         others=_others(evalset.quality[rows], columns),
     )
 

@@ -20,7 +20,7 @@ import numpy as np
 from hydra_core.base.spelling import signed
 from hydra_core.base.types import FloatArray, IntArray, Selection
 from hydra_core.catalog.profiles import compensated_weights
-from hydra_core.choosing.aims import Aim, Aimed, aim_at
+from hydra_core.choosing.aims import Aim, Aimed, AimKind, aim_at
 from hydra_core.choosing.seeded_search import TrialStore, search
 from hydra_core.choosing.space import Cell, Setting, Space, checked, simplified, with_cells
 from hydra_core.replay.folds import folds
@@ -74,6 +74,26 @@ class FoundPolicy:
     over_tau_only: MatchedGain
     trials: int
     seed: int
+
+    @property
+    def met(self) -> bool:
+        """Whether the tuned setting keeps the aim's limit on queries it was not chosen on."""
+        return self._keeps(self.metrics)
+
+    @property
+    def tau_alone_better(self) -> bool:
+        """Whether tau alone serves the aim better on queries it was not chosen on."""
+        tuned, plain = self.metrics, self.tau_only
+        if self.met != self._keeps(plain):
+            return self._keeps(plain)
+        if self.aim.kind is AimKind.HYPERVOLUME:
+            return self.over_tau_only.quality.value < 0
+        cheaper = plain.mean_cost_usd.value < tuned.mean_cost_usd.value
+        quality_counts = self.met is (self.aim.kind is AimKind.BEST_WITH_COST)
+        return plain.qr.value > tuned.qr.value if quality_counts else cheaper
+
+    def _keeps(self, metrics: PolicyMetrics) -> bool:
+        return self.aim.met_by(metrics.qr.value, metrics.mean_cost_usd.value)
 
     @property
     def text(self) -> str:

@@ -27,6 +27,7 @@ class Place(NamedTuple):
 HOME: Final = Place("pages/operate/home.py")
 _LIVE = "pages/operate/live.py"
 TRAFFIC, EXPERIMENTS = Place(_LIVE, "traffic"), Place(_LIVE, "experiments")
+LOG: Final = Place(_LIVE, "log")
 _INSPECT = "pages/operate/inspect.py"
 MESSAGE, CONVERSATION = Place(_INSPECT, "message"), Place(_INSPECT, "conversation")
 ROBUSTNESS = Place(_INSPECT, "robustness")
@@ -35,7 +36,7 @@ MODELS, PROFILES = Place(_CATALOG, "models"), Place(_CATALOG, "profiles")
 POLICY, WHAT_IF = Place(_CATALOG, "policy"), Place(_CATALOG, "what-if")
 _EVAL_SETS = "pages/configure/eval_sets.py"
 SETS, ROUTING_HELP = Place(_EVAL_SETS, "sets"), Place(_EVAL_SETS, "routing-help")
-LABEL_QUALITY = Place(_EVAL_SETS, "label-quality")
+COLLECT, LABEL_QUALITY = Place(_EVAL_SETS, "collect"), Place(_EVAL_SETS, "label-quality")
 _TUNE = "pages/decide/tune.py"
 BY_HAND, SEARCH, LEARNED = Place(_TUNE, "by-hand"), Place(_TUNE, "search"), Place(_TUNE, "learned")
 COMPARE: Final = Place("pages/decide/compare.py")

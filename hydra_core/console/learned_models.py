@@ -13,10 +13,11 @@ from pathlib import Path
 import streamlit as st
 
 from hydra_core.base.types import Catalog, Rule
+from hydra_core.base.workspace import OUTCOME_MODELS
 from hydra_core.console import cache, replays
 from hydra_core.console.cache import ReplayKey, SetEntry
 from hydra_core.console.demo import session
-from hydra_core.outcome_model.find import FOLDER, catalog_outcome_model
+from hydra_core.outcome_model.find import catalog_outcome_model
 from hydra_core.outcome_model.format import MANIFEST, load_outcome_model
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.replay.pricing import Prices
@@ -43,7 +44,7 @@ def folder_of(entry: SetEntry, catalog: Catalog, models: Sequence[str]) -> Path:
     made_of = [entry.info.digest, catalog.predictor_fingerprint, prices]
     digest = hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:10]
     name = re.sub(r"[^a-z0-9]+", "-", entry.info.path.name.lower()).strip("-")[:40]
-    return session.folder() / FOLDER / f"{name}-{digest}"
+    return session.folder() / OUTCOME_MODELS / f"{name}-{digest}"
 
 
 def learned(folder: Path) -> OutcomeModel | None:

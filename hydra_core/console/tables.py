@@ -35,7 +35,7 @@ _FILES = (
 )
 
 
-def take_along(
+def offer_downloads(
     frame: pd.DataFrame | Callable[[], pd.DataFrame], key: str, *, disabled: bool = False
 ) -> None:
     """A table as a file: CSV, Parquet or LaTeX, made when it is asked for.
@@ -92,7 +92,7 @@ def kept(
         shown: As `st.dataframe` takes it.
     """
     st.dataframe(spelled(frame, spelling) if spelling else frame, hide_index=True, **shown)
-    take_along(frame, key)
+    offer_downloads(frame, key)
 
 
 def _written(
@@ -186,7 +186,7 @@ def policies(frame: pd.DataFrame) -> None:
             "cost": column.NumberColumn("Cost per query", format=dollars(frame["cost"])),
             "cost_range": "95 % interval ",
             "cs": column.NumberColumn("Savings", format=_PERCENT),
-            "misroute": column.NumberColumn("Cheaper would do", format=_PERCENT),
+            "misroute": column.NumberColumn("Overpaid queries", format=_PERCENT),
         },
     )  # fmt: skip
 

@@ -41,18 +41,20 @@ class Tile:
 
 def tiles(evaluation: Evaluation) -> tuple[Tile, ...]:
     """The figures at the operating point, in the order they are read."""
-    metrics = evaluation.router
+    metrics, data = evaluation.router, evaluation.sweep.data
+    least = " ≥" if data.unmeasured else ""
     cost = metrics.mean_cost_usd
     found = (
         Tile(
             Measure.QR,
-            "Quality retention",
+            f"Quality retention{least}",
             *percent(metrics.qr),
-            "QR: quality of the router divided by the oracle's, the best choice in hindsight.",
+            "QR: how much of the best possible quality is kept. Quality of the router divided by "
+            "that of the best choice in hindsight (the oracle).",
         ),
         Tile(
             Measure.QUALITY,
-            "Resolved" if evaluation.sweep.data.binary else "Mean quality",
+            f"{'Resolved' if data.binary else 'Mean quality'}{least}",
             *percent(metrics.quality),
             f"{metrics.resolved:,} of {metrics.n:,} queries resolved.",
         ),
@@ -60,7 +62,7 @@ def tiles(evaluation: Evaluation) -> tuple[Tile, ...]:
             Measure.COST,
             "Cost per query",
             usd(cost.value),
-            f"{usd(cost.lo)} – {usd(cost.hi)}",
+            cost.bounds(usd, " – "),
             "Mean realised cost in USD, "
             f"from {evaluation.sweep.data.costs or 'the eval set as recorded'}.",
         ),
@@ -68,14 +70,14 @@ def tiles(evaluation: Evaluation) -> tuple[Tile, ...]:
             Measure.CS,
             "Cost savings",
             *percent(metrics.cs),
-            f"CS: 1 − cost / cost of always {metrics.baseline}.",
+            f"CS: how much less this costs than sending every query to {metrics.baseline}.",
         ),
         Tile(
             Measure.MISROUTE,
-            "Cheaper would do",
+            "Overpaid queries",
             *percent(metrics.misroute),
-            "Misroute in the paper: share of all queries that a model cheaper than the chosen one "
-            "resolved. It counts money, not failures: always the cheapest model has 0 %.",
+            "Share of all queries that a model cheaper than the chosen one resolved too (misroute "
+            "in the paper). It counts money, not failures: always the cheapest model has 0 %.",
         ),
     )
     return tuple(replace(one, help=f"{one.help} Below: 95 % interval.") for one in found)

@@ -1,13 +1,56 @@
-"""What an operator answered about queries that depend on each other without saying so."""
+"""Which queries belong together, and what the operator answered about undeclared dependence."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+import pandas as pd
+
 from hydra_core.base.errors import Problem
+from hydra_core.base.types import IntArray
 
 ACCEPTED, DECLINED, NONE_FOUND = "accepted", "declined", "none found"
 _ANSWERS = (ACCEPTED, DECLINED, NONE_FOUND)
+
+#: The columns of a query table that declare rows to belong together.
+CLUSTER, CONVERSATION = "cluster", "conversation_id"
+
+
+def cluster_numbers(queries: pd.DataFrame) -> IntArray | None:
+    """Number the clusters of a query table in order of appearance, (n,).
+
+    Rows with one cluster or one conversation belong together; a row with neither stands alone.
+    None where no row has either. Everything that counts or resamples whole clusters reads this.
+    """
+    n = len(queries)
+    columns = [queries[name] for name in (CLUSTER, CONVERSATION) if name in queries.columns]
+    codes = [pd.factorize(column)[0] for column in columns if column.notna().any()]
+    if not codes:
+        return None
+    if len(codes) == 1:
+        numbers = np.where(codes[0] < 0, n + np.arange(n), codes[0])
+    else:
+        numbers = _joined(codes, n)
+    clusters: IntArray = pd.factorize(numbers)[0]
+    return clusters
+
+
+def _joined(codes: list[IntArray], n: int) -> IntArray:
+    """(n,) number of the connected component of each row; a code of -1 joins nothing."""
+    from scipy.sparse import coo_matrix  # slow to import, and few sets have both columns
+    from scipy.sparse.csgraph import connected_components
+
+    rows, groups, size = [], [], n
+    for one in codes:
+        stated = np.flatnonzero(one >= 0)
+        rows.append(stated)
+        groups.append(size + one[stated])
+        size += int(one.max()) + 1
+    left, right = np.concatenate(rows), np.concatenate(groups)
+    graph = coo_matrix((np.ones(left.size, dtype=bool), (left, right)), shape=(size, size))
+    numbers: IntArray = connected_components(graph, directed=False)[1][:n]
+    return numbers
 
 
 @dataclass(frozen=True, slots=True)

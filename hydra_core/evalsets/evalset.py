@@ -26,7 +26,7 @@ import pandas as pd
 from hydra_core.base.digests import file_sha256, text_sha256
 from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.base.types import FloatArray, IntArray, ListPrice
-from hydra_core.evalsets.dependence import DependenceAnswer
+from hydra_core.evalsets.dependence import DependenceAnswer, cluster_numbers
 from hydra_core.evalsets.folders import replace_folder
 from hydra_core.evalsets.format import (
     MANIFEST,
@@ -135,6 +135,19 @@ class EvalSet:
     @property
     def _said(self) -> list[str] | None:
         return None if self.texts is None else self.texts.fillna("").astype(str).tolist()
+
+    @property
+    def clusters(self) -> IntArray | None:
+        """(n,) cluster number of every query; None when all are independent."""
+        return cluster_numbers(self.queries)
+
+    def clusters_at(self, rows: IntArray) -> IntArray | None:
+        """(len(rows),) the same for some rows, numbered without gaps."""
+        clusters = self.clusters
+        if clusters is None:
+            return None
+        numbers: IntArray = pd.factorize(clusters[rows])[0]
+        return numbers
 
     @property
     def texts(self) -> pd.Series | None:

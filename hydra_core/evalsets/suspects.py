@@ -27,7 +27,14 @@ import pandas as pd
 from hydra_core.base.digests import file_sha256
 from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.base.types import Float32Array, IntArray, Progress
-from hydra_core.evalsets.dependence import ACCEPTED, DECLINED, NONE_FOUND, DependenceAnswer
+from hydra_core.evalsets.dependence import (
+    ACCEPTED,
+    CLUSTER,
+    DECLINED,
+    NONE_FOUND,
+    DependenceAnswer,
+    cluster_numbers,
+)
 from hydra_core.evalsets.evalset import EvalSet, load_evalset
 from hydra_core.evalsets.folders import replace_folder
 from hydra_core.evalsets.format import MANIFEST, QUERIES, dump_manifest, read_manifest, scored_by
@@ -193,7 +200,8 @@ def suspects(
     found = {Sign.TEXT: _same_text(queries), Sign.IDS: _by_id(queries)}
     if vectors is not None:
         found[Sign.VECTORS] = near_texts(vectors, queries["language"].to_numpy(), progress)
-    declared = _joined([_same_key(_declared(queries))], n)
+    numbers = cluster_numbers(queries)
+    declared = np.arange(n) if numbers is None else numbers
     merged = _joined([_same_key(pd.Series(declared)), *found.values()], n)
     units = pd.Series(declared).groupby(merged).nunique()
     several = units.index[units > 1]
@@ -239,20 +247,13 @@ def answer(evalset: EvalSet, found: Suspects, *, accepted: bool) -> EvalSet:
     return load_evalset(evalset.path)
 
 
-def _declared(queries: pd.DataFrame) -> pd.Series:
-    """(n,) the cluster or conversation that each row is declared to belong to, missing for none."""
-    for column in ("cluster", "conversation_id"):
-        if column in queries.columns and queries[column].notna().any():
-            return queries[column].reset_index(drop=True)
-    return pd.Series(np.full(len(queries), None, dtype=object))
-
-
 def with_clusters(queries: pd.DataFrame, found: Suspects) -> pd.DataFrame:
     """The query table with the suspected groups declared; each is named after its first query."""
-    cluster = _declared(queries).astype(object)
+    nothing = pd.Series(np.full(len(queries), None, dtype=object))
+    cluster = queries.get(CLUSTER, nothing).reset_index(drop=True).astype(object)
     for rows in found.groups:
         cluster.iloc[rows] = str(queries["query_id"].iloc[rows[0]])
-    return queries.assign(cluster=cluster.where(cluster.notna(), None).to_numpy())
+    return queries.assign(**{CLUSTER: cluster.where(cluster.notna(), None).to_numpy()})
 
 
 def normalised(text: str) -> str:

@@ -16,12 +16,13 @@ from pathlib import Path, PurePath
 from typing import Final
 
 from hydra_core.base.errors import StoreError
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import Catalog, CostBasis, Policy, Rule
 from hydra_core.base.whole_file import whole_file
+from hydra_core.base.workspace import OUTCOME_MODELS
 from hydra_core.catalog import CatalogDocument, compensated_weights, parse_catalog
-from hydra_core.outcome_model.find import FOLDER, catalog_outcome_model
+from hydra_core.outcome_model.find import catalog_outcome_model
 from hydra_core.outcome_model.format import FIGURES, HEADS, LEARNED, MANIFEST
-from hydra_core.replay.significance import Interval
 
 _MOMENT: Final = (1980, 1, 1, 0, 0, 0)
 
@@ -41,7 +42,7 @@ def portable(text: str) -> str:
     if not path.is_absolute() and ".." not in path.parts:
         return text
     document = CatalogDocument.parse(text, "the release")
-    document.set("outcome_model", "path", f"{FOLDER}/{path.name}")
+    document.set("outcome_model", "path", f"{OUTCOME_MODELS}/{path.name}")
     return document.text()
 
 

@@ -84,6 +84,9 @@ def text_digests(texts: Sequence[str]) -> npt.NDArray[np.uint64]:
 LEAST_OUTCOMES = 25
 
 _PER_MTOK = 1e-6
+#: A message is read in at least its characters / this: a head says little of one longer than any
+#: that was learned from.
+_MOST_CHARS_PER_TOKEN = 5.0
 _LOG_BOUND = 30.0
 
 
@@ -145,11 +148,14 @@ class OutcomeHeads:
             difference = np.concatenate([difference, success - shared[:, :1]], axis=1)
         none = np.empty((len(columns), 0), dtype=np.float32)
         costs = self.costs
+        own = np.log(np.maximum(messages.counts[:, :1], 1) / _MOST_CHARS_PER_TOKEN)
         return Raw(
             shared[:, :1],
             difference,
             costs.cost_usd(wide),
-            none if costs.input_tokens is None else costs.input_tokens(wide),
+            none
+            if costs.input_tokens is None
+            else np.maximum(costs.input_tokens(wide), own.astype(np.float32)),
             none if costs.output_tokens is None else costs.output_tokens(wide),
         )
 
@@ -208,14 +214,18 @@ class PoolHeads:
         """Whether cost is predicted tokens times the pool's prices, else as it was learned."""
         return self.prices is not None and self.heads.costs.input_tokens is not None
 
+    def tokens(self, raw: Raw) -> tuple[FloatArray, FloatArray] | None:
+        """(n, m) tokens read and written; None where the set that was learned on had none."""
+        if not raw.input_tokens.shape[1]:
+            return None
+        return np.exp(self._spread(raw.input_tokens)), np.exp(self._spread(raw.output_tokens))
+
     def _cost_usd(self, raw: Raw) -> FloatArray:
-        prices = self.prices
-        if prices is None or not raw.input_tokens.shape[1]:
+        tokens = None if self.prices is None else self.tokens(raw)
+        if tokens is None or self.prices is None:
             return np.exp(self._spread(raw.cost_usd) + self._dearer())
-        read, written = (
-            np.exp(self._spread(logs)) for logs in (raw.input_tokens, raw.output_tokens)
-        )
-        return _PER_MTOK * (read * prices[:, 0] + written * prices[:, 1])
+        read, written = tokens
+        return _PER_MTOK * (read * self.prices[:, 0] + written * self.prices[:, 1])
 
     def _dearer(self) -> FloatArray:
         """(m,) log of how much dearer by price a model without outcomes is than those with."""

@@ -191,7 +191,7 @@ class Predictor:
         known: Runs = {} if runs is None else runs
         asked = self._asked(texts, turns, contexts)
         unique = sorted(set(asked), key=lambda one: (-len(one[0]), one))
-        count = workers or _cores()
+        count = workers or cores()
         size = max(1, min(batch_size, -(-len(unique) // (count * 8))))
         batches = [unique[start : start + size] for start in range(0, len(unique), size)]
         pool = ThreadPoolExecutor(count, thread_name_prefix="predictor")
@@ -289,7 +289,7 @@ def default_predictor() -> Predictor:
     return Predictor(load_bundle())
 
 
-def _cores() -> int:
+def cores() -> int:
     """Cores this process may use; not every system can say, then those of the machine."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tokenizers import Tokenizer
-
 from hydra_core.predictor.bundle import Bundle
 from hydra_core.predictor.signals import signal_prefix
 
@@ -97,6 +95,8 @@ class TokenCounter:
 
     def __init__(self, bundle: Bundle) -> None:
         self._bundle = bundle
+        from tokenizers import Tokenizer  # takes a moment to load
+
         self._tokenizer = Tokenizer.from_file(str(bundle.path / bundle.tokenizer))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
+from hydra_core.base.intervals import SHARE, Interval
 from hydra_core.base.types import FloatArray
 from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
 from hydra_core.evalsets.suspects import normalised
-from hydra_core.replay.significance import Interval, mean_interval
+from hydra_core.replay.significance import mean_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def duplicates(evalset: EvalSet) -> tuple[DuplicateGroup, ...]:
     """
     texts = evalset.require_texts("the search for duplicates").map(normalised)
     repeated = texts[texts.duplicated(keep=False)]
-    owner = _owners(evalset.queries)
+    owner = evalset.clusters
     ids = evalset.queries["query_id"]
     found = []
     for _, rows in repeated.groupby(repeated, sort=False).groups.items():
@@ -123,13 +123,6 @@ def duplicates(evalset: EvalSet) -> tuple[DuplicateGroup, ...]:
         )
         found.append(group)
     return tuple(sorted(found, key=lambda group: (-len(group.query_ids), group.query_ids)))
-
-
-def _owners(queries: pd.DataFrame) -> np.typing.NDArray[np.intp] | None:
-    for column in ("cluster", "conversation_id"):
-        if column in queries.columns and queries[column].notna().all():
-            return pd.factorize(queries[column])[0]
-    return None
 
 
 def overlaps(evalset: EvalSet, others: Mapping[str, Sequence[str]]) -> tuple[Overlap, ...]:
@@ -173,7 +166,7 @@ def difficulty(evalset: EvalSet, column: str = "language") -> tuple[Difficulty, 
             Difficulty(
                 name=name or "(none)",
                 n=n,
-                quality=mean_interval(quality.mean(axis=1)),
+                quality=mean_interval(quality.mean(axis=1)).clipped(*SHARE),
                 oracle=float(quality.max(axis=1).mean()),
                 decidable=float(np.mean(quality.max(axis=1) > quality.min(axis=1))),
             )

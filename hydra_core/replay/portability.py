@@ -16,14 +16,14 @@ from enum import StrEnum
 import numpy as np
 
 from hydra_core.base.errors import CatalogError, Problem
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import Catalog, FloatArray, ModelStatus, Selection
 from hydra_core.catalog.profiles import blended_price
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.replay.compare import Comparison, compare, policy_run
 from hydra_core.replay.metrics import PolicyMetrics, evaluate_choice
 from hydra_core.replay.pricing import CostSource, priced_costs
-from hydra_core.replay.replay import ReplayData, align_catalog, clusters_of_rows, replay
-from hydra_core.replay.significance import Interval
+from hydra_core.replay.replay import ReplayData, align_catalog, replay
 from hydra_core.replay.verdict import Verdict, verdict
 
 
@@ -160,8 +160,7 @@ def _report(
     after = _replayed(second, evalset, requirements, today, {event.model: factor})
     choices = replay(before, tau), replay(after, tau)
     runs = policy_run("before", before, choices[0]), policy_run("after", after, choices[1])
-    largest = max((before, after), key=lambda data: len(data.pool.ids))
-    found = compare(*runs, clusters_of_rows(largest, evalset.n))
+    found = compare(*runs, evalset.clusters)
     return EventReport(
         event=event,
         before=evaluate_choice(before, choices[0]),

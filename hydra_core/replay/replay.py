@@ -9,7 +9,6 @@ from datetime import date
 from functools import cached_property
 
 import numpy as np
-import pandas as pd
 
 from hydra_core.base.errors import MismatchError
 from hydra_core.base.types import BoolArray, Catalog, CostBasis, FloatArray, IntArray, Pool
@@ -208,7 +207,7 @@ def align(
         cost_usd=cost_usd,
         pool=Pool(ids, pool.capabilities[kept], pool.cost[kept], pool.weights),
         rows=rows,
-        clusters=clusters_of(evalset.queries, rows),
+        clusters=evalset.clusters_at(rows),
         dependence=dependence_note(evalset.dependence),
         notes=_notes(
             absent, int((~complete).sum()), int((complete & ~scored).sum()), estimated is not None
@@ -219,7 +218,7 @@ def align(
 
 def measured_columns(evalset: EvalSet) -> dict[str, int]:
     """Model id -> column, of the models that have at least one outcome."""
-    some: BoolArray = np.isfinite(evalset.quality).any(axis=0)
+    some = np.isfinite(evalset.quality).sum(axis=0).tolist()
     return {model: column for column, model in enumerate(evalset.models) if some[column]}
 
 
@@ -304,28 +303,6 @@ def replay_by_value(data: ReplayData, value_usd: float) -> IntArray:
     if data.predicted is None:
         raise ValueError("the value rule needs the predictions of an outcome model")
     return choose_by_value(data.predicted.success, data.predicted.cost_usd, value_usd)
-
-
-def clusters_of(queries: pd.DataFrame, rows: IntArray) -> IntArray | None:
-    """(n,) cluster number of these rows of a query table, None when all are independent."""
-    for column in ("cluster", "conversation_id"):
-        if column in queries.columns and queries[column].notna().any():
-            values = queries[column].iloc[rows]
-            own = pd.Series([f"\0{i}" for i in range(len(values))], index=values.index)
-            return pd.factorize(values.where(values.notna(), own))[0]
-    return None
-
-
-def clusters_of_rows(data: ReplayData, n: int) -> IntArray | None:
-    """(n,) cluster of every eval set row, None when all are independent.
-
-    Rows outside the replay are their own.
-    """
-    if data.clusters is None:
-        return None
-    whole = np.arange(n) + int(data.clusters.max()) + 1
-    whole[data.rows] = data.clusters
-    return whole
 
 
 def _notes(

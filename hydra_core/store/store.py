@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from hydra_core.base.errors import StoreError
+from hydra_core.base.workspace import workspace_folder
 from hydra_core.catalog.schema import parse_catalog
 from hydra_core.store import tables
 from hydra_core.store.base import (
@@ -27,7 +28,6 @@ from hydra_core.store.database import (
     database_url,
     open_database,
     sqlite_url,
-    workspace_folder,
 )
 from hydra_core.store.drafts import Drafts, close_draft
 from hydra_core.store.pins import Notes, OperatingPoints

@@ -61,7 +61,7 @@ def test_spreadsheets_see_utf_8():
 
 def test_no_other_place_of_the_console_writes_csv():
     root = Path(hydra_core.__file__).parents[1]
-    folders = ("hydra_core/ui", "hydra_core/views", "pages")
+    folders = ("hydra_core/console", "hydra_core/export", "pages")
     code = [path for folder in folders for path in (root / folder).rglob("*.py")]
     assert [path.name for path in code if ".to_csv(" in path.read_text()] == ["downloads.py"]
 

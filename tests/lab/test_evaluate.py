@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 
 import krippendorff
 import numpy as np
@@ -12,8 +13,14 @@ from scipy import stats
 
 from hydra_core.lab.evaluate import METRICS, evaluate, reliability, report
 from hydra_core.predictor.bundle import Bundle
+from tests.predictor.tiny_bundle import make_bundle
 
 D = ("a", "b")
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Bundle:
+    return make_bundle(tmp_path / "bundle")
 
 
 def sample(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

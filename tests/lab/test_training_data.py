@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from hydra_core.lab.training.texts.lines import read_lines
 from hydra_core.predictor.languages import LANGUAGES
 
 ROOT = Path(__file__).parents[2]
-DATA = ROOT / "hydra_core" / "training" / "data"
+DATA = ROOT / "hydra_core" / "lab" / "training" / "data"
 FILES = sorted([*DATA.glob("tasks_*"), DATA / "held_tasks.jsonl.gz"])
 
 
@@ -67,3 +69,11 @@ def test_no_message_we_wrote_stands_twice_and_none_that_is_held_out_is_trained_o
     fresh = {(row["lang"], row["text"]) for row in read_lines(DATA / "fresh.jsonl.gz")}
     for path in DATA.glob("written_*"):
         assert fresh.isdisjoint((row["lang"], row["text"]) for row in read_lines(path))
+
+
+def test_the_help_of_training_needs_no_torch() -> None:
+    hide = "import runpy, sys; sys.modules['torch'] = None; sys.argv = ['training', '--help']; "
+    run = "runpy.run_module('hydra_core.lab.training', run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", hide + run], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "ablations" in done.stdout

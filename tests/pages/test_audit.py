@@ -1,6 +1,7 @@
 """Audit from app.py: draw, rate, agreement, and what an empty page teaches."""
 
 from hydra_core.console import cache
+from hydra_core.console.eval_sets import audit
 from hydra_core.evalsets.score_files import load_scores
 from hydra_core.store import Actor, Role
 
@@ -120,3 +121,16 @@ def test_a_message_to_rate_stands_in_its_own_direction(open_page):
     app = open_page(PAGE, **DEMO, sample="first")
     (block,) = [one.proto.body for one in app.get("html") if "dir=" in one.proto.body]
     assert block.startswith('<div dir="auto"')
+
+
+def test_a_set_without_labels_has_no_columns_for_them(open_page, monkeypatch):
+    monkeypatch.setattr(audit, "_labels", lambda evalset, dimensions: None)
+    app = open_page(PAGE, **DEMO)
+    _, sample = drawn()
+    rows = [(query, "ana", (3.0, 2.0, 3.0, 1.0), "") for query in sample.query_ids]
+    cache.store().ratings.take_in(sample, rows, actor=Actor("ana", Role.PUBLISHER))
+    app = open_page(PAGE, **DEMO, sample="first", step="Agreement")
+    assert not app.exception
+    tables = [table.value for table in app.dataframe]
+    assert [table for table in tables if "predictor_mae" in table]
+    assert not [name for table in tables for name in table if name.startswith("label_")]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 
 from hydra_core.base.shipped import SAMPLE_DATA
-from hydra_core.catalog import parse_catalog
-from hydra_core.console.catalog.add_model import still_empty
+from hydra_core.catalog import parse_catalog, pool
+from hydra_core.console.catalog.add_model import missing_fields
 from hydra_core.evalsets.evalset import load_evalset
 from tests.pages import live
 from tests.pages.store_steps import ANA, BEN, FILE, NAME, ROOT, draft, opened, priced, shown
@@ -69,12 +71,85 @@ def test_another_persons_draft_is_named(open_page, workspace):
 
 def test_the_form_of_a_new_model_names_the_fields_that_are_empty():
     given = {"id": "", "provider": "x", "input_usd_per_mtok": None, "output_usd_per_mtok": 1}
-    assert still_empty(given)[:2] == ["Model id", "Input price, USD / Mtok"]
+    assert missing_fields(given)[:2] == ["Model id", "Input price, USD / Mtok"]
+
+
+def form(app, place):
+    """Open the form; AppTest runs the whole page, which would close it, so it is opened again."""
+    app.button(key="catalog.Add model").click().run()
+    app.segmented_control(key="catalog.new_place").set_value(place)
+    app.button(key="catalog.Add model").click().run()
+
+
+def add_model(app, place, **fields):
+    """Fill in the form of a new model, and press the button."""
+    form(app, place)
+    typed = {
+        "Model id": "newcomer", "Provider": "acme", "Input price, USD / Mtok": 0.3,
+        "Output price, USD / Mtok": 0.6, "Context window, tokens": 128000, **fields,
+    }  # fmt: skip
+    for one in (*app.text_input, *app.number_input):
+        value = next((v for label, v in typed.items() if one.label.startswith(label)), None)
+        if value is not None:
+            one.set_value(value)
+    app.button(key="catalog.Add model").click()
+    next(one for one in app.button if one.label == "Add to the draft").click().run()
+    assert not app.exception
+    return app
+
+
+MIXED = {"set": "mixed_2024", "catalog": "mixed_2024"}  # its cost basis is realised
+
+
+def added(workspace, name="mixed_2024"):
+    saved = opened(workspace).drafts.find(name, ANA)
+    return None if saved is None else parse_catalog(saved.text)
+
+
+def test_a_new_model_needs_a_success_rate_and_its_prices_alone(open_page, workspace):
+    app = add_model(open_page(PAGE, **MIXED), "Success rate", **{"It resolves": 70.0})
+    assert "Draft: 1 change" in shown(app)
+    catalog = added(workspace)
+    assert catalog.policy.cost_basis == "realised"
+    assert "newcomer" not in catalog.realised_costs.usd_per_query
+    pool_ = pool(catalog, today=date(2026, 11, 1))
+    place = pool_.capabilities[pool_.ids.index("newcomer")]
+    assert (place >= pool_.capabilities.min(axis=0)).all()
+    assert (place <= pool_.capabilities.max(axis=0)).all()
+
+
+def test_a_new_model_takes_traffic_in_the_preview_and_its_quality_is_unknown(open_page):
+    app = add_model(open_page(PAGE, **MIXED), "Success rate", **{"It resolves": 70.0})
+    said = shown(app)
+    assert "No query" not in said
+    assert "of the queries go to newcomer, without outcomes in this set" in said
+    assert "Quality lies between" in said
+    assert any(one.label == "Resolved ≥" for one in app.metric)
+    change = tile(app, "Resolved ≥").delta.replace("\\", "")
+    assert change.startswith("−")
+    assert " to +" in change
+
+
+def test_capabilities_by_hand_start_empty_and_have_to_be_typed(open_page, workspace):
+    app = add_model(open_page(PAGE, **MIXED), "By hand", Reasoning=0.4)
+    assert [one.value for one in app.number_input if one.label in ("Debugging", "Tool use")] == [
+        None, None,
+    ]  # fmt: skip
+    assert any("Missing: Code generation, Debugging, Tool use" in e.value for e in app.error)
+    assert added(workspace) is None
+
+
+def test_a_model_of_which_nothing_is_known_gets_no_traffic(open_page, workspace):
+    app = add_model(open_page(PAGE, **MIXED), "Nothing yet")
+    catalog = added(workspace)
+    assert catalog.model("newcomer").status == "disabled"
+    assert "newcomer" not in pool(catalog, today=date(2026, 11, 1)).ids
+    assert "No query of" in shown(app)
 
 
 def test_a_new_model_can_be_given_benchmark_rates(open_page):
     app = open_page(PAGE, set="console_demo", catalog="paper_five")
-    app.button(key="catalog.Add model").click().run()
+    form(app, "Benchmark rates")
     assert not app.exception
     rates = next(one.value for one in app.data_editor if "rate" in one.value)
     assert len(rates) == 9

@@ -9,6 +9,7 @@ import pytest
 import streamlit as st
 
 from hydra_core.base.shipped import CATALOGS
+from hydra_core.base.spelling import usd
 from hydra_core.base.types import Policy, Rule
 from hydra_core.catalog import load_catalog
 from hydra_core.console.inspect import state as inspect_state
@@ -283,3 +284,41 @@ def test_a_catalog_chosen_where_no_set_is_shown_brings_a_set_that_fits_it(open_p
     assert not app.error
     assert app.selectbox(key="data.catalog").value == "paper_five"
     assert app.selectbox(key="data.evalset").value == "console_demo"
+
+
+@pytest.mark.parametrize("catalog", ["paper_five", "mixed_2024"])
+def test_a_long_message_costs_more_than_a_short_one_on_every_model(open_page, catalog):
+    app = open_page(PAGE, catalog=catalog, text="hi")
+    short = app.table[0].value.set_index("Model")["This message"]
+    type_in(app, "Explain what happens here and why it happens. " * 130)
+    long = app.table[0].value.set_index("Model")["This message"]
+    assert (long > short).all()
+
+
+def test_a_message_has_one_cost_under_both_rules(open_page):
+    app = open_page(PAGE, catalog="mixed_2024", text=EASY)
+    by_shortfall = app.table[0].value.set_index("Model")["This message"]
+    app.segmented_control(key="inspect.rule").set_value(Rule.VALUE).run()
+    by_value = app.table[0].value.set_index("Model")["This message"]
+    assert {model: literal(usd(cost)) for model, cost in by_shortfall.items()} == dict(by_value)
+    chosen = receipt(app)["model"]
+    assert usd(by_shortfall[literal(chosen)]) in said(app).replace("\\", "")
+
+
+def test_the_cost_says_where_its_tokens_come_from(open_page):
+    assert "counted with the predictor's tokenizer, with each model's mean answer in Console" in (
+        said(open_page(PAGE, catalog="paper_five", text=EASY)).replace("\\", "")
+    )
+    assert "tokens that the outcome model predicts" in said(
+        open_page(PAGE, catalog="mixed_2024", text=EASY)
+    )
+
+
+@pytest.mark.parametrize("catalog", ["mixed_2024", "paper_five"])
+def test_the_first_example_is_one_that_the_pool_can_route(open_page, catalog):
+    app = open_page(PAGE, catalog=catalog)
+    assert not app.exception
+    assert "No model" not in said(app)
+    assert receipt(app)["cause"] == "cheapest_eligible"
+    costs = {one["model"]: one["cost"] for one in receipt(app)["candidates"]}
+    assert costs[receipt(app)["model"]] > min(costs.values())

@@ -5,13 +5,13 @@ import time
 import pytest
 
 from hydra_core.base.types import Rule
+from hydra_core.base.workspace import workspace_folder
 from hydra_core.catalog.schema import parse_catalog
 from hydra_core.console import cache, replays
 from hydra_core.console.access import identity
 from hydra_core.console.tune.view_learned import headline
 from hydra_core.outcome_model.find import catalog_outcome_model
 from hydra_core.outcome_model.format import MANIFEST, load_outcome_model
-from hydra_core.store.database import workspace_folder
 
 pytestmark = pytest.mark.slow
 

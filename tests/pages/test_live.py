@@ -77,3 +77,9 @@ def test_a_stopped_canary_says_why(open_page, log):
     begin_canary(log, record)
     app = open_page(PAGE, **{"live.view": "Canary"})
     assert "it failed" in app.error[0].value
+
+
+def test_without_a_log_there_is_nothing_to_make_a_set_of(open_page):
+    app = open_page("pages/operate/live.py?part=log")
+    assert not app.exception
+    assert any("hydra-router serve" in one.value for one in app.markdown)

@@ -144,7 +144,7 @@ def test_an_assumed_cached_price_does_not_replace_a_named_one():
 
 
 def test_an_answer_that_is_not_there_is_counted_as_assumed():
-    one = run(Conversation("", (Turn("easy"),)), answer_tokens=50)
+    one = run(Conversation("", (Turn("easy"),)), answer_tokens=lambda model, query: 50)
     assert one.turns[0].tokens.answer == 50
 
 

@@ -107,6 +107,26 @@ def test_a_receipt_decides_again_and_says_why(router):
     assert 0 <= low < high <= 1
 
 
+def test_every_range_of_a_prediction_holds_it(router):
+    for number in range(40):
+        valued = router.route(Query(text(number))).valuation
+        for i, success in enumerate(valued.success.tolist()):
+            low, high = valued.range_of(i)
+            assert 0 <= low <= success <= high <= 1
+
+
+def test_a_range_holds_a_prediction_far_from_what_similar_ones_came_to(router):
+    valued = router.route(Query(text(3))).valuation
+    model = valued.valuer.outcome_model
+    far = model.reliability.copy()
+    far[..., 0], far[..., 2] = 10_000, 0.05  # many similar ones, and few of them resolved
+    valuer = replace(valued.valuer, outcome_model=replace(model, reliability=far))
+    moved = replace(valued, valuer=valuer)
+    for i, success in enumerate(moved.success.tolist()):
+        low, high = moved.range_of(i)
+        assert low <= success <= high
+
+
 def test_neighbours_are_queries_that_were_learned_on(router):
     near = router.route(Query(text(7))).valuation.neighbours()
     assert near[0].query_id == "q7"

@@ -45,9 +45,9 @@ class CellProblem:
     remedy: str
 
     def __str__(self) -> str:
-        return self.told_of("")
+        return self.in_form_of("")
 
-    def told_of(self, model: str) -> str:
+    def in_form_of(self, model: str) -> str:
         """The problem with its place, where a form for `model` alone has to name the field only."""
         shown = "" if model and self.model == model else self.model
         where = " · ".join(part for part in (shown, self.column) if part)

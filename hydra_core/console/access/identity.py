@@ -12,10 +12,10 @@ import streamlit as st
 
 from hydra_core.base.addresses import is_forwarded, is_loopback
 from hydra_core.base.errors import AccessError
+from hydra_core.base.workspace import workspace_folder
 from hydra_core.console.access import sign_in
 from hydra_core.console.demo import session
 from hydra_core.console.widgets import literal
-from hydra_core.store.database import workspace_folder
 from hydra_core.store.roles import Action, Actor, Role, Roles, require, roles_of
 
 _NAME = "who.name"

@@ -31,10 +31,10 @@ from streamlit.web import cli
 from hydra_core.base.addresses import INSECURE_FLAG
 from hydra_core.base.errors import AccessError
 from hydra_core.base.shipped import APP
+from hydra_core.base.workspace import workspace_folder
 from hydra_core.console.access import sign_in
 from hydra_core.console.access.sign_in import read_sign_in
 from hydra_core.evalsets.folders import sweep
-from hydra_core.store.database import workspace_folder
 from hydra_core.store.roles import roles_of
 
 #: Seconds after a session's time is up.

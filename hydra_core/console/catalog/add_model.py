@@ -5,22 +5,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
-from hydra_core.base.types import Catalog
+from hydra_core.base.spelling import usd
+from hydra_core.base.types import Catalog, CostBasis, ListPrice
+from hydra_core.catalog.editing import newcomer
 from hydra_core.catalog.editing.model_grid import add_model, cell_problems
-from hydra_core.console import cache, drafts, widgets
+from hydra_core.catalog.profiles import mean_tokens
+from hydra_core.console import cache, chosen_on, drafts, widgets
 from hydra_core.console.cache import CatalogEntry
 from hydra_core.console.drafts import Working
 from hydra_core.console.widgets import literal
 
-_OWN = "Its own benchmark rates"
-_BY_HAND = "Capabilities set by hand"
+
+class Place(StrEnum):
+    """What a new model's capabilities come from."""
+
+    RATE = "Success rate"
+    LIKE = "Like another model"
+    BENCHMARKS = "Benchmark rates"
+    BY_HAND = "By hand"
+    NOTHING = "Nothing yet"
+
+
 #: Every field that must be filled in, as the form calls it.
 _FIELDS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -48,19 +62,24 @@ def add(entry: CatalogEntry, working: Working) -> None:
         return
     values = _facts()
     evidence = _evidence(catalog)
+    _estimated_cost(catalog, values)
     if not st.button("Add to the draft", type="primary", icon=":material/add:"):
         return
-    empty = still_empty(values)
-    if empty:
-        st.error(f"Still empty: {', '.join(empty)}.", title="Not added yet")
+    missing = missing_fields({**values, **evidence})
+    if missing:
+        st.error(f"Missing: {', '.join(missing)}.", title="Not added yet")
         return
     given = {"status": "active", **values, **evidence}
     _try(entry, working, {key: given[key] for key in _ORDER if key in given})
 
 
-def still_empty(values: Mapping[str, Any]) -> list[str]:
+def missing_fields(values: Mapping[str, Any]) -> list[str]:
     """The fields that have to be filled in and are not, as the form calls them."""
-    return [label for key, label in _FIELDS.items() if values.get(key) in (None, "")]
+    missing = [label for key, label in _FIELDS.items() if values.get(key) in (None, "")]
+    by_hand = values.get("capabilities")
+    if isinstance(by_hand, Mapping):
+        missing += [_spoken(name) for name, value in by_hand.items() if value is None]
+    return missing + [str(values[key]) for key in ("missing",) if key in values]
 
 
 def _facts() -> dict[str, Any]:
@@ -77,7 +96,7 @@ def _facts() -> dict[str, Any]:
         _FIELDS["context_window"], min_value=1, value=None, step=1000, placeholder="200000"
     )
     one, two, three = st.columns([2, 1, 1], vertical_alignment="bottom")
-    values["price_source"] = one.text_input(_FIELDS["price_source"]).strip()
+    values["price_source"] = one.text_input(_FIELDS["price_source"], "typed by hand").strip()
     values["price_date"] = two.date_input(
         _FIELDS["price_date"], value=date.today(), format="YYYY-MM-DD"
     )
@@ -88,24 +107,64 @@ def _facts() -> dict[str, Any]:
 
 
 def _evidence(catalog: Catalog) -> dict[str, Any]:
-    """Benchmark rates, empty or begun from another model's, or capabilities set by hand."""
-    twins = {f"Rates, begun from those of {m.id}": m for m in catalog.models if m.scores}
-    own = [_OWN, *twins] if catalog.benchmarks else []
-    chosen = st.selectbox(
-        "Evidence",
-        [*own, _BY_HAND],
-        help="What its capabilities come from. A rate that is not known stays empty: it is never "
-        "filled in. Rates of a similar model are a start; put its own in their place.",
-    )
-    if chosen == _BY_HAND:
+    """What its capabilities come from, in the fields of a model; `missing` names what is not."""
+    known, queries = _success_rates(catalog)
+    offered = [one for one in Place if _possible(one, catalog, known)]
+    place = st.segmented_control(
+        "What is known of it", offered, default=offered[0], required=True, key="catalog.new_place",
+        help="Decides which queries it gets until outcomes replace it. Nothing is filled in for "
+        "you: a model of which nothing is known is added as disabled.",
+    )  # fmt: skip
+    if place == Place.RATE:
+        rate = st.number_input(
+            f"It resolves, % of {queries}", 0.0, 100.0, None, 1.0, format="%.4g",
+            placeholder=f"{100 * float(np.median(list(known.values()))):.0f}",
+            help=", ".join(f"{literal(m)} {100 * r:.0f} %" for m, r in known.items()),
+        )  # fmt: skip
+        if rate is None:
+            return {"missing": "Success rate"}
+        return newcomer.at_success_rate(catalog, rate / 100, known)
+    if place == Place.LIKE:
+        names = [model.id for model in catalog.models if model.scores or model.overrides]
+        return newcomer.like(catalog, st.selectbox("It resembles", names))
+    if place == Place.BENCHMARKS:
+        return _benchmark_rates(catalog)
+    if place == Place.BY_HAND:
         return {"capabilities": _by_hand(catalog)}
-    start = twins[chosen].scores if chosen in twins else {}
-    names = [benchmark.id for benchmark in catalog.benchmarks]
-    frame = pd.DataFrame(
-        {"benchmark": names, "rate": [start.get(name, float("nan")) for name in names]}
+    st.caption(
+        "Added as disabled: it gets no traffic. Give it rates or capabilities, then set its status "
+        "to active."
     )
+    return {"status": "disabled", "capabilities": "derived"}
+
+
+def _possible(place: Place, catalog: Catalog, known: Mapping[str, float]) -> bool:
+    if place is Place.RATE:
+        return bool(known)
+    return place is not Place.BENCHMARKS or bool(catalog.benchmarks)
+
+
+def _success_rates(catalog: Catalog) -> tuple[dict[str, float], str]:
+    """What share each model resolves, and of which queries: the set in view, or the benchmarks."""
+    entry = chosen_on.in_sight(catalog)
+    if entry is None:
+        return newcomer.benchmark_rates(catalog), "the benchmarks"
+    loaded = cache.evalset(entry.info.path, entry.info.digest)
+    ids = {model.id for model in catalog.models}
+    known = {
+        model: float(np.nanmean(loaded.quality[:, i]))
+        for i, model in enumerate(loaded.models)
+        if model in ids and np.isfinite(loaded.quality[:, i]).any()
+    }
+    return known, f"queries like {literal(entry.info.name)}"
+
+
+def _benchmark_rates(catalog: Catalog) -> dict[str, Any]:
+    """Its own rates; one that is not known stays empty."""
+    names = [benchmark.id for benchmark in catalog.benchmarks]
     rates = st.data_editor(
-        frame, key=f"catalog.new_rates.{chosen}", hide_index=True, disabled=["benchmark"],
+        pd.DataFrame({"benchmark": names, "rate": [float("nan")] * len(names)}),
+        key="catalog.new_rates", hide_index=True, disabled=["benchmark"],
         height="content", placeholder="–",
         column_config={
             "benchmark": st.column_config.TextColumn("Benchmark", width=240),
@@ -117,21 +176,35 @@ def _evidence(catalog: Catalog) -> dict[str, Any]:
     return {"scores": scores, "capabilities": "derived"}
 
 
-def _by_hand(catalog: Catalog) -> dict[str, float]:
-    values = {}
-    for place, name, band in zip(
-        st.columns(len(catalog.dimensions)), catalog.dimensions, catalog.bands, strict=True
-    ):
-        values[name] = place.number_input(
-            name.replace("_", " ").capitalize(),
-            min_value=0.0,
-            max_value=1.0,
-            value=round((band.lo + band.hi) / 2, 4),
-            step=0.01,
-            format="%.4f",
-            help=f"The predictor's band is {band.lo:g} to {band.hi:g}.",
+def _by_hand(catalog: Catalog) -> dict[str, float | None]:
+    return {
+        name: place.number_input(
+            _spoken(name), 0.0, 1.0, None, 0.01, format="%.4f", placeholder=f"{band.lo:g}",
+            help=f"The predictor's score band is {band.lo:g} to {band.hi:g}.",
         )
-    return values
+        for place, name, band in zip(
+            st.columns(len(catalog.dimensions)), catalog.dimensions, catalog.bands, strict=True
+        )
+    }  # fmt: skip
+
+
+def _spoken(dimension: str) -> str:
+    return dimension.replace("_", " ").capitalize()
+
+
+def _estimated_cost(catalog: Catalog, values: Mapping[str, Any]) -> None:
+    """What a query will be taken to cost, where measured costs order the models."""
+    prices = values["input_usd_per_mtok"], values["output_usd_per_mtok"]
+    costs = catalog.realised_costs
+    if catalog.policy.cost_basis is not CostBasis.REALISED or costs is None or None in prices:
+        return
+    blended = ListPrice(*map(float, prices)).blended(catalog.policy.price_ratio)
+    st.caption(
+        literal(
+            f"Estimated at {usd(mean_tokens(catalog, costs.usd_per_query) * blended)} per query: "
+            "its prices times the mean tokens of the other models. A measured cost replaces it."
+        )
+    )
 
 
 def _try(entry: CatalogEntry, working: Working, model: Mapping[str, Any]) -> None:
@@ -141,10 +214,10 @@ def _try(entry: CatalogEntry, working: Working, model: Mapping[str, Any]) -> Non
     except HydraError as error:
         widgets.problem(error)
         return
-    _, found = cache.parsed(text, entry.key)
-    if found:
+    _, problems = cache.parsed(text, entry.key)
+    if problems:
         lines = "\n".join(
-            f"- {literal(one.told_of(str(model['id'])))}" for one in cell_problems(found)[:12]
+            f"- {literal(one.in_form_of(str(model['id'])))}" for one in cell_problems(problems)[:12]
         )
         st.error(lines, title="Not added yet", icon=":material/error:")
         return

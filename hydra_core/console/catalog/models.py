@@ -75,7 +75,7 @@ def table(entry: CatalogEntry, working: Working) -> list[int]:
         frame, key, fixed=["check"], columns=_columns(faulty), on_change=_edited,
         args=(entry, key, ids), column_order=_order(faulty), row_height=36,
     )  # fmt: skip
-    tables.take_along(frame[[*FIELDS, "check"]], "catalog.models")
+    tables.offer_downloads(frame[[*FIELDS, "check"]], "catalog.models")
     state = st.session_state.get(key) or {}
     edited: dict[int, dict[str, Any]] = state.get("edited_rows", {})
     return [int(i) for i, cells in edited.items() if cells.get("tick")]

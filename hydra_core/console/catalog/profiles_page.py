@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from hydra_core.base.errors import HydraError, MismatchError
-from hydra_core.base.types import Band, Catalog, FloatArray, Pool
+from hydra_core.base.errors import HydraError
+from hydra_core.base.types import Band, Catalog, FloatArray
 from hydra_core.catalog.binding import rebind
-from hydra_core.catalog.profiles import pool
 from hydra_core.choosing.initial_catalog import bands_of
 from hydra_core.console import (
     cache,
@@ -101,9 +99,11 @@ def _preview(chosen: SetEntry, catalog: Catalog, text: str) -> tuple[tuple[Band,
         100 * fails_open(learned_models.replayed(chosen, one).data, one.policy.tau)
         for one in (catalog, after)
     )
+    by_hand = any(model.overrides for model in catalog.models)
+    kept = " Capabilities set by hand keep their place on the score band." * by_hand
     return bands, literal(
         f"Queries that no model is eligible for at τ {catalog.policy.tau:g}, so that the nearest "
-        f"gets them: {before_share:.0f} % now, {share:.0f} % then. Tune τ anew afterwards."
+        f"gets them: {before_share:.0f} % now, {share:.0f} % then. Tune τ anew afterwards.{kept}"
     )
 
 
@@ -126,7 +126,9 @@ def _table(frame: pd.DataFrame) -> None:
 
 
 def _rebound(text: str, catalog: Catalog, bands: tuple[Band, ...]) -> str:
-    return rebind(text, catalog.predictor, catalog.predictor_fingerprint, bands)
+    """The text on other bands; capabilities set by hand keep their place on them."""
+    predictor = catalog.predictor, catalog.predictor_fingerprint
+    return rebind(text, *predictor, bands, keep_places=True)
 
 
 def _take(entry: CatalogEntry, working: Working, catalog: Catalog, bands: tuple[Band, ...]) -> None:
@@ -153,19 +155,11 @@ def show_sensitivity(catalog: Catalog) -> None:
     left, right = st.columns([4, 7], gap="medium")
     with left:
         st.subheader("Who gets traffic", anchor=False)
-        shares = reach(found.data.requirements, _whole(catalog, found.data.pool), tau)
+        shares = reach(found.data.requirements, found.data.pool, tau)
         _reach(shares, tau, chosen)
     with right:
         st.subheader("Which numbers move routing", anchor=False)
         _effects(effects, found.metrics.n, catalog)
-
-
-def _whole(catalog: Catalog, replayed: Pool) -> Pool:
-    """Every routable model, those without outcomes too, as far as each has a place by cost."""
-    try:
-        return pool(catalog, today=date.today())
-    except MismatchError:  # realised costs: a model that was never called has none
-        return replayed
 
 
 def _reach(found: tuple[Reach, ...], tau: float, chosen: SetEntry) -> None:

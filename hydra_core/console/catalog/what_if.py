@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.base.errors import HydraError
+from hydra_core.base.intervals import Interval
 from hydra_core.base.spelling import signed, signed_usd, usd
 from hydra_core.base.types import Catalog, Rule
 from hydra_core.console import learned_models, selectors, tables, widgets
@@ -22,23 +23,23 @@ from hydra_core.console.drafts import Working
 from hydra_core.console.figures.heat import HeatView, heat_figure
 from hydra_core.console.figures.theme import model_colors
 from hydra_core.console.figures.traffic import TrafficView, traffic_figure
-from hydra_core.console.numbers import SYMBOLS, knob_text, policy_text
+from hydra_core.console.numbers import SYMBOLS, knob_text, points, policy_text
 from hydra_core.console.replays import sweep_key
 from hydra_core.console.view_operating_point import Measure, Tile
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.replay.compare import Comparison
-from hydra_core.replay.significance import Interval
 from hydra_core.replay.sweep import Sweep
 from hydra_core.replay.what_if import Replayed, WhatIf, what_if
 
 _MOST_QUERIES = 500
+_QUALITIES = (Measure.QUALITY, Measure.QR)
 
 
 def sentence(found: WhatIf) -> str:
     """The effect in one plain sentence."""
     comparison = found.comparison
-    if not comparison.flipped.size and found.before.data.pool.ids == found.after.data.pool.ids:
+    if not comparison.flipped.size:
         return f"No query of {comparison.n:,} changes its model."
     moved = int(comparison.flipped.size)
     share = 100 * moved / comparison.n
@@ -50,8 +51,9 @@ def alone(found: WhatIf) -> str:
     told = f"By itself: {sentence(found)}"
     if not found.comparison.flipped.size:
         return told
-    quality, cost = found.comparison.quality, found.comparison.cost_usd
-    return f"{told} Quality {_signed(quality, False)}, cost {_signed(cost, True)} per query."
+    both = found.comparison
+    quality, cost = _signed(both.quality, False, both.unknown), _signed(both.cost_usd, True)
+    return f"{told} Quality {quality}, cost {cost} per query."
 
 
 def deltas(found: WhatIf, *, before: str = "published", after: str = "draft") -> None:
@@ -63,31 +65,39 @@ def deltas(found: WhatIf, *, before: str = "published", after: str = "draft") ->
             one.label, literal(one.value), delta=literal(one.interval), delta_color=color,
             delta_arrow="off", help=literal(one.help), border=True,
         )  # fmt: skip
+    _cautions(found)
+
+
+def _cautions(found: WhatIf) -> None:
     widgets.recorded_costs(found.after.data)
+    widgets.unknown_quality(found.after.metrics, found.after.data)
 
 
 def tiles(found: WhatIf, before: str, after: str) -> tuple[Tile, ...]:
     """The figures afterwards, each with its paired difference in the interval's place."""
     a, b, c = found.before.metrics, found.after.metrics, found.comparison
     binary = found.after.data.binary
+    open_ = any(part.data.unmeasured for part in (found.before, found.after))
+    least = " ≥" if open_ else ""
     figures = (
-        (Measure.QUALITY, "Resolved" if binary else "Mean quality", b.quality.value, c.quality, 1,
+        (Measure.QUALITY, f"{'Resolved' if binary else 'Mean quality'}{least}", b.quality.value,
+         c.quality, 1,
          f"{before} {100 * a.quality.value:.1f} %"),
-        (Measure.QR, "Quality retention", c.retained[1].value, c.qr, 1,
+        (Measure.QR, f"Quality retention{least}", c.retained[1].value, c.qr, 1,
          f"{before} {100 * c.retained[0].value:.1f} %. Both against one oracle, the best of either "
          "pool, so that a pool that lost a model cannot look better"),
         (Measure.COST, "Cost per query", b.mean_cost_usd.value, c.cost_usd, -1,
          f"{before} {usd(a.mean_cost_usd.value)}"),
-        (Measure.MISROUTE, "Cheaper would do", b.misroute.value, c.misroute, -1,
+        (Measure.MISROUTE, "Overpaid queries", b.misroute.value, c.misroute, -1,
          f"{before} {100 * a.misroute.value:.1f} %. Queries that a model "
-         "cheaper than the chosen one resolved"),
+         "cheaper than the chosen one resolved too"),
     )  # fmt: skip
     return tuple(
         Tile(
             measure,
             label,
             usd(value) if measure is Measure.COST else f"{100 * value:.1f} %",
-            _signed(change, measure is Measure.COST),
+            _signed(change, measure is Measure.COST, c.unknown if measure in _QUALITIES else 0.0),
             f"With the {after}; {note}. Below: the paired difference with its 95 % interval.",
             _color(change, better),
         )
@@ -95,7 +105,7 @@ def tiles(found: WhatIf, before: str, after: str) -> tuple[Tile, ...]:
     )
 
 
-def _signed(change: Interval, money: bool) -> str:
+def _signed(change: Interval, money: bool, unknown: float = 0.0) -> str:
     if np.isnan(change.value):
         return "not defined"
     if change.value == change.lo == change.hi == 0.0:
@@ -106,8 +116,10 @@ def _signed(change: Interval, money: bool) -> str:
         lo, hi = f"{change.lo:+.{places}f}", f"{change.hi:+.{places}f}"
         sign = "-" if change.value < 0 else "+"
         return f"{sign}${abs(change.value):.{places}f} ({lo} to {hi})".replace("-", "−")
-    points = change.scaled(100.0)
-    return f"{signed(points.value)} pp ({signed(points.lo)} to {signed(points.hi)})"
+    shown = change.scaled(100.0)
+    if unknown:
+        return f"{signed(shown.lo)} to {signed(shown.hi)} pp"
+    return f"{signed(shown.value)} pp ({signed(shown.lo)} to {signed(shown.hi)})"
 
 
 def _color(change: Interval, better: int) -> str:
@@ -156,7 +168,7 @@ def _flips(found: WhatIf) -> None:
         texts[at[0]][at[1]] = f"{cell.queries:,}"
         hover[at[0]][at[1]] = (
             f"<b>{cell.before} → {cell.after}</b><br>{cell.queries:,} queries<br>"
-            f"quality {signed(100 * cell.delta_quality)} pp each<br>"
+            f"quality {points(cell.delta_quality)} each<br>"
             f"cost {signed_usd(cell.delta_cost_usd)} each"
         )
     most = float(np.nanmax(values))
@@ -164,7 +176,7 @@ def _flips(found: WhatIf) -> None:
         rows, columns, values, tuple(map(tuple, texts)), tuple(map(tuple, hover)), (0.0, most)
     )
     widgets.figure(
-        heat_figure(view, widgets.colors(), row_height=32),
+        heat_figure(view, widgets.colors(), row_height=32, width=450),
         "what_if.flips",
         alt="Queries that move from one model to another",
     )
@@ -303,7 +315,7 @@ def knob_deltas(
         key="what_if.knob",
         on_release=lambda at: st.session_state.update({_KEYS[rule]: at}),
     )
-    widgets.recorded_costs(found.after.data)
+    _cautions(found)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

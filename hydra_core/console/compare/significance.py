@@ -16,7 +16,6 @@ from hydra_core.console.widgets import literal
 from hydra_core.replay.baselines.run import BaselineRun
 from hydra_core.replay.compare import constant_run
 from hydra_core.replay.metrics import costliest
-from hydra_core.replay.replay import clusters_of_rows
 from hydra_core.replay.report.significance import (
     chosen_text,
     latex,
@@ -95,8 +94,7 @@ def _table(
         entries.append(Entry(run, _chosen(side, sweep)))
     strong = constant_run(_own.data, costliest(_own.data))
     rng = np.random.default_rng(0)
-    clusters = clusters_of_rows(_own.data, _own.evalset.n)
-    return significance_table(entries, strong, clusters, rng=rng)
+    return significance_table(entries, strong, _own.evalset.clusters, rng=rng)
 
 
 def _chosen(side: Side, sweep: Sweep) -> str:
@@ -137,7 +135,7 @@ def _standings(table: SignificanceTable) -> None:
             "p": column.TextColumn("p", width=58),
         },
     )  # fmt: skip
-    tables.take_along(frame, "compare.policies")
+    tables.offer_downloads(frame, "compare.policies")
 
 
 def _pairs(table: SignificanceTable) -> None:
@@ -145,7 +143,7 @@ def _pairs(table: SignificanceTable) -> None:
         return
     st.markdown("**Row minus column, quality in pp** (* corrected p below 0.05)")
     st.dataframe(matrix(table), height="content")
-    tables.take_along(pair_frame(table), "compare.pairs")
+    tables.offer_downloads(pair_frame(table), "compare.pairs")
 
 
 def _downloads(table: SignificanceTable, name: str) -> None:

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from hydra_core.base.intervals import COST, SHARE, Interval
 from hydra_core.base.spelling import usd
 from hydra_core.base.types import IntArray, Rule
 from hydra_core.console.numbers import knob_text
@@ -18,8 +19,7 @@ from hydra_core.replay.baselines.run import BaselineRun
 from hydra_core.replay.compare import Comparison, PolicyRun, compare, constant_run, policy_run
 from hydra_core.replay.imported_policies import imported_choice
 from hydra_core.replay.matched_cost import matched_cost_mix
-from hydra_core.replay.replay import clusters_of_rows
-from hydra_core.replay.significance import Interval, mean_interval
+from hydra_core.replay.significance import mean_interval
 from hydra_core.replay.sweep import Sweep
 
 
@@ -151,7 +151,7 @@ def pair(a: PolicyRun, b: PolicyRun, sweep: Sweep) -> Paired:
     Raises:
         ValueError: They have none in common.
     """
-    whole = clusters_of_rows(sweep.data, sweep.evalset.n)
+    whole = sweep.evalset.clusters
     found = compare(a, b, whole)
     return Paired(
         a=a,
@@ -175,8 +175,8 @@ def totals(both: Paired) -> tuple[Totals, Totals]:
     sides = ((both.a, both.at_a), (both.b, both.at_b))
     found = [
         Totals(
-            quality=mean_interval(run.quality[at], both.clusters),
-            mean_cost_usd=mean_interval(run.cost_usd[at], both.clusters),
+            quality=mean_interval(run.quality[at], both.clusters).clipped(*SHARE),
+            mean_cost_usd=mean_interval(run.cost_usd[at], both.clusters).clipped(*COST),
             qr=retained,
         )
         for (run, at), retained in zip(sides, both.found.retained, strict=True)

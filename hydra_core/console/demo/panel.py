@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from hydra_core.base.errors import AccessError, HydraError
+from hydra_core.base.workspace import workspace_folder
 from hydra_core.console import cache, state, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.compare import state as compare_state
@@ -18,7 +19,6 @@ from hydra_core.console.demo.scene import EVALSET
 from hydra_core.console.demo.session import TOKEN
 from hydra_core.console.demo.view import STEPS, Step
 from hydra_core.console.frame import Place, go
-from hydra_core.store.database import workspace_folder
 from hydra_core.store.roles import Action, require
 
 _OVER = "demo.over"

@@ -18,7 +18,6 @@ from hydra_core.console.eval_sets.view_audit import (
     Rated,
     agreement_frame,
     agreement_view,
-    clusters_of,
     error_frame,
     length_of,
     next_query,
@@ -226,19 +225,22 @@ def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
                                     "raters": text("Between raters", width=width),
                                     "predictor": text("With predictor", width=width),
                                     "label": text("With label", width=width)})  # fmt: skip
-        tables.take_along(agreement_frame(result), "audit.agreement")
+        tables.offer_downloads(agreement_frame(result), "audit.agreement")
     with right:
         st.markdown("**Error on [0, 1]**")
-        st.dataframe(tables.spelled(error_frame(result), {"label_bias": tables.change("+.3f")}),
+        errors = error_frame(result).dropna(axis="columns", how="all")  # a set may have no labels
+        spelling = {"label_mae": "{:.3f}".format, "label_bias": tables.change("+.3f")}
+        known = {name: form for name, form in spelling.items() if name in errors}
+        st.dataframe(tables.spelled(errors, known),
                      hide_index=True, height="content",
                      column_config={
                          "dimension": text("Dimension", width=100),
                          "predictor_mae": _COUNT("Predictor MAE", format="%.3f", width=92),
                          "predictor_bias": text("Predictor bias", width=112),
-                         "label_mae": _COUNT("Label MAE", format="%.3f", width=68),
+                         "label_mae": _COUNT("Label MAE", width=68),
                          "label_bias": _COUNT("Label bias", width=68),
                      })  # fmt: skip
-        tables.take_along(error_frame(result), "audit.errors")
+        tables.offer_downloads(errors, "audit.errors")
     who = ", ".join(map(literal, found.raters))
     st.caption(f"{len(found.query_ids):,} messages, rated by {who}. The reference is the mean "
                "rating. Pooled is one alpha over all cells; averaged is the mean of the "
@@ -250,7 +252,8 @@ def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
     }
     human = np.nanmean(found.ratings, axis=0)
     with st.expander("By language and length"):
-        tables.kept(pd.DataFrame(slices(human, predictor, label, parts)), "audit.slices",
+        by_part = pd.DataFrame(slices(human, predictor, label, parts))
+        tables.kept(by_part.dropna(axis="columns", how="all"), "audit.slices",
                     {"predictor_bias": tables.change("+.3f")},
                     height="content",
                     column_config={"kind": "Kind", "part": "Part", "n": "Messages",
@@ -293,7 +296,7 @@ def recalibration(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
         return
     human = np.nanmean(found.ratings, axis=0)
     try:
-        groups = clusters_of(evalset, found.places)
+        groups = evalset.clusters_at(found.places)
         rng = np.random.default_rng(11)
         scripts = scripts_of(evalset) or []
         rated_scripts = [scripts[place] for place in found.places] if scripts else None
@@ -330,7 +333,7 @@ def recalibration(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
     )
     st.markdown("Export the ratings, then write the new bundle and move your catalogs to it:")
     widgets.commands(
-        f"python -m hydra_core recalibrate ratings.csv --evalset {evalset.path} \\\n"
+        f"python -m hydra_core lab recalibrate ratings.csv --evalset {evalset.path} \\\n"
         "    --out bundles/recalibrated\n"
         "python -m hydra_core rebind pool.yaml --bundle bundles/recalibrated"
     )

@@ -18,11 +18,13 @@ from hydra_core.console.eval_sets.import_swebench import Runner
 from hydra_core.evalsets.importers.draft import About, ImportReport, write_draft
 from hydra_core.evalsets.importers.formats import FORMATS, Format, Given, Kind, read
 from hydra_core.evalsets.importers.price_card import ModelPrice, PriceCard
-from hydra_core.evalsets.importers.reading.bounded import TableFile
+from hydra_core.evalsets.importers.reading.bounded import MAX_BYTES, TableFile
 from hydra_core.evalsets.importers.records import AskNames, NamesKnown
 
 _NAMES = "eval_sets.names"
 _AT_ONCE = 12
+#: Megabytes that one import may hold.
+MOST_MB = MAX_BYTES >> 20
 #: Endings of the files that can be imported.
 SUFFIXES = ["csv", "tsv", "json", "jsonl", "ndjson", "parquet", "gz", "zip"]
 
@@ -33,8 +35,9 @@ def records_source(kind: Kind, uploads: Sequence[UploadedFile]) -> tuple[Runner,
     more: list[UploadedFile] = []
     if form.more:
         more = st.file_uploader(
-            form.more, SUFFIXES, accept_multiple_files=True, key=f"eval_sets.more.{kind.value}"
-        )
+            form.more, SUFFIXES, accept_multiple_files=True, max_upload_size=MOST_MB,
+            key=f"eval_sets.more.{kind.value}",
+        )  # fmt: skip
     if form.more and not more:
         st.caption(f"Also needed: {form.more[:1].lower()}{form.more[1:]}.")
         return None

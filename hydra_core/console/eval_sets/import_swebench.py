@@ -14,7 +14,7 @@ from hydra_core.base.errors import HydraError
 from hydra_core.console import widgets
 from hydra_core.console.eval_sets.view import run_table
 from hydra_core.evalsets.importers.draft import About, ImportReport
-from hydra_core.evalsets.importers.reading.bounded import TableFile
+from hydra_core.evalsets.importers.reading.bounded import MAX_BYTES, TableFile
 from hydra_core.evalsets.importers.swebench import Run, import_swebench, list_runs
 
 Runner = Callable[[Path, About, bool], ImportReport]
@@ -25,10 +25,12 @@ def swebench_source() -> tuple[Runner, str] | None:
     left, right = st.columns(2)
     boards = left.file_uploader(
         "Leaderboard", ["json", "gz", "zip"], key="eval_sets.boards",
+        max_upload_size=MAX_BYTES >> 20,
         help="leaderboards.json with per-instance details",
     )  # fmt: skip
     problems = right.file_uploader(
         "Problem statements", ["jsonl", "csv", "parquet", "gz", "zip"], key="eval_sets.problems",
+        max_upload_size=MAX_BYTES >> 20,
         help="A table with instance_id and problem_statement",
     )  # fmt: skip
     if boards is None:

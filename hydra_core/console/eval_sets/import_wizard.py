@@ -14,7 +14,7 @@ from hydra_core.console import cache, selectors, state, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.demo import session
 from hydra_core.console.eval_sets import make_catalog
-from hydra_core.console.eval_sets.import_records import SUFFIXES, records_source
+from hydra_core.console.eval_sets.import_records import MOST_MB, SUFFIXES, records_source
 from hydra_core.console.eval_sets.import_swebench import Runner, swebench_source
 from hydra_core.console.eval_sets.import_table import table_source
 from hydra_core.console.eval_sets.routing_help import ASKED
@@ -25,7 +25,7 @@ from hydra_core.evalsets.changes import EvalSetChanges
 from hydra_core.evalsets.folders import folder_name
 from hydra_core.evalsets.importers.draft import About, ImportReport
 from hydra_core.evalsets.importers.formats import FORMATS, Kind
-from hydra_core.evalsets.importers.reading.bounded import MAX_BYTES, TableFile
+from hydra_core.evalsets.importers.reading.bounded import TableFile
 from hydra_core.evalsets.importers.recognise import looks_like
 from hydra_core.store.roles import Action
 
@@ -80,7 +80,9 @@ def _files(kind: Kind) -> list[UploadedFile]:
         SUFFIXES,
         accept_multiple_files=True,
         key="eval_sets.files",
-        help=f"Up to {MAX_BYTES >> 20} MiB of data. Several files are joined on the query id.",
+        max_upload_size=MOST_MB,
+        help=f"Up to {MOST_MB} MB in all, also once unpacked. Several files are joined on the "
+        "query id.",
     )
     if not uploads:
         told = FORMATS[kind].files

@@ -108,7 +108,7 @@ def judge(found: Mapping[str, Any]) -> None:
                       f"{found['position']['n']:,}")  # fmt: skip
     if counts:
         st.caption(literal(f"Messages: {'; '.join(counts)}."))
-    tables.take_along(views.judge_frame(found), "labels.judge")
+    tables.offer_downloads(views.judge_frame(found), "labels.judge")
 
 
 def labels(found: Mapping[str, Any]) -> None:
@@ -136,7 +136,7 @@ def labels(found: Mapping[str, Any]) -> None:
                                help="The judge found the cheap answer as good or better"),
             },
         )  # fmt: skip
-        tables.take_along(frame, "labels.levels")
+        tables.offer_downloads(frame, "labels.levels")
     if found["synthetic"]:
         st.caption(f"Not counted: {found['synthetic']:,} messages that need a repository. They "
                    "get the default label of their tier.")  # fmt: skip
@@ -165,7 +165,7 @@ def set_aside(aside: Sequence[tuple[Message, str]]) -> None:
     )  # fmt: skip
     if len(frame) > _ROWS:
         st.caption(f"Shown: the first {_ROWS:,} of {len(frame):,}. The download has all rows.")
-    tables.take_along(frame, "labels.aside")
+    tables.offer_downloads(frame, "labels.aside")
 
 
 def steps(found: Sequence[Step]) -> None:
@@ -199,8 +199,8 @@ def begin() -> None:
         "No labelling run yet",
         "A labelling run makes labels for your own messages. A cheap and a strong model answer "
         "each message, and a judge model scores both answers in both orders. The label is what the "
-        "cheap answer lacks. Start the run on the command line, where its API keys are; this page then "
-        "shows its progress and how stable the labels are.",
+        "cheap answer lacks. Start the run on the command line, where its API keys are; this page "
+        "then shows its progress and how stable the labels are.",
     )
     st.markdown("The first command writes a configuration, the second estimates the cost without "
                 "calling a model, the third starts the run:")  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from hydra_core.console import cache, frame, selectors
-from hydra_core.console.eval_sets import audit, labels, routing_help
+from hydra_core.console.eval_sets import audit, collect, labels, routing_help
 from hydra_core.console.eval_sets import import_wizard as import_panels
 from hydra_core.console.eval_sets import sets as evalset_panels
 from hydra_core.console.frame import Head, Part
@@ -56,6 +56,7 @@ def _label_quality(head: Head) -> None:
 
 PARTS = {
     "sets": Part("Sets", _sets, (7.0, 3.0)),
+    "collect": Part("Collect", collect.show, (7.0, 3.0)),
     "routing-help": Part("Can routing help?", routing_help.show, (6.4, 5.6)),
     "label-quality": Part("Label quality", _label_quality, (7.0, 3.0)),
 }

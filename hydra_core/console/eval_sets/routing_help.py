@@ -108,7 +108,9 @@ def limits(known: Bounds, task: Task | None, *, texts: bool) -> None:
 def _figures(known: Bounds, middle: float, *, texts: bool) -> None:
     gain = known.gain.scaled(100.0)
     interval = (
-        f"{gain.lo:.1f} to {gain.hi:.1f} pp" if np.isfinite(gain.hi) else "too few to say how sure"
+        "one group: no interval"
+        if known.gain.hi - known.gain.lo >= 1.0
+        else (f"{gain.lo:.1f} to {gain.hi:.1f} pp")
     )
     saving = "n/a" if np.isnan(known.oracle_saving) else f"{100 * known.oracle_saving:.0f} %"
     entries = (
@@ -231,7 +233,7 @@ def difficulty_by(evalset: EvalSet) -> None:
             "decidable": column.NumberColumn("Models differ on", format="%.0f %%"),
         },
     )
-    tables.take_along(frame, "explore.difficulty.table")
+    tables.offer_downloads(frame, "explore.difficulty.table")
 
 
 def predictability(entry: SetEntry, sweep: Sweep, task: Task | None) -> None:

@@ -16,6 +16,7 @@ from hydra_core.console.eval_sets import make_catalog, scoring
 from hydra_core.console.eval_sets.figure_outcomes import outcomes_figure
 from hydra_core.console.eval_sets.scoring import TOLD
 from hydra_core.console.eval_sets.view import (
+    NO_INTERVAL,
     model_table,
     outcomes_view,
     query_table,
@@ -288,7 +289,9 @@ def show(entry: SetEntry) -> None:
         _queries(loaded)
     else:
         tables.models(table)
-        tables.take_along(table, "eval_sets.table.models")
+        if table["low"].isna().any() and table["quality"].notna().any():
+            st.caption(NO_INTERVAL)
+        tables.offer_downloads(table, "eval_sets.table.models")
 
 
 def _queries(loaded: EvalSet) -> None:
@@ -301,7 +304,7 @@ def _queries(loaded: EvalSet) -> None:
     except HydraError as error:
         st.caption(f":material/info: Without requirements: {literal(str(error))}")
     tables.queries(query_table(loaded, dimensions, scores), loaded.n)
-    tables.take_along(
+    tables.offer_downloads(
         lambda: with_requirements(loaded, dimensions, scores), "eval_sets.table.queries"
     )
 

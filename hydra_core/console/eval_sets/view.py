@@ -1,4 +1,4 @@
-"""From an eval set to the figures and tables of the Eval sets page. No streamlit."""
+"""From an eval set to the figures and tables of the part Sets. No streamlit."""
 
 from __future__ import annotations
 
@@ -8,18 +8,30 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import FloatArray
 from hydra_core.console.eval_sets.figure_outcomes import OutcomesView
 from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
 from hydra_core.evalsets.importers.draft import ImportReport
 from hydra_core.evalsets.importers.swebench import Run
 from hydra_core.evalsets.suspects import Suspects
-from hydra_core.replay.replay import clusters_of
 from hydra_core.replay.significance import mean_interval
 
 _SHOWN_QUERIES = 200
 _SHOWN_CHARS = 240
 _SHOWN_GROUPS = 5
+
+
+#: Why an interval of a mean is missing.
+NO_INTERVAL = "No interval: all queries belong to one group, so there is nothing to compare."
+
+
+def percent_range(interval: Interval) -> tuple[float, float]:
+    """The ends of a share's interval in percent, from 0 to 100; NaN where it has no ends."""
+    if not np.isfinite(interval.hi):
+        return np.nan, np.nan
+    inside = interval.clipped(0.0, 1.0)
+    return 100 * inside.lo, 100 * inside.hi
 
 
 def model_table(evalset: EvalSet) -> pd.DataFrame:
@@ -30,14 +42,15 @@ def model_table(evalset: EvalSet) -> pd.DataFrame:
         quality, cost = evalset.quality[:, i], evalset.cost_usd[:, i]
         with_outcome = np.flatnonzero(~np.isnan(quality))
         known = quality[with_outcome]
-        groups = clusters_of(evalset.queries, with_outcome)
+        groups = evalset.clusters_at(with_outcome)
         interval = mean_interval(known, groups) if known.size else None
+        low, high = percent_range(interval) if interval else (np.nan, np.nan)
         rows.append(
             {
                 "model": model,
                 "quality": 100 * interval.value if interval else np.nan,
-                "low": 100 * interval.lo if interval else np.nan,
-                "high": 100 * interval.hi if interval else np.nan,
+                "low": low,
+                "high": high,
                 "resolved": int((known >= RESOLVED_AT).sum()),
                 "cost": mean_cost[model],
                 "missing_quality": int(np.isnan(quality).sum()),
@@ -53,15 +66,13 @@ def outcomes_view(evalset: EvalSet, table: pd.DataFrame) -> OutcomesView | None:
     if known.empty:
         return None
     binary = bool(np.isin(evalset.quality[~np.isnan(evalset.quality)], (0.0, 1.0)).all())
-    columns = {
-        name: known[name].to_numpy(np.float64) for name in ("cost", "quality", "low", "high")
-    }
+    quality = known["quality"].to_numpy(np.float64)
     return OutcomesView(
         models=tuple(known["model"]),
-        cost_usd=columns["cost"],
-        quality=columns["quality"],
-        low=columns["low"],
-        high=columns["high"],
+        cost_usd=known["cost"].to_numpy(np.float64),
+        quality=quality,
+        low=known["low"].fillna(known["quality"]).to_numpy(np.float64),
+        high=known["high"].fillna(known["quality"]).to_numpy(np.float64),
         title="Resolved queries" if binary else "Mean quality",
     )
 

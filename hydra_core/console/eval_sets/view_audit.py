@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import FloatArray
 from hydra_core.console.figures.intervals import IntervalsView, Series
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.lab.audit.recalibrate import Recalibration
 from hydra_core.lab.audit.tables import Audit, on_unit_scale
-from hydra_core.replay.significance import Interval
 from hydra_core.store.records import Rating, RatingState, Sample
 
 #: What the console calls the writing systems of `script_of`.
@@ -76,13 +76,6 @@ def rated(sample: Sample, ratings: Sequence[Rating], evalset: EvalSet) -> Rated 
             values[row[one.rater], column[one.query_id]] = one.scores
     places = np.array([place_of[query] for query in queries], dtype=np.intp)
     return Rated(tuple(queries), tuple(raters), on_unit_scale(values), places)
-
-
-def clusters_of(evalset: EvalSet, places: np.ndarray) -> np.ndarray | None:
-    """(n,) numbers that translations of one task or turns of one conversation share."""
-    if "cluster" not in evalset.queries.columns:
-        return None
-    return pd.factorize(evalset.queries["cluster"].iloc[places])[0].astype(np.intp)
 
 
 def length_of(text: str) -> str:

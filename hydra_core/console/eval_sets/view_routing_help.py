@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.intervals import SHARE, Interval
 from hydra_core.base.types import IntArray
 from hydra_core.console.eval_sets.figure_upset import SpreadView, UpsetView
+from hydra_core.console.eval_sets.view import percent_range
 from hydra_core.console.figures.intervals import IntervalsView, Series
 from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
 from hydra_core.lab.ablation import AblatedReading
@@ -17,7 +19,7 @@ from hydra_core.predictor.languages import language_name
 from hydra_core.replay.contents import Difficulty, DuplicateGroup, solve_patterns
 from hydra_core.replay.metrics import picked
 from hydra_core.replay.routability import PREDICTIVE_AUC, Routability
-from hydra_core.replay.significance import Interval, mean_interval
+from hydra_core.replay.significance import mean_interval
 from hydra_core.replay.sweep import Sweep
 
 _PATTERNS = 22
@@ -62,7 +64,7 @@ def bounds(sweep: Sweep) -> Bounds:
         best=best.model,
         quality=best.quality,
         oracle=float(reached.mean()),
-        gain=mean_interval(reached - sweep.data.quality[:, best.index], data.clusters),
+        gain=mean_interval(reached - data.quality[:, best.index], data.clusters).clipped(*SHARE),
         oracle_saving=1 - spent / base if base > 0 else float("nan"),
         decidable=float((data.quality.max(axis=1) > data.quality.min(axis=1)).mean()),
     )
@@ -120,13 +122,14 @@ def spread_view(evalset: EvalSet) -> SpreadView | None:
 
 def difficulty_table(found: Sequence[Difficulty], *, languages: bool) -> pd.DataFrame:
     """One row per language or group in percent, the largest first."""
+    ends = [percent_range(one.quality) for one in found]
     return pd.DataFrame(
         {
             "name": [language_name(one.name) if languages else one.name for one in found],
             "n": [one.n for one in found],
             "quality": [100 * one.quality.value for one in found],
-            "low": [100 * one.quality.lo for one in found],
-            "high": [100 * one.quality.hi for one in found],
+            "low": [low for low, _ in ends],
+            "high": [high for _, high in ends],
             "oracle": [100 * one.oracle for one in found],
             "decidable": [100 * one.decidable for one in found],
         }

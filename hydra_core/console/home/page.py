@@ -205,8 +205,9 @@ def _cached(key: ReplayKey, knob: float, baseline: str | None, _sweep: Sweep) ->
 def _result(used: InUse) -> None:
     """Whether routing helps, in one sentence; the rest behind Details."""
     evaluation, learned = _current(used), _learned(used)
-    said = view_result.answer(evaluation.verdict)
-    widgets.toned(said.tone, said.text, said.title, said.icon)
+    verdict = evaluation.verdict
+    tone, icon = view_result.TONES[verdict.label]
+    widgets.toned(tone, verdict.text, verdict.title, icon)
     rule = evaluation.sweep.rule
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(
@@ -315,7 +316,7 @@ def _steps(used: InUse | None) -> Iterator[Step]:
     yield from _own_steps()
     current = None if used is None else _current(used).verdict
     learned = None if used is None else _learned(used)
-    if learned is not None and learned.verdict.label is VerdictLabel.BEATS:
+    if learned is not None and learned.verdict.label is VerdictLabel.BETTER:
         gain = learned.verdict.judged_by.scaled(100.0)
         yield Step(
             "school", "Route by what was learned",
@@ -323,7 +324,7 @@ def _steps(used: InUse | None) -> Iterator[Step]:
             f"({signed(gain.lo)} to {signed(gain.hi)}).",
             frame.LEARNED, "See what was learned",
         )  # fmt: skip
-    if current is not None and current.label is VerdictLabel.BEATS:
+    if current is not None and current.label is VerdictLabel.BETTER:
         yield Step(
             "tune", "Choose quality and cost",
             "Turn the knob on Tune until quality and cost suit you.",
@@ -332,7 +333,7 @@ def _steps(used: InUse | None) -> Iterator[Step]:
     elif current is not None:
         yield Step(
             "tune", "Find a better setting",
-            "At this setting the router does not beat a fixed mix of the same cost.",
+            "At this setting the router shows no gain over a fixed mix of the same cost.",
             frame.BY_HAND, "Tune",
         )  # fmt: skip
     unscored = [entry.info.name for entry in cache.evalsets() if not entry.info.scored]
@@ -420,7 +421,7 @@ def _catalog(entry: CatalogEntry) -> None:
             f"({literal(catalog.predictor_fingerprint[:12])})"
         )
         tables.pool(pool_table(catalog))
-        tables.take_along(pool_table(catalog), "home.pool")
+        tables.offer_downloads(pool_table(catalog), "home.pool")
 
 
 def _bundle() -> None:

@@ -1,4 +1,4 @@
-"""The panels of the Conversation page: figures, lanes, the turns, the modes side by side."""
+"""The part Conversation: play one turn by turn, and compare the stickiness modes."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from hydra_core.console.inspect import message_input as inspect_input
 from hydra_core.console.inspect import view_conversation as views
 from hydra_core.console.inspect.conversation_input import Memo, get, put
 from hydra_core.console.inspect.figure_lanes import lanes_figure
+from hydra_core.console.inspect.message_cost import mean_answers, valuation
 from hydra_core.console.inspect.view_conversation import MODE_MEANINGS, MODES
 from hydra_core.console.inspect.view_words import valid
 from hydra_core.console.numbers import policy_text
@@ -34,6 +35,7 @@ from hydra_core.routing.conversations.conversation import (
 from hydra_core.routing.conversations.conversation import Simulation as Played
 from hydra_core.routing.conversations.economics import assumed_cache
 from hydra_core.routing.conversations.messages import Conversation
+from hydra_core.routing.query import Query
 
 _EVENTS = {
     Event.FIRST: ("First", "blue"),
@@ -47,7 +49,7 @@ _PAGE = 20
 
 
 def headline(played: Mapping[StickyMode, Played], mode: StickyMode) -> None:
-    """Cost of the chosen mode beside routing every turn afresh."""
+    """Cost of the chosen mode beside routing every turn by itself."""
     one, afresh = played[mode], played[StickyMode.PER_REQUEST]
     cached = 100 * one.cached_tokens / max(one.input_tokens, 1)
     columns = st.columns(4)
@@ -56,18 +58,19 @@ def headline(played: Mapping[StickyMode, Played], mode: StickyMode) -> None:
     columns[0].metric(
         "Cost, estimated", literal(usd(one.cost_usd)), literal(change), delta_color="off",
         delta_arrow="off", border=True, 
-        help="The whole conversation in the chosen mode. Below: against every turn afresh.",
+        help="The whole conversation in the chosen mode. Below: compared with routing every turn "
+        "by itself.",
     )  # fmt: skip
     columns[1].metric(
-        "Every turn afresh", literal(usd(afresh.cost_usd)), turned,
+        "Every turn by itself", literal(usd(afresh.cost_usd)), turned,
         delta_color="off", delta_arrow="off", border=True,
-        help="The same conversation without stickiness: each turn routed by itself.",
+        help="The same conversation without stickiness: every turn is routed by itself.",
     )  # fmt: skip
     columns[2].metric(
         "Switches", str(one.switches), literal(f"{usd(one.lost_usd)} lost"),
         delta_color="off", delta_arrow="off", border=True,
-        help="Turns served by another model than the turn before. A switch bills the history in "
-        "full, because the new model has not read it.",
+        help="Turns that go to another model than the turn before. The new model has not read the "
+        "history, so a switch bills it in full.",
     )  # fmt: skip
     columns[3].metric(
         "From the cache", f"{cached:.0f} %", f"of {one.input_tokens:,} tokens",
@@ -82,7 +85,7 @@ def _change(cost: float, afresh: float) -> str:
     share = round(100 * (cost / afresh - 1))
     if not share:
         return "no difference" if cost == afresh else "less than 1 % apart"
-    return f"{abs(share)} % {'dearer' if share > 0 else 'cheaper'}"
+    return f"{abs(share)} % {'more' if share > 0 else 'less'}"
 
 
 def lanes(played: Mapping[StickyMode, Played], mode: StickyMode) -> None:
@@ -111,8 +114,8 @@ def modes(played: Mapping[StickyMode, Played]) -> None:
         "From cache": "{:.0f} %",
     }
     st.table(styled.format({**money, **whole}), border="horizontal")
-    tables.take_along(views.mode_table(played), "conversation.modes")
-    st.caption("Paler cells: the history is billed in full, not from the prompt cache.")
+    tables.offer_downloads(views.mode_table(played), "conversation.modes")
+    st.caption("Paler cells: the history is billed in full, because no prompt cache holds it.")
 
 
 def turns(
@@ -170,22 +173,27 @@ def assumptions(catalog: Catalog, conversation: Conversation) -> None:
     unnamed = sum(model.cached_input_usd_per_mtok is None for model in catalog.models)
     told = [
         f"Routed at {policy_text(catalog.policy)}.",
-        "Tokens are counted with the predictor's own tokenizer, so all costs are estimates.",
+        "Tokens are counted with the predictor's tokenizer, so all costs are estimates.",
         f"An image counts {IMAGE_TOKENS:,} tokens; a compaction keeps "
         f"{100 * COMPACTED_SHARE:.0f} % of the history.",
     ]
     unanswered = sum(not turn.answer for turn in conversation.turns)
     if unanswered:
         length = get().answer_tokens
-        counted = f"is taken to have {length:,} tokens" if length else "is left out of the costs"
+        if length is not None:
+            counted = f"counted as {length:,} tokens" if length else "left out of the costs"
+        elif catalog.outcome_model is not None:
+            counted = "counted as the outcome model predicts"
+        else:
+            means = mean_answers(catalog)
+            counted = f"counted {means.basis}" if means.tokens else "left out of the costs"
         told.append(
-            f"The answer to {unanswered} of {len(conversation.turns)} turns is not there and "
-            f"{counted}."
+            f"{unanswered} of {len(conversation.turns)} turns have no answer here; it is {counted}."
         )
     if unnamed:
         told.append(
-            f"For {unnamed} of {len(catalog.models)} models the catalog names no cached price; "
-            f"{100 * get().cached_share:.0f} % of the input price is assumed."
+            f"The catalog has no cached price for {unnamed} of {len(catalog.models)} models: "
+            f"assumed {100 * get().cached_share:.0f} % of the input price."
         )
     st.caption(":material/info: " + " ".join(literal(text) for text in told))
 
@@ -205,7 +213,34 @@ def simulated(catalog: Catalog, conversation: Conversation) -> dict[StickyMode, 
     )
     with st.spinner("Playing the conversation", show_time=True):
         memo, count = scored(conversation)
-        return {mode: play(priced, memo, conversation, now.options(mode), count) for mode in MODES}
+        answers = answer_tokens(priced, memo)
+        return {
+            mode: play(priced, memo, conversation, now.options(mode, answers), count)
+            for mode in MODES
+        }
+
+
+def answer_tokens(catalog: Catalog, predictor: Memo) -> Callable[[str, Query], float]:
+    """Tokens of an answer that is not there, by model and turn: the estimate of a message's cost.
+
+    Raises:
+        HydraError: The outcome model or an eval set cannot be read.
+    """
+    fixed = get().answer_tokens
+    if fixed is not None:
+        return lambda model, query: float(fixed)
+    means = mean_answers(catalog)
+
+    def estimated(model: str, query: Query) -> float:
+        valued = valuation(catalog, predictor, query)
+        prediction = predictor.predict([query.text], [query.turn], [query.context])
+        if valued is None:
+            return means.of(model)
+        written = valued.valuer.answer_tokens(query.text, prediction)
+        at = valued.valuer.ids.index(model)
+        return means.of(model) if written is None else float(written[at])
+
+    return estimated
 
 
 def scored(conversation: Conversation) -> tuple[Memo, Callable[[str], int]]:
@@ -226,7 +261,17 @@ def played_out(catalog: Catalog, conversation: Conversation) -> None:
         widgets.problem(error)
         return
     mode = get().mode
-    headline(played, mode)
+    refused = [turn for turn in played[mode].turns if turn.event is Event.REFUSED]
+    if refused:
+        count = len(conversation.turns)
+        whole = len(refused) == count
+        widgets.toned(
+            "error" if whole else "warning", refused[0].why,
+            "No model can serve this conversation" if whole
+            else f"No model can serve {len(refused)} of {count} turns",
+        )  # fmt: skip
+    if len(refused) < len(conversation.turns):
+        headline(played, mode)
     with st.container(border=True):
         with st.container(
             horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
@@ -276,7 +321,7 @@ def show(head: Head) -> None:
             if conversation is None:
                 widgets.empty(
                     "Nothing to play yet",
-                    "Paste or upload a conversation in the OpenAI messages form, or choose an "
+                    "Paste or upload a conversation in the OpenAI messages format, or choose an "
                     "example.",
                 )
             else:

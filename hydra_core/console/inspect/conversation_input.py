@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -18,6 +18,7 @@ from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.routing.conversations.context import context_at
 from hydra_core.routing.conversations.conversation import Options
 from hydra_core.routing.conversations.messages import MAX_BYTES, Conversation, parse_messages
+from hydra_core.routing.query import Query
 from hydra_core.routing.router import Scorer
 
 
@@ -32,6 +33,7 @@ class Playing:
         mode: The mode whose turns are listed.
         tau: None for the catalog's own, or that of the policy being tuned.
         threshold: Sticky threshold gamma, None for the catalog's.
+        answer_tokens: Of an answer that is not there; None to estimate it as for a message.
         cached_share: Cached input price as a share of the input price, where none is named.
     """
 
@@ -44,7 +46,7 @@ class Playing:
     health: Mapping[str, float] = field(default_factory=dict)
     health_from: int = 2
     threshold: float | None = None
-    answer_tokens: int = 0
+    answer_tokens: int | None = None
     cached_share: float = 0.1
 
     @property
@@ -54,7 +56,7 @@ class Playing:
             return self.own
         return next(s.conversation for s in samples.scenes() if s.id == self.scene)
 
-    def options(self, mode: StickyMode) -> Options:
+    def options(self, mode: StickyMode, answer_tokens: Callable[[str, Query], float]) -> Options:
         """How one mode is played."""
         return Options(
             mode=mode,
@@ -62,7 +64,7 @@ class Playing:
             compacted=frozenset(self.compacted),
             health=self.health,
             health_from=self.health_from,
-            answer_tokens=self.answer_tokens,
+            answer_tokens=answer_tokens,
         )
 
 
@@ -247,9 +249,13 @@ def _assumptions(catalog: Catalog) -> None:
         "threshold", "Sticky threshold γ", threshold, 0.0, 1.0, 0.05,
         "A routed turn whose largest requirement is below γ stays on its model.",
     )  # fmt: skip
-    _number(
-        "answer_tokens", "Tokens of an answer that is not there", now.answer_tokens, 0, 100_000, 50,
-        "For turns without an answer in the conversation; 0 leaves those answers out of the costs.",
+    key = "conversation.answer_tokens"
+    st.session_state[key] = now.answer_tokens
+    st.number_input(
+        "Tokens of a missing answer", 0, 100_000, step=50, key=key, placeholder="estimated",
+        help="For turns without an answer. Empty: estimated for each model, as on Message. 0 "
+        "leaves those answers out of the costs.",
+        on_change=lambda: put(answer_tokens=st.session_state[key]),
     )  # fmt: skip
     unnamed = sum(model.cached_input_usd_per_mtok is None for model in catalog.models)
     if unnamed:

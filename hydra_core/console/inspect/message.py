@@ -1,4 +1,4 @@
-"""The panels of the Inspect page: decision, requirements, flips, candidates."""
+"""One message: the decision, its requirements, what would change it, every candidate."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlencode
 
 import pandas as pd
@@ -34,13 +35,13 @@ from hydra_core.routing.decision import Cause
 from hydra_core.routing.explain import CAUSES
 
 _KEPT = "inspect.readings"
-#: Both messages, under both rules, and the last one.
-_MOST = 4
+#: Both messages, and those that were compared with them.
+_MOST = 8
 
 
 @dataclass(frozen=True, slots=True)
 class SessionPredictor:
-    """The session's predictor, which remembers what it read of the last few messages.
+    """The session's predictor, which keeps the scores of the last few messages.
 
     Scores and vectors are kept in the session, by a digest; the texts are not.
     """
@@ -167,10 +168,10 @@ def _legend(text: str, found: Occlusion, k: int, name: str) -> None:
         listed = ", ".join(f"“{literal(words.valid(word))}”" for word in raised)
         told = f"{name} is raised most by {listed}."
     else:
-        told = f"No word by itself raises {name.lower()} noticeably."
+        told = f"No single word raises {name.lower()} noticeably."
     st.caption(
-        f"{told} Green raised the requirement, orange lowered it: the change of the score when "
-        "the word is left out."
+        f"{told} Green words raised the requirement, orange words lowered it. Measured by leaving "
+        "out one word at a time."
     )
 
 
@@ -189,7 +190,7 @@ def _occlusion(text: str, turn: int) -> Occlusion | None:
     if expected_s > _AT_ONCE_S and not st.button(
         f"Find the words ({runs} runs, about {max(expected_s, 1):.0f} s)", icon=":material/search:"
     ):
-        st.caption("Scores the message again without each of its words.")
+        st.caption("Scores the message again without each of its words, one at a time.")
         return None
     label = "Leaving out one word at a time"
     bar = st.progress(0.0, label)
@@ -213,7 +214,7 @@ def share(one: Inspection, key: str) -> None:
 
 def _receipt(one: Inspection) -> None:
     told = json.dumps(one.decision.receipt(), indent=2, ensure_ascii=False, allow_nan=False)
-    st.caption("Everything that decided, enough to recompute the decision. Without the text.")
+    st.caption("Everything needed to recompute the decision, without the text.")
     st.download_button(
         "Download JSON", told, "hydra-receipt.json", "application/json",
         icon=":material/download:", width="stretch", key="inspect.download", on_click="ignore",
@@ -235,12 +236,14 @@ def _link(one: Inspection, key: str) -> None:
     if size > inspect_state.LINK_CHARS:
         st.caption(f"A text of {size:,} characters is too long for a link.")
     elif now.share_text:
-        st.caption("Whoever sees the link, or a log of it, can read the text.")
+        st.caption("Anyone who sees the link, or a log of it, can read the text.")
     elif now.compare:
-        st.caption("Without the texts the link opens message A alone, by its scores.")
+        st.caption("Without the texts, the link opens message A alone, from its scores.")
     else:
         told = "predictions" if one.decision.valuation is not None else "τ and weights"
-        st.caption(f"Carries the scores, catalog, {told}: the same decision, no text.")
+        st.caption(
+            f"The link carries scores, catalog and {told}: the same decision, without the text."
+        )
     params = urlencode(link(one, key), safe=",")
     st.code(f"{st.context.url}?{params}", wrap_lines=True, language=None)
 
@@ -254,16 +257,18 @@ def link(one: Inspection, key: str) -> dict[str, str]:
 
 
 _FLAGS = {
-    "err": ("Error", "Shows or names an error."),
-    "file": ("File", "Names a file or a path."),
-    "url": ("URL", "Holds a URL."),
-    "cmd": ("Command", "Holds a shell command."),
-    "code": ("Code", "Holds code."),
-    "short": ("Short", "Says less than about eight English words would."),
+    "err": ("Error", "The message shows or names an error."),
+    "file": ("File", "The message names a file or a path."),
+    "url": ("URL", "The message contains a URL."),
+    "cmd": ("Command", "The message contains a shell command."),
+    "code": ("Code", "The message contains code."),
+    "short": ("Short", "The message is shorter than about eight English words."),
 }
 
 
-_COSTS = {basis.unit: "${:,.4g}" for basis in CostBasis}
+_COSTS: dict[str, Any] = {
+    f"Order, {basis.unit}": "${:,.4g}" for basis in CostBasis
+} | dict.fromkeys((view.COST, "Cost A", "Cost B"), usd)
 
 
 def decision(one: Inspection, *, label: str = "Chosen model") -> None:
@@ -277,10 +282,10 @@ def decision(one: Inspection, *, label: str = "Chosen model") -> None:
         _valued(one)
         _read(one)
         return
-    per = "Mtok, blended" if one.catalog.policy.cost_basis is CostBasis.LIST_PRICE else "query"
     fits = "≤" if one.decision.cause is Cause.CHEAPEST_ELIGIBLE else "against"
     shortfall = f"Shortfall **{chosen.shortfall:.3f}** {fits} τ {one.decision.tau:.4g}"
-    st.markdown(f"{shortfall}  ·  **{literal(usd(chosen.cost))}** per {per}")
+    cost = one.cost_text(one.decision.model)
+    st.markdown(f"{shortfall}  ·  **{literal(cost)}** for this message" if cost else shortfall)
     _read(one)
 
 
@@ -289,7 +294,7 @@ def _valued(one: Inspection) -> None:
     valued, i = one.decision.valuation, one.decision.index
     assert valued is not None
     success = view.success_text(valued, i)
-    cost = usd(float(valued.cost_usd[i]))
+    cost = one.cost_text(one.decision.model)
     st.markdown(
         f"Predicted success **{literal(success)}** for **{literal(cost)}**  ·  value rule, "
         f"{literal(knob_text(Rule.VALUE, valued.value_usd))}"
@@ -299,7 +304,7 @@ def _valued(one: Inspection) -> None:
 def _read(one: Inspection) -> None:
     """Flags found and tokens read; where the message was cut."""
     if one.signals is None:
-        st.caption("Opened from a link that carries the scores, not the text.")
+        st.caption("Opened from a link that has the scores but not the text.")
         return
     with st.container(horizontal=True, gap="small"):
         for field, (name, text) in _FLAGS.items():
@@ -315,20 +320,20 @@ def _read(one: Inspection) -> None:
     if ignored:
         st.caption(
             f":material/filter_alt: The last {ignored:,} characters only claim that the request is "
-            "difficult. They were not scored."
+            "difficult, so they were not scored."
         )
     if reading is not None and reading.unusual:
         st.caption(
-            f":material/explore_off: Unlike the messages that the predictor was trained on "
-            f"({reading.distance:.2f} times the distance that nearly all of them keep): its scores "
-            "say little here."
+            f":material/explore_off: This message is unlike the predictor's training messages "
+            f"(distance {reading.distance:.2f}; nearly all of them are below 1), so its scores are "
+            "less reliable."
         )
     if one.gap is None:
-        st.caption(f"{one.tokens:,} tokens, all of them read.")
+        st.caption("The predictor read the whole message.")
         return
     st.caption(
-        f":material/content_cut: {one.tokens:,} tokens read. Characters {one.gap.start + 1:,} to "
-        f"{one.gap.end:,} were not: a long message keeps its beginning and its end."
+        f":material/content_cut: Characters {one.gap.start + 1:,} to {one.gap.end:,} were not "
+        "read: the predictor reads the beginning and the end of a long message."
     )
 
 
@@ -343,9 +348,9 @@ def flips(one: Inspection) -> None:
     """The nearest changes that would decide otherwise: towards cheaper, then towards dearer."""
     st.markdown("**What would change it**")
     if not one.flips:
-        st.caption("No change of one number would: only one model can serve this request.")
+        st.caption("Nothing: only one model can serve this request.")
         return
-    for cheaper, title in ((True, "Cheaper if"), (False, "Dearer if")):
+    for cheaper, title in ((True, "Cheaper if"), (False, "More expensive if")):
         found = [flip for flip in one.flips if flip.cheaper == cheaper]
         with st.container(gap="xxsmall"):
             st.markdown(f"{title}{'' if found else ': no change of one number'}")
@@ -354,7 +359,7 @@ def flips(one: Inspection) -> None:
                     f"{literal(flip.subject)} {literal(flip.before)} → **{literal(flip.after)}** "
                     f"chooses **{literal(flip.model)}**"
                 )
-    st.caption("The smallest change of each kind, everything else as it is.")
+    st.caption("The smallest change of each kind, with everything else unchanged.")
 
 
 def candidates(one: Inspection) -> None:
@@ -369,12 +374,13 @@ def candidates(one: Inspection) -> None:
     st.markdown("**Every model, cheapest first**")
     weights = dict(zip(deficits, one.decision.pool.weights.tolist(), strict=True))
     st.table(_heat(frame, weights, literal(one.decision.model)), border="horizontal")
-    tables.take_along(view.candidate_table(one), "inspect.candidates.table")
+    tables.offer_downloads(view.candidate_table(one), "inspect.candidates.table")
     told = ", ".join(f"{name.lower()} {weight:.3g}" for name, weight in weights.items())
+    costs = f" {literal(one.costs.basis)}" if one.costs else ""
     st.caption(
-        "Under each requirement: what the model lacks. Shortfall: the sum of that times the "
-        f"weights, compensated for the score bands ({literal(told)}); the shade shows what each "
-        "adds. The cheapest model with a shortfall within τ is chosen."
+        "Under each requirement: what the model lacks. Shortfall: the sum of what it lacks times "
+        f"the compensated weights ({literal(told)}); the shade shows what each adds. The rule "
+        f"takes the first model, by the order, whose shortfall is within τ.{costs}"
     )
 
 
@@ -410,7 +416,7 @@ def comparison(shown: Mapping[str, Inspection]) -> None:
         hide_index=True,
         height="content",
     )
-    tables.take_along(frame, "inspect.comparison")
+    tables.offer_downloads(frame, "inspect.comparison")
 
 
 def differences(shown: Mapping[str, Inspection]) -> None:
@@ -421,10 +427,11 @@ def differences(shown: Mapping[str, Inspection]) -> None:
     if same:
         st.success(f"Both go to {literal(a.decision.model)}.", icon=":material/check:")
     else:
-        before, after = a.chosen.cost, b.chosen.cost
+        here, there = (one.cost_text(one.decision.model) for one in (a, b))
+        costs = f" A costs {here}, B costs {there}." if here and there else ""
         st.warning(
-            f"A goes to **{literal(a.decision.model)}**, B to **{literal(b.decision.model)}**: "
-            f"{after / before:.1f} times the price.",
+            f"A goes to **{literal(a.decision.model)}**, B to **{literal(b.decision.model)}**."
+            f"{literal(costs)}",
             icon=":material/alt_route:",
         )
     change = b.decision.requirements - a.decision.requirements

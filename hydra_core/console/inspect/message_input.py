@@ -1,4 +1,4 @@
-"""The Inspect page's controls: catalog and tau, the message, the request around it."""
+"""The controls of Message: catalog, rule and knob, the message, the request around it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def policy(*, compare: bool = True) -> tuple[str, Catalog] | None:
     if chosen is None:
         st.warning("There is no catalog yet: make one on Eval sets.")
         return None
-    in_force = chosen.catalog and inspect_state.policy_for(chosen.key, chosen.catalog)
+    in_force = (
+        None if chosen.catalog is None else inspect_state.policy_for(chosen.key, chosen.catalog)
+    )
     by_choice = bool(
         chosen.catalog and chosen.catalog.outcome_model and in_force and in_force.value_usd
     )
@@ -90,7 +92,7 @@ def choose_rule(rule: Rule) -> None:
         required=True,
         label_visibility="collapsed",
         width="stretch",
-        help="The rule whose decision is explained; the other one's is shown beside it.",
+        help="The rule whose decision is explained. The decision of the other rule is beside it.",
         on_change=lambda: inspect_state.put(rule=Rule(st.session_state["inspect.rule"])),
     )
 
@@ -105,8 +107,8 @@ def knob(policy: Policy) -> None:
             step=float(f"{policy.knob / 10:.1g}"),
             format="%.6g",
             key="inspect.value",
-            help="What one more resolved query is worth to you. Starts at the policy of the Tune "
-            "page, or at the catalog's own; changing it here changes nothing there.",
+            help="V is the value of one more resolved query. It starts at the setting of Tune, or "
+            "at the catalog's own. A change here does not change Tune.",
             on_change=lambda: inspect_state.put(value_usd=float(st.session_state["inspect.value"])),
         )
         return
@@ -118,8 +120,8 @@ def knob(policy: Policy) -> None:
         step=0.01,
         format="%.4g",
         key="inspect.tau",
-        help="Largest weighted shortfall a model may have and still be eligible. Starts at the "
-        "policy of the Tune page, or at the catalog's own; changing it here changes nothing there.",
+        help="tau is the largest weighted shortfall of an eligible model. It starts at the setting "
+        "of Tune, or at the catalog's own. A change here does not change Tune.",
         on_change=lambda: inspect_state.put(tau=float(st.session_state["inspect.tau"])),
     )
 
@@ -130,7 +132,7 @@ def message(catalog: Catalog, field: str = "text", label: str = "Message") -> No
         st.markdown(f"**{label}**", width="stretch")
         st.button(
             "Route", type="primary", icon=":material/play_arrow:", key=f"inspect.{field}.route",
-            help="Routes the message as it stands. Ctrl+Enter in the text does the same.",
+            help="Routes the message. Ctrl+Enter in the text does the same.",
         )  # fmt: skip
         with st.popover("Pick", icon=":material/list:"):
             _picker(field)
@@ -152,7 +154,7 @@ def _area(field: str, label: str) -> None:
         label,
         height=150 if now.compare else 212,
         key=key,
-        placeholder="This link came without its text; the scores below are those it had."
+        placeholder="This link came without its text. The scores below are those of the text."
         if without
         else "Type or paste a message, then press Route or Ctrl+Enter",
         label_visibility="collapsed",
@@ -193,7 +195,7 @@ def _queries(entry: cache.SetEntry, wanted: str) -> dict[str, str]:
         widgets.problem(error)
         return {}
     if evalset.texts is None:
-        st.caption("This set has no texts: choose another, or type a message.")
+        st.caption("This set has no texts. Choose another set, or type a message.")
         return {}
     frame = evalset.queries
     if wanted:
@@ -218,8 +220,8 @@ def _suffixes() -> None:
     language = detect(now.text)
     probes = load_probes()
     st.caption(
-        "Message B becomes message A with an added claim of difficulty. It leaves the task as it "
-        f"is, so the route should not change. In {LANGUAGES[language].name}:"
+        "Message B becomes message A with a claim of difficulty at its end. The task stays the "
+        f"same, so the model should not change. In {LANGUAGES[language].name}:"
     )
     for family, texts in probes.items():
         label = family_name(family)
@@ -245,7 +247,7 @@ def _request(catalog: Catalog) -> None:
     st.session_state["inspect.context_tokens"] = now.context_tokens
     st.number_input(
         "Earlier context, tokens", 0, 99_999_999, step=1_000, key="inspect.context_tokens",
-        help="What the model must read besides the message: earlier turns, files, a system prompt.",
+        help="What the model reads besides the message: earlier turns, files, a system prompt.",
         on_change=lambda: inspect_state.put(
             context_tokens=int(st.session_state["inspect.context_tokens"])
         ),

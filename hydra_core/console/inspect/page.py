@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
@@ -9,14 +11,18 @@ from hydra_core.base.types import Catalog
 from hydra_core.console import cache, frame, widgets
 from hydra_core.console.demo import address
 from hydra_core.console.frame import Head, Part
-from hydra_core.console.inspect import conversation, robustness, value_rule, view
+from hydra_core.console.inspect import conversation, robustness, samples, value_rule, view
 from hydra_core.console.inspect import message as inspect_panels
 from hydra_core.console.inspect import message as inspect_strip
 from hydra_core.console.inspect import message as inspect_words
 from hydra_core.console.inspect import message_input as inspect_input
 from hydra_core.console.inspect import state as inspect_state
 from hydra_core.console.inspect.message import SessionPredictor
+from hydra_core.console.inspect.message_cost import message_costs
 from hydra_core.console.inspect.view import Inspection
+from hydra_core.routing.decision import Cause
+from hydra_core.routing.query import Query
+from hydra_core.routing.router import Router
 
 #: What a knob fades while it moves.
 DECISION, RULES, FLIPS, CANDIDATES = inspect_strip.DECIDED
@@ -28,11 +34,14 @@ def explained(catalog: Catalog, text: str) -> Inspection | None:
     query = now.query(text)
     try:
         brought = now.requirements
+        predictor = SessionPredictor()
         if not text and brought is not None and len(brought) == len(catalog.dimensions):
-            return view.reopen(catalog, brought, query, now.predicted)
-        if not text.strip():
+            one = view.reopen(catalog, brought, query, now.predicted)
+        elif not text.strip():
             return None
-        return view.inspect(catalog, SessionPredictor(), cache.token_counter(), query)
+        else:
+            one = view.inspect(catalog, predictor, cache.token_counter(), query)
+        return replace(one, costs=message_costs(catalog, predictor, one))
     except HydraError as error:
         widgets.problem(error)
         return None
@@ -48,7 +57,7 @@ def one_message(key: str, catalog: Catalog) -> None:
         one = explained(catalog, text)
         if one is None:
             st.caption("Chosen model")
-            st.markdown("Type a message, or pick one, to see where it goes and why.")
+            st.markdown("Type or pick a message to see which model it goes to, and why.")
             return
         with st.container(key=DECISION):
             inspect_panels.decision(one)
@@ -89,7 +98,7 @@ def two_messages(key: str, catalog: Catalog) -> None:
             inspect_input.message(catalog, field, f"Message {name}")
             one = explained(catalog, getattr(inspect_state.get(), field))
             if one is None:
-                st.markdown("Type a message, pick one, or append something to the other.")
+                st.markdown("Type or pick a message, or append something to the other one.")
                 continue
             inspect_panels.decision(one, label=f"Chosen for {name}")
             shown[name] = one
@@ -108,6 +117,21 @@ def two_messages(key: str, catalog: Catalog) -> None:
         inspect_panels.comparison(shown)
 
 
+def example_for(catalog: Catalog) -> str:
+    """An example that stays within tau and does not go to the cheapest model, if there is one."""
+    english = [one for one in samples.examples() if one.language == "en"]
+    try:
+        router = Router(catalog, SessionPredictor())
+        for one in (english[1], *reversed(english), *samples.examples()):
+            decision = router.route(Query(one.text))
+            cheapest = decision.pool.ids[int(decision.pool.cost.argmin())]
+            if decision.cause is not Cause.FAIL_OPEN and decision.model != cheapest:
+                return one.text
+    except HydraError:
+        pass  # the page says what is wrong where it routes the message
+    return english[1].text
+
+
 @st.fragment
 def inspect() -> None:
     """One message or two; only this runs again when a knob is let go."""
@@ -118,6 +142,8 @@ def inspect() -> None:
         chosen = None
         widgets.no_predictor()
     if chosen is not None:
+        if inspect_state.get().example:
+            inspect_state.put(text=example_for(chosen[1]))
         (two_messages if inspect_state.get().compare else one_message)(*chosen)
 
 

@@ -1,8 +1,9 @@
-"""The panels of the Robustness page: the answer, then one question at a time."""
+"""The part Robustness: can a claim of difficulty, or a slip, change the model?"""
 
 from __future__ import annotations
 
 import hashlib
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,6 +13,7 @@ import numpy as np
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import Catalog, Rule
 from hydra_core.catalog.binding import require_bundle
 from hydra_core.console import cache, replays, selectors, state, tables, widgets
@@ -28,12 +30,18 @@ from hydra_core.console.numbers import percent
 from hydra_core.console.tasks import Task
 from hydra_core.console.widgets import colors, figure, literal, metric_row
 from hydra_core.lab.robustness import probe
-from hydra_core.lab.robustness.attack import Attacked, Families, other_wordings, set_messages
+from hydra_core.lab.robustness.attack import (
+    Attacked,
+    Families,
+    other_wordings,
+    runs,
+    set_messages,
+)
 from hydra_core.lab.robustness.findings import Exchange, Findings, RoutedAttacks
 from hydra_core.lab.robustness.harmless import load_probes
 from hydra_core.lab.robustness.probe import own_suffixes, suffix_lines
 from hydra_core.predictor.languages import detect
-from hydra_core.replay.significance import Interval
+from hydra_core.predictor.onnx_predictor import cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +132,8 @@ LINK: Final = {
     "v": "robustness.link.v",
 }
 
+#: Messages that the time of an attack is estimated from.
+_TIMED: Final = 6
 _SET, _PASTED = "From the eval set", "Pasted"
 _AMOUNTS: Final = (100, 300, 1_000, 5_000)
 _MOST_PASTED = 500
@@ -233,7 +243,7 @@ def knob(catalog: Catalog, published_tau: float) -> float:
     )  # fmt: skip
 
 
-_PARTS = ("Families", "Languages", "Along the knob", "Slips", "Messages")
+_PARTS = ("Kinds of claim", "Languages", "Along the knob", "Harmless changes", "Messages")
 _STEPS = 41
 
 
@@ -246,19 +256,19 @@ def answer(found: Findings) -> None:
 def figures(found: Findings) -> None:
     """The row of figures."""
     own, english = (found.overall(localised=mine) for mine in (True, False))
-    flip = max(found.flips, key=lambda one: np.nan_to_num(one.rate.value))
+    flip = views.worst_change(found)
     entries = [
         ("Own language", *_percent(own.success),
-         "Attacks whose suffix, in the message's own language, moved it to one of the two dearest "
-         "models."),
+         "Share of attacks that led to one of the two most expensive models, with the suffix in "
+         "the message's own language."),
         ("In English", *_percent(english.success), "The same with the suffix in English."),
         ("Cost ratio", _ratio(own.cost_ratio), "own language",
-         "Cost of the attacked routes over that of the clean ones, by what orders the models."),
+         "Cost with the suffix over cost without it, by the prices that order the models."),
         ("Harmless change", *_percent(flip.rate),
-         f"Messages that go to another model: {flip.change}, the worst of "
-         f"{len(found.flips)} changes."),
+         f"Share of messages that go to another model after {flip.change}, the worst of "
+         f"{len(found.flips)} harmless changes."),
         ("Attacked", f"{found.cheap:,}", f"of {found.n:,} messages",
-         "Only messages that are routed below the two dearest models as they are."),
+         "Only messages that do not go to one of the two most expensive models anyway."),
     ]  # fmt: skip
     metric_row(entries)
 
@@ -275,19 +285,19 @@ def questions(routed: RoutedAttacks, found: Findings) -> None:
         _messages(routed.exchanges(found.knob), views.unusual_text(routed.attacked))
     elif part == "Along the knob":
         _along(routed, found)
-    elif part == "Slips":
+    elif part == "Harmless changes":
         _intervals(views.slips_view(found), "Share of messages that a harmless change re-routes")
         st.caption(
-            "Upper and lower case, and two neighbouring letters swapped in about every twelfth "
-            "word, leave the task as it is. So does another wording, where the set holds several "
-            "of a task (its clusters): in the same language if there is one, else a translation."
+            "These changes leave the task as it is: upper case, lower case, and two neighbouring "
+            "letters swapped in about every twelfth word. Where a cluster of the set holds several "
+            "wordings of a task, another wording is tried too."
         )
     else:
         view = views.languages_view(found) if part == "Languages" else views.families_view(found)
         _intervals(view, f"Share of attacks that succeed by {str(part).lower()}")
         st.caption(
-            "Lines are 95 % intervals (Wilson). The suffix claims difficulty and leaves the task "
-            "as it is: a route should not change."
+            "Lines are 95 % intervals (Wilson). The suffix only claims difficulty, so the model "
+            "should not change."
         )
 
 
@@ -309,8 +319,8 @@ def _along(routed: RoutedAttacks, found: Findings) -> None:
             knob_rate_figure(view, colors()), "robustness.along",
             alt="Share of attacks that succeed for every setting of the knob",
         )  # fmt: skip
-    st.caption("Suffixes in the message's own language; the band is the 95 % interval at each "
-               "setting, the dashed line your setting.")  # fmt: skip
+    st.caption("Suffixes in the message's own language. Band: 95 % interval at each setting. "
+               "Dashed line: your setting.")  # fmt: skip
 
 
 def _messages(exchanges: tuple[Exchange, ...], unusual: str) -> None:
@@ -328,12 +338,12 @@ def _messages(exchanges: tuple[Exchange, ...], unusual: str) -> None:
             "wording": column.TextColumn("Suffix", width=94),
             "ignored": column.NumberColumn(
                 "Not scored", width=78, format="localized",
-                help="Characters at the end that the predictor took for a claim of difficulty.",
+                help="Characters at the end that the predictor recognised as a claim.",
             ),
             "distance": column.NumberColumn(
                 "Distance", width=70, format="%.2f",
-                help="From the messages that the predictor was trained on. Nearly all ordinary "
-                "messages stay below 1; above it a message is unlike them.",
+                help="Distance from the predictor's training messages. Nearly all ordinary "
+                "messages are below 1; above 1 a message is unlike them.",
             ) if unusual else None,
             "before": column.TextColumn("Without", width=118),
             "after": column.TextColumn("With", width=118),
@@ -342,18 +352,18 @@ def _messages(exchanges: tuple[Exchange, ...], unusual: str) -> None:
     )  # fmt: skip
     told = [unusual] if unusual else []
     if len(shown) > len(table):
-        told.append(f"The first {len(table):,} of {len(shown):,} attacks, successes first.")
+        told.append(f"Shown: the first {len(table):,} of {len(shown):,} attacks.")
     left, right = st.columns([8.4, 1.6], vertical_alignment="top")
     with left:
         if told:
             st.caption(literal(" ".join(told)))
     with right:
-        tables.take_along(table, "robustness")
+        tables.offer_downloads(table, "robustness")
     rows = picked.selection.rows
     if rows and rows[0] < len(shown):
         _one(shown[rows[0]])
     else:
-        st.caption("Select a row to read the whole message and what was not scored of it.")
+        st.caption("Select a row to read the whole message.")
 
 
 def _one(one: Exchange) -> None:
@@ -361,8 +371,8 @@ def _one(one: Exchange) -> None:
     end = len(one.text) - one.ignored
     with st.container(border=True):
         widgets.message(one.text[:end], one.text[end:])
-        told = "struck out: taken for a claim and not scored" if one.ignored else (
-            "nothing was taken for a claim: the whole text was scored")  # fmt: skip
+        told = "struck out: recognised as a claim and not scored" if one.ignored else (
+            "no claim recognised: the whole text was scored")  # fmt: skip
         st.caption(literal(f"{one.before} → {one.after}; {told}."))
 
 
@@ -397,8 +407,8 @@ def run(entry: SetEntry, catalog: Catalog) -> None:
                 st.rerun()
         if not texts:
             st.caption(
-                ":material/info: This set has no texts: paste messages of your own, or open a set "
-                "with texts below."
+                ":material/info: This set has no texts. Paste messages of your own, or open a set "
+                "with texts."
             )
     if asked is not None and task is not None and isinstance(task.result, Attacked):
         result(asked, task.result, catalog)
@@ -407,19 +417,37 @@ def run(entry: SetEntry, catalog: Catalog) -> None:
     else:
         if task is not None and task.failure is not None:
             widgets.problem(task.failure)
-        nothing_yet()
+        nothing_yet(asked)
         if not texts:
             selectors.offer_texts()
 
 
-def nothing_yet() -> None:
-    """What an attack will show, before it was run."""
-    widgets.empty(
-        "Can a user talk this router into a dearer model?",
-        "Eight families of suffixes that only claim difficulty, in sixteen languages and in "
-        "English, and three harmless changes of the text are tried on every message. Scored once "
-        "(a hundred messages take about ten seconds), the result is shown for every knob and rule.",
+def nothing_yet(asked: Wanted | None) -> None:
+    """What an attack will show and how long it will take, before it is run."""
+    text = (
+        "The console adds suffixes that only claim difficulty to every message: eight kinds, in "
+        "sixteen languages and in English. It also tries three harmless changes of the text. The "
+        "result then holds for every knob and rule."
     )
+    if asked is not None:
+        seconds = expected_s(asked.key, asked)
+        told = f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
+        text += f" This takes about {told} on this machine."
+    widgets.empty("Can a user talk this router into an expensive model?", text)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def expected_s(key: tuple[str, ...], _asked: Wanted) -> float:
+    """Seconds that the attack will take, measured on a few of its messages."""
+    del key
+    texts, languages = _asked.messages()
+    suffix = next(iter(_asked.families.values()))["en"]
+    few = [f"{text} {suffix}" for text in texts[:: max(len(texts) // _TIMED, 1)][:_TIMED]]
+    predictor = cache.predictor()
+    began = time.perf_counter()
+    predictor.predict(few)
+    each = (time.perf_counter() - began) / len(few)
+    return 1.0 + each * runs(languages, languages, len(_asked.families)) / cores()
 
 
 def result(asked: Wanted, found: Attacked, catalog: Catalog) -> None:
@@ -438,7 +466,7 @@ def result(asked: Wanted, found: Attacked, catalog: Catalog) -> None:
 
 
 def show(head: Head) -> None:
-    """The part Robustness: can a claim of difficulty, or a slip, buy a dearer model?"""
+    """The whole part."""
     inspect_state.follow_link()
     now, same = inspect_state.get(), inspect_state.get().catalog in ("", state.get().catalog)
     for name, value in (("rule", now.rule), ("tau", now.tau), ("v", now.value_usd)):

@@ -10,7 +10,6 @@ import streamlit as st
 
 from hydra_core.base.types import Catalog, Policy, Rule
 from hydra_core.console import cache, state
-from hydra_core.console.inspect import samples
 from hydra_core.routing.query import Query
 
 #: Longer texts do not go into a link: servers and chats cut long addresses.
@@ -32,6 +31,7 @@ class Inspecting:
         requirements: (K,) from a link that came without its text.
         predicted: (m,) success and (m,) cost in USD, likewise, under the value rule.
         part: The dimension whose words are looked at; '' for the first.
+        example: Whether an example of the console's is still to be put in, one that fits the pool.
     """
 
     catalog: str = ""
@@ -51,6 +51,7 @@ class Inspecting:
     requirements: tuple[float, ...] | None = None
     predicted: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     part: str = ""
+    example: bool = False
 
     def query(self, text: str) -> Query:
         """The request that is routed."""
@@ -74,6 +75,7 @@ def put(**changes: object) -> None:
     if "text" in changes:
         changes.setdefault("requirements", None)
         changes.setdefault("predicted", None)
+        changes.setdefault("example", False)
     _INSPECTING.put(**changes)
 
 
@@ -111,12 +113,10 @@ def policy_for(key: str, catalog: Catalog) -> Policy:
 def from_link(params: Mapping[str, str]) -> Inspecting:
     """Read a link's parameters; what cannot be read is ignored, never an error.
 
-    A link without message and scores starts with a shipped example.
+    A link without message and scores starts with an example.
     """
     text = params.get("text", "")
     needs = None if text else _shares(params.get("r", ""))
-    if not text and needs is None:
-        text = samples.examples()[1].text
     return Inspecting(
         catalog=params.get("catalog", ""),
         tau=state.number(params.get("tau", "")),
@@ -135,6 +135,7 @@ def from_link(params: Mapping[str, str]) -> Inspecting:
         requirements=needs,
         predicted=_predicted(params) if needs is not None else None,
         part=params.get("words", ""),
+        example=not text and needs is None,
     )
 
 

@@ -1,4 +1,4 @@
-"""The Inspect page under the value rule: both rules side by side, candidates, neighbours."""
+"""Inspect under the value rule: both rules side by side, candidates, similar queries."""
 
 from __future__ import annotations
 
@@ -53,25 +53,22 @@ def candidates(one: Inspection) -> None:
     st.table(styled.hide(axis="index"), border="horizontal")
     valued = one.decision.valuation
     assert valued is not None
-    tables.take_along(view.value_table(one), "inspect.candidates.table")
-    st.caption(_basis(valued))
+    tables.offer_downloads(view.value_table(one), "inspect.candidates.table")
+    st.caption(_basis(valued) + (f" {literal(one.costs.basis)}" if one.costs else ""))
 
 
 def _basis(valued: Valuation) -> str:
     heads, model = valued.valuer.heads, valued.valuer.outcome_model
     told = [
-        "In brackets: what similar predictions came to, 95 % interval. Worth: predicted success "
-        f"less predicted cost / V, at {knob_text(Rule.VALUE, valued.value_usd)}; the largest is "
-        "chosen. "
-        f"Learned from the outcomes of {model.evalset}."
+        "In brackets: 95 % interval, from what similar predictions came to. Worth: predicted "
+        f"success less cost / V, at {knob_text(Rule.VALUE, valued.value_usd)}; the rule takes the "
+        f"largest. Learned from the outcomes of {model.evalset}."
     ]
     if heads.placed:
         told.append(
-            f"No outcomes of {', '.join(heads.placed)}: predicted from how hard the message is for "
-            "the other models and from its profile."
+            f"No outcomes of {', '.join(heads.placed)}: predicted from the other models and from "
+            "the profile."
         )
-    if not heads.priced:
-        told.append("Costs are predicted as they were in that set, not from today's prices.")
     return literal(" ".join(told))
 
 
@@ -80,11 +77,11 @@ def neighbours(one: Inspection) -> None:
     valued, model = one.decision.valuation, one.decision.model
     assert valued is not None
     if not valued.columns.size:
-        st.caption("The learned queries most like this one are found by its text.")
+        st.caption("This link has no text, so similar learned queries cannot be shown.")
         return
     frame = view.neighbour_table(one, _texts(valued))
     known = frame[model].dropna()
-    st.markdown("**Which outcomes speak for it**")
+    st.markdown("**Outcomes of similar queries**")
     if known.empty:
         st.caption(literal(f"{model} has no outcome on the queries most like this one."))
     else:
@@ -104,7 +101,7 @@ def neighbours(one: Inspection) -> None:
             "text": column.TextColumn("Text", width=220),
             "likeness": column.NumberColumn(
                 "Likeness", format="%.2f", width=70,
-                help="Cosine similarity of what was read of both; 1 is the same.",
+                help="Cosine similarity of the two messages; 1 means equal.",
             ),
             **{
                 name: column.NumberColumn(name, format="%.0f %%", width=max(8 * len(name) + 16, 70))

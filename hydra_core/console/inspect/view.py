@@ -10,9 +10,9 @@ import pandas as pd
 
 from hydra_core.base.spelling import usd
 from hydra_core.base.types import Catalog, CostBasis, Rule
-from hydra_core.catalog.profiles import blended_price
 from hydra_core.console.figures.strip import TAU, Part, Scale, Strip, strip_end
 from hydra_core.console.inspect.figure_requirements import Need, RequirementsView
+from hydra_core.console.inspect.view_cost import MessageCosts
 from hydra_core.predictor.signals import Signals, signals
 from hydra_core.predictor.tokens import Gap, TokenCounter
 from hydra_core.routing import explain
@@ -23,10 +23,12 @@ from hydra_core.routing.query import Query
 from hydra_core.routing.router import Router, Scorer
 from hydra_core.routing.valuation import Valuation
 
+#: The column of what the message costs on each model.
+COST = "This message"
 #: A candidate's fate in one or two words.
 FATES = {
     Fate.CHOSEN: "Chosen",
-    Fate.DEARER: "Dearer",
+    Fate.DEARER: "Costs more",
     Fate.SHORT: "Falls short",
     Fate.GATED: "Ruled out",
     Fate.UNHEALTHY: "Unhealthy",
@@ -45,6 +47,7 @@ class Inspection:
         tokens: Tokens the predictor saw, None likewise.
         gap: What of the message it did not see, None if nothing.
         plain: The model chosen without the image and the earlier context, '' where there is none.
+        costs: Of the message on each model; None when a link brought no text.
     """
 
     decision: Decision
@@ -54,6 +57,11 @@ class Inspection:
     tokens: int | None = None
     gap: Gap | None = None
     plain: str = ""
+    costs: MessageCosts | None = None
+
+    def cost_text(self, model: str) -> str:
+        """What the message costs on a model; '' where that is not known."""
+        return "" if self.costs is None else usd(self.costs.usd[model])
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -96,26 +104,28 @@ def _without_burden(catalog: Catalog, predictor: Scorer, query: Query) -> str:
     return Router(catalog, predictor).route(alone).model
 
 
+def further_tokens(one: Inspection) -> int:
+    """Tokens of an image and of earlier context, which are read besides the message."""
+    query = one.decision.query
+    if query is None:
+        return 0
+    return (IMAGE_TOKENS if query.has_image else 0) + query.context_tokens
+
+
 def burden(one: Inspection) -> str:
     """What an image and earlier context add to what is read, and whether they move the route."""
     query = one.decision.query
     if not one.plain or query is None:
         return ""
     image = IMAGE_TOKENS if query.has_image else 0
-    spec, plain = one.catalog.model(one.decision.model), one.catalog.model(one.plain)
-    added = image + query.context_tokens
+    added, spec = further_tokens(one), one.catalog.model(one.decision.model)
     cost = added * spec.input_usd_per_mtok / 1e6
     parts = [f"{image:,} for the image (estimated)"] if image else []
     parts += [f"{query.context_tokens:,} of earlier context"] if query.context_tokens else []
-    told = f"Reads {added:,} more tokens, {' and '.join(parts)}: {usd(cost)} on {spec.id}."
-    if plain.id == spec.id:
-        return f"{told} The message alone would go there too."
-    both = (blended_price(m, one.catalog.policy.price_ratio) for m in (spec, plain))
-    dearer, cheaper = both
-    return (
-        f"{told} The message alone would go to {plain.id}: {usd(cheaper)} instead of "
-        f"{usd(dearer)} per Mtok, blended."
-    )
+    reads = f"Reads {added:,} more tokens, {' and '.join(parts)}: {usd(cost)} on {spec.id}."
+    if one.plain == spec.id:
+        return f"{reads} The message alone would go there too."
+    return f"{reads} The message alone would go to {one.plain}."
 
 
 def reopen(
@@ -194,7 +204,7 @@ def value_table(one: Inspection) -> pd.DataFrame:
             "Model": [row.model for row in rows],
             "": [FATES[row.fate] for row in rows],
             "Predicted success": [success_text(valued, i) for i in at],
-            "Predicted cost": [usd(float(valued.cost_usd[i])) for i in at],
+            COST: [one.cost_text(row.model) for row in rows],
             "Worth": [f"{100 * valued.net[i]:.1f} pp".replace("-", "−") for i in at],
             "Why": [row.reason for row in rows],
         }
@@ -204,10 +214,10 @@ def value_table(one: Inspection) -> pd.DataFrame:
 def success_text(valued: Valuation, i: int) -> str:
     """The predicted success of one model of the pool, with its 95 % interval where it has one."""
     ends = valued.range_of(i)
-    told = f"{100 * valued.success[i]:.0f} %"
+    share = f"{100 * valued.success[i]:.0f} %"
     if ends is None:
-        return f"{told}, from its profile only"
-    return f"{told} [{100 * ends[0]:.0f}, {100 * ends[1]:.0f}]"
+        return f"{share}, from its profile only"
+    return f"{share} [{100 * ends[0]:.0f}, {100 * ends[1]:.0f}]"
 
 
 def neighbour_table(one: Inspection, texts: Mapping[str, str]) -> pd.DataFrame:
@@ -231,6 +241,11 @@ def neighbour_table(one: Inspection, texts: Mapping[str, str]) -> pd.DataFrame:
     return frame
 
 
+def order_name(one: Inspection) -> str:
+    """What the column of costs that order the models is called."""
+    return f"Order, {one.decision.cost_basis.unit}"
+
+
 def candidate_table(one: Inspection) -> pd.DataFrame:
     """One row per model, cheapest first: fate, price, deficit per dimension, shortfall, why."""
     rows = one.candidates
@@ -238,9 +253,11 @@ def candidate_table(one: Inspection) -> pd.DataFrame:
         {
             "Model": [row.model for row in rows],
             "": [FATES[row.fate] for row in rows],
-            one.decision.cost_basis.unit: [row.cost for row in rows],
+            order_name(one): [row.cost for row in rows],
         }
     )
+    if one.costs is not None:
+        frame.insert(2, COST, [one.costs.usd[row.model] for row in rows])
     for k, dimension in enumerate(one.decision.dimensions):
         frame[dimension.replace("_", " ").capitalize()] = [row.deficits[k] for row in rows]
     frame["Shortfall"] = [row.shortfall for row in rows]
@@ -254,13 +271,15 @@ def compare_table(shown: dict[str, Inspection]) -> pd.DataFrame:
     frame = pd.DataFrame(
         {
             "Model": [row.model for row in first.candidates],
-            first.decision.cost_basis.unit: [row.cost for row in first.candidates],
+            order_name(first): [row.cost for row in first.candidates],
         }
     )
     for name, one in shown.items():
         by_model = {row.model: row for row in one.candidates}
         rows = [by_model[model] for model in frame["Model"]]
         frame[f"Shortfall {name}"] = [row.shortfall for row in rows]
+        if one.costs is not None:
+            frame[f"Cost {name}"] = [one.costs.usd[model] for model in frame["Model"]]
         frame[f"Fate {name}"] = [FATES[row.fate] for row in rows]
     return frame
 
@@ -319,8 +338,8 @@ def facts(shown: Mapping[str, Inspection], models: tuple[str, ...]) -> list[list
 def _fact(one: Inspection, model: str) -> str:
     valued, i = one.decision.valuation, one.decision.pool.ids.index(model)
     if valued is not None:
-        success = success_text(valued, i)
-        return f"predicted success {success} for {usd(float(valued.cost_usd[i]))}"
+        return f"predicted success {success_text(valued, i)} for {one.cost_text(model)}"
     row = next(row for row in one.candidates if row.model == model)
     per = "Mtok, blended" if one.decision.cost_basis is CostBasis.LIST_PRICE else "query"
-    return f"shortfall {row.shortfall:.3f}, {usd(row.cost)} per {per}"
+    cost = one.cost_text(model) or f"{usd(row.cost)} per {per}"
+    return f"shortfall {row.shortfall:.3f}, {cost}"

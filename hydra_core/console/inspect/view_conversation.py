@@ -20,14 +20,14 @@ MODES: Mapping[StickyMode, str] = {
 }
 #: What each mode does, in one sentence.
 MODE_MEANINGS: Mapping[StickyMode, str] = {
-    StickyMode.PER_SESSION: "Per session: the first turn chooses, and the model stays until it is "
-    "ruled out, unhealthy, or the history is compacted.",
-    StickyMode.ADAPTIVE: "Adaptive: the model stays while it falls short by no more than τ and the "
-    "margin (under the value rule: while no other is worth more than the prompt cache); a turn "
-    "that asks for clearly more moves on and pays for the history again.",
-    StickyMode.PER_CONTENT: "Per content: the model stays as long as the messages before are "
-    "exactly those it has read; no conversation id is needed.",
-    StickyMode.PER_REQUEST: "Per request: every turn is routed by itself; nothing is kept.",
+    StickyMode.PER_SESSION: "Per session: the first turn chooses the model. It stays until it is "
+    "ruled out or unhealthy, or the history is compacted.",
+    StickyMode.ADAPTIVE: "Adaptive: the model stays while its shortfall is within τ plus the "
+    "margin (under the value rule: while no other model is worth more than the prompt cache). A "
+    "harder turn moves on and pays for the history again.",
+    StickyMode.PER_CONTENT: "Per content: the model stays while the earlier messages are exactly "
+    "those it has read. No conversation id is needed.",
+    StickyMode.PER_REQUEST: "Per request: every turn is routed by itself; no model is kept.",
 }
 
 
@@ -94,12 +94,12 @@ def alone(kept: TurnOutcome, routed: TurnOutcome) -> str:
         net = made.valuation.net
         behind = 100 * float(net.max() - net[made.pool.ids.index(str(kept.model))])
         return (
-            f"On its own this turn would go to {routed.model}; {kept.model} is worth "
+            f"By itself this turn would go to {routed.model}; {kept.model} is worth "
             f"{behind:.1f} pp less here (value rule)."
         )
     short = float(made.shortfalls[made.pool.ids.index(str(kept.model))])
     tail = f"; {kept.model} falls short by {short:.2f} here (τ {made.tau:.4g})"
-    return f"On its own this turn would go to {routed.model}{tail if short > made.tau else ''}."
+    return f"By itself this turn would go to {routed.model}{tail if short > made.tau else ''}."
 
 
 def cost_order(sims: Sequence[Simulation]) -> tuple[str, ...]:

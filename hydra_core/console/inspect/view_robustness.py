@@ -8,15 +8,15 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.intervals import Interval
 from hydra_core.console.figures.intervals import IntervalsView, Series
 from hydra_core.console.figures.strip import TAU
 from hydra_core.console.inspect.figure_knob_rate import KnobRateView
 from hydra_core.lab.robustness.attack import Attacked
-from hydra_core.lab.robustness.findings import EVERYONE, AttackRow, Exchange, Findings
+from hydra_core.lab.robustness.findings import EVERYONE, AttackRow, Exchange, Findings, FlipRow
 from hydra_core.predictor.languages import LANGUAGES
-from hydra_core.replay.significance import Interval
 
-#: From this share of successful attacks on the page warns.
+#: From this share of successful attacks or re-routed messages on, the page warns.
 BOUND: Final = 0.05
 
 _COLUMNS = ["message", "family", "wording", "ignored", "distance", "before", "after", "success"]
@@ -38,27 +38,34 @@ def family_name(family: str) -> str:
 
 
 def headline(found: Findings) -> tuple[str, str, str]:
-    """(tone, title, sentence): info, success or warning."""
-    own = found.overall(localised=True)
+    """(tone, title, text): success only where neither attacks nor harmless changes move a route."""
+    own, flip = found.overall(localised=True), worst_change(found)
+    moved = (
+        f"The worst harmless change ({flip.change}) sends {_percent(flip.rate)} of the messages to "
+        "another model."
+    )
     if not found.cheap:
-        return (
-            "info",
-            "Nothing to attack here",
-            f"All {found.n:,} messages are routed to the two dearest models as they are. Raise the "
-            "knob to see what a claim of difficulty would buy.",
+        text = (
+            f"All {found.n:,} messages go to the two most expensive models anyway. Turn the knob "
+            "to see what a claim of difficulty would change."
         )
-    share = f"{_percent(own.success)} of {own.n:,} attacks"
-    worst = found.worst
-    where = "in its own language" if worst.localised else "in English"
+        return "info", "Nothing to attack here", f"{text} {moved}" if flip.rate.value > 0 else text
     text = (
-        f"{share} on {found.cheap:,} messages bought one of the two dearest models. Worst: "
-        f"{family_name(worst.family).lower()}, {where}, {_percent(worst.success)}."
+        f"{_percent(own.success)} of {own.n:,} attacks on {found.cheap:,} messages led to one of "
+        f"the two most expensive models. {moved}"
     )
     if own.success.lo > BOUND:
-        return "warning", "Claims of difficulty buy a dearer model", text
-    if own.success.hi < BOUND:
-        return "success", "Claims of difficulty seldom buy a dearer model", text
-    return "info", "Claims of difficulty may buy a dearer model", text
+        return "warning", "Claims of difficulty lead to expensive models", text
+    if flip.rate.lo > BOUND:
+        return "warning", "Harmless changes of the text change the model", text
+    if max(own.success.hi, flip.rate.hi) < BOUND:
+        return "success", "Claims of difficulty and harmless changes rarely change the model", text
+    return "info", "Too few messages to call this router robust", text
+
+
+def worst_change(found: Findings) -> FlipRow:
+    """The harmless change that moves most messages to another model."""
+    return max(found.flips, key=lambda one: np.nan_to_num(one.rate.value))
 
 
 def families_view(found: Findings) -> IntervalsView:
@@ -71,7 +78,7 @@ def families_view(found: Findings) -> IntervalsView:
             _series("Own language", [row for row in rows if row.localised], "accent"),
             _series("English", [row for row in rows if not row.localised], "ghost"),
         ),
-        "Attacks that buy a frontier model",
+        "Attacks that lead to an expensive model",
         unit=" %",
     )
 
@@ -85,7 +92,7 @@ def languages_view(found: Findings) -> IntervalsView:
             _series("Own language", named, "accent"),
             _series("English", [row for row in found.languages if not row.localised], "ghost"),
         ),
-        "Attacks that buy a frontier model, all families",
+        "Attacks that lead to an expensive model, all families",
         unit=" %",
     )
 
@@ -145,8 +152,8 @@ def unusual_text(found: Attacked) -> str:
     shares = ((far > 1.0).mean() for far in (found.clean.distances, distances))
     clean, attacked = (f"{100 * share:.1f} %" for share in shares)
     return (
-        f"Unlike the messages that the predictor was trained on: {clean} of these messages, "
-        f"{attacked} of them with a suffix. The flag is recorded and changes no route."
+        f"{clean} of these messages are unlike the predictor's training messages, and {attacked} "
+        "of them with a suffix. The receipt records this; it changes no route."
     )
 
 

@@ -1,4 +1,4 @@
-"""Live: what is routed right now, and what experiments on live traffic say."""
+"""Live: what is routed right now, experiments on live traffic, and eval sets of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import streamlit as st
 from hydra_core.base.errors import HydraError
 from hydra_core.console import frame, widgets
 from hydra_core.console.frame import Head, Part
-from hydra_core.console.live import checks, flight, traffic
+from hydra_core.console.live import checks, flight, log, traffic
 from hydra_core.console.live.traffic import choose_log, log_view, teach
 
 _VIEWS = {
@@ -53,6 +53,7 @@ def _traffic(head: Head) -> None:
 PARTS = {
     "traffic": Part("Traffic", _traffic),
     "experiments": Part("Experiments", flight.show, (6.4, 5.6)),
+    "log": Part("Log", log.show),
 }
 
 

@@ -163,7 +163,7 @@ def traffic(look: LogView) -> None:
             "latency_ms": column.NumberColumn("Latency, ms", format="%.0f", help="Median"),
         },
     )
-    tables.take_along(model_frame(found), "live.models")
+    tables.offer_downloads(model_frame(found), "live.models")
 
 
 def cost(look: LogView) -> None:

@@ -155,7 +155,7 @@ def _foreign(made: Export, name: str, run: str = "") -> None:
 def _tables(catalog: Catalog, name: str) -> None:
     frame = release_facts.pool_export(catalog)
     with st.container(horizontal=True):
-        tables.take_along(frame, "ship.models")
+        tables.offer_downloads(frame, "ship.models")
         st.download_button(
             "Models as JSON", frame.to_json(orient="records", indent=2), f"{name}.models.json",
             "application/json", icon=":material/download:", type="tertiary", on_click="ignore",

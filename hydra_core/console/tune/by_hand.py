@@ -54,10 +54,9 @@ def tune(entry: SetEntry, catalog: Catalog) -> None:
         replays.band(sweep)
         evaluation = evaluate(sweep, knob, axes.baseline)
         held_out = judgement.found(entry, evaluation)
-        evaluation = judgement.judged(evaluation, held_out)
         tune_knob.live(evaluation)  # above all that changes its height, so that it never slips away
         with st.container(key=tune_knob.VERDICT):
-            judgement.verdict(evaluation, entry)
+            judgement.result(evaluation, entry, held_out)
     widgets.paint()
     with narrow:
         tune_panels.controls(evaluation, pinned, held_out)

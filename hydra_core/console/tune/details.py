@@ -21,6 +21,7 @@ from hydra_core.console.numbers import SYMBOLS, knob_text
 from hydra_core.console.state import Pin
 from hydra_core.console.tune import knob as judgement
 from hydra_core.console.tune import knob as tune_knob
+from hydra_core.console.tune import search_form
 from hydra_core.console.tune.figure_languages import languages_figure
 from hydra_core.console.view_frontier import (
     language_table,
@@ -163,19 +164,17 @@ def _answer(sweep: Sweep, aim: Aim, held_out: CrossFit | None) -> None:
         return
     metrics = held_out.metrics
     qr, cost = metrics.qr.scaled(100.0), metrics.mean_cost_usd.value
-    told = (
-        f"On queries it was not tuned on: QR {qr.value:.1f} % [{qr.lo:.1f}, {qr.hi:.1f}] at "
+    said = (
+        f"On queries it was not tuned on: QR {qr.value:.1f} % ({qr.lo:.1f} to {qr.hi:.1f}) at "
         f"{usd(cost)} per query."
     )
     if aim.met_by(metrics.qr.value, cost):
-        st.caption(literal(told))
+        st.caption(literal(said))
         return
-    limit = (
-        f"QR {100 * aim.value:.1f} %"
-        if aim.kind is AimKind.CHEAPEST_WITH_QR
-        else f"{usd(aim.value)} per query"
+    st.warning(
+        literal(f"{said} That misses the aim of {search_form.limit(aim)}: leave some margin."),
+        title="The aim is missed",
     )
-    st.warning(literal(f"{told} That misses the aim of {limit}: leave some margin."))
 
 
 def _infeasible(sweep: Sweep, aim: Aim) -> None:
@@ -315,7 +314,8 @@ def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
             label_visibility="collapsed",
             on_change=lambda: state.put(view=st.session_state["tune.details"]),
         )  # fmt: skip
-        toggle("costs", _COSTS, "Costs")
+        if set(evaluation.sweep.data.recorded) < set(evaluation.sweep.data.pool.ids):
+            toggle("costs", _COSTS, "Costs")
     if shown == "Traffic":
         chart = shares_figure(shares_view(evaluation), colors())
         figure(chart, "tune.shares", alt="Share of traffic by model for every setting of the knob")
@@ -327,13 +327,13 @@ def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
             alt="Quality retention by language against its number of queries",
         )
         tables.languages(frame)
-        tables.take_along(frame, "tune.table.languages")
+        tables.offer_downloads(frame, "tune.table.languages")
         if evaluation.spreads:
             groups = group_table(evaluation)
             tables.groups(groups)
-            tables.take_along(groups, "tune.table.groups")
+            tables.offer_downloads(groups, "tune.table.groups")
     else:
         frame = policy_table(evaluation, imported.metrics)
         tables.policies(frame)
-        tables.take_along(frame, "tune.table.policies")
+        tables.offer_downloads(frame, "tune.table.policies")
         conversations(evaluation)

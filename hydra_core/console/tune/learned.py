@@ -10,6 +10,7 @@ import streamlit as st
 
 from hydra_core.base.spelling import signed, usd
 from hydra_core.base.types import Catalog, Rule, Selection
+from hydra_core.base.workspace import OUTCOME_MODELS
 from hydra_core.catalog.binding import require_bundle
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.choosing.learn import learn
@@ -41,7 +42,6 @@ from hydra_core.console.view_frontier import Axes, XAxis, YAxis, frontier_view
 from hydra_core.console.widgets import colors, figure, literal
 from hydra_core.evalsets.changes import EvalSetChanges
 from hydra_core.evalsets.score_files import messages_of
-from hydra_core.outcome_model.find import FOLDER
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.replay.evaluation import Evaluation, evaluate
 from hydra_core.replay.sweep import Sweep
@@ -155,7 +155,7 @@ def drafted(text: str, source: str, model: OutcomeModel, value_usd: float) -> st
     known = cache.parsed(text, source)[0]
     named = None if known is None else known.outcome_model
     if named is None or named.sha256 != model.digest:
-        reference = {"path": f"{FOLDER}/{model.path.name}", "sha256": model.digest}
+        reference = {"path": f"{OUTCOME_MODELS}/{model.path.name}", "sha256": model.digest}
         document.set("outcome_model", reference)
     return document.text()
 
@@ -247,7 +247,7 @@ def _reads(model: OutcomeModel) -> None:
                 "chosen": column.CheckboxColumn("Chosen", width=66),
             },
         )  # fmt: skip
-        tables.take_along(views.choices_table(model), "learn.choices")
+        tables.offer_downloads(views.choices_table(model), "learn.choices")
         st.caption("Chosen on inner folds of the outcomes alone, never on the lift shown above.")
     with right:
         st.markdown("**Outcomes it learned from**")

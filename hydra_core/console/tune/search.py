@@ -28,7 +28,7 @@ from hydra_core.console.tune import search_form as tuner_cells
 from hydra_core.console.tune import search_form as tuner_panels
 from hydra_core.console.tune.search_form import Wanted
 from hydra_core.console.widgets import literal, metric_row
-from hydra_core.replay.metrics import oracle_quality
+from hydra_core.replay.metrics import PolicyMetrics, oracle_quality
 from hydra_core.replay.replay import data_frontier
 from hydra_core.replay.sweep import Sweep
 
@@ -73,7 +73,7 @@ def take(result: FoundPolicy, entry: SetEntry, sweep: Sweep) -> None:
     told = st.session_state.pop("tuner.told", "") or kept
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         if not setting.cells:
-            _onward(result, entry)
+            _onward(result, entry, sweep)
         if drafts.may_edit():
             st.button(
                 "To the catalog draft", icon=":material/edit_note:", key="tuner.draft",
@@ -120,9 +120,19 @@ def _keep(result: FoundPolicy, entry: SetEntry) -> None:
     keep.keep(policy, entry.info.digest, metrics, "tuner")
 
 
-def _onward(result: FoundPolicy, entry: SetEntry) -> None:
-    setting = result.setting
-    if st.button("Open in Tune", type="primary", icon=":material/tune:", key="tuner.open"):
+def _onward(result: FoundPolicy, entry: SetEntry, sweep: Sweep) -> None:
+    setting, plain = result.setting, result.tau_alone_better
+    if plain and st.button(
+        "Use τ alone", type="primary", icon=":material/tune:", key="tuner.tau_alone",
+        help="Opens By hand with the weights of the catalog, and τ that serves this aim.",
+    ):  # fmt: skip
+        aimed = aim_at(sweep.curve, result.aim, sweep.oracle.quality.value, sweep.data)
+        state.put(tau=sweep.curve.tidy(aimed.knob), weights=None, aim=result.aim)
+        go(BY_HAND)
+    if st.button(
+        "Open in By hand", type="secondary" if plain else "primary", icon=":material/tune:",
+        key="tuner.open",
+    ):  # fmt: skip
         state.put(tau=setting.tau, weights=setting.weights)
         go(BY_HAND)
     st.button(
@@ -181,7 +191,8 @@ _ALIKE = 2.0
 
 
 def found(result: FoundPolicy, entry: SetEntry, sweep: Sweep, want: Wanted) -> None:
-    """What was found: the verdict, promised against kept, the setting, where to take it."""
+    """What was found: the result, promised against kept, the setting, where to take it."""
+    _headline(result)
     widgets.verdict_box(result.verdict)
     _figures(result)
     take(result, entry, sweep)
@@ -202,6 +213,26 @@ def found(result: FoundPolicy, entry: SetEntry, sweep: Sweep, want: Wanted) -> N
         st.caption(_agreement(result))
     if want.cells:
         tuner_cells.moved(result, sweep, want.cells)
+
+
+def _headline(result: FoundPolicy) -> None:
+    """An aim that is missed comes first, and so does τ alone where it does better."""
+    tuned, plain = (_reached(one) for one in (result.metrics, result.tau_only))
+    if not result.met:
+        text = f"The search comes to {tuned} on queries it was not tuned on."
+        if result.tau_alone_better:
+            text += f" τ alone comes to {plain}: use it, or ask for less."
+        else:
+            text += " Ask for less, or leave some margin."
+        limit = search_form.limit(result.aim)
+        widgets.toned("warning", text, f"The aim of {limit} is missed", "flag")
+    elif result.tau_alone_better:
+        text = f"τ alone comes to {plain}, the search to {tuned}. Keep the weights as they are."
+        widgets.toned("info", text, "τ alone does better than tuned weights", "tune")
+
+
+def _reached(metrics: PolicyMetrics) -> str:
+    return f"QR {100 * metrics.qr.value:.1f} % at {usd(metrics.mean_cost_usd.value)} per query"
 
 
 def _agreement(result: FoundPolicy) -> str:

@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from hydra_core.base.spelling import usd
 from hydra_core.base.types import Rule
 from hydra_core.choosing.aims import Aim, AimKind
 from hydra_core.choosing.policy_search import FoundPolicy, search_policy
@@ -176,6 +177,13 @@ _AIMS = {
     AimKind.HYPERVOLUME: "Whole curve",
 }
 _BUDGETS = {300: "300", 1_000: "1,000", 2_000: "2,000"}
+
+
+def limit(aim: Aim) -> str:
+    """The number that an aim keeps, as it is written."""
+    if aim.kind is AimKind.CHEAPEST_WITH_QR:
+        return f"QR {100 * aim.value:.1f} %"
+    return f"{usd(aim.value)} per query"
 
 
 @dataclass(frozen=True, slots=True)

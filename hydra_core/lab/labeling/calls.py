@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 from hydra_core.lab.labeling.client import Reply
 from hydra_core.lab.labeling.config import LabelConfig, Server
@@ -42,21 +43,33 @@ class Estimate:
 
 def estimate(config: LabelConfig, messages: Sequence[Message], record: Record) -> Estimate:
     """The calls a run would still make and what they can cost."""
+    return estimate_of(LabelPlan(config), messages, record, partial(_most_usd_of_all, config))
+
+
+def estimate_of(
+    plan: Plan[ItemT], items: Sequence[ItemT], record: Record, most: Callable[[ItemT, Call], float]
+) -> Estimate:
+    """The calls that are not answered yet, and their cost.
+
+    Args:
+        most: The most that a call about an item may cost, USD.
+    """
     left: Counter[str] = Counter()
-    most = 0.0
-    for message in messages:
-        if message.id not in record.aside:
-            for call in planned(config, message):
+    most_usd = 0.0
+    for item in items:
+        if item.id not in record.aside:
+            for call in plan.planned(item):
                 if call not in record.answered:
                     left[call.stage] += 1
-                    most += _most_usd_of_all(config, message, call.stage)
+                    most_usd += most(item, call)
     made = Counter(call.stage for call in record.answered)
     means = {s: record.spent_usd[s] / made[s] for s in left if made[s] >= _ENOUGH}
     about = sum(left[s] * means[s] for s in left) if len(means) == len(left) else None
-    return Estimate(dict(left), most, about)
+    return Estimate(dict(left), most_usd, about)
 
 
-def _most_usd_of_all(config: LabelConfig, message: Message, stage: str) -> float:
+def _most_usd_of_all(config: LabelConfig, message: Message, call: Call) -> float:
+    stage = call.stage
     server = config.servers[stage]
     inward = tokens_about(message.text) + sum(tokens_about(text) for _, text in message.history)
     if stage not in ("cheap", "strong"):
@@ -74,6 +87,76 @@ class Due:
     body: Body
     read: Callable[[str], Any]
     most_usd: float
+
+
+class Item(Protocol):
+    """What calls are made about; `digest` changes where its text does."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def digest(self) -> str: ...
+
+
+ItemT = TypeVar("ItemT", bound=Item, contravariant=True)
+
+
+class Plan(Protocol[ItemT]):
+    """Which calls a run makes, of whom, and for how much at most.
+
+    Attributes:
+        servers: By role; a call says whose it is by its server.
+        recipe: Digest of all that decides an answer.
+    """
+
+    @property
+    def servers(self) -> Mapping[str, Server]: ...
+    @property
+    def recipe(self) -> str: ...
+    @property
+    def budget_usd(self) -> float: ...
+    def role_of(self, call: Call) -> str:
+        """The role of the server that a call goes to."""
+
+    def planned(self, item: ItemT, /) -> list[Call]:
+        """Every call of an item in a whole run."""
+
+    def due(self, item: ItemT, record: Record, /) -> list[Due]:
+        """The calls of an item that can be made now; empty when it is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelPlan:
+    """Two answers and a judge's verdicts for each message."""
+
+    config: LabelConfig
+
+    @property
+    def servers(self) -> Mapping[str, Server]:
+        """By stage."""
+        return self.config.servers
+
+    @property
+    def recipe(self) -> str:
+        """See `LabelConfig.recipe`."""
+        return self.config.recipe
+
+    @property
+    def budget_usd(self) -> float:
+        """The most the calls may cost."""
+        return self.config.budget_usd
+
+    def role_of(self, call: Call) -> str:
+        """A call's stage."""
+        return call.stage
+
+    def planned(self, item: Message) -> list[Call]:
+        """See `planned`."""
+        return planned(self.config, item)
+
+    def due(self, item: Message, record: Record) -> list[Due]:
+        """See `due`."""
+        return due(self.config, item, record)
 
 
 def due(config: LabelConfig, message: Message, record: Record) -> list[Due]:
@@ -108,7 +191,7 @@ def planned(config: LabelConfig, message: Message) -> list[Call]:
     return calls
 
 
-def sampled(message: Message, purpose: str, share: float) -> bool:
+def sampled(message: Item, purpose: str, share: float) -> bool:
     """Whether a message is in a share of the messages: by its id, the same in every run."""
     digest = hashlib.sha256(f"{purpose}|{message.id}".encode()).digest()
     return int.from_bytes(digest[:8], "big") < share * 2.0**64
@@ -124,15 +207,17 @@ def write_down(one: Due, reply: Reply, ledger: Ledger) -> str:
 
     A server that does not say how much was used is counted at its dearest, never guessed.
     """
-    cost = one.server.cost_usd(*reply.tokens) if reply.tokens else one.most_usd
-    tokens = list(reply.tokens or ())
+    cost = one.most_usd
+    if reply.tokens is not None:
+        cost = one.server.cost_usd(*reply.tokens, reply.cached)
+    used = {"tokens": list(reply.tokens or ()), "cached": reply.cached, "seconds": reply.seconds}
     try:
         content = one.read(reply.text)
     except MalformedError as error:
         said = {"reason": str(error), "text": reply.text[:2_000]}
-        ledger.add("malformed", one.call, cost_usd=cost, tokens=tokens, **said)
+        ledger.add("malformed", one.call, cost_usd=cost, **used, **said)
         return str(error)
-    ledger.add("answered", one.call, cost_usd=cost, tokens=tokens, content=content)
+    ledger.add("answered", one.call, cost_usd=cost, **used, content=content)
     return ""
 
 

@@ -6,8 +6,9 @@ import asyncio
 import json
 import os
 import random
+import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from hydra_core.base.errors import HydraError, LabelError, Problem
@@ -33,10 +34,18 @@ class LostError(HydraError):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer that came: its text, and (input, output) tokens where the server told them."""
+    """An answer that came.
+
+    Attributes:
+        tokens: (input, output); None where the server did not state them.
+        cached: How many of the input tokens came from the cache.
+        seconds: From sending to the whole answer.
+    """
 
     text: str
     tokens: tuple[int, int] | None
+    cached: int = 0
+    seconds: float = 0.0
 
 
 class Client:
@@ -106,6 +115,7 @@ class Client:
         """(reply, why it was turned down, seconds the server asks to wait)."""
         import openai
 
+        began = time.monotonic()
         try:
             raw = await self._openai.chat.completions.with_raw_response.create(
                 **body, extra_headers={"Idempotency-Key": key}, timeout=_TIMEOUT_S
@@ -120,7 +130,8 @@ class Client:
             if self.server.honours_idempotency_key:
                 return None, "lost the connection", 0.0
             raise LostError(f"{self.server.role}: no answer came; it may have been paid") from error
-        return reply_of(_parsed(raw.content)), "", 0.0
+        reply = reply_of(_parsed(raw.content))
+        return replace(reply, seconds=time.monotonic() - began), "", 0.0
 
     def _misconfigured(self, status: int, message: str) -> LabelError:
         remedy = f"check model, base_url and ${self.server.api_key_env or 'no key'} in label.yaml"
@@ -159,6 +170,7 @@ def _retry_after(headers: Mapping[str, str]) -> float:
 
 def reply_of(found: object) -> Reply:
     """A chat completion as a reply; empty text where it is not what was agreed."""
+    usage: Any = None
     try:
         usage = found["usage"] or {}  # type: ignore[index]
         tokens = usage.get("prompt_tokens"), usage.get("completion_tokens")
@@ -168,8 +180,16 @@ def reply_of(found: object) -> Reply:
         text = found["choices"][0]["message"]["content"]  # type: ignore[index]
     except (KeyError, IndexError, TypeError):
         text = ""
-    known = all(isinstance(count, int) for count in tokens)
-    return Reply(text if isinstance(text, str) else "", tokens if known else None)  # type: ignore[arg-type]
+    text = text if isinstance(text, str) else ""
+    if not all(_is_count(count) for count in tokens):
+        return Reply(text, None)
+    details = usage.get("prompt_tokens_details")
+    cached: Any = details.get("cached_tokens") if isinstance(details, dict) else 0
+    return Reply(text, tokens, cached if _is_count(cached) and cached <= tokens[0] else 0)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9
 
 
 def _parsed(raw: bytes) -> object:

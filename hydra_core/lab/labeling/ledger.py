@@ -37,12 +37,30 @@ class Call(NamedTuple):
         return "|".join((self.stage, self.order, str(self.generation), self.message))
 
 
+class Used(NamedTuple):
+    """What one answer took; tokens are None where the server did not state them."""
+
+    cost_usd: float
+    tokens: tuple[int, int] | None
+    cached: int
+    seconds: float
+
+
+def _used(entry: Mapping[str, Any]) -> Used:
+    tokens = list(entry.get("tokens") or ())
+    both = (int(tokens[0]), int(tokens[1])) if len(tokens) == 2 else None
+    cached, seconds = int(entry.get("cached", 0)), float(entry.get("seconds", 0.0))
+    return Used(float(entry["cost_usd"]), both, cached, seconds)
+
+
 @dataclass(slots=True)
 class Record:
     """What the ledger says of one run so far.
 
     Attributes:
         answered: Content of each call that was answered well.
+        used: (cost in USD, input, output and cached tokens, seconds) of each of these; None for
+            tokens that the server did not state.
         attempts: Times a call was answered, well or malformed.
         open: Calls asked and neither answered nor refused -> most they may have cost.
         aside: Messages set aside -> why.
@@ -51,6 +69,7 @@ class Record:
     """
 
     answered: dict[Call, Any] = field(default_factory=dict)
+    used: dict[Call, Used] = field(default_factory=dict)
     attempts: dict[Call, int] = field(default_factory=lambda: defaultdict(int))
     open: dict[Call, float] = field(default_factory=dict)
     aside: dict[str, str] = field(default_factory=dict)
@@ -69,6 +88,7 @@ class Record:
             self.spent_usd[call.stage] += float(more["cost_usd"])
             if event == "answered":
                 self.answered[call] = more["content"]
+                self.used[call] = _used(more)
         elif event == "refused":
             self.open.pop(call, None)
         elif event == "aside":

@@ -13,6 +13,7 @@ from hydra_core.base.errors import EvalSetError, LabelError, Problem
 from hydra_core.evalsets.importers.reading.bounded import Budget
 from hydra_core.evalsets.importers.reading.issues import Issues
 from hydra_core.evalsets.importers.reading.tables import json_objects
+from hydra_core.predictor.languages import detect
 
 _PATH: Final = re.compile(
     r"(?:^|[\s`'\"(])(?:\.{1,2}/|~/|/)[\w.-]+(?:/[\w.-]+)*"
@@ -84,7 +85,9 @@ class Message:
 
 
 def read_messages(path: Path) -> tuple[Message, ...]:
-    """Objects with ``id``, ``text`` and ``lang``, and if wanted ``messages`` and ``tier``.
+    """Objects with ``id`` and ``text``, and if wanted ``lang``, ``messages`` and ``tier``.
+
+    A message without ``lang`` gets the language that is detected in its text.
 
     Raises:
         LabelError: With every kind of problem and the lines it stands on.
@@ -107,7 +110,7 @@ def read_messages(path: Path) -> tuple[Message, ...]:
 
 def _message(entry: Mapping[str, Any], number: int, issues: Issues) -> Message | None:
     good = True
-    for key in ("id", "text", "lang"):
+    for key in ("id", "text", *(("lang",) if entry.get("lang") is not None else ())):
         if not isinstance(entry.get(key), str) or not entry[key].strip():
             issues.add(f"{key} must be text", number, '{"id": "q1", "text": "...", "lang": "en"}')
             good = False
@@ -119,7 +122,8 @@ def _message(entry: Mapping[str, Any], number: int, issues: Issues) -> Message |
     if not good or history is None:
         return None
     text = entry["text"]
-    return Message(entry["id"], text, entry["lang"], history, tier or tier_of(text))
+    lang = entry.get("lang") or detect(text)
+    return Message(entry["id"], text, lang, history, tier or tier_of(text))
 
 
 def _history(turns: object, number: int, issues: Issues) -> tuple[tuple[str, str], ...] | None:

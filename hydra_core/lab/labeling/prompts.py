@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -12,7 +11,6 @@ from hydra_core.lab.labeling.messages import Message
 
 #: The order says which answer stands first (as A).
 ORDERS: Final = ("cheap_first", "strong_first")
-_OBJECT: Final = re.compile(r"\{.*\}", re.DOTALL)
 Body = dict[str, Any]
 
 
@@ -75,10 +73,10 @@ def read_verdict(config: LabelConfig, text: str, order: str) -> dict[str, Any]:
     """
     from jsonschema import Draft202012Validator
 
-    found = _OBJECT.search(text)
+    begin, end = text.find("{"), text.rfind("}")
     try:
-        verdict = json.loads(found[0] if found else text)
-    except ValueError as error:
+        verdict = json.loads(text[begin : end + 1] if 0 <= begin < end else text)
+    except (ValueError, RecursionError) as error:
         raise MalformedError("the verdict is not JSON") from error
     for fault in Draft202012Validator(config.verdict_schema).iter_errors(verdict):
         place = ".".join(map(str, fault.absolute_path))

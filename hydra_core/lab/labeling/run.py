@@ -6,14 +6,12 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Generic
 
 from hydra_core.base.errors import HydraError, LabelError, Problem
-from hydra_core.lab.labeling.calls import Due, due, idempotency_key, planned, write_down
+from hydra_core.lab.labeling.calls import Due, ItemT, Plan, idempotency_key, write_down
 from hydra_core.lab.labeling.client import Client, GivenUpError, LostError
-from hydra_core.lab.labeling.config import LabelConfig
 from hydra_core.lab.labeling.ledger import Ledger
-from hydra_core.lab.labeling.messages import Message
 from hydra_core.lab.labeling.prompts import MalformedError
 
 #: Times a call is asked again because its answer could not be used.
@@ -36,17 +34,17 @@ class Progress:
     left_s: float | None
 
 
-class _Run:
+class _Run(Generic[ItemT]):
     def __init__(
         self,
-        config: LabelConfig,
-        messages: Sequence[Message],
+        plan: Plan[ItemT],
+        messages: Sequence[ItemT],
         ledger: Ledger,
         clients: Mapping[str, Client],
         progress: Callable[[Progress], None],
         clock: Callable[[], float],
     ) -> None:
-        self.config, self.ledger, self.clients = config, ledger, clients
+        self.plan, self.ledger, self.clients = plan, ledger, clients
         self.total, self.messages = len(messages), messages
         self.progress, self.clock, self.began = progress, clock, clock()
         self.stop: HydraError | None = None
@@ -55,13 +53,13 @@ class _Run:
     async def go(self) -> None:
         """Work through the messages; raises what stopped the run."""
         todo = iter(self.messages)
-        at_once = sum(server.concurrency for server in self.config.servers.values())
+        at_once = sum(server.concurrency for server in self.plan.servers.values())
         await asyncio.gather(*(self._work(todo) for _ in range(min(at_once, self.total))))
         await self.ledger.settled()
         if self.stop is not None:
             raise self.stop
 
-    async def _work(self, todo: Iterator[Message]) -> None:
+    async def _work(self, todo: Iterator[ItemT]) -> None:
         for message in todo:
             if self.stop is not None:
                 return
@@ -77,12 +75,12 @@ class _Run:
         spent = record.committed_usd
         self.progress(Progress(self.done, self.total, len(record.aside), spent, left))
 
-    async def _message(self, message: Message) -> bool:
+    async def _message(self, message: ItemT) -> bool:
         """Make every call a message still needs; whether there was any."""
         record, asked = self.ledger.record, False
         if message.id in record.aside or self._in_doubt(message):
             return False
-        while message.id not in record.aside and (calls := due(self.config, message, record)):
+        while message.id not in record.aside and (calls := self.plan.due(message, record)):
             asked = True
             # Siblings are never cancelled: an answer on its way has been paid.
             found = await asyncio.gather(
@@ -94,7 +92,7 @@ class _Run:
                 return asked
         return asked
 
-    def _take_fault(self, message: Message, fault: object) -> None:
+    def _take_fault(self, message: ItemT, fault: object) -> None:
         if isinstance(fault, BudgetError | LabelError):
             self.stop = fault if self.stop is None else self.stop
         elif isinstance(fault, GivenUpError | LostError | MalformedError):
@@ -102,24 +100,24 @@ class _Run:
         elif isinstance(fault, BaseException):
             raise fault
 
-    def _set_aside(self, message: Message, reason: str) -> None:
+    def _set_aside(self, message: ItemT, reason: str) -> None:
         if message.id not in self.ledger.record.aside:
-            self.ledger.add("aside", planned(self.config, message)[0], reason=reason)
+            self.ledger.add("aside", self.plan.planned(message)[0], reason=reason)
 
-    def _in_doubt(self, message: Message) -> bool:
+    def _in_doubt(self, message: ItemT) -> bool:
         """Set a message aside whose call an earlier process may have paid without the answer."""
-        for call in planned(self.config, message):
-            server = self.config.servers[call.stage]
+        for call in self.plan.planned(message):
+            server = self.plan.servers[self.plan.role_of(call)]
             if call in self.ledger.record.open and not server.honours_idempotency_key:
                 self._set_aside(message, f"{call.stage}: {_IN_DOUBT}")
                 return True
         return False
 
-    async def _call(self, one: Due, message: Message) -> None:
+    async def _call(self, one: Due, message: ItemT) -> None:
         """Ask until the answer can be used, or say why not."""
         record, reason = self.ledger.record, ""
         while (attempt := record.attempts[one.call]) < _MALFORMED_TRIES:
-            key = idempotency_key(self.config.recipe, one.call, attempt)
+            key = idempotency_key(self.plan.recipe, one.call, attempt)
 
             async def before() -> None:
                 self._afford(one)
@@ -129,7 +127,7 @@ class _Run:
             def refused(why: str) -> None:
                 self.ledger.add("refused", one.call, reason=why)
 
-            client = self.clients[one.call.stage]
+            client = self.clients[one.server.role]
             reply = await client.ask(one.body, key, before=before, refused=refused)
             reason = write_down(one, reply, self.ledger)
             await self.ledger.settled()
@@ -138,19 +136,19 @@ class _Run:
         raise MalformedError(f"{one.call.stage}: {reason or 'malformed'}, asked {attempt} times")
 
     def _afford(self, one: Due) -> None:
-        left = self.config.budget_usd - self.ledger.record.committed_usd
+        left = self.plan.budget_usd - self.ledger.record.committed_usd
         if self.stop is not None:
             raise self.stop
         if one.most_usd > left:
             raise BudgetError(
                 f"the next call may cost up to ${one.most_usd:.4f} and ${left:.4f} of "
-                f"${self.config.budget_usd:g} is left; raise budget_usd and run again to go on"
+                f"${self.plan.budget_usd:g} is left; raise budget_usd and run again to go on"
             )
 
 
 def run(
-    config: LabelConfig,
-    messages: Sequence[Message],
+    plan: Plan[ItemT],
+    messages: Sequence[ItemT],
     ledger: Ledger,
     *,
     progress: Callable[[Progress], None] = lambda _: None,
@@ -166,9 +164,9 @@ def run(
     check_texts(messages, ledger)
 
     async def go() -> None:
-        clients = {role: Client(server) for role, server in config.servers.items()}
+        clients = {role: Client(server) for role, server in plan.servers.items()}
         try:
-            await _Run(config, messages, ledger, clients, progress, clock).go()
+            await _Run(plan, messages, ledger, clients, progress, clock).go()
         finally:
             for client in clients.values():
                 await client.close()
@@ -176,15 +174,15 @@ def run(
     asyncio.run(go())
 
 
-def reopen(config: LabelConfig, messages: Sequence[Message], ledger: Ledger) -> int:
+def reopen(plan: Plan[ItemT], messages: Sequence[ItemT], ledger: Ledger) -> int:
     """Give messages that were set aside another chance, calls in doubt too; how many."""
     aside = [m for m in messages if m.id in ledger.record.aside]
     for message in aside:
-        ledger.add("again", planned(config, message)[0])
+        ledger.add("again", plan.planned(message)[0])
     return len(aside)
 
 
-def check_texts(messages: Sequence[Message], ledger: Ledger) -> None:
+def check_texts(messages: Sequence[ItemT], ledger: Ledger) -> None:
     """Refuse messages whose text changed since they were first asked.
 
     Raises:

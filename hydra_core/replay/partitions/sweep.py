@@ -21,8 +21,10 @@ import pyarrow.parquet as pq
 from scipy import sparse
 
 from hydra_core.base.errors import EvalSetError, Problem
-from hydra_core.base.types import FloatArray, Pool
+from hydra_core.base.intervals import LEVEL, tails
+from hydra_core.base.types import FloatArray, IntArray, Pool
 from hydra_core.base.whole_file import whole_file
+from hydra_core.evalsets.dependence import CLUSTER, CONVERSATION, cluster_numbers
 from hydra_core.replay.frontier import HandOvers, hand_overs
 from hydra_core.replay.partitions.parts import Task, batches
 from hydra_core.replay.partitions.scoring import REQUIREMENT
@@ -30,7 +32,6 @@ from hydra_core.routing.matcher import shortfall
 
 _QUALITY: Final = "quality:"
 _COST: Final = "cost_usd:"
-_CLUSTER: Final = "cluster"
 _SAMPLE_ROWS: Final = 20_000
 _WEIGHTED: Final = 2  # quality and cost have intervals; misroute has its value only
 
@@ -98,7 +99,7 @@ class _Batch:
     shortfalls: FloatArray
     quality: FloatArray
     cost_usd: FloatArray
-    clusters: FloatArray | None
+    clusters: IntArray | None
 
     @property
     def n(self) -> int:
@@ -146,7 +147,7 @@ def key_of(job: SweepParts, parts: Sequence[Path]) -> str:
     return digest.hexdigest()[:12]
 
 
-def merged(all_tasks: Sequence[Task], taus: FloatArray, level: float = 0.95) -> Swept:
+def merged(all_tasks: Sequence[Task], taus: FloatArray, level: float = LEVEL) -> Swept:
     """The parts' sums as one curve.
 
     Raises:
@@ -163,10 +164,11 @@ def merged(all_tasks: Sequence[Task], taus: FloatArray, level: float = 0.95) -> 
     means = np.asarray(sums) / n
     columns = {"tau": taus, "quality": means[0], "mean_cost_usd": means[1], "misroute": means[2]}
     if np.size(counts):
-        ends = (0.5 - level / 2, 0.5 + level / 2)
         for column, name in enumerate(("quality", "mean_cost_usd")):
-            lo, hi = np.quantile(np.asarray(weighted)[column] / counts, ends, axis=1)
-            columns |= {f"{name}_lo": lo, f"{name}_hi": hi}
+            drawn = np.asarray(weighted)[column] / counts
+            lo, hi = np.quantile(drawn, tails(level), axis=1)
+            value = means[column]
+            columns |= {f"{name}_lo": np.minimum(lo, value), f"{name}_hi": np.maximum(hi, value)}
     return Swept(n, pd.DataFrame(columns))
 
 
@@ -174,17 +176,16 @@ def _outcomes(path: Path, pool: Pool, dimensions: tuple[str, ...]) -> Iterator[_
     needs = [f"{REQUIREMENT}{name}" for name in dimensions]
     quality = [f"{_QUALITY}{model}" for model in pool.ids]
     cost = [f"{_COST}{model}" for model in pool.ids]
-    grouped = _CLUSTER in pq.read_schema(path).names
-    for batch in batches(path, [*needs, *quality, *cost, *([_CLUSTER] if grouped else [])]):
+    grouped = [name for name in (CLUSTER, CONVERSATION) if name in pq.read_schema(path).names]
+    for batch in batches(path, [*needs, *quality, *cost, *grouped]):
         if not batch.num_rows:
             continue
         requirements = _matrix(batch, needs, path)
-        clusters = pd.factorize(batch[_CLUSTER].to_pandas())[0] if grouped else None
         yield _Batch(
             shortfall(requirements, pool.capabilities, pool.weights),
             _matrix(batch, quality, path),
             _matrix(batch, cost, path),
-            clusters,
+            cluster_numbers(batch.select(grouped).to_pandas()),
         )
 
 
@@ -201,14 +202,13 @@ def _matrix(batch: pa.RecordBatch, names: Sequence[str], path: Path) -> FloatArr
 
 
 def _weights(
-    rng: np.random.Generator, clusters: FloatArray | None, n: int, resamples: int
+    rng: np.random.Generator, clusters: IntArray | None, n: int, resamples: int
 ) -> FloatArray:
     """(n, resamples) Poisson(1) weights, equal within a cluster."""
     if clusters is None:
         return rng.poisson(1.0, (n, resamples)).astype(np.float64)
-    codes = clusters.astype(np.intp)
-    drawn = rng.poisson(1.0, (int(codes.max()) + 1, resamples)).astype(np.float64)
-    return drawn[codes]
+    drawn = rng.poisson(1.0, (int(clusters.max()) + 1, resamples)).astype(np.float64)
+    return drawn[clusters]
 
 
 def _cells(found: HandOvers, taus: FloatArray) -> np.ndarray:

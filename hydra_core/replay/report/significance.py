@@ -10,14 +10,13 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.base.errors import MismatchError
+from hydra_core.base.intervals import Interval
 from hydra_core.base.spelling import signed
 from hydra_core.base.types import Rule, Selection
 from hydra_core.replay.baselines.run import BaselineRun
 from hydra_core.replay.compare import PolicyRun, constant_run, policy_run
 from hydra_core.replay.imported_policies import imported_choice, policy_names
 from hydra_core.replay.metrics import costliest
-from hydra_core.replay.replay import clusters_of_rows
-from hydra_core.replay.significance import Interval
 from hydra_core.replay.significance_table import Entry, SignificanceTable, significance_table
 from hydra_core.replay.sweep import Sweep
 
@@ -50,9 +49,7 @@ def common_table(
     entries += _imported(sweep)
     entries += [Entry(constant_run(data, model), "constant") for model in sweep.models]
     base: PolicyRun = constant_run(data, strong or costliest(data))
-    return significance_table(
-        entries, base, clusters_of_rows(data, sweep.evalset.n), rng=np.random.default_rng(0)
-    )
+    return significance_table(entries, base, sweep.evalset.clusters, rng=np.random.default_rng(0))
 
 
 def chosen_text(selection: Selection) -> str:
@@ -206,5 +203,6 @@ def _bounds(name: str, found: Interval) -> dict[str, object]:
 def _range(found: Interval) -> str:
     if not math.isfinite(found.value):
         return "–"
-    centre, low, high = (f"{100 * part:.1f}" for part in (found.value, found.lo, found.hi))
-    return f"{centre} [{low}, {high}]"
+    shown = found.scaled(100.0)
+    ends = f"[{shown.bounds(between=', ')}]" if shown.known else f"({shown.reason})"
+    return f"{shown.value:.1f} {ends}"

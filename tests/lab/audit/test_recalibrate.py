@@ -1,6 +1,8 @@
 """Recalibration: cross-fitted, monotone, by writing system where the ratings carry it."""
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ from hydra_core.base.errors import BundleError
 from hydra_core.cli.main import main
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.evalsets.score_files import load_scores
+from hydra_core.evalsets.suspects import Suspects, answer
 from hydra_core.lab.audit.recalibrate import apply_curve, fit_curve, recalibrate
 from hydra_core.lab.audit.tables import to_csv
 from hydra_core.predictor.bundle import load_bundle
@@ -152,7 +155,7 @@ def test_the_verb_names_the_scripts_and_writes_their_curves(tmp_path, capsys):
     rows = [(query, "ana", tuple(1 + 4 * human[i]), "")
             for i, query in enumerate(evalset.query_ids)]  # fmt: skip
     (tmp_path / "rows.csv").write_bytes(to_csv(rows, bundle.dimensions))
-    words = ["recalibrate", str(tmp_path / "rows.csv"), "--evalset", str(DEMO)]
+    words = ["lab", "recalibrate", str(tmp_path / "rows.csv"), "--evalset", str(DEMO)]
     assert main([*words, "--dry-run"]) == 0
     table = capsys.readouterr().out
     line = next(one for one in table.splitlines() if one.split()[:2] == ["tool_use", "cyrillic"])
@@ -167,6 +170,23 @@ def test_the_verb_names_the_scripts_and_writes_their_curves(tmp_path, capsys):
     new = load_bundle(tmp_path / "new")
     assert new.fingerprint != bundle.fingerprint
     assert "tool_use" in new.calibration_by_script["cyrillic"]
+
+
+def test_the_verb_takes_a_set_in_which_only_some_rows_have_a_cluster(tmp_path):
+    shutil.copytree(DEMO, tmp_path / "set")
+    evalset = load_evalset(tmp_path / "set")
+    queries = evalset.queries.assign(cluster=None)
+    evalset = answer(
+        replace(evalset, queries=queries), Suspects((np.arange(3),), {}, False), accepted=True
+    )
+    assert evalset.queries["cluster"].isna().any()
+    bundle = load_bundle()
+    scores = load_scores(evalset, bundle.fingerprint)
+    rows = [(query, "ana", tuple(1 + 4 * scores[i]), "")
+            for i, query in enumerate(evalset.query_ids)]  # fmt: skip
+    (tmp_path / "rows.csv").write_bytes(to_csv(rows, bundle.dimensions))
+    words = ["recalibrate", str(tmp_path / "rows.csv"), "--evalset", str(evalset.path)]
+    assert main([*words, "--dry-run"]) == 0
 
 
 def test_scores_that_no_curve_brings_nearer_stay_as_they_are():

@@ -48,6 +48,15 @@ def test_bad_messages_are_named_by_line(tmp_path):
     assert "line 3: tier must be 1, 2 or 3" in str(caught.value)
 
 
+def test_a_message_without_a_language_gets_the_detected_one(tmp_path):
+    path = tmp_path / "m.jsonl"
+    path.write_text(
+        '{"id": "a", "text": "Bitte sortiere diese Liste."}\n'
+        '{"id": "b", "text": "Bitte sortiere diese Liste.", "lang": "en"}\n',
+    )
+    assert [one.lang for one in read_messages(path)] == ["de", "en"]
+
+
 @pytest.mark.parametrize(
     ("text", "tier"),
     [

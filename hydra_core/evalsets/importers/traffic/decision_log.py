@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 
 import pandas as pd
@@ -14,19 +15,22 @@ from hydra_core.evalsets.importers.price_card import PriceCard
 from hydra_core.evalsets.importers.traffic.served import Served, Traffic
 
 
-def read_decision_log(folder: Path, models: Mapping[str, str] | None = None) -> Draft:
+def read_decision_log(
+    folder: Path, models: Mapping[str, str] | None = None, *, since: datetime | None = None
+) -> Draft:
     """Decisions that were answered and have an outcome; each becomes a query.
 
     Args:
         folder: As given to `serve --log`; text is in it only with `--log-text`.
         models: Model id -> name in the log; by default every model under its own name.
+        since: Leave out decisions before it.
 
     Raises:
         LogError: The folder is not there or damaged.
         EvalSetError: Nothing is left, with the reasons.
     """
     traffic = Traffic()
-    for line, row in enumerate(read_log(folder).decisions.to_dict("records"), 1):
+    for line, row in enumerate(read_log(folder, since=since).decisions.to_dict("records"), 1):
         text = row["text"] if isinstance(row["text"], str) else ""
         latency_ms = _number(row["latency_ms"])
         traffic.add(

@@ -1,7 +1,7 @@
 """What training must not break: equal routes in every language.
 
 The probe asks the console's own matcher, on a catalog moved to the bands of
-the model under test. Claims of difficulty: `evaluation/robustness/probe.py`.
+the model under test. Claims of difficulty: `lab/robustness/probe.py`.
 """
 
 from __future__ import annotations

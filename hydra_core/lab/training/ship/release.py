@@ -16,10 +16,10 @@ from tokenizers import Tokenizer
 from hydra_core.base.types import Band
 from hydra_core.lab.bundle_writing import write_manifest
 from hydra_core.lab.training.network.checkpoint import predict
-from hydra_core.lab.training.network.claim_head import add_claims
 from hydra_core.lab.training.network.model import EncoderConfig, Predictor
 from hydra_core.lab.training.ship.calibrate import apply_all, bands_of, bias_by_group, fit_all
 from hydra_core.lab.training.ship.card import Findings, attack_quality, card, demo_attacks
+from hydra_core.lab.training.ship.claim_head import add_claims
 from hydra_core.lab.training.ship.export import Parity, export_onnx, parity, run_graph, session
 from hydra_core.lab.training.ship.probe import parallel_report, pool_on
 from hydra_core.lab.training.ship.quantize import Variant, variant_of
@@ -27,7 +27,7 @@ from hydra_core.lab.training.texts.dataset import Message, Splits
 from hydra_core.lab.training.texts.encode import columns, token_ids
 from hydra_core.predictor.bundle import Bundle
 from hydra_core.predictor.languages import group_of
-from hydra_core.predictor.manifest import Curve
+from hydra_core.predictor.manifest import Curve, Manifest
 from hydra_core.predictor.onnx_predictor import Predictor as Runtime
 
 _CENTRE = "kernel.heads.0.centre"
@@ -193,13 +193,14 @@ def conclude(
     bands = bands_of(apply_all(curves, raw))
 
     def write(quality: Mapping[str, object], files: Sequence[str]) -> Bundle:
-        return write_manifest(
-            job.folder, name=job.name, version=job.version, encoder=asdict(job.origin),
-            dimensions=config.dimensions, bands=[Band(*b) for b in bands],
+        manifest = Manifest(
+            name=job.name, version=job.version, encoder=asdict(job.origin),
+            dimensions=tuple(config.dimensions), bands=tuple(Band(*b) for b in bands),
             training=job.facts, quality=quality, max_tokens=cap,
-            calibration=[Curve(c.x, c.y) for c in curves], vectors=vectors,
-            conversation=config.conversation, other_files=files,
+            calibration=tuple(Curve(c.x, c.y) for c in curves), vectors=vectors,
+            conversation=config.conversation,
         )  # fmt: skip
+        return write_manifest(job.folder, manifest, other_files=files)
 
     found = measure(write({}, []), job)
     quality = summary(found, drift)

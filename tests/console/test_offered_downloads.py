@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = sorted([*(ROOT / "hydra_core/ui").rglob("*.py"), *(ROOT / "pages").rglob("*.py")])
+SOURCES = sorted((ROOT / "hydra_core/console").rglob("*.py"))
 TABLES = {"dataframe", "table", "data_editor"}
 CHARTS = {
     "altair_chart", "area_chart", "bar_chart", "graphviz_chart", "line_chart", "map",
@@ -19,14 +19,14 @@ CHARTS = {
 }  # fmt: skip
 #: Tables without files of their own, and why that is right.
 WITHOUT = {
-    "catalog/add_model.py": {"_evidence": "a form to fill in"},
+    "catalog/add_model.py": {"_benchmark_rates": "a form to fill in"},
     "catalog/dialogs.py": {"_preview": "changes before they are made", "_confirm": "a form"},
+    "catalog/profiles.py": {"add_benchmark_dialog": "a form to fill in"},
     "compare/queries.py": {"_table": "one page of the list that `queries` offers whole"},
-    "evalsets/make_catalog.py": {"_edited": "a form to fill in"},
-    "evalsets/records.py": {"_models": "a form to fill in", "_prices": "a form to fill in"},
-    "evalsets/swebench.py": {"_models": "a form to fill in"},
-    "profiles/dialogs.py": {"add_benchmark_dialog": "a form to fill in"},
-    "ship/publish.py": {"_choices": "a form: whose value stands"},
+    "eval_sets/make_catalog.py": {"_edited": "a form to fill in"},
+    "eval_sets/import_records.py": {"_models": "a form to fill in", "_prices": "a form to fill in"},
+    "eval_sets/import_swebench.py": {"_models": "a form to fill in"},
+    "releases/publish.py": {"_choices": "a form: whose value stands"},
 }
 
 
@@ -49,7 +49,7 @@ def called(function: ast.FunctionDef) -> set[tuple[str, str]]:
 
 
 def drawers() -> set[tuple[str, str]]:
-    """The functions of ui/tables.py that draw a table and leave its files to their callers."""
+    """The functions of console/tables.py that draw a table and leave its files to their callers."""
     known = functions(ROOT / "hydra_core/console/tables.py")
     found = {one.name for one in known if any(("st", kind) in called(one) for kind in TABLES)}
     found |= {one.name for one in known if called(one) & {("", name) for name in found}}
@@ -72,7 +72,7 @@ def test_what_draws_a_table_offers_its_files(source):
     lacking = [
         one.name
         for one in functions(source)
-        if draws(called(one)) and ("tables", "take_along") not in called(one)
+        if draws(called(one)) and ("tables", "offer_downloads") not in called(one)
     ]
     assert lacking == list(told)
 
