@@ -84,7 +84,7 @@ class Part:
 
 
 def show(title: str, parts: Mapping[str, Part]) -> None:
-    """A page: its title, the control of its parts, and the part that the address names.
+    """Draw a page: its title, the control of its parts, and the part that the address names.
 
     Args:
         parts: Name in the address -> part; the first is shown where none is named.
@@ -109,7 +109,7 @@ def show(title: str, parts: Mapping[str, Part]) -> None:
 
 
 def head(title: str, widths: Sequence[float] = (2.8, 7.2)) -> Head:
-    """The first row of a page without parts."""
+    """Draw the first row of a page without parts."""
     address.stay_in("")
     left, right = st.columns(list(widths), vertical_alignment="bottom")
     row = left.container(horizontal=True, vertical_alignment="center", gap="small")
@@ -123,14 +123,14 @@ def go(place: Place, **further: str) -> NoReturn:
 
 
 def link(place: Place, label: str, icon: str = ":material/arrow_forward:") -> None:
-    """A link to another place."""
+    """Draw a link to another place."""
     st.page_link(place.page, label=label, icon=icon, query_params=place.query or None)
 
 
 def redirect(former: str) -> Callable[[], NoReturn]:
-    """What a former page's address does: it leads to what the page became.
+    """Return what leads a former page's address to what the page became.
 
-    Its parameters come along; what was called its part is the view of the new part.
+    Its parameters come along; its former part is the view of the new part.
     """
     place = MOVED[former]
 

@@ -18,7 +18,7 @@ _TUNED_ON = "report.tuned_on"
 
 
 def button(sweep: Sweep, knob: float, key: str, label: str = "Report") -> None:
-    """A popover with both downloads for a router at one setting of its knob."""
+    """Draw a popover with both downloads for a router at one setting of its knob."""
     with st.popover(label, icon=":material/summarize:"):
         st.caption(
             "Result, curve, tables, languages and fingerprints in one file that needs no network. "

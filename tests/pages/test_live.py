@@ -24,7 +24,7 @@ def log(tmp_path, monkeypatch):
              "propensities": (1.0,) + (0.0,) * (len(ids) - 1), "chosen": ids[0], "served": ids[0],
              "shortfalls": (0.0,) * len(ids)}  # fmt: skip
     now = datetime.now(UTC)
-    rows = [decision(i, requirements=tuple(rng.uniform(0, 0.4, 4)), text=f"Fix bug number {i}",
+    rows = [decision(i, requirements=tuple(rng.uniform(0, 0.4, 4)),
                      at=now - timedelta(seconds=60 - i), **facts) for i in range(60)]  # fmt: skip
     folder = tmp_path / "decisions"
     traffic(folder, rows, {f"d{i}": 1.0 for i in range(0, 60, 3)})

@@ -56,7 +56,7 @@ def person() -> Actor:
 
 
 def may(action: Action) -> bool:
-    """Whether to offer an action."""
+    """Return whether to offer an action."""
     try:
         require(actor(), action)
     except AccessError:
@@ -97,7 +97,7 @@ def _offer_sign_in(providers: tuple[str, ...]) -> None:
 
 
 def badge() -> None:
-    """Name and role at the foot of the sidebar; there a stated name is changed."""
+    """Draw name and role at the foot of the sidebar, where a stated name can be changed."""
     me = actor()
     with st.sidebar.popover(
         literal(_short(me.name)), icon=":material/person:", width="stretch", key="who.popover"
@@ -121,7 +121,7 @@ def badge() -> None:
 
 
 def _short(name: str) -> str:
-    """One line of the sidebar: what stands before the @, cut where it is long."""
+    """Return the name before the @, cut to one line of the sidebar."""
     said = name.partition("@")[0] or name
     return said if len(said) <= _SHORT else f"{said[: _SHORT - 1]}…"
 
@@ -135,7 +135,7 @@ def _renamed() -> None:
 
 
 def _stated(roles: Roles) -> Actor:
-    """The name stated in this session, at first the account's; it is nobody's of the roles file."""
+    """Return who the session says it is, at first the account; never a name of the roles file."""
     if _NAME not in st.session_state:
         st.session_state[_NAME] = _first_name(roles)
     found = roles.stated(str(st.session_state[_NAME]))
@@ -159,7 +159,7 @@ def _account() -> str:
 
 
 def _from_this_machine() -> bool:
-    """Whether the browser runs here, as far as can be told; a proxy in front means it may not."""
+    """Return whether the browser seems to run on this machine; behind a proxy it may not."""
     address = st.context.ip_address  # None for loopback; no text at all in Streamlit's AppTest
     elsewhere = isinstance(address, str) and not is_loopback(address)
     return not (sign_in.insecure() or is_forwarded(st.context.headers) or elsewhere)

@@ -113,7 +113,7 @@ _EVERY: Final = ("", "0.0.0.0", "::")  # noqa: S104
 
 
 def insecure() -> bool:
-    """Whether somebody asked to serve others without a sign-in; then everybody is a viewer."""
+    """Return whether others are served without a sign-in; then everybody is a viewer."""
     return os.environ.get(INSECURE_VARIABLE, "") not in ("", "0")
 
 

@@ -73,7 +73,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What one message is given: the model numbered in `column`, and what speaks of each model."""
+    """What one message gets: the model numbered in `column`, and what is known of each model."""
 
     label: str
     column: str
@@ -91,7 +91,7 @@ class LiveKnob:
         models: Model ids with their colours.
         tiles: The figures where it stands.
         fades: Keys of what holds for the last setting only, and fades during a drag.
-        lift: Quality above the best constant where it stands, in percent points.
+        lift: Quality above the best fixed mix where it stands, in percentage points.
         text: What is said of the setting at rest, where the knob alone does not say it.
     """
 

@@ -19,18 +19,18 @@ _FORM = re.compile(r"([1-7])(?:\.([\w-]{8,40}))?")
 
 
 def read() -> dict[str, str]:
-    """What the page's own link says."""
+    """Return the page's own parameters."""
     given = st.query_params.to_dict()
     return {name: text for name, text in given.items() if name not in (PARAMETER, PART)}
 
 
 def part() -> str:
-    """The part of the page that the address names, '' where it names none."""
+    """Return the part that the address names, '' where it names none."""
     return st.query_params.get(PART, "")
 
 
 def stay_in(part: str) -> None:
-    """Have every address that is written from now on name this part."""
+    """Name this part in every address that is written from now on."""
     st.session_state[_PART] = part
 
 
@@ -48,13 +48,13 @@ def keep() -> None:
 
 
 def asked() -> tuple[int, str] | None:
-    """The step that the address asks for, and the token of a running demo or ''."""
+    """Return the step that the address asks for, and the token of a running demo or ''."""
     found = _FORM.fullmatch(st.query_params.get(PARAMETER, ""))
     return None if found is None else (int(found[1]), found[2] or "")
 
 
 def step_link(step: int | None = None) -> dict[str, str]:
-    """The parameter that opens this session's demo at a step, at first the one it is at."""
+    """Return the parameter that opens this session's demo at a step, by default the current one."""
     token = st.session_state.get(TOKEN)
     at = step or st.session_state.get(STEP, 1)
     return {} if token is None else {PARAMETER: f"{at}.{token}"}

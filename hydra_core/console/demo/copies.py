@@ -1,4 +1,4 @@
-"""The demos that run in this console: begun on a copy, found again by their token, thrown away.
+"""The demos that run in this console: begun on a copy, found again by their token, deleted.
 
 No streamlit. A demo lives in a hidden folder of the workspace that this process holds a lock on,
 so whoever starts next can tell leftovers from what is in use.
@@ -118,7 +118,7 @@ class Demos:
         return self._demos.get(token)
 
     def join(self, token: str, session: str, person: Actor) -> Demo | None:
-        """A browser session looks at a demo; None where it has ended or is another person's."""
+        """Let a browser session join a demo; None where it has ended or is another person's."""
         demo = self._demos.get(token)
         if demo is None or person.proven != demo.owner.proven:
             return None
@@ -130,7 +130,7 @@ class Demos:
         return demo
 
     def end(self, token: str) -> None:
-        """Throw a demo away: at once, or as soon as the work in it has stopped."""
+        """Delete a demo: at once, or as soon as the work in it has stopped."""
         with self._lock:
             demo = self._demos.pop(token, None)
         if demo is None:
@@ -142,14 +142,14 @@ class Demos:
             _throw_away(demo, ())
 
     def end_all(self) -> None:
-        """Throw all away, as the console stops."""
+        """Delete all demos, as the console stops."""
         for token in list(self._demos):
             demo = self._demos.pop(token)
             demo.tasks.halt()
             _throw_away(demo, ())
 
     def expire(self) -> None:
-        """Throw away what nobody looks at any more."""
+        """Delete the demos that nobody uses any more."""
         now = self._clock()
         for demo in list(self._demos.values()):
             if any(self.connected(session) for session in tuple(demo.sessions)):
@@ -158,7 +158,7 @@ class Demos:
                 self.end(demo.token)
 
     def watch(self) -> None:
-        """Look every few seconds, as long as any demo runs."""
+        """Check every few seconds, as long as any demo runs."""
         with self._lock:
             if self._watching:
                 return
@@ -176,7 +176,7 @@ class Demos:
 
 
 def _folder(workspace: Path) -> tuple[Path, int]:
-    """A hidden folder that `sweep` knows for a leftover once this process is gone."""
+    """Make a hidden folder that `sweep` removes once this process is gone."""
     try:
         workspace.mkdir(parents=True, exist_ok=True)
         sweep(workspace)

@@ -31,7 +31,7 @@ _KEPT = ("who.name",)
 
 
 def arrive() -> bool:
-    """Find the demo that the session is in or that the address names; whether there is one."""
+    """Find the demo of the session or of the address; return whether there is one."""
     asked, token = address.asked(), st.session_state.get(TOKEN)
     if token is not None and not _joined(str(token)):
         _clear_session()
@@ -59,7 +59,7 @@ def _joined(token: str) -> bool:
 
 
 def _enter(number: int) -> None:
-    """Set the stage for a step: the story's data, and the view that the step begins at."""
+    """Prepare a step: the story's data, and what its page begins with."""
     demo = session.demo()
     assert demo is not None
     st.session_state[STEP] = number
@@ -73,7 +73,7 @@ def _enter(number: int) -> None:
 
 
 def invitation() -> None:
-    """A quiet link that opens a demo in a tab of its own; nothing inside a demo."""
+    """Draw a link that opens a demo in a tab of its own; nothing inside a demo."""
     if session.demo() is None and identity.may(Action.DEMO):
         st.link_button(
             "Demo", "./?demo=1", icon=":material/slideshow:", type="tertiary",
@@ -83,7 +83,7 @@ def invitation() -> None:
 
 
 def offered() -> bool:
-    """Where the address asks for a demo and none runs: offer to begin one, instead of the page."""
+    """Offer to begin a demo, instead of the page, where the address asks for one and none runs."""
     asked, over = address.asked(), st.session_state.pop(_OVER, False)
     if session.demo() is not None or (asked is None and not over):
         return False
@@ -204,7 +204,7 @@ def _step(number: int, step: Step, where: str) -> None:
 
 
 def _compare(place: Place) -> None:
-    """What is published now beside a fixed mix of the same cost."""
+    """Open Compare: what is published beside a fixed mix of the same cost."""
     demo = session.demo()
     assert demo is not None
     compare_state.put(a="mix", b=f"catalog:{demo.catalog}", knob_a=None, knob_b=None)

@@ -24,7 +24,7 @@ from hydra_core.store.store import Store
 
 #: The samples of a demo, below its folder.
 SAMPLES: Final = "samples"
-#: The eval set and the catalog that the story is told with: real outcomes.
+#: The eval set and the catalog of the story, with real outcomes.
 EVALSET: Final = "mixed_2024"
 CATALOG: Final = "mixed_2024"
 #: The pinned point that says where the story began, for comparing with it later.
@@ -86,7 +86,7 @@ def untaught(text: str) -> str:
 
 
 def _link_sets(root: Path, target: Path) -> None:
-    """Links to the files of every set under `root`; of one that is linked in, to what it names."""
+    """Link the files of every set under `root`; of a linked folder, what it points to."""
     for path in sorted(root.glob("*")) if root.is_dir() else ():
         if not path.name.startswith(".") and (path / MANIFEST).is_file():
             unfinished = shutil.ignore_patterns(".*")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -227,14 +227,21 @@ def _result(used: InUse) -> None:
 
 
 def _details(evaluation: Evaluation, learned: Evaluation | None) -> None:
-    """The whole result of each rule, with its interval and how the point was chosen."""
+    """What the result rests on; and the result of the learned rule, where that is another one."""
     if learned is not None:
         st.markdown(f"**Shortfall rule** · τ {evaluation.knob:.4g} · from profiles")
-    widgets.verdict_box(evaluation.verdict)
-    if learned is not None:
-        worth = literal(knob_text(Rule.VALUE, learned.knob))
-        st.markdown(f"**Value rule** · {worth} · learned from outcomes, cross-fitted")
-        widgets.verdict_box(learned.verdict)
+    _bullets(evaluation.verdict.details)
+    if learned is None:
+        return
+    worth = literal(knob_text(Rule.VALUE, learned.knob))
+    st.markdown(f"**Value rule** · {worth} · learned from outcomes, cross-fitted")
+    tone, icon = view_result.TONES[learned.verdict.label]
+    widgets.toned(tone, learned.verdict.text, learned.verdict.title, icon)
+    _bullets(learned.verdict.details)
+
+
+def _bullets(lines: Sequence[str]) -> None:
+    st.markdown("\n".join(f"- {literal(line)}" for line in lines))
 
 
 def _next(used: InUse | None) -> None:

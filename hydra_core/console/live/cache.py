@@ -47,7 +47,7 @@ class LogKey:
 
 
 def folders() -> tuple[Path, ...]:
-    """The logs that may be looked at: HYDRA_LOG, `log` here, `log` and `logs` of the workspace."""
+    """Return the known logs: HYDRA_LOG, `log` here, `log` and `logs` of the workspace."""
     named = [Path(one) for one in os.environ.get(_VARIABLE, "").split(os.pathsep) if one]
     own = session.folder()
     usual = [Path("log"), own / "log", *sorted((own / "logs").glob("*"))]
@@ -55,7 +55,7 @@ def folders() -> tuple[Path, ...]:
 
 
 def key_of(folder: Path, window_s: int, now: datetime) -> LogKey:
-    """The log as it is now, from `window_s` ago on (to the minute); 0 for all of it."""
+    """Return the log as it is now, from `window_s` ago on (to the minute); 0 for all of it."""
     since = int(now.timestamp() - window_s) // 60 * 60 if window_s else 0
     return LogKey(folder, _stamp(folder), since)
 
@@ -124,7 +124,7 @@ def drifted(key: LogKey, digest: str, _catalog: Catalog, _entry: SetEntry) -> tu
 def clusters(
     key: LogKey, digest: str, _catalog: Catalog, _entry: SetEntry | None
 ) -> tuple[Region, ...]:
-    """Kinds of requests in the log, with what is known about each; `digest` of both."""
+    """Group the requests of the log, with what is known about each group; `digest` of both."""
     del digest
     reference = None
     if _entry is not None:
@@ -149,25 +149,25 @@ def scored_by(found: Traffic, catalog: Catalog) -> Traffic:
 
 
 def flights() -> tuple[FlightFolder, ...]:
-    """The operator's flights, then the sample's."""
+    """Return the operator's flights, then the sample's."""
     return list_flights(session.folder() / "flights", SAMPLE_DATA)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the table")
 def opened(folder: FlightFolder) -> tuple[Flight, Rows]:
-    """A flight's settings and table."""
+    """Load a flight's settings and table."""
     return load(folder)
 
 
 @st.cache_resource(max_entries=16, show_spinner="Comparing the arms")
 def report(folder: FlightFolder, reading: Reading, adjust: bool) -> FlightReport:
-    """A flight's figures."""
+    """Compute a flight's figures."""
     flight, rows = opened(folder)
     return analyse(rows, flight, reading=reading, adjust=adjust)
 
 
 @st.cache_resource(max_entries=64, show_spinner="Looking at every day")
 def path(folder: FlightFolder, metric: Metric, arm: str, reading: Reading, adjust: bool) -> Effect:
-    """One metric's effect after every day."""
+    """Compute one metric's effect after each day."""
     flight, rows = opened(folder)
     return looks(rows, flight, metric, arm, reading=reading, adjust=adjust)

@@ -40,7 +40,7 @@ _FORMATS = (_RELEASE, _LITELLM, _VLLM, _TABLES)
 
 
 def export(entry: CatalogEntry, working: Working) -> None:
-    """What is published, as a file for HyDRA or for another router."""
+    """Offer what is published as a file for HyDRA or another router."""
     st.session_state.setdefault("ship.format", _RELEASE)
     chosen = st.segmented_control(
         "Format", _FORMATS, key="ship.format", required=True, persist_state="session",
@@ -104,7 +104,7 @@ def _release(working: Working, name: str) -> None:
 
 
 def _litellm(entry: CatalogEntry, catalog: Catalog, name: str) -> None:
-    """LiteLLM calls a model by provider/name: what the catalog does not know is asked for."""
+    """Offer LiteLLM's configuration once every model has a provider."""
     missing = without_provider(catalog)
     providers: dict[str, str] = {}
     if missing:
@@ -112,10 +112,7 @@ def _litellm(entry: CatalogEntry, catalog: Catalog, name: str) -> None:
         st.caption("LiteLLM calls each model by provider/name, and the catalog has no provider.")
         for place, model in zip(cycle(st.columns(3)), missing, strict=False):
             providers[model] = place.text_input(
-                literal(model),
-                key=f"ship.provider.{model}",
-                placeholder="for example openai",
-                max_chars=60,
+                literal(model), key=f"ship.provider.{model}", placeholder="such as openai"
             ).strip()
         if not all(providers.values()):
             return
@@ -139,7 +136,7 @@ def _keep_providers(entry: CatalogEntry, providers: dict[str, str]) -> None:
 
 
 def _foreign(made: Export, name: str, run: str = "") -> None:
-    """A file for another router, and how it is run there."""
+    """Offer a file for another router, and say how it is run there."""
     left, right = st.columns([7, 4], gap="medium")
     with right:
         st.download_button(
@@ -167,7 +164,7 @@ def _tables(catalog: Catalog, name: str) -> None:
 
 
 def adopt(entry: CatalogEntry, working: Working) -> None:
-    """A catalog from elsewhere: validated, compared, then taken into the draft or as a new one."""
+    """Validate and compare a catalog from elsewhere, then take it as a draft or a new one."""
     error = drafts.kept_error()
     if error is not None:
         widgets.problem(error)
@@ -209,7 +206,7 @@ def _integrity(text: str) -> None:
 
 
 def _bound(text: str) -> str:
-    """The text, moved to this console's predictor where that is wanted."""
+    """Return the text, moved to this console's predictor where that is asked for."""
     catalog, _ = cache.parsed(text, "the upload")
     bundle = cache.bundle()
     if catalog is None or catalog.predictor_fingerprint == bundle.fingerprint:

@@ -30,7 +30,7 @@ def _exports(entry: CatalogEntry, working: Working) -> None:
 def _on_draft(
     draw: Callable[[CatalogEntry, Working], None],
 ) -> Callable[[Head], None]:
-    """A part about one catalog and its draft."""
+    """Return a part about one catalog and its draft."""
 
     def part(head: Head) -> None:
         entry = selectors.choose_catalog(head.right)
@@ -56,5 +56,5 @@ PARTS = {
 
 
 def show() -> None:
-    """The whole page."""
+    """Draw the page."""
     frame.show("Releases", PARTS)

@@ -125,7 +125,7 @@ def _what_changes(working: Working) -> None:
 
 
 def changes_list(changes: Any) -> None:  # noqa: ANN401
-    """Changes in words, old and new side by side."""
+    """Draw changes in words, old and new side by side."""
     frame = release_facts.change_table(tuple(changes))
     if frame.empty:
         return
@@ -151,7 +151,7 @@ def _lines(before: str, after: str) -> str:
 
 
 def _measured(working: Working, chosen: SetEntry) -> tuple[Side | None, Side] | None:
-    """What is published and the draft, each with its own policy; None after saying why not."""
+    """Replay what is published and the draft; None after saying why that cannot be done."""
     assert working.catalog is not None
     try:
         after = _side(chosen, working.catalog)
@@ -179,7 +179,7 @@ def _verdict(key: ReplayKey, knob: float, _sweep: Sweep) -> Verdict:
 
 
 def _before_and_after(chosen: SetEntry | None, before: Side | None, after: Side) -> None:
-    """One table: quality, cost, result and traffic."""
+    """Draw one table of quality, cost, result and traffic."""
     st.subheader("Before and after" if before else "What it measures", anchor=False)
     changes: Sequence[Tile] = ()
     moved = ""
@@ -197,7 +197,7 @@ def _before_and_after(chosen: SetEntry | None, before: Side | None, after: Side)
 
 
 def _table(rows: Sequence[Row], *, first: bool) -> None:
-    """Figures with their 95 % intervals; a first revision has nothing to be compared with."""
+    """Draw the figures; a first revision has no column to compare with."""
     names = ("New",) if first else ("Published", "Draft", "Change")
     lines = [f"| Figure | {' | '.join(names)} |", "|---|" + "---:|" * len(names)]
     for row in rows:
@@ -208,7 +208,7 @@ def _table(rows: Sequence[Row], *, first: bool) -> None:
 
 
 def _advice(catalog: Catalog) -> None:
-    """Learned's advice, where the draft goes against it."""
+    """Repeat Learned's advice where the draft goes against it."""
     if catalog.outcome_model is None:
         return
     try:
@@ -267,7 +267,7 @@ def _form(
 
 
 def _publish(entry: CatalogEntry, working: Working, chosen: SetEntry | None) -> None:
-    """Publish what was shown, with the set it was shown on as one that it was chosen on."""
+    """Publish what was shown, and record the eval set it was shown on."""
     note = str(st.session_state.get("ship.note", ""))
     try:
         metrics: dict[str, Any] = {}
@@ -294,13 +294,13 @@ def _publish(entry: CatalogEntry, working: Working, chosen: SetEntry | None) -> 
 
 
 def _keep_as_draft(entry: CatalogEntry, working: Working) -> None:
-    """A first publish has no draft yet; without one there would be nothing to merge."""
+    """Keep a first revision as a draft, so that there is something to merge."""
     if working.draft is None:
         drafts.edit(entry, lambda _: working.text)
 
 
 def _merge(entry: CatalogEntry, working: Working) -> None:
-    """Their revision and my draft, against what both started from."""
+    """Merge their revision and my draft, against what both started from."""
     newest = working.newest
     assert newest is not None
     assert working.draft is not None
@@ -341,7 +341,7 @@ def _base_text(entry: CatalogEntry, working: Working) -> str:
 
 
 def _choices(result: MergeResult) -> dict[Path, Choice]:
-    """The three-way view: each value both changed, and whose is taken."""
+    """Ask whose value stands where both changed it."""
     if not result.conflicts:
         st.caption("You changed different values, so both fit together.")
         return {}

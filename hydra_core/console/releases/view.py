@@ -34,7 +34,7 @@ class Row(NamedTuple):
 
 
 def rows(before: Side | None, after: Side, changes: Sequence[Tile] = ()) -> tuple[Row, ...]:
-    """Every line, before and after; `published` is empty for a first revision.
+    """Return every line, before and after; `published` is empty for a first revision.
 
     Beside a change with its interval, the two figures stand without theirs.
 
@@ -60,7 +60,7 @@ def rows(before: Side | None, after: Side, changes: Sequence[Tile] = ()) -> tupl
 
 
 def traffic(before: Side | None, after: Side) -> tuple[Row, ...]:
-    """The share of every model that gets any, cheapest first, and whether it has outcomes."""
+    """Return the share of each model that gets any, cheapest first, and whether it has outcomes."""
     pools = [one.replayed.data for one in (after, before) if one is not None]
     cost = {i: c for data in pools for i, c in zip(data.pool.ids, data.pool.cost, strict=True)}
     unmeasured = {model for data in pools for model in data.unmeasured}
@@ -87,7 +87,7 @@ def traffic(before: Side | None, after: Side) -> tuple[Row, ...]:
 
 
 def unknown_text(after: Side) -> str:
-    """What nobody has measured; '' where every model that gets traffic has outcomes."""
+    """Say what nobody has measured; '' where every model that gets traffic has outcomes."""
     shares = after.replayed.metrics.shares
     models = [model for model in after.replayed.data.unmeasured if shares.get(model)]
     if not models:
