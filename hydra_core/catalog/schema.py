@@ -88,7 +88,7 @@ def parse_catalog(text: str, source: str = "catalog") -> Catalog:
     root, yaml_problems = read_yaml(text)
     problems = Problems(list(yaml_problems))
     if isinstance(root, MapNode):
-        catalog = _catalog(Section(root, "", problems), text, source)
+        catalog = catalog_of(Section(root, "", problems), text, source)
     else:
         catalog = None
         if root is not None:
@@ -99,8 +99,8 @@ def parse_catalog(text: str, source: str = "catalog") -> Catalog:
     return catalog
 
 
-def _catalog(root: Section, text: str, source: str) -> Catalog | None:
-    """The catalog, or None with at least one problem recorded."""
+def catalog_of(root: Section, text: str, source: str) -> Catalog | None:
+    """The catalog in a tree, or None with at least one problem recorded."""
     if not _is_this_schema(root):
         return None
     root.known(_KEYS)

@@ -7,12 +7,13 @@ from typing import Final
 
 import numpy as np
 
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import FloatArray, IntArray
 from hydra_core.outcome_model.raw import Predicted
 from hydra_core.replay.band import MIN_MOVED, CurveBand, lift_band
 from hydra_core.replay.matched_cost import MatchedCost, matched_cost_mix
 from hydra_core.replay.metrics import ConstantPolicy, upper_hull
-from hydra_core.replay.significance import Interval, mean_interval
+from hydra_core.replay.significance import mean_interval
 from hydra_core.replay.value_curve import value_curve
 from hydra_core.routing.matcher import choose_by_value
 

@@ -19,17 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from hydra_core.base.errors import HydraError, StoreError
+from hydra_core.base.errors import CancelledError, StoreError
 
 _SAVE_EVERY = 25
 _STARTUP = 40
 
 #: Parameter name -> (low, high), both ends included.
 Box = Mapping[str, tuple[float, float]]
-
-
-class CancelledError(HydraError):
-    """The search was stopped; with a trial store the next call goes on from there."""
 
 
 @dataclass(frozen=True, slots=True)

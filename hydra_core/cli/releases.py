@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from hydra_core.base.errors import HydraError
 from hydra_core.cli.account import acting
-from hydra_core.cli.grammar import verb
-from hydra_core.cli.output import CannotRunError, existing, print_json, say
+from hydra_core.cli.options import Verbs, verb
+from hydra_core.cli.output import CannotRunError, print_json, say
+from hydra_core.cli.workspace import CATALOG, EVALSET, existing
 
 if TYPE_CHECKING:
     from hydra_core.base.types import Catalog
@@ -24,7 +25,7 @@ store:NAME` takes it within seconds. With --evalset the figures measured there a
 
 examples:
   hydra-router publish pool.yaml --as pool --note "Haiku's price rose on 1 March"
-  hydra-router publish pool.yaml --as pool --evalset workspace/evalsets/mine
+  hydra-router publish pool --evalset mine
 """
 _HISTORY = """\
 Lists the revisions of a published catalog, newest first; without a name, what is published.
@@ -72,13 +73,15 @@ example:
 _FORMATS = ("hydra", "litellm", "vllm")
 
 
-def add_releases(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
+def add_verbs(verbs: Verbs) -> None:
     """Add the verbs."""
     parser = verb(verbs, "publish", _publish, "publish a catalog", _PUBLISH, "PUBLISH")
-    parser.add_argument("catalog", type=Path, metavar="C.yaml")
+    parser.add_argument("catalog", type=CATALOG.find, metavar="CATALOG")
     parser.add_argument("--as", dest="name", metavar="NAME", help="default: the file's name")
     parser.add_argument("--note", default="", help="why")
-    parser.add_argument("--evalset", type=Path, metavar="SET", help="measure it there first")
+    parser.add_argument(
+        "--evalset", type=EVALSET.find, metavar="SET", help="measure it there first"
+    )
     parser = verb(verbs, "history", _history, "revisions of a published catalog", _HISTORY)
     parser.add_argument("name", nargs="?", metavar="NAME")
     parser = verb(verbs, "diff", _diff, "what two revisions do differently", _DIFF)
@@ -136,7 +139,7 @@ def _metrics(options: argparse.Namespace, path: Path) -> dict[str, Any]:
     if options.evalset is None:
         return {}
     from hydra_core.catalog import load_catalog
-    from hydra_core.cli.scoring import vectors_for
+    from hydra_core.cli.score import vectors_for
     from hydra_core.evalsets.evalset import load_evalset
     from hydra_core.evalsets.folders import list_evalsets
     from hydra_core.export.provenance import measured

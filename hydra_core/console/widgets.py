@@ -13,7 +13,6 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from hydra_core.base.errors import HydraError, ProblemsError
-from hydra_core.base.types import Rule
 from hydra_core.console import cache
 from hydra_core.console.demo import session
 from hydra_core.console.figures.theme import DARK, LIGHT, Palette, palette
@@ -21,14 +20,14 @@ from hydra_core.console.frame import SETS, Place, link
 from hydra_core.console.inspect.view_words import block, escaped
 from hydra_core.console.tasks import Task
 from hydra_core.console.view_operating_point import tiles
-from hydra_core.console.view_result import answer, details, next_step
+from hydra_core.console.view_result import TONES
 from hydra_core.evalsets.folders import EvalSetInfo
 from hydra_core.replay.evaluation import Evaluation
 from hydra_core.replay.metrics import PolicyMetrics
 from hydra_core.replay.pricing import RECORDED_COSTS
 from hydra_core.replay.replay import ReplayData
 from hydra_core.replay.sweep import Sweep
-from hydra_core.replay.verdict import Verdict, VerdictLabel
+from hydra_core.replay.verdict import Verdict
 
 _PAINT_S = 0.03
 _MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
@@ -202,19 +201,13 @@ def unknown_quality(metrics: PolicyMetrics, data: ReplayData) -> None:
     )
 
 
-def verdict_box(verdict: Verdict, rule: Rule = Rule.SHORTFALL) -> None:
-    """The result against the best fixed mix at the same cost; what it stands on behind Details.
-
-    Args:
-        rule: Whose setting was chosen.
-    """
-    said, more = answer(verdict), details(verdict, rule)
-    known = not (verdict.unknown and verdict.label is VerdictLabel.TIES)
-    text = f"{said.text} {next_step(verdict)}" if known else said.text
-    toned(said.tone, text, said.title, said.icon)
-    if more:
+def verdict_box(verdict: Verdict) -> None:
+    """The result against the best fixed mix at the same cost; what it rests on behind Details."""
+    tone, icon = TONES[verdict.label]
+    toned(tone, verdict.text, verdict.title, icon)
+    if verdict.details:
         with st.popover("Details", type="tertiary", icon=":material/info:"):
-            st.caption(literal(more))
+            st.markdown("\n".join(f"- {literal(one)}" for one in verdict.details))
 
 
 def toned(tone: str, text: str, title: str = "", icon: str = "") -> None:

@@ -16,13 +16,13 @@ from pathlib import Path, PurePath
 from typing import Final
 
 from hydra_core.base.errors import StoreError
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import Catalog, CostBasis, Policy, Rule
 from hydra_core.base.whole_file import whole_file
 from hydra_core.base.workspace import OUTCOME_MODELS
 from hydra_core.catalog import CatalogDocument, compensated_weights, parse_catalog
 from hydra_core.outcome_model.find import catalog_outcome_model
 from hydra_core.outcome_model.format import FIGURES, HEADS, LEARNED, MANIFEST
-from hydra_core.replay.significance import Interval
 
 _MOMENT: Final = (1980, 1, 1, 0, 0, 0)
 

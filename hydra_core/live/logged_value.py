@@ -7,6 +7,7 @@ from datetime import date
 
 import numpy as np
 
+from hydra_core.base.intervals import SHARE, Interval
 from hydra_core.base.types import Catalog, FloatArray
 from hydra_core.catalog.profiles import pool
 from hydra_core.live.off_policy import (
@@ -18,7 +19,7 @@ from hydra_core.live.off_policy import (
 )
 from hydra_core.live.shadow import predicted, replayable, routes
 from hydra_core.live.traffic import Traffic
-from hydra_core.replay.significance import Interval, mean_interval
+from hydra_core.replay.significance import mean_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def logged_value(traffic: Traffic, catalog: Catalog, today: date) -> LoggedValue
     target[np.arange(len(some)), [ids[names[i]] for i in wanted]] = 1.0
     quality_by_model = cross_fitted_quality(some.requirements(), logged)
     value = policy_value(logged, target, quality_by_model)
-    return LoggedValue(value, mean_interval(quality, some.clusters), explored)
+    return LoggedValue(value, mean_interval(quality, some.clusters).clipped(*SHARE), explored)
 
 
 def _chances(some: Traffic, more: tuple[str, ...]) -> tuple[FloatArray, dict[str, int]]:

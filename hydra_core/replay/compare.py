@@ -7,10 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hydra_core.base.intervals import DIFFERENCE, SHARE, Interval
 from hydra_core.base.types import BoolArray, FloatArray, IntArray
 from hydra_core.replay.metrics import misrouted, picked
 from hydra_core.replay.replay import ReplayData
-from hydra_core.replay.significance import Interval, McNemar, mcnemar, mean_interval, ratio_interval
+from hydra_core.replay.significance import (
+    McNemar,
+    mcnemar,
+    mean_interval,
+    ratio_interval,
+    saving_interval,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,17 +173,17 @@ def compare(
     return Comparison(
         n=int(rows.size),
         left_out=len(a.rows) + len(b.rows) - 2 * int(rows.size),
-        quality=mean_interval(quality, groups).spanning(
-            mean_interval(least, groups), mean_interval(most, groups)
-        ),
+        quality=mean_interval(quality, groups)
+        .spanning(mean_interval(least, groups), mean_interval(most, groups))
+        .clipped(*DIFFERENCE),
         cost_usd=mean_interval(cost, groups),
-        qr=ratio_interval(quality, best, groups).spanning(
-            ratio_interval(least, best, groups), ratio_interval(most, best, groups)
-        ),
+        qr=ratio_interval(quality, best, groups)
+        .spanning(ratio_interval(least, best, groups), ratio_interval(most, best, groups))
+        .clipped(*DIFFERENCE),
         retained=(_retained(a, in_a, best, groups), _retained(b, in_b, best, groups)),
-        misroute=mean_interval(b.misrouted[in_b] - a.misrouted[in_a], groups),
-        savings=ratio_interval(b.cost_usd[in_b], a.cost_usd[in_a], groups).scaled(-1.0, 1.0),
-        mcnemar=mcnemar(b.quality[in_b] >= 0.5, a.quality[in_a] >= 0.5),
+        misroute=mean_interval(b.misrouted[in_b] - a.misrouted[in_a], groups).clipped(*DIFFERENCE),
+        savings=saving_interval(b.cost_usd[in_b], a.cost_usd[in_a], groups),
+        mcnemar=mcnemar(b.quality[in_b], a.quality[in_a]),
         flips=_flips(names, before, after, known, cost),
         flipped=rows[before != after],
         rows=rows,
@@ -191,9 +198,9 @@ def compare(
 def _retained(run: PolicyRun, at: IntArray, best: FloatArray, groups: IntArray | None) -> Interval:
     least = run.quality[at]
     found = ratio_interval(least, best, groups)
-    if run.unknown is None:
-        return found
-    return found.spanning(ratio_interval(least + run.unknown[at], best, groups))
+    if run.unknown is not None:
+        found = found.spanning(ratio_interval(least + run.unknown[at], best, groups))
+    return found.clipped(*SHARE)
 
 
 def _flips(

@@ -63,7 +63,7 @@ class Sweep:
     catalog: Catalog
     data: ReplayData
     weights: tuple[float, ...]
-    _band: list[CurveBand] = field(default_factory=list, init=False, repr=False)
+    _bands: list[CurveBand] = field(default_factory=list, init=False, repr=False)
 
     @property
     def rule(self) -> Rule:
@@ -188,27 +188,26 @@ class Sweep:
         Args:
             progress: Called with (done, total) queries.
         """
-        if not self._band:
+        if not self._bands:
             rows, data = self.curve.simplified(BAND_POSITIONS), self.data
             knob = np.array([self.curve.point(int(row)).knob for row in rows])
-            self._band.append(
-                lift_band(
-                    data.quality,
-                    data.cost_usd,
-                    self.choices(knob),
-                    knob,
-                    data.clusters,
-                    rng=np.random.default_rng(0),
-                    progress=progress,
-                    measured=data.measured,
-                )
+            band = lift_band(
+                data.quality,
+                data.cost_usd,
+                self.choices(knob),
+                knob,
+                data.clusters,
+                rng=np.random.default_rng(0),
+                progress=progress,
+                measured=data.measured,
             )
-        return self._band[0]
+            self._bands.append(band)
+        return self._bands[0]
 
     @property
     def has_band(self) -> bool:
         """Whether the band is computed already."""
-        return bool(self._band)
+        return bool(self._bands)
 
     def own(self, knob: float) -> bool:
         """Whether this is the catalog's own policy."""
@@ -240,17 +239,17 @@ class Sweep:
         return Selection.FIXED if fixed else Selection.LOOKED
 
     def origin(self, knob: float) -> str:
-        """What is known of how this point came about beyond its `selection`, in one phrase."""
+        """What is known of how this point came about beyond its `selection`, in one sentence."""
         if not self.own(knob):
             return ""
         if self.chosen_here:
             same = any(one.queries == self._queries for one in self.chosen_here)
             some = "" if same else "some of "
-            return f"on {some}these queries, as the catalog records"
+            return f"The catalog's policy was chosen on {some}these queries."
         others = [one.evalset for one in self.catalog.policy.chosen_on]
         if others:
-            return f"the catalog's own, chosen on {', '.join(others)}"
-        return "the catalog's own; it records no set that it was chosen on"
+            return f"The catalog's policy was chosen on {', '.join(others)}."
+        return "The catalog does not say on which set its policy was chosen."
 
     def cost_of(self, model: str) -> float:
         """Mean realised cost of always using `model`, USD per query."""

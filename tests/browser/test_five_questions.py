@@ -1,4 +1,4 @@
-"""From Overview to five answers, in the clicks that the guide's first page counts."""
+"""From Home to five answers, in the clicks that the guide's first page counts."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def test_a_set_without_texts_is_refused(world):
 
 def test_the_verb_prints_every_way(world, capsys):
     folder, _, _ = world
-    arguments = ["ablate", str(folder / "set"), "--catalog", "catalog/matched_three.yaml"]
+    arguments = ["lab", "ablate", str(folder / "set"), "--catalog", "catalog/matched_three.yaml"]
     arguments += ["--bundle", str(folder / "bundle"), "--against", str(folder / "bundle")]
     assert main([*arguments, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -183,7 +183,7 @@ def own(workspace):
 
 def table(app):
     """Label -> cells of the table before and after."""
-    (found,) = [one.value for one in app.markdown if one.value.startswith("| |")]
+    (found,) = [one.value for one in app.markdown if one.value.startswith("| Figure |")]
     lines = [line.replace("\\", "").strip("| ").split(" | ") for line in found.split("\n")[2:]]
     return {cells[0].strip(): [one.strip() for one in cells[1:]] for cells in lines}
 

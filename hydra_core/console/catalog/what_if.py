@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.base.errors import HydraError
+from hydra_core.base.intervals import Interval
 from hydra_core.base.spelling import signed, signed_usd, usd
 from hydra_core.base.types import Catalog, Rule
 from hydra_core.console import learned_models, selectors, tables, widgets
@@ -28,7 +29,6 @@ from hydra_core.console.view_operating_point import Measure, Tile
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.replay.compare import Comparison
-from hydra_core.replay.significance import Interval
 from hydra_core.replay.sweep import Sweep
 from hydra_core.replay.what_if import Replayed, WhatIf, what_if
 

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from hydra_core.base.intervals import COST, SHARE, Interval
 from hydra_core.base.spelling import signed, usd
 from hydra_core.base.types import IntArray, Rule
 from hydra_core.console.numbers import knob_text
@@ -18,7 +19,7 @@ from hydra_core.replay.baselines.run import BaselineRun
 from hydra_core.replay.compare import Comparison, PolicyRun, compare, constant_run, policy_run
 from hydra_core.replay.imported_policies import imported_choice
 from hydra_core.replay.matched_cost import matched_cost_mix
-from hydra_core.replay.significance import Interval, mean_interval
+from hydra_core.replay.significance import mean_interval
 from hydra_core.replay.sweep import Sweep
 
 
@@ -174,8 +175,8 @@ def totals(both: Paired) -> tuple[Totals, Totals]:
     sides = ((both.a, both.at_a), (both.b, both.at_b))
     found = [
         Totals(
-            quality=mean_interval(run.quality[at], both.clusters),
-            mean_cost_usd=mean_interval(run.cost_usd[at], both.clusters),
+            quality=mean_interval(run.quality[at], both.clusters).clipped(*SHARE),
+            mean_cost_usd=mean_interval(run.cost_usd[at], both.clusters).clipped(*COST),
             qr=retained,
         )
         for (run, at), retained in zip(sides, both.found.retained, strict=True)
@@ -202,7 +203,7 @@ def sentence(both: Paired) -> str:
             f"{usd(float(before))} per query"
         )
     change = found.quality.scaled(100.0)
-    ends = f"95 % interval {signed(change.lo)} to {signed(change.hi)}"
+    ends = f"95 % interval {change.bounds(signed)}" if change.known else change.reason
     gained = f"{signed(abs(change.value))[1:]} points of quality ({ends})"
     if change.lo > 0:
         return f"{spent}, and gains {gained}."
@@ -211,7 +212,7 @@ def sentence(both: Paired) -> str:
     if found.unknown:
         return (
             f"{spent}. How its quality compares is not known: {100 * found.unknown:.1f} % of the "
-            f"queries go to models without outcomes ({signed(change.lo)} to {signed(change.hi)} "
+            f"queries go to models without outcomes ({change.bounds(signed)} "
             "points)."
         )
     return f"{spent}. No measurable difference in quality: {signed(change.value)} points ({ends})."
@@ -223,4 +224,4 @@ def _relative_cost(saved: Interval) -> str:
         return f"about {1 - saved.value / 100:.3g} times as much"
     side = saved if saved.value >= 0 else saved.scaled(-1.0)
     word = "less" if saved.value >= 0 else "more"
-    return f"{side.value:.1f} % {word} ({side.lo:.1f} to {side.hi:.1f})"
+    return f"{side.value:.1f} % {word} ({side.bounds()})"

@@ -333,7 +333,7 @@ def recalibration(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
     )
     st.markdown("Export the ratings, then write the new bundle and move your catalogs to it:")
     widgets.commands(
-        f"python -m hydra_core recalibrate ratings.csv --evalset {evalset.path} \\\n"
+        f"python -m hydra_core lab recalibrate ratings.csv --evalset {evalset.path} \\\n"
         "    --out bundles/recalibrated\n"
         "python -m hydra_core rebind pool.yaml --bundle bundles/recalibrated"
     )

@@ -38,7 +38,7 @@ class HeatView:
 
 #: One of them has 4.5:1 on any colour, which ink and surface of a theme have not.
 _FONTS = ("#000000", "#FFFFFF")
-#: Characters of a line of a broken name, pixels of a character, and most columns with lines.
+#: Characters of a line of a broken name, pixels of a character, and the most columns with lines.
 _LINE, _CHAR_PX, _MOST_BROKEN = 12, 7, 4
 
 

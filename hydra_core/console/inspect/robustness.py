@@ -13,6 +13,7 @@ import numpy as np
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import Catalog, Rule
 from hydra_core.catalog.binding import require_bundle
 from hydra_core.console import cache, replays, selectors, state, tables, widgets
@@ -41,7 +42,6 @@ from hydra_core.lab.robustness.harmless import load_probes
 from hydra_core.lab.robustness.probe import own_suffixes, suffix_lines
 from hydra_core.predictor.languages import detect
 from hydra_core.predictor.onnx_predictor import cores
-from hydra_core.replay.significance import Interval
 
 
 @dataclass(frozen=True, slots=True)

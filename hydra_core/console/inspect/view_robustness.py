@@ -8,13 +8,13 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.intervals import Interval
 from hydra_core.console.figures.intervals import IntervalsView, Series
 from hydra_core.console.figures.strip import TAU
 from hydra_core.console.inspect.figure_knob_rate import KnobRateView
 from hydra_core.lab.robustness.attack import Attacked
 from hydra_core.lab.robustness.findings import EVERYONE, AttackRow, Exchange, Findings, FlipRow
 from hydra_core.predictor.languages import LANGUAGES
-from hydra_core.replay.significance import Interval
 
 #: From this share of successful attacks or re-routed messages on, the page warns.
 BOUND: Final = 0.05

@@ -151,6 +151,7 @@ def traffic(look: LogView) -> None:
         model_frame(found),
         hide_index=True,
         height="content",
+        placeholder="–",
         column_config={
             "model": column.TextColumn("Model", width=220),
             "share": column.ProgressColumn(

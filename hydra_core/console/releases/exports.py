@@ -112,7 +112,10 @@ def _litellm(entry: CatalogEntry, catalog: Catalog, name: str) -> None:
         st.caption("LiteLLM calls each model by provider/name, and the catalog has no provider.")
         for place, model in zip(cycle(st.columns(3)), missing, strict=False):
             providers[model] = place.text_input(
-                literal(model), key=f"ship.provider.{model}", placeholder="openai", max_chars=60
+                literal(model),
+                key=f"ship.provider.{model}",
+                placeholder="for example openai",
+                max_chars=60,
             ).strip()
         if not all(providers.values()):
             return

@@ -61,7 +61,7 @@ def setting(sweep: Sweep, aim: Aim) -> float:
 
 def result(evaluation: Evaluation, entry: SetEntry, held_out: CrossFit | None) -> None:
     """The result at the point, what its interval does not cover, and the check that covers it."""
-    widgets.verdict_box(evaluation.verdict, evaluation.sweep.rule)
+    widgets.verdict_box(evaluation.verdict)
     if held_out is not None and not evaluation.weights_edited:
         _on_other_queries(held_out, evaluation.sweep.rule)
     if not evaluation.caution:
@@ -91,7 +91,7 @@ def _on_other_queries(held_out: CrossFit, rule: Rule) -> None:
             f"On queries it was not tuned on (cross-fitted): {100 * metrics.quality.value:.1f} % "
             f"quality at {usd(metrics.mean_cost_usd.value)} per query, "
             f"{signed(difference.value)} points against the fixed mix at that cost "
-            f"({signed(difference.lo)} to {signed(difference.hi)}). It differs from the figures "
+            f"({difference.bounds(signed)}). It differs from the figures "
             f"above because each half of the queries gets the {SYMBOLS[rule]} of the other half."
         )
     )

@@ -16,7 +16,9 @@ from tests.lab.labeling.fake_server import settings
 
 
 def label(files, out, *more):
-    return main(["label", str(files[0]), "--config", str(files[1]), "--out", str(out), *more])
+    return main(
+        ["lab", "label", str(files[0]), "--config", str(files[1]), "--out", str(out), *more]
+    )
 
 
 @pytest.fixture
