@@ -116,7 +116,7 @@ def test_learn_answers_in_words_first(run, world, tmp_path):
     options = (world / "other", "--models", "gpt-5-mini,gpt-5.2", "--out", tmp_path / "om")
     code, out, err = run("learn", *options, "--folds", "2")
     assert code == 0, err
-    assert out.startswith(("Use it: +", "Keep the constant"))
+    assert out.startswith(("Use it: +", "Keep the fixed mix"))
     assert re.search(r"50 % of the cost range +[+-]\d+\.\d +\[", out)
     digest = load_outcome_model(tmp_path / "om").digest
     assert f"sha256: {digest}" in out

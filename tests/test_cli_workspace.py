@@ -183,3 +183,14 @@ def test_the_workspace_is_here_where_nothing_names_another(monkeypatch, tmp_path
     assert workspace.CATALOG.place("mine") == tmp_path / "workspace" / "catalogs" / "mine.yaml"
     for path in ("mine.yaml", "a/mine", "./mine", "..", "/tmp/mine"):
         assert workspace.CATALOG.place(path) == Path(path)
+
+
+def test_what_is_published_by_name_is_the_same_catalog_in_the_console(home, run):
+    assert run("publish", "mine", "--note", "the first")[0] == 0
+    (entry,) = [one for one in cache.catalogs() if one.key == "my/mine"]
+    assert entry.revision == 1
+    assert len([one for one in cache.catalogs() if one.key.endswith("mine")]) == 1
+    code, out, _ = run("history", "mine", "--json")
+    assert (code, [one["revision"] for one in json.loads(out)["revisions"]]) == (0, [1])
+    assert run("export", "mine", "--out", "release.yaml")[0] == 0
+    assert Path("release.yaml").is_file()

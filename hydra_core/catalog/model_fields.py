@@ -109,7 +109,7 @@ def missing_evidence(
     ]
     if lacking:
         names = ", ".join(map(repr, lacking[:5])) + (", ..." if len(lacking) > 5 else "")
-        message = f"misses {names}: a missing rate is never filled in"
+        message = f"misses {names}: missing rates are not filled in"
         remedy = "add the measured rate, set the importance to 0, or override the capabilities"
         model.wrong("scores", message, remedy)
     bare = [dimensions[k] for k in derived if not any(b.weights[k] for b in counting)]

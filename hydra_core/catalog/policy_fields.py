@@ -54,7 +54,7 @@ _KEYS: Final = (
     *("tau", "weights", "cost_basis", "price_ratio", "sticky", "health_floor"),
     *("rule", "value_usd", "defences", "chosen_on"),
 )
-_VALUE_REMEDY: Final = "what one more resolved query is worth to you in USD, such as 0.02"
+_VALUE_REMEDY: Final = "value of one more resolved query in USD, such as 0.02"
 _MODEL_REMEDY: Final = "give path and sha256, as printed by `python -m hydra_core learn`"
 _MARK: Final = re.compile(r"[0-9a-f]{12}")
 

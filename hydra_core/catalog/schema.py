@@ -145,7 +145,7 @@ def _is_this_schema(root: Section) -> bool:
             message = "is missing; this does not look like a catalog"
         root.wrong("schema", message, remedy)
         return related
-    root.wrong("schema", f"must be {SCHEMA}, got {shown(found)}", "this version reads only that")
+    root.wrong("schema", f"must be {SCHEMA}, got {shown(found)}", "this version reads no other")
     return False
 
 
@@ -156,7 +156,7 @@ def _dimensions(root: Section) -> tuple[str, ...]:
     for node in nodes:
         name = node.value if isinstance(node, ScalarNode) else None
         if not isinstance(name, str):
-            root.wrong("dimensions", f"must hold names, got {shown(node)}", remedy)
+            root.wrong("dimensions", f"must contain names, got {shown(node)}", remedy)
             continue
         problem = id_problem(name)
         if problem is not None:

@@ -104,7 +104,7 @@ class FoundPolicy:
         moved = len(self.setting.cells)
         cells = f" Profile cells moved: {moved}." if moved else ""
         return (
-            f"Aim: {self.aim}. Chosen on one half and measured on the other: QR "
+            f"Aim: {self.aim}. Picked on one half of the queries and measured on the other: QR "
             f"{100 * qr.value:.1f} % [{100 * qr.lo:.1f}, {100 * qr.hi:.1f}] at ${cost.value:.4g} "
             f"per query; the halves promised {100 * (qr.value + self.optimism_qr):.1f} % at "
             f"${cost.value - self.optimism_cost_usd:.4g} (promised less kept "

@@ -53,7 +53,7 @@ class TrialStore:
                 )
                 yield database
         except sqlite3.Error as error:
-            raise StoreError(f"{self._path}: trials cannot be kept there: {error}") from error
+            raise StoreError(f"{self._path}: trials cannot be written there: {error}") from error
 
     def load(self, key: str) -> list[tuple[dict[str, float], float]]:
         """Parameters and score of the trials of one search, in their order.

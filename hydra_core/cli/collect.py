@@ -38,7 +38,7 @@ RUN: a folder for the ledger of the run, beside the set (default: OUT.collect).
 examples:
   hydra-router collect messages.jsonl --prices prices.yaml --upstreams upstreams.yaml \\
       --grade grade.yaml --out mine --dry-run
-  hydra-router collect messages.jsonl --catalog pool --upstreams upstreams.yaml \\
+  hydra-router collect messages.jsonl --catalog mine --upstreams upstreams.yaml \\
       --grade grade.yaml --out mine --sample 300
 """
 
@@ -60,7 +60,7 @@ def add_verbs(verbs: Verbs) -> None:
     parser.add_argument("--sample", type=int, metavar="N", help="only N of the messages")
     parser.add_argument("--budget", type=float, metavar="USD", help="instead of budget_usd")
     parser.add_argument("--name", default="", help="name of the eval set (default: the folder's)")
-    parser.add_argument("--dry-run", action="store_true", help="estimate the cost, ask nothing")
+    parser.add_argument("--dry-run", action="store_true", help="estimate the cost, call no model")
     parser.add_argument("--again", action="store_true", help="retry what was set aside")
     parser.add_argument("--force", action="store_true", help="replace an eval set that is there")
 
@@ -178,7 +178,11 @@ def _sampled(messages: Sequence[Asked], wanted: int | None) -> tuple[Asked, ...]
 def _say_cost(plan: CollectPlan, cells: Sequence[Cell], record: Record) -> None:
     found = plan.estimate(cells, record)
     calls = ", ".join(f"{count:,} {stage}" for stage, count in found.calls.items()) or "none"
-    about = "" if found.about_usd is None else f", about ${found.about_usd:.2f} going by so far"
+    about = (
+        ""
+        if found.about_usd is None
+        else f", about ${found.about_usd:.2f} judging by the calls so far"
+    )
     say(f"calls still to make: {calls}; at most ${found.most_usd:.2f}{about}; "
         f"committed ${record.committed_usd:.2f} of ${plan.budget_usd:g}")  # fmt: skip
 

@@ -52,8 +52,7 @@ _VERBS: Final = (
     ),
     ("", "", (collect, score, dependence, init, evaluate, learn)),
     ("report", "write an evaluation, portability or ablation report", (report,)),
-    ("", "", (route, validate, rebind, serve, shadow, flight, large_sets)),
-    ("", "", (releases,)),
+    ("", "", (releases, route, validate, rebind, serve, shadow, flight, large_sets)),
     ("audit", "check the record of who changed what", (audit,)),
     ("lab", "make and check predictors", (label, evaluate_predictor, recalibrate, probe, ablate)),
 )

@@ -53,7 +53,7 @@ def logged_value(traffic: Traffic, catalog: Catalog, today: date) -> LoggedValue
         raise NoOverlapError(
             "no decision has both a known probability and feedback. Send outcomes (POST "
             "/v1/outcomes) and explore (serve --explore); until then only mix, agreement and cost "
-            "can be said"
+            "are known"
         )
     wanted = routes(some, catalog, today)
     some, wanted = some.take(wanted >= 0), wanted[wanted >= 0]
@@ -61,9 +61,9 @@ def logged_value(traffic: Traffic, catalog: Catalog, today: date) -> LoggedValue
     explored = float((chances.max(axis=1) < 1.0).mean())
     if not explored:
         raise NoOverlapError(
-            "every decision was certain: nothing was explored, so the log says nothing about "
-            "models that were not chosen. Start serve with --explore 0.02; until then only mix, "
-            "agreement and cost can be said"
+            "nothing was explored, so the log has no outcomes of models that were not chosen. "
+            "Start serve with --explore 0.02; until then only mix, "
+            "agreement and cost are known"
         )
     served = np.array([ids[name] for name in some.models])
     quality = some.rows["quality"].to_numpy(dtype=np.float64)

@@ -129,7 +129,7 @@ def policy_value(
     if beyond > 1e-9:
         raise NoOverlapError(
             f"in {100 * beyond:.1f} % of the decisions this policy would serve a model that the "
-            "log could not have served: nothing is known of its quality there. Explore (serve "
+            "log could not have served: no evidence of its quality there. Explore (serve "
             "--explore), or compare policies that differ less"
         )
     weights = logged.weights(target)

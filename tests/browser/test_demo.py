@@ -113,7 +113,7 @@ def test_the_story_is_told_in_under_three_minutes_and_leaves_no_trace(page, work
     button(told, "Begin").click()
     at(told, 1)
     told.get_by_text("with catalog demo").wait_for()
-    told.get_by_text("A fixed mix of models does better here").wait_for()
+    told.get_by_text("A fixed mix does better here").wait_for()
 
     onwards(told, 2)
     told.get_by_text("Chosen model").wait_for()

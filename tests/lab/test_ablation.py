@@ -88,7 +88,7 @@ def test_a_set_without_texts_is_refused(world):
     folder, bundle, catalog = world
     evalset = load_evalset(folder / "set")
     bare = replace(evalset, queries=evalset.queries.drop(columns="text"))
-    with pytest.raises(EvalSetError, match="has texts"):
+    with pytest.raises(EvalSetError, match="set with texts"):
         reading_ablation(bare, catalog, [Reading("x", bundle)], today=TODAY)
 
 

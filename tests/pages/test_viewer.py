@@ -144,15 +144,8 @@ VERBS = [
     ["export", "pool", "--out", "./elsewhere"],
     ["restore", "./elsewhere"],
     ["lab", "label", "rows.jsonl", "--config", "label.yaml", "--out", "./elsewhere"],
-    [
-        "lab",
-        "recalibrate",
-        "rows.csv",
-        "--evalset",
-        "{workspace}/evalsets/mine",
-        "--out",
-        "./elsewhere",
-    ],
+    ["lab", "recalibrate", "rows.csv", "--evalset", "{workspace}/evalsets/mine"]
+    + ["--out", "./elsewhere"],
     ["report", "evaluation", "set", "--catalog", "pool.yaml", "--out", "./elsewhere"],
     ["rebind", "pool.yaml"],
 ]

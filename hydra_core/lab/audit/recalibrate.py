@@ -55,7 +55,7 @@ def write_recalibrated(
     flat = [d for d, lo, hi in zip(bundle.dimensions, low, high, strict=True)
             if hi - lo < _LEAST_WIDTH]  # fmt: skip
     if flat:
-        message = f"ratings do not follow the scores of {', '.join(flat)}: no band is left"
+        message = f"ratings do not follow the scores of {', '.join(flat)}: no score band is left"
         raise BundleError(
             bundle.name, [Problem("", message, "rate more, or leave them as they are")]
         )

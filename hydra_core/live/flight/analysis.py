@@ -152,7 +152,7 @@ def _enough(units: Units, flight: Flight, strata: Sequence[str]) -> None:
     np.add.at(counts, (units.arm, units.stratum), 1)
     problems = [
         Problem(f"arm {arms[a]!r}, stratum {strata[s]!r}", f"has {counts[a, s]} units",
-                "two are the least; merge strata or wait")
+                "at least two are needed; merge strata or wait")
         for a, s in np.argwhere(counts < 2)
     ]  # fmt: skip
     if problems:

@@ -183,4 +183,4 @@ def test_a_changed_text_under_an_old_id_is_refused(files, tmp_path, capsys):
     assert label(files, tmp_path / "out") == 0
     files[0].write_text(files[0].read_text().replace("sorts", "shuffles"))
     assert label(files, tmp_path / "out") == 2
-    assert "another text than when they were asked: m00000" in capsys.readouterr().err
+    assert "have changed since they were labelled: m00000" in capsys.readouterr().err
