@@ -16,8 +16,6 @@ from hydra_core.console.frame import Head
 
 #: What the solver remembers makes sense on one eval set and catalog only.
 _OF_THE_SET = ("tune.goal_qr", "tune.goal_cost")
-#: The address written last: it says nothing new.
-_WRITTEN = "data.link"
 #: How parameters of a link that are no names are read.
 _READ: Mapping[str, Callable[[str], object]] = {
     "tau": state.number,
@@ -111,7 +109,7 @@ def follow(link: Mapping[str, str]) -> None:
             says is no option yet: whoever draws the widget looks whether it is.
     """
     given = address.read()
-    if given == st.session_state.get(_WRITTEN):
+    if given == st.session_state.get(state.OTHER_LINK):
         return
     for name, key in link.items():
         found = _READ.get(name, str)(given.get(name, ""))
@@ -124,7 +122,7 @@ def write(link: Mapping[str, str]) -> None:
     chosen = {name: st.session_state.get(key) for name, key in link.items()}
     shown = {"set": state.get().evalset, "catalog": state.get().catalog, **chosen}
     told = {name: str(one) for name, one in shown.items() if one not in (None, "")}
-    st.session_state[_WRITTEN] = told
+    st.session_state[state.OTHER_LINK] = told
     address.write(told)
 
 

@@ -23,6 +23,8 @@ from hydra_core.replay.sweep import Sweep
 
 _LINK = "tuning.link"
 _TOUCHED = "tuning.touched"
+#: The address that another part or page wrote last.
+OTHER_LINK = "data.link"
 _MOST_USD = 1e9
 
 
@@ -178,12 +180,13 @@ def turn(rule: Rule, knob: float) -> None:
 def follow_link() -> None:
     """Take the tuning from the address where the operator went back, forward or to a link.
 
-    The address that `write_link` wrote last says nothing new, and neither does any address when
-    a widget has just changed the tuning: the browser may not have caught up with it yet.
+    The addresses that `write_link` and another part wrote last say nothing new. Neither does any
+    when a widget has just changed the tuning: the browser may not have caught up with it yet.
     """
     params = address.read()
     touched = st.session_state.pop(_TOUCHED, False)
-    if params and not touched and params != st.session_state.get(_LINK, params):
+    written = st.session_state.get(_LINK, params), st.session_state.get(OTHER_LINK)
+    if params and not touched and params not in written:
         _TUNING.set(from_link(params))
 
 

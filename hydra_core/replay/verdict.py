@@ -8,7 +8,7 @@ from enum import StrEnum
 import numpy as np
 
 from hydra_core.base.intervals import DIFFERENCE, Interval
-from hydra_core.base.spelling import signed
+from hydra_core.base.spelling import signed, usd
 from hydra_core.base.types import IntArray, Selection
 from hydra_core.replay.band import MIN_MOVED
 from hydra_core.replay.matched_cost import MatchedCost, Mix, matched_cost_mix
@@ -185,14 +185,14 @@ class Verdict:
 
     @property
     def _cost(self) -> str:
-        return f"${self.mean_cost_usd:.4g}"
+        return usd(self.mean_cost_usd)
 
     @property
     def _mix_cost(self) -> str:
         """What the mix costs; beyond the ends of the hull it cannot cost the same."""
         mix = self.constant.mean_cost_usd
         same = abs(mix - self.mean_cost_usd) <= _SAME_COST * self.mean_cost_usd
-        return "the same" if same else f"${mix:.4g} per query"
+        return "the same" if same else f"{usd(mix)} per query"
 
     @property
     def _open(self) -> bool:

@@ -8,6 +8,7 @@ from hydra_core.base.spelling import usd
 from hydra_core.console import cache
 from hydra_core.replay.evaluation import evaluate
 from tests.pages import live
+from tests.pages.moving import to
 from tests.pages.store_steps import shown
 
 PAGES = (
@@ -45,3 +46,18 @@ def test_quality_and_cost_of_the_published_point_are_the_same_on_every_page(open
     assert usd(point.mean_cost_usd.value) in text
     quality, retention = (f"{100 * one.value:.1f} %" for one in (point.quality, point.qr))
     assert quality in text or retention in text
+
+
+def test_parts_of_tune_keep_set_catalog_and_knob(open_page):
+    by_hand = "pages/decide/tune.py?part=by-hand"
+    link = {"set": "console_demo", "catalog": "paper_five"}
+    app = open_page(by_hand, **link)
+    app.number_input(key="tune.tau").set_value(0.31).run()
+    for part in ("search", "learned"):
+        to(app, f"pages/decide/tune.py?part={part}").run()
+        assert not app.exception
+        assert app.selectbox(key="data.evalset").value == link["set"]
+        assert app.selectbox(key="data.catalog").value == link["catalog"]
+    to(app, by_hand).run()
+    assert app.number_input(key="tune.tau").value == 0.31
+    assert app.selectbox(key="data.evalset").value == link["set"]

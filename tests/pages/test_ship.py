@@ -170,7 +170,7 @@ def test_a_tau_found_by_dragging_is_not_fixed_on_that_set_once_published(open_pa
     assert app.number_input(key="tune.tau").value == 0.31
     told = shown(app)  # the details of the result are among it
     assert "was picked on these queries" in told
-    assert "The catalog's policy was chosen on these queries" in told
+    assert "The catalog's policy was chosen on these queries." in told
     assert "fixed beforehand" not in told
 
 

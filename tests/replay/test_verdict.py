@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 from statsmodels.regression.linear_model import OLS
 
+from hydra_core.base.spelling import usd
 from hydra_core.base.types import Selection
 from hydra_core.replay.band import MIN_MOVED
 from hydra_core.replay.matched_cost import matched_cost_mix, matched_gain
@@ -84,7 +85,7 @@ def test_every_verdict_names_constant_cost_interval_choice_and_next_step(selecti
     said = verdict(data, replay(data, 0.3), selection)
     for part in (said.constant.action, "points, 95 % interval", said.next):
         assert part in said.text
-    for part in (f"${said.mean_cost_usd:.4g}", told):
+    for part in (usd(said.mean_cost_usd), told):
         assert part in " ".join(said.details)
     assert said.text.count(". ") == 1
 

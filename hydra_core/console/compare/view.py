@@ -203,7 +203,7 @@ def sentence(both: Paired) -> str:
             f"{usd(float(before))} per query"
         )
     change = found.quality.scaled(100.0)
-    ends = f"95 % interval {signed(change.lo)} to {signed(change.hi)}"
+    ends = f"95 % interval {change.bounds(signed)}" if change.known else change.reason
     gained = f"{signed(abs(change.value))[1:]} points of quality ({ends})"
     if change.lo > 0:
         return f"{spent}, and gains {gained}."
@@ -212,7 +212,7 @@ def sentence(both: Paired) -> str:
     if found.unknown:
         return (
             f"{spent}. How its quality compares is not known: {100 * found.unknown:.1f} % of the "
-            f"queries go to models without outcomes ({signed(change.lo)} to {signed(change.hi)} "
+            f"queries go to models without outcomes ({change.bounds(signed)} "
             "points)."
         )
     return f"{spent}. No measurable difference in quality: {signed(change.value)} points ({ends})."
@@ -224,4 +224,4 @@ def _relative_cost(saved: Interval) -> str:
         return f"about {1 - saved.value / 100:.3g} times as much"
     side = saved if saved.value >= 0 else saved.scaled(-1.0)
     word = "less" if saved.value >= 0 else "more"
-    return f"{side.value:.1f} % {word} ({side.lo:.1f} to {side.hi:.1f})"
+    return f"{side.value:.1f} % {word} ({side.bounds()})"

@@ -91,7 +91,7 @@ def _on_other_queries(held_out: CrossFit, rule: Rule) -> None:
             f"On queries it was not tuned on (cross-fitted): {100 * metrics.quality.value:.1f} % "
             f"quality at {usd(metrics.mean_cost_usd.value)} per query, "
             f"{signed(difference.value)} points against the fixed mix at that cost "
-            f"({signed(difference.lo)} to {signed(difference.hi)}). It differs from the figures "
+            f"({difference.bounds(signed)}). It differs from the figures "
             f"above because each half of the queries gets the {SYMBOLS[rule]} of the other half."
         )
     )
