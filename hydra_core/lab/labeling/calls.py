@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hydra_core.base.tokens import most_text_tokens
 from hydra_core.lab.labeling.client import Reply
 from hydra_core.lab.labeling.config import LabelConfig, Server
 from hydra_core.lab.labeling.ledger import Call, Ledger, Record
@@ -20,7 +21,6 @@ from hydra_core.lab.labeling.prompts import (
     ask_judge,
     read_answer,
     read_verdict,
-    tokens_about,
 )
 
 _ENOUGH = 20
@@ -58,9 +58,11 @@ def estimate(config: LabelConfig, messages: Sequence[Message], record: Record) -
 
 def _most_usd_of_all(config: LabelConfig, message: Message, stage: str) -> float:
     server = config.servers[stage]
-    inward = tokens_about(message.text) + sum(tokens_about(text) for _, text in message.history)
+    inward = most_text_tokens(message.text) + sum(
+        most_text_tokens(text) for _, text in message.history
+    )
     if stage not in ("cheap", "strong"):
-        inward += tokens_about(config.rubric) + tokens_about(str(config.verdict_schema))
+        inward += most_text_tokens(config.rubric) + most_text_tokens(str(config.verdict_schema))
         inward += sum(config.servers[arm].max_tokens for arm in ("cheap", "strong"))
     return server.cost_usd(inward, server.max_tokens)
 
@@ -137,7 +139,7 @@ def write_down(one: Due, reply: Reply, ledger: Ledger) -> str:
 
 
 def _most_usd(server: Server, body: Body) -> float:
-    inward = sum(tokens_about(turn["content"]) for turn in body["messages"])
+    inward = sum(most_text_tokens(turn["content"]) for turn in body["messages"])
     return server.cost_usd(inward, server.max_tokens)
 
 
