@@ -161,7 +161,7 @@ class Valuer:
         columns = self.heads.heads.features.columns(messages)[0]
         return Valuation(self, self.value_usd, found.success[0], found.cost_usd[0], columns)
 
-    def told(self, success: Sequence[float], cost_usd: Sequence[float]) -> Valuation:
+    def of_predictions(self, success: Sequence[float], cost_usd: Sequence[float]) -> Valuation:
         """Predictions made before, (m,) each in the order of the pool; nothing read beside them.
 
         Raises:

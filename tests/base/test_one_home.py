@@ -22,7 +22,7 @@ SOURCES = {
 }
 #: A pattern of the code that does it -> the only files that may hold it.
 HOMES = {
-    r"encode\(\"utf-8\", \"replace\"\)\) ?/": {"base/tokens.py"},
+    r"(?i)bytes_per_token(: Final)? = ": {"base/tokens.py"},
     r"percentile\([^)]*(5(\.0)?, 95|_PERCENTILES)|quantile\([^)]*0\.05, 0\.95\]": {
         "predictor/score_bands.py"
     },
