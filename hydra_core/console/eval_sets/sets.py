@@ -46,8 +46,8 @@ def dependence(entry: SetEntry, loaded: EvalSet) -> None:
     elif kept.answer == DECLINED:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption(
-                f"{kept.queries:,} queries look like {kept.groups:,} groups and were declined as "
-                "clusters; every verdict says so.",
+                f"{kept.queries:,} queries form {kept.groups:,} groups that were declined as "
+                "clusters; every result says so.",
                 width="content",
             )
             _look_button(entry, loaded, "Look again")
@@ -65,8 +65,8 @@ def _ask(entry: SetEntry, loaded: EvalSet) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(
             "**Do queries depend on each other?** Translations, near-duplicates and repeated "
-            "attempts make intervals too narrow unless they are declared as clusters. Every "
-            "verdict says that nobody has looked yet.",
+            "attempts make intervals too narrow unless they are declared as clusters. Until you "
+            "check, every result carries a warning.",
             width="stretch",
         )
         _look_button(entry, loaded, "Look for them")
