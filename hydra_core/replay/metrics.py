@@ -119,7 +119,7 @@ def evaluate_choice(
 
 
 def single_models(data: ReplayData) -> tuple[ConstantPolicy, ...]:
-    """Every constant policy, pool order."""
+    """Return every model used alone, in pool order."""
     figures = zip(data.pool.ids, *data.alone, strict=True)
     return tuple(
         ConstantPolicy(model, i, int(resolved), float(quality), float(cost))

@@ -111,7 +111,7 @@ class Sweep:
 
     @cached_property
     def singles(self) -> tuple[ConstantPolicy, ...]:
-        """Every constant policy, pool order."""
+        """Every model used alone, in pool order."""
         return single_models(self.data)
 
     @cached_property

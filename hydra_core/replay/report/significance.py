@@ -57,7 +57,7 @@ def chosen_text(selection: Selection) -> str:
     return {
         Selection.FIXED: "fixed",
         Selection.CROSS_FITTED: "cross-fitted",
-        Selection.LOOKED: "by looking",
+        Selection.LOOKED: "picked here",
     }[selection]
 
 
