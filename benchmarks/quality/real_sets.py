@@ -104,7 +104,7 @@ def all_policies(data, runs, hull, costs, rng):
     judged = [row for name, row in rows.items() if name != RANDOM_MIX]
     for side, label in ((0, "better"), (1, "worse")):
         for row, p in zip(judged, holm([row["p"][side] for row in judged]), strict=True):
-            row.setdefault("label", "ties")
+            row.setdefault("label", "no measurable difference")
             row["label"] = label if p < LEVEL else row["label"]
     rows[RANDOM_MIX]["label"] = "control"
     return rows
