@@ -22,6 +22,7 @@ from hydra_core.catalog.prices.price_file import GivenPrice
 from hydra_core.catalog.prices.recorded import cost_gaps, tier_notes
 from hydra_core.catalog.schema import SCHEMA, parse_catalog
 from hydra_core.evalsets.evalset import EvalSet, sample_of
+from hydra_core.predictor.score_bands import score_bands
 from hydra_core.replay.folds import folds
 from hydra_core.replay.matched_cost import MatchedCost, Mix, matched_cost_mix
 from hydra_core.replay.metrics import single_models, upper_hull
@@ -237,10 +238,6 @@ def _p_value(gap: float, influence: FloatArray, data: ReplayData) -> float:
     return student_p(gap / error, freedom) / 2
 
 
-_PERCENTILES: Final = (5.0, 95.0)
-_LEAST_WIDTH: Final = 0.01
-
-
 @dataclass(frozen=True, slots=True)
 class InitialCatalog:
     """A catalog made from an eval set, not yet on disk.
@@ -304,9 +301,9 @@ def initial_catalog(
     if left_out:
         data = _aligned(evalset, requirements, kept)
     writer = CatalogText(evalset, data.take(train), prices, tuple(dimensions), today)
-    text = writer.text(name, predictor, fingerprint, bands_of(requirements), tau=0.0)
+    text = writer.text(name, predictor, fingerprint, score_bands(requirements), tau=0.0)
     tau = _knee(text, evalset, requirements, train, today)
-    text = writer.text(name, predictor, fingerprint, bands_of(requirements), tau=tau)
+    text = writer.text(name, predictor, fingerprint, score_bands(requirements), tau=tau)
     catalog = parse_catalog(text, name)
     return InitialCatalog(
         text=text,
@@ -333,20 +330,6 @@ def price_warnings(
             leaving.append(f"{model} is deprecated, by {quote.source.value}")
     gaps = cost_gaps(evalset, {model: one.price for model, one in prices.items()})
     return (*leaving, *map(str, gaps), *tier_notes(evalset, listed))
-
-
-def bands_of(requirements: FloatArray) -> tuple[Band, ...]:
-    """Per dimension the 5th to 95th percentile of (n, K) requirements, NaN rows left out.
-
-    A dimension on which all queries ask for the same gets the least width that a band can have.
-    """
-    scored = requirements[np.isfinite(requirements).all(axis=1)]
-    low, high = np.percentile(scored, _PERCENTILES, axis=0)
-    bands = []
-    for lo, hi in zip(low.tolist(), high.tolist(), strict=True):
-        lo = min(round(lo, 4), 1 - _LEAST_WIDTH)
-        bands.append(Band(lo, max(round(hi, 4), round(lo + _LEAST_WIDTH, 4))))
-    return tuple(bands)
 
 
 def price_order_warnings(catalog: Catalog) -> tuple[str, ...]:

@@ -66,7 +66,7 @@ def telling(actor: Actor, store: Store | None, path: Path) -> Callable[[str], No
     def tell(after: str) -> None:
         if store is not None:
             subject = f"outcome model {path.name}"
-            store.tell(actor, Action.LEARN, subject, before=before, after=after)
+            store.record_event(actor, Action.LEARN, subject, before=before, after=after)
 
     return tell
 

@@ -138,7 +138,7 @@ def _record(options: argparse.Namespace, bundle: str, count: int) -> None:
     if store is not None:
         after = load_bundle(Path(bundle) if bundle else None).fingerprint
         what = f"{count:,} parts {options.out.name} of {options.parts.name}"
-        store.tell(acting(), Action.SCORE, what, after=after)
+        store.record_event(acting(), Action.SCORE, what, after=after)
 
 
 def _check(options: argparse.Namespace, bounds: dict[str, tuple[int, int]]) -> None:

@@ -46,11 +46,11 @@ def _bands(options: argparse.Namespace, bundle: Bundle) -> tuple[Band, ...]:
     """The bundle's bands, or those of an eval set's requirements by it."""
     if options.from_evalset is None:
         return bundle.bands
-    from hydra_core.choosing.initial_catalog import bands_of
     from hydra_core.evalsets.evalset import load_evalset
+    from hydra_core.predictor.score_bands import score_bands
 
     evalset = load_evalset(existing(options.from_evalset))
-    return bands_of(scored(evalset, open_predictor(options.bundle)))
+    return score_bands(scored(evalset, open_predictor(options.bundle)))
 
 
 def _rebind(options: argparse.Namespace) -> int:

@@ -32,13 +32,15 @@ class Write:
 
     def begin(self) -> None:
         """Record the start."""
-        self.store.tell(self.actor, self.action, f"work on {self.subject} begun")
+        self.store.record_event(self.actor, self.action, f"work on {self.subject} begun")
 
     def stop(self, actor: Actor) -> None:
         """Record that an actor stops it."""
         own = actor.name == self.actor.name
         action = self.action if own else Action.MODERATE
-        self.store.tell(actor, action, f"work on {self.subject} stopped", before=self.actor.name)
+        self.store.record_event(
+            actor, action, f"work on {self.subject} stopped", before=self.actor.name
+        )
 
 
 @dataclass(slots=True)

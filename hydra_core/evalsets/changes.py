@@ -1,4 +1,4 @@
-"""Every change of an eval set: asked of the roles, done whole, told to the audit trail.
+"""Every change of an eval set: allowed by role, done whole, and recorded in the audit trail.
 
 A set that is replaced or removed is kept in `.earlier/<name>/` beside the sets and can be brought
 back. The copies are hard links: the files of a set are only ever replaced, never written into.
@@ -67,7 +67,7 @@ class EvalSetChanges:
     """What one actor does to eval sets.
 
     Attributes:
-        store: Where it is told; None where the sets lie outside any workspace.
+        store: Whose audit trail records it; None where the sets lie outside any workspace.
         clock: The current moment, with a time zone.
     """
 
@@ -81,7 +81,7 @@ class EvalSetChanges:
         Raises:
             AccessError: The actor may not import, or not replace.
             EvalSetError: From `make`; nothing was changed.
-            StoreError: It could not be told, so it was taken back.
+            StoreError: It could not be recorded, so it was undone.
         """
         require(self.actor, Action.IMPORT)
         with _alone(out.parent):
@@ -94,7 +94,7 @@ class EvalSetChanges:
             except BaseException:
                 _drop(kept)
                 raise
-            self._tell(action, f"eval set {out.name}", before, _digest(out), out, kept)
+            self._record(action, f"eval set {out.name}", before, _digest(out), out, kept)
             self._drop_oldest(out)
         return made
 
@@ -105,12 +105,12 @@ class EvalSetChanges:
         progress: Progress | None = None,
         chunk: int = CHUNK,
     ) -> pd.DataFrame:
-        """`score_evalset`, asked and told; scores that were there already are no change.
+        """`score_evalset`, allowed by role and recorded; scores that exist already are no change.
 
         Raises:
             AccessError: The actor may not score.
             EvalSetError: From `score_evalset`.
-            StoreError: It could not be told, so the scores were taken away again.
+            StoreError: It could not be recorded, so the scores were removed again.
         """
         require(self.actor, Action.SCORE)
         file = score_path(evalset.path, predictor.bundle.fingerprint)
@@ -119,7 +119,9 @@ class EvalSetChanges:
         after, subject = _sha256(file), f"eval set {evalset.path.name}"
         if self.store is not None and after != before:
             try:
-                self.store.tell(self.actor, Action.SCORE, subject, before=before, after=after)
+                self.store.record_event(
+                    self.actor, Action.SCORE, subject, before=before, after=after
+                )
             except StoreError:
                 file.unlink(missing_ok=True)
                 raise
@@ -136,7 +138,7 @@ class EvalSetChanges:
         with _alone(path.parent):
             before, kept = _existing_digest(path), self._keep(path)
             _take_away(path)
-            self._tell(Action.DELETE, f"eval set {path.name} removed", before, "", path, kept)
+            self._record(Action.DELETE, f"eval set {path.name} removed", before, "", path, kept)
             self._drop_oldest(path)
         return kept
 
@@ -154,7 +156,7 @@ class EvalSetChanges:
             before, kept = _digest(out), self._keep(out) if _digest(out) else None
             replace_folder(out, lambda folder: _link_all(state.path, folder))
             subject = f"eval set {state.name} as it was until {state.until:%Y-%m-%d %H:%M:%S} UTC"
-            self._tell(Action.REPLACE, subject, before, _digest(out), out, kept)
+            self._record(Action.REPLACE, subject, before, _digest(out), out, kept)
         return out
 
     def _keep(self, path: Path) -> Earlier:
@@ -167,13 +169,13 @@ class EvalSetChanges:
             raise EvalSetError(str(path), [problem]) from error
         return Earlier(kept, path.name, until)
 
-    def _tell(
+    def _record(
         self, action: Action, subject: str, before: str, after: str, out: Path, kept: Earlier | None
     ) -> None:
         if self.store is None:
             return
         try:
-            self.store.tell(self.actor, action, subject, before=before, after=after)
+            self.store.record_event(self.actor, action, subject, before=before, after=after)
         except StoreError:
             if kept is None:
                 shutil.rmtree(out, ignore_errors=True)

@@ -73,15 +73,15 @@ def dependence_note(given: DependenceAnswer | None) -> str:
     """What every verdict on a set must say; empty where nothing is left open."""
     if given is None:
         return (
-            "Nobody has looked for dependent queries (translations, near-duplicates) in this set: "
-            "if there are any, the interval is too narrow."
+            "This set has not been checked for dependent queries (translations, near-duplicates). "
+            "If it has any, the interval is too narrow."
         )
     if given.answer != DECLINED:
         return ""
     return (
-        f"{given.queries:,} queries look like {given.groups:,} groups of translations or "
-        "near-duplicates and were declined as clusters: if they do belong together, the interval "
-        "is too narrow."
+        f"{given.queries:,} queries form {given.groups:,} groups of translations or "
+        "near-duplicates, and the operator declined to count each group as one. If they belong "
+        "together, the interval is too narrow."
     )
 
 

@@ -134,12 +134,12 @@ def check_outcomes(
             problems.append(Problem(f"outcomes: {column.name}", f"must be text, is {column.dtype}"))
     if problems:
         return problems
-    for column, among, told in (
+    for column, among, message in (
         (ids, query_ids, "is not among the queries"),
         (names, pd.Index(models), "is not in evalset.yaml"),
     ):
         absent = pd.Series(_places(column, among.unique()) < 0, index=column.index)
-        problems += _rows(f"outcomes: {column.name}", told, column, absent)
+        problems += _rows(f"outcomes: {column.name}", message, column, absent)
     twice = outcomes.duplicated(["query_id", "model"])
     problems += _rows("outcomes", "query and model occur more than once", ids, twice)
     problems += _range("outcomes: quality", outcomes["quality"], 0.0, 1.0)

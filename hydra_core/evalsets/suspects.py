@@ -138,7 +138,7 @@ _ATTEMPT = re.compile(
 class Sign(StrEnum):
     """Why queries are thought to belong together."""
 
-    TEXT = "the same text"
+    TEXT = "identical text"
     IDS = "ids that differ by a language or an attempt"
     VECTORS = "texts that mean nearly the same"
 
@@ -165,8 +165,10 @@ class Suspects:
     def __str__(self) -> str:
         if not self.groups:
             return "no two queries look dependent"
-        why = ", ".join(f"{sign} ({count})" for sign, count in self.signs.items())
-        return f"{self.queries} queries look like {len(self.groups)} groups: {why}"
+        found = f"{self.queries} queries form {len(self.groups)} groups"
+        if len(self.signs) == 1:
+            return f"{found} of {next(iter(self.signs))}"
+        return f"{found}: {', '.join(f'{sign} ({n})' for sign, n in self.signs.items())}"
 
 
 def look(evalset: EvalSet, progress: Progress | None = None) -> Suspects:

@@ -88,8 +88,8 @@ def _require_within_limits(raw: bytes) -> None:
             raise ValueError("two arrays have one name")
         for one in members:
             with packed.open(one) as stream:
-                told = _length(stream)
-            if told != one.file_size:
+                unpacked = _length(stream)
+            if unpacked != one.file_size:
                 raise ValueError(f"{one.filename:.80} is not as long as its header says")
 
 
@@ -390,12 +390,12 @@ def _learned(path: Path, files: Yaml, heads: OutcomeHeads) -> Learned:
 
 def _check_learned(found: Learned, m: int, p: int) -> None:
     n, raw = found.query_ids.size, found.raw
-    told = (raw.input_tokens.shape, raw.output_tokens.shape)
+    shapes = (raw.input_tokens.shape, raw.output_tokens.shape)
     _require(found.query_ids.shape == (n,) and found.query_ids.dtype.kind == "U", "ids")
     _require(found.texts.shape in ((n,), (0,)) and found.texts.dtype == np.uint64, "texts")
     _require(n > 0 and found.columns.shape == (n, p), "columns")
     _require(found.quality.shape == raw.difference.shape == raw.cost_usd.shape == (n, m), "rows")
-    _require(raw.shared.shape == (n, 1) and set(told) <= {(n, 0), (n, m)}, "rows")
+    _require(raw.shared.shape == (n, 1) and set(shapes) <= {(n, 0), (n, m)}, "rows")
 
 
 def _checked(path: Path, name: str, files: Yaml) -> bytes:

@@ -40,12 +40,12 @@ def open_apart(path: Path, *, seconds: int = SECONDS, memory_bytes: int = MEMORY
     except subprocess.TimeoutExpired as error:
         raise _over(path, seconds, memory_bytes) from error
     try:
-        told = json.loads(done.stdout)
+        answer = json.loads(done.stdout)
     except ValueError as error:
         raise _over(path, seconds, memory_bytes) from error
-    if "problems" in told:
-        raise BundleError(told["source"], [Problem(*words) for words in told["problems"]])
-    return str(told["opened"])
+    if "problems" in answer:
+        raise BundleError(answer["source"], [Problem(*words) for words in answer["problems"]])
+    return str(answer["opened"])
 
 
 def _over(path: Path, seconds: int, memory_bytes: int) -> BundleError:
@@ -62,11 +62,11 @@ def _child(path: str, seconds: int, memory_bytes: int) -> None:
 
     try:
         bundle = Predictor(load_bundle(Path(path))).bundle
-        told: dict[str, object] = {"opened": f"{bundle.name} {bundle.version}"}
+        answer: dict[str, object] = {"opened": f"{bundle.name} {bundle.version}"}
     except BundleError as error:
         problems = [(p.place, p.message, p.remedy) for p in error.problems]
-        told = {"source": error.source, "problems": problems}
-    sys.stdout.write(json.dumps(told))
+        answer = {"source": error.source, "problems": problems}
+    sys.stdout.write(json.dumps(answer))
 
 
 if __name__ == "__main__":

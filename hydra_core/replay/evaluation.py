@@ -35,7 +35,7 @@ class Evaluation:
         knob: Where on the sweep the policy stands: tau, or V under the value rule.
         choice: (n,) pool index of the model each query goes to.
         router: Its metrics with 95 % intervals.
-        verdict: Against the best constant policy at the same cost.
+        verdict: The result against the best fixed mix at the same cost.
     """
 
     sweep: Sweep

@@ -2,8 +2,8 @@
 
 For one query with models in order of preference, the choice at tau is the first model with
 s_i <= tau. So model i is chosen exactly for tau in [s_i, min_{j<i} s_j), and the model of least
-shortfall also for everything below. Each hand-over is one breakpoint with the change it makes;
-sorting all breakpoints and summing the changes gives the whole curve.
+shortfall also for everything below. Each change of model is a breakpoint; sorting all breakpoints
+and summing what they change gives the whole curve.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Frontier(StepCurve):
 
 
 @dataclass(frozen=True, slots=True)
-class HandOvers:
+class Breakpoints:
     """Where the queries of a set change their model as tau grows.
 
     Attributes:
@@ -85,7 +85,7 @@ def frontier(
     for begin in range(0, n, _ROWS_PER_CHUNK):
         part = slice(begin, begin + _ROWS_PER_CHUNK)
         order = preference(shortfalls[part], cost) if static_order is None else static_order
-        found = _hand_overs(
+        found = _breakpoints_of(
             shortfalls[part], cost, quality[part], cost_usd[part], order, resolved_at
         )
         start += [values.sum() for values in found.base]
@@ -199,7 +199,7 @@ def _strictly_cheaper(resolved: np.ndarray, ranked_cost: FloatArray) -> FloatArr
 def _arrivals(shortfalls: FloatArray, cost: FloatArray, taus: FloatArray) -> IntArray:
     """Queries each model gains, less those it loses, on the way to each ascending tau: (t + 1, m).
 
-    Row 0 starts from no queries at all; the last row holds hand-overs beyond the largest tau.
+    Row 0 starts from no queries at all; the last row holds breakpoints beyond the largest tau.
     """
     order = preference(shortfalls, cost)
     ranked = _ranked(shortfalls, order)
@@ -233,31 +233,31 @@ def _records(ranked: FloatArray) -> tuple[IntArray, BoolArray]:
     return rows * m + columns, last
 
 
-def hand_overs(
+def breakpoints(
     shortfalls: FloatArray,
     cost: FloatArray,
     quality: FloatArray,
     cost_usd: FloatArray,
     *,
     resolved_at: float = 0.5,
-) -> HandOvers:
+) -> Breakpoints:
     """Every change of model of every query, unsorted; `frontier` is their running sum.
 
     Args and errors: as `frontier`. For a part of a set that is too large to sort at once.
     """
     _check(shortfalls, quality, cost_usd)
     order = preference(shortfalls, cost)
-    return _hand_overs(shortfalls, cost, quality, cost_usd, order, resolved_at)
+    return _breakpoints_of(shortfalls, cost, quality, cost_usd, order, resolved_at)
 
 
-def _hand_overs(
+def _breakpoints_of(
     shortfalls: FloatArray,
     cost: FloatArray,
     quality: FloatArray,
     cost_usd: FloatArray,
     order: IntArray,
     resolved_at: float,
-) -> HandOvers:
+) -> Breakpoints:
     ranked = _ranked(shortfalls, order)
     values = (
         _ranked(quality, order),
@@ -272,4 +272,4 @@ def _hand_overs(
     for column, value in enumerate(chosen):
         step[:, column] = (value[:-1] - value[1:])[handover]
     base = tuple(value[last] for value in chosen)
-    return HandOvers(base, at // ranked.shape[1], ranked.reshape(-1)[at], step)
+    return Breakpoints(base, at // ranked.shape[1], ranked.reshape(-1)[at], step)

@@ -1,4 +1,4 @@
-"""What a policy is held against: the best mixture of constant models at the same mean cost."""
+"""What a policy is compared with: the best fixed mix of models at the same mean cost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hydra_core.replay.significance import mean_interval
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """The best constant policy at one cost: a share of `strong`, the rest to `cheap`.
+    """The best fixed mix at one cost: a share of `strong`, the rest to `cheap`.
 
     Attributes:
         strong_share: In [0, 1]; 0 means always `cheap`.

@@ -50,13 +50,13 @@ class PricedCosts:
 
     def note(self, models: Sequence[str]) -> str:
         """What the costs of these models stand on where that has to be known; else empty."""
-        told = []
+        sentences = []
         for kind, text in _TOLD.items():
             named = [model for model in models if self.sources.get(model) is kind]
             if named:
                 which = "" if len(named) == len(models) else f" ({', '.join(named)})"
-                told.append(f"{text}{which}.")
-        return " ".join(told)
+                sentences.append(f"{text}{which}.")
+        return " ".join(sentences)
 
     def summary(self, models: Sequence[str]) -> str:
         """Which prices the costs of these models stand on, in one phrase."""

@@ -230,10 +230,10 @@ def _sentence(gain: Interval, best: str, decidable: float, middle: float, source
     )
     if np.isnan(middle):
         return f"{bound} There are too few outcomes to say whether success can be predicted."
-    told = f"at best from {source}, median AUC {middle:.2f}, 0.50 is chance"
+    basis = f"at best from {source}, median AUC {middle:.2f}, 0.50 is chance"
     if middle >= PREDICTIVE_AUC:
-        return f"{bound} Success can be predicted ({told}): routing can help."
+        return f"{bound} Success can be predicted ({basis}): routing can help."
     return (
-        f"{bound} Success can hardly be predicted ({told}): expect little from any router that "
+        f"{bound} Success can hardly be predicted ({basis}): expect little from any router that "
         "reads the query alone."
     )

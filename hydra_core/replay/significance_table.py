@@ -269,5 +269,5 @@ def _methods(*, clustered: bool, strong: str, resamples: int) -> tuple[str, ...]
         f"CS: {resamples:,}-fold bootstrap of whole {unit}, percentiles, against {strong}.",
         f"{test}, Holm-corrected for the number of policies; of pairs, for the number of pairs.",
         "All intervals are 95 % and hold for a point that was fixed beforehand. Where a point was "
-        "chosen by looking at these queries, its verdict goes by the band over the whole curve.",
+        "picked on these queries, its result goes by the interval over the whole curve.",
     )

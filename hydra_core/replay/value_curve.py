@@ -2,7 +2,7 @@
 
 For one query, p_m - c_m / V is largest on the upper concave hull of the points (c_m, p_m): starting
 from the cheapest model the route climbs that hull as V grows, and goes from a to b at
-V = (c_b - c_a) / (p_b - p_a). That is at most m - 1 hand-overs a query; sorting all of them and
+V = (c_b - c_a) / (p_b - p_a). That is at most m - 1 breakpoints a query; sorting all of them and
 summing the changes gives the whole curve.
 """
 

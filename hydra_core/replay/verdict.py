@@ -236,7 +236,7 @@ def verdict(
 
     The mix is picked in hindsight on the same queries, which favours it, so "better" is not said
     lightly. The interval is paired by query and counts the uncertainty of
-    the matched cost (delta method; over clusters where the set has them); at kinks of the hull a
+    the matched cost (delta method; over clusters where the set has them); at vertices of the hull a
     bootstrap that picks the hull again covers no better (`benchmarks/quality/kink_coverage.py`).
     Neither "better" nor "worse" is said of fewer than `MIN_MOVED` moved queries, or of an effect
     too small to print.

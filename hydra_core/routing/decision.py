@@ -1,12 +1,12 @@
 """What comes out of a decision, spelt out: candidates with their reasons, the receipt.
 
-The receipt is plain JSON and holds everything that decided; `redecide.redecide`
-recomputes the model from it alone.
+The receipt is plain JSON and holds everything that decided; `redecide` recomputes
+the model from it alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -16,6 +16,7 @@ import numpy as np
 from hydra_core.base.spelling import usd
 from hydra_core.base.types import CostBasis, FloatArray, Pool, Rule
 from hydra_core.predictor.signals import signals
+from hydra_core.routing.matcher import choose, choose_by_value, contenders, shortfall
 from hydra_core.routing.query import Query
 from hydra_core.routing.valuation import Valuation
 
@@ -336,3 +337,67 @@ def _signals(query: Query) -> dict[str, Any]:
 
 def _numbers(values: FloatArray | tuple[float, ...]) -> list[float | None]:
     return [None if np.isnan(value) else float(value) for value in values]
+
+
+_OUT = (Fate.CHOSEN, Fate.GATED, Fate.UNHEALTHY)
+
+
+def fallbacks(decision: Decision) -> tuple[str, ...]:
+    """The other models that can serve the query, best first; never one that a gate took out.
+
+    Models that are capable enough come by cost, as the rule would have taken them; then the others
+    by how little they fall short. Under the value rule they come by what they are worth. A
+    conversation that was kept unscored goes to the next dearer model, step by step, then to cheaper
+    ones: nothing is known of what this turn asks.
+    """
+    rows = [row for row in decision.candidates() if row.fate not in _OUT]
+    if decision.valuation is not None:
+        worth = dict(zip(decision.pool.ids, decision.valuation.net.tolist(), strict=True))
+        return tuple(sorted((row.model for row in rows), key=lambda name: -worth[name]))
+    if decision.scored:
+        enough = [row.model for row in rows if row.fate is Fate.DEARER]
+        short = [row for row in rows if row.fate is not Fate.DEARER]
+        return (*enough, *(row.model for row in sorted(short, key=lambda row: row.shortfall)))
+    cost = dict(zip(decision.pool.ids, decision.pool.cost.tolist(), strict=True))
+    dearer = [row.model for row in rows if cost[row.model] >= cost[decision.model]]
+    cheaper = [row.model for row in rows if cost[row.model] < cost[decision.model]]
+    return (*dearer, *reversed(cheaper))
+
+
+def redecide(receipt: Mapping[str, Any]) -> str:
+    """The model that a receipt's own numbers lead to.
+
+    Args:
+        receipt: As written by `Decision.receipt`.
+
+    Raises:
+        ValueError: The receipt is of another schema.
+    """
+    if receipt.get("schema") != RECEIPT_SCHEMA:
+        raise ValueError(f"not a {RECEIPT_SCHEMA} receipt: schema is {receipt.get('schema')!r}")
+    if Cause(receipt["cause"]).keeps:
+        return str(receipt["kept"])
+    order = {name: i for i, name in enumerate(receipt["catalog_order"])}
+    rows = sorted(receipt["candidates"], key=lambda row: order[row["model"]])
+    if receipt.get("rule") == "value":
+        return _redecide_by_value(receipt, rows)
+    need = np.asarray(receipt["requirements"])
+    weights = np.asarray(receipt["weights_compensated"])
+    health = np.asarray([row["health"] for row in rows])
+    past_gates = np.asarray([row["gate"] is None for row in rows])
+    alive, _ = contenders(past_gates, health, receipt["health_floor"])
+    capabilities = np.asarray([row["capabilities"] for row in rows])[alive]
+    cost = np.asarray([row["cost"] for row in rows])[alive]
+    shortfalls = shortfall(need[None, :], capabilities, weights)
+    return str(rows[alive[choose(shortfalls, cost, receipt["tau"])[0]]]["model"])
+
+
+def _redecide_by_value(receipt: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
+    health = np.asarray([row["health"] for row in rows])
+    past_gates = np.asarray([row["gate"] is None for row in rows])
+    alive, _ = contenders(past_gates, health, receipt["health_floor"])
+    success, cost_usd = (
+        np.asarray([[rows[i][key] for i in alive]]) for key in ("success", "predicted_cost_usd")
+    )
+    chosen = choose_by_value(success, cost_usd, receipt["value_usd"])[0]
+    return str(rows[alive[chosen]]["model"])

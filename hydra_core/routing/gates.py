@@ -46,11 +46,11 @@ def within_budget(
     if budget_usd is None or query.spent_usd < budget_usd or not left:
         return reasons
     cheapest = ids[min(left, key=lambda i: cost[i])]
-    told = (
+    reason = (
         f"The conversation has spent ${query.spent_usd:.4g} of its budget of ${budget_usd:.4g}: "
         "only the cheapest model is left."
     )
-    return {**reasons, **{ids[i]: told for i in left if ids[i] != cheapest}}
+    return {**reasons, **{ids[i]: reason for i in left if ids[i] != cheapest}}
 
 
 def require_open(models: Sequence[ModelSpec], reasons: dict[str, str], query: Query) -> None:

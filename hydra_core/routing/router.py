@@ -130,7 +130,7 @@ class Router:
         gates = gate_reasons(state.models, asked)
         require_open(state.models, gates, asked)
         gates = _within_budget(state, gates, asked)
-        valued = state.valuer.told(*predicted) if state.valuer and predicted else None
+        valued = state.valuer.of_predictions(*predicted) if state.valuer and predicted else None
         return _decide(state, requirements, gates, _health(state.pool, health), valued)
 
     def _current(self) -> _State:
@@ -186,7 +186,7 @@ class Router:
             return decision
         self._sessions.put(keys.remember, decision.model, state.catalog.policy.sticky.ttl_s)
         unknown = missing_prefix(state.catalog.policy.sticky.mode, decision.query)
-        note = "; ".join(told for told in (self._sessions.note, unknown) if told)
+        note = "; ".join(filter(None, (self._sessions.note, unknown)))
         return replace(decision, session_note=note) if note else decision
 
 

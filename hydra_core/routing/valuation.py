@@ -163,7 +163,7 @@ class Valuer:
         tokens = self.heads.tokens(self.heads.heads.read(_messages(text, prediction)))
         return None if tokens is None else tokens[1][0]
 
-    def told(self, success: Sequence[float], cost_usd: Sequence[float]) -> Valuation:
+    def of_predictions(self, success: Sequence[float], cost_usd: Sequence[float]) -> Valuation:
         """Predictions made before, (m,) each in the order of the pool; nothing read beside them.
 
         Raises:

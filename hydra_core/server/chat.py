@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from hydra_core.base.errors import Problem, ProblemsError
-from hydra_core.evalsets.importers.price_card import text_tokens
+from hydra_core.base.tokens import text_tokens
 from hydra_core.routing.conversations.context import last_turn
 from hydra_core.routing.conversations.conversation import IMAGE_TOKENS
 from hydra_core.routing.conversations.messages import Conversation, read_messages

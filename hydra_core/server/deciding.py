@@ -12,8 +12,7 @@ from hydra_core.base.digests import text_sha256
 from hydra_core.base.errors import RoutingError
 from hydra_core.decision_log.records import DecisionRecord
 from hydra_core.live.canary import CANARY, MAIN
-from hydra_core.routing.decision import Decision
-from hydra_core.routing.fallbacks import fallbacks
+from hydra_core.routing.decision import Decision, fallbacks
 from hydra_core.routing.sessions import Sessions, session_keys
 from hydra_core.server.canary import Canary
 from hydra_core.server.chat import ChatRequest

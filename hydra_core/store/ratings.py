@@ -116,8 +116,8 @@ class Ratings:
         added = [(query, rater, RatingState.RATED, scores, note)
                  for query, rater, scores, note in rows]  # fmt: skip
         raters = ", ".join(sorted({rater for _, rater, *_ in added}))
-        told = f"{len(added)} ratings of sample {sample.name} taken in for {raters}"
-        self._add(sample, added, actor, told)
+        audit_text = f"{len(added)} ratings of sample {sample.name} taken in for {raters}"
+        self._add(sample, added, actor, audit_text)
         return len(added)
 
     def _add(
@@ -125,7 +125,7 @@ class Ratings:
         sample: Sample,
         rows: Sequence[tuple[str, str, RatingState, Sequence[float], str]],
         actor: Actor,
-        told: str = "",
+        audit_text: str = "",
     ) -> None:
         """Write rows, and the line of the audit trail where they are not the actor's own."""
         require(actor, Action.RATE)
@@ -150,8 +150,8 @@ class Ratings:
         with self._journal.database.writing() as connection:
             if values:
                 connection.execute(tables.ratings.insert(), values)
-            if values and told:
-                self._journal.record(connection, actor, Action.MODERATE, told)
+            if values and audit_text:
+                self._journal.record(connection, actor, Action.MODERATE, audit_text)
 
 
 def _check(sample: Sample, scores: Sequence[float]) -> None:

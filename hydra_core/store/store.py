@@ -280,7 +280,7 @@ class Store:
         with self._journal.database.reading() as connection:
             return check_trail(connection, kept)
 
-    def tell(
+    def record_event(
         self,
         actor: Actor,
         action: Action,

@@ -21,7 +21,7 @@ from hydra_core.store import tables
 
 #: What the first record has for the digest of the one before.
 FIRST: Final = ""
-_TOLD: Final = (
+_DIGESTED: Final = (
     ("at", "actor", "role", "action", "subject", "catalog", "revision", "from_revision")
     + ("reason", "metrics", "previous")
 )  # fmt: skip
@@ -46,9 +46,9 @@ class TrailCheck:
 def digest_of(values: Mapping[str, Any]) -> str:
     """SHA-256 (hex) of a record, the digest of the one before included."""
     at: datetime = values["at"]
-    told = {name: values[name] for name in _TOLD}
-    told["at"] = at.astimezone(UTC).isoformat(timespec="microseconds")
-    text = json.dumps(told, sort_keys=True, ensure_ascii=True, allow_nan=False)
+    record = {name: values[name] for name in _DIGESTED}
+    record["at"] = at.astimezone(UTC).isoformat(timespec="microseconds")
+    text = json.dumps(record, sort_keys=True, ensure_ascii=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

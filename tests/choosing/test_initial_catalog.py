@@ -10,8 +10,9 @@ from hydra_core.base.errors import CatalogError, EvalSetError
 from hydra_core.base.types import ListPrice
 from hydra_core.catalog import capabilities, parse_catalog
 from hydra_core.catalog.prices.price_file import GivenPrice
-from hydra_core.choosing.initial_catalog import bands_of, initial_catalog
+from hydra_core.choosing.initial_catalog import initial_catalog
 from hydra_core.evalsets.evalset import save_evalset
+from hydra_core.predictor.score_bands import score_bands
 from hydra_core.replay.folds import folds
 from hydra_core.replay.replay import align_catalog
 from hydra_core.routing.router import Router
@@ -81,10 +82,10 @@ def test_profiles_are_algorithm_1_with_every_training_query_as_a_benchmark(evals
 
 
 def test_bands_are_the_sets_own_percentiles(requirements):
-    bands = bands_of(requirements)
+    bands = score_bands(requirements)
     assert bands[0].lo == pytest.approx(np.percentile(requirements[:, 0], 5), abs=1e-4)
     assert bands[1].hi == pytest.approx(np.percentile(requirements[:, 1], 95), abs=1e-4)
-    same = bands_of(np.full((10, 2), 0.995))
+    same = score_bands(np.full((10, 2), 0.995))
     assert all(band.lo < band.hi <= 1 for band in same)
 
 

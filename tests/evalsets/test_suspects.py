@@ -121,7 +121,7 @@ def test_queries_without_a_group_stay_independent():
     accepted = with_clusters(queries, suspects(queries))
     assert accepted["cluster"].tolist()[:2] == ["a", "a"]
     assert pd.isna(accepted["cluster"].iloc[2])
-    assert str(suspects(queries)) == "2 queries look like 1 groups: the same text (1)"
+    assert str(suspects(queries)) == "2 queries form 1 groups of identical text"
     assert str(suspects(accepted)) == "no two queries look dependent"
 
 
@@ -134,7 +134,7 @@ def repeated(folder):
 @pytest.mark.parametrize(("accepted", "said"), [(True, "accepted"), (False, "declined")])
 def test_an_answer_is_kept_in_the_set_and_in_what_verdicts_say(tmp_path, accepted, said):
     evalset = repeated(tmp_path)
-    assert "Nobody has looked" in dependence_note(evalset.dependence)
+    assert "has not been checked" in dependence_note(evalset.dependence)
     kept = answer(evalset, look(evalset), accepted=accepted)
     assert kept.dependence == DependenceAnswer(said, groups=1, queries=2)
     assert ("cluster" in kept.queries.columns) is accepted

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from hydra_core.base.types import Band
-from hydra_core.live.drift import band_shares, drift, psi
+from hydra_core.live.drift import Drift, band_shares, drift, psi
 from tests.live.logs import decision, levels, traffic
 from tests.routing.conftest import DIMENSIONS
 
@@ -38,7 +38,9 @@ def test_dependent_decisions_widen_the_interval():
 def test_a_reference_without_spread_says_nothing():
     found = psi(np.ones(10), np.ones(10))
     assert np.isnan(found.value)
-    assert (found.lo, found.hi) == (0.0, np.inf)
+    assert np.isnan([found.lo, found.hi]).all()
+    assert found.bounds() == "the reference has one value only"
+    assert Drift("reasoning", found, 0.5, 0.5).verdict == "open"
 
 
 def test_what_moved_is_told_from_what_did_not(tmp_path):

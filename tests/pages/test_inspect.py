@@ -16,8 +16,8 @@ from hydra_core.console.inspect import state as inspect_state
 from hydra_core.console.inspect.samples import examples
 from hydra_core.console.widgets import literal
 from hydra_core.predictor.onnx_predictor import default_predictor
+from hydra_core.routing.decision import redecide
 from hydra_core.routing.query import Query
-from hydra_core.routing.redecide import redecide
 from hydra_core.routing.router import Router
 from hydra_core.store import open_store
 from tests.hostile_messages import MARKUP, hostile_messages

@@ -81,7 +81,7 @@ def test_undeclared_translations_are_offered_as_clusters(open_page, workspace, k
     app = open_page("pages/configure/eval_sets.py?part=sets")
     app.radio(key="eval_sets.chosen").set_value("my/mine").run()
     app.button(key="eval_sets.look").click().run()
-    assert any("640 queries look like 40 groups" in text.value for text in app.markdown)
+    assert any("640 queries form 40 groups" in text.value for text in app.markdown)
     app.button(key=f"eval_sets.answer.{key}").click().run()
     assert not app.exception
     kept = load_evalset(folder)

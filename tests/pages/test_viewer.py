@@ -109,7 +109,7 @@ def test_nothing_below_the_pages_writes_for_a_viewer(filled):
         lambda: telling(VIEWER, store, filled / "outcome_models" / "mine"),
         lambda: task.stop(VIEWER),
         *(
-            lambda action=action: store.tell(VIEWER, action, "anything")
+            lambda action=action: store.record_event(VIEWER, action, "anything")
             for action in Action
             if action is not Action.READ
         ),

@@ -6,9 +6,8 @@ import pytest
 
 from hydra_core.base.types import StickyMode
 from hydra_core.catalog.schema import parse_catalog
-from hydra_core.routing.decision import Cause
+from hydra_core.routing.decision import Cause, redecide
 from hydra_core.routing.query import Query
-from hydra_core.routing.redecide import redecide
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions
 from tests.catalog.small import edited

@@ -12,8 +12,8 @@ from hydra_core.base.types import Defences
 from hydra_core.catalog.profiles import pool
 from hydra_core.catalog.schema import load_catalog, parse_catalog
 from hydra_core.predictor.onnx_predictor import Prediction
+from hydra_core.routing.decision import redecide
 from hydra_core.routing.query import BadFieldError, Query, check_fields, limits_of
-from hydra_core.routing.redecide import redecide
 from hydra_core.routing.router import Router
 
 TODAY = date(2026, 1, 1)

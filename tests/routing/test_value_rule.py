@@ -12,11 +12,10 @@ from hydra_core.choosing.write import write_outcome_model
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.outcome_model.format import load_outcome_model
 from hydra_core.predictor.onnx_predictor import Prediction
-from hydra_core.routing.decision import Cause, Fate
+from hydra_core.routing.decision import Cause, Fate, redecide
 from hydra_core.routing.explain import flips, strip
 from hydra_core.routing.matcher import choose_by_value
 from hydra_core.routing.query import Query
-from hydra_core.routing.redecide import redecide
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions
 from tests.choosing.learning_sets import DIMENSIONS, FINGERPRINT, learnable, material_of

@@ -99,7 +99,7 @@ def test_records_of_many_writers_make_one_chain(store):
 
 
 def test_a_write_elsewhere_is_told_with_before_and_after(store):
-    store.tell(BEN, Action.REPLACE, "eval set mine", before="a" * 64, after="b" * 64)
+    store.record_event(BEN, Action.REPLACE, "eval set mine", before="a" * 64, after="b" * 64)
     newest = store.audit()[0]
     assert (newest.actor, newest.action, newest.subject) == (
         BEN.name,
@@ -108,7 +108,7 @@ def test_a_write_elsewhere_is_told_with_before_and_after(store):
     )
     assert newest.metrics == {"before": "a" * 64, "after": "b" * 64}
     with pytest.raises(AccessError):
-        store.tell(VIEWER, Action.IMPORT, "eval set mine")
+        store.record_event(VIEWER, Action.IMPORT, "eval set mine")
     assert len(store.audit()) == 1
 
 

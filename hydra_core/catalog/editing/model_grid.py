@@ -17,6 +17,7 @@ from hydra_core.base.errors import CatalogError, Problem
 from hydra_core.base.types import ModelStatus
 from hydra_core.catalog.editing.document import CatalogDocument, Data
 from hydra_core.catalog.editing.render import Value
+from hydra_core.catalog.prices.number import price_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +62,8 @@ def _text(value: object) -> Value:
 
 def _price(value: object) -> Value:
     """A number as it was typed: through Decimal, 0.31 stays 0.31."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
-        return str(value)
-    try:
-        number = Decimal(str(value).strip())
-    except ArithmeticError:
-        return str(value)
-    return number if number.is_finite() else str(value)
+    number = price_number(value)
+    return str(value) if number is None else number
 
 
 def _whole(value: object) -> Value:

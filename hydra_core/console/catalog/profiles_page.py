@@ -11,7 +11,6 @@ import streamlit as st
 from hydra_core.base.errors import HydraError
 from hydra_core.base.types import Band, Catalog, FloatArray
 from hydra_core.catalog.binding import rebind
-from hydra_core.choosing.initial_catalog import bands_of
 from hydra_core.console import (
     cache,
     chosen_on,
@@ -28,6 +27,7 @@ from hydra_core.console.catalog import profiles as profiles_view
 from hydra_core.console.catalog import what_if as what_if_view
 from hydra_core.console.drafts import Working
 from hydra_core.console.widgets import literal
+from hydra_core.predictor.score_bands import score_bands
 from hydra_core.replay.replay import ReplayData
 from hydra_core.replay.sensitivity import Cell, Effect, Reach, Steps, reach
 
@@ -90,7 +90,7 @@ def _preview(chosen: SetEntry, catalog: Catalog, text: str) -> tuple[tuple[Band,
         HydraError: The bands cannot be moved; the message says why.
     """
     requirements = replays.requirements(chosen, catalog)
-    bands = bands_of(requirements)
+    bands = score_bands(requirements)
     _table(band_table(catalog, requirements, bands))
     after, _ = cache.parsed(_rebound(text, catalog, bands), "draft")
     if after is None:

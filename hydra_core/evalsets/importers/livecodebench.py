@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.tokens import text_tokens
 from hydra_core.evalsets.importers.draft import Draft
-from hydra_core.evalsets.importers.price_card import PriceCard, text_tokens
+from hydra_core.evalsets.importers.price_card import PriceCard
 from hydra_core.evalsets.importers.reading.bounded import TableFile
 from hydra_core.evalsets.importers.reading.json_document import read_json
 from hydra_core.evalsets.importers.records import Records, chosen_models

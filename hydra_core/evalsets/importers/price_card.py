@@ -1,10 +1,9 @@
 """Costs where none were recorded: list prices the operator gives, times tokens.
 
 Prices are never guessed: a model without one is a problem. Tokens are the recorded ones where
-there are any; else they follow from the length of the text (UTF-8 bytes / 4, which suits English
-prose and is within about a third for code and other scripts); where not even the answer's text is
-known, the operator says how many tokens an answer of that model has on average. Every cost made
-this way marks its eval set as estimated.
+there are any; else they follow from the length of the text (`base/tokens.py`); where not even the
+answer's text is known, the operator says how many tokens an answer of that model has on average.
+Every cost made this way marks its eval set as estimated.
 """
 
 from __future__ import annotations
@@ -15,9 +14,7 @@ from dataclasses import dataclass, field
 
 from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.base.types import ListPrice
-
-#: UTF-8 bytes that are counted as one token where no token count was recorded.
-BYTES_PER_TOKEN = 4.0
+from hydra_core.catalog.prices.number import price_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +75,6 @@ class PriceCard:
         return f"Estimated: {tokens} times USD per Mtok in/out: {', '.join(listed)}"
 
 
-def text_tokens(text: str) -> float:
-    """Tokens of a text, estimated from its length."""
-    return len(text.encode("utf-8", "replace")) / BYTES_PER_TOKEN
-
-
 def parse_prices(texts: Sequence[str]) -> PriceCard:
     """A card from texts `ID=INPUT,OUTPUT`, with `,ANSWER_TOKENS` or `,cached=PRICE` behind it.
 
@@ -94,15 +86,16 @@ def parse_prices(texts: Sequence[str]) -> PriceCard:
     for text in texts:
         stated, _, cached = text.partition(",cached=")
         model, _, numbers = stated.rpartition("=")
-        try:
-            values = [float(part) for part in numbers.split(",")]
-            cached_price = float(cached) if cached else None
-        except ValueError:
-            values, cached_price = [], None
+        read = [price_number(part) for part in numbers.split(",")]
+        values = [] if None in read else [float(value) for value in read if value is not None]
+        per_cached = price_number(cached) if cached else None
+        if cached and per_cached is None:
+            values = []
+        cached_price = None if per_cached is None else float(per_cached)
         if not model or len(values) not in (2, 3):
             form = "ID=INPUT,OUTPUT[,ANSWER_TOKENS][,cached=PRICE]"
             problems.append(Problem(repr(text), f"is not {form}"))
-        elif not all(math.isfinite(v) and v >= 0 for v in (*values, cached_price or 0.0)):
+        elif any(value < 0 for value in (*values, cached_price or 0.0)):
             problems.append(Problem(repr(text), "holds a number that is not >= 0"))
         elif model in prices:
             problems.append(Problem(repr(text), f"names {model} twice"))

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.tokens import text_tokens
 from hydra_core.evalsets.importers.draft import Draft
-from hydra_core.evalsets.importers.price_card import PriceCard, text_tokens
+from hydra_core.evalsets.importers.price_card import PriceCard
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
 from hydra_core.evalsets.importers.reading.tables import LINE, columns_of, read_columns
 from hydra_core.evalsets.importers.records import Records, chosen_models

@@ -22,6 +22,7 @@ from hydra_core.lab.bundle_writing import write_manifest
 from hydra_core.predictor.bundle import Bundle, load_bundle
 from hydra_core.predictor.languages import SCRIPTS, script_of
 from hydra_core.predictor.manifest import Curve
+from hydra_core.predictor.score_bands import band_ends
 from hydra_core.replay.significance import mean_interval
 
 #: A band may not shrink below this, or its dimension would weigh without bound (Eq. 4).
@@ -51,7 +52,7 @@ def write_recalibrated(
     if folder.exists():
         raise BundleError(str(folder), [Problem("", "is there already", "choose another folder")])
     mapped = curves.through(scores, scripts or [""] * len(scores))
-    low, high = np.quantile(mapped, [0.05, 0.95], axis=0)
+    low, high = band_ends(mapped)
     flat = [d for d, lo, hi in zip(bundle.dimensions, low, high, strict=True)
             if hi - lo < _LEAST_WIDTH]  # fmt: skip
     if flat:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hydra_core.base.errors import EvalSetError, LabelError, Problem, ProblemsError
+from hydra_core.base.tokens import most_text_tokens
 from hydra_core.base.whole_file import whole_file
 from hydra_core.evalsets.importers.reading.bounded import Budget
 from hydra_core.evalsets.importers.reading.issues import Issues
@@ -21,7 +22,7 @@ from hydra_core.lab.collect.settings import JUDGE, GradeSettings
 from hydra_core.lab.labeling.calls import Due, Estimate, estimate_of, sampled
 from hydra_core.lab.labeling.config import JsonMode, Server
 from hydra_core.lab.labeling.ledger import Call, Record, Tail
-from hydra_core.lab.labeling.prompts import Body, MalformedError, read_answer, tokens_about
+from hydra_core.lab.labeling.prompts import Body, MalformedError, read_answer
 from hydra_core.routing.conversations.context import last_turn
 from hydra_core.routing.conversations.messages import read_messages as read_turns
 
@@ -219,11 +220,11 @@ class CollectPlan:
     def most_usd(self, item: Cell, call: Call) -> float:
         """The most that a call can cost: every answer as long as it may be."""
         server = self.servers[self.role_of(call)]
-        inward = sum(tokens_about(json.dumps(turn)) for turn in item.message.turns)
+        inward = sum(most_text_tokens(json.dumps(turn)) for turn in item.message.turns)
         if call.stage == JUDGE:
-            inward += tokens_about(_RUBRIC) + self.models[item.model].max_tokens
-            inward += tokens_about(str(item.message.own.get("reference", "")))
-            inward += tokens_about(self.settings.graders[item.message.grader].rubric)
+            inward += most_text_tokens(_RUBRIC) + self.models[item.model].max_tokens
+            inward += most_text_tokens(str(item.message.own.get("reference", "")))
+            inward += most_text_tokens(self.settings.graders[item.message.grader].rubric)
         return server.cost_usd(inward, server.max_tokens)
 
     def estimate(self, cells: Sequence[Cell], record: Record) -> Estimate:

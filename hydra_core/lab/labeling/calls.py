@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
+from hydra_core.base.tokens import most_text_tokens
 from hydra_core.lab.labeling.client import Reply
 from hydra_core.lab.labeling.config import LabelConfig, Server
 from hydra_core.lab.labeling.ledger import Call, Ledger, Record
@@ -21,7 +22,6 @@ from hydra_core.lab.labeling.prompts import (
     ask_judge,
     read_answer,
     read_verdict,
-    tokens_about,
 )
 
 _ENOUGH = 20
@@ -71,9 +71,11 @@ def estimate_of(
 def _most_usd_of_all(config: LabelConfig, message: Message, call: Call) -> float:
     stage = call.stage
     server = config.servers[stage]
-    inward = tokens_about(message.text) + sum(tokens_about(text) for _, text in message.history)
+    inward = most_text_tokens(message.text) + sum(
+        most_text_tokens(text) for _, text in message.history
+    )
     if stage not in ("cheap", "strong"):
-        inward += tokens_about(config.rubric) + tokens_about(str(config.verdict_schema))
+        inward += most_text_tokens(config.rubric) + most_text_tokens(str(config.verdict_schema))
         inward += sum(config.servers[arm].max_tokens for arm in ("cheap", "strong"))
     return server.cost_usd(inward, server.max_tokens)
 
@@ -222,7 +224,7 @@ def write_down(one: Due, reply: Reply, ledger: Ledger) -> str:
 
 
 def _most_usd(server: Server, body: Body) -> float:
-    inward = sum(tokens_about(turn["content"]) for turn in body["messages"])
+    inward = sum(most_text_tokens(turn["content"]) for turn in body["messages"])
     return server.cost_usd(inward, server.max_tokens)
 
 

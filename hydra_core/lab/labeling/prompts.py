@@ -18,11 +18,6 @@ class MalformedError(Exception):
     """An answer that came but cannot be used; `str(error)` says why."""
 
 
-def tokens_about(text: str) -> int:
-    """A cautious guess at a text's tokens: UTF-8 bytes over 3, rounded up."""
-    return len(text.encode("utf-8", "replace")) // 3 + 1
-
-
 def ask_arm(server: Server, message: Message) -> Body:
     """The request body for an answer."""
     turns = [{"role": role, "content": content} for role, content in message.history]

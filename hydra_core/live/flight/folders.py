@@ -91,7 +91,7 @@ def save_flight(
         shutil.rmtree(scratch, ignore_errors=True)
     digest = hashlib.sha256(settings.encode() + table).hexdigest()
     try:
-        store.tell(actor, Action.KEEP_FLIGHT, f"flight {name}", after=digest)
+        store.record_event(actor, Action.KEEP_FLIGHT, f"flight {name}", after=digest)
     except StoreError:
         shutil.rmtree(root / name, ignore_errors=True)
         raise

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from hydra_core.base.errors import ExtraError
 from hydra_core.base.types import Progress
-from hydra_core.replay.partitions.parts import Job, Task, forget_torn
+from hydra_core.replay.partitions.parts import Job, Task, remove_partial_results
 
 
 class Engine(StrEnum):
@@ -41,7 +41,7 @@ def run(
         progress(done, len(all_tasks))
     if not todo:
         return 0
-    forget_torn(todo)
+    remove_partial_results(todo)
     finished = _local(job, todo, workers) if engine is Engine.LOCAL else _ray(job, todo, workers)
     for _ in finished:
         done += 1

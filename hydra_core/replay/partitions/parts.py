@@ -64,7 +64,7 @@ def tasks(parts: list[Path], out: Path, suffix: str) -> list[Task]:
     return [Task(path, out / f"{path.stem}{suffix}", number) for number, path in enumerate(parts)]
 
 
-def forget_torn(unfinished: Sequence[Task]) -> None:
+def remove_partial_results(unfinished: Sequence[Task]) -> None:
     """Remove what processes of this machine that were killed left of these tasks' results."""
     targets = {task.target for task in unfinished}
     for folder in {target.parent for target in targets}:

@@ -25,7 +25,7 @@ from hydra_core.base.intervals import LEVEL, tails
 from hydra_core.base.types import FloatArray, IntArray, Pool
 from hydra_core.base.whole_file import whole_file
 from hydra_core.evalsets.dependence import CLUSTER, CONVERSATION, cluster_numbers
-from hydra_core.replay.frontier import HandOvers, hand_overs
+from hydra_core.replay.frontier import Breakpoints, breakpoints
 from hydra_core.replay.partitions.parts import Task, batches
 from hydra_core.replay.partitions.scoring import REQUIREMENT
 from hydra_core.routing.matcher import shortfall
@@ -66,7 +66,7 @@ class SweepParts:
         weighted = np.zeros((_WEIGHTED, size, self.resamples))
         counts = np.zeros(self.resamples)
         for batch in _outcomes(task.source, self.pool, self.dimensions):
-            found = hand_overs(batch.shortfalls, self.pool.cost, batch.quality, batch.cost_usd)
+            found = breakpoints(batch.shortfalls, self.pool.cost, batch.quality, batch.cost_usd)
             weights = _weights(rng, batch.clusters, batch.n, self.resamples)
             cells = _cells(found, self.taus)
             for column in range(3):
@@ -124,14 +124,14 @@ def pool_of(pool: Pool, part: Path) -> Pool:
 def grid_of(
     parts: Sequence[Path], pool: Pool, dimensions: tuple[str, ...], points: int
 ) -> FloatArray:
-    """(g,) taus, g <= points: quantiles of the hand-overs in the first rows of every part."""
+    """(g,) taus, g <= points: quantiles of the breakpoints in the first rows of every part."""
     found = []
     for part in parts:
         batch = next(_outcomes(part, pool, dimensions), None)
         if batch is not None:
             rows = slice(0, _SAMPLE_ROWS)
             kept = batch.shortfalls[rows], batch.quality[rows], batch.cost_usd[rows]
-            found.append(hand_overs(kept[0], pool.cost, kept[1], kept[2]).tau)
+            found.append(breakpoints(kept[0], pool.cost, kept[1], kept[2]).tau)
     taus = np.concatenate([[0.0], *found])
     return np.unique(np.quantile(taus, np.linspace(0.0, 1.0, points)))
 
@@ -211,13 +211,13 @@ def _weights(
     return drawn[clusters]
 
 
-def _cells(found: HandOvers, taus: FloatArray) -> np.ndarray:
+def _cells(found: Breakpoints, taus: FloatArray) -> np.ndarray:
     """(b,) the first point of the grid at which each change holds; g where it never does."""
     return np.searchsorted(taus, np.maximum(found.tau, 0.0), side="left")
 
 
 def _resampled(
-    found: HandOvers, cells: np.ndarray, column: int, weights: FloatArray, size: int
+    found: Breakpoints, cells: np.ndarray, column: int, weights: FloatArray, size: int
 ) -> FloatArray:
     """(g, resamples) weighted sums at every point of the grid."""
     shape = (size + 1, weights.shape[0])

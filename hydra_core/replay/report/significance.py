@@ -57,7 +57,7 @@ def chosen_text(selection: Selection) -> str:
     return {
         Selection.FIXED: "fixed",
         Selection.CROSS_FITTED: "cross-fitted",
-        Selection.LOOKED: "by looking",
+        Selection.LOOKED: "picked here",
     }[selection]
 
 
@@ -166,9 +166,9 @@ def latex(table: SignificanceTable) -> str:
         [one.a, one.b, _range(one.quality), f"{one.only_a} : {one.only_b}", p_text(one.p_value)]
         for one in table.contrasts
     ]
-    told = [f"% {line}" for line in table.methods]
+    comments = [f"% {line}" for line in table.methods]
     head = ["policy", *HEAD[2:]]
-    parts = [*told, *tabular(head, singles)]
+    parts = [*comments, *tabular(head, singles)]
     if pairs:
         parts += ["", *tabular(["A", "B", "B minus A, pp", "only A : only B", "p"], pairs)]
     return "\n".join(parts) + "\n"

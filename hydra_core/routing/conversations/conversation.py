@@ -206,7 +206,7 @@ def _played(
     except RoutingError as error:
         why = f"Refused with HTTP {error.http_status}: {error}"
         return _outcome(query, tokens, None, Event.REFUSED, why, None)
-    event, why = _told(decision, query)
+    event, why = _event_of(decision, query)
     return _outcome(query, tokens, decision.model, event, why, decision)
 
 
@@ -223,7 +223,7 @@ def _outcome(
     )
 
 
-def _told(decision: Decision, query: Query) -> tuple[Event, str]:
+def _event_of(decision: Decision, query: Query) -> tuple[Event, str]:
     """What happened to the model, and why in one or two sentences."""
     reason = decision.reason
     before = query.current

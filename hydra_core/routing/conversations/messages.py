@@ -225,12 +225,12 @@ def _calls(message: Mapping[str, Any], place: str, problems: list[Problem]) -> s
     if not isinstance(calls, list):
         problems.append(Problem(f"{place}: tool_calls", f"must be a list, got {_kind(calls)}"))
         return ""
-    told = []
+    written = []
     for call in calls:
         function = call.get("function") if isinstance(call, Mapping) else None
         if isinstance(function, Mapping):
-            told.append(f"{function.get('name', '')} {function.get('arguments', '')}")
-    return "\n".join(told)
+            written.append(f"{function.get('name', '')} {function.get('arguments', '')}")
+    return "\n".join(written)
 
 
 def _kind(value: object) -> str:

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from hydra_core.base.errors import EvalSetError
+from hydra_core.base.tokens import text_tokens
 from hydra_core.cli.main import main
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.evalsets.importers.assemble import NO_TEXTS
 from hydra_core.evalsets.importers.draft import About, write_draft
 from hydra_core.evalsets.importers.livecodebench import read_livecodebench
 from hydra_core.evalsets.importers.llmrouterbench import read_llmrouterbench, result_files
-from hydra_core.evalsets.importers.price_card import parse_prices, text_tokens
+from hydra_core.evalsets.importers.price_card import parse_prices
 from hydra_core.evalsets.importers.routellm import read_routellm
 from hydra_core.evalsets.importers.routerarena import read_routerarena
 

@@ -522,7 +522,7 @@ def test_what_looks_dependent_is_said_in_the_import_report():
     texts = ["One thing", "one thing.", "Same text!", "same  text", "another"]
     queries = pd.DataFrame({"query_id": list("abcde"), "language": "en", "text": texts})
     (told,) = dependence_warnings(queries)
-    assert "4 queries look like 2 groups" in told
+    assert "4 queries form 2 groups" in told
     assert "a, b; c, d" in told
     assert "declared as clusters" in told
     assert dependence_warnings(queries.iloc[1:3]) == []

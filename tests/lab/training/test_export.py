@@ -10,10 +10,12 @@ import pytest
 onnx = pytest.importorskip("onnx", reason="training needs torch: make test-train")
 torch = pytest.importorskip("torch", reason="training needs torch: make test-train")
 
+from hydra_core.base.types import Band
 from hydra_core.lab.training.network.model import EncoderConfig, Predictor
-from hydra_core.lab.training.ship.calibrate import apply_all, bands_of, fit_all, reliability
+from hydra_core.lab.training.ship.calibrate import apply_all, fit_all, reliability
 from hydra_core.lab.training.ship.export import Parity, export_onnx, parity, run_graph, session
 from hydra_core.lab.training.ship.quantize import fuse_attention, nodes_within, observe, variant_of
+from hydra_core.predictor.score_bands import score_bands
 
 
 @pytest.fixture(scope="module", params=["bert", "modernbert"])
@@ -100,7 +102,7 @@ def test_recalibration_is_monotone_and_helps() -> None:
 
 def test_bands_are_percentiles_and_reliability_has_its_counts() -> None:
     scores = np.linspace(0, 1, 101, dtype=np.float32)[:, None]
-    assert bands_of(scores) == [(0.05, 0.95)]
+    assert score_bands(scores) == (Band(0.05, 0.95),)
     assert sum(reliability(scores[:, 0], scores[:, 0]).count) == 101
 
 

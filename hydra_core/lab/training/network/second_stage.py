@@ -24,7 +24,6 @@ from hydra_core.lab.training.network.heads import (
     fit_words,
 )
 from hydra_core.lab.training.network.model import Predictor
-from hydra_core.lab.training.ship.calibrate import bands_of
 from hydra_core.lab.training.ship.export import export_module, feed_of, session
 from hydra_core.lab.training.ship.probe import parallel_report, pool_on
 from hydra_core.lab.training.ship.quantize import variant_of
@@ -32,6 +31,7 @@ from hydra_core.lab.training.ship.release import pearsons
 from hydra_core.lab.training.texts.dataset import Message, Origin, Splits
 from hydra_core.lab.training.texts.encode import collate, token_ids
 from hydra_core.lab.training.texts.suffixes import attack
+from hydra_core.predictor.score_bands import score_bands
 from hydra_core.routing.conversations.context import LastTurn
 
 FloatArray = NDArray[np.float32]
@@ -218,6 +218,6 @@ def worth(messages: Sequence[Message], scores: FloatArray, catalog: Path) -> flo
     task = np.array([m.task is not None for m in messages])
     tasks = [m for m in messages if m.task is not None]
     plain, hard = (np.mean(pearsons(scores[part], truth[part])) for part in (~task, task))
-    models = pool_on(catalog, bands_of(scores[~task]))
+    models = pool_on(catalog, [(b.lo, b.hi) for b in score_bands(scores[~task])])
     same = parallel_report(tasks, scores[task], models).same_route
     return float(plain + 0.3 * hard + 0.5 * np.mean(list(same.values())))

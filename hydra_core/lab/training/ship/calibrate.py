@@ -73,12 +73,6 @@ def apply_all(curves: Sequence[Knots], raw: FloatArray) -> FloatArray:
     return np.stack([curve(raw[:, k]) for k, curve in enumerate(curves)], 1)
 
 
-def bands_of(scores: FloatArray) -> list[tuple[float, float]]:
-    """(n, K) -> K pairs (5th, 95th percentile), as the profiles need them."""
-    low, high = np.percentile(scores, [5, 95], axis=0)
-    return [(round(float(a), 4), round(float(b), 4)) for a, b in zip(low, high, strict=True)]
-
-
 @dataclass(frozen=True, slots=True)
 class Reliability:
     """Means of score and label in bins of equal count, each (bins,)."""

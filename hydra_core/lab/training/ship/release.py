@@ -13,11 +13,10 @@ from onnx import TensorProto, helper, numpy_helper
 from scipy.stats import spearmanr
 from tokenizers import Tokenizer
 
-from hydra_core.base.types import Band
 from hydra_core.lab.bundle_writing import write_manifest
 from hydra_core.lab.training.network.checkpoint import predict
 from hydra_core.lab.training.network.model import EncoderConfig, Predictor
-from hydra_core.lab.training.ship.calibrate import apply_all, bands_of, bias_by_group, fit_all
+from hydra_core.lab.training.ship.calibrate import apply_all, bias_by_group, fit_all
 from hydra_core.lab.training.ship.card import Findings, attack_quality, card, demo_attacks
 from hydra_core.lab.training.ship.claim_head import add_claims
 from hydra_core.lab.training.ship.export import Parity, export_onnx, parity, run_graph, session
@@ -29,6 +28,7 @@ from hydra_core.predictor.bundle import Bundle
 from hydra_core.predictor.languages import group_of
 from hydra_core.predictor.manifest import Curve, Manifest
 from hydra_core.predictor.onnx_predictor import Predictor as Runtime
+from hydra_core.predictor.score_bands import score_bands
 
 _CENTRE = "kernel.heads.0.centre"
 
@@ -190,12 +190,12 @@ def conclude(
     raw = run_graph(session(job.folder / GRAPH), token_ids(tokenizer, [m.asked for m in held], cap))
     drift = None if said is None else parity(said, raw)
     curves = fit_all(raw, labels_of(held), validation_weights(held))
-    bands = bands_of(apply_all(curves, raw))
+    bands = score_bands(apply_all(curves, raw).astype(np.float64))
 
     def write(quality: Mapping[str, object], files: Sequence[str]) -> Bundle:
         manifest = Manifest(
             name=job.name, version=job.version, encoder=asdict(job.origin),
-            dimensions=tuple(config.dimensions), bands=tuple(Band(*b) for b in bands),
+            dimensions=tuple(config.dimensions), bands=bands,
             training=job.facts, quality=quality, max_tokens=cap,
             calibration=tuple(Curve(c.x, c.y) for c in curves), vectors=vectors,
             conversation=config.conversation,
