@@ -19,7 +19,7 @@ from typing import TypeVar
 
 import pandas as pd
 
-from hydra_core.base.reading.fields import SHARE, Interval, Problems, Section
+from hydra_core.base.reading.fields import SHARE, Bounds, Problems, Section
 from hydra_core.base.reading.nodes import MapNode, Node
 from hydra_core.base.reading.yaml_reader import read_yaml
 from hydra_core.base.types import Policy, StickyPolicy
@@ -112,19 +112,19 @@ class NotingSection(Section):
         super().known(keys, what)
 
     def number(
-        self, key: str, allowed: Interval, remedy: str, *, required: bool = True
+        self, key: str, allowed: Bounds, remedy: str, *, required: bool = True
     ) -> float | None:
         self._note(key, "number", str(allowed), remedy, required)
         return super().number(key, allowed, remedy, required=required)
 
-    def checked_number(self, key: str, node: Node, allowed: Interval, remedy: str) -> float | None:
+    def checked_number(self, key: str, node: Node, allowed: Bounds, remedy: str) -> float | None:
         """Also numbers inside lists and mappings, whose places were noted without limits."""
         self._note(key, "number", "", remedy, required=False)
         place = _general(self.at(key))
         self.questions[place] = replace(self.questions[place], allowed=str(allowed))
         return super().checked_number(key, node, allowed, remedy)
 
-    def integer(self, key: str, allowed: Interval, remedy: str) -> int | None:
+    def integer(self, key: str, allowed: Bounds, remedy: str) -> int | None:
         self._note(key, "whole number", str(allowed), remedy)
         return super().integer(key, allowed, remedy)
 
