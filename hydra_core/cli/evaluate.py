@@ -236,7 +236,8 @@ def _text(evaluation: Evaluation) -> str:
         )
         if flag
     ]
-    singles = {one: evaluation.constants[one] for one in data.pool.ids}
+    known = evaluation.constants
+    singles = {one: known[one] for one in data.pool.ids if one in known}
     policies = {**singles, "oracle": evaluation.oracle, "router": router}
     header = ["", "resolved", "quality", "USD/query", "CS"]
     ranges = "; ".join(

@@ -83,17 +83,20 @@ def test_back_takes_tau_back(page):
 def test_each_press_of_back_leads_one_page_back(page):
     page.goto("/")
     names = ("Inspect", "Catalog", "Eval sets", "Tune", "Compare")
-    heading = page.get_by_role("heading", level=1)
-    for name in names:
-        page.get_by_role("link", name=name, exact=True).click()
-        heading.filter(has_text=name).first.wait_for()
+
+    def arrived(name):
+        page.get_by_role("heading", level=1).filter(has_text=name).first.wait_for()
         at_rest(page)
+
+    arrived("Home")
+    for name in names:
+        page.get_by_test_id("stSidebarNavLink").filter(has_text=name).click()
+        arrived(name)
     for name in (*names[-2::-1], "Home"):
         page.go_back()
-        heading.filter(has_text=name).first.wait_for()
-        at_rest(page)
+        arrived(name)
     page.go_forward()
-    heading.filter(has_text="Inspect").first.wait_for()
+    arrived("Inspect")
 
 
 def test_state_survives_a_page_change(page):

@@ -261,7 +261,7 @@ def _models(part: Replayed, rows: np.typing.NDArray[np.intp]) -> list[str]:
 _KEYS = {Rule.SHORTFALL: "what_if.tau", Rule.VALUE: "what_if.value_usd"}
 
 
-def ask(place: DeltaGenerator, before: Catalog, after: Catalog) -> float | None:
+def common_setting(place: DeltaGenerator, before: Catalog, after: Catalog) -> float | None:
     """The setting to compare both at, as a number; None for each at its own."""
     rule, own = after.policy.rule, after.policy.knob
     same = before.policy.rule is rule
@@ -341,10 +341,10 @@ def _sweeps(found: WhatIf, chosen: SetEntry) -> tuple[Sweep, Sweep] | None:
     return a, b
 
 
-_TOLD = "what_if.told"
+_SUMMARY = "what_if.told"
 
 
-def strip(working: Working, *, knob: bool = False) -> None:
+def draft_effect(working: Working, *, knob: bool = False) -> None:
     """What the draft would do on the eval set in use, in one row of figures.
 
     Args:
@@ -361,13 +361,13 @@ def strip(working: Working, *, knob: bool = False) -> None:
             "with it is needed."
         )
         return
-    at = ask(middle, working.published, working.catalog) if knob else None
+    at = common_setting(middle, working.published, working.catalog) if knob else None
     found = compared(chosen, working.published, working.catalog, at)
     if found is not None:
-        with st.container(key=_TOLD):
-            _told(found, chosen, working)
+        with st.container(key=_SUMMARY):
+            _summary(found, chosen, working)
         if knob:
-            knob_deltas(found, chosen, fades=(_TOLD,))
+            knob_deltas(found, chosen, fades=(_SUMMARY,))
         else:
             deltas(found)
         _moved(working.published, working.catalog)
@@ -384,7 +384,7 @@ def _moved(before: Catalog, after: Catalog) -> None:
         )
 
 
-def _told(found: WhatIf, chosen: SetEntry, working: Working) -> None:
+def _summary(found: WhatIf, chosen: SetEntry, working: Working) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if chosen.info.synthetic:
             widgets.synthetic_badge()

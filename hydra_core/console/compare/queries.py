@@ -269,11 +269,11 @@ def _drop(note: Note) -> None:
     try:
         cache.store().notes.remove(note, actor=identity.actor())
     except HydraError as error:
-        st.session_state["compare.told"] = str(error)
+        st.session_state["compare.message"] = str(error)
 
 
 def _write(digest: str, query_id: str) -> None:
-    told = st.session_state.pop("compare.told", "")
+    told = st.session_state.pop("compare.message", "")
     if told:
         st.error(literal(told))
     if not identity.may(Action.NOTE):
@@ -295,7 +295,7 @@ def _save(digest: str, query_id: str) -> None:
     try:
         cache.store().notes.add(digest, query_id, text, actor=identity.actor())
     except HydraError as error:
-        st.session_state["compare.told"] = str(error)
+        st.session_state["compare.message"] = str(error)
         return
     st.session_state["compare.note"] = ""
     st.session_state["compare.cause"] = None

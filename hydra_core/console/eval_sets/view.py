@@ -10,7 +10,7 @@ import pandas as pd
 
 from hydra_core.base.intervals import Interval
 from hydra_core.base.types import FloatArray
-from hydra_core.console.eval_sets.figure_outcomes import OutcomesView
+from hydra_core.console.eval_sets.figures import OutcomesView
 from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
 from hydra_core.evalsets.importers.draft import ImportReport
 from hydra_core.evalsets.importers.swebench import Run

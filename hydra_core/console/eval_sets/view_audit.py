@@ -1,4 +1,4 @@
-"""What the Audit page shows: who rates what next, agreement tables, before and after."""
+"""What Rated by people shows: the next message, agreement, before and after recalibration."""
 
 from __future__ import annotations
 

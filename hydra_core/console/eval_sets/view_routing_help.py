@@ -10,7 +10,7 @@ import pandas as pd
 
 from hydra_core.base.intervals import SHARE, Interval
 from hydra_core.base.types import IntArray
-from hydra_core.console.eval_sets.figure_upset import SpreadView, UpsetView
+from hydra_core.console.eval_sets.figures import SpreadView, UpsetView
 from hydra_core.console.eval_sets.view import percent_range
 from hydra_core.console.figures.intervals import IntervalsView, Series
 from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet

@@ -25,7 +25,7 @@ from hydra_core.console.frame import Head
 from hydra_core.console.inspect import message_input
 from hydra_core.console.inspect import state as inspect_state
 from hydra_core.console.inspect import view_robustness as views
-from hydra_core.console.inspect.figure_knob_rate import knob_rate_figure
+from hydra_core.console.inspect.figures import knob_rate_figure
 from hydra_core.console.numbers import percent
 from hydra_core.console.tasks import Task
 from hydra_core.console.widgets import colors, figure, literal, metric_row
@@ -367,7 +367,7 @@ def _messages(exchanges: tuple[Exchange, ...], unusual: str) -> None:
 
 
 def _one(one: Exchange) -> None:
-    """A whole message; what was taken for a claim is struck out."""
+    """A whole message; what was recognised as a claim is struck out."""
     end = len(one.text) - one.ignored
     with st.container(border=True):
         widgets.message(one.text[:end], one.text[end:])

@@ -34,7 +34,7 @@ def _where(sweep: Sweep, knob: float) -> Where:
     return tuning.evalset, tuning.catalog, sweep.rule, knob, sweep.weights
 
 
-def found(entry: SetEntry, evaluation: Evaluation) -> CrossFit | None:
+def held_out(entry: SetEntry, evaluation: Evaluation) -> CrossFit | None:
     """What the aim in force comes to on queries its setting was not chosen on.
 
     None where no aim was set, or the knob is not where the aim puts it.

@@ -1,4 +1,4 @@
-"""The panels of the Tuner page: what is wanted, the search while it runs, what it found."""
+"""Tune, Search: what is wanted, and the search while it runs."""
 
 from __future__ import annotations
 
@@ -313,7 +313,7 @@ def by_value() -> None:
     widgets.empty(
         "The value rule has nothing to tune but V",
         "Weights and profiles do not decide here: V alone says what one more resolved query is "
-        "worth. Find it on Tune, judged on queries it was not chosen on.",
+        "worth. Find it by hand, measured on queries it was not picked on.",
         [(BY_HAND, "Find V by hand")],
     )
     with st.container(horizontal_alignment="center"):
@@ -327,7 +327,7 @@ def nothing_yet(sweep: Sweep, want: Wanted) -> None:
     """What the tuner will do, before it did."""
     n = len(sweep.data.rows)
     widgets.empty(
-        f"Let the tuner look for weights{',' if want.cells else ' and'} τ"
+        f"Search for weights{',' if want.cells else ' and'} τ"
         + (" and profile cells" if want.cells else ""),
         f"The {n:,} queries are cut in two, translations and conversations kept whole. A setting "
         "is chosen on each half and **measured on the other one**, so that what is reported here "

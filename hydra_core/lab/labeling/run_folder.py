@@ -148,7 +148,7 @@ def _left(config: LabelConfig, messages: Sequence[Message], record: Record) -> i
     )
 
 
-class Followed:
+class TrackedRun:
     """A run that is looked at, now and again; reads on where the last look ended.
 
     Safe to share between threads.
