@@ -85,6 +85,8 @@ def _change(cost: float, afresh: float) -> str:
     share = round(100 * (cost / afresh - 1))
     if not share:
         return "no difference" if cost == afresh else "less than 1 % apart"
+    if share >= 100:
+        return f"{cost / afresh:.2g} times as much"
     return f"{abs(share)} % {'more' if share > 0 else 'less'}"
 
 

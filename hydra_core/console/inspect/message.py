@@ -297,7 +297,7 @@ def _valued(one: Inspection) -> None:
     cost = one.cost_text(one.decision.model)
     st.markdown(
         f"Predicted success **{literal(success)}** for **{literal(cost)}**  ·  value rule, "
-        f"{literal(knob_text(Rule.VALUE, valued.value_usd))}"
+        f"{literal(knob_text(Rule.VALUE, valued.value_usd)).replace(' ', chr(160))}"
     )
 
 

@@ -104,11 +104,16 @@ def neighbours(one: Inspection) -> None:
                 help="Cosine similarity of the two messages; 1 means equal.",
             ),
             **{
-                name: column.NumberColumn(name, format="%.0f %%", width=max(8 * len(name) + 16, 70))
+                name: column.NumberColumn(name, format="%.0f %%", width=_width(name))
                 for name in models
             },
         },
     )  # fmt: skip
+
+
+def _width(name: str) -> int:
+    """Pixels of a model's column: all of a usual pool's fit beside each other."""
+    return min(max(8 * len(name) + 16, 70), 140)
 
 
 def _texts(valued: Valuation) -> dict[str, str]:

@@ -43,6 +43,8 @@ def headline(found: Findings) -> tuple[str, str, str]:
     moved = (
         f"The worst harmless change ({flip.change}) sends {_percent(flip.rate)} of the messages to "
         "another model."
+        if flip.rate.value > 0
+        else f"No harmless change moved any of the {flip.n:,} messages."
     )
     if not found.cheap:
         text = (
