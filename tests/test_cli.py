@@ -482,7 +482,7 @@ def test_fixed_is_said_to_be_the_operators_word(run, world):
     common = (world / "set", "--catalog", world / "pool.yaml", "--tau", "0.123", "--fixed")
     verdict = evaluate_json(run, *common)["verdict"]
     assert (verdict["selection"], verdict["stated_by_operator"]) == ("fixed", True)
-    assert "as the operator states" in verdict["origin"]
+    assert "The operator states this" in verdict["origin"]
 
 
 def test_a_set_that_the_workspace_links_to_is_told_to_its_audit_trail(
