@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.quality.pool_choice import choose_pool, with_models
 from hydra_core.base.types import Band, Pool
 from hydra_core.catalog import parse_catalog, pool, rebind
 from hydra_core.catalog.profiles import compensated_weights, to_band
 from hydra_core.choosing.aims import Aim, AimKind
 from hydra_core.choosing.heads import choose, fit
 from hydra_core.choosing.policy_search import search_policy
-from hydra_core.choosing.pools import choose_pool, with_models
 from hydra_core.choosing.space import Space, with_cells
 from hydra_core.outcome_model.raw import Predicted
 from hydra_core.replay.baselines.run import BaselineRun

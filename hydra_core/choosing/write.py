@@ -1,4 +1,4 @@
-"""Write an outcome model as a whole folder, and what was found as plain JSON."""
+"""Write an outcome model as a whole folder, and its figures as plain JSON."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def require_free_folder(path: Path, *, force: bool) -> None:
         raise OutcomeModelError(str(path), [Problem("", "exists already", remedy)])
 
 
-def telling(actor: Actor, store: Store | None, path: Path) -> Callable[[str], None]:
-    """What tells the audit trail of an outcome model that is about to stand at `path`.
+def audit_recorder(actor: Actor, store: Store | None, path: Path) -> Callable[[str], None]:
+    """Return what records a new outcome model at `path` in the audit trail.
 
     Args:
-        store: None where it belongs to no workspace; then nothing is told.
+        store: None where it belongs to no workspace; then nothing is recorded.
 
     Raises:
         AccessError: The actor may not learn one.
@@ -63,12 +63,12 @@ def telling(actor: Actor, store: Store | None, path: Path) -> Callable[[str], No
     manifest = path / MANIFEST
     before = file_sha256(manifest) if manifest.is_file() else ""
 
-    def tell(after: str) -> None:
+    def record(after: str) -> None:
         if store is not None:
             subject = f"outcome model {path.name}"
             store.record_event(actor, Action.LEARN, subject, before=before, after=after)
 
-    return tell
+    return record
 
 
 def write_outcome_model(
@@ -77,7 +77,7 @@ def write_outcome_model(
     *,
     fingerprint: str,
     force: bool = False,
-    tell: Callable[[str], None] | None = None,
+    record: Callable[[str], None] | None = None,
 ) -> OutcomeModel:
     """Write what was learned, and load it back.
 
@@ -85,11 +85,11 @@ def write_outcome_model(
         path: The folder to create.
         fingerprint: Of the predictor bundle whose vectors were read.
         force: Replace an outcome model that is already there.
-        tell: Called with the SHA-256 of the manifest before it takes its place: what is there was
-            told, and what could not be told is not there.
+        record: Called with the SHA-256 of the manifest before it takes its place, so that no
+            outcome model is there without its record.
 
     Raises:
-        StoreError: From `tell`; nothing was changed.
+        StoreError: From `record`; nothing was changed.
         OutcomeModelError: The folder is taken or cannot be written; nothing was changed.
     """
     require_free_folder(path, force=force)
@@ -101,8 +101,8 @@ def write_outcome_model(
         (folder / FIGURES).write_text(figures, encoding="utf-8")
         (folder / MANIFEST).write_text(_manifest(folder, learning, fingerprint), encoding="utf-8")
         made = load_outcome_model(folder)  # what we write must pass what we check
-        if tell is not None:
-            tell(made.digest)
+        if record is not None:
+            record(made.digest)
 
     try:
         replace_folder(path, fill, replace=force)
@@ -113,7 +113,7 @@ def write_outcome_model(
 
 
 def figures_of(learning: Learning) -> dict[str, Any]:
-    """What was found, JSON-ready; qualities and lifts as fractions of 1."""
+    """The figures, JSON-ready; qualities and lifts as fractions of 1."""
     lift, material = learning.lift, learning.material
     return {
         "recommend": learning.recommend,

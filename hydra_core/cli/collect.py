@@ -5,23 +5,22 @@ from __future__ import annotations
 import argparse
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hydra_core.cli.account import changes
 from hydra_core.cli.options import Verbs, verb
 from hydra_core.cli.output import CannotRunError, print_json, say
+from hydra_core.cli.spending import say_cost, spending_bar
 from hydra_core.cli.workspace import EVALSET, existing, open_catalog
 
 if TYPE_CHECKING:
     from hydra_core.base.types import ListPrice
-    from hydra_core.lab.collect.plan import Asked, Cell, CollectPlan
+    from hydra_core.lab.collect.plan import Asked, CollectPlan
     from hydra_core.lab.collect.settings import GradeSettings
     from hydra_core.lab.labeling.config import Server
     from hydra_core.lab.labeling.ledger import Record
-    from hydra_core.lab.labeling.run import Progress
 
 _COLLECT = """\
 Asks every model of a catalog or a price file about every message, grades the answers and writes an
@@ -89,12 +88,12 @@ def _collect(options: argparse.Namespace) -> int:
         check_texts(cells, ledger)
         if options.again:
             say(f"{reopen(plan, cells, ledger)} answers that were set aside are asked again")
-        _say_cost(plan, cells, ledger.record)
+        say_cost(plan.estimate(cells, ledger.record), ledger.record, plan.budget_usd)
         if options.dry_run:
             return 0
         keep_setup(folder, plan, len(cells), options.out)
         try:
-            with _bar(len(cells)) as step:
+            with spending_bar(len(cells), " answers") as step:
                 run(plan, cells, ledger, progress=step)
         except BudgetError as error:
             say(str(error))
@@ -173,34 +172,6 @@ def _sampled(messages: Sequence[Asked], wanted: int | None) -> tuple[Asked, ...]
     drawn = sorted(messages, key=lambda one: hashlib.sha256(one.id.encode()).digest())[:wanted]
     chosen = {one.id for one in drawn}
     return tuple(one for one in messages if one.id in chosen)
-
-
-def _say_cost(plan: CollectPlan, cells: Sequence[Cell], record: Record) -> None:
-    found = plan.estimate(cells, record)
-    calls = ", ".join(f"{count:,} {stage}" for stage, count in found.calls.items()) or "none"
-    about = (
-        ""
-        if found.about_usd is None
-        else f", about ${found.about_usd:.2f} judging by the calls so far"
-    )
-    say(f"calls still to make: {calls}; at most ${found.most_usd:.2f}{about}; "
-        f"committed ${record.committed_usd:.2f} of ${plan.budget_usd:g}")  # fmt: skip
-
-
-@contextmanager
-def _bar(total: int) -> Iterator[Callable[[Progress], None]]:
-    import sys
-
-    from tqdm import tqdm
-
-    with tqdm(total=total, unit=" answers", file=sys.stderr, mininterval=0.5) as bar:
-
-        def step(progress: Progress) -> None:
-            aside = f", {progress.aside} set aside" if progress.aside else ""
-            bar.set_postfix_str(f"${progress.spent_usd:.2f}{aside}", refresh=False)
-            bar.update(progress.done - bar.n)
-
-        yield step
 
 
 def _write(

@@ -110,7 +110,7 @@ def as_json(report: FlightReport) -> dict[str, Any]:
             }
             for one in report.results
         ],
-        "goods": {arm: [i.value, i.lo, i.hi] for arm, i in report.goods.items()},
+        "savings": {arm: [i.value, i.lo, i.hi] for arm, i in report.savings.items()},
     }
 
 
@@ -128,13 +128,13 @@ def _text(report: FlightReport) -> str:
                      f"[{low:+.2f}, {high:+.2f}]", p_text(one.p_holm), one.verdict()])  # fmt: skip
     head = ["metric", "arm", "control", "arm's", "change", "95 %", "p (Holm)", "verdict"]
     units = ", ".join(f"{arm} {count:,}" for arm, count in report.units.items())
-    goods = [
-        f"{arm}: {100 * i.value:.1f} % [{100 * i.lo:.1f}, {100 * i.hi:.1f}] under the flagship"
-        for arm, i in report.goods.items()
+    savings = [
+        f"{arm}: {100 * i.value:.1f} % [{100 * i.lo:.1f}, {100 * i.hi:.1f}] below the flagship"
+        for arm, i in report.savings.items()
     ]
     kind = "read at any time" if report.reading.value == "always" else "read once, at the end"
     alarm = report.ratio.alarm.value
     state = "as planned" if alarm == "none" else f"{alarm.upper()}: not as planned"
     ratio = f"sample ratio {state} (p = {report.ratio.p_value:.3g})"
     return "\n".join([f"{report.flight.name}: {units} units, {kind}; {ratio}", "",
-                      table(head, rows), "", *goods])  # fmt: skip
+                      table(head, rows), "", *savings])  # fmt: skip

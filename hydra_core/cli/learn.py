@@ -57,13 +57,13 @@ def add_verbs(verbs: Verbs) -> None:
 def _learn(options: argparse.Namespace) -> int:
     from hydra_core.choosing.learn import learn
     from hydra_core.choosing.material import gather
-    from hydra_core.choosing.write import require_free_folder, telling, write_outcome_model
+    from hydra_core.choosing.write import audit_recorder, require_free_folder, write_outcome_model
     from hydra_core.evalsets.evalset import load_evalset
     from hydra_core.evalsets.score_files import messages_of
 
     _check(options)
     require_free_folder(options.out, force=options.force)
-    tell = telling(acting(), store_of(options.out, options.evalset), options.out)
+    record = audit_recorder(acting(), store_of(options.out, options.evalset), options.out)
     evalset = load_evalset(existing(options.evalset))
     predictor = open_predictor(options.bundle)
     bundle = predictor.bundle
@@ -76,7 +76,7 @@ def _learn(options: argparse.Namespace) -> int:
     with progress_bar(f"{evalset.name}: folds", unit=" steps") as step:
         learned = learn(material, prices, folds=options.folds, seed=options.seed, progress=step)
     made = write_outcome_model(
-        options.out, learned, fingerprint=bundle.fingerprint, force=options.force, tell=tell
+        options.out, learned, fingerprint=bundle.fingerprint, force=options.force, record=record
     )
     if options.json:
         print_json({**made.figures, "path": str(options.out), "sha256": made.digest})

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hydra_core.base.errors import OutcomeModelError, StoreError
-from hydra_core.choosing.write import telling, write_outcome_model
+from hydra_core.choosing.write import audit_recorder, write_outcome_model
 from hydra_core.outcome_model.format import FIGURES, HEADS, LEARNED, MANIFEST, load_outcome_model
 from hydra_core.outcome_model.model import text_digests
 from hydra_core.store import Actor, Role, open_store
@@ -123,9 +123,9 @@ def test_what_is_learned_is_told_with_what_was_and_is(tmp_path, learning):
     ana, store, path = Actor("ana", Role.EDITOR), open_store(tmp_path), tmp_path / "models" / "om"
 
     def write():
-        tell = telling(ana, store, path)
+        record = audit_recorder(ana, store, path)
         return write_outcome_model(
-            path, learning, fingerprint=FINGERPRINT, force=True, tell=tell
+            path, learning, fingerprint=FINGERPRINT, force=True, record=record
         ).digest
 
     made = write(), write()
@@ -141,7 +141,7 @@ def test_what_cannot_be_told_changes_nothing(written, learning):
 
     manifest = (written.path / MANIFEST).read_bytes()
     with pytest.raises(StoreError):
-        write_outcome_model(written.path, learning, fingerprint="0" * 64, force=True, tell=refuse)
+        write_outcome_model(written.path, learning, fingerprint="0" * 64, force=True, record=refuse)
     assert (written.path / MANIFEST).read_bytes() == manifest
     assert [path.name for path in written.path.parent.iterdir()] == ["om"]
 

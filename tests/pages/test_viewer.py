@@ -9,7 +9,7 @@ import dataclasses
 import pytest
 
 from hydra_core.base.errors import AccessError
-from hydra_core.choosing.write import telling
+from hydra_core.choosing.write import audit_recorder
 from hydra_core.cli.main import build_parser, main
 from hydra_core.console.eval_sets.scoring import start
 from hydra_core.console.tasks import Tasks
@@ -106,7 +106,7 @@ def test_nothing_below_the_pages_writes_for_a_viewer(filled):
         lambda: doing.remove(filled / "evalsets" / "mine"),
         lambda: start(tasks, evalset, default_predictor(), actor=VIEWER, store=store),
         lambda: doing.score(evalset, default_predictor()),
-        lambda: telling(VIEWER, store, filled / "outcome_models" / "mine"),
+        lambda: audit_recorder(VIEWER, store, filled / "outcome_models" / "mine"),
         lambda: task.stop(VIEWER),
         *(
             lambda action=action: store.record_event(VIEWER, action, "anything")

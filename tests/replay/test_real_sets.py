@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from benchmarks.quality.pool_choice import choose_pool
 from benchmarks.quality.real_policies import at_every_cost, hydra_runs, learned, rebuilder
 from benchmarks.quality.real_sets import all_policies, over_all_costs
 from benchmarks.quality.real_table import document
 from hydra_core.base.types import Band
-from hydra_core.choosing.pools import choose_pool
 from hydra_core.replay.baselines import run_baselines
 from hydra_core.replay.metrics import single_models, upper_hull
 from tests.replay.conftest import make_data

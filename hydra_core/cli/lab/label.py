@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,13 +12,13 @@ from hydra_core.base.json_values import json_text
 from hydra_core.cli.account import require_account
 from hydra_core.cli.options import Verbs, verb
 from hydra_core.cli.output import CannotRunError, print_json, say
+from hydra_core.cli.spending import say_cost, spending_bar
 from hydra_core.cli.workspace import LABELING_RUN, existing
 
 if TYPE_CHECKING:
     from hydra_core.lab.labeling.config import LabelConfig
     from hydra_core.lab.labeling.ledger import Ledger
     from hydra_core.lab.labeling.messages import Message
-    from hydra_core.lab.labeling.run import Progress
 
 
 _LABEL = """\
@@ -95,7 +94,7 @@ def _label(options: argparse.Namespace) -> int:
 def _with_ledger(
     options: argparse.Namespace, config: LabelConfig, messages: Sequence[Message], ledger: Ledger
 ) -> int:
-    from hydra_core.lab.labeling.calls import LabelPlan
+    from hydra_core.lab.labeling.calls import LabelPlan, estimate
     from hydra_core.lab.labeling.run import BudgetError, reopen, run
 
     _read_answers(options, config, messages, ledger)
@@ -104,14 +103,15 @@ def _with_ledger(
         say(f"{reopened} messages that were set aside are asked again")
     code, stopped = 0, ""
     if not options.write_batch and not options.read_batch:
-        _say_cost(config, messages, ledger)
+        estimated = estimate(config, messages, ledger.record)
+        say_cost(estimated, ledger.record, config.budget_usd)
     if options.dry_run:
         return 0
     if options.write_batch:
         _write_batch(options.out, config, messages, ledger)
     elif not options.read_batch:
         try:
-            with _bar(len(messages)) as step:
+            with spending_bar(len(messages), " messages") as step:
                 run(LabelPlan(config), messages, ledger, progress=step)
         except BudgetError as error:
             code, stopped = 1, str(error)
@@ -124,8 +124,7 @@ def _with_ledger(
 def _read_answers(
     options: argparse.Namespace, config: LabelConfig, messages: Sequence[Message], ledger: Ledger
 ) -> None:
-    from hydra_core.lab.labeling.batch import read_batch
-    from hydra_core.lab.labeling.given_answers import take_answers, take_verdicts
+    from hydra_core.lab.labeling.answer_files import read_batch, take_answers, take_verdicts
 
     if options.answers:
         taken = take_answers(existing(options.answers), messages, ledger)
@@ -142,43 +141,13 @@ def _read_answers(
 def _write_batch(
     out: Path, config: LabelConfig, messages: Sequence[Message], ledger: Ledger
 ) -> None:
-    from hydra_core.lab.labeling.batch import write_batches
+    from hydra_core.lab.labeling.answer_files import write_batches
 
     written = write_batches(out, config, messages, ledger)
     for name, count in written.items():
         say(f"{out / name}: {count} requests; give its output file to --read-batch")
     if not written:
         say("every call is answered; there is nothing to write")
-
-
-def _say_cost(config: LabelConfig, messages: Sequence[Message], ledger: Ledger) -> None:
-    from hydra_core.lab.labeling.calls import estimate
-
-    estimated = estimate(config, messages, ledger.record)
-    calls = ", ".join(f"{count} {stage}" for stage, count in estimated.calls.items()) or "none"
-    about = (
-        ""
-        if estimated.about_usd is None
-        else f", about ${estimated.about_usd:.2f} judging by the calls so far"
-    )
-    say(f"calls still to make: {calls}; at most ${estimated.most_usd:.2f}{about}; "
-        f"committed ${ledger.record.committed_usd:.2f} of ${config.budget_usd:g}")  # fmt: skip
-
-
-@contextmanager
-def _bar(total: int) -> Iterator[Callable[[Progress], None]]:
-    import sys
-
-    from tqdm import tqdm
-
-    with tqdm(total=total, unit=" messages", file=sys.stderr, mininterval=0.5) as bar:
-
-        def step(progress: Progress) -> None:
-            aside = f", {progress.aside} set aside" if progress.aside else ""
-            bar.set_postfix_str(f"${progress.spent_usd:.2f}{aside}", refresh=False)
-            bar.update(progress.done - bar.n)
-
-        yield step
 
 
 def _finish(

@@ -93,8 +93,8 @@ def verdict(report: FlightReport, arm: str) -> None:
         ("Guardrails kept", f"{verdicts.count('holds')}", f"{verdicts.count('open')} undecided",
          "Guardrails whose interval stays within the loss that flight.yaml allows."),
     ]  # fmt: skip
-    if arm in report.goods:
-        saved = report.goods[arm].scaled(100.0)
+    if arm in report.savings:
+        saved = report.savings[arm].scaled(100.0)
         entries.append(
             ("Saved", f"{saved.value:.1f} %", f"{saved.lo:.1f} – {saved.hi:.1f} %",
              "Cost saved against the flagship model for everything. Below: 95 % interval.")

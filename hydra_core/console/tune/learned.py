@@ -16,7 +16,7 @@ from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.choosing.learn import learn
 from hydra_core.choosing.material import gather
 from hydra_core.choosing.rivals import Rival, rivals
-from hydra_core.choosing.write import require_free_folder, telling, write_outcome_model
+from hydra_core.choosing.write import audit_recorder, require_free_folder, write_outcome_model
 from hydra_core.console import (
     cache,
     chosen_on,
@@ -63,7 +63,7 @@ def start(entry: SetEntry, catalog: Catalog, models: tuple[str, ...], folder: Pa
             or the catalog is bound to another bundle than the console's.
     """
     me, store = identity.actor(), cache.store()
-    tell = telling(me, store, folder)
+    record = audit_recorder(me, store, folder)
     require_free_folder(folder, force=False)
     require_bundle(catalog, cache.bundle().fingerprint)
     evalset = cache.evalset(entry.info.path, entry.info.digest)
@@ -80,7 +80,7 @@ def start(entry: SetEntry, catalog: Catalog, models: tuple[str, ...], folder: Pa
         task.stage, task.done, task.total = "Learning, cross-fitted", 0, 0
         per_mtok = np.array([prices[name] for name in material.models])
         found = learn(material, per_mtok, progress=task.step)
-        return write_outcome_model(folder, found, fingerprint=bundle.fingerprint, tell=tell)
+        return write_outcome_model(folder, found, fingerprint=bundle.fingerprint, record=record)
 
     write = Write(store, me, Action.LEARN, f"outcome model {folder.name}")
     replays.tasks().start(("learn", folder), work, write=write)

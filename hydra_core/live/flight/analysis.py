@@ -27,10 +27,10 @@ class Alarm(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SampleRatio:
-    """Units found and promised in each arm, and the chi-square test of it."""
+    """Observed and expected units of each arm, and the chi-square test of the difference."""
 
-    found: tuple[int, ...]
-    promised: tuple[float, ...]
+    observed: tuple[int, ...]
+    expected: tuple[float, ...]
     p_value: float
 
     @property
@@ -41,13 +41,13 @@ class SampleRatio:
         return Alarm.YELLOW if self.p_value < 0.01 else Alarm.NONE
 
 
-def sample_ratio(found: Sequence[int], shares: Sequence[float]) -> SampleRatio:
+def sample_ratio(observed: Sequence[int], shares: Sequence[float]) -> SampleRatio:
     """Chi-square test of the units in each arm against the shares, which sum to 1."""
-    counts = np.asarray(found, dtype=float)
-    promised = counts.sum() * np.asarray(shares, dtype=float)
-    statistic = float(((counts - promised) ** 2 / promised).sum())
+    counts = np.asarray(observed, dtype=float)
+    expected = counts.sum() * np.asarray(shares, dtype=float)
+    statistic = float(((counts - expected) ** 2 / expected).sum())
     p_value = float(stats.chi2.sf(statistic, df=len(counts) - 1))
-    return SampleRatio(tuple(map(int, found)), tuple(promised.tolist()), p_value)
+    return SampleRatio(tuple(map(int, observed)), tuple(expected.tolist()), p_value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class FlightReport:
 
     Attributes:
         units: Units by arm.
-        goods: Arm -> 1 - cost / what the flagship would have cost, with its interval.
+        savings: Arm -> 1 - cost / what the flagship would have cost, with its interval.
         strata: Names; one where there are none.
     """
 
@@ -97,7 +97,7 @@ class FlightReport:
     units: dict[str, int]
     ratio: SampleRatio
     results: tuple[MetricResult, ...]
-    goods: dict[str, Interval]
+    savings: dict[str, Interval]
     strata: tuple[str, ...]
 
 
@@ -132,7 +132,7 @@ def analyse(
         dict(zip(flight.arms, counts.tolist(), strict=True)),
         sample_ratio(counts.tolist(), list(flight.arms.values())),
         tuple(replace(one, p_holm=p) for one, p in zip(results, adjusted, strict=True)),
-        _goods(whole, flight),
+        _savings(whole, flight),
         rows.strata,
     )
 
@@ -212,7 +212,7 @@ def _since(units: Units, day: int) -> Units:
     return Units(units.arm[come], units.stratum[come], units.first_day[come], values)
 
 
-def _goods(units: Units, flight: Flight) -> dict[str, Interval]:
+def _savings(units: Units, flight: Flight) -> dict[str, Interval]:
     """1 - cost / flagship cost in each arm (delta method over units)."""
     if not flight.cost:
         return {}

@@ -113,7 +113,7 @@ def parse_flight(text: str, source: str = "flight.yaml") -> Flight:
 def _flight(top: Section) -> Flight:
     top.known(
         ("schema", "name", "synthetic", "table", "level", "unit", "arm", "arms", "day", "stratum")
-        + ("covariate", "retention", "goods", "metrics")
+        + ("covariate", "retention", "savings", "metrics")
     )
     if top.text("schema", f"write schema: {SCHEMA}") not in ("", SCHEMA):
         top.wrong("schema", "is not a flight", f"write schema: {SCHEMA}")
@@ -121,11 +121,11 @@ def _flight(top: Section) -> Flight:
         key: top.text(key, "a column's name", required=False)
         for key in ("table", "day", "stratum", "covariate")
     }
-    goods = top.section("goods", "cost and flagship", required=False)
-    if goods is not None:
-        goods.known(("cost", "flagship"))
+    savings = top.section("savings", "cost and flagship", required=False)
+    if savings is not None:
+        savings.known(("cost", "flagship"))
     cost, flagship = (
-        ("", "") if goods is None else (goods.text(k, "a column") for k in ("cost", "flagship"))
+        ("", "") if savings is None else (savings.text(k, "a column") for k in ("cost", "flagship"))
     )
     level = top.choice("level", Level, "units or requests", required=False) or Level.UNITS
     retention = _retention(top, level, optional["day"])

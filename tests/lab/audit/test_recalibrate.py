@@ -185,7 +185,7 @@ def test_the_verb_takes_a_set_in_which_only_some_rows_have_a_cluster(tmp_path):
     rows = [(query, "ana", tuple(1 + 4 * scores[i]), "")
             for i, query in enumerate(evalset.query_ids)]  # fmt: skip
     (tmp_path / "rows.csv").write_bytes(to_csv(rows, bundle.dimensions))
-    words = ["recalibrate", str(tmp_path / "rows.csv"), "--evalset", str(evalset.path)]
+    words = ["lab", "recalibrate", str(tmp_path / "rows.csv"), "--evalset", str(evalset.path)]
     assert main([*words, "--dry-run"]) == 0
 
 

@@ -112,7 +112,8 @@ def test_nothing_to_attack_has_no_rate():
     found = routed(["HARD"], ["en"]).at(0.0)
     assert found.cheap == 0
     assert np.isnan(found.overall(localised=True).success.value)
-    assert (found.worst.success.lo, found.worst.success.hi) == (0.0, 1.0)
+    assert not found.worst.success.known
+    assert found.worst.success.reason == "nothing was tried"
 
 
 def test_harmless_changes_that_move_a_model_are_flips():
@@ -138,7 +139,7 @@ def test_distances_come_along_and_are_not_known_without_a_reference():
     loud = next(one for one in RoutedAttacks(found, POOL).exchanges(0.0) if "HARD" in one.text)
     assert loud.distance == 1.5
     assert unusual_text(found).startswith(
-        "Unlike the messages that the predictor was trained on: 20.0 % of these messages, 55.0 %"
+        "20.0 % of these messages are unlike the predictor's training messages, and 55.0 % of them"
     )
     assert unusual_text(routed().attacked) == ""
 

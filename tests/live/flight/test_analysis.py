@@ -59,7 +59,7 @@ def test_the_sample_flight_shows_the_papers_effects(sample):
         assert found[name].verdict() == "better"
     for days in (2, 3, 4, 5):
         assert found[f"Back after {days} days"].p_holm > 0.45
-    assert 0.07 < report.goods["hydra"].value < 0.20
+    assert 0.07 < report.savings["hydra"].value < 0.20
 
 
 def test_the_last_look_is_the_report(sample):
