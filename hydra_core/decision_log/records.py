@@ -68,6 +68,10 @@ SCHEMA: Final = pa.schema(
         ("output_tokens", pa.int64()),
         ("cached_tokens", pa.int64()),
         ("cost_usd", pa.float64()),
+        ("usage", pa.string()),
+        ("about_usd", pa.float64()),
+        ("upstream_status", pa.int64()),
+        ("refusal", pa.string()),
         ("latency_ms", pa.float64()),
         ("decide_ms", pa.float64()),
         ("text", pa.string()),
@@ -100,7 +104,13 @@ class DecisionRecord:
         propensity: Probability with which `served` was chosen, None where it is not known.
         propensities: (m,) probability of every candidate, None likewise.
         keep_probability: Probability that this turn kept the conversation's model.
-        status: decided, answered, failed, cancelled.
+        status: decided, answered, failed, cancelled; rejected where the upstream says that the
+            request itself is wrong; refused where no model may serve it (`chosen` is '' then).
+        usage: How tokens and cost are known: counted by the upstream, estimated (a stream that
+            broke off or was cancelled), or unknown (both are empty then); '' without an answer.
+        about_usd: About what the request cost where the upstream did not count its tokens.
+        upstream_status: The HTTP status that the last upstream said.
+        refusal: Why the request was refused.
         text, context: The message and what came before it; only where the operator opted in.
         predictor: Fingerprint of the bundle that scored.
         arm: `canary` or `main` while a canary runs, else ''.
@@ -149,6 +159,10 @@ class DecisionRecord:
     context_tokens: int = 0
     allow: tuple[str, ...] | None = None
     deny: tuple[str, ...] = ()
+    usage: str = ""
+    about_usd: float | None = None
+    upstream_status: int | None = None
+    refusal: str | None = None
     kind: Kind = field(default=Kind.DECISION, init=False)
 
 

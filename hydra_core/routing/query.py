@@ -24,7 +24,8 @@ class Query:
         prefix: The earlier user messages, oldest first (per-content stickiness only).
         has_image: An image is attached: only models with vision can serve it.
         needs_tools: The request declares tools: only models with tool use can serve it.
-        context_tokens: Tokens the chosen model must take in (history included), if known.
+        context_tokens: Tokens the chosen model must take in (history and declared tools
+            included), if known.
         allow: Only these models, None for all.
         deny: Never these models.
         compacted: This turn follows an explicit compaction or a background summarisation.
@@ -32,6 +33,8 @@ class Query:
         spent_usd: What the conversation has cost so far, as the caller knows it.
         context: What came before, in the form of `conversations/context.py`; only a bundle that
             was trained on it reads it.
+        output_tokens: The longest answer that the request allows, 0 where it sets no limit; the
+            window must hold it as well.
     """
 
     text: str
@@ -47,6 +50,12 @@ class Query:
     current: str | None = None
     spent_usd: float = 0.0
     context: str = ""
+    output_tokens: int = 0
+
+    @property
+    def window_tokens(self) -> int:
+        """What a model's context window must hold."""
+        return self.context_tokens + self.output_tokens
 
 
 class BadFieldError(Exception):

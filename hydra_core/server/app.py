@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator
@@ -21,19 +22,21 @@ from hydra_core.predictor.bundle import Bundle
 from hydra_core.server.access.doors import Doors, StrangerError, TooOftenError
 from hydra_core.server.access.limits import BodyTooLargeError, read_body
 from hydra_core.server.answers import JsonAnswer, error_response, our_headers
-from hydra_core.server.chat import RequestError, parse_json, read_chat
+from hydra_core.server.chat import ChatRequest, RequestError, parse_json, read_chat
 from hydra_core.server.checking import checked
 from hydra_core.server.deciding import Decided, Result
 from hydra_core.server.metrics import CONTENT_TYPE_LATEST
 from hydra_core.server.service import Service
 from hydra_core.server.settings import AUTO, Settings
 from hydra_core.server.upstream.file import parse_upstreams
-from hydra_core.store.roles import Action
+from hydra_core.store.roles import Action, Actor
 
 __all__ = ["application"]
 
 _LOG = logging.getLogger(__name__)
 _CONVERSATION = "x-hydra-conversation-id"
+#: Bodies beyond this are read beside the event loop.
+_LARGE = 100_000
 
 
 def application(service: Service, doors: Doors, bundle: Bundle, settings: Settings) -> Starlette:
@@ -77,22 +80,28 @@ class _Routes:
 
     async def decision(self, request: Request) -> Response:
         """Which model, and why; nothing is spent."""
-        self._doors.enter(request, Action.READ)
+        actor = self._doors.enter(request, Action.READ)
         started = time.perf_counter()
-        body = await read_body(request, self._most_bytes)
-        chat = read_chat(parse_json(body), request.headers.get(_CONVERSATION))
-        decided = await self._service.decide(chat)
+        chat = await self._chat(request, actor)
+        decided = await self._service.decide(chat, remember=False)
         self._service.finish(decided, Result("decided"), started)
         return JsonAnswer(_decision(decided), headers=our_headers(decided, decided.model))
 
     async def chat(self, request: Request) -> Response:
         """Decide, and pass the request on."""
-        self._doors.enter(request, Action.DRAFT)
+        actor = self._doors.enter(request, Action.DRAFT)
         if self._service.caller is None:
             raise AccessError("this service was started without --upstreams: it only decides")
+        return await self._service.answer(request, await self._chat(request, actor))
+
+    async def _chat(self, request: Request, actor: Actor) -> ChatRequest:
+        """The chat request of a caller; a large one is read beside the event loop."""
         body = await read_body(request, self._most_bytes)
-        chat = read_chat(parse_json(body), request.headers.get(_CONVERSATION))
-        return await self._service.answer(request, chat, len(body))
+        named = request.headers.get(_CONVERSATION)
+        caller = actor.name if self._doors.tokens else ""
+        if len(body) > _LARGE:
+            return await asyncio.to_thread(_read, body, named, caller)
+        return _read(body, named, caller)
 
     async def outcome(self, request: Request) -> Response:
         """Bind feedback to a decision."""
@@ -154,6 +163,10 @@ class _Routes:
         stopped = canary is not None and bool(canary.stopped)
         text = service.metrics.text(problem=problem, given_up=given_up, stopped=stopped)
         return Response(text, media_type=CONTENT_TYPE_LATEST)
+
+
+def _read(body: bytes, conversation_id: str | None, caller: str) -> ChatRequest:
+    return read_chat(parse_json(body), conversation_id, size=len(body), caller=caller)
 
 
 def _decision(decided: Decided) -> dict[str, Any]:

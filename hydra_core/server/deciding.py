@@ -1,4 +1,4 @@
-"""From a chat request to a decision: route, draw, order what comes next, and the log's record."""
+"""From a chat request to a decision: route, draw, order what comes next."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from hydra_core.decision_log.records import DecisionRecord
-from hydra_core.digests import text_sha256
 from hydra_core.errors import RoutingError
 from hydra_core.evaluation.live.canary import CANARY, MAIN
-from hydra_core.routing.decision import Decision
+from hydra_core.routing.decision import Decision, Query
 from hydra_core.routing.fallbacks import fallbacks
 from hydra_core.routing.sessions import Sessions, session_keys
 from hydra_core.server.canary import Canary
@@ -22,9 +20,9 @@ from hydra_core.server.live import LiveCatalog, Serving
 from hydra_core.server.settings import AUTO
 from hydra_core.server.upstream.health import Health
 
-__all__ = ["Decided", "Decider", "Result", "UnknownModelError", "record_of"]
+__all__ = ["Decided", "Decider", "Result", "UnknownModelError"]
 
-_NAMED = "named"
+NAMED = "named"
 
 
 class UnknownModelError(RoutingError):
@@ -60,7 +58,7 @@ class Decided:
     @property
     def rule(self) -> str:
         """How the model was chosen: the policy's rule, or `named` by the client."""
-        return _NAMED if self.request.model != AUTO else self.decision.rule.value
+        return NAMED if self.request.model != AUTO else self.decision.rule.value
 
     @property
     def knob(self) -> float:
@@ -96,6 +94,9 @@ class Result:
     cached_tokens: int | None = None
     cost_usd: float | None = None
     latency_ms: float | None = None
+    usage: str = ""
+    about_usd: float | None = None
+    upstream_status: int | None = None
 
 
 class Decider:
@@ -120,7 +121,7 @@ class Decider:
         canary: Canary | None = None,
     ) -> None:
         self.live, self.health, self.canary = live, health, canary
-        self._exploration, self._sessions, self._clock = exploration, sessions, clock
+        self._exploration, self._sessions, self.clock = exploration, sessions, clock
 
     def start(self) -> None:
         """Begin to watch the catalogs."""
@@ -140,24 +141,28 @@ class Decider:
         every = (self.live.problem, self.canary.problem if self.canary else "")
         return tuple(filter(None, every))
 
-    def decide(self, request: ChatRequest) -> Decided:
+    def decide(self, request: ChatRequest, *, remember: bool = True) -> Decided:
         """Choose the model for one request.
+
+        Args:
+            remember: Whether the conversation is on the model from now on; a decision that is
+                only asked for leaves no trace.
 
         Raises:
             RoutingError: No model can serve it, or the named one is not known.
         """
         start = time.perf_counter()
         serving, arm = self._arm(request)
-        query = request.query
+        query = _keyed(request)
         if request.model != AUTO:
             _require_known(serving, request.model)
-            query = replace(query, allow=frozenset({request.model}), conversation_id=None)
+            query = _named_query(query, request.model)
         health = {**self.health.now(), **request.health}
-        decision = serving.router.route(query, health=health)
+        decision = serving.router.route(query, health=health, remember=remember)
         draw = self._exploration.draw(decision)
         decided = Decided(
             secrets.token_hex(12),
-            self._clock(),
+            self.clock(),
             request,
             serving,
             decision,
@@ -166,7 +171,7 @@ class Decider:
             1e3 * (time.perf_counter() - start),
             arm,
         )
-        if decided.explored:
+        if decided.explored and remember:
             self.moved(decided, draw.model)
         return decided
 
@@ -180,7 +185,7 @@ class Decider:
     def moved(self, decided: Decided, model: str) -> None:
         """The conversation is on another model than decided: its prompt cache is there now."""
         sticky = decided.serving.catalog.policy.sticky
-        key = session_keys(sticky.mode, decided.request.query).remember
+        key = session_keys(sticky.mode, _keyed(decided.request)).remember
         if key is not None and decided.request.model == AUTO:
             self._sessions.put(key, model, sticky.ttl_s)
 
@@ -190,58 +195,24 @@ class Decider:
             self._exploration.spent(cost_usd)
 
 
-def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord:
-    """The log's record of a decision and what became of it.
+def _keyed(request: ChatRequest) -> Query:
+    """The query under the caller's own key: nobody reaches another caller's conversation."""
+    key, caller = request.query.conversation_id, request.caller
+    if key is None or not caller:
+        return request.query
+    return replace(request.query, conversation_id=f"{len(caller)}:{caller}:{key}")
 
-    Args:
-        text: Whether the message itself may be in it.
-    """
-    decision, serving, query = decided.decision, decided.serving, decided.request.query
-    fell_back = bool(result.served) and result.served != decided.model
-    place, valued = decision.pool.ids.index(decided.model), decision.valuation
-    return DecisionRecord(
-        decision_id=decided.id,
-        at=decided.at,
-        catalog=serving.catalog.name,
-        catalog_digest=serving.catalog.digest,
-        revision=serving.revision,
-        policy_digest=serving.policy_digest,
-        rule=decided.rule,
-        knob=decided.knob,
-        conversation_id=query.conversation_id,
-        turn=query.turn,
-        dimensions=decision.dimensions,
-        requirements=tuple(decision.requirements.tolist()) if decision.scored else None,
-        candidates=decision.pool.ids,
-        shortfalls=tuple(decision.shortfalls.tolist()) if decision.scored else None,
-        predicted_success=None if valued is None else tuple(valued.success.tolist()),
-        predicted_cost_usd=None if valued is None else tuple(valued.cost_usd.tolist()),
-        valued_by=None if valued is None else valued.valuer.digest,
-        chosen=decided.model,
-        cause=decision.cause.value,
-        served=result.served,
-        attempts=tuple(result.attempts),
-        propensity=None if fell_back else decided.propensities[place],
-        propensities=None if fell_back else decided.propensities,
-        keep_probability=1.0 if decision.cause.keeps else 0.0,
-        status=result.status,
-        text_sha256=text_sha256(query.text),
-        text=query.text if text else None,
-        context=query.context or None if text else None,
-        input_tokens=result.input_tokens,
-        output_tokens=result.output_tokens,
-        cached_tokens=result.cached_tokens,
-        cost_usd=result.cost_usd,
-        latency_ms=result.latency_ms,
-        decide_ms=decided.decide_ms,
-        distance=None if decision.reading is None else decision.reading.distance,
-        arm=decided.arm,
-        predictor=serving.catalog.predictor_fingerprint,
-        has_image=query.has_image,
-        needs_tools=query.needs_tools,
-        context_tokens=query.context_tokens,
-        allow=None if query.allow is None else tuple(sorted(query.allow)),
-        deny=tuple(sorted(query.deny)),
+
+def _named_query(query: Query, model: str) -> Query:
+    """The query for a model asked for by name: its upstream judges the request itself."""
+    return replace(
+        query,
+        allow=frozenset({model}),
+        conversation_id=None,
+        has_image=False,
+        needs_tools=False,
+        context_tokens=0,
+        output_tokens=0,
     )
 
 

@@ -17,14 +17,18 @@ from prometheus_client import (
 
 from hydra_core.routing.decision import Cause, Decision
 from hydra_core.routing.gates import Gate
+from hydra_core.server.upstream.failures import KINDS
+from hydra_core.server.upstream.usage import Counted
 
 __all__ = ["CONTENT_TYPE_LATEST", "Metrics"]
 
 _MOST_MODELS: Final = 200
 _OTHER: Final = "other"
 _HEALTH: Final = "health"
-_STATUSES: Final = ("decided", "answered", "failed", "cancelled", "refused")
-_FAILURES: Final = ("rate_limited", "server_error", "refused_key", "timeout", "connection")
+_STATUSES: Final = ("decided", "answered", "rejected", "failed", "cancelled", "refused")
+#: Statuses of upstreams that have a series of their own; others count as `other`.
+_CODES: Final = (200, 400, 401, 402, 403, 404, 405, 408, 409, 410, 413, 415, 422, 425, 429,
+                 500, 502, 503, 504, 529)  # fmt: skip
 _SECONDS: Final = (0.001, 0.002, 0.004, 0.006, 0.008, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.25, 1)
 _LONG: Final = (0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60)
 
@@ -48,10 +52,17 @@ class Metrics:
 
         self._requests = counter("requests", "Requests by model and end", "model", "status")
         self._failures = counter("upstream_failures", "Attempts not answered", "model", "kind")
+        self._codes = counter("upstream_responses", "Statuses of upstreams", "model", "code")
         self._causes = counter("decisions", "Decisions by model and cause", "model", "cause")
         self._vetoes = counter("vetoes", "Models taken out of a decision", "model", "reason")
         self._tokens = counter("tokens", "Tokens that upstreams counted", "model", "kind")
         self._cost = counter("cost_usd", "USD by the catalog's prices", "model")
+        self._uncounted = counter(
+            "usage_uncounted", "Answers whose tokens the upstream did not count", "model", "kind"
+        )
+        self._uncounted_usd = counter(
+            "usage_uncounted_usd", "About what they cost, in USD", "model", "kind"
+        )
         self._decide = seconds("decide_seconds", "From request to decision", _SECONDS)
         self._first = seconds("first_byte_seconds", "From request to first byte", _LONG, "model")
         self._problem = Gauge(
@@ -85,8 +96,13 @@ class Metrics:
             self._models.add(model)
             for status in _STATUSES:
                 self._requests.labels(model, status)
-            for kind in _FAILURES:
+            for kind in KINDS:
                 self._failures.labels(model, kind)
+            for code in (*_CODES, _OTHER):
+                self._codes.labels(model, str(code))
+            for kind in (Counted.ESTIMATED, Counted.UNKNOWN):
+                self._uncounted.labels(model, kind.value)
+                self._uncounted_usd.labels(model, kind.value)
             for cause in Cause:
                 self._causes.labels(model, cause.value)
             for reason in (*Gate, _HEALTH):
@@ -101,14 +117,24 @@ class Metrics:
         """Count one decision and the models that were taken out of it."""
         self._causes.labels(self._label(decision.model), decision.cause.value).inc()
         self._decide.observe(seconds)
-        for model, gate in gates:
-            self._vetoes.labels(self._label(model), gate.value).inc()
+        self.gated(gates)
         for i in (decision.health < decision.health_floor).nonzero()[0]:
             self._vetoes.labels(self._label(decision.pool.ids[i]), _HEALTH).inc()
+
+    def gated(self, gates: Iterable[tuple[str, Gate]]) -> None:
+        """Count models that gates took out."""
+        for model, gate in gates:
+            self._vetoes.labels(self._label(model), gate.value).inc()
 
     def failed(self, model: str, kind: str) -> None:
         """Count an attempt that was not answered."""
         self._failures.labels(self._label(model), kind).inc()
+
+    def responded(self, model: str, status: int | None) -> None:
+        """Count the status of an upstream, None where it said none."""
+        if status is not None:
+            code = str(status) if status in _CODES else _OTHER
+            self._codes.labels(self._label(model), code).inc()
 
     def first_byte(self, model: str, seconds: float) -> None:
         """Note how long the first byte took."""
@@ -124,6 +150,12 @@ class Metrics:
         for kind, count in (("input", fresh), ("cached", cached), ("output", output)):
             self._tokens.labels(name, kind).inc(count)
         self._cost.labels(name).inc(cost_usd)
+
+    def uncounted(self, model: str, kind: Counted, about_usd: float) -> None:
+        """Count an answer whose tokens the upstream did not count."""
+        name = self._label(model)
+        self._uncounted.labels(name, kind.value).inc()
+        self._uncounted_usd.labels(name, kind.value).inc(about_usd)
 
     def text(self, *, problem: bool, given_up: int, stopped: bool = False) -> bytes:
         """Everything in Prometheus' text form; of all workers where there are several."""

@@ -25,7 +25,7 @@ from hydra_core.server.canary import Canary
 from hydra_core.server.checking import checked
 from hydra_core.server.deciding import Decider
 from hydra_core.server.exploration import Exploration
-from hydra_core.server.live import LiveCatalog, source_of
+from hydra_core.server.live import LiveCatalog, Source, WithUpstreams, source_of
 from hydra_core.server.metrics import Metrics
 from hydra_core.server.service import Service
 from hydra_core.server.settings import (
@@ -53,20 +53,19 @@ def build(settings: Settings) -> Starlette:
         HydraError: The configuration is not valid; nothing was started.
     """
     require_safe_address(settings)
-    upstreams = _upstreams(settings)
     tokens = load_tokens(Path(settings.tokens)) if settings.tokens else None
     predictor = _predictor(settings)
     sessions = _sessions(settings)
 
     def router_of(catalog: Catalog) -> Router:
-        checked(catalog, predictor.bundle, upstreams)
+        checked(catalog, predictor.bundle, None)
         return Router(catalog, predictor, sessions=sessions)
 
-    live = LiveCatalog(source_of(settings.catalog), router_of, settings.reload_s)
+    live = LiveCatalog(_source(settings.catalog, settings), router_of, settings.reload_s)
     canary = None
     if settings.canary:
         _require_log(settings)
-        second = LiveCatalog(source_of(settings.canary), router_of, settings.reload_s)
+        second = LiveCatalog(_source(settings.canary, settings), router_of, settings.reload_s)
         folder = Path(settings.log)
         canary = Canary(second, settings.canary_share, folder, settings.canary_look_s)
     exploration = Exploration(
@@ -76,7 +75,7 @@ def build(settings: Settings) -> Starlette:
         Decider(live, Health(), exploration, sessions, canary=canary),
         max(1, len(os.sched_getaffinity(0)) // settings.workers),
         Metrics(model.id for model in live.now.catalog.models),
-        Caller(upstreams) if upstreams else None,
+        Caller() if settings.upstreams else None,
         LogWriter(Path(settings.log)) if settings.log else None,
         log_text=settings.log_text,
         tell=spans() if settings.spans else no_spans,
@@ -142,6 +141,12 @@ def serve(settings: Settings) -> None:
 def _require_log(settings: Settings) -> None:
     if not settings.log:
         raise HydraError("a canary needs --log DIR: the log says how it does, and stops it")
+
+
+def _source(catalog: str, settings: Settings) -> Source:
+    """A catalog, with the upstreams that serve it where there are any."""
+    source = source_of(catalog)
+    return WithUpstreams(source, Path(settings.upstreams)) if settings.upstreams else source
 
 
 def _upstreams(settings: Settings) -> Upstreams | None:
