@@ -28,6 +28,7 @@ __all__ = ["ChatRequest", "RequestError", "parse_json", "query_of", "read_chat"]
 #: Where a request says more about its query than an OpenAI request can; never passed on.
 _OWN: Final = "hydra"
 _LONGEST_ID: Final = 1_000
+_DEEPEST: Final = 200
 #: What a model reads beside the messages.
 _SCHEMAS: Final = ("tools", "functions", "response_format")
 _KNOWN: Final[Fields] = {
@@ -86,6 +87,8 @@ def parse_json(raw: bytes) -> dict[str, Any]:
         found = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise _refused("", f"is not JSON: {str(error)[:120]}", "send a JSON object") from error
+    if raw.count(b"[") + raw.count(b"{") > _DEEPEST and _is_deep(found):
+        raise _refused("", f"is nested more than {_DEEPEST} levels deep", "send it flatter")
     if not isinstance(found, dict):
         raise _refused("", "is not a JSON object", 'such as {"model": "auto", "messages": [...]}')
     return found
@@ -186,16 +189,29 @@ def _tokens(conversation: Conversation) -> int:
     return written + IMAGE_TOKENS * images + conversation.unread_tokens
 
 
+def _is_deep(found: object) -> bool:
+    """Whether a decoded body is nested more deeply than is passed on."""
+    level = [found]
+    for _ in range(_DEEPEST):
+        inner: list[object] = []
+        for one in level:
+            if isinstance(one, dict):
+                inner.extend(one.values())
+            elif isinstance(one, list):
+                inner.extend(one)
+        if not inner:
+            return False
+        level = inner
+    return True
+
+
 def _declared_tokens(found: Mapping[str, Any]) -> int:
     """Tokens of the schemas that a request declares beside its messages, estimated."""
     declared = [found[name] for name in _SCHEMAS if found.get(name)]
     if not declared:
         return 0
-    try:
-        size = len(json.dumps(declared, ensure_ascii=False, separators=(",", ":")))
-    except RecursionError as error:
-        raise _refused("", "is nested too deeply", "send flatter schemas") from error
-    return round(size / BYTES_PER_TOKEN)
+    text = json.dumps(declared, ensure_ascii=False, separators=(",", ":"))
+    return round(len(text.encode("utf-8", "replace")) / BYTES_PER_TOKEN)
 
 
 def _output_tokens(found: Mapping[str, Any]) -> int:
