@@ -19,9 +19,11 @@ from hydra_core.catalog import parse_catalog
 from hydra_core.decision_log.records import OutcomeRecord
 from hydra_core.errors import AccessError, HydraError, Problem, ProblemsError, RoutingError
 from hydra_core.predictor.bundle import Bundle
+from hydra_core.server.access.admission import OverloadedError
 from hydra_core.server.access.doors import Doors, StrangerError, TooOftenError
+from hydra_core.server.access.draining import Draining
 from hydra_core.server.access.limits import BodyTooLargeError, read_body
-from hydra_core.server.answers import JsonAnswer, error_response, our_headers
+from hydra_core.server.answers import ClientGoneError, JsonAnswer, error_response, our_headers
 from hydra_core.server.chat import ChatRequest, RequestError, parse_json, read_chat
 from hydra_core.server.checking import checked
 from hydra_core.server.deciding import Decided, Result
@@ -52,6 +54,7 @@ def application(service: Service, doors: Doors, bundle: Bundle, settings: Settin
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         service.decider.start()
+        routes.follow_signals()
         yield
         await service.close()
 
@@ -77,13 +80,18 @@ class _Routes:
         self._settings = settings
         self._most_bytes = int(settings.max_body_mb * 1e6)
         self._since = int(time.time())
+        self._draining = Draining(settings.not_ready_s)
+
+    def follow_signals(self) -> None:
+        """Be not ready for a while once the process is told to stop."""
+        self._draining.follow_signals()
 
     async def decision(self, request: Request) -> Response:
         """Which model, and why; nothing is spent."""
         actor = self._doors.enter(request, Action.READ)
         started = time.perf_counter()
         chat = await self._chat(request, actor)
-        decided = await self._service.decide(chat, remember=False)
+        decided = await self._service.decide(chat, request.receive, remember=False)
         self._service.finish(decided, Result("decided"), started)
         return JsonAnswer(_decision(decided), headers=our_headers(decided, decided.model))
 
@@ -95,7 +103,12 @@ class _Routes:
         return await self._service.answer(request, await self._chat(request, actor))
 
     async def _chat(self, request: Request, actor: Actor) -> ChatRequest:
-        """The chat request of a caller; a large one is read beside the event loop."""
+        """The chat request of a caller; a large one is read beside the event loop.
+
+        Raises:
+            OverloadedError: Too many requests wait; nothing of this one is read.
+        """
+        self._service.admission.require_room()
         body = await read_body(request, self._most_bytes)
         named = request.headers.get(_CONVERSATION)
         caller = actor.name if self._doors.tokens else ""
@@ -150,9 +163,13 @@ class _Routes:
         """Requests can be routed; what does not work as it should is named."""
         decider, log = self._service.decider, self._service.log
         notes = [*decider.problems, *([log.problem] if log and log.problem else [])]
-        now = decider.live.now
-        found = {"status": "ready", "catalog": now.catalog.name, "revision": now.label}
-        return JsonAnswer({**found, "notes": notes})
+        now, status = decider.live.now, "ready"
+        if self._draining.on:
+            status = "stopping"
+        elif self._service.admission.full:
+            status = "overloaded"
+        found = {"status": status, "catalog": now.catalog.name, "revision": now.label}
+        return JsonAnswer({**found, "notes": notes}, 200 if status == "ready" else 503)
 
     async def metrics(self, request: Request) -> Response:
         """Counters, for Prometheus."""
@@ -161,7 +178,10 @@ class _Routes:
         given_up = service.log.given_up if service.log else 0
         canary, problem = service.decider.canary, bool(service.decider.live.problem)
         stopped = canary is not None and bool(canary.stopped)
-        text = service.metrics.text(problem=problem, given_up=given_up, stopped=stopped)
+        waiting = service.admission.waiting
+        text = service.metrics.text(
+            problem=problem, given_up=given_up, stopped=stopped, waiting=waiting
+        )
         return Response(text, media_type=CONTENT_TYPE_LATEST)
 
 
@@ -215,11 +235,11 @@ async def _refused(request: Request, error: Exception) -> Response:
     headers = {}
     if isinstance(error, RoutingError):
         status = error.http_status
-    if isinstance(error, TooOftenError):
+    if isinstance(error, TooOftenError | OverloadedError):
         headers["retry-after"] = str(max(1, round(error.wait_s)))
     if isinstance(error, StrangerError):
         headers["www-authenticate"] = "Bearer"
-    if status >= 500:
+    if status >= 500 and not isinstance(error, OverloadedError):
         _LOG.error("%s", error)
     return error_response(status, str(error), headers)
 
@@ -234,6 +254,7 @@ async def _fault(request: Request, error: Exception) -> Response:
 
 _STATUS = (
     (BodyTooLargeError, 413),
+    (OverloadedError, 503),
     (TooOftenError, 429),
     (StrangerError, 401),
     (AccessError, 403),
@@ -241,4 +262,9 @@ _STATUS = (
     (RoutingError, 500),
     (HydraError, 409),
 )
-_HANDLERS: dict[Any, Any] = {HydraError: _refused, ClientDisconnect: _gone, Exception: _fault}
+_HANDLERS: dict[Any, Any] = {
+    HydraError: _refused,
+    ClientDisconnect: _gone,
+    ClientGoneError: _gone,
+    Exception: _fault,
+}

@@ -25,6 +25,7 @@ __all__ = ["CONTENT_TYPE_LATEST", "Metrics"]
 _MOST_MODELS: Final = 200
 _OTHER: Final = "other"
 _HEALTH: Final = "health"
+_DROPPED: Final = ("full", "late", "gone")
 _STATUSES: Final = ("decided", "answered", "rejected", "failed", "cancelled", "refused")
 #: Statuses of upstreams that have a series of their own; others count as `other`.
 _CODES: Final = (200, 400, 401, 402, 403, 404, 405, 408, 409, 410, 413, 415, 422, 425, 429,
@@ -63,7 +64,20 @@ class Metrics:
         self._uncounted_usd = counter(
             "usage_uncounted_usd", "About what they cost, in USD", "model", "kind"
         )
-        self._decide = seconds("decide_seconds", "From request to decision", _SECONDS)
+        self._decide = seconds(
+            "decide_seconds", "From request to decision, the wait included", _SECONDS
+        )
+        self._wait = seconds("queue_wait_seconds", "Wait for a decision's turn", _SECONDS)
+        self._dropped = counter("queue_dropped", "Requests refused before a decision", "reason")
+        for reason in _DROPPED:
+            self._dropped.labels(reason)
+        self._depth = Gauge(
+            "queue_depth",
+            "Requests that wait to be decided",
+            namespace="hydra",
+            registry=own,
+            multiprocess_mode="livesum",
+        )
         self._first = seconds("first_byte_seconds", "From request to first byte", _LONG, "model")
         self._problem = Gauge(
             "catalog_problem",
@@ -136,6 +150,14 @@ class Metrics:
             code = str(status) if status in _CODES else _OTHER
             self._codes.labels(self._label(model), code).inc()
 
+    def waited(self, seconds: float) -> None:
+        """Note how long a request waited for its decision's turn."""
+        self._wait.observe(seconds)
+
+    def dropped(self, reason: str) -> None:
+        """Count a request that was not decided: the queue was full, it was late, or gone."""
+        self._dropped.labels(reason).inc()
+
     def first_byte(self, model: str, seconds: float) -> None:
         """Note how long the first byte took."""
         self._first.labels(self._label(model)).observe(seconds)
@@ -157,11 +179,14 @@ class Metrics:
         self._uncounted.labels(name, kind.value).inc()
         self._uncounted_usd.labels(name, kind.value).inc(about_usd)
 
-    def text(self, *, problem: bool, given_up: int, stopped: bool = False) -> bytes:
+    def text(
+        self, *, problem: bool, given_up: int, stopped: bool = False, waiting: int = 0
+    ) -> bytes:
         """Everything in Prometheus' text form; of all workers where there are several."""
         self._problem.set(problem)
         self._given_up.set(given_up)
         self._stopped.set(stopped)
+        self._depth.set(waiting)
         if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
             return generate_latest(self._registry)
         from prometheus_client.multiprocess import MultiProcessCollector

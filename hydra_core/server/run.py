@@ -17,6 +17,7 @@ from hydra_core.predictor.bundle import load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor, default_predictor
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions, Sessions
+from hydra_core.server.access.admission import Admission
 from hydra_core.server.access.doors import Doors
 from hydra_core.server.access.limits import RateLimit
 from hydra_core.server.access.tokens import load_tokens
@@ -71,10 +72,12 @@ def build(settings: Settings) -> Starlette:
     exploration = Exploration(
         settings.explore_share, settings.explore_floor, settings.explore_budget_usd
     )
+    threads = max(1, len(os.sched_getaffinity(0)) // settings.workers)
+    metrics = Metrics(model.id for model in live.now.catalog.models)
     service = Service(
         Decider(live, Health(), exploration, sessions, canary=canary),
-        max(1, len(os.sched_getaffinity(0)) // settings.workers),
-        Metrics(model.id for model in live.now.catalog.models),
+        Admission(threads, metrics, settings.queue, settings.queue_s),
+        metrics,
         Caller() if settings.upstreams else None,
         LogWriter(Path(settings.log)) if settings.log else None,
         log_text=settings.log_text,

@@ -6,17 +6,18 @@ import asyncio
 import math
 import time
 from collections.abc import AsyncGenerator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Receive
 
 from hydra_core.decision_log.writer import LogWriter
 from hydra_core.errors import RoutingError
 from hydra_core.routing.decision import Query
 from hydra_core.routing.gates import Gate, gate_of
+from hydra_core.server.access.admission import Admission
 from hydra_core.server.answers import (
     ClientGoneError,
     StreamedAnswer,
@@ -52,7 +53,7 @@ class Service:
 
     Args:
         decider: Chooses.
-        threads: Threads that choose beside the event loop.
+        admission: Lets decisions run beside the event loop, and so many wait.
         caller: Asks upstreams; None for decisions only.
         log: Where decisions go; None for nowhere.
         log_text: Whether messages go there as well.
@@ -62,7 +63,7 @@ class Service:
     def __init__(
         self,
         decider: Decider,
-        threads: int,
+        admission: Admission,
         metrics: Metrics,
         caller: Caller | None = None,
         log: LogWriter | None = None,
@@ -72,37 +73,41 @@ class Service:
     ) -> None:
         self.decider, self.metrics, self.caller, self.log = decider, metrics, caller, log
         self._log_text, self._tell = log_text, tell
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="decide")
+        self.admission = admission
 
     async def close(self) -> None:
         """Finish: connections, threads, log."""
         try:
             if self.caller is not None:
                 await self.caller.close()
-            self._threads.shutdown()
+            self.admission.pool.shutdown()
             self.decider.close()
         finally:
             if self.log is not None:
                 await asyncio.to_thread(self.log.close)
 
-    async def decide(self, chat: ChatRequest, *, remember: bool = True) -> Decided:
+    async def decide(
+        self, chat: ChatRequest, receive: Receive, *, remember: bool = True
+    ) -> Decided:
         """A decision, made beside the event loop.
 
         Args:
+            receive: What says that the client left.
             remember: Whether the conversation is on the model from now on.
 
         Raises:
             RoutingError: No model can serve the request.
+            OverloadedError: Too many requests wait.
+            ClientGoneError: The client left before its turn.
         """
-        loop = asyncio.get_running_loop()
         decide = partial(self.decider.decide, chat, remember=remember)
         try:
-            decided = await loop.run_in_executor(self._threads, decide)
+            decided, wait_s = await self.admission.run(decide, receive)
         except RoutingError as error:
             self._refused(chat, error)
             raise
         gates = self._gates(decided.serving, decided.decision.query or chat.query)
-        self.metrics.decided(decided.decision, gates, decided.decide_ms / 1e3)
+        self.metrics.decided(decided.decision, gates, wait_s + decided.decide_ms / 1e3)
         return decided
 
     async def answer(self, request: Request, chat: ChatRequest) -> Response:
@@ -112,7 +117,7 @@ class Service:
             RoutingError: No model can serve the request.
         """
         tried = Attempts()
-        decided = await self.decide(chat)
+        decided = await self.decide(chat, request.receive)
         assert self.caller is not None
         asking = Asking(self.caller, self.decider.health, self.metrics, self._move)
         try:
@@ -165,7 +170,7 @@ class Service:
 
     def _move(self, decided: Decided, model: str) -> None:
         """Move a conversation beside the event loop: sessions may be in Redis."""
-        self._threads.submit(self.decider.moved, decided, model)
+        self.admission.pool.submit(self.decider.moved, decided, model)
 
     def _whole(
         self,

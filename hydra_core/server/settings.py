@@ -42,6 +42,9 @@ class Settings:
         canary_share: In (0, 1).
         rate: Requests a second of one caller, 0 for no limit.
         stop_s: What answers on their way may take once the service was told to stop.
+        not_ready_s: How long it is not ready before that, and still takes requests.
+        queue: Requests that may wait to be decided; the next one is refused with 503.
+        queue_s: What has waited so long is refused as well.
     """
 
     catalog: str
@@ -66,6 +69,9 @@ class Settings:
     reload_s: float = 0.5
     spans: bool = False
     stop_s: int = 30
+    not_ready_s: float = 3.0
+    queue: int = 64
+    queue_s: float = 1.0
 
 
 def to_text(settings: Settings) -> str:

@@ -74,6 +74,15 @@ def add_serve(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
     )
     parser.add_argument("--max-body-mb", type=float, default=20.0, metavar="MB")
     parser.add_argument("--rate", type=float, default=0.0, metavar="N", help="requests/s a caller")
+    parser.add_argument(
+        "--queue", type=int, default=64, metavar="N", help="requests that may wait for a decision"
+    )
+    parser.add_argument(
+        "--queue-wait", type=float, default=1.0, metavar="S", help="and how long, in seconds"
+    )
+    parser.add_argument(
+        "--not-ready", type=float, default=3.0, metavar="S", help="not ready before a stop, seconds"
+    )
     parser.add_argument("--spans", action="store_true", help="OpenTelemetry spans (OTEL_* set up)")
     parser.add_argument("--check", action="store_true", help="only say whether it would start")
     short = "make a bearer token for serve"
@@ -106,6 +115,9 @@ def _serve(options: argparse.Namespace) -> int:
         canary_share=options.canary_share,
         max_body_mb=options.max_body_mb,
         rate=options.rate,
+        queue=options.queue,
+        queue_s=options.queue_wait,
+        not_ready_s=options.not_ready,
         spans=options.spans,
     )
     if options.check:
@@ -132,6 +144,9 @@ def _check_numbers(options: argparse.Namespace) -> None:
             ("canary-share", options.canary_share, "in (0, 1)", 0 < options.canary_share < 1),
             ("max-body-mb", options.max_body_mb, "in (0, 1000]", 0 < options.max_body_mb <= 1000),
             ("rate", options.rate, ">= 0", options.rate >= 0),
+            ("queue", options.queue, "from 1 to 10000", 0 < options.queue <= 10_000),
+            ("queue-wait", options.queue_wait, "in (0, 60]", 0 < options.queue_wait <= 60),
+            ("not-ready", options.not_ready, "in [0, 600]", 0 <= options.not_ready <= 600),
         )
         if not fine
     ]
