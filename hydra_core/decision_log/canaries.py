@@ -85,7 +85,7 @@ def _write(path: Path, record: CanaryRecord) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as fresh:
-            fresh.chmod(0o640)  # as the segments
+            fresh.chmod(0o600)  # as the segments
             fresh.write_text(json.dumps(asdict(record)), encoding="utf-8")
     except OSError as error:
         raise LogError(f"{path}: cannot be written: {error.strerror or error}") from error

@@ -60,14 +60,28 @@ def read_log(
     finished = {path.stem for path in done}
     names = SCHEMA.names if columns is None else list(dict.fromkeys([*_BINDING, *columns]))
     schema = pa.schema([SCHEMA.field(name) for name in names])
-    tables = [_parquet(path, schema) for path in done]
+    tables = [_since(_parquet(path, schema), since) for path in done]
     for path in open_segments(folder):
         if path.stem not in finished:  # else: finished a moment ago and about to be removed
-            tables.append(lines_table(path).select(names))
+            tables.append(_since(_open_segment(path, schema), since))
     table = pa.concat_tables(tables) if tables else schema.empty_table()
-    if since is not None:
-        table = table.filter(pc.greater_equal(table["at"], pa.scalar(since, table["at"].type)))
     return _joined(table.to_pandas())
+
+
+def _since(table: pa.Table, since: datetime | None) -> pa.Table:
+    """What is wanted of one segment, so that no more is kept in memory."""
+    if since is None:
+        return table
+    return table.filter(pc.greater_equal(table["at"], pa.scalar(since, table["at"].type)))
+
+
+def _open_segment(path: Path, schema: pa.Schema) -> pa.Table:
+    """A segment that was being written a moment ago, and may have been finished since."""
+    try:
+        return lines_table(path).select(schema.names)
+    except FileNotFoundError:
+        finished = path.with_suffix(".parquet")
+        return _parquet(finished, schema) if finished.is_file() else schema.empty_table()
 
 
 def _parquet(path: Path, schema: pa.Schema) -> pa.Table:
