@@ -19,7 +19,7 @@ from hydra_core.decision_log.segments import LogError, lines_table, open_segment
 __all__ = ["DecisionLog", "read_log"]
 
 
-_OUTCOME: Final = ("quality", "source", "comment")
+_OUTCOME: Final = ("quality", "source", "comment", "author")
 #: What is read in any case: it says what a row is, and which outcome belongs to which decision.
 _BINDING: Final = ("kind", "at", "decision_id", "quality", "lost")
 
@@ -30,7 +30,7 @@ class DecisionLog:
 
     Attributes:
         decisions: One row a decision, oldest first, columns of `records.SCHEMA`; `quality`,
-            `source` and `comment` are those of its newest outcome, empty where none came.
+            `source`, `comment` and `author` are those of its newest outcome, empty where none came.
         orphans: Outcomes of decisions that are not in the log.
         lost: Records that are known to be lost.
     """

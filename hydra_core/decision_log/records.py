@@ -80,6 +80,8 @@ SCHEMA: Final = pa.schema(
         ("quality", pa.float64()),
         ("source", pa.string()),
         ("comment", pa.string()),
+        ("author", pa.string()),
+        ("caller", pa.string()),
         ("lost", pa.int64()),
     ]
 )
@@ -111,6 +113,7 @@ class DecisionRecord:
         about_usd: About what the request cost where the upstream did not count its tokens.
         upstream_status: The HTTP status that the last upstream said.
         refusal: Why the request was refused.
+        caller: Who asked, '' where nobody has to say who they are.
         text, context: The message and what came before it; only where the operator opted in.
         predictor: Fingerprint of the bundle that scored.
         arm: `canary` or `main` while a canary runs, else ''.
@@ -163,18 +166,24 @@ class DecisionRecord:
     about_usd: float | None = None
     upstream_status: int | None = None
     refusal: str | None = None
+    caller: str = ""
     kind: Kind = field(default=Kind.DECISION, init=False)
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeRecord:
-    """Feedback on one decision: quality in [0, 1], who or what says so, and a comment."""
+    """Feedback on one decision: quality in [0, 1], who or what says so, and a comment.
+
+    Attributes:
+        author: Whose token sent it, '' where nobody has to say who they are.
+    """
 
     decision_id: str
     at: datetime
     quality: float
     source: str = ""
     comment: str = ""
+    author: str = ""
     kind: Kind = field(default=Kind.OUTCOME, init=False)
 
 

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 __all__ = ["FIELDS", "BadFieldError", "Fields", "Query", "check_fields", "limits_of"]
 
+#: Models that a request may name in one list.
+MOST_NAMES: Final = 1_000
 #: Field -> what it must be, in words and as a check.
 Fields = Mapping[str, tuple[str, Callable[[object], bool]]]
 
@@ -71,26 +73,38 @@ def _is_amount(value: object) -> bool:
 
 
 def _is_names(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+    return (
+        isinstance(value, list)
+        and len(value) <= MOST_NAMES
+        and all(isinstance(name, str) for name in value)
+    )
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
 def _is_health(value: object) -> bool:
-    return isinstance(value, dict) and all(
-        isinstance(level, int | float) and not isinstance(level, bool) and 0 <= level <= 1
-        for level in value.values()
+    return (
+        isinstance(value, dict)
+        and len(value) <= MOST_NAMES
+        and all(
+            isinstance(level, int | float) and not isinstance(level, bool) and 0 <= level <= 1
+            for level in value.values()
+        )
     )
 
 
 FIELDS: Final[Fields] = {
     "turn": ("a whole number from 1", lambda value: _is_count(value) and value != 0),
     "conversation_id": ("a text", lambda value: value is None or isinstance(value, str)),
-    "prefix": ("a list of the earlier user messages", _is_names),
+    "prefix": ("a list of the earlier user messages", _are_texts),
     "has_image": ("true or false", lambda value: isinstance(value, bool)),
     "needs_tools": ("true or false", lambda value: isinstance(value, bool)),
     "compacted": ("true or false", lambda value: isinstance(value, bool)),
     "context_tokens": ("a whole number from 0", _is_count),
-    "allow": ("a list of model ids", _is_names),
-    "deny": ("a list of model ids", _is_names),
+    "allow": (f"a list of model ids, at most {MOST_NAMES:,}", _is_names),
+    "deny": (f"a list of model ids, at most {MOST_NAMES:,}", _is_names),
     "current": ("a model id", lambda value: value is None or isinstance(value, str)),
     "spent_usd": ("a number of USD from 0", _is_amount),
     "health": ("model ids with numbers in [0, 1]", _is_health),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ from hydra_core.evaluation.live.canary import CANARY, MAIN
 from hydra_core.routing.decision import Decision, Query
 from hydra_core.routing.fallbacks import fallbacks
 from hydra_core.routing.sessions import Sessions, session_keys
+from hydra_core.server.access.decision_ids import DecisionIds, ids_of
 from hydra_core.server.canary import Canary
 from hydra_core.server.chat import ChatRequest
 from hydra_core.server.exploration import Exploration
@@ -109,6 +109,7 @@ class Decider:
         exploration: Draws the model that is served.
         sessions: The conversations' models, as the router has them.
         clock: The current moment, with a time zone.
+        ids: Names the decisions; None for names that hold in this process.
     """
 
     def __init__(
@@ -119,7 +120,9 @@ class Decider:
         sessions: Sessions,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         canary: Canary | None = None,
+        ids: DecisionIds | None = None,
     ) -> None:
+        self.ids = ids or ids_of(None)
         self.live, self.health, self.canary = live, health, canary
         self._exploration, self._sessions, self.clock = exploration, sessions, clock
 
@@ -161,7 +164,7 @@ class Decider:
         decision = serving.router.route(query, health=health, remember=remember)
         draw = self._exploration.draw(decision)
         decided = Decided(
-            secrets.token_hex(12),
+            self.ids.new(request.caller),
             self.clock(),
             request,
             serving,

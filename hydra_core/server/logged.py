@@ -68,6 +68,7 @@ def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord
         usage=result.usage,
         about_usd=result.about_usd,
         upstream_status=result.upstream_status,
+        caller=decided.request.caller,
     )
 
 
@@ -115,6 +116,7 @@ def refusal_record(
         allow=_listed(serving, query.allow),
         deny=_listed(serving, query.deny) or (),
         refusal=why[:1_000],
+        caller=request.caller,
     )
 
 

@@ -18,6 +18,7 @@ from hydra_core.predictor.onnx_predictor import Predictor, default_predictor
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions, Sessions
 from hydra_core.server.access.admission import Admission
+from hydra_core.server.access.decision_ids import ids_of
 from hydra_core.server.access.doors import Doors
 from hydra_core.server.access.limits import RateLimit
 from hydra_core.server.access.tokens import load_tokens
@@ -75,7 +76,14 @@ def build(settings: Settings) -> Starlette:
     threads = max(1, len(os.sched_getaffinity(0)) // settings.workers)
     metrics = Metrics(model.id for model in live.now.catalog.models)
     service = Service(
-        Decider(live, Health(), exploration, sessions, canary=canary),
+        Decider(
+            live,
+            Health(),
+            exploration,
+            sessions,
+            canary=canary,
+            ids=ids_of(Path(settings.log) if settings.log else None),
+        ),
         Admission(threads, metrics, settings.queue, settings.queue_s),
         metrics,
         Caller() if settings.upstreams else None,
