@@ -11,7 +11,7 @@ from hydra_core.cli import audit, maintain, predictor
 from hydra_core.cli.evalsets import imports as data
 from hydra_core.cli.evalsets import init, partitions, policy, records, traffic
 from hydra_core.cli.grammar import EXIT_CODES, add_fixed, bundle_option, import_options, verb
-from hydra_core.cli.live import console, route, serve
+from hydra_core.cli.live import canary, console, route, serve
 from hydra_core.cli.policies import evaluate, learn, report
 from hydra_core.cli.studies import ablate, flight, label, probe, recalibrate, shadow
 
@@ -144,6 +144,7 @@ def build_parser() -> argparse.ArgumentParser:
     probe.add_probe(verbs)
     ablate.add_ablate(verbs)
     serve.add_serve(verbs)
+    canary.add_canary(verbs)
     partitions.add_partitions(verbs)
     audit.add_audit(verbs)
     return parser

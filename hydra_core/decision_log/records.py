@@ -60,6 +60,7 @@ SCHEMA: Final = pa.schema(
         ("served", pa.string()),
         ("cause", pa.string()),
         ("attempts", pa.list_(pa.string())),
+        ("vetoed", pa.string()),
         ("propensity", pa.float64()),
         ("propensities", _NUMBERS),
         ("keep_probability", pa.float64()),
@@ -103,6 +104,7 @@ class DecisionRecord:
         valued_by: Digest of what predicted them (outcome model, models, profiles, prices).
         served: The model that answered, '' where nothing was asked of one or none answered.
         attempts: `model:why it did not answer`, in order.
+        vetoed: The model that the rule would have chosen but for its health, '' for none.
         propensity: Probability with which `served` was chosen, None where it is not known.
         propensities: (m,) probability of every candidate, None likewise.
         keep_probability: Probability that this turn kept the conversation's model.
@@ -167,6 +169,7 @@ class DecisionRecord:
     upstream_status: int | None = None
     refusal: str | None = None
     caller: str = ""
+    vetoed: str = ""
     kind: Kind = field(default=Kind.DECISION, init=False)
 
 

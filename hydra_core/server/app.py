@@ -181,9 +181,12 @@ class _Routes:
         """Counters, for Prometheus."""
         service = self._service
         service.metrics.seed(model.id for model in service.decider.live.now.catalog.models)
+        if (second := service.decider.canary) is not None:
+            service.metrics.seed(model.id for model in second.live.now.catalog.models)
+            service.metrics.seed_arms()
         given_up = service.log.given_up if service.log else 0
-        canary, problem = service.decider.canary, bool(service.decider.live.problem)
-        stopped = canary is not None and bool(canary.stopped)
+        problem = bool(service.decider.live.problem)
+        stopped = second is not None and bool(second.stopped)
         waiting = service.admission.waiting
         text = service.metrics.text(
             problem=problem, given_up=given_up, stopped=stopped, waiting=waiting

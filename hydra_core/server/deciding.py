@@ -13,7 +13,7 @@ from hydra_core.routing.decision import Decision, Query
 from hydra_core.routing.fallbacks import fallbacks
 from hydra_core.routing.sessions import Sessions, session_keys
 from hydra_core.server.access.decision_ids import DecisionIds, ids_of
-from hydra_core.server.canary import Canary
+from hydra_core.server.canary import Canaries, Canary
 from hydra_core.server.chat import ChatRequest
 from hydra_core.server.exploration import Exploration
 from hydra_core.server.live import LiveCatalog, Serving
@@ -104,7 +104,7 @@ class Decider:
 
     Args:
         live: The catalog in use.
-        canary: Takes a share of the conversations; None for none.
+        canaries: The canary, which takes a share of the conversations; None for never one.
         health: What this process saw of the models.
         exploration: Draws the model that is served.
         sessions: The conversations' models, as the router has them.
@@ -119,29 +119,34 @@ class Decider:
         exploration: Exploration,
         sessions: Sessions,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        canary: Canary | None = None,
+        canaries: Canaries | None = None,
         ids: DecisionIds | None = None,
     ) -> None:
         self.ids = ids or ids_of(None)
-        self.live, self.health, self.canary = live, health, canary
+        self.live, self.health, self._canaries = live, health, canaries
         self._exploration, self._sessions, self.clock = exploration, sessions, clock
 
     def start(self) -> None:
         """Begin to watch the catalogs."""
         self.live.start()
-        if self.canary is not None:
-            self.canary.start()
+        if self._canaries is not None:
+            self._canaries.start()
 
     def close(self) -> None:
         """Stop watching."""
         self.live.close()
-        if self.canary is not None:
-            self.canary.close()
+        if self._canaries is not None:
+            self._canaries.close()
+
+    @property
+    def canary(self) -> Canary | None:
+        """The canary as it is now."""
+        return self._canaries.current if self._canaries is not None else None
 
     @property
     def problems(self) -> tuple[str, ...]:
         """What does not work as it should."""
-        every = (self.live.problem, self.canary.problem if self.canary else "")
+        every = (self.live.problem, self._canaries.problem if self._canaries else "")
         return tuple(filter(None, every))
 
     def decide(self, request: ChatRequest, *, remember: bool = True) -> Decided:
@@ -180,9 +185,10 @@ class Decider:
 
     def _arm(self, request: ChatRequest) -> tuple[Serving, str]:
         """The revision that decides, and the arm it is; none for a model asked for by name."""
-        if self.canary is None or self.canary.stopped or request.model != AUTO:
+        canary = self.canary
+        if canary is None or canary.stopped or request.model != AUTO:
             return self.live.now, ""
-        on_canary = self.canary.takes(request.query)
+        on_canary = canary.takes(request.query)
         return (self.live.now, MAIN) if on_canary is None else (on_canary, CANARY)
 
     def moved(self, decided: Decided, model: str) -> None:
@@ -196,6 +202,25 @@ class Decider:
         """Count the cost of a request that was tried."""
         if decided.explored and cost_usd:
             self._exploration.spent(cost_usd)
+
+
+def vetoed_choice(decision: Decision) -> str:
+    """The model that the rule would have chosen but for its health, '' for none."""
+    healthy = decision.health >= decision.health_floor
+    if not decision.scored or bool(healthy.all()):
+        return ""
+    ids = decision.pool.ids
+    out = [i for i in (~healthy).nonzero()[0] if ids[i] not in decision.gates]
+    chosen = decision.index
+    if decision.valuation is not None:
+        net = decision.valuation.net
+        better = [i for i in out if net[i] > net[chosen]]
+        return ids[max(better, key=lambda i: net[i])] if better else ""
+    cost, short = decision.pool.cost, decision.shortfalls
+    better = [i for i in out if short[i] <= decision.tau]
+    if short[chosen] <= decision.tau:
+        better = [i for i in better if cost[i] < cost[chosen]]
+    return ids[min(better, key=lambda i: cost[i])] if better else ""
 
 
 def _keyed(request: ChatRequest) -> Query:

@@ -8,7 +8,7 @@ from datetime import datetime
 from hydra_core.decision_log.records import DecisionRecord
 from hydra_core.digests import text_sha256
 from hydra_core.server.chat import ChatRequest
-from hydra_core.server.deciding import NAMED, Decided, Result
+from hydra_core.server.deciding import NAMED, Decided, Result, vetoed_choice
 from hydra_core.server.live import Serving
 from hydra_core.server.settings import AUTO
 
@@ -69,6 +69,7 @@ def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord
         about_usd=result.about_usd,
         upstream_status=result.upstream_status,
         caller=decided.request.caller,
+        vetoed=vetoed_choice(decided.decision),
     )
 
 

@@ -15,6 +15,7 @@ from prometheus_client import (
     generate_latest,
 )
 
+from hydra_core.evaluation.live.canary import CANARY, MAIN
 from hydra_core.routing.decision import Cause, Decision
 from hydra_core.routing.gates import Gate
 from hydra_core.server.upstream.failures import KINDS
@@ -93,6 +94,12 @@ class Metrics:
             registry=own,
             multiprocess_mode="mostrecent",
         )
+        self._arms = counter(
+            "canary_requests", "Requests by arm while a canary runs", "arm", "status"
+        )
+        self._first_failures = counter(
+            "canary_first_failures", "Requests whose first attempt failed", "arm"
+        )
         self._given_up = Gauge(
             "log_given_up",
             "Log records that a full disk cost",
@@ -124,6 +131,19 @@ class Metrics:
             for kind in ("input", "cached", "output"):
                 self._tokens.labels(model, kind)
             self._cost.labels(model)
+
+    def seed_arms(self) -> None:
+        """Begin the series of a canary and of the main revision beside it."""
+        for arm in (MAIN, CANARY):
+            self._first_failures.labels(arm)
+            for status in _STATUSES:
+                self._arms.labels(arm, status)
+
+    def armed(self, arm: str, status: str, *, first_failed: bool) -> None:
+        """Count a request that was decided while a canary runs."""
+        self._arms.labels(arm, status).inc()
+        if first_failed:
+            self._first_failures.labels(arm).inc()
 
     def decided(
         self, decision: Decision, gates: Iterable[tuple[str, Gate]], seconds: float

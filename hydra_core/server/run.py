@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import gc
+import math
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import uvicorn
 from starlette.applications import Starlette
 
+from hydra_core.decision_log.canaries import CanaryOrder
 from hydra_core.decision_log.writer import LogWriter
 from hydra_core.errors import HydraError
 from hydra_core.predictor.bundle import load_bundle
@@ -23,7 +26,7 @@ from hydra_core.server.access.doors import Doors
 from hydra_core.server.access.limits import RateLimit
 from hydra_core.server.access.tokens import load_tokens
 from hydra_core.server.app import application
-from hydra_core.server.canary import Canary
+from hydra_core.server.canary import Canaries, Canary
 from hydra_core.server.checking import checked
 from hydra_core.server.deciding import Decider
 from hydra_core.server.exploration import Exploration
@@ -64,12 +67,8 @@ def build(settings: Settings) -> Starlette:
         return Router(catalog, predictor, sessions=sessions)
 
     live = LiveCatalog(_source(settings.catalog, settings), router_of, settings.reload_s)
-    canary = None
-    if settings.canary:
-        _require_log(settings)
-        second = LiveCatalog(_source(settings.canary, settings), router_of, settings.reload_s)
-        folder = Path(settings.log)
-        canary = Canary(second, settings.canary_share, folder, settings.canary_look_s)
+    folder = Path(settings.log) if settings.log else None
+    canaries = _canaries(settings, folder, router_of)
     exploration = Exploration(
         settings.explore_share, settings.explore_floor, settings.explore_budget_usd
     )
@@ -81,13 +80,13 @@ def build(settings: Settings) -> Starlette:
             Health(),
             exploration,
             sessions,
-            canary=canary,
-            ids=ids_of(Path(settings.log) if settings.log else None),
+            canaries=canaries,
+            ids=ids_of(folder),
         ),
         Admission(threads, metrics, settings.queue, settings.queue_s),
         metrics,
         Caller() if settings.upstreams else None,
-        LogWriter(Path(settings.log)) if settings.log else None,
+        LogWriter(folder) if folder else None,
         log_text=settings.log_text,
         tell=spans() if settings.spans else no_spans,
     )
@@ -147,6 +146,24 @@ def serve(settings: Settings) -> None:
     finally:
         if made:
             shutil.rmtree(made, ignore_errors=True)
+
+
+def _canaries(
+    settings: Settings, folder: Path | None, router_of: Callable[[Catalog], Router]
+) -> Canaries | None:
+    """The canary of the command line or of the log folder; none without a log."""
+    if settings.canary:
+        _require_log(settings)
+    if folder is None:
+        return None
+
+    def make(order: CanaryOrder) -> Canary:
+        live = LiveCatalog(_source(order.catalog, settings), router_of, settings.reload_s)
+        limit = order.limit or math.inf
+        return Canary(live, order.share, folder, settings.canary_look_s, limit=limit)
+
+    first = CanaryOrder(settings.canary, settings.canary_share, settings.canary_limit)
+    return Canaries(folder, make, first)
 
 
 def _require_log(settings: Settings) -> None:

@@ -148,6 +148,9 @@ class Service:
         whole = replace(result, latency_ms=latency_ms)
         self.decider.spent(decided, whole.cost_usd or whole.about_usd)
         self.metrics.finished(whole.served or decided.model, whole.status)
+        if decided.arm:
+            failed = whole.status == "failed" or bool(whole.attempts)
+            self.metrics.armed(decided.arm, whole.status, first_failed=failed)
         if self.log is not None:
             self.log.add(record_of(decided, whole, text=self._log_text))
         self._tell(decided, whole)

@@ -40,6 +40,7 @@ class Settings:
         explore_budget_usd: What tried requests may cost a day.
         canary: A second catalog, as `catalog`, for a share of the conversations; '' for none.
         canary_share: In (0, 1).
+        canary_limit: So many times dearer or slower stops it; 0 for never.
         rate: Requests a second of one caller, 0 for no limit.
         stop_s: What answers on their way may take once the service was told to stop.
         not_ready_s: How long it is not ready before that, and still takes requests.
@@ -63,6 +64,7 @@ class Settings:
     explore_budget_usd: float = 1.0
     canary: str = ""
     canary_share: float = 0.1
+    canary_limit: float = 2.0
     canary_look_s: float = 5.0
     max_body_mb: float = 20.0
     rate: float = 0.0

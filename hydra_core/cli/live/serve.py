@@ -72,6 +72,13 @@ def add_serve(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
     parser.add_argument(
         "--canary-share", type=float, default=0.1, metavar="SHARE", help="of the conversations"
     )
+    parser.add_argument(
+        "--canary-limit",
+        type=float,
+        default=2.0,
+        metavar="X",
+        help="so many times dearer or slower stops it (0: never)",
+    )
     parser.add_argument("--max-body-mb", type=float, default=20.0, metavar="MB")
     parser.add_argument("--rate", type=float, default=0.0, metavar="N", help="requests/s a caller")
     parser.add_argument(
@@ -113,6 +120,7 @@ def _serve(options: argparse.Namespace) -> int:
         explore_budget_usd=options.explore_budget,
         canary=options.canary,
         canary_share=options.canary_share,
+        canary_limit=options.canary_limit,
         max_body_mb=options.max_body_mb,
         rate=options.rate,
         queue=options.queue,
@@ -142,6 +150,7 @@ def _check_numbers(options: argparse.Namespace) -> None:
             ("explore-floor", options.explore_floor, "in [0, 1]", 0 <= options.explore_floor <= 1),
             ("explore-budget", options.explore_budget, ">= 0", options.explore_budget >= 0),
             ("canary-share", options.canary_share, "in (0, 1)", 0 < options.canary_share < 1),
+            ("canary-limit", options.canary_limit, "0 or >= 1", _is_limit(options.canary_limit)),
             ("max-body-mb", options.max_body_mb, "in (0, 1000]", 0 < options.max_body_mb <= 1000),
             ("rate", options.rate, ">= 0", options.rate >= 0),
             ("queue", options.queue, "from 1 to 10000", 0 < options.queue <= 10_000),
@@ -152,6 +161,10 @@ def _check_numbers(options: argparse.Namespace) -> None:
     ]
     if wrong:
         raise ProblemsError("serve", wrong)
+
+
+def _is_limit(value: float) -> bool:
+    return value == 0 or 1 <= value < 1e6
 
 
 def _token(options: argparse.Namespace) -> int:

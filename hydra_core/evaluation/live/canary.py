@@ -27,8 +27,8 @@ MAIN: Final = "main"
 CANARY: Final = "canary"
 #: Columns of the log that are looked at.
 COLUMNS: Final = (
-    "arm", "catalog_digest", "conversation_id", "status", "attempts", "latency_ms", "cost_usd",
-    "about_usd",
+    "arm", "catalog_digest", "conversation_id", "status", "attempts", "vetoed", "latency_ms",
+    "cost_usd", "about_usd",
 )  # fmt: skip
 #: So many times dearer or slower than the main revision stops a canary.
 LIMIT: Final = 2.0
@@ -58,7 +58,8 @@ class CanaryReport:
     """How a canary does so far.
 
     Attributes:
-        failed: Share of requests whose first attempt failed.
+        failed: Share of requests whose first attempt failed, or whose model was not even asked
+            because it had failed just before.
         quality: Mean feedback.
         worse: Why the canary should stop, '' while it may go on.
         rejected: Share of requests that an upstream said to be wrong.
@@ -88,7 +89,8 @@ def canary_report(traffic: Traffic, digest: str, limit: float = LIMIT) -> Canary
     status = some.rows["status"]
     ended = np.asarray(status.isin(("answered", "failed", "rejected")), dtype=bool)
     again = some.rows["attempts"].map(len).to_numpy() > 0
-    first_failed = again | (status == "failed").to_numpy()
+    vetoed = some.rows["vetoed"].fillna("").to_numpy() != ""
+    first_failed = again | vetoed | (status == "failed").to_numpy()
     failed = _compared(some, ended, np.asarray(first_failed, dtype=np.float64))
     rejected = _compared(some, ended, np.asarray(status == "rejected", dtype=np.float64))
     told = some.rows["quality"].to_numpy(dtype=np.float64)
