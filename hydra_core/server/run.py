@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import math
 import os
 import shutil
@@ -21,6 +22,7 @@ from hydra_core.predictor.onnx_predictor import Predictor, default_predictor
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions, Sessions
 from hydra_core.server.access.admission import Admission
+from hydra_core.server.access.connections import GuardedProtocol, raise_limits
 from hydra_core.server.access.decision_ids import ids_of
 from hydra_core.server.access.doors import Doors
 from hydra_core.server.access.limits import RateLimit
@@ -44,10 +46,11 @@ from hydra_core.server.tracing import no_spans, spans
 from hydra_core.server.upstream.calls import Caller
 from hydra_core.server.upstream.file import Upstreams, load_upstreams
 from hydra_core.server.upstream.health import Health
-from hydra_core.types import Catalog
+from hydra_core.types import Catalog, StickyMode
 
 __all__ = ["app_from_environment", "build", "check", "serve"]
 
+_LOG = logging.getLogger(__name__)
 _MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
 
 
@@ -70,7 +73,10 @@ def build(settings: Settings) -> Starlette:
     folder = Path(settings.log) if settings.log else None
     canaries = _canaries(settings, folder, router_of)
     exploration = Exploration(
-        settings.explore_share, settings.explore_floor, settings.explore_budget_usd
+        settings.explore_share,
+        settings.explore_floor,
+        settings.explore_budget_usd / (1 if folder else settings.workers),
+        folder=folder,
     )
     threads = max(1, len(os.sched_getaffinity(0)) // settings.workers)
     metrics = Metrics(model.id for model in live.now.catalog.models)
@@ -96,6 +102,7 @@ def build(settings: Settings) -> Starlette:
 
 def app_from_environment() -> Starlette:
     """The application of one worker, as HYDRA_SERVE says."""
+    raise_limits()
     app = build(from_environment())
     gc.collect()
     gc.freeze()  # what was loaded stays: it is not looked through again and again between requests
@@ -117,7 +124,19 @@ def check(settings: Settings) -> dict[str, object]:
         _require_log(settings)
         second = checked(source_of(settings.canary).load().catalog, bundle, upstreams)
         report["canary"] = {"share": settings.canary_share, **second}
-    return report
+    warnings = _warnings(settings, str(report["sticky"]))
+    return {**report, "warnings": warnings} if warnings else report
+
+
+def _warnings(settings: Settings, sticky: str) -> list[str]:
+    """What would run, but not as it is probably meant."""
+    apart = settings.workers > 1 and not settings.redis
+    if not apart or not settings.upstreams or sticky == StickyMode.PER_REQUEST.value:
+        return []
+    return [
+        f"{settings.workers} workers without --redis do not know each other's conversations: a "
+        f"conversation keeps its model ({sticky}) only while the same worker answers; give --redis"
+    ]
 
 
 def serve(settings: Settings) -> None:
@@ -126,7 +145,9 @@ def serve(settings: Settings) -> None:
     Raises:
         HydraError: The configuration is not valid.
     """
-    check(settings)
+    report = check(settings)
+    for warning in _warnings(settings, str(report["sticky"])):
+        _LOG.warning("%s", warning)
     os.environ[VARIABLE] = to_text(settings)
     made = ""
     if settings.workers > 1 and _MULTIPROCESS not in os.environ:
@@ -138,6 +159,8 @@ def serve(settings: Settings) -> None:
             host=settings.host,
             port=settings.port,
             workers=settings.workers,
+            http=GuardedProtocol,
+            ws="none",
             access_log=False,
             server_header=False,
             log_level="warning",

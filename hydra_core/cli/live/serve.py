@@ -64,7 +64,7 @@ def add_serve(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
         "--explore-floor", type=float, default=0.5, metavar="P", help="least predicted success"
     )
     parser.add_argument(
-        "--explore-budget", type=float, default=1.0, metavar="USD", help="a day, each worker"
+        "--explore-budget", type=float, default=1.0, metavar="USD", help="a day, all workers"
     )
     parser.add_argument(
         "--canary", default="", metavar="C2.yaml", help="a second catalog, stopped when it is worse"

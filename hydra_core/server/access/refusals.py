@@ -12,7 +12,7 @@ from hydra_core.errors import AccessError, HydraError, ProblemsError, RoutingErr
 from hydra_core.server.access.admission import OverloadedError
 from hydra_core.server.access.doors import StrangerError, TooOftenError
 from hydra_core.server.access.feedback import UnknownDecisionError
-from hydra_core.server.access.limits import BodyTooLargeError
+from hydra_core.server.access.limits import BodyTooLargeError, BodyTooSlowError
 from hydra_core.server.answers import ClientGoneError, error_response
 
 _LOG = logging.getLogger(__name__)
@@ -21,6 +21,8 @@ _LOG = logging.getLogger(__name__)
 async def _refused(request: Request, error: Exception) -> Response:
     status = next(code for kind, code in _STATUS if isinstance(error, kind))
     headers = {}
+    if isinstance(error, BodyTooLargeError | BodyTooSlowError):
+        headers["connection"] = "close"  # what is left of the body is not read
     if isinstance(error, RoutingError):
         status = error.http_status
     if isinstance(error, TooOftenError | OverloadedError):
@@ -42,6 +44,7 @@ async def _fault(request: Request, error: Exception) -> Response:
 
 _STATUS = (
     (BodyTooLargeError, 413),
+    (BodyTooSlowError, 408),
     (OverloadedError, 503),
     (TooOftenError, 429),
     (StrangerError, 401),
