@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,6 +16,7 @@ from starlette.routing import Route
 
 from hydra_core.catalog import parse_catalog
 from hydra_core.errors import AccessError, HydraError, Problem, ProblemsError
+from hydra_core.evaluation.live.canary import CANARY, MAIN
 from hydra_core.predictor.bundle import Bundle
 from hydra_core.server.access.doors import Doors
 from hydra_core.server.access.draining import Draining
@@ -28,11 +30,13 @@ from hydra_core.server.deciding import Decided, Result
 from hydra_core.server.metrics import CONTENT_TYPE_LATEST
 from hydra_core.server.service import Service
 from hydra_core.server.settings import AUTO, Settings
+from hydra_core.server.telemetry.build_info import version
 from hydra_core.server.upstream.file import parse_upstreams
 from hydra_core.store.roles import Action, Actor
 
 __all__ = ["application"]
 
+_LOG = logging.getLogger(__name__)
 _CONVERSATION = "x-hydra-conversation-id"
 #: Bodies beyond this are read beside the event loop.
 _LARGE = 100_000
@@ -52,6 +56,7 @@ def application(service: Service, doors: Doors, bundle: Bundle, settings: Settin
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         service.decider.start()
         routes.follow_signals()
+        routes.say_started()
         yield
         await service.close()
 
@@ -82,6 +87,12 @@ class _Routes:
     def follow_signals(self) -> None:
         """Be not ready for a while once the process is told to stop."""
         self._draining.follow_signals()
+
+    def say_started(self) -> None:
+        """Log which revision the service begins with."""
+        now = self._service.decider.live.now
+        extra = {"event": "start", "catalog": now.catalog.name, "revision": now.label}
+        _LOG.info("serving with version %s", version(), extra=extra)
 
     async def decision(self, request: Request) -> Response:
         """Which model, and why; nothing is spent."""
@@ -184,6 +195,7 @@ class _Routes:
         if (second := service.decider.canary) is not None:
             service.metrics.seed(model.id for model in second.live.now.catalog.models)
             service.metrics.seed_arms()
+        self._name_revisions()
         given_up = service.log.given_up if service.log else 0
         problem = bool(service.decider.live.problem)
         stopped = second is not None and bool(second.stopped)
@@ -192,6 +204,16 @@ class _Routes:
             problem=problem, given_up=given_up, stopped=stopped, waiting=waiting
         )
         return Response(text, media_type=CONTENT_TYPE_LATEST)
+
+    def _name_revisions(self) -> None:
+        decider, metrics = self._service.decider, self._service.metrics
+        now, second = decider.live.now, decider.canary
+        metrics.serving(MAIN, now.catalog.name, now.label)
+        if second is None or second.stopped:
+            metrics.serving(CANARY)
+        else:
+            serving = second.live.now
+            metrics.serving(CANARY, serving.catalog.name, serving.label)
 
 
 def _read(body: bytes, conversation_id: str | None, caller: str) -> ChatRequest:

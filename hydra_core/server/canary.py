@@ -108,7 +108,8 @@ class Canary:
             log = read_log(self._folder, since=since, columns=COLUMNS)
             why = canary_report(traffic_of(log), record.digest, self._limit).worse
             if why:
-                _LOG.error("canary %s is stopped: %s", record.catalog, why)
+                extra = {"event": "canary_stopped", "catalog": record.catalog}
+                _LOG.error("a canary is stopped: %s", why, extra=extra)
                 self._record = stop_canary(self._folder, record, why, self._clock())
 
     def _watch(self) -> None:
@@ -203,7 +204,8 @@ class Canaries:
         before, self.current, self._order, self._problem = self.current, fresh, order, ""
         if before is not None:
             before.close()
-        _LOG.info("canary: %s", order.catalog or "none")
+        extra = {"event": "canary_ordered", "catalog": order.catalog or None}
+        _LOG.info("a canary is ordered, or none", extra=extra)
 
     def _watch(self) -> None:
         while not self._stop.wait(_SOON_S):

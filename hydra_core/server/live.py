@@ -217,12 +217,13 @@ class LiveCatalog:
             self._problem = self._told(self._problem, f"not taken: {error}")
         else:
             self._problem = ""
-            _LOG.info("revision %s of %s is in use", self._now.label, self._now.catalog.name)
+            extra = {"catalog": self._now.catalog.name, "revision": self._now.label}
+            _LOG.info("a revision is in use", extra={"event": "revision_taken", **extra})
 
     def _told(self, before: str, what: str) -> str:
         told = f"{self._now.label} stays in use, the newest revision {what}"
         if told != before:
-            _LOG.error("%s", told)
+            _LOG.error("%s", told, extra={"event": "revision_refused"})
         return told
 
     def _watch(self) -> None:

@@ -18,6 +18,7 @@ from prometheus_client import (
 from hydra_core.evaluation.live.canary import CANARY, MAIN
 from hydra_core.routing.decision import Cause, Decision
 from hydra_core.routing.gates import Gate
+from hydra_core.server.telemetry.build_info import version
 from hydra_core.server.upstream.failures import KINDS
 from hydra_core.server.upstream.usage import Counted
 
@@ -94,6 +95,24 @@ class Metrics:
             registry=own,
             multiprocess_mode="mostrecent",
         )
+        self._build = Gauge(
+            "build_info",
+            "1 for the version that runs",
+            ("version",),
+            namespace="hydra",
+            registry=own,
+            multiprocess_mode="mostrecent",
+        )
+        self._build.labels(version()).set(1)
+        self._revision = Gauge(
+            "revision_info",
+            "1 for the revisions in use",
+            ("arm", "catalog", "revision"),
+            namespace="hydra",
+            registry=own,
+            multiprocess_mode="mostrecent",
+        )
+        self._revisions: dict[str, tuple[str, str]] = {}
         self._arms = counter(
             "canary_requests", "Requests by arm while a canary runs", "arm", "status"
         )
@@ -131,6 +150,16 @@ class Metrics:
             for kind in ("input", "cached", "output"):
                 self._tokens.labels(model, kind)
             self._cost.labels(model)
+
+    def serving(self, arm: str, catalog: str = "", revision: str = "") -> None:
+        """Name the revision that an arm serves; without a name the arm serves none any more."""
+        now = (catalog, revision)
+        before = self._revisions.get(arm, ("", ""))
+        if before not in (now, ("", "")):
+            self._revision.labels(arm, *before).set(0)
+        if revision:
+            self._revision.labels(arm, *now).set(1)
+        self._revisions[arm] = now
 
     def seed_arms(self) -> None:
         """Begin the series of a canary and of the main revision beside it."""

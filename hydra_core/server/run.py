@@ -42,6 +42,7 @@ from hydra_core.server.settings import (
     require_safe_address,
     to_text,
 )
+from hydra_core.server.telemetry.json_log import log_json
 from hydra_core.server.tracing import no_spans, spans
 from hydra_core.server.upstream.calls import Caller
 from hydra_core.server.upstream.file import Upstreams, load_upstreams
@@ -102,8 +103,10 @@ def build(settings: Settings) -> Starlette:
 
 def app_from_environment() -> Starlette:
     """The application of one worker, as HYDRA_SERVE says."""
+    settings = from_environment()
+    log_json(settings.log_level)
     raise_limits()
-    app = build(from_environment())
+    app = build(settings)
     gc.collect()
     gc.freeze()  # what was loaded stays: it is not looked through again and again between requests
     return app
@@ -146,8 +149,9 @@ def serve(settings: Settings) -> None:
         HydraError: The configuration is not valid.
     """
     report = check(settings)
+    log_json(settings.log_level)
     for warning in _warnings(settings, str(report["sticky"])):
-        _LOG.warning("%s", warning)
+        _LOG.warning("%s", warning, extra={"event": "warning"})
     os.environ[VARIABLE] = to_text(settings)
     made = ""
     if settings.workers > 1 and _MULTIPROCESS not in os.environ:
@@ -163,7 +167,7 @@ def serve(settings: Settings) -> None:
             ws="none",
             access_log=False,
             server_header=False,
-            log_level="warning",
+            log_config=None,
             timeout_graceful_shutdown=settings.stop_s,
         )
     finally:

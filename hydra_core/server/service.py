@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import time
 from collections.abc import AsyncGenerator
@@ -42,6 +43,8 @@ from hydra_core.server.upstream.stream import BrokeOffError
 
 __all__ = ["Service"]
 
+_LOG = logging.getLogger(__name__)
+_LONGEST_WHY = 1_000
 #: A client closed its connection (as nginx logs it).
 _GONE = 499
 #: Failures whose answer says something that the client can act on.
@@ -167,6 +170,9 @@ class Service:
         if known or chat.model == AUTO:
             self.metrics.gated(self._gates(serving, chat.query))
         self.metrics.finished(chat.model if known else "", "refused")
+        extra = {"event": "request_refused", "status": error.http_status}
+        revision = {"catalog": serving.catalog.name, "revision": serving.label}
+        _LOG.info("%s", str(error)[:_LONGEST_WHY], extra={**extra, **revision})
         if self.log is not None:
             now, why = self.decider.clock(), str(error)
             self.log.add(refusal_record(serving, chat, why, now, text=self._log_text))

@@ -46,6 +46,7 @@ class Settings:
         not_ready_s: How long it is not ready before that, and still takes requests.
         queue: Requests that may wait to be decided; the next one is refused with 503.
         queue_s: What has waited so long is refused as well.
+        log_level: What the service logs of itself: debug, info, warning or error.
     """
 
     catalog: str
@@ -74,6 +75,7 @@ class Settings:
     not_ready_s: float = 3.0
     queue: int = 64
     queue_s: float = 1.0
+    log_level: str = "info"
 
 
 def to_text(settings: Settings) -> str:

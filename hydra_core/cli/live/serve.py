@@ -90,6 +90,9 @@ def add_serve(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
     parser.add_argument(
         "--not-ready", type=float, default=3.0, metavar="S", help="not ready before a stop, seconds"
     )
+    parser.add_argument(
+        "--log-level", default="info", choices=["debug", "info", "warning", "error"]
+    )
     parser.add_argument("--spans", action="store_true", help="OpenTelemetry spans (OTEL_* set up)")
     parser.add_argument("--check", action="store_true", help="only say whether it would start")
     short = "make a bearer token for serve"
@@ -123,6 +126,7 @@ def _serve(options: argparse.Namespace) -> int:
         canary_limit=options.canary_limit,
         max_body_mb=options.max_body_mb,
         rate=options.rate,
+        log_level=options.log_level,
         queue=options.queue,
         queue_s=options.queue_wait,
         not_ready_s=options.not_ready,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from hydra_core.server.upstream.calls import Answer, Caller
 from hydra_core.server.upstream.failures import NotAnsweredError
 from hydra_core.server.upstream.health import Health
 
+_LOG = logging.getLogger(__name__)
 #: Failures that say nothing about the model's health.
 _NOT_HEALTH: Final = ("too_long", "retry_later")
 
@@ -88,8 +90,12 @@ class Asking:
         tried.status = error.status or tried.status
         self.metrics.failed(model, error.kind)
         self.metrics.responded(model, error.status)
-        if error.kind not in _NOT_HEALTH:
-            self.health.failed(model, error.wait_s)
+        if error.kind in _NOT_HEALTH:
+            return
+        if self.health.failed(model, error.wait_s) or error.wait_s:
+            extra: dict[str, object] = {"model": model, "kind": error.kind, "status": error.status}
+            extra |= {"event": "upstream_marked", "wait_s": error.wait_s or None}
+            _LOG.warning("a model does not answer", extra=extra)
 
     def _others(self, decided: Decided) -> list[str]:
         upstreams = decided.serving.upstreams

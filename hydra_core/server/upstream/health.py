@@ -16,6 +16,8 @@ __all__ = ["Health"]
 
 _SHARE: Final = 0.6
 _HALF_LIFE_S: Final = 15.0
+#: A model is well while less than this is missing to health 1.
+_WELL: Final = 0.05
 
 
 class Health:
@@ -39,8 +41,8 @@ class Health:
         self._seen: dict[str, tuple[float, float]] = {}  # missing to 1, when
         self._until: dict[str, float] = {}  # end of the wait that its upstream asks for
 
-    def failed(self, model: str, wait_s: float = 0.0) -> None:
-        """The model did not answer.
+    def failed(self, model: str, wait_s: float = 0.0) -> bool:
+        """The model did not answer; whether it was well before.
 
         Args:
             wait_s: How long its upstream asks to be left alone.
@@ -51,6 +53,7 @@ class Health:
             if wait_s > 0:
                 until = self._clock() + wait_s
                 self._until[model] = max(until, self._until.get(model, 0.0))
+            return missing < _WELL
 
     def wait_s(self, model: str) -> float:
         """Seconds for which the model is not to be asked."""
