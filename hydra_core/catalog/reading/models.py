@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Final
 
+from hydra_core.catalog.identifiers import skeleton
 from hydra_core.catalog.reading.evidence import missing_evidence, read_id, unique
 from hydra_core.catalog.reading.fields import POSITIVE, Interval, Section
 from hydra_core.catalog.reading.nodes import ListNode, MapNode, ScalarNode, shown
@@ -30,6 +31,8 @@ _KEYS: Final = (
     "retire_on",
     "notes",
 )
+#: What a client writes in place of a model's id to have its request routed.
+_ROUTED: Final = "auto"
 _TOKENS: Final = Interval(1.0, 1e9)
 #: Below this a price is taken for USD per token: 0.001 USD per Mtok is sold nowhere.
 _LEAST_PRICE: Final = 1e-3
@@ -72,6 +75,8 @@ def _model(
 ) -> ModelSpec | None:
     """The model, or None where a problem was recorded."""
     section.known(_KEYS)
+    if skeleton(name) == _ROUTED:
+        section.wrong("id", f"{name!r} asks the router for a route", "name the model otherwise")
     provider = section.text("provider", "who serves it, such as openai", limit=200)
     status = section.choice("status", ModelStatus, "such as active")
     retire_on = _retire_on(section, status)
