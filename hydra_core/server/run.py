@@ -26,7 +26,7 @@ from hydra_core.server.access.connections import GuardedProtocol, raise_limits
 from hydra_core.server.access.decision_ids import ids_of
 from hydra_core.server.access.doors import Doors
 from hydra_core.server.access.limits import RateLimit
-from hydra_core.server.access.tokens import load_tokens
+from hydra_core.server.access.tokens import TokenFile, load_tokens
 from hydra_core.server.app import application
 from hydra_core.server.canary import Canaries, Canary
 from hydra_core.server.checking import checked
@@ -62,7 +62,7 @@ def build(settings: Settings) -> Starlette:
         HydraError: The configuration is not valid; nothing was started.
     """
     require_safe_address(settings)
-    tokens = load_tokens(Path(settings.tokens)) if settings.tokens else None
+    tokens = TokenFile(Path(settings.tokens)) if settings.tokens else None
     predictor = _predictor(settings)
     sessions = _sessions(settings)
 
@@ -165,6 +165,7 @@ def serve(settings: Settings) -> None:
             workers=settings.workers,
             http=GuardedProtocol,
             ws="none",
+            proxy_headers=False,  # else whoever comes through this machine names its own address
             access_log=False,
             server_header=False,
             log_config=None,
