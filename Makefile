@@ -34,13 +34,13 @@ test-fast: $(VENV)/.dev  ## all but the slow, the browser's and the wheel's test
 	$(PYTEST) $(PARALLEL) -m "not slow and not browser and not package"
 
 test-train: $(TRAIN)/.done  ## the tests of training, with torch
-	$(TRAIN)/bin/python -m pytest -q tests/training tests/predictor/test_onnx_predictor.py
+	$(TRAIN)/bin/python -m pytest -q tests/lab/training tests/predictor/test_onnx_predictor.py
 
 litellm-test: $(VENV)/.dev $(LITELLM)/.done  ## the plugins inside a real LiteLLM proxy
 	HYDRA_LITELLM=$(LITELLM) $(BIN)/python -m pytest -q tests/server/test_litellm.py
 
 ray-test: $(RAY)/.done  ## sweeps and the service on a local Ray
-	$(RAY)/bin/python -m pytest -q -W ignore::ResourceWarning tests/evaluation/partitions \
+	$(RAY)/bin/python -m pytest -q -W ignore::ResourceWarning tests/replay/partitions \
 	    tests/server/test_ray.py
 
 check: $(VENV)/.dev  ## ruff, mypy --strict, import layers
@@ -50,7 +50,7 @@ check: $(VENV)/.dev  ## ruff, mypy --strict, import layers
 	$(BIN)/lint-imports
 
 check-train: $(TRAIN)/.done  ## mypy --strict on training, with torch's own types
-	$(TRAIN)/bin/mypy -p hydra_core.training
+	$(TRAIN)/bin/mypy -p hydra_core.lab.training
 
 lock: $(VENV)/.dev  ## renew requirements.lock and requirements-dev.lock from pyproject.toml
 	$(LOCK) -o requirements.lock
@@ -95,7 +95,7 @@ catalogs: $(VENV)/.run  ## put the shipped bundle's bands into the shipped catal
 	$(BIN)/python -m hydra_core rebind catalog/paper_five.yaml catalog/paper_eight.yaml catalog/matched_three.yaml
 
 train: $(TRAIN)/.done  ## show how to train a predictor
-	$(TRAIN)/bin/python -m hydra_core.training --help
+	$(TRAIN)/bin/python -m hydra_core.lab.training --help
 
 clean:  ## remove the virtual environment and caches
 	rm -rf $(VENV) $(TRAIN) $(LITELLM) $(RAY) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from hydra_core.cli.parser import build_parser
+from hydra_core.cli.main import build_parser
 
 PAGE = "reference/commands.md"
 

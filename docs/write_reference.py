@@ -19,11 +19,11 @@ from unittest.mock import patch
 
 import pandas as pd
 
-from hydra_core.catalog.reading.fields import Interval, Section
+from hydra_core.base.reading.fields import Interval, Section
+from hydra_core.base.types import Policy, StickyPolicy
 from hydra_core.catalog.schema import MAX_DIMENSIONS, SCHEMA, parse_catalog
-from hydra_core.evaluation.evalset import format as evalset_format
-from hydra_core.evaluation.evalset import rules
-from hydra_core.types import Policy, StickyPolicy
+from hydra_core.evalsets import format as evalset_format
+from hydra_core.evalsets import rules
 
 FOLDER = Path(__file__).parent / "reference"
 EXAMPLE = FOLDER / "complete_catalog.yaml"

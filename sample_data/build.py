@@ -6,9 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from hydra_core.errors import HydraError
-from hydra_core.evaluation.evalset.evalset import EvalSet
-from hydra_core.shipped import CATALOGS
+from hydra_core.base.errors import HydraError
+from hydra_core.base.shipped import CATALOGS
+from hydra_core.evalsets.evalset import EvalSet
 from sample_data import console_demo, mixed_2024, paper_flight, paper_reconstruction
 
 HERE = Path(__file__).parent

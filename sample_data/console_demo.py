@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.types import DIMENSIONS, FloatArray, ModelSpec
 from hydra_core.catalog.schema import load_catalog
-from hydra_core.evaluation.evalset.evalset import EvalSet, load_evalset, save_evalset
-from hydra_core.evaluation.evalset.scoring import score_evalset
-from hydra_core.evaluation.evalset.suspects import answer, look
+from hydra_core.evalsets.evalset import EvalSet, load_evalset, save_evalset
+from hydra_core.evalsets.scoring import score_evalset
+from hydra_core.evalsets.suspects import answer, look
 from hydra_core.predictor.languages import group_of
 from hydra_core.predictor.onnx_predictor import default_predictor
-from hydra_core.types import DIMENSIONS, FloatArray, ModelSpec
 from sample_data.item_response import MODELS, Messages, draw_outcomes, draw_tokens
 
 __all__ = ["SEED", "TASKS", "build", "read_tasks", "score"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hydra_core.types import FloatArray, IntArray
+from hydra_core.base.types import FloatArray, IntArray
 
 __all__ = ["ABILITY", "MODELS", "VERBOSITY", "Messages", "draw_outcomes", "draw_tokens"]
 

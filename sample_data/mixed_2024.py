@@ -17,27 +17,22 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.types import ListPrice
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.prices.price_file import GivenPrice
 from hydra_core.catalog.schema import parse_catalog
-from hydra_core.errors import EvalSetError, Problem
-from hydra_core.evaluation.choose.initial_catalog import initial_catalog
-from hydra_core.evaluation.evalset.evalset import EvalSet, load_evalset, save_evalset
-from hydra_core.evaluation.evalset.score_files import (
-    load_scores,
-    load_text_facts,
-    messages_of,
-    save_scores,
-)
-from hydra_core.evaluation.evalset.scoring import score_evalset
-from hydra_core.evaluation.evalset.suspects import answer, suspects
-from hydra_core.evaluation.learning.learn import learn
-from hydra_core.evaluation.learning.material import gather
-from hydra_core.evaluation.learning.write import write_outcome_model
+from hydra_core.choosing.initial_catalog import initial_catalog
+from hydra_core.choosing.learn import learn
+from hydra_core.choosing.material import gather
+from hydra_core.choosing.write import write_outcome_model
+from hydra_core.evalsets.evalset import EvalSet, load_evalset, save_evalset
+from hydra_core.evalsets.score_files import load_scores, load_text_facts, messages_of, save_scores
+from hydra_core.evalsets.scoring import score_evalset
+from hydra_core.evalsets.suspects import answer, suspects
 from hydra_core.export.release import write_release
 from hydra_core.predictor.bundle import Bundle
 from hydra_core.predictor.onnx_predictor import default_predictor
-from hydra_core.types import ListPrice
 
 __all__ = ["MODELS", "SOURCE", "build", "catalog", "read", "without_texts"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hydra_core.types import FloatArray
+from hydra_core.base.types import FloatArray
 from sample_data.published import COST_SAVINGS, MODELS, STRONG
 
 __all__ = ["MEAN_STRONG_COST_USD", "costs", "difficulty"]

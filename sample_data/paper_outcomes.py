@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, brentq, milp
 from scipy.special import expit
 
-from hydra_core.types import FloatArray, IntArray
+from hydra_core.base.types import FloatArray, IntArray
 from sample_data.published import MODELS, N_QUERIES, ORACLE_RESOLVED, RESOLVED, STRONG
 
 __all__ = ["SLOPE", "constraints", "expected_counts", "outcomes", "pattern_counts", "patterns"]

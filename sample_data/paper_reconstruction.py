@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.types import DIMENSIONS, FloatArray
 from hydra_core.catalog.schema import load_catalog
-from hydra_core.evaluation.evalset.evalset import EvalSet, save_evalset
-from hydra_core.evaluation.evalset.score_files import save_scores
-from hydra_core.evaluation.evalset.suspects import answer, look
-from hydra_core.types import DIMENSIONS, FloatArray
+from hydra_core.evalsets.evalset import EvalSet, save_evalset
+from hydra_core.evalsets.score_files import save_scores
+from hydra_core.evalsets.suspects import answer, look
 from sample_data.paper_costs import MEAN_STRONG_COST_USD, costs
 from sample_data.paper_outcomes import outcomes
 from sample_data.paper_scores import draw_scores, pair

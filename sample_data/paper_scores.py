@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hydra_core.base.types import FloatArray, IntArray
 from hydra_core.routing.matcher import choose, shortfall
-from hydra_core.types import FloatArray, IntArray
 from sample_data.paper_costs import difficulty
 from sample_data.published import (
     CAPABILITIES,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hydra_core.types import Band, FloatArray
+from hydra_core.base.types import Band, FloatArray
 
 __all__ = [
     "BANDS",

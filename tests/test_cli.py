@@ -13,14 +13,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hydra_core.base.types import DIMENSIONS
 from hydra_core.catalog import load_catalog
 from hydra_core.cli.main import main
-from hydra_core.evaluation.evalset.evalset import load_evalset
-from hydra_core.evaluation.evalset.score_files import save_scores
+from hydra_core.evalsets.evalset import load_evalset
+from hydra_core.evalsets.score_files import save_scores
 from hydra_core.store import open_store
-from hydra_core.types import DIMENSIONS
-from tests.evaluation.importers.test_swebench import BOARD, PROBLEMS, SHARED
-from tests.evaluation.sets import saved
+from tests.evalsets.importers.test_swebench import BOARD, PROBLEMS, SHARED
+from tests.evalsets.sets import saved
 from tests.predictor.tiny_bundle import make_bundle
 
 ROOT = Path(__file__).parents[1]
@@ -392,16 +392,14 @@ def test_an_option_that_a_verb_does_not_know_is_refused(capsys):
 
 def test_the_console_passes_options_on_to_streamlit(monkeypatch):
     given = []
-    monkeypatch.setattr("hydra_core.ui.access.serve.main", given.append)
+    monkeypatch.setattr("hydra_core.console.access.serve.main", given.append)
     assert main(["console", "--server.port", "8600", "--server.headless=true"]) == 0
     assert given == [["--server.port", "8600", "--server.headless=true"]]
 
 
 def test_help_is_quick_because_nothing_heavy_is_imported():
     assert shell("--help").returncode == 0
-    check = (
-        "import sys, hydra_core.cli.parser; print({'numpy', 'pandas', 'yaml'} & set(sys.modules))"
-    )
+    check = "import sys, hydra_core.cli.main; print({'numpy', 'pandas', 'yaml'} & set(sys.modules))"
     done = subprocess.run(
         [sys.executable, "-c", check], capture_output=True, text=True, cwd=ROOT, check=True
     )

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from hydra_core.cli.main import main
-from hydra_core.evaluation.evalset.folders import replace_folder, sweep
-from tests.evaluation.sets import saved
+from hydra_core.evalsets.folders import replace_folder, sweep
+from tests.evalsets.sets import saved
 
 ROOT = Path(__file__).resolve().parents[1]
 CATALOG = "catalog/paper_five.yaml"

@@ -19,7 +19,7 @@ from markdown.extensions.toc import slugify
 
 from docs import write_reference
 from docs.command_page import PAGE, command_page
-from hydra_core.cli.parser import build_parser
+from hydra_core.cli.main import build_parser
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

@@ -1,21 +1,32 @@
-"""How the house is laid out: where pages lie, how large rooms are, what the documents name."""
+"""How the house is laid out: where pages lie, who uses what, what the documents name."""
 
 from __future__ import annotations
 
 import ast
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 import yaml
 
+from hydra_core.console import frame
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / "pages").glob("*/*.py"))
+#: Every place that a link in the console leads to.
+PLACES = [one for one in vars(frame).values() if isinstance(one, frame.Place)]
 MODULES = sorted([*(ROOT / "hydra_core").rglob("*.py"), *PAGES, ROOT / "app.py"])
-#: What a page may use: everything that `hydra_core/ui` may use, and `hydra_core/ui` itself.
-BELOW_PAGES = {"ui", "views", "figures", "export", "labeling", "evaluation", "decision_log",
-               "routing", "store", "catalog", "predictor", "outcome_model", "types", "errors",
-               "shipped"}  # fmt: skip
+#: Modules that something else than an import of ours begins: a command, Ray, LiteLLM, Alembic.
+ENTRIES = {
+    "hydra_core/choosing/pools.py": "benchmarks.quality.real_pools",
+    "hydra_core/routing/redecide.py": "documented for Python",
+    "hydra_core/routing/reload.py": "documented for Python",
+    "hydra_core/server/litellm_plugins.py": "LiteLLM",
+    "hydra_core/server/ray_app.py": "Ray",
+}
+#: The one user of these stands on another level: a page's script, a verb, a button.
+LEVELS = ("app.py", "pages/", "hydra_core/cli/", "hydra_core/console/", "hydra_core/server/")
 
 
 def name(path):
@@ -39,16 +50,27 @@ def test_no_page_lies_directly_under_pages():
 
 def test_every_page_is_in_the_navigation():
     text = (ROOT / "app.py").read_text(encoding="utf-8")
+    assert len(PAGES) == 8
     for page in PAGES:
-        assert name(page) in text
+        assert name(page) in text.replace("frame.HOME.page", '"pages/operate/home.py"')
 
 
-@pytest.mark.parametrize("path", [*PAGES, ROOT / "app.py"], ids=name)
-def test_app_and_pages_import_only_what_lies_below_them(path):
-    parts = [module.split(".") for module in imported(path)]
-    assert not {"app", "pages", "tests", "benchmarks"} & {part[0] for part in parts}
+def test_every_place_is_a_page_with_that_part():
+    for place in PLACES:
+        module = import_module(f"hydra_core.console.{Path(place.page).stem}.page")
+        assert not place.part or place.part in module.PARTS
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name)
+def test_a_page_is_three_lines_and_knows_its_folder_alone(path):
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line]
+    assert lines[1:] == [f"from hydra_core.console.{path.stem} import page", "page.show()"]
+
+
+def test_app_uses_the_console_and_what_is_below_it():
+    parts = [module.split(".") for module in imported(ROOT / "app.py")]
     ours = {part[1] for part in parts if part[0] == "hydra_core" and len(part) > 1}
-    assert ours <= BELOW_PAGES
+    assert ours <= {"console", "base", "store"}
 
 
 def test_nothing_of_the_package_imports_app_or_pages():
@@ -73,14 +95,61 @@ def test_no_import_goes_in_a_circle():
         visit(one, [])
 
 
-def test_no_folder_has_more_than_16_modules():
-    folders = [path.parent for path in MODULES if path.name != "__init__.py"]
-    assert {name(folder) for folder in folders if folders.count(folder) > 16} == set()
+def test_a_module_has_two_users_or_lives_with_its_one_user():
+    users = {module: set() for module in MODULES if module.name != "__init__.py"}
+    dotted = {".".join(m.relative_to(ROOT).with_suffix("").parts): m for m in users}
+    for module in MODULES:
+        for one in imported(module):
+            if one in dotted and dotted[one] != module:
+                users[dotted[one]].add(module)
+    astray = []
+    for module, by in users.items():
+        if name(module) in ENTRIES or not name(module).startswith("hydra_core/"):
+            continue
+        if module.name == "__main__.py" or "migrations" in module.parts:
+            continue
+        near = any(user.parent == module.parent or user.parent in module.parents for user in by)
+        if len(by) < 2 and not near and not all(name(user).startswith(LEVELS) for user in by):
+            astray.append(name(module))
+        if not by:
+            astray.append(f"{name(module)}: nobody uses it")
+    assert astray == []
 
 
-def test_no_module_has_more_than_300_lines():
-    long = [p for p in MODULES if len(p.read_text(encoding="utf-8").splitlines()) > 300]
+def test_a_file_has_at_most_500_lines():
+    long = [p for p in MODULES if len(p.read_text(encoding="utf-8").splitlines()) > 500]
     assert [name(path) for path in long] == []
+
+
+def test_streamlit_stays_out_of_views_and_figures():
+    rooms = [path for path in MODULES if "components" not in path.parts]
+    named = [path for path in rooms if path.stem.startswith(("view", "figure_"))]
+    plain = [*named, *(path for path in rooms if path.parent.name == "figures")]
+    assert plain
+    for path in plain:
+        assert not {"streamlit"} & {module.split(".")[0] for module in imported(path)}, name(path)
+
+
+def test_only_what_is_documented_for_python_lists_its_names():
+    """Nobody imports a star from a module; `__all__` is kept where a package re-exports."""
+    listed = [m for m in MODULES if "\n__all__ = " in m.read_text(encoding="utf-8")]
+    assert [name(path) for path in listed if path.name != "__init__.py"] == []
+
+
+def test_no_file_has_a_name_that_says_nothing():
+    nothing = {"utils", "helpers", "common", "manager", "panels", "misc"}
+    assert [name(path) for path in MODULES if path.stem in nothing] == []
+
+
+def test_what_a_newcomer_asks_is_answered_by_files_that_exist():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    answers = text.split("## Where do I find", 1)[1].split("\n## ", 1)[0]
+    rows = [line for line in answers.splitlines() if line.startswith("| ") and "`" in line]
+    assert len(rows) == 12
+    for row in rows:
+        place, _, what = re.search(r"`([\w/.]+?)(:(\w+))?`", row).groups()
+        source = (ROOT / place).read_text(encoding="utf-8")
+        assert what is None or re.search(rf"\b{what}\b", source), row
 
 
 @pytest.mark.parametrize("document", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"])

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ui.consoles import free_port, wait_for
+from tests.console.consoles import free_port, wait_for
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -85,17 +85,17 @@ def test_the_wheel_holds_the_console_and_no_texts_to_train_on(wheel):
     beside = [*ROOT.glob("pages/*/*.py"), *ROOT.glob("catalog/**/*.*"), ROOT / "app.py"]
     beside += [ROOT / ".streamlit" / "config.toml", *ROOT.glob("sample_data/*.yaml")]
     beside += [*ROOT.glob("sample_data/*/**/*.parquet"), *ROOT.glob("sample_data/*/*.yaml")]
-    assert {f"hydra_core/console/{path.relative_to(ROOT).as_posix()}" for path in beside} <= names
+    assert {f"hydra_core/files/{path.relative_to(ROOT).as_posix()}" for path in beside} <= names
     bundle = ROOT / "hydra_core" / "predictor" / "default"
     assert {f"hydra_core/predictor/default/{path.name}" for path in bundle.iterdir()} <= names
     assert "hydra_core/py.typed" in names
-    assert not [name for name in names if name.startswith("hydra_core/training/data/")]
+    assert not [name for name in names if name.startswith("hydra_core/lab/training/data/")]
     assert not [name for name in names if "__pycache__" in name]
 
 
 @pytest.mark.package
 def test_an_installed_wheel_routes_and_validates(scripts, elsewhere):
-    say = "from hydra_core.shipped import CATALOGS; print(CATALOGS)"
+    say = "from hydra_core.base.shipped import CATALOGS; print(CATALOGS)"
     catalogs = Path(output(scripts / "python", "-c", say).strip())
     assert catalogs.is_relative_to(scripts.parent)
     for name, said in (("paper_five", "valid catalog"), ("mixed_2024", "outcome model")):

@@ -30,18 +30,18 @@ from tests.store.servers import postgres_bin
 
 #: What is tried -> the tests that try it, as pytest takes them.
 TESTS = {
-    "an address of the network, a rebound host, a foreign origin": "tests/ui/test_serve.py "
-    "tests/test_addresses.py",
-    "a broken or half secrets.toml": "tests/ui/test_sign_in.py",
+    "an address of the network, a rebound host, a foreign origin": "tests/console/test_serve.py "
+    "tests/base/test_addresses.py",
+    "a broken or half secrets.toml": "tests/console/test_sign_in.py",
     "a typed publisher's name, open doors, missing roles, at the page": "tests/pages/test_doors.py",
     "claims of a sign-in, roles files": "tests/store/test_roles.py",
     "a sign-in in a real browser, and unverified addresses": "tests/browser/test_sign_in.py",
     "every write by a viewer: page, below it, command line": "tests/pages/test_viewer.py",
     "a changed, removed or rewritten audit trail, both databases": "tests/store/test_trail.py",
     "forged authors of notes and points": "tests/store/test_pins.py",
-    "eval sets replaced, removed, torn, linked": "tests/evaluation/evalset/test_changes.py",
+    "eval sets replaced, removed, torn, linked": "tests/evalsets/test_changes.py",
     "names with markup, links and shell text; look-alikes": "tests/browser/test_hostile_names.py "
-    "tests/store/test_revisions.py tests/ui/test_widgets.py",
+    "tests/store/test_revisions.py tests/console/test_widgets.py",
     "hostile ONNX graphs": "tests/predictor/test_onnx_rules.py",
     "hostile bundles": "tests/predictor/test_bundle.py tests/predictor/test_onnx_predictor.py "
     "-k 'refused or leave or named or reported or checked or monotone or opened'",

@@ -9,15 +9,15 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from hydra_core.evaluation.evalset.changes import EvalSetChanges, earlier
-from hydra_core.evaluation.evalset.evalset import load_evalset
-from hydra_core.evaluation.evalset.listing import list_evalsets
-from hydra_core.evaluation.learning.learn import learn
-from hydra_core.evaluation.learning.write import telling, write_outcome_model
+from hydra_core.choosing.learn import learn
+from hydra_core.choosing.write import telling, write_outcome_model
+from hydra_core.evalsets.changes import EvalSetChanges, earlier
+from hydra_core.evalsets.evalset import load_evalset
+from hydra_core.evalsets.folders import list_evalsets
 from hydra_core.outcome_model.format import load_outcome_model
 from hydra_core.store import Actor, Role, open_store
-from tests.evaluation.learning.sets import FINGERPRINT, learnable, material_of
-from tests.evaluation.sets import saved
+from tests.choosing.learning_sets import FINGERPRINT, learnable, material_of
+from tests.evalsets.sets import saved
 
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["benchmarks.attacks.kills"])

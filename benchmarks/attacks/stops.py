@@ -6,7 +6,7 @@ import contextlib
 import time
 
 from benchmarks.speed.store_load import CONTEXT, check, newest, publish_without_end
-from hydra_core.errors import StoreError
+from hydra_core.base.errors import StoreError
 from tests.store.servers import postgres_server
 
 

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.shipped import CATALOGS
 from hydra_core.catalog.schema import load_catalog
-from hydra_core.evaluation.evalset.evalset import save_evalset
-from hydra_core.evaluation.evalset.scoring import save_scores
-from hydra_core.shipped import CATALOGS
+from hydra_core.evalsets.evalset import save_evalset
+from hydra_core.evalsets.score_files import save_scores
 from tests.browser.conftest import CHROMIUM
-from tests.ui import consoles
+from tests.console import consoles
 
 __all__ = ["CATALOG", "browser", "console", "edits", "measured", "timed", "watching"]
 

@@ -24,8 +24,8 @@ from streamlit.testing.v1 import AppTest
 
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.schema import parse_catalog
-from hydra_core.evaluation.evalset.evalset import save_evalset
-from hydra_core.evaluation.evalset.score_files import save_scores
+from hydra_core.evalsets.evalset import save_evalset
+from hydra_core.evalsets.score_files import save_scores
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = 12
@@ -92,7 +92,7 @@ def compare() -> None:
 def explore() -> None:
     """Every part of the Explore page."""
     app = _open("explore")
-    for part in ("Costs", "Difficulty", "Checks", "Who solves what"):
+    for part in ("Costs", "Difficulty", "Data checks", "Who solves what"):
         _clicks(app, "explore.part", part)
 
 

@@ -11,9 +11,8 @@ import argparse
 
 import numpy as np
 
-from hydra_core.evaluation.flight.effects import Effect, Reading, compare
-from hydra_core.evaluation.flight.moments import Moments, moments
-from hydra_core.evaluation.flight.power import plan, power
+from hydra_core.live.flight.effects import Effect, Moments, Reading, compare, moments
+from hydra_core.live.flight.planning import plan, power
 
 LOOKS = 50
 UNITS = 10_000
@@ -65,7 +64,7 @@ def _power(count: int) -> None:
 
 
 def _spread(both: Moments) -> tuple[float, float]:
-    from hydra_core.evaluation.flight.moments import linear
+    from hydra_core.live.flight.effects import linear
 
     found = linear(both.over_strata(), both)
     return float(found.value.item()), float(np.sqrt(found.variance.item()))

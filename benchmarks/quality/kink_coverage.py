@@ -13,9 +13,9 @@ import argparse
 
 import numpy as np
 
-from hydra_core.evaluation.replay.matched_cost import MatchedCost, matched_cost_mix
-from hydra_core.evaluation.replay.metrics import ConstantPolicy, picked, upper_hull
-from hydra_core.evaluation.significance import student_quantile
+from hydra_core.replay.matched_cost import MatchedCost, matched_cost_mix
+from hydra_core.replay.metrics import ConstantPolicy, picked, upper_hull
+from hydra_core.replay.significance import student_quantile
 
 PRICES = 0.02 * 4.0 ** np.arange(3)
 SKILLS = {"soft": (0.0, 0.6, 0.9), "sharp": (0.0, 0.9, 0.95), "flat": (0.0, 0.9, 0.9)}

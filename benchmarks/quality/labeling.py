@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.labeling.fake_server import FakeServer, messages, settings
+from tests.lab.labeling.fake_server import FakeServer, messages, settings
 
 FAULTS = {"busy": 0.05, "broken": 0.02, "malformed": 0.01}
 

@@ -20,15 +20,13 @@ from pathlib import Path
 
 import numpy as np
 
-from hydra_core.evaluation.evalset.evalset import load_evalset
-from hydra_core.evaluation.evalset.score_files import messages_of
-from hydra_core.evaluation.evalset.scoring import score_evalset
-from hydra_core.evaluation.learning.cost_heads import fit_costs
-from hydra_core.evaluation.learning.fitting import choose, fit, grouped_parts
-from hydra_core.evaluation.learning.learn import learn
-from hydra_core.evaluation.learning.lift import lift_of
-from hydra_core.evaluation.learning.material import gather
-from hydra_core.evaluation.learning.newcomers import fit_newcomers
+from hydra_core.choosing.heads import choose, fit, fit_costs, fit_newcomers, grouped_parts
+from hydra_core.choosing.learn import learn
+from hydra_core.choosing.lift import lift_of
+from hydra_core.choosing.material import gather
+from hydra_core.evalsets.evalset import load_evalset
+from hydra_core.evalsets.score_files import messages_of
+from hydra_core.evalsets.scoring import score_evalset
 from hydra_core.outcome_model.raw import Predicted
 from hydra_core.predictor.onnx_predictor import default_predictor
 from sample_data import mixed_2024

@@ -3,7 +3,7 @@
     python -m benchmarks.quality.predictor_table --run runs/e5 --run runs/modernbert \\
         --data ../shared/data
 
-A run is a folder in which `python -m hydra_core.training export` left `model.fp32.onnx` and
+A run is a folder in which `python -m hydra_core.lab.training export` left `model.fp32.onnx` and
 `tokenizer.json`. Latency: one thread, one message, p50 / p99 in ms at 32, 128 and 512 tokens; the
 graphs take turns within a round, so that a busy moment of the machine hits all of them alike.
 Quality: mean Pearson and MAE of the raw scores (before recalibration) on our held-out messages;
@@ -24,13 +24,13 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer
 
-from hydra_core.training.network.model import EncoderConfig, Predictor
-from hydra_core.training.ship.export import export_onnx, feed_of, parity, run_graph, session
-from hydra_core.training.ship.quantize import VARIANTS, variant_of
-from hydra_core.training.ship.release import metrics
-from hydra_core.training.texts.dataset import DataPaths, Message, read_messages, split
-from hydra_core.training.texts.encode import token_ids
-from hydra_core.types import DIMENSIONS
+from hydra_core.base.types import DIMENSIONS
+from hydra_core.lab.training.network.model import EncoderConfig, Predictor
+from hydra_core.lab.training.ship.export import export_onnx, feed_of, parity, run_graph, session
+from hydra_core.lab.training.ship.quantize import VARIANTS, variant_of
+from hydra_core.lab.training.ship.release import metrics
+from hydra_core.lab.training.texts.dataset import DataPaths, Message, read_messages, split
+from hydra_core.lab.training.texts.encode import token_ids
 
 LENGTHS = (32, 128, 512)
 

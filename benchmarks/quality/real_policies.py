@@ -8,26 +8,20 @@ from pathlib import Path
 
 import numpy as np
 
+from hydra_core.base.types import Band, Pool
 from hydra_core.catalog import parse_catalog, pool, rebind
 from hydra_core.catalog.profiles import compensated_weights, to_band
-from hydra_core.evaluation.choose.aims import Aim, AimKind
-from hydra_core.evaluation.choose.policy_search import Space, search_policy
-from hydra_core.evaluation.choose.pools import choose_pool, with_models
-from hydra_core.evaluation.choose.space import with_cells
-from hydra_core.evaluation.learning.fitting import choose, fit
-from hydra_core.evaluation.replay.folds import folds
-from hydra_core.evaluation.replay.metrics import picked
-from hydra_core.evaluation.replay.replay import (
-    ReplayData,
-    align,
-    data_frontier,
-    replay,
-    replay_by_value,
-)
-from hydra_core.evaluation.replay.value_curve import data_value_curve
-from hydra_core.evaluation.study.baselines.run import BaselineRun
+from hydra_core.choosing.aims import Aim, AimKind
+from hydra_core.choosing.heads import choose, fit
+from hydra_core.choosing.policy_search import search_policy
+from hydra_core.choosing.pools import choose_pool, with_models
+from hydra_core.choosing.space import Space, with_cells
 from hydra_core.outcome_model.raw import Predicted
-from hydra_core.types import Band, Pool
+from hydra_core.replay.baselines.run import BaselineRun
+from hydra_core.replay.folds import folds
+from hydra_core.replay.metrics import picked
+from hydra_core.replay.replay import ReplayData, align, data_frontier, replay, replay_by_value
+from hydra_core.replay.value_curve import data_value_curve
 
 VALUE_RULE = "HyDRA value rule"
 KNOBS = np.linspace(0.0, 1.0, 81)

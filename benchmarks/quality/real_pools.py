@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.quality.outcome_lift import POOLS
-from hydra_core.evaluation.evalset.evalset import EvalSet, load_evalset
-from hydra_core.evaluation.importers.draft import About, Draft, report_on, write_draft
-from hydra_core.evaluation.importers.livecodebench import read_livecodebench
-from hydra_core.evaluation.importers.price_card import parse_prices
-from hydra_core.evaluation.importers.routellm import read_routellm
-from hydra_core.evaluation.importers.swebench import list_runs, read_swebench
+from hydra_core.evalsets.evalset import EvalSet, load_evalset
+from hydra_core.evalsets.importers.draft import About, Draft, report_on, write_draft
+from hydra_core.evalsets.importers.livecodebench import read_livecodebench
+from hydra_core.evalsets.importers.price_card import parse_prices
+from hydra_core.evalsets.importers.routellm import read_routellm
+from hydra_core.evalsets.importers.swebench import list_runs, read_swebench
 from sample_data import mixed_2024
 
 __all__ = ["SETS", "RealSet", "evalset_of", "options_of_sets"]

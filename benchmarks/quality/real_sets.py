@@ -22,31 +22,32 @@ from scipy import stats
 from benchmarks.quality.real_policies import hydra_runs, real_data, value_run
 from benchmarks.quality.real_pools import SETS, evalset_of, options_of_sets
 from benchmarks.quality.real_table import document
-from hydra_core.evaluation.evalset.evalset import load_evalset
-from hydra_core.evaluation.evalset.listing import list_evalsets
-from hydra_core.evaluation.evalset.score_files import (
+from hydra_core.base.types import Selection
+from hydra_core.choosing.material import gather
+from hydra_core.evalsets.evalset import load_evalset
+from hydra_core.evalsets.folders import list_evalsets
+from hydra_core.evalsets.score_files import (
     load_scores,
     load_text_facts,
     messages_of,
     save_scores,
     texts_digest,
 )
-from hydra_core.evaluation.evalset.scoring import score_evalset
-from hydra_core.evaluation.learning.material import gather
-from hydra_core.evaluation.replay.matched_cost import matched_cost_mix
-from hydra_core.evaluation.replay.metrics import (
+from hydra_core.evalsets.scoring import score_evalset
+from hydra_core.predictor.onnx_predictor import default_predictor
+from hydra_core.replay.baselines import run_baselines
+from hydra_core.replay.baselines.run import RANDOM_MIX
+from hydra_core.replay.matched_cost import matched_cost_mix
+from hydra_core.replay.metrics import (
     evaluate_choice,
     oracle_quality,
     picked,
     single_models,
     upper_hull,
 )
-from hydra_core.evaluation.replay.verdict import Selection, verdict
-from hydra_core.evaluation.significance import holm
-from hydra_core.evaluation.study.baselines import run_baselines
-from hydra_core.evaluation.study.baselines.run import RANDOM_MIX
-from hydra_core.evaluation.study.routability import routability
-from hydra_core.predictor.onnx_predictor import default_predictor
+from hydra_core.replay.routability import routability
+from hydra_core.replay.significance import holm
+from hydra_core.replay.verdict import verdict
 
 STEPS = (0.25, 0.50, 0.75)
 RESAMPLES = 2_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.quality.real_policies import VALUE_RULE
-from hydra_core.evaluation.study.baselines.run import RANDOM_MIX
-from hydra_core.evaluation.study.routability import PREDICTIVE_AUC
+from hydra_core.replay.baselines.run import RANDOM_MIX
+from hydra_core.replay.routability import PREDICTIVE_AUC
 
 __all__ = ["document"]
 

@@ -17,13 +17,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from hydra_core.cli.studies.probe import as_json
-from hydra_core.evaluation.robustness.probe import TAUS, bound_catalog, probed, routed
+from hydra_core.base.types import FloatArray, IntArray
+from hydra_core.cli.lab.probe import as_json
+from hydra_core.lab.robustness.harmless import parallel_consistency
+from hydra_core.lab.robustness.probe import TAUS, bound_catalog, probed, routed
 from hydra_core.predictor.bundle import SHIPPED, Bundle, load_bundle
-from hydra_core.predictor.checks.robustness import parallel_consistency
 from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.routing.matcher import choose, shortfall
-from hydra_core.types import FloatArray, IntArray
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "sample_data" / "console_demo" / "queries.parquet"

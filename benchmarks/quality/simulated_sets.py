@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
-from hydra_core.evaluation.learning.material import Material
-from hydra_core.evaluation.replay.replay import ReplayData
+from hydra_core.base.types import Pool
+from hydra_core.choosing.material import Material
 from hydra_core.outcome_model.features import Messages
-from hydra_core.types import Pool
+from hydra_core.replay.replay import ReplayData
 
 PRICES = 0.02 * 4.0 ** np.arange(4)
 SKILLS = np.array([0.0, 0.6, 0.9, 1.1])

@@ -18,11 +18,11 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_auc_score
 
-from hydra_core.evaluation.replay.metrics import ConstantPolicy, upper_hull
+from hydra_core.base.types import FloatArray
+from hydra_core.lab.training.texts.dataset import is_kept_apart
 from hydra_core.predictor.bundle import SHIPPED, load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor
-from hydra_core.training.texts.outcome_labels import is_kept_apart
-from hydra_core.types import FloatArray
+from hydra_core.replay.metrics import ConstantPolicy, upper_hull
 
 POOLS = {
     "A": ("gpt-4o-mini-2024-07-18", "claude-3-haiku-20240307", "llama-3-70b-instruct",

@@ -21,14 +21,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from hydra_core.evaluation.robustness.probe import probed
-from hydra_core.evaluation.significance import wilson
+from hydra_core.lab.robustness.probe import probed
 from hydra_core.predictor.bundle import SHIPPED, load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor
+from hydra_core.replay.significance import wilson
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "sample_data" / "console_demo" / "queries.parquet"
-OWN = ROOT / "hydra_core" / "training" / "data"
+OWN = ROOT / "hydra_core" / "lab" / "training" / "data"
 MADE = 200
 #: First and last letter of scripts that none of the sixteen languages uses.
 SCRIPTS = ((0x10D0, 0x10F0), (0x5D0, 0x5EA), (0x905, 0x939), (0x1200, 0x1248), (0x531, 0x556),
@@ -85,7 +85,7 @@ def ordinary(data: Path | None) -> dict[str, list[str]]:
     found = {"demo tasks, 16 languages": demo, "terse and sweeping requests": fresh}
     if data is None:
         return found
-    from hydra_core.training.texts.dataset import DataPaths, read_messages, split
+    from hydra_core.lab.training.texts.dataset import DataPaths, read_messages, split
 
     splits = split(read_messages(DataPaths.under(data, OWN), load_bundle().dimensions))
     kinds = {

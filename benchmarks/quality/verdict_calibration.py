@@ -46,22 +46,22 @@ from benchmarks.quality.simulated_sets import (
     material,
     simulated,
 )
-from hydra_core.evaluation.choose.aims import Aim, AimKind
-from hydra_core.evaluation.choose.policy_search import search_policy
-from hydra_core.evaluation.choose.space import Space
-from hydra_core.evaluation.evalset.evalset import load_evalset
-from hydra_core.evaluation.evalset.score_files import load_text_facts
-from hydra_core.evaluation.evalset.suspects import suspects
-from hydra_core.evaluation.learning.learn import learn
-from hydra_core.evaluation.replay.band import lift_band
-from hydra_core.evaluation.replay.frontier import choices
-from hydra_core.evaluation.replay.metrics import oracle_quality
-from hydra_core.evaluation.replay.operating_point import knee
-from hydra_core.evaluation.replay.replay import data_frontier, replay
-from hydra_core.evaluation.replay.sweep import BAND_POSITIONS
-from hydra_core.evaluation.replay.verdict import Selection, VerdictLabel, verdict
-from hydra_core.evaluation.significance import student_quantile, wilson
-from hydra_core.types import Band
+from hydra_core.base.types import Band, Selection
+from hydra_core.choosing.aims import Aim, AimKind
+from hydra_core.choosing.learn import learn
+from hydra_core.choosing.policy_search import search_policy
+from hydra_core.choosing.space import Space
+from hydra_core.evalsets.evalset import load_evalset
+from hydra_core.evalsets.score_files import load_text_facts
+from hydra_core.evalsets.suspects import suspects
+from hydra_core.replay.band import lift_band
+from hydra_core.replay.frontier import choices
+from hydra_core.replay.metrics import oracle_quality
+from hydra_core.replay.operating_point import knee
+from hydra_core.replay.replay import data_frontier, replay
+from hydra_core.replay.significance import student_quantile, wilson
+from hydra_core.replay.sweep import BAND_POSITIONS
+from hydra_core.replay.verdict import VerdictLabel, verdict
 
 TARGET, TARGET_UPPER = 0.035, 0.045
 BLOCK = 50

@@ -11,9 +11,9 @@ import time
 
 import numpy as np
 
-from hydra_core.evaluation.replay.band import lift_band
-from hydra_core.evaluation.replay.frontier import choices, frontier
-from hydra_core.evaluation.replay.sweep import BAND_POSITIONS
+from hydra_core.replay.band import lift_band
+from hydra_core.replay.frontier import choices, frontier
+from hydra_core.replay.sweep import BAND_POSITIONS
 
 SIZES = ((8_040, 4, 1.5), (100_000, 12, 20.0))
 

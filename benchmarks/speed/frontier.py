@@ -17,7 +17,7 @@ import time
 
 import numpy as np
 
-from hydra_core.evaluation.replay.frontier import frontier
+from hydra_core.replay.frontier import frontier
 from hydra_core.routing.matcher import choose, shortfall
 
 SIZES = ((8_040, 4), (100_000, 12), (1_000_000, 12))

@@ -16,14 +16,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from hydra_core.evaluation.evalset.evalset import save_evalset
-from hydra_core.evaluation.learning.learn import learn
-from hydra_core.evaluation.learning.material import gather
-from hydra_core.evaluation.learning.write import write_outcome_model
-from hydra_core.evaluation.replay.value_curve import value_curve
+from hydra_core.choosing.learn import learn
+from hydra_core.choosing.material import gather
+from hydra_core.choosing.write import write_outcome_model
+from hydra_core.evalsets.evalset import save_evalset
 from hydra_core.outcome_model.features import Messages
 from hydra_core.outcome_model.format import load_outcome_model
 from hydra_core.predictor.surface import surface_counts
+from hydra_core.replay.value_curve import value_curve
 from hydra_core.routing.matcher import choose_by_value
 
 _TEXT = "Why does this loop never end, and which line of the listing below is to blame? " * 6

@@ -17,11 +17,11 @@ from datetime import date
 
 import numpy as np
 
+from hydra_core.base.types import DIMENSIONS, Band, Catalog, ModelSpec, ModelStatus, Policy
 from hydra_core.predictor.onnx_predictor import Prediction
-from hydra_core.routing.decision import Query
+from hydra_core.routing.query import Query
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions
-from hydra_core.types import DIMENSIONS, Band, Catalog, ModelSpec, ModelStatus, Policy
 
 
 class Instant:

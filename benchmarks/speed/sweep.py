@@ -24,13 +24,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.speed.router import catalog
+from hydra_core.base.types import DIMENSIONS
 from hydra_core.catalog import pool
-from hydra_core.evaluation.partitions.engines import Engine, run
-from hydra_core.evaluation.partitions.parts import parts_of, tasks
-from hydra_core.evaluation.partitions.sweep import SweepParts, grid_of, key_of, merged
-from hydra_core.evaluation.replay.frontier import frontier
+from hydra_core.replay.frontier import frontier
+from hydra_core.replay.partitions.engines import Engine, run
+from hydra_core.replay.partitions.parts import parts_of, tasks
+from hydra_core.replay.partitions.sweep import SweepParts, grid_of, key_of, merged
 from hydra_core.routing.matcher import shortfall
-from hydra_core.types import DIMENSIONS
 
 MODELS = 12
 PART = 200_000

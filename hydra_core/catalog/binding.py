@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from hydra_core.base.errors import MismatchError
+from hydra_core.base.types import Band, Catalog
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.schema import parse_catalog
-from hydra_core.errors import MismatchError
-from hydra_core.types import Band, Catalog
-
-__all__ = ["rebind", "require_bundle"]
 
 
 def require_bundle(catalog: Catalog, fingerprint: str) -> None:

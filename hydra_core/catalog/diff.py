@@ -7,9 +7,7 @@ from dataclasses import dataclass, fields
 from datetime import date
 from enum import StrEnum
 
-from hydra_core.types import Benchmark, Catalog, ModelSpec
-
-__all__ = ["Change", "ChangeKind", "semantic_diff"]
+from hydra_core.base.types import Benchmark, Catalog, ModelSpec
 
 
 class ChangeKind(StrEnum):

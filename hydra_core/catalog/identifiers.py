@@ -11,8 +11,6 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["MAX_ID_CHARS", "id_problem", "proposed_ids", "skeleton"]
-
 MAX_ID_CHARS: Final = 128
 _PUNCTUATION: Final = "._-/:@+"
 _EAST_ASIAN_AND_LATIN: Final = frozenset(

@@ -18,27 +18,8 @@ from typing import Final
 
 import numpy as np
 
-from hydra_core.errors import CatalogError, MismatchError, Problem, RoutingError
-from hydra_core.types import (
-    Band,
-    Catalog,
-    CostBasis,
-    FloatArray,
-    ModelSpec,
-    ModelStatus,
-    Pool,
-)
-
-__all__ = [
-    "blended_price",
-    "capabilities",
-    "compensated_weights",
-    "contributions",
-    "is_routable",
-    "pool",
-    "raw_capabilities",
-    "to_band",
-]
+from hydra_core.base.errors import CatalogError, MismatchError, Problem, RoutingError
+from hydra_core.base.types import Band, Catalog, CostBasis, FloatArray, ModelSpec, ModelStatus, Pool
 
 #: Raw capabilities closer than this are one value: sums of the same rates differ by rounding only.
 _SAME_RAW: Final = 1e-9
@@ -214,13 +195,37 @@ def _stored_weights(catalog: Catalog, weights: Sequence[float] | None) -> FloatA
     return stored
 
 
+def estimated_costs(catalog: Catalog, known: Mapping[str, float]) -> dict[str, float]:
+    """USD per query of the models that were never called: price times the others' mean tokens.
+
+    Args:
+        known: Model id -> mean realised cost, USD per query.
+
+    Returns:
+        An estimate for every other model; nothing where no cost is known.
+    """
+    tokens = mean_tokens(catalog, known)
+    if np.isnan(tokens):
+        return {}
+    ratio = catalog.policy.price_ratio
+    return {m.id: tokens * blended_price(m, ratio) for m in catalog.models if m.id not in known}
+
+
+def mean_tokens(catalog: Catalog, known: Mapping[str, float]) -> float:
+    """Millions of tokens a query takes, by the models whose mean cost is known; NaN without one."""
+    ratio = catalog.policy.price_ratio
+    tokens = [known[m.id] / blended_price(m, ratio) for m in catalog.models if m.id in known]
+    return float(np.mean(tokens)) if tokens else float("nan")
+
+
 def _costs(
     catalog: Catalog, models: Sequence[ModelSpec], realised_cost: Mapping[str, float] | None
 ) -> FloatArray:
     if catalog.policy.cost_basis is CostBasis.LIST_PRICE:
         return np.array([blended_price(model, catalog.policy.price_ratio) for model in models])
     if catalog.realised_costs is not None:
-        realised_cost = catalog.realised_costs.usd_per_query
+        known = catalog.realised_costs.usd_per_query
+        realised_cost = {**estimated_costs(catalog, known), **known}
     if realised_cost is None:
         raise MismatchError(
             f"{catalog.source or catalog.name}: the cost basis is 'realised', which needs an eval "

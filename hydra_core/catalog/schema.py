@@ -11,18 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from hydra_core.base.errors import CatalogError, Problem
+from hydra_core.base.reading.fields import SHARE, Problems, Section
+from hydra_core.base.reading.nodes import ListNode, MapNode, ScalarNode, shown
+from hydra_core.base.reading.yaml_reader import MAX_BYTES, read_yaml
+from hydra_core.base.types import Band, Catalog
 from hydra_core.catalog.identifiers import id_problem, skeleton
-from hydra_core.catalog.reading.evidence import read_benchmarks
-from hydra_core.catalog.reading.fields import SHARE, Problems, Section
-from hydra_core.catalog.reading.models import read_models
-from hydra_core.catalog.reading.nodes import ListNode, MapNode, ScalarNode, shown
-from hydra_core.catalog.reading.policy import read_outcome_model, read_policy
-from hydra_core.catalog.reading.realised_costs import read_realised_costs
-from hydra_core.catalog.reading.yaml_reader import MAX_BYTES, read_yaml
-from hydra_core.errors import CatalogError, Problem
-from hydra_core.types import Band, Catalog
-
-__all__ = ["MAX_DIMENSIONS", "SCHEMA", "load_catalog", "parse_catalog", "read_catalog_text"]
+from hydra_core.catalog.model_fields import read_benchmarks, read_models, read_realised_costs
+from hydra_core.catalog.policy_fields import read_outcome_model, read_policy
 
 SCHEMA: Final = "hydra.catalog/v1"
 MAX_DIMENSIONS: Final = 32

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hydra_core.evaluation.evalset.changes import EvalSetChanges
+    from hydra_core.evalsets.changes import EvalSetChanges
     from hydra_core.store import Actor, Store
-
-__all__ = ["acting", "changes", "require_account", "store_of"]
 
 
 def acting() -> Actor:
@@ -21,7 +19,8 @@ def acting() -> Actor:
     """
     import pwd
 
-    from hydra_core.store import roles_of, workspace_folder
+    from hydra_core.base.workspace import workspace_folder
+    from hydra_core.store import roles_of
 
     try:
         name = pwd.getpwuid(os.geteuid()).pw_name
@@ -50,7 +49,8 @@ def store_of(*paths: Path) -> Store | None:
 
     A link from the workspace to elsewhere is inside, and so is one from elsewhere to the workspace.
     """
-    from hydra_core.store import open_store, workspace_folder
+    from hydra_core.base.workspace import workspace_folder
+    from hydra_core.store import open_store
 
     folder = workspace_folder().resolve()
     named = [path.parent.resolve() / path.name for path in paths]
@@ -60,6 +60,6 @@ def store_of(*paths: Path) -> Store | None:
 
 def changes(path: Path) -> EvalSetChanges:
     """How the account changes the eval set at `path`."""
-    from hydra_core.evaluation.evalset.changes import EvalSetChanges
+    from hydra_core.evalsets.changes import EvalSetChanges
 
     return EvalSetChanges(acting(), store_of(path))

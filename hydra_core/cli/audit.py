@@ -8,8 +8,6 @@ from typing import Any
 from hydra_core.cli.grammar import verb
 from hydra_core.cli.output import print_json, say
 
-__all__ = ["add_audit"]
-
 _VERIFY = """\
 Reads the whole audit trail of the workspace's store (or of HYDRA_DATABASE_URL). Every record
 carries the digest of the one before, so the first that was changed or is missing is named; exit

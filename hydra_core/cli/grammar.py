@@ -7,8 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["EXIT_CODES", "add_fixed", "bundle_option", "import_options", "verb"]
-
 EXIT_CODES = "exit codes: 0 done; 2 the input is not valid; 1 it could not be run"
 
 

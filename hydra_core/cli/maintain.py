@@ -6,17 +6,16 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hydra_core.base.digests import SHA256
+from hydra_core.base.errors import HydraError, Problem, ProblemsError
 from hydra_core.cli.grammar import bundle_option, verb
 from hydra_core.cli.output import existing, open_predictor, print_json, say
 from hydra_core.cli.scoring import scored
-from hydra_core.digests import SHA256
-from hydra_core.errors import HydraError, Problem, ProblemsError
 
 if TYPE_CHECKING:
+    from hydra_core.base.types import Band
     from hydra_core.predictor.bundle import Bundle
-    from hydra_core.types import Band
 
-__all__ = ["add_rebind", "rebind", "validate"]
 
 _REBIND = """\
 Recomputes catalogs on the score bands of a predictor bundle: `predictor` and `bands` are replaced,
@@ -81,7 +80,7 @@ def _check(kind: str, path: Path) -> str:
     """
     folder = path if path.is_dir() else path.parent
     if kind == "bundle":
-        from hydra_core.predictor.checks.opening import open_apart
+        from hydra_core.predictor.opening import open_apart
 
         return open_apart(folder)  # opens the model and scores one message
     if kind == "eval set":
@@ -94,9 +93,9 @@ def _check(kind: str, path: Path) -> str:
 def _check_catalog(path: Path) -> str:
     from datetime import date
 
+    from hydra_core.base.types import CostBasis
     from hydra_core.catalog.profiles import pool
     from hydra_core.catalog.schema import load_catalog
-    from hydra_core.types import CostBasis
 
     catalog = load_catalog(path)
     costs = dict.fromkeys((model.id for model in catalog.models), 1.0)
@@ -120,9 +119,9 @@ def _check_outcome_model(folder: Path) -> str:
 
 
 def _check_evalset(folder: Path) -> str:
-    from hydra_core.evaluation.evalset.evalset import load_evalset
-    from hydra_core.evaluation.evalset.format import scored_by
-    from hydra_core.evaluation.evalset.score_files import load_scores
+    from hydra_core.evalsets.evalset import load_evalset
+    from hydra_core.evalsets.format import scored_by
+    from hydra_core.evalsets.score_files import load_scores
 
     evalset = load_evalset(folder)
     fingerprints = scored_by(folder)
@@ -146,8 +145,8 @@ def _bands(options: argparse.Namespace, bundle: Bundle) -> tuple[Band, ...]:
     """The bundle's bands, or those of an eval set's requirements by it."""
     if options.from_evalset is None:
         return bundle.bands
-    from hydra_core.evaluation.choose.initial_catalog import bands_of
-    from hydra_core.evaluation.evalset.evalset import load_evalset
+    from hydra_core.choosing.initial_catalog import bands_of
+    from hydra_core.evalsets.evalset import load_evalset
 
     evalset = load_evalset(existing(options.from_evalset))
     return bands_of(scored(evalset, open_predictor(options.bundle)))

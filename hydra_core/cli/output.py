@@ -8,23 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from hydra_core.errors import HydraError, Problem, ProblemsError
-from hydra_core.json_values import json_text
+from hydra_core.base.errors import HydraError, Problem, ProblemsError
+from hydra_core.base.json_values import json_text
 
 if TYPE_CHECKING:
     from hydra_core.predictor.onnx_predictor import Predictor
 
-__all__ = [
-    "CannotRunError",
-    "existing",
-    "open_predictor",
-    "print_json",
-    "progress_bar",
-    "say",
-    "stdin",
-    "table",
-    "utf8_stdin",
-]
 
 _STDIN_BYTES = 64 << 20
 

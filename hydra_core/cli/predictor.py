@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.cli.grammar import bundle_option, verb
 from hydra_core.cli.output import (
     existing,
@@ -20,12 +21,10 @@ from hydra_core.cli.output import (
     stdin,
     table,
 )
-from hydra_core.errors import EvalSetError, Problem
 
 if TYPE_CHECKING:
     from hydra_core.predictor.onnx_predictor import Predictor
 
-__all__ = ["add_predictor", "evaluate_predictor", "score_texts"]
 
 _CHUNK = 256
 _LINE_BYTES = 16 << 20
@@ -124,7 +123,7 @@ def evaluate_predictor(options: argparse.Namespace) -> int:
     """Measure a bundle on labelled messages."""
     import numpy as np
 
-    from hydra_core.predictor.checks.evaluate import report
+    from hydra_core.lab.evaluate import report
     from hydra_core.predictor.languages import group_of
 
     path = existing(options.labelled)
@@ -151,9 +150,9 @@ def _labelled(path: Path, dimensions: Sequence[str]) -> dict[str, list[Any]]:
     Raises:
         EvalSetError: Every line with a problem is counted, the first ones are named.
     """
-    from hydra_core.evaluation.importers.reading.bounded import Budget
-    from hydra_core.evaluation.importers.reading.issues import Issues
-    from hydra_core.evaluation.importers.reading.tables import json_objects
+    from hydra_core.evalsets.importers.reading.bounded import Budget
+    from hydra_core.evalsets.importers.reading.issues import Issues
+    from hydra_core.evalsets.importers.reading.tables import json_objects
 
     issues = Issues()
     columns: dict[str, list[Any]] = {name: [] for name in ("text", "lang", "turn", *dimensions)}

@@ -9,11 +9,9 @@ from hydra_core.cli.account import changes
 from hydra_core.cli.output import open_predictor, progress_bar, say
 
 if TYPE_CHECKING:
-    from hydra_core.evaluation.evalset.evalset import EvalSet
+    from hydra_core.base.types import Catalog, FloatArray
+    from hydra_core.evalsets.evalset import EvalSet
     from hydra_core.predictor.onnx_predictor import Predictor
-    from hydra_core.types import Catalog, FloatArray
-
-__all__ = ["score_now", "scored", "scores_for", "vectors_for"]
 
 
 def scores_for(evalset: EvalSet, catalog: Catalog, bundle: Path | None) -> FloatArray:
@@ -26,8 +24,8 @@ def scores_for(evalset: EvalSet, catalog: Catalog, bundle: Path | None) -> Float
         MismatchError: They are missing, and the catalog is bound to another predictor.
         EvalSetError: The set has no texts, or its folder cannot be written.
     """
-    from hydra_core.evaluation.evalset.format import scored_by
-    from hydra_core.evaluation.replay.replay import catalog_scores
+    from hydra_core.evalsets.format import scored_by
+    from hydra_core.replay.replay import catalog_scores
 
     if catalog.predictor_fingerprint not in scored_by(evalset.path):
         predictor = open_predictor(bundle)
@@ -45,8 +43,8 @@ def vectors_for(evalset: EvalSet, catalog: Catalog, bundle: Path | None) -> None
     Raises:
         EvalSetError: The set's folder cannot be written.
     """
-    from hydra_core.evaluation.evalset.format import scored_by
-    from hydra_core.evaluation.evalset.score_files import load_text_facts
+    from hydra_core.evalsets.format import scored_by
+    from hydra_core.evalsets.score_files import load_text_facts
 
     known = catalog.predictor_fingerprint in scored_by(evalset.path)
     if known and load_text_facts(evalset, catalog.predictor_fingerprint) is not None:
@@ -62,7 +60,7 @@ def scored(evalset: EvalSet, predictor: Predictor) -> FloatArray:
     Raises:
         EvalSetError: The set has no texts, or its folder cannot be written.
     """
-    from hydra_core.evaluation.evalset.scoring import is_scored
+    from hydra_core.evalsets.scoring import is_scored
 
     found = is_scored(evalset, predictor.bundle)
     if found is not None:

@@ -12,19 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+from hydra_core.base.whole_file import whole_file
 from hydra_core.decision_log.segments import LogError
-from hydra_core.whole_file import whole_file
-
-__all__ = [
-    "CanaryOrder",
-    "CanaryRecord",
-    "begin_canary",
-    "canaries",
-    "order_canary",
-    "ordered_canary",
-    "resume_canary",
-    "stop_canary",
-]
 
 #: Which canary the services of this folder run; no order leaves it to their command line.
 _ORDER: Final = "canary.json"

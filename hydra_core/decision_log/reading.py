@@ -16,9 +16,6 @@ import pyarrow.parquet as pq
 from hydra_core.decision_log.records import SCHEMA, Kind
 from hydra_core.decision_log.segments import LogError, lines_table, open_segments, parquet_segments
 
-__all__ = ["DecisionLog", "read_log"]
-
-
 _OUTCOME: Final = ("quality", "source", "comment", "author")
 #: What is read in any case: it says what a row is, and which outcome belongs to which decision.
 _BINDING: Final = ("kind", "at", "decision_id", "quality", "lost")

@@ -14,8 +14,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-__all__ = ["SCHEMA", "DecisionRecord", "GapRecord", "Kind", "OutcomeRecord", "row"]
-
 
 class Kind(StrEnum):
     """What a row tells of."""

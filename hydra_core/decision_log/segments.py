@@ -21,19 +21,9 @@ import pyarrow as pa
 import pyarrow.json as pj
 import pyarrow.parquet as pq
 
+from hydra_core.base.errors import HydraError
+from hydra_core.base.whole_file import synced
 from hydra_core.decision_log.records import SCHEMA, GapRecord
-from hydra_core.errors import HydraError
-from hydra_core.whole_file import synced
-
-__all__ = [
-    "LogError",
-    "Segment",
-    "finish",
-    "lines_table",
-    "open_segments",
-    "parquet_segments",
-    "recover",
-]
 
 _LOG = logging.getLogger(__name__)
 _COUNT: Final = struct.Struct("<q")

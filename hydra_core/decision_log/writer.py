@@ -16,8 +16,6 @@ from typing import Final
 from hydra_core.decision_log.records import DecisionRecord, GapRecord, OutcomeRecord, row
 from hydra_core.decision_log.segments import LogError, Segment, finish, recover
 
-__all__ = ["LogWriter"]
-
 _LOG = logging.getLogger(__name__)
 #: Records that wait at most while the disk refuses; older ones are given up and counted.
 _MOST_WAITING: Final = 100_000

@@ -6,20 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from hydra_core.base.types import Catalog, ModelSpec, Rule
 from hydra_core.catalog import capabilities
 from hydra_core.catalog.editing.render import Value, block
 from hydra_core.catalog.prices.suggestions import exact
-from hydra_core.types import Catalog, ModelSpec, Rule
-
-__all__ = [
-    "Export",
-    "decision_rules",
-    "exported_models",
-    "left_out",
-    "per_token",
-    "profiles",
-    "written",
-]
 
 
 @dataclass(frozen=True, slots=True)

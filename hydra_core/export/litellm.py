@@ -1,11 +1,15 @@
-"""LiteLLM proxy configuration: the models with exact prices per token and their capabilities.
+"""LiteLLM proxy configuration with HyDRA's plugin: one group of models that HyDRA chooses from.
 
-LiteLLM then serves, meters and bills the models; choosing between them by requirement stays with
-HyDRA.
+LiteLLM then serves, meters and bills the models; the plugin reads the rule from a catalog.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
+from hydra_core.base.errors import CatalogError, Problem
+from hydra_core.base.types import Catalog, ModelSpec
 from hydra_core.catalog.editing.render import Value
 from hydra_core.export.foreign import (
     Export,
@@ -16,32 +20,69 @@ from hydra_core.export.foreign import (
     profiles,
     written,
 )
-from hydra_core.types import Catalog, ModelSpec
 
-__all__ = ["litellm_config"]
+#: The name that callers ask for; the plugin narrows the group to one model.
+GROUP: Final = "auto"
+_PLUGIN: Final = "hydra_core.server.litellm_plugins.routing"
+#: What catalogs say where nobody named a provider.
+_UNKNOWN: Final = frozenset({"", "not stated", "unknown", "n/a", "none"})
+#: LiteLLM's word for providers that are commonly called otherwise.
+_WORDS: Final = {
+    "google": "gemini", "aws": "bedrock", "amazon": "bedrock", "x.ai": "xai",
+    "mistralai": "mistral", "together": "together_ai", "fireworks": "fireworks_ai",
+}  # fmt: skip
 
 
-def litellm_config(catalog: Catalog) -> Export:
-    """A proxy `config.yaml` with one entry in `model_list` per routable model, catalog order."""
+def without_provider(catalog: Catalog) -> tuple[str, ...]:
+    """Models whose provider the catalog does not know, catalog order."""
+    return tuple(m.id for m in exported_models(catalog) if m.provider.strip().lower() in _UNKNOWN)
+
+
+def litellm_config(catalog: Catalog, providers: Mapping[str, str] | None = None) -> Export:
+    """A proxy `config.yaml`: every routable model in one group, and the plugin that chooses.
+
+    Args:
+        providers: Model id -> LiteLLM's name of its provider, where the catalog does not know it.
+
+    Raises:
+        CatalogError: The provider of a model is not known: LiteLLM could not call it.
+    """
+    given = {name: word.strip() for name, word in (providers or {}).items() if word.strip()}
+    missing = [name for name in without_provider(catalog) if name not in given]
+    if missing:
+        raise CatalogError(
+            catalog.source or catalog.name,
+            [
+                Problem(
+                    f"models '{name}': provider",
+                    "is not known, and LiteLLM calls a model by provider/name",
+                    "name it, such as openai, anthropic or gemini",
+                )
+                for name in missing
+            ],
+        )
     vectors = profiles(catalog)
     entries: list[Value] = [
-        _entry(model, {**vectors[model.id]}) for model in exported_models(catalog)
+        _entry(model, given.get(model.id, model.provider), {**vectors[model.id]})
+        for model in exported_models(catalog)
     ]
+    data: dict[str, Value] = {
+        "model_list": entries,
+        "router_settings": {"plugins": [_PLUGIN]},
+    }
     notes = [
         *decision_rules(
-            catalog,
-            "LiteLLM does not choose by message, the capabilities in model_info are for reference",
+            catalog, "HyDRA's plugin applies it, from the catalog that HYDRA_CATALOG names"
         ),
-        f"stickiness ({catalog.policy.sticky.mode.value}), the health veto and the cost order",
+        "the health veto: LiteLLM's own cool-downs apply",
         "the evidence the capabilities come from, price sources and dates",
         "API keys: LiteLLM reads each provider's usual environment variable",
-        "whether LiteLLM knows each provider under the catalog's name; see litellm_params.model",
         *left_out(catalog),
     ]
-    return written("LiteLLM proxy config", catalog, {"model_list": entries}, notes)
+    return written("LiteLLM proxy config", catalog, data, notes)
 
 
-def _entry(model: ModelSpec, capabilities: dict[str, Value]) -> Value:
+def _entry(model: ModelSpec, provider: str, capabilities: dict[str, Value]) -> Value:
     info: dict[str, Value] = {
         "mode": "chat",
         "max_input_tokens": model.context_window,
@@ -54,13 +95,14 @@ def _entry(model: ModelSpec, capabilities: dict[str, Value]) -> Value:
         info["cache_read_input_token_cost"] = per_token(model.cached_input_usd_per_mtok)
     info["hydra_capabilities"] = capabilities
     return {
-        "model_name": model.id,
-        "litellm_params": {"model": _provider_model(model)},
+        "model_name": GROUP,
+        "litellm_params": {"model": _provider_model(model.id, provider)},
         "model_info": info,
     }
 
 
-def _provider_model(model: ModelSpec) -> str:
+def _provider_model(name: str, provider: str) -> str:
     """``provider/model``, LiteLLM's way of naming who serves it."""
-    prefix = f"{model.provider}/"
-    return model.id if model.id.startswith(prefix) else prefix + model.id
+    word = provider.strip().lower().replace(" ", "_")
+    prefix = f"{_WORDS.get(word, word)}/"
+    return name if name.startswith(prefix) else prefix + name

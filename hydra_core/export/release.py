@@ -7,28 +7,70 @@ provenance. The block holds the digest of what is below it, so that a later edit
 from __future__ import annotations
 
 import hashlib
+import io
+import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final
 
+from hydra_core.base.errors import StoreError
+from hydra_core.base.types import Catalog, CostBasis, Policy, Rule
+from hydra_core.base.whole_file import whole_file
+from hydra_core.base.workspace import OUTCOME_MODELS
 from hydra_core.catalog import CatalogDocument, compensated_weights, parse_catalog
-from hydra_core.errors import StoreError
-from hydra_core.evaluation.significance import Interval
-from hydra_core.types import Catalog, CostBasis, Policy, Rule
-from hydra_core.whole_file import whole_file
+from hydra_core.outcome_model.find import catalog_outcome_model
+from hydra_core.outcome_model.format import FIGURES, HEADS, LEARNED, MANIFEST
+from hydra_core.replay.significance import Interval
 
-__all__ = [
-    "Provenance",
-    "ReleaseCheck",
-    "check_release",
-    "header_lines",
-    "release_text",
-    "with_policy",
-    "without_header",
-    "write_release",
-]
+_MOMENT: Final = (1980, 1, 1, 0, 0, 0)
+
+
+def portable(text: str) -> str:
+    """The catalog text with a path to its outcome model that holds wherever both are copied to.
+
+    A path within the catalog's own folder stays as it is, and so does the text.
+
+    Raises:
+        CatalogError: `text` is not a valid catalog.
+    """
+    named = parse_catalog(text, source="the release").outcome_model
+    if named is None:
+        return text
+    path = PurePath(named.path)
+    if not path.is_absolute() and ".." not in path.parts:
+        return text
+    document = CatalogDocument.parse(text, "the release")
+    document.set("outcome_model", "path", f"{OUTCOME_MODELS}/{path.name}")
+    return document.text()
+
+
+def release_archive(text: str, catalog: Catalog, provenance: Provenance, name: str) -> bytes:
+    """The release as `<name>.yaml`, and the folder of its outcome model where it says it lies.
+
+    Args:
+        text: The catalog's own text.
+        catalog: The same, with the folder that its paths start from.
+
+    Raises:
+        CatalogError: `text` is not a valid catalog.
+        OutcomeModelError: The outcome model is missing, damaged or another one.
+        MismatchError: It was learned with another predictor bundle.
+    """
+    model = catalog_outcome_model(catalog)
+    moved = portable(text)
+    named = parse_catalog(moved, source="the release").outcome_model
+    assert named is not None
+    files = {f"{name}.yaml": release_text(moved, provenance).encode()}
+    for file in (MANIFEST, HEADS, LEARNED, FIGURES):
+        files[f"{PurePath(named.path).as_posix()}/{file}"] = (model.path / file).read_bytes()
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, content in files.items():
+            archive.writestr(zipfile.ZipInfo(path, _MOMENT), content, zipfile.ZIP_DEFLATED)
+    return out.getvalue()
+
 
 _FIRST: Final = "# ===== HyDRA release ====="
 _LAST: Final = "# ===== end of the release's provenance; the catalog begins below ====="

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Final
 
+from hydra_core.base.types import Catalog, ModelSpec
 from hydra_core.catalog.editing.render import Value
 from hydra_core.catalog.prices.suggestions import exact
 from hydra_core.catalog.profiles import blended_price
@@ -22,9 +23,6 @@ from hydra_core.export.foreign import (
     profiles,
     written,
 )
-from hydra_core.types import Catalog, ModelSpec
-
-__all__ = ["vllm_semantic_router_config"]
 
 _BENCHMARK: Final = "hydra/capability@1"
 

@@ -9,10 +9,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from hydra_core.base.types import Float32Array, FloatArray
 from hydra_core.predictor.surface import COUNTS, CountArray
-from hydra_core.types import Float32Array, FloatArray
-
-__all__ = ["BLOCKS", "Features", "Messages", "small_columns", "unit_rows"]
 
 #: What can be read, in this order of columns; a model reads some of them.
 BLOCKS: Final = ("requirements", "length", "words", "vectors")

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from os import environ
 from pathlib import Path
 
-from hydra_core.errors import MismatchError, OutcomeModelError, Problem
+from hydra_core.base.errors import MismatchError, OutcomeModelError, Problem
+from hydra_core.base.shipped import CATALOGS
+from hydra_core.base.types import Catalog, OutcomeModelRef
+from hydra_core.base.workspace import workspace_folder
 from hydra_core.outcome_model.format import MANIFEST, load_outcome_model
 from hydra_core.outcome_model.model import OutcomeModel
-from hydra_core.shipped import CATALOGS
-from hydra_core.types import Catalog, OutcomeModelRef
-
-__all__ = ["FOLDER", "catalog_outcome_model", "folders_searched", "require_same_bundle"]
-
-#: Where outcome models lie, below the workspace and in a release.
-FOLDER = "outcome_models"
 
 
 def catalog_outcome_model(catalog: Catalog) -> OutcomeModel:
@@ -54,8 +49,7 @@ def folders_searched(catalog: Catalog) -> tuple[Path, ...]:
     Last come the shipped catalogs: a published revision of one lies in no folder.
     """
     own = (Path(catalog.folder),) if catalog.folder else ()
-    workspace = Path(environ.get("HYDRA_WORKSPACE") or "workspace").absolute()
-    return (*own, workspace, Path.cwd(), CATALOGS)
+    return (*own, workspace_folder(), Path.cwd(), CATALOGS)
 
 
 def _found(catalog: Catalog, named: OutcomeModelRef) -> Path:

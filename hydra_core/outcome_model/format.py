@@ -6,43 +6,236 @@
     figures.json         what `learn` found
 
 Arrays are read with `allow_pickle=False`: nothing executable is deserialised. The writer is
-`hydra_core/evaluation/learning/write.py`.
+`hydra_core/choosing/write.py`.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from math import isfinite
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import numpy as np
 
-from hydra_core.errors import OutcomeModelError, Problem
-from hydra_core.outcome_model.arrays import Arrays, read_arrays
-from hydra_core.outcome_model.features import Features
+from hydra_core.base.digests import SHA256
+from hydra_core.base.errors import OutcomeModelError, Problem
+from hydra_core.base.reading.plain_yaml import MAX_BYTES, read_plain_yaml
+from hydra_core.outcome_model.features import BLOCKS, Features
 from hydra_core.outcome_model.heads import Forest, Linear
-from hydra_core.outcome_model.learned import Learned
-from hydra_core.outcome_model.manifest import (
-    FIGURES,
-    HEADS,
-    LEARNED,
-    MANIFEST,
-    REMEDY,
-    SCHEMA,
-    figures,
-    manifest,
-)
-from hydra_core.outcome_model.model import Costs, OutcomeHeads, OutcomeModel, Part
+from hydra_core.outcome_model.model import Costs, Learned, OutcomeHeads, OutcomeModel, Part
 from hydra_core.outcome_model.raw import Raw
-from hydra_core.predictor.plain_yaml import MAX_BYTES
+from hydra_core.predictor.manifest import MAX_VECTOR
 
-__all__ = ["FIGURES", "HEADS", "LEARNED", "MANIFEST", "SCHEMA", "load_outcome_model"]
+Arrays = Mapping[str, np.ndarray]
+#: Unpacked, all arrays of a file together; what 100,000 queries need is a tenth of it.
+_MAX_BYTES: Final = 1 << 30
+_MAX_ARRAYS: Final = 1_000
+_HEADERS: Final = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+def read_arrays(raw: bytes, name: str, source: str) -> Arrays:
+    """The arrays in the bytes of an .npz file, read-only.
+
+    Raises:
+        OutcomeModelError: It is none, needs pickle, is larger unpacked than the limit, or holds
+            numbers that are not finite where every number must be.
+    """
+    try:
+        _require_within_limits(raw)
+        with np.load(BytesIO(raw), allow_pickle=False) as loaded:
+            arrays = {key: loaded[key] for key in loaded.files}
+    except (ValueError, OSError, EOFError, KeyError, MemoryError, zipfile.BadZipFile) as error:
+        problem = Problem(name, f"is not a file of arrays: {error}", REMEDY)
+        raise OutcomeModelError(source, [problem]) from error
+    except (NotImplementedError, RuntimeError) as error:  # packed in another way, or encrypted
+        problem = Problem(name, f"cannot be unpacked: {error}", REMEDY)
+        raise OutcomeModelError(source, [problem]) from error
+    for key, array in arrays.items():
+        # what was left out of cross-fitting is NaN in learned.npz; a leaf's threshold is infinity
+        if name == HEADS and not _sound(key, array):
+            problem = Problem(f"{name}: {key}", "holds what is no finite number", REMEDY)
+            raise OutcomeModelError(source, [problem])
+        array.setflags(write=False)
+    return arrays
+
+
+def _sound(key: str, array: np.ndarray) -> bool:
+    if array.dtype.kind == "U":
+        return False
+    infinite = key.endswith(".threshold")
+    return bool((~np.isnan(array) if infinite else np.isfinite(array)).all())
+
+
+def _require_within_limits(raw: bytes) -> None:
+    """Every array is as long as its header says, before room for it is asked for.
+
+    Raises:
+        ValueError: Says which is not.
+    """
+    with zipfile.ZipFile(BytesIO(raw)) as packed:
+        members = packed.infolist()
+        if len(members) > _MAX_ARRAYS or sum(one.file_size for one in members) > _MAX_BYTES:
+            raise ValueError(f"more than {_MAX_ARRAYS:,} arrays or {_MAX_BYTES:,} bytes unpacked")
+        if len({one.filename for one in members}) < len(members):
+            raise ValueError("two arrays have one name")
+        for one in members:
+            with packed.open(one) as stream:
+                told = _length(stream)
+            if told != one.file_size:
+                raise ValueError(f"{one.filename:.80} is not as long as its header says")
+
+
+def _length(stream: IO[bytes]) -> int:
+    """Bytes that an .npy file has by its header."""
+    version = np.lib.format.read_magic(stream)
+    if version not in _HEADERS:
+        raise ValueError(f"arrays of version {version} are not read")
+    shape, _, dtype = _HEADERS[version](stream)
+    if dtype.kind not in "biufU":
+        raise ValueError(f"arrays of {dtype} are not read")
+    size = dtype.itemsize
+    for axis in shape:
+        size *= axis
+    return stream.tell() + size
+
+
+SCHEMA: Final = "hydra.outcome_model/v1"
+MANIFEST: Final = "outcome_model.yaml"
+HEADS: Final = "heads.npz"
+LEARNED: Final = "learned.npz"
+FIGURES: Final = "figures.json"
+REMEDY: Final = "learn it again"
+
+_KEYS: Final = ("schema", "predictor", "evalset", "models", "learner", "blocks", "parts", "files")
+_FIGURES: Final[Mapping[str, type | tuple[type, ...]]] = {
+    "recommend": bool,
+    "reason": str,
+    "n": int,
+    "models": dict,
+    "lift": (dict, type(None)),
+    "features": list,
+    "learner": str,
+    "errors": dict,
+    "penalties": list,
+    "reliability": dict,
+    "learning_curve": list,
+    "expected_gain": dict,
+    "slices": dict,
+    "folds": int,
+    "seed": int,
+}
+Yaml = Mapping[str, Any]
+
+
+def manifest(raw: bytes, source: str) -> Yaml:
+    """The checked manifest.
+
+    Raises:
+        OutcomeModelError: It is not plain YAML, or says what cannot be.
+    """
+    try:
+        found, trick = read_plain_yaml(raw.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        problem = Problem("", f"is not text: {error}", REMEDY)
+        raise OutcomeModelError(source, [problem]) from error
+    problems = [trick] if trick else _problems(found)
+    if problems:
+        raise OutcomeModelError(source, problems)
+    checked: Any = found
+    return dict(checked)
+
+
+def figures(raw: bytes, source: str) -> Yaml:
+    """What `learn` found, as the pages read it.
+
+    Raises:
+        OutcomeModelError: It is not JSON, or not of that form.
+    """
+    try:
+        found = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        problem = Problem(FIGURES, f"is not valid JSON: {error}", REMEDY)
+        raise OutcomeModelError(source, [problem]) from error
+    if not isinstance(found, dict):
+        raise OutcomeModelError(source, [Problem(FIGURES, "must be an object", REMEDY)])
+    problems = [
+        Problem(f"{FIGURES}: {key}", "is missing or of another kind", REMEDY)
+        for key, kind in _FIGURES.items()
+        if key not in found or not isinstance(found[key], kind)
+    ]
+    if problems:
+        raise OutcomeModelError(source, problems)
+    return found
+
+
+def _problems(found: object) -> list[Problem]:
+    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+        said = found.get("schema") if isinstance(found, dict) else found
+        return [Problem("schema", f"must be {SCHEMA}, got {said!r:.80}", "give another folder")]
+    if set(found) != set(_KEYS):
+        odd = sorted(str(key)[:40] for key in set(found) ^ set(_KEYS))
+        return [Problem("", f"keys missing or unknown: {', '.join(odd[:10])}", REMEDY)]
+    problems = [
+        *_typed(found, "predictor", dict, {"fingerprint": str, "vectors": int}),
+        *_typed(found, "evalset", dict, {"name": str, "digest": str}),
+        *_typed(found, "models", list, {"id": str, "outcomes": int}),
+        *_typed(found, "parts", list, {"kind": str, "share": float}),
+    ]
+    for name in (HEADS, LEARNED, FIGURES):
+        digest = found["files"].get(name) if isinstance(found["files"], dict) else None
+        if not isinstance(digest, str) or not SHA256.fullmatch(digest):
+            problems.append(Problem(f"files.{name}", "must be a SHA-256 in hex", REMEDY))
+    if not isinstance(found["learner"], str):
+        problems.append(Problem("learner", "must be text", REMEDY))
+    return problems or _values(found)
+
+
+def _values(found: Yaml) -> list[Problem]:
+    """What has the right type and still cannot be."""
+    ids = [entry["id"] for entry in found["models"]]
+    blocks, shares = found["blocks"], [entry["share"] for entry in found["parts"]]
+    checks = {
+        "models": (len(set(ids)) == len(ids), "names a model twice"),
+        "models: outcomes": (all(e["outcomes"] >= 0 for e in found["models"]), "are below 0"),
+        "predictor.vectors": (
+            0 <= found["predictor"]["vectors"] <= MAX_VECTOR,
+            f"must be 0 to {MAX_VECTOR}",
+        ),
+        "blocks": (
+            isinstance(blocks, list) and blocks == [name for name in BLOCKS if name in blocks],
+            f"must be some of {', '.join(BLOCKS)}, in this order",
+        ),
+        "parts: share": (all(isfinite(s) and 0 <= s <= 1 for s in shares), "must lie in [0, 1]"),
+    }
+    return [Problem(place, said, REMEDY) for place, (holds, said) in checks.items() if not holds]
+
+
+def _typed(
+    found: Yaml, key: str, kind: type[dict[str, Any]] | type[list[Any]], fields: Mapping[str, type]
+) -> list[Problem]:
+    value = found[key]
+    if not isinstance(value, kind) or not value:
+        return [Problem(key, f"must be a {kind.__name__} with something in it", REMEDY)]
+    entries: Sequence[object] = [value] if isinstance(value, dict) else value
+    return [
+        Problem(f"{key}[{i}].{name}", f"must be {wanted.__name__}", REMEDY)
+        for i, entry in enumerate(entries)
+        for name, wanted in fields.items()
+        if not isinstance(entry, dict) or type(entry.get(name)) is not wanted
+    ]
+
 
 _MAX_FILE: Final = 1 << 30
 _MAX_TREES: Final = 10_000
 _MAX_DEPTH: Final = 64
-Yaml = Mapping[str, Any]
 
 
 def load_outcome_model(path: Path, *, sha256: str | None = None) -> OutcomeModel:

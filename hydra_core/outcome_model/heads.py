@@ -7,9 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from hydra_core.types import Float32Array, IntArray
-
-__all__ = ["Forest", "Linear", "log_odds"]
+from hydra_core.base.types import Float32Array, IntArray
 
 _CHUNK = 1_024
 #: Predicted success nearer to 0 or 1 than this counts as this near.

@@ -8,32 +8,85 @@ models its profile lies between.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from hydra_core.base.types import Float32Array, FloatArray, IntArray
 from hydra_core.outcome_model.features import Features, Messages
 from hydra_core.outcome_model.heads import Forest, Linear, log_odds
-from hydra_core.outcome_model.learned import Learned
 from hydra_core.outcome_model.raw import Predicted, Raw
-from hydra_core.types import Float32Array, FloatArray
 
-__all__ = [
-    "LEAST_OUTCOMES",
-    "Costs",
-    "OutcomeHeads",
-    "OutcomeModel",
-    "Part",
-    "PoolHeads",
-]
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Learned:
+    """One row a query; models in the order of the outcome model.
+
+    Attributes:
+        query_ids: (n,) ids.
+        texts: (n,) digests of the texts; empty where the set had none.
+        columns: (n, p) standardised features, half precision.
+        quality: (n, m) outcomes, NaN where there is none.
+        raw: What heads said of each query that had not seen it (cross-fitted).
+    """
+
+    query_ids: npt.NDArray[np.str_]
+    texts: npt.NDArray[np.uint64]
+    columns: npt.NDArray[np.float16]
+    quality: FloatArray
+    raw: Raw
+
+    def nearest(self, columns: Float32Array, count: int = 5) -> tuple[IntArray, FloatArray]:
+        """Rows and similarities (cosine, at most 1) of the learned queries most like one message.
+
+        Args:
+            columns: (p,) its standardised features.
+        """
+        mine = self.columns.astype(np.float32)
+        length = np.linalg.norm(mine, axis=1) * max(float(np.linalg.norm(columns)), 1e-12)
+        likeness = (mine @ columns) / np.maximum(length, 1e-12)
+        best = np.argsort(-likeness, kind="stable")[:count]
+        return best, likeness[best].astype(np.float64)
+
+    def rows_of(self, query_ids: Sequence[str], texts: npt.NDArray[np.uint64]) -> IntArray:
+        """(k,) the learned row of each query of another table, -1 where it was not learned on."""
+        if self.texts.size and texts.size:
+            return _places(self.texts, texts)
+        return _places(self.query_ids, np.array(query_ids, dtype=np.str_))
+
+    def shares(self, query_ids: Sequence[str], texts: npt.NDArray[np.uint64]) -> int:
+        """How many of these queries were learned on: by text, where both sides have texts."""
+        return int((self.rows_of(query_ids, texts) >= 0).sum())
+
+
+def _places(known: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> IntArray:
+    order = np.argsort(known, kind="stable")
+    at = np.minimum(np.searchsorted(known, wanted, sorter=order), known.size - 1)
+    found: IntArray = np.where(known[order[at]] == wanted, order[at], -1)
+    return found
+
+
+def text_digests(texts: Sequence[str]) -> npt.NDArray[np.uint64]:
+    """(n,) the first eight bytes of each text's SHA-256; blanks at the ends do not count."""
+    heads = b"".join(
+        hashlib.sha256(text.strip().encode("utf-8", "surrogatepass")).digest()[:8] for text in texts
+    )
+    return np.frombuffer(heads, dtype="<u8").astype(np.uint64)
+
 
 #: With fewer outcomes than this a model has no head of its own.
 LEAST_OUTCOMES = 25
 
 _PER_MTOK = 1e-6
+#: A message is read in at least its characters / this: a head says little of one longer than any
+#: that was learned from.
+_MOST_CHARS_PER_TOKEN = 5.0
 _LOG_BOUND = 30.0
 
 
@@ -95,11 +148,14 @@ class OutcomeHeads:
             difference = np.concatenate([difference, success - shared[:, :1]], axis=1)
         none = np.empty((len(columns), 0), dtype=np.float32)
         costs = self.costs
+        own = np.log(np.maximum(messages.counts[:, :1], 1) / _MOST_CHARS_PER_TOKEN)
         return Raw(
             shared[:, :1],
             difference,
             costs.cost_usd(wide),
-            none if costs.input_tokens is None else costs.input_tokens(wide),
+            none
+            if costs.input_tokens is None
+            else np.maximum(costs.input_tokens(wide), own.astype(np.float32)),
             none if costs.output_tokens is None else costs.output_tokens(wide),
         )
 
@@ -158,14 +214,18 @@ class PoolHeads:
         """Whether cost is predicted tokens times the pool's prices, else as it was learned."""
         return self.prices is not None and self.heads.costs.input_tokens is not None
 
+    def tokens(self, raw: Raw) -> tuple[FloatArray, FloatArray] | None:
+        """(n, m) tokens read and written; None where the set that was learned on had none."""
+        if not raw.input_tokens.shape[1]:
+            return None
+        return np.exp(self._spread(raw.input_tokens)), np.exp(self._spread(raw.output_tokens))
+
     def _cost_usd(self, raw: Raw) -> FloatArray:
-        prices = self.prices
-        if prices is None or not raw.input_tokens.shape[1]:
+        tokens = None if self.prices is None else self.tokens(raw)
+        if tokens is None or self.prices is None:
             return np.exp(self._spread(raw.cost_usd) + self._dearer())
-        read, written = (
-            np.exp(self._spread(logs)) for logs in (raw.input_tokens, raw.output_tokens)
-        )
-        return _PER_MTOK * (read * prices[:, 0] + written * prices[:, 1])
+        read, written = tokens
+        return _PER_MTOK * (read * self.prices[:, 0] + written * self.prices[:, 1])
 
     def _dearer(self) -> FloatArray:
         """(m,) log of how much dearer by price a model without outcomes is than those with."""

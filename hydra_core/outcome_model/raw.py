@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hydra_core.types import Float32Array, FloatArray, IntArray
-
-__all__ = ["Predicted", "Raw"]
+from hydra_core.base.types import Float32Array, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)

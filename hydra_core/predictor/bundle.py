@@ -48,25 +48,10 @@ import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from hydra_core.digests import file_sha256
-from hydra_core.errors import BundleError, Problem
-from hydra_core.predictor.curves import Curve
-from hydra_core.predictor.manifest import (
-    MANIFEST,
-    SIGNALS_FORM,
-    Manifest,
-    parse_manifest,
-)
-from hydra_core.predictor.plain_yaml import MAX_BYTES
-
-__all__ = [
-    "SHIPPED",
-    "SHIPPED_SMALL",
-    "Bundle",
-    "Curve",
-    "fingerprint_of",
-    "load_bundle",
-]
+from hydra_core.base.digests import file_sha256
+from hydra_core.base.errors import BundleError, Problem
+from hydra_core.base.reading.plain_yaml import MAX_BYTES
+from hydra_core.predictor.manifest import MANIFEST, SIGNALS_FORM, Curve, Manifest, parse_manifest
 
 #: The bundle that comes with the console.
 SHIPPED = Path(__file__).parent / "default"

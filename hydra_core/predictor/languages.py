@@ -13,17 +13,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = [
-    "GROUPS",
-    "LANGUAGES",
-    "SCRIPTS",
-    "Language",
-    "detect",
-    "group_of",
-    "language_name",
-    "script_of",
-]
-
 #: The paper's groups, in the order of its tables.
 GROUPS = ("english", "european", "cjk", "other")
 

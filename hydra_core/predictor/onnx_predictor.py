@@ -16,6 +16,7 @@ take. A test holds the two equal.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -25,18 +26,76 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from hydra_core.base.types import Float32Array, FloatArray, IntArray, Progress
 from hydra_core.predictor.bundle import Bundle, load_bundle
-from hydra_core.predictor.claims import MOST_CLAIMS, claim_start
 from hydra_core.predictor.graph import Graph, GraphRun, first_line, foreign
-from hydra_core.predictor.inputs import CHARS_PER_TOKEN, model_text, shorten
 from hydra_core.predictor.languages import script_of
 from hydra_core.predictor.reference import open_reference
-from hydra_core.types import Float32Array, FloatArray, IntArray, Progress
+from hydra_core.predictor.tokens import CHARS_PER_TOKEN, model_text, shorten
+
+#: Claims taken off the end of one message, one after the other.
+MOST_CLAIMS = 3
+
+#: Mean logit from which a tail counts as a claim, and the fewest tokens that can be one. Of several
+#: tails that count, the one with the largest sum is taken: the likeliest place where it begins.
+_THRESHOLD = 0.0
+_FEWEST_TOKENS = 6
+_BOUND = 6.0
+
+#: Mean logit below which the first words of a claim's sentence are taken for the request.
+_REQUEST = -2.5
+
+#: Where a claim may begin: after blanks or punctuation, or at a bracket.
+_CUT = re.compile(r"(?<=[\s.。!！?？;；:：)\]】»\"”*>-])(?=\S)|(?=[\[(<])")
+_SENTENCE = re.compile(r"(?:[.!?؟]+[\s\"”»)]*\s|[。！？]|\n)\s*")
+
+
+def claim_start(text: str, offsets: Sequence[tuple[int, int]], logits: FloatArray) -> int | None:
+    """Where a trailing claim of difficulty begins, None where there is none.
+
+    Args:
+        text: The message.
+        offsets: (t,) characters of each token in `text`; empty or negative ones are no part of it.
+        logits: (t,) claim logit of each token.
+
+    Returns:
+        A position > 0 with something other than blanks before it.
+    """
+    ends = np.array([end if end > max(start, 0) else -1 for start, end in offsets])
+    inside = ends > 0
+    bounded = np.where(inside, np.clip(logits, -_BOUND, _BOUND), 0.0)
+    if bounded.max(initial=0.0) <= _THRESHOLD:
+        return None
+    sums = np.cumsum(bounded[::-1])[::-1]
+    counts = np.cumsum(inside[::-1], dtype=np.intp)[::-1]
+    furthest = np.maximum.accumulate(ends)
+    best, found = 0.0, None
+    for match in _CUT.finditer(text):
+        first = int(np.searchsorted(furthest, match.start(), side="right"))
+        if first >= len(counts) or counts[first] < _FEWEST_TOKENS:
+            break
+        claimed = sums[first] > _THRESHOLD * counts[first]
+        if claimed and sums[first] > best and text[: match.start()].strip():
+            best, found = sums[first], match.start()
+    return None if found is None else _sentence_start(text, found, furthest, sums, counts)
+
+
+def _sentence_start(
+    text: str, found: int, furthest: IntArray, sums: FloatArray, counts: IntArray
+) -> int:
+    """The start of the sentence that `found` stands in, unless its first words are the request."""
+    starts = [match.end() for match in _SENTENCE.finditer(text, 0, found) if match.end() > 0]
+    if not starts or not text[: starts[-1]].strip():
+        return found
+    here, there = np.searchsorted(furthest, [starts[-1], found], side="right")
+    tokens = counts[here] - counts[there]
+    between = sums[here] - sums[there]
+    return starts[-1] if tokens and between > _REQUEST * tokens else found
+
 
 if TYPE_CHECKING:
     import tokenizers
 
-__all__ = ["Prediction", "Predictor", "Runs", "default_predictor"]
 
 _Row = tuple[FloatArray, int, bool, int, Float32Array, float]
 _Run = tuple[GraphRun, int, bool, int | None]
@@ -132,7 +191,7 @@ class Predictor:
         known: Runs = {} if runs is None else runs
         asked = self._asked(texts, turns, contexts)
         unique = sorted(set(asked), key=lambda one: (-len(one[0]), one))
-        count = workers or _cores()
+        count = workers or cores()
         size = max(1, min(batch_size, -(-len(unique) // (count * 8))))
         batches = [unique[start : start + size] for start in range(0, len(unique), size)]
         pool = ThreadPoolExecutor(count, thread_name_prefix="predictor")
@@ -230,7 +289,7 @@ def default_predictor() -> Predictor:
     return Predictor(load_bundle())
 
 
-def _cores() -> int:
+def cores() -> int:
     """Cores this process may use; not every system can say, then those of the machine."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

@@ -22,11 +22,9 @@ from typing import Final
 
 import numpy as np
 
-from hydra_core.errors import BundleError, Problem
+from hydra_core.base.errors import BundleError, Problem
+from hydra_core.base.types import Float32Array
 from hydra_core.predictor.bundle import Bundle
-from hydra_core.types import Float32Array
-
-__all__ = ["REFERENCE", "Reference", "open_reference", "write_reference"]
 
 #: Usual name of the file.
 REFERENCE: Final = "reference.npz"

@@ -18,8 +18,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["HEAD_CHARS", "TAIL_CHARS", "Signals", "signal_prefix", "signals"]
-
 HEAD_CHARS = 3_000
 TAIL_CHARS = 1_000
 

@@ -16,8 +16,6 @@ import numpy.typing as npt
 
 from hydra_core.predictor.signals import HEAD_CHARS, TAIL_CHARS
 
-__all__ = ["COUNTS", "CountArray", "surface_counts"]
-
 #: What is counted, in this order.
 COUNTS: Final = ("chars", "words", "lines", "digits", "marks", "capitals")
 

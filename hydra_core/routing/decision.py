@@ -6,27 +6,226 @@ recomputes the model from it alone.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from typing import Any, Final
 
 import numpy as np
 
+from hydra_core.base.spelling import usd
+from hydra_core.base.types import CostBasis, FloatArray, Pool, Rule
 from hydra_core.predictor.signals import signals
-from hydra_core.routing.facts import Cause, Facts, Fate, Origin, Reading
 from hydra_core.routing.query import Query
-from hydra_core.routing.reasons import fate_of
-from hydra_core.types import FloatArray
+from hydra_core.routing.valuation import Valuation
 
-__all__ = [
-    "RECEIPT_SCHEMA",
-    "Candidate",
-    "Cause",
-    "Decision",
-    "Fate",
-    "Origin",
-    "Query",
-    "Reading",
-]
+
+class Cause(StrEnum):
+    """Why the chosen model was chosen."""
+
+    CHEAPEST_ELIGIBLE = "cheapest_eligible"
+    FAIL_OPEN = "fail_open"
+    GATEWAY_FALLBACK = "gateway_fallback"
+    HIGHEST_VALUE = "highest_value"
+    KEPT_BY_SESSION = "kept_by_session"
+    KEPT_BELOW_THRESHOLD = "kept_below_threshold"
+    KEPT_WITHIN_MARGIN = "kept_within_margin"
+
+    @property
+    def keeps(self) -> bool:
+        """Whether the conversation kept its model."""
+        return self.value.startswith("kept")
+
+
+class Fate(StrEnum):
+    """What became of one candidate."""
+
+    CHOSEN = "chosen"
+    DEARER = "dearer"
+    SHORT = "short"
+    GATED = "gated"
+    UNHEALTHY = "unhealthy"
+    WORTH_LESS = "worth_less"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The catalog revision that decided; `weights` are (K,) as stored."""
+
+    catalog: str
+    catalog_digest: str
+    predictor_fingerprint: str
+    weights: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the predictor read of the message, and how long it took.
+
+    Attributes:
+        capped: Dimensions whose score was above the catalog's cap and counted as the cap.
+        distance: From the messages that the predictor was trained on; None where its bundle has
+            nothing to compare with.
+    """
+
+    tokens: int
+    truncated: bool
+    ignored_chars: int
+    predict_ms: float
+    capped: tuple[str, ...] = ()
+    distance: float | None = None
+
+    @property
+    def unusual(self) -> bool:
+        """Whether the message is unlike those that the predictor was trained on."""
+        return self.distance is not None and self.distance > 1.0
+
+    def receipt(self) -> dict[str, Any]:
+        """JSON-ready values; distance and flag only where there is something to compare with."""
+        found = asdict(self)
+        if self.distance is None:
+            return {name: value for name, value in found.items() if name != "distance"}
+        return {**found, "unusual": self.unusual}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Facts:
+    """A route and everything that decided it.
+
+    Attributes:
+        model: The chosen model.
+        cause: Why it was chosen.
+        pool: The routable models considered.
+        dimensions: (K,) names.
+        requirements: (K,) predicted requirements, NaN when the session kept the model unscored.
+        shortfalls: (m,) weighted shortfalls, NaN likewise.
+        gates: Model id -> why a hard gate took it out.
+        health: (m,) in [0, 1].
+        health_floor: Models below it are vetoed.
+        tau: Threshold used.
+        cost_basis: Whether the pool's cost is list price (USD per Mtok) or realised (per query).
+        origin: The catalog revision.
+        query: What was asked, None when only requirements were given.
+        reading: What the predictor read, None when it was not asked.
+        kept: The conversation's model where it was kept.
+        session_note: What the session store has to say, such as that Redis does not answer.
+        valuation: Predicted success and cost under the value rule; None under the shortfall rule,
+            and where the session kept the model unscored.
+        rule: The rule that decided; of the policy where the session kept the model.
+    """
+
+    model: str
+    cause: Cause
+    pool: Pool
+    dimensions: tuple[str, ...]
+    requirements: FloatArray
+    shortfalls: FloatArray
+    gates: Mapping[str, str]
+    health: FloatArray
+    health_floor: float
+    tau: float
+    cost_basis: CostBasis
+    origin: Origin
+    query: Query | None = None
+    reading: Reading | None = None
+    kept: str | None = None
+    session_note: str = ""
+    valuation: Valuation | None = None
+    rule: Rule = Rule.SHORTFALL
+
+    @property
+    def index(self) -> int:
+        """Row of the chosen model in the pool."""
+        return self.pool.ids.index(self.model)
+
+    @property
+    def scored(self) -> bool:
+        """Whether the predictor was asked (a kept model is not scored)."""
+        return not bool(np.isnan(self.requirements).any())
+
+
+def fate_of(decision: Facts, i: int) -> tuple[Fate, str]:
+    """What became of the pool's model i, and one sentence on why."""
+    name = decision.pool.ids[i]
+    if name == decision.model:
+        return Fate.CHOSEN, _chosen_because(decision, i)
+    if name in decision.gates:
+        return Fate.GATED, decision.gates[name]
+    if decision.health[i] < decision.health_floor:
+        return (
+            Fate.UNHEALTHY,
+            f"Health {decision.health[i]:.2f} is below the floor {decision.health_floor:.2f}.",
+        )
+    if not decision.scored:
+        return Fate.DEARER, "Not considered: the conversation keeps its model."
+    if decision.valuation is not None:
+        return Fate.WORTH_LESS, _worth_less_because(decision, decision.valuation, i)
+    if decision.shortfalls[i] > decision.tau:
+        return Fate.SHORT, _short_because(decision, i)
+    if decision.cause.keeps:
+        return Fate.DEARER, f"Capable enough, but the conversation stays on {decision.model}."
+    return (
+        Fate.DEARER,
+        f"Capable enough, but {decision.model} is as well and comes first by cost.",
+    )
+
+
+def _worth_less_because(decision: Facts, valued: Valuation, i: int) -> str:
+    more = 100 * (valued.net[i] - valued.net[decision.index])
+    if decision.cause.keeps and more > 0:
+        return f"Worth {more:.1f} pp more, but the conversation stays on {decision.model}."
+    return valued.why_not(i, decision.index)
+
+
+def _short_because(decision: Facts, i: int) -> str:
+    need, has = decision.requirements, decision.pool.capabilities[i]
+    worst = int((decision.pool.weights * np.maximum(need - has, 0.0)).argmax())
+    missing, allowed = _beside_tau(decision, i)
+    return (
+        f"Shortfall {missing} is above τ {allowed}; most of it on "
+        f"{decision.dimensions[worst].replace('_', ' ')} (needs {need[worst]:.2f}, "
+        f"has {has[worst]:.2f})."
+    )
+
+
+def _beside_tau(decision: Facts, i: int) -> tuple[str, str]:
+    """Shortfall of model i and tau in as few digits as show which is larger; tau as it is set."""
+    missing, allowed = float(decision.shortfalls[i]), decision.tau
+    for digits in range(3, 10):
+        shown, tau = f"{missing:.{digits}f}", f"{allowed:.{max(digits, 5)}f}"
+        if (float(shown) > float(tau)) == (missing > allowed):
+            break
+    return shown, tau.rstrip("0").rstrip(".")
+
+
+def _chosen_because(decision: Facts, i: int) -> str:
+    cause = decision.cause
+    missing, allowed = _beside_tau(decision, i)
+    if cause is Cause.CHEAPEST_ELIGIBLE:
+        return f"Cheapest model within τ: shortfall {missing} ≤ {allowed}."
+    if cause is Cause.HIGHEST_VALUE and decision.valuation is not None:
+        valued = decision.valuation
+        return (
+            f"Worth most: {100 * valued.success[i]:.0f} % predicted success for "
+            f"{usd(float(valued.cost_usd[i]))}, at ${valued.value_usd:.3g} for one more resolved "
+            "query."
+        )
+    if cause is Cause.FAIL_OPEN:
+        return f"No model is within τ {allowed}; this one falls short least ({missing})."
+    if cause is Cause.GATEWAY_FALLBACK:
+        whole = "every model" if decision.rule is Rule.VALUE else "every model within τ"
+        return f"Fallback: {whole} is unhealthy; best of what is left."
+    if cause is Cause.KEPT_BELOW_THRESHOLD:
+        return "Kept: the requirements are below the sticky threshold."
+    if cause is Cause.KEPT_WITHIN_MARGIN and decision.valuation is not None:
+        return "Kept: no other model is worth more than the prompt cache that leaving would lose."
+    if cause is Cause.KEPT_WITHIN_MARGIN:
+        return (
+            f"Kept: it falls short by {missing}, not enough beyond τ {allowed} to give up its "
+            "prompt cache."
+        )
+    return "Kept: the conversation stays on its model, so the prompt cache stays warm."
+
 
 RECEIPT_SCHEMA: Final = "hydra.receipt/v1"
 

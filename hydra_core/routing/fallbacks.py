@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from hydra_core.routing.decision import Decision, Fate
 
-__all__ = ["fallbacks"]
-
 _OUT = (Fate.CHOSEN, Fate.GATED, Fate.UNHEALTHY)
 
 

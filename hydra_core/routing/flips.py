@@ -12,14 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hydra_core.base.types import Band, FloatArray, Pool
 from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.routing.matcher import choose, preference, shortfall
-from hydra_core.types import Band, FloatArray, Pool
-
-__all__ = [
-    "BEYOND", "WEIGHT_RANGE", "Flip", "StripPart", "nearest", "nearest_flips", "tau_flips",
-    "tau_strip",
-]  # fmt: skip
 
 #: Weights that the console lets an operator set: 274 or 0 is no advice.
 WEIGHT_RANGE = (0.05, 10.0)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
-from hydra_core.errors import RoutingError
-from hydra_core.routing.decision import Query
-from hydra_core.types import FloatArray, ModelSpec
-
-__all__ = ["Gate", "gate_of", "gate_reasons", "require_open", "within_budget"]
+from hydra_core.base.errors import RoutingError
+from hydra_core.base.types import FloatArray, ModelSpec
+from hydra_core.routing.query import Query
 
 
 class Gate(StrEnum):

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hydra_core.types import BoolArray, FloatArray, IntArray
-
-__all__ = ["choose", "choose_by_value", "contenders", "preference", "shortfall"]
+from hydra_core.base.types import BoolArray, FloatArray, IntArray
 
 
 def shortfall(

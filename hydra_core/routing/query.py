@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-__all__ = ["FIELDS", "BadFieldError", "Fields", "Query", "check_fields", "limits_of"]
-
 #: Models that a request may name in one list.
 MOST_NAMES: Final = 1_000
 #: Field -> what it must be, in words and as a check.

@@ -10,8 +10,6 @@ import numpy as np
 from hydra_core.routing.decision import RECEIPT_SCHEMA, Cause
 from hydra_core.routing.matcher import choose, choose_by_value, contenders, shortfall
 
-__all__ = ["redecide"]
-
 
 def redecide(receipt: Mapping[str, Any]) -> str:
     """The model that a receipt's own numbers lead to.

@@ -7,11 +7,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from hydra_core.base.errors import HydraError
+from hydra_core.base.types import Catalog
 from hydra_core.catalog import load_catalog
-from hydra_core.errors import HydraError
-from hydra_core.types import Catalog
-
-__all__ = ["CatalogFile"]
 
 _Stamp = tuple[int, int, int]
 

@@ -14,18 +14,17 @@ from typing import Protocol
 
 import numpy as np
 
+from hydra_core.base.errors import MismatchError, OutcomeModelError, RoutingError
+from hydra_core.base.types import Catalog, FloatArray, ModelSpec, Pool, Rule, StickyMode
 from hydra_core.catalog.profiles import pool as build_pool
-from hydra_core.errors import MismatchError, OutcomeModelError, RoutingError
 from hydra_core.predictor.onnx_predictor import Prediction
-from hydra_core.routing.conversations.staying import kept_because
-from hydra_core.routing.decision import Cause, Decision, Origin, Query, Reading
+from hydra_core.routing.conversations.economics import kept_because
+from hydra_core.routing.decision import Cause, Decision, Origin, Reading
 from hydra_core.routing.gates import gate_reasons, require_open, within_budget
 from hydra_core.routing.matcher import choose, choose_by_value, contenders, shortfall
+from hydra_core.routing.query import Query
 from hydra_core.routing.sessions import SessionKeys, Sessions, missing_prefix, session_keys
 from hydra_core.routing.valuation import Valuation, Valuer, valuer_of
-from hydra_core.types import Catalog, FloatArray, ModelSpec, Pool, Rule, StickyMode
-
-__all__ = ["Router", "Scorer"]
 
 
 class Scorer(Protocol):

@@ -17,10 +17,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from hydra_core.routing.decision import Query
-from hydra_core.types import StickyMode
-
-__all__ = ["MemorySessions", "SessionKeys", "Sessions", "missing_prefix", "session_keys"]
+from hydra_core.base.types import StickyMode
+from hydra_core.routing.query import Query
 
 
 class Sessions(Protocol):

@@ -14,13 +14,12 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hydra_core.errors import ExtraError
+from hydra_core.base.errors import ExtraError
 from hydra_core.routing.sessions import MemorySessions
 
 if TYPE_CHECKING:
     from redis import Redis
 
-__all__ = ["RedisSessions"]
 
 _LOG = logging.getLogger(__name__)
 #: Conversations that are remembered for Redis while it is away; the oldest are dropped.

@@ -10,16 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from hydra_core.errors import RoutingError
+from hydra_core.base.errors import RoutingError
+from hydra_core.base.spelling import signed, usd
+from hydra_core.base.types import Catalog, Float32Array, FloatArray, Pool, Rule
 from hydra_core.outcome_model.features import Messages
 from hydra_core.outcome_model.find import catalog_outcome_model
 from hydra_core.outcome_model.model import OutcomeModel, PoolHeads
 from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.predictor.surface import surface_counts
-from hydra_core.spelling import signed, usd
-from hydra_core.types import Catalog, Float32Array, FloatArray, Pool, Rule
-
-__all__ = ["Neighbour", "Valuation", "Valuer", "valuer_of"]
 
 _NEIGHBOURS = 5
 
@@ -63,7 +61,10 @@ class Valuation:
         return result
 
     def range_of(self, i: int) -> tuple[float, float] | None:
-        """95 % interval of what similar predictions came to; None for a placed model."""
+        """95 % interval of what similar predictions came to, widened to hold the prediction itself.
+
+        None for a placed model.
+        """
         model = self.valuer.outcome_model
         name = self.valuer.ids[i]
         if name not in model.models:
@@ -75,7 +76,9 @@ class Valuation:
         half = 1.96 * np.sqrt(max(achieved[near] * (1 - achieved[near]), 0.01) / n[near])
         shift = self.success[i] - said[near]
         middle = achieved[near] + shift
-        return float(np.clip(middle - half, 0, 1)), float(np.clip(middle + half, 0, 1))
+        here = float(self.success[i])
+        low, high = np.clip([middle - half, middle + half], 0, 1)
+        return min(float(low), here), max(float(high), here)
 
     def neighbours(self, count: int = _NEIGHBOURS) -> tuple[Neighbour, ...]:
         """The learned queries most like this one.
@@ -143,18 +146,19 @@ class Valuer:
         Raises:
             RoutingError: The predictor gives no text vectors.
         """
-        if prediction.vectors is None:
-            raise RoutingError(
-                "the value rule needs a predictor bundle with text vectors", http_status=500
-            )
-        messages = Messages(
-            prediction.requirements,
-            prediction.vectors.astype(np.float16),
-            surface_counts([text]),
-        )
+        messages = _messages(text, prediction)
         found = self.heads.predict(messages)
         columns = self.heads.heads.features.columns(messages)[0]
         return Valuation(self, self.value_usd, found.success[0], found.cost_usd[0], columns)
+
+    def answer_tokens(self, text: str, prediction: Prediction) -> FloatArray | None:
+        """(m,) tokens that each model is predicted to write; None where no set had tokens.
+
+        Raises:
+            RoutingError: The predictor gives no text vectors.
+        """
+        tokens = self.heads.tokens(self.heads.heads.read(_messages(text, prediction)))
+        return None if tokens is None else tokens[1][0]
 
     def told(self, success: Sequence[float], cost_usd: Sequence[float]) -> Valuation:
         """Predictions made before, (m,) each in the order of the pool; nothing read beside them.
@@ -172,6 +176,15 @@ class Valuer:
             self, self.value_usd, np.asarray(success, dtype=np.float64),
             np.asarray(cost_usd, dtype=np.float64), np.empty(0, dtype=np.float32),
         )  # fmt: skip
+
+
+def _messages(text: str, prediction: Prediction) -> Messages:
+    if prediction.vectors is None:
+        raise RoutingError(
+            "the value rule needs a predictor bundle with text vectors", http_status=500
+        )
+    vectors = prediction.vectors.astype(np.float16)
+    return Messages(prediction.requirements, vectors, surface_counts([text]))
 
 
 def valuer_of(catalog: Catalog, pool: Pool) -> Valuer | None:

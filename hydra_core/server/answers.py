@@ -14,17 +14,6 @@ from starlette.types import Receive, Scope, Send
 
 from hydra_core.server.deciding import Decided
 
-__all__ = [
-    "ClientGoneError",
-    "JsonAnswer",
-    "StreamedAnswer",
-    "WholeAnswer",
-    "error_event",
-    "error_response",
-    "our_headers",
-    "until_gone",
-]
-
 _T = TypeVar("_T")
 #: Told at the end of an answer whether the client went away before it.
 Closed = Callable[[bool], None]

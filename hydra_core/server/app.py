@@ -9,14 +9,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from hydra_core.base.errors import AccessError, HydraError, Problem, ProblemsError
 from hydra_core.catalog import parse_catalog
-from hydra_core.errors import AccessError, HydraError, Problem, ProblemsError
-from hydra_core.evaluation.live.canary import CANARY, MAIN
+from hydra_core.live.canary import CANARY, MAIN
 from hydra_core.predictor.bundle import Bundle
 from hydra_core.server.access.doors import Doors
 from hydra_core.server.access.draining import Draining
@@ -27,14 +28,11 @@ from hydra_core.server.answers import JsonAnswer, our_headers
 from hydra_core.server.chat import ChatRequest, RequestError, parse_json, read_chat
 from hydra_core.server.checking import checked
 from hydra_core.server.deciding import Decided, Result
-from hydra_core.server.metrics import CONTENT_TYPE_LATEST
 from hydra_core.server.service import Service
 from hydra_core.server.settings import AUTO, Settings
 from hydra_core.server.telemetry.build_info import version
 from hydra_core.server.upstream.file import parse_upstreams
 from hydra_core.store.roles import Action, Actor
-
-__all__ = ["application"]
 
 _LOG = logging.getLogger(__name__)
 _CONVERSATION = "x-hydra-conversation-id"

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from hydra_core.base.errors import HydraError
 from hydra_core.decision_log.canaries import (
     CanaryOrder,
     CanaryRecord,
@@ -20,13 +21,10 @@ from hydra_core.decision_log.canaries import (
     stop_canary,
 )
 from hydra_core.decision_log.reading import read_log
-from hydra_core.errors import HydraError
-from hydra_core.evaluation.live.canary import COLUMNS, LIMIT, canary_report
-from hydra_core.evaluation.live.traffic import traffic_of
+from hydra_core.live.canary import COLUMNS, LIMIT, canary_report
+from hydra_core.live.traffic import traffic_of
 from hydra_core.routing.query import Query
 from hydra_core.server.live import LiveCatalog, Serving
-
-__all__ = ["Canary"]
 
 _LOG = logging.getLogger(__name__)
 #: Time between two looks, in multiples of what a look takes: it may use 5 % of a core.

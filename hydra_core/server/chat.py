@@ -7,23 +7,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from hydra_core.digests import text_sha256
-from hydra_core.errors import Problem, ProblemsError
-from hydra_core.evaluation.importers.price_card import BYTES_PER_TOKEN, text_tokens
+from hydra_core.base.digests import text_sha256
+from hydra_core.base.errors import Problem, ProblemsError
+from hydra_core.evalsets.importers.price_card import BYTES_PER_TOKEN, text_tokens
 from hydra_core.routing.conversations.context import last_turn
 from hydra_core.routing.conversations.conversation import IMAGE_TOKENS
 from hydra_core.routing.conversations.messages import Conversation, Turn, read_served
-from hydra_core.routing.decision import Query
 from hydra_core.routing.query import (
     FIELDS,
     BadFieldError,
     Fields,
+    Query,
     check_fields,
     limits_of,
 )
 from hydra_core.server.settings import AUTO
-
-__all__ = ["ChatRequest", "RequestError", "parse_json", "query_of", "read_chat"]
 
 #: Where a request says more about its query than an OpenAI request can; never passed on.
 _OWN: Final = "hydra"

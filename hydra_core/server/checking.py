@@ -6,13 +6,11 @@ import os
 from datetime import date
 from typing import Any
 
+from hydra_core.base.types import Catalog
 from hydra_core.catalog import pool, require_bundle
 from hydra_core.predictor.bundle import Bundle
 from hydra_core.routing.router import Router
 from hydra_core.server.upstream.file import Upstreams
-from hydra_core.types import Catalog
-
-__all__ = ["checked"]
 
 
 def checked(catalog: Catalog, bundle: Bundle, upstreams: Upstreams | None) -> dict[str, Any]:

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from hydra_core.errors import RoutingError
-from hydra_core.evaluation.live.canary import CANARY, MAIN
-from hydra_core.routing.decision import Decision, Query
+from hydra_core.base.errors import RoutingError
+from hydra_core.live.canary import CANARY, MAIN
+from hydra_core.routing.decision import Decision
 from hydra_core.routing.fallbacks import fallbacks
+from hydra_core.routing.query import Query
 from hydra_core.routing.sessions import Sessions, session_keys
 from hydra_core.server.access.decision_ids import DecisionIds, ids_of
 from hydra_core.server.canary import Canaries, Canary
@@ -19,8 +20,6 @@ from hydra_core.server.exploration import Exploration
 from hydra_core.server.live import LiveCatalog, Serving
 from hydra_core.server.settings import AUTO
 from hydra_core.server.upstream.health import Health
-
-__all__ = ["Decided", "Decider", "Result", "UnknownModelError"]
 
 NAMED = "named"
 

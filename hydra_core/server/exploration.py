@@ -18,8 +18,6 @@ from pathlib import Path
 from hydra_core.routing.decision import Decision, Fate
 from hydra_core.server.access.budget import Budget
 
-__all__ = ["Draw", "Exploration"]
-
 
 @dataclass(frozen=True, slots=True)
 class Draw:

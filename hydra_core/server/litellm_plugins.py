@@ -22,18 +22,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
+from hydra_core.base.errors import HydraError, RoutingError
+from hydra_core.base.types import Catalog, ModelSpec
 from hydra_core.catalog import require_bundle
-from hydra_core.errors import HydraError, RoutingError
 from hydra_core.predictor.bundle import load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor, default_predictor
-from hydra_core.routing.decision import Decision, Query
+from hydra_core.routing.decision import Decision
+from hydra_core.routing.query import Query
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions
 from hydra_core.server.chat import read_chat
 from hydra_core.server.live import LiveCatalog, source_of
-from hydra_core.types import Catalog, ModelSpec
-
-__all__ = ["Classifier", "Routing", "classifier", "routing"]  # noqa: F822 (made on first use)
 
 
 class _Context(Protocol):

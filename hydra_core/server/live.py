@@ -17,23 +17,12 @@ from datetime import date
 from pathlib import Path
 from typing import Final, Protocol
 
+from hydra_core.base.errors import HydraError, StoreError
+from hydra_core.base.types import Catalog
 from hydra_core.catalog import load_catalog, parse_catalog, pool
-from hydra_core.errors import HydraError, StoreError
 from hydra_core.routing.router import Router
 from hydra_core.server.upstream.file import Upstreams, load_upstreams
 from hydra_core.store.store import Store
-from hydra_core.types import Catalog
-
-__all__ = [
-    "FileSource",
-    "LiveCatalog",
-    "Published",
-    "Serving",
-    "Source",
-    "StoreSource",
-    "WithUpstreams",
-    "source_of",
-]
 
 _LOG = logging.getLogger(__name__)
 _STORE: Final = "store:"

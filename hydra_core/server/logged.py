@@ -5,8 +5,8 @@ from __future__ import annotations
 import secrets
 from datetime import datetime
 
+from hydra_core.base.digests import text_sha256
 from hydra_core.decision_log.records import DecisionRecord
-from hydra_core.digests import text_sha256
 from hydra_core.server.chat import ChatRequest
 from hydra_core.server.deciding import NAMED, Decided, Result, vetoed_choice
 from hydra_core.server.live import Serving

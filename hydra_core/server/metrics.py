@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from prometheus_client import (
-    CONTENT_TYPE_LATEST,
     CollectorRegistry,
     Counter,
     Gauge,
@@ -15,14 +14,12 @@ from prometheus_client import (
     generate_latest,
 )
 
-from hydra_core.evaluation.live.canary import CANARY, MAIN
+from hydra_core.live.canary import CANARY, MAIN
 from hydra_core.routing.decision import Cause, Decision
 from hydra_core.routing.gates import Gate
 from hydra_core.server.telemetry.build_info import version
 from hydra_core.server.upstream.failures import KINDS
 from hydra_core.server.upstream.usage import Counted
-
-__all__ = ["CONTENT_TYPE_LATEST", "Metrics"]
 
 _MOST_MODELS: Final = 200
 _OTHER: Final = "other"

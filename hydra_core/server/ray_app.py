@@ -13,8 +13,6 @@ from ray import serve
 
 from hydra_core.server.run import app_from_environment
 
-__all__ = ["app"]
-
 _replica: Any = serve.ingress(app_from_environment)()
 app: Any = serve.deployment(name="hydra-router", num_replicas=2, max_ongoing_requests=100)(
     _replica

@@ -14,9 +14,10 @@ from pathlib import Path
 import uvicorn
 from starlette.applications import Starlette
 
+from hydra_core.base.errors import HydraError
+from hydra_core.base.types import Catalog, StickyMode
 from hydra_core.decision_log.canaries import CanaryOrder
 from hydra_core.decision_log.writer import LogWriter
-from hydra_core.errors import HydraError
 from hydra_core.predictor.bundle import load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor, default_predictor
 from hydra_core.routing.router import Router
@@ -47,9 +48,6 @@ from hydra_core.server.tracing import no_spans, spans
 from hydra_core.server.upstream.calls import Caller
 from hydra_core.server.upstream.file import Upstreams, load_upstreams
 from hydra_core.server.upstream.health import Health
-from hydra_core.types import Catalog, StickyMode
-
-__all__ = ["app_from_environment", "build", "check", "serve"]
 
 _LOG = logging.getLogger(__name__)
 _MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"

@@ -14,10 +14,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive
 
+from hydra_core.base.errors import RoutingError
 from hydra_core.decision_log.writer import LogWriter
-from hydra_core.errors import RoutingError
-from hydra_core.routing.decision import Query
 from hydra_core.routing.gates import Gate, gate_of
+from hydra_core.routing.query import Query
 from hydra_core.server.access.admission import Admission
 from hydra_core.server.answers import (
     ClientGoneError,
@@ -40,8 +40,6 @@ from hydra_core.server.upstream.billing import billed
 from hydra_core.server.upstream.calls import Answer, Caller
 from hydra_core.server.upstream.failures import NotAnsweredError
 from hydra_core.server.upstream.stream import BrokeOffError
-
-__all__ = ["Service"]
 
 _LOG = logging.getLogger(__name__)
 _LONGEST_WHY = 1_000

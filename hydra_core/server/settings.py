@@ -7,16 +7,7 @@ import os
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from hydra_core.addresses import require_safe
-
-__all__ = [
-    "AUTO",
-    "VARIABLE",
-    "Settings",
-    "from_environment",
-    "require_safe_address",
-    "to_text",
-]
+from hydra_core.base.addresses import require_safe
 
 #: The model name that asks for a route.
 AUTO: Final = "auto"

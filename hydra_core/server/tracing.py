@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from hydra_core.errors import ExtraError
+from hydra_core.base.errors import ExtraError
 from hydra_core.server.deciding import Decided, Result
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
-__all__ = ["Tell", "no_spans", "spans"]
 
 #: Called with every finished request.
 Tell = Callable[[Decided, Result], None]

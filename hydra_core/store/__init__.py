@@ -1,6 +1,5 @@
 """The workspace store: revisions, drafts, operating points, notes, audit trail, and roles."""
 
-from hydra_core.store.database import workspace_folder
 from hydra_core.store.merge import Conflict, MergeResult, three_way
 from hydra_core.store.records import (
     AuditEntry,
@@ -48,5 +47,4 @@ __all__ = [
     "roles_of",
     "roles_path",
     "three_way",
-    "workspace_folder",
 ]

@@ -2,18 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
+from hydra_core.base.errors import CatalogError, Problem, StoreError
+from hydra_core.base.reading.yaml_reader import MAX_BYTES
+from hydra_core.catalog.identifiers import id_problem, skeleton
 from hydra_core.store.database import Database
 from hydra_core.store.roles import Action, Actor
 from hydra_core.store.trail import append
 
-__all__ = ["Journal", "utc_now"]
+MAX_NAME: Final = 200
+MAX_TEXT: Final = 20_000
+_MAX_METRICS: Final = 1_000_000
+
+
+def checked_line(value: str, what: str, limit: int = MAX_NAME) -> str:
+    """A name on one line, without surrounding space.
+
+    Raises:
+        StoreError: It is empty, too long, or holds invisible characters.
+    """
+    line = value.strip()
+    if not line or len(line) > limit or not line.isprintable():
+        raise StoreError(f"{what} must be 1 to {limit} visible characters, got {value[:60]!r}")
+    return line
+
+
+def checked_name(value: str, taken: Iterable[str]) -> str:
+    """A new catalog's name: by the rules of ids, and not to be confused with one there is.
+
+    Raises:
+        StoreError: It breaks a rule, or looks like another's.
+    """
+    problem = id_problem(value)
+    if problem is not None:
+        message, remedy = problem
+        raise StoreError(f"the catalog's name {message}; {remedy}")
+    twin = next((name for name in taken if skeleton(name) == skeleton(value)), None)
+    if twin is not None and twin != value:
+        raise StoreError(f"the catalog's name {value!r} looks like {twin!r}; choose another")
+    return value
+
+
+def checked_text(value: str, what: str, *, required: bool = False, limit: int = MAX_TEXT) -> str:
+    """Free text of several lines.
+
+    Raises:
+        StoreError: It is too long, empty though required, or holds control characters.
+    """
+    text = value.strip()
+    if len(text) > limit or (required and not text):
+        raise StoreError(f"{what} must be {int(required)} to {limit:,} characters, got {len(text)}")
+    if any(not (char.isprintable() or char in "\n\t\r\u00a0\u2028\u2029") for char in text):
+        bad = next(char for char in text if not (char.isprintable() or char in "\n\t\r"))
+        raise StoreError(f"{what} holds the control character U+{ord(bad):04X}; remove it")
+    return text
+
+
+def checked_unfinished(text: str, source: str) -> None:
+    """Hold a draft that need not be a valid catalog yet to its size and to plain characters.
+
+    Raises:
+        CatalogError: It is too large or cannot be stored as UTF-8.
+    """
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError as error:
+        raise CatalogError(source, [Problem("", f"is not text: {error.reason}")]) from error
+    if size > MAX_BYTES or "\x00" in text:
+        message = f"has {size:,} bytes, at most {MAX_BYTES:,}, none of them 0"
+        raise CatalogError(source, [Problem("", message, "a catalog is a few kB")])
+
+
+def checked_metrics(metrics: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A copy of `metrics` as plain JSON values.
+
+    Raises:
+        StoreError: A value is not JSON (an array, NaN), or it is larger than 1 MB.
+    """
+    try:
+        text = json.dumps(dict(metrics or {}), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise StoreError(f"metrics must be plain JSON numbers and text: {error}") from error
+    if len(text) > _MAX_METRICS or "\\u0000" in text:
+        raise StoreError(f"metrics take {len(text):,} characters, at most {_MAX_METRICS:,}")
+    copy: dict[str, Any] = json.loads(text)
+    return copy
+
+
+def finite(values: Sequence[float], what: str, *, above_zero: bool) -> tuple[float, ...]:
+    """Numbers >= 0, or > 0.
+
+    Raises:
+        StoreError: One is not.
+    """
+    for value in values:
+        if not math.isfinite(value) or value < 0 or (above_zero and value == 0):
+            raise StoreError(f"{what} must be {'>' if above_zero else '>='} 0, got {value}")
+    return tuple(float(value) for value in values)
 
 
 def utc_now() -> datetime:

@@ -19,17 +19,8 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from hydra_core.errors import ExtraError, StoreError
+from hydra_core.base.errors import ExtraError, StoreError
 from hydra_core.store import tables
-
-__all__ = [
-    "HEAD",
-    "Database",
-    "database_url",
-    "open_database",
-    "sqlite_url",
-    "workspace_folder",
-]
 
 #: The newest migration; a test holds it to the files in `migrations/versions`.
 HEAD: Final = "0004"
@@ -43,11 +34,6 @@ _VERSIONS: Final = sa.Table(
 )
 #: Any number, the same in every process: whoever holds it migrates.
 _MIGRATION_LOCK: Final = 7_395_264_118
-
-
-def workspace_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """HYDRA_WORKSPACE, or `workspace` in the current folder."""
-    return Path(environ.get("HYDRA_WORKSPACE") or "workspace").absolute()
 
 
 def database_url(workspace: Path, environ: Mapping[str, str] = os.environ) -> sa.URL:

@@ -7,19 +7,12 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from hydra_core.base.errors import AccessError, ConflictError, StoreError
 from hydra_core.catalog.schema import parse_catalog
-from hydra_core.errors import AccessError, ConflictError, StoreError
 from hydra_core.store import tables
-from hydra_core.store.base import Journal
-from hydra_core.store.checks import (
-    checked_line,
-    checked_name,
-    checked_unfinished,
-)
+from hydra_core.store.base import Journal, checked_line, checked_name, checked_unfinished
 from hydra_core.store.records import Draft
 from hydra_core.store.roles import Action, Actor, require
-
-__all__ = ["MAX_STATES", "Drafts", "close_draft"]
 
 #: States that undo can walk through; the oldest are dropped, also past 2 million characters.
 MAX_STATES: Final = 50

@@ -7,15 +7,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from hydra_core.errors import ConflictError, StoreError
+from hydra_core.base.errors import ConflictError, StoreError
+from hydra_core.base.types import Rule
 from hydra_core.store import tables
-from hydra_core.store.base import Journal
-from hydra_core.store.checks import checked_line, checked_metrics, checked_text, finite
+from hydra_core.store.base import Journal, checked_line, checked_metrics, checked_text, finite
 from hydra_core.store.records import Note, OperatingPoint
 from hydra_core.store.roles import Action, Actor, require
-from hydra_core.types import Rule
-
-__all__ = ["Notes", "OperatingPoints"]
 
 
 class OperatingPoints:

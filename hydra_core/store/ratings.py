@@ -7,14 +7,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from hydra_core.errors import ConflictError, StoreError
+from hydra_core.base.errors import ConflictError, StoreError
 from hydra_core.store import tables
-from hydra_core.store.base import Journal
-from hydra_core.store.checks import checked_line, checked_text
+from hydra_core.store.base import Journal, checked_line, checked_text
 from hydra_core.store.records import Rating, RatingState, Sample
 from hydra_core.store.roles import Action, Actor, require
-
-__all__ = ["Ratings"]
 
 _LOWEST, _HIGHEST = 1.0, 5.0
 

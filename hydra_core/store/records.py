@@ -8,20 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from hydra_core.errors import ConflictError
-from hydra_core.types import Rule
-
-__all__ = [
-    "AuditEntry",
-    "Draft",
-    "NewerRevisionError",
-    "Note",
-    "OperatingPoint",
-    "Rating",
-    "RatingState",
-    "Revision",
-    "Sample",
-]
+from hydra_core.base.errors import ConflictError
+from hydra_core.base.types import Rule
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,13 +25,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from hydra_core.base.errors import AccessError, ProblemsError
+from hydra_core.base.reading.fields import Problems, Section, did_you_mean
+from hydra_core.base.reading.nodes import MapNode, ScalarNode, shown
+from hydra_core.base.reading.yaml_reader import read_yaml
 from hydra_core.catalog.identifiers import skeleton
-from hydra_core.catalog.reading.fields import Problems, Section, did_you_mean
-from hydra_core.catalog.reading.nodes import MapNode, ScalarNode, shown
-from hydra_core.catalog.reading.yaml_reader import read_yaml
-from hydra_core.errors import AccessError, ProblemsError
-
-__all__ = ["Action", "Actor", "Role", "Roles", "load_roles", "require", "roles_of", "roles_path"]
 
 _MAX_BYTES: Final = 1_000_000
 _MAX_NAME: Final = 200

@@ -2,34 +2,138 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
 
+from hydra_core.base.errors import StoreError
+from hydra_core.base.workspace import workspace_folder
 from hydra_core.catalog.schema import parse_catalog
-from hydra_core.errors import StoreError
-from hydra_core.store import revision_rows as rows
 from hydra_core.store import tables
-from hydra_core.store.base import Journal, utc_now
-from hydra_core.store.checks import (
+from hydra_core.store.base import (
+    Journal,
     checked_line,
     checked_metrics,
     checked_name,
     checked_text,
+    utc_now,
 )
-from hydra_core.store.copying import copy_database
-from hydra_core.store.database import Database, database_url, open_database, workspace_folder
+from hydra_core.store.database import (
+    Database,
+    database_url,
+    open_database,
+    sqlite_url,
+)
 from hydra_core.store.drafts import Drafts, close_draft
 from hydra_core.store.pins import Notes, OperatingPoints
 from hydra_core.store.ratings import Ratings
-from hydra_core.store.records import AuditEntry, Revision
+from hydra_core.store.records import AuditEntry, NewerRevisionError, Revision
 from hydra_core.store.roles import Action, Actor, require
 from hydra_core.store.trail import TrailCheck, check_trail
 
-__all__ = ["Store", "open_store"]
+_CHUNK: Final = 500
+
+
+def copy_database(source: Database, folder: Path) -> Database:
+    """Every row of `source`, as it is in one snapshot, in a new database below `folder`.
+
+    The audit trail keeps its digests, so it can be checked in the copy as well.
+
+    Raises:
+        StoreError: `source` cannot be read, or the copy cannot be written.
+    """
+    copy = open_database(sqlite_url(folder))
+    try:
+        with source.reading() as read, copy.writing() as write:
+            for table in tables.metadata.sorted_tables:
+                write.execute(table.delete())  # a new store has the head of an empty trail
+                ordered = sa.select(table).order_by(*table.primary_key.columns)
+                for rows in read.execute(ordered).partitions(_CHUNK):
+                    write.execute(table.insert(), [dict(row._mapping) for row in rows])
+    except BaseException:
+        copy.close()
+        raise
+    return copy
+
+
+def digest(text: str) -> str:
+    """As `Catalog.digest`: a leading byte order mark does not count."""
+    return hashlib.sha256(text.removeprefix("\ufeff").encode()).hexdigest()
+
+
+def lock(connection: sa.Connection, catalog: str) -> None:
+    """Let nobody else publish this catalog until the transaction ends."""
+    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    row = insert(tables.catalogs).values(name=catalog, head=0)
+    connection.execute(row.on_conflict_do_nothing(index_elements=["name"]))
+    held = sa.select(tables.catalogs.c.head).where(tables.catalogs.c.name == catalog)
+    connection.execute(held.with_for_update())  # SQLite holds the whole file already
+
+
+def require_newest(newest: Revision | None, catalog: str, base_revision: int) -> None:
+    """Make sure that nobody published since `base_revision`.
+
+    Raises:
+        NewerRevisionError: Somebody did.
+        StoreError: There is no such revision.
+    """
+    head = 0 if newest is None else newest.number
+    if head == base_revision:
+        return
+    if newest is None or base_revision > head:
+        raise StoreError(f"{catalog}: there is no revision {base_revision}; the newest is {head}")
+    raise NewerRevisionError(newest, base_revision)
+
+
+def write(connection: sa.Connection, revision: Revision) -> None:
+    """Add a revision and make it the newest."""
+    values = {name: getattr(revision, name) for name in tables.revisions.c.keys()}  # noqa: SIM118
+    connection.execute(tables.revisions.insert().values(values))
+    table = tables.catalogs
+    head = table.update().where(table.c.name == revision.catalog).values(head=revision.number)
+    connection.execute(head)
+
+
+def newest_of(connection: sa.Connection, catalog: str) -> Revision | None:
+    """The newest revision of a catalog, None where there is none."""
+    table = tables.revisions
+    query = sa.select(table).where(table.c.catalog == catalog).order_by(table.c.number.desc())
+    row = connection.execute(query.limit(1)).one_or_none()
+    return None if row is None else read(row)
+
+
+def revision_of(connection: sa.Connection, catalog: str, number: int) -> Revision:
+    """One revision.
+
+    Raises:
+        StoreError: There is none with that number.
+    """
+    table = tables.revisions
+    query = sa.select(table).where(table.c.catalog == catalog, table.c.number == number)
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        raise StoreError(f"{catalog}: there is no revision {number}")
+    return read(row)
+
+
+def read(row: sa.Row[Any]) -> Revision:
+    """A row as a revision.
+
+    Raises:
+        StoreError: Its text was changed outside HyDRA.
+    """
+    revision = Revision(**row._mapping)
+    if digest(revision.yaml) != revision.digest:
+        raise StoreError(
+            f"{revision.catalog}: revision {revision.number} was changed outside HyDRA: its text "
+            "does not have the digest it was published with; restore the database from a backup"
+        )
+    return revision
 
 
 class Store:
@@ -81,7 +185,7 @@ class Store:
     def newest(self, catalog: str) -> Revision | None:
         """The published revision, None where there is none yet."""
         with self._journal.database.reading() as connection:
-            return rows.newest_of(connection, catalog)
+            return newest_of(connection, catalog)
 
     def revision(self, catalog: str, number: int) -> Revision:
         """One revision.
@@ -90,7 +194,7 @@ class Store:
             StoreError: There is none with that number.
         """
         with self._journal.database.reading() as connection:
-            return rows.revision_of(connection, catalog, number)
+            return revision_of(connection, catalog, number)
 
     def history(
         self, catalog: str, *, limit: int = 100, before: int | None = None
@@ -102,7 +206,7 @@ class Store:
             query = query.where(table.c.number < before)
         with self._journal.database.reading() as connection:
             found = connection.execute(query.order_by(table.c.number.desc()).limit(limit))
-            return tuple(rows.read(row) for row in found)
+            return tuple(read(row) for row in found)
 
     def publish(
         self,
@@ -218,16 +322,16 @@ class Store:
         with self._journal.database.writing() as connection:
             if base_revision == 0:
                 checked_name(name, connection.scalars(sa.select(tables.catalogs.c.name)))
-            rows.lock(connection, name)
-            newest = rows.newest_of(connection, name)
-            rows.require_newest(newest, name, base_revision)
+            lock(connection, name)
+            newest = newest_of(connection, name)
+            require_newest(newest, name, base_revision)
             if newest is not None and newest.yaml == text:
                 raise StoreError(f"{name}: revision {newest.number} says the same already")
             revision = Revision(
                 catalog=name,
                 number=base_revision + 1,
                 yaml=text,
-                digest=rows.digest(text),
+                digest=digest(text),
                 parent=base_revision or None,
                 restores=restores,
                 author=actor.name,
@@ -236,7 +340,7 @@ class Store:
                 metrics=measured,
                 bundle_fingerprint=parsed.predictor_fingerprint,
             )
-            rows.write(connection, revision)
+            write(connection, revision)
             close_draft(connection, name, actor.name, text)
             self._journal.record(
                 connection,

@@ -7,19 +7,6 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-__all__ = [
-    "audit",
-    "audit_head",
-    "catalogs",
-    "drafts",
-    "metadata",
-    "notes",
-    "operating_points",
-    "ratings",
-    "revisions",
-    "samples",
-]
-
 _NAME: Final = sa.String(200)
 _DIGEST: Final = sa.String(128)
 

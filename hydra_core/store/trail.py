@@ -19,8 +19,6 @@ import sqlalchemy as sa
 
 from hydra_core.store import tables
 
-__all__ = ["FIRST", "TrailCheck", "append", "check_trail", "digest_of"]
-
 #: What the first record has for the digest of the one before.
 FIRST: Final = ""
 _TOLD: Final = (

@@ -1,7 +1,5 @@
-"""Catalog: the pool of models, edited as a draft, with what each edit would change."""
+"""The page Catalog."""
 
-from __future__ import annotations
+from hydra_core.console.catalog import page
 
-from hydra_core.ui.catalog import page
-
-page.draft_page("Catalog", page.VIEWS, page.show)
+page.show()

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from tests.ui import consoles
+from tests.console import consoles
 
 #: How long to wait for what a page shows: a busy machine is slow.
 PATIENCE_MS = 60_000

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
-from hydra_core.views.demo.story import STEPS
+from hydra_core.console import frame
+from hydra_core.console.demo.view import STEPS
 from tests.browser.conftest import at_rest
 
 pytestmark = pytest.mark.browser
 
-APP = Path(__file__).resolve().parents[2] / "app.py"
 THEMES = ("light", "dark")
 RUN = """() => axe.run(
     {exclude: [['[data-testid=stSidebarNav]']]},  // Streamlit's own lists
@@ -22,11 +21,15 @@ RUN = """() => axe.run(
     node => `${rule.id}: ${node.html.slice(0, 200)} (${node.any[0]?.message})`)))"""
 
 
-def every_page():
-    """url_path of every page that the navigation shows; /overview is another way to the first."""
-    words = (word for word in ast.walk(ast.parse(APP.read_text())) if isinstance(word, ast.keyword))
-    names = [word.value.value for word in words if word.arg == "url_path"]
-    return [name for name in names if name != "overview"]
+#: Every page, and every part of it, as its address names it.
+PLACES = sorted(
+    {
+        f"/{Path(place.page).stem if place != frame.HOME else ''}"
+        + (f"?part={place.part}" if place.part else "")
+        for place in vars(frame).values()
+        if isinstance(place, frame.Place)
+    }
+)
 
 
 @pytest.fixture(scope="module")
@@ -43,15 +46,11 @@ def visitor(chromium, console):
     context.close()
 
 
-@pytest.mark.parametrize("name", every_page())
-def test_nothing_is_illegible_or_unnamed_in_either_theme(visitor, name):
-    link = visitor.locator("[data-testid=stSidebarNavLink]").nth(every_page().index(name))
-    link.click()
-    visitor.wait_for_selector(f"[aria-current=page][href$='/{'' if name == 'home' else name}']")
-    for theme in THEMES:
-        visitor.emulate_media(color_scheme=theme)
-        at_rest(visitor)
-        assert visitor.evaluate(RUN) == [], theme
+@pytest.mark.parametrize("address", PLACES)
+def test_nothing_is_illegible_or_unnamed_in_either_theme(visitor, address):
+    visitor.goto(address)
+    visitor.wait_for_selector("[data-testid=stHeading]")
+    legible_in_either_theme(visitor)
 
 
 #: What lies behind a click: popovers, dialogs, expanders and views that a page does not open with.
@@ -59,15 +58,13 @@ OPENED = [
     ("/tune", "radio", "Numbers"),
     ("/inspect", "button", "Request"),
     ("/inspect", "button", "Link"),
-    ("/conversation", "button", "Stickiness and prices"),
+    ("/inspect?part=conversation", "button", "Stickiness and prices"),
     ("/catalog", "button", "Add model"),
     ("/catalog", "button", "Import prices"),
-    ("/catalog", "radio", "Policy"),
-    ("/catalog", "radio", "What-if"),
-    ("/profiles", "button", "From rates to capabilities"),
+    ("/catalog?part=profiles", "button", "From rates to capabilities"),
     ("/compare", "radio", "Queries"),
     ("/compare", "radio", "Significance"),
-    ("/explore", "radio", "Checks"),
+    ("/eval_sets?part=routing-help", "radio", "Data checks"),
     ("/eval_sets", "radio", "Import"),
 ]
 
@@ -91,7 +88,9 @@ def test_what_a_click_opens_is_legible_in_either_theme(visitor, address, role, n
     legible_in_either_theme(visitor)
 
 
-@pytest.mark.parametrize(("address", "tab"), [("/export", "Export"), ("/inspect", "Receipt")])
+@pytest.mark.parametrize(
+    ("address", "tab"), [("/releases?part=exports", "Export"), ("/inspect", "Receipt")]
+)
 def test_code_is_legible_in_either_theme(visitor, address, tab):
     """Commands, YAML and JSON in their colours; those of Streamlit fall short."""
     visitor.goto(address)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
+
+from hydra_core.console.frame import MOVED
 
 pytestmark = pytest.mark.browser
 
@@ -40,10 +43,15 @@ def test_cold_deep_link_opens_the_page_asked_for(page):
     assert not page.get_by_text("Page not found").is_visible()
 
 
-def test_overview_has_its_name_for_an_address_too(page):
-    page.goto("/overview")
-    page.get_by_role("heading", name="Overview").wait_for()
-    page.wait_for_url("**/")
+@pytest.mark.parametrize("former", MOVED)
+def test_a_former_address_leads_to_its_new_place_with_its_parameters(page, former):
+    page.goto(f"/{former}?catalog=paper_five_published&set=paper_swebench")
+    place = MOVED[former]
+    title = Path(place.page).stem.replace("_", " ").capitalize()
+    page.get_by_role("heading", name=title, exact=True).wait_for()
+    page.wait_for_url(re.compile("catalog=paper_five_published"))
+    if place.part:
+        page.wait_for_url(re.compile(f"part={place.part}"))
     assert not page.get_by_text("Page not found").is_visible()
 
 
@@ -77,8 +85,8 @@ def test_state_survives_a_page_change(page):
     page.keyboard.press("Enter")
     page.get_by_text("τ 0.5").first.wait_for()
     here = kpi(page, "Quality retention")
-    page.get_by_role("link", name="Overview").click()
-    page.get_by_role("heading", name="Overview").wait_for()
+    page.get_by_role("link", name="Home").click()
+    page.get_by_role("heading", name="Home").wait_for()
     page.get_by_text("What to do next").wait_for()
     assert kpi(page, "Quality retention") == here
     page.get_by_role("link", name="Tune").first.click()
@@ -107,7 +115,7 @@ def test_a_table_is_imported_scored_and_tuned(page):
     page.get_by_text("Kept 40 queries with 80 outcomes of 2 models").wait_for()
     page.get_by_role("button", name="Open it").click()
     page.get_by_role("button", name="Score 40 queries").click()
-    page.get_by_role("button", name="Use on Tune").click()
+    page.get_by_role("button", name="Tune on this set").click()
     page.get_by_role("heading", name="Tune").wait_for()
     page.wait_for_selector(PLOT)
     assert page.get_by_text("40 queries · 2 models").is_visible()

@@ -9,10 +9,10 @@ import pytest
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
+from hydra_core.base.shipped import CATALOGS
 from hydra_core.catalog.schema import load_catalog
-from hydra_core.shipped import CATALOGS
 from tests.browser.grid import INPUT_PRICE, open_cell, wait_until_drawn
-from tests.ui import consoles
+from tests.console import consoles
 
 MODELS = [model.id for model in load_catalog(CATALOGS / "paper_five.yaml").models]
 
@@ -79,7 +79,7 @@ def test_whether_routing_helps_on_a_file_takes_four_clicks(page, tmp_path):
     click("button", "Import")
     page.get_by_text("Nothing was left out").wait_for()
     click("button", "Does routing help?")
-    page.get_by_text("Oracle gain").wait_for()
+    page.get_by_text("Possible gain").wait_for()
     page.get_by_text("60 queries").first.wait_for()
     assert click.count == 4
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from hydra_core.evaluation.evalset.scoring import score_evalset
+from hydra_core.evalsets.scoring import score_evalset
 from hydra_core.predictor.onnx_predictor import default_predictor
 from hydra_core.store import Actor, Role, open_store
 from tests.browser.conftest import PATIENCE_MS, at_rest
-from tests.evaluation.sets import saved
+from tests.console.consoles import console as running
+from tests.evalsets.sets import saved
 from tests.pages.store_steps import FILE, NAME
-from tests.ui.consoles import console as running
 
 pytestmark = pytest.mark.browser
 

@@ -9,9 +9,9 @@ from playwright.sync_api import expect
 from hydra_core.server.run import build
 from hydra_core.server.settings import Settings
 from tests.browser.conftest import PATIENCE_MS, faulty
+from tests.console import consoles
 from tests.server.conftest import CATALOG, asked, running, upstreams_text
 from tests.server.fake_upstream import FakeUpstream
-from tests.ui import consoles
 
 pytestmark = pytest.mark.browser
 TEXTS = ("hi", "Fix the deadlock in this lock-free queue", "Prove that the primes do not end")

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 
 import pytest
 
+from hydra_core.base.shipped import CATALOGS, SAMPLE_DATA
 from hydra_core.catalog.schema import load_catalog
-from hydra_core.evaluation.evalset.evalset import load_evalset
-from hydra_core.evaluation.evalset.score_files import load_scores
-from hydra_core.evaluation.replay.evaluation import evaluate
-from hydra_core.evaluation.replay.sweep import sweep_catalog
-from hydra_core.shipped import CATALOGS, SAMPLE_DATA
-from hydra_core.views.tune.operating_point import tiles
+from hydra_core.console.view_operating_point import tiles
+from hydra_core.evalsets.evalset import load_evalset
+from hydra_core.evalsets.score_files import load_scores
+from hydra_core.replay.evaluation import evaluate
+from hydra_core.replay.sweep import sweep_catalog
 from tests.browser.conftest import PATIENCE_MS, at_rest
 
 pytestmark = pytest.mark.browser

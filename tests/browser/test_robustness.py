@@ -10,7 +10,7 @@ MESSAGES = "Please sort this list.\nRename this variable.\nBitte sortiere diese 
 
 def test_messages_are_attacked_and_looked_at(page):
     page.goto("/robustness?set=console_demo&catalog=paper_five")
-    expect(page.get_by_text("Can a user talk this router into a dearer model?")).to_be_visible()
+    expect(page.get_by_text("Can a user talk this router into an expensive model?")).to_be_visible()
     page.get_by_role("radio", name="Pasted").click()
     box = page.get_by_label("One message a line")
     box.fill(MESSAGES)
@@ -24,7 +24,7 @@ def test_messages_are_attacked_and_looked_at(page):
     expect(plot.get_by_text("τ 0.24")).to_be_visible()
     expect(plot.get_by_text("Attacks that succeed")).to_be_visible()
     page.get_by_role("radio", name="Messages").click()
-    expect(page.get_by_text("The flag is recorded and changes no route.")).to_be_visible()
+    expect(page.get_by_text("The receipt records this; it changes no route.")).to_be_visible()
     table = page.locator("[data-testid=stDataFrame]")
     expect(table).to_be_visible()
     bounds = table.bounding_box()

@@ -10,7 +10,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from hydra_core.store import open_store
 from tests.browser.conftest import PATIENCE_MS
 from tests.browser.provider import provider, secrets_toml
-from tests.ui.consoles import console, free_port
+from tests.console.consoles import console, free_port
 
 pytestmark = pytest.mark.browser
 expect = pytest.importorskip("playwright.sync_api").expect

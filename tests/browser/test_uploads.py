@@ -8,7 +8,7 @@ import urllib.request
 
 import pytest
 
-from tests.ui import consoles
+from tests.console import consoles
 
 pytestmark = pytest.mark.browser
 

@@ -7,8 +7,8 @@ import pytest
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 from tests.browser.test_live_knob import dragged_what_if
-from tests.ui import consoles
-from tests.ui.valued import valued
+from tests.console import consoles
+from tests.console.valued import valued
 
 pytestmark = pytest.mark.browser
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from hydra_core.base.errors import CatalogError
 from hydra_core.catalog import parse_catalog
-from hydra_core.errors import CatalogError
 
 SMALL = """\
 schema: hydra.catalog/v1

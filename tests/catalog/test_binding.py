@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from hydra_core.base.errors import CatalogError, MismatchError
+from hydra_core.base.types import Band
 from hydra_core.catalog import capabilities, parse_catalog, rebind, require_bundle
-from hydra_core.errors import CatalogError, MismatchError
-from hydra_core.types import Band
 from tests.catalog.small import SMALL, edited
 
 BANDS = {"reasoning": Band(0.1, 0.9), "debugging": Band(0.25, 0.75)}

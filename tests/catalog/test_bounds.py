@@ -2,9 +2,9 @@
 
 import pytest
 
+from hydra_core.base.errors import ProblemsError
+from hydra_core.base.shipped import CATALOGS
 from hydra_core.catalog import parse_catalog
-from hydra_core.errors import ProblemsError
-from hydra_core.shipped import CATALOGS
 
 TEXT = (CATALOGS / "paper_five.yaml").read_text()
 CHANGES = {

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hydra_core.base.errors import CatalogError
+from hydra_core.base.types import Catalog
 from hydra_core.catalog import CatalogDocument, load_catalog, parse_catalog
-from hydra_core.errors import CatalogError
-from hydra_core.types import Catalog
 from tests.catalog.small import SMALL
 
 BOMB = "a: &a [x, x]\n" + "".join(f"{c}: &{c} [*{p}, *{p}]\n" for p, c in pairwise("abcdefghi"))

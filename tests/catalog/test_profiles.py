@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hydra_core.base.errors import CatalogError, MismatchError, RoutingError
+from hydra_core.base.types import Band, CostBasis, ModelStatus
 from hydra_core.catalog import (
     blended_price,
     capabilities,
@@ -22,8 +24,6 @@ from hydra_core.catalog import (
     raw_capabilities,
     to_band,
 )
-from hydra_core.errors import CatalogError, MismatchError, RoutingError
-from hydra_core.types import Band, CostBasis, ModelStatus
 from tests.catalog.small import SMALL, edited
 
 CATALOGS = Path(__file__).parents[2] / "catalog"

@@ -4,9 +4,10 @@ from datetime import date
 
 import pytest
 
+from hydra_core.base.errors import CatalogError
 from hydra_core.catalog import parse_catalog, pool, semantic_diff
 from hydra_core.catalog.editing.model_grid import edit_cells, remove_models
-from hydra_core.errors import CatalogError
+from hydra_core.catalog.profiles import blended_price
 from hydra_core.routing.router import Router
 from tests.catalog.small import edited
 
@@ -37,7 +38,7 @@ def test_under_list_price_they_change_nothing():
     [
         ("strong: 0.01", "strong: -1", "usd_per_query.strong", ">= 0"),
         ("strong: 0.01", "strong: .nan", "usd_per_query.strong", "finite"),
-        (", strong: 0.01", "", "usd_per_query.strong", "no realised cost"),
+        ("{cheap: 0.02, strong: 0.01}", "{}", "usd_per_query", "no realised cost"),
         ("strong: 0.01", "strong: 1, other: 1", "usd_per_query.other", "not a model"),
         ("digest:", "digset:", "realised_costs.digest", "missing"),
     ],
@@ -48,6 +49,15 @@ def test_what_is_wrong_with_them_is_told(old, new, place, message):
     assert any(place in p.place and message in p.message for p in caught.value.problems), str(
         caught.value
     )
+
+
+def test_a_model_that_was_never_called_gets_an_estimate_from_its_prices():
+    catalog = parse_catalog(TEXT.replace(", strong: 0.01", ""))
+    routable = pool(catalog, today=date(2026, 6, 1))
+    found = dict(zip(routable.ids, routable.cost, strict=True))
+    cheap, strong = (blended_price(model, 3.0) for model in catalog.models)
+    assert found == {"cheap": 0.02, "strong": pytest.approx(0.02 * strong / cheap)}
+    assert Router(catalog).decide([0.0, 0.0]).model == "cheap"
 
 
 def test_a_change_of_a_measured_cost_is_a_difference():

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from hydra_core.base.errors import CatalogError
+from hydra_core.base.types import CostBasis, ModelStatus, StickyMode
 from hydra_core.catalog import load_catalog, parse_catalog
-from hydra_core.errors import CatalogError
-from hydra_core.types import CostBasis, ModelStatus, StickyMode
 from tests.catalog.small import SMALL, edited
 
 

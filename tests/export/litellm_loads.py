@@ -14,11 +14,12 @@ from litellm import Router
 
 with open(sys.argv[1], encoding="utf-8") as stream:  # noqa: PTH123
     config = yaml.safe_load(stream)
-router = Router(model_list=config["model_list"])
 
 
-def cost(name):
-    """Tokens in, tokens out, USD and capabilities of one call to a model."""
+def cost(entry):
+    """Tokens in, tokens out, USD and capabilities of one call to a model, alone in its group."""
+    name = entry["model_name"]
+    router = Router(model_list=[entry])
     answer = router.completion(
         model=name,
         messages=[{"role": "user", "content": "hello there"}],
@@ -40,5 +41,5 @@ except ImportError:  # the proxy's own dependencies are optional
 else:
     loaded = asyncio.run(ProxyConfig().get_config(config_file_path=sys.argv[1]))
     assert loaded["model_list"] == config["model_list"]
-names = [entry["model_name"] for entry in config["model_list"]]
-json.dump({name: cost(name) for name in names}, sys.stdout)
+models = {one["litellm_params"]["model"].partition("/")[2]: one for one in config["model_list"]}
+json.dump({name: cost(entry) for name, entry in models.items()}, sys.stdout)

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from hydra_core.base.errors import OutcomeModelError
+from hydra_core.base.types import Rule
 from hydra_core.catalog import load_catalog
 from hydra_core.cli.main import main
-from hydra_core.errors import OutcomeModelError
-from hydra_core.export.archive import portable, release_archive
 from hydra_core.export.litellm import litellm_config
-from hydra_core.export.release import Provenance, check_release
+from hydra_core.export.release import Provenance, check_release, portable, release_archive
 from hydra_core.export.vllm_semantic_router import vllm_semantic_router_config
-from hydra_core.types import Rule
 
 PATH = Path("catalog/mixed_2024.yaml")
 ORIGIN = Provenance(3, "ana", "first", datetime(2026, 11, 1, tzinfo=UTC))

@@ -17,9 +17,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hydra_core.base.errors import CatalogError
 from hydra_core.catalog import capabilities, load_catalog, parse_catalog
 from hydra_core.export.foreign import per_token
-from hydra_core.export.litellm import litellm_config
+from hydra_core.export.litellm import litellm_config, without_provider
 from hydra_core.export.vllm_semantic_router import vllm_semantic_router_config
 from tests.catalog.small import edited
 
@@ -43,7 +44,7 @@ def test_a_price_per_token_is_exact(millionths):
 def test_litellm_gets_models_prices_and_capabilities():
     export = litellm_config(parse_catalog(LEAVING))
     cheap, strong = yaml.safe_load(export.text)["model_list"]
-    assert cheap["model_name"] == "cheap"
+    assert cheap["model_name"] == strong["model_name"] == "auto"
     assert cheap["litellm_params"] == {"model": "acme/cheap"}
     assert cheap["model_info"] == {
         "mode": "chat",
@@ -57,6 +58,32 @@ def test_litellm_gets_models_prices_and_capabilities():
     }
     assert "cache_read_input_token_cost" not in strong["model_info"]
     assert "input_cost_per_token: 0.00000031\n" in export.text
+
+
+def test_litellm_gets_the_plugin_that_chooses():
+    data = yaml.safe_load(litellm_config(parse_catalog(LEAVING)).text)
+    (plugin,) = data["router_settings"]["plugins"]
+    module, _, name = plugin.rpartition(".")
+    assert module == "hydra_core.server.litellm_plugins"
+    assert name == "routing"
+    ids = {model.id for model in parse_catalog(LEAVING).models}
+    called = {one["litellm_params"]["model"].partition("/")[2] for one in data["model_list"]}
+    assert called <= ids  # as the plugin finds a candidate's model
+
+
+def test_a_model_without_a_provider_is_asked_for_and_never_written():
+    catalog = parse_catalog(edited(("provider: acme", "provider: not stated")))
+    assert without_provider(catalog) == ("cheap",)
+    with pytest.raises(CatalogError, match="'cheap': provider: is not known"):
+        litellm_config(catalog)
+    first = yaml.safe_load(litellm_config(catalog, {"cheap": "OpenAI"}).text)["model_list"][0]
+    assert first["litellm_params"] == {"model": "openai/cheap"}
+
+
+def test_a_provider_has_litellms_name():
+    catalog = parse_catalog(edited(("provider: acme", "provider: Google")))
+    first = yaml.safe_load(litellm_config(catalog).text)["model_list"][0]
+    assert first["litellm_params"] == {"model": "gemini/cheap"}
 
 
 def test_a_provider_in_the_id_is_not_doubled():
@@ -97,8 +124,11 @@ def test_what_cannot_be_expressed_stands_in_the_head_and_in_the_result(write):
 def test_awkward_ids_and_names_stay_what_they_are(write):
     text = edited(("id: cheap", 'id: "007"'), ("name: small", 'name: "a\\u0085b # c"'))
     data = yaml.safe_load(write(parse_catalog(text)).text)
-    models = data["model_list"] if "model_list" in data else data["providers"]["models"]
-    assert "007" in [model.get("model_name", model.get("name")) for model in models]
+    if "model_list" in data:
+        names = [one["litellm_params"]["model"].partition("/")[2] for one in data["model_list"]]
+    else:
+        names = [one["name"] for one in data["providers"]["models"]]
+    assert "007" in names
 
 
 @pytest.mark.skipif(not LITELLM, reason="litellm is not installed (pip install litellm)")

@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hydra_core.base.errors import CatalogError, StoreError
 from hydra_core.catalog import load_catalog, parse_catalog, pool, semantic_diff
-from hydra_core.errors import CatalogError, StoreError
-from hydra_core.evaluation.significance import Interval
 from hydra_core.export.release import (
     Provenance,
     check_release,
@@ -20,6 +19,7 @@ from hydra_core.export.release import (
     without_header,
     write_release,
 )
+from hydra_core.replay.significance import Interval
 from hydra_core.routing.matcher import choose, shortfall
 from hydra_core.routing.reload import CatalogFile
 from hydra_core.routing.router import Router

@@ -2,8 +2,8 @@
 
 import pytest
 
-from hydra_core.evaluation.learning.learn import learn
-from tests.evaluation.learning.sets import learnable, material_of
+from hydra_core.choosing.learn import learn
+from tests.choosing.learning_sets import learnable, material_of
 
 
 @pytest.fixture(scope="session")

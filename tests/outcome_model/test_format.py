@@ -6,12 +6,12 @@ import shutil
 import numpy as np
 import pytest
 
-from hydra_core.errors import OutcomeModelError, StoreError
-from hydra_core.evaluation.learning.write import telling, write_outcome_model
+from hydra_core.base.errors import OutcomeModelError, StoreError
+from hydra_core.choosing.write import telling, write_outcome_model
 from hydra_core.outcome_model.format import FIGURES, HEADS, LEARNED, MANIFEST, load_outcome_model
-from hydra_core.outcome_model.learned import text_digests
+from hydra_core.outcome_model.model import text_digests
 from hydra_core.store import Actor, Role, open_store
-from tests.evaluation.learning.sets import FINGERPRINT, MODELS
+from tests.choosing.learning_sets import FINGERPRINT, MODELS
 
 
 @pytest.fixture

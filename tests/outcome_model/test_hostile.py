@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from ruamel.yaml import YAML
 
-from hydra_core.errors import OutcomeModelError
-from hydra_core.evaluation.learning.write import write_outcome_model
+from hydra_core.base.errors import OutcomeModelError
+from hydra_core.choosing.write import write_outcome_model
 from hydra_core.outcome_model.format import FIGURES, HEADS, LEARNED, MANIFEST, load_outcome_model
-from tests.evaluation.learning.sets import FINGERPRINT
+from tests.choosing.learning_sets import FINGERPRINT
 
 
 @pytest.fixture(scope="module")

@@ -15,10 +15,11 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest, app_test
 
-from hydra_core.evaluation.study.routability import routability
-from hydra_core.predictor.checks.occlusion import occlude
-from hydra_core.ui.explore import panels
-from hydra_core.ui.inspect import words
+from hydra_core.console.eval_sets import routing_help
+from hydra_core.console.inspect import message
+from hydra_core.lab.robustness.occlusion import occlude
+from hydra_core.replay.routability import routability
+from tests.pages.moving import to
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -58,8 +59,8 @@ def measured_once():
         return known[asked]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(words, "occlude", occluded)
-        patch.setattr(panels, "routability", routable)
+        patch.setattr(message, "occlude", occluded)
+        patch.setattr(routing_help, "routability", routable)
         yield
 
 
@@ -76,8 +77,8 @@ def open_page(workspace: Path) -> Callable[..., AppTest]:
 
     def opened(page: str, **params: str) -> AppTest:
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-        if page != "pages/operate/overview.py":  # it is the first, and its name leads back to it
-            app.switch_page(page)
+        if page != "pages/operate/home.py":  # it is the first, and its name leads back to it
+            to(app, page)
         for name, value in params.items():
             app.query_params[name] = value
         return app.run()

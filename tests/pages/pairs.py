@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from hydra_core.evaluation.evalset.evalset import EvalSet
-from hydra_core.evaluation.replay.sweep import Sweep
-from hydra_core.evaluation.study.compare import constant_run
-from hydra_core.ui import cache
-from hydra_core.views.comparison import Paired, pair, routed_run
+from hydra_core.console import cache
+from hydra_core.console.compare.view import Paired, pair, routed_run
+from hydra_core.evalsets.evalset import EvalSet
+from hydra_core.replay.compare import constant_run
+from hydra_core.replay.sweep import Sweep
 
 
 def paper_sweep() -> Sweep:

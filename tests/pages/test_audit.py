@@ -1,10 +1,11 @@
 """Audit from app.py: draw, rate, agreement, and what an empty page teaches."""
 
-from hydra_core.evaluation.evalset.score_files import load_scores
+from hydra_core.console import cache
+from hydra_core.console.eval_sets import audit
+from hydra_core.evalsets.score_files import load_scores
 from hydra_core.store import Actor, Role
-from hydra_core.ui import cache
 
-PAGE = "pages/evaluate/audit.py"
+PAGE = "pages/configure/eval_sets.py?part=label-quality&view=samples"
 DEMO = {"set": "console_demo", "catalog": "paper_five"}
 
 
@@ -74,18 +75,24 @@ def test_the_address_names_set_sample_and_part_and_restores_them(open_page):
     drawn("second")
     app.run()
     app.selectbox(key="audit.sample").set_value("second").run()
-    app.segmented_control(key="audit.part").set_value("Exchange").run()
+    app.segmented_control(key="audit.part").set_value("Import and export").run()
     link = {key: "".join(value) for key, value in app.query_params.items()}
-    assert link == {**DEMO, "sample": "second", "part": "Exchange"}
-    again = open_page(PAGE, **link)
+    assert link == {
+        **DEMO,
+        "sample": "second",
+        "part": "label-quality",
+        "view": "samples",
+        "step": "Import and export",
+    }
+    again = open_page(PAGE.partition("?")[0], **link)
     assert again.selectbox(key="audit.sample").value == "second"
-    assert again.segmented_control(key="audit.part").value == "Exchange"
+    assert again.segmented_control(key="audit.part").value == "Import and export"
 
 
 def test_an_address_with_an_unknown_sample_opens_one_that_there_is(open_page):
     open_page(PAGE, **DEMO)
     drawn("first")
-    app = open_page(PAGE, **DEMO, sample="gone", part="rubbish")
+    app = open_page(PAGE, **DEMO, sample="gone", step="rubbish")
     assert not app.exception
     assert app.selectbox(key="audit.sample").value == "first"
 
@@ -95,7 +102,7 @@ def test_recalibrate_says_how_many_ratings_are_there_and_needed(open_page):
     _, sample = drawn()
     rows = [(query, "ana", (3.0, 3.0, 3.0, 3.0), "") for query in sample.query_ids[:12]]
     cache.store().ratings.take_in(sample, rows, actor=Actor("ana", Role.PUBLISHER))
-    app = open_page(PAGE, **DEMO, sample="first", part="Recalibrate")
+    app = open_page(PAGE, **DEMO, sample="first", step="Recalibrate")
     assert not app.error
     told = " ".join(one.value for one in app.markdown)
     assert "12 of 40 messages of this sample are rated, at least 20 are needed. Rate more" in told
@@ -104,7 +111,7 @@ def test_recalibrate_says_how_many_ratings_are_there_and_needed(open_page):
 def test_a_sample_too_small_to_recalibrate_on_asks_for_a_larger_one(open_page):
     open_page(PAGE, **DEMO)
     drawn("small", 10)
-    app = open_page(PAGE, **DEMO, sample="small", part="Recalibrate")
+    app = open_page(PAGE, **DEMO, sample="small", step="Recalibrate")
     assert "Draw a larger sample" in " ".join(one.value for one in app.markdown)
 
 
@@ -114,3 +121,16 @@ def test_a_message_to_rate_stands_in_its_own_direction(open_page):
     app = open_page(PAGE, **DEMO, sample="first")
     (block,) = [one.proto.body for one in app.get("html") if "dir=" in one.proto.body]
     assert block.startswith('<div dir="auto"')
+
+
+def test_a_set_without_labels_has_no_columns_for_them(open_page, monkeypatch):
+    monkeypatch.setattr(audit, "_labels", lambda evalset, dimensions: None)
+    app = open_page(PAGE, **DEMO)
+    _, sample = drawn()
+    rows = [(query, "ana", (3.0, 2.0, 3.0, 1.0), "") for query in sample.query_ids]
+    cache.store().ratings.take_in(sample, rows, actor=Actor("ana", Role.PUBLISHER))
+    app = open_page(PAGE, **DEMO, sample="first", step="Agreement")
+    assert not app.exception
+    tables = [table.value for table in app.dataframe]
+    assert [table for table in tables if "predictor_mae" in table]
+    assert not [name for table in tables for name in table if name.startswith("label_")]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 
-from hydra_core.catalog import parse_catalog
-from hydra_core.evaluation.evalset.evalset import load_evalset
-from hydra_core.shipped import SAMPLE_DATA
-from hydra_core.ui.catalog.add_model import still_empty
+from hydra_core.base.shipped import SAMPLE_DATA
+from hydra_core.catalog import parse_catalog, pool
+from hydra_core.console.catalog.add_model import missing_fields
+from hydra_core.evalsets.evalset import load_evalset
 from tests.pages import live
 from tests.pages.store_steps import ANA, BEN, FILE, NAME, ROOT, draft, opened, priced, shown
 
-PAGE = "pages/configure/catalog.py"
+PAGE = "pages/configure/catalog.py?part=models"
+POLICY = "pages/configure/catalog.py?part=policy"
+WHAT_IF = "pages/configure/catalog.py?part=what-if"
 HERE = {"set": "paper_swebench", "catalog": NAME}
 FILE_FIVE = (ROOT / "catalog" / "paper_five.yaml").read_text(encoding="utf-8")
 
@@ -67,12 +71,83 @@ def test_another_persons_draft_is_named(open_page, workspace):
 
 def test_the_form_of_a_new_model_names_the_fields_that_are_empty():
     given = {"id": "", "provider": "x", "input_usd_per_mtok": None, "output_usd_per_mtok": 1}
-    assert still_empty(given)[:2] == ["Model id", "Input price, USD / Mtok"]
+    assert missing_fields(given)[:2] == ["Model id", "Input price, USD / Mtok"]
+
+
+def form(app, place):
+    """Open the form; AppTest runs the whole page, which would close it, so it is opened again."""
+    app.button(key="catalog.Add model").click().run()
+    app.segmented_control(key="catalog.new_place").set_value(place)
+    app.button(key="catalog.Add model").click().run()
+
+
+def add_model(app, place, **fields):
+    """Fill in the form of a new model, and press the button."""
+    form(app, place)
+    typed = {
+        "Model id": "newcomer", "Provider": "acme", "Input price, USD / Mtok": 0.3,
+        "Output price, USD / Mtok": 0.6, "Context window, tokens": 128000, **fields,
+    }  # fmt: skip
+    for one in (*app.text_input, *app.number_input):
+        value = next((v for label, v in typed.items() if one.label.startswith(label)), None)
+        if value is not None:
+            one.set_value(value)
+    app.button(key="catalog.Add model").click()
+    next(one for one in app.button if one.label == "Add to the draft").click().run()
+    assert not app.exception
+    return app
+
+
+MIXED = {"set": "mixed_2024", "catalog": "mixed_2024"}  # its cost basis is realised
+
+
+def added(workspace, name="mixed_2024"):
+    saved = opened(workspace).drafts.find(name, ANA)
+    return None if saved is None else parse_catalog(saved.text)
+
+
+def test_a_new_model_needs_a_success_rate_and_its_prices_alone(open_page, workspace):
+    app = add_model(open_page(PAGE, **MIXED), "Success rate", **{"It resolves": 70.0})
+    assert "Draft: 1 change" in shown(app)
+    catalog = added(workspace)
+    assert catalog.policy.cost_basis == "realised"
+    assert "newcomer" not in catalog.realised_costs.usd_per_query
+    pool_ = pool(catalog, today=date(2026, 11, 1))
+    place = pool_.capabilities[pool_.ids.index("newcomer")]
+    assert (place >= pool_.capabilities.min(axis=0)).all()
+    assert (place <= pool_.capabilities.max(axis=0)).all()
+
+
+def test_a_new_model_takes_traffic_in_the_preview_and_its_quality_is_unknown(open_page):
+    app = add_model(open_page(PAGE, **MIXED), "Success rate", **{"It resolves": 70.0})
+    said = shown(app)
+    assert "No query" not in said
+    assert "of the queries go to newcomer, without outcomes in this set" in said
+    assert "Quality lies between" in said
+    assert any(one.label == "Resolved ≥" for one in app.metric)
+    assert "partly unknown" in tile(app, "Resolved ≥").delta
+
+
+def test_capabilities_by_hand_start_empty_and_have_to_be_typed(open_page, workspace):
+    app = add_model(open_page(PAGE, **MIXED), "By hand", Reasoning=0.4)
+    assert [one.value for one in app.number_input if one.label in ("Debugging", "Tool use")] == [
+        None, None,
+    ]  # fmt: skip
+    assert any("Missing: Code generation, Debugging, Tool use" in e.value for e in app.error)
+    assert added(workspace) is None
+
+
+def test_a_model_of_which_nothing_is_known_gets_no_traffic(open_page, workspace):
+    app = add_model(open_page(PAGE, **MIXED), "Nothing yet")
+    catalog = added(workspace)
+    assert catalog.model("newcomer").status == "disabled"
+    assert "newcomer" not in pool(catalog, today=date(2026, 11, 1)).ids
+    assert "No query of" in shown(app)
 
 
 def test_a_new_model_can_be_given_benchmark_rates(open_page):
     app = open_page(PAGE, set="console_demo", catalog="paper_five")
-    app.button(key="catalog.Add model").click().run()
+    form(app, "Benchmark rates")
     assert not app.exception
     rates = next(one.value for one in app.data_editor if "rate" in one.value)
     assert len(rates) == 9
@@ -111,7 +186,12 @@ def test_removing_a_model_that_carries_traffic_changes_the_figures(open_page, wo
     assert tile(app, "Cost per query").delta != "unchanged"
 
 
-@pytest.mark.parametrize("view", ["Policy", "Cards", "Capabilities", "What-if"])
+@pytest.mark.parametrize("page", [POLICY, WHAT_IF])
+def test_every_part_opens(open_page, page):
+    assert not open_page(page, **HERE).exception
+
+
+@pytest.mark.parametrize("view", ["Cards", "Capabilities"])
 def test_every_view_opens(open_page, view):
     app = open_page(PAGE, **HERE)
     app.session_state["catalog.view"] = view
@@ -123,9 +203,7 @@ def test_every_view_opens(open_page, view):
 def test_any_model_can_be_removed_added_or_repriced_without_touching_the_draft(
     open_page, workspace, kind
 ):
-    app = open_page(PAGE, **HERE)
-    app.session_state["catalog.view"] = "What-if"
-    app.run()
+    app = open_page(WHAT_IF, **HERE)
     app.selectbox(key="catalog.event.kind").set_value(kind).run()
     app.selectbox(key="catalog.event.model").set_value("gpt-5.3-codex").run()
     if kind == "reprice":
@@ -141,9 +219,7 @@ def test_any_model_can_be_removed_added_or_repriced_without_touching_the_draft(
 
 
 def test_both_sides_of_a_what_if_are_compared_at_the_setting_given(open_page):
-    app = open_page(PAGE, **HERE)
-    app.session_state["catalog.view"] = "What-if"
-    app.run()
+    app = open_page(WHAT_IF, **HERE)
     assert live.knob(app)["text"] == "τ 0.24"
     app.number_input(key="what_if.tau").set_value(0.1).run()
     assert not app.exception
@@ -167,9 +243,7 @@ def test_a_roles_file_that_cannot_be_read_lets_nobody_in(open_page, workspace):
 
 
 def test_every_setting_of_the_policy_is_edited_with_what_it_alone_does(open_page):
-    app = open_page(PAGE, set="console_demo", catalog="paper_five")
-    app.session_state["catalog.view"] = "Policy"
-    app.run()
+    app = open_page(POLICY, set="console_demo", catalog="paper_five")
     tau = next(one for one in app.number_input if one.label == "Threshold τ")
     tau.set_value(0.0).run()
     assert not app.exception
@@ -183,9 +257,7 @@ def test_every_setting_of_the_policy_is_edited_with_what_it_alone_does(open_page
 
 
 def test_score_caps_are_set_and_taken_out_with_what_they_do(open_page):
-    app = open_page(PAGE, set="console_demo", catalog="paper_five")
-    app.session_state["catalog.view"] = "Policy"
-    app.run()
+    app = open_page(POLICY, set="console_demo", catalog="paper_five")
     assert "Switched on: none." in shown(app)
     dimensions = ("reasoning", "code generation", "debugging", "tool use")
     for name in dimensions:
@@ -206,9 +278,7 @@ def field(app, label):
 
 
 def test_an_edit_is_recorded_on_the_set_whose_figures_are_shown(open_page, workspace):
-    app = open_page(PAGE, set="mixed_2024", catalog=NAME)  # the set in the link does not fit
-    app.session_state["catalog.view"] = "Policy"
-    app.run()
+    app = open_page(POLICY, set="mixed_2024", catalog=NAME)  # the set in the link does not fit
     shown_set = app.selectbox(key="data.evalset").value
     next(one for one in app.number_input if one.label == "Threshold τ").set_value(0.3).run()
     saved = opened(workspace).drafts.find(NAME, ANA)

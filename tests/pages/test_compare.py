@@ -9,11 +9,11 @@ import time
 import numpy as np
 import pytest
 
-from hydra_core.ui import cache, cache_evaluate
-from hydra_core.ui.widgets import literal
-from hydra_core.views.comparison_tables import Which
+from hydra_core.console import cache, replays
+from hydra_core.console.compare.view_tables import Which
+from hydra_core.console.widgets import literal
 
-PAGE = "pages/evaluate/compare.py"
+PAGE = "pages/decide/compare.py"
 PAPER = {"set": "paper_swebench", "catalog": "paper_five_published"}
 STRONG = "always:gpt-5.4"
 
@@ -36,7 +36,7 @@ def page(open_page):
 
 
 def part(app, name):
-    app.segmented_control(key="compare.part").set_value(name).run()
+    app.segmented_control(key="compare.view").set_value(name).run()
     assert not app.exception
     return app
 
@@ -110,8 +110,8 @@ def test_a_note_is_kept_and_found_by_the_filter(page, open_page):
 
 
 def test_the_flipped_queries_are_those_that_changed_model(page):
-    from hydra_core.views.comparison import Kind, Side
-    from hydra_core.views.comparison_tables import whole_table
+    from hydra_core.console.compare.view import Kind, Side
+    from hydra_core.console.compare.view_tables import whole_table
     from tests.pages.pairs import paper_pair, paper_sweep
 
     both, _ = paper_pair()
@@ -143,7 +143,7 @@ def test_set_and_catalog_that_do_not_fit_say_so(open_page):
 def test_a_learned_router_is_fitted_and_compared_at_the_same_cost(open_page):
     app = open_page(PAGE, **PAPER, a="learned:kNN", b="catalog:paper_five_published")
     began = time.monotonic()
-    while any(task.running for task in cache_evaluate.tasks()._tasks.values()):
+    while any(task.running for task in replays.tasks()._tasks.values()):
         assert time.monotonic() - began < 240
         time.sleep(0.1)
     app.run()
@@ -189,7 +189,7 @@ def test_a_link_restores_the_list_its_filters_and_the_query_looked_at(page, open
 def test_a_link_with_nonsense_opens_the_default_view(open_page):
     app = open_page(PAGE, **PAPER, view="Nothing", to="no such model", query="none")
     assert not app.exception
-    assert app.segmented_control(key="compare.part").value == "Who moved"
+    assert app.segmented_control(key="compare.view").value == "Who moved"
     part(app, "Queries")
     assert not app.exception
 
@@ -202,5 +202,5 @@ def test_a_link_carries_a_policy_that_was_tuned_here_only(open_page):
 
 def test_a_small_p_value_of_a_slice_is_never_called_nothing(open_page):
     link = {"set": "mixed_2024", "catalog": "mixed_2024", "view": "Languages and groups"}
-    app = open_page("pages/evaluate/compare.py", **link)
+    app = open_page("pages/decide/compare.py", **link)
     assert app.dataframe[0].value["p"].tolist() == ["< 0.001"]

@@ -6,10 +6,11 @@ import json
 
 import pytest
 
-from hydra_core.views.samples import scenes
+from hydra_core.base.spelling import usd
+from hydra_core.console.inspect.samples import scenes
 from tests.hostile_messages import MARKUP
 
-PAGE = "pages/operate/conversation.py"
+PAGE = "pages/operate/inspect.py?part=conversation"
 
 
 def said(app):
@@ -41,7 +42,7 @@ def test_every_shipped_conversation_plays(page, scene):
     page.selectbox(key="conversation.scene").set_value(scene).run()
     assert not page.exception
     assert set(values(page)) == {
-        "Cost, estimated", "Every turn afresh", "Switches", "From the cache",
+        "Cost, estimated", "Every turn by itself", "Switches", "From the cache",
     }  # fmt: skip
     modes = ["Per session", "Adaptive", "Per content", "Per request"]
     assert page.table[0].value["Mode"].tolist() == modes
@@ -85,12 +86,30 @@ def test_a_pasted_transcript_is_played_and_a_missing_answer_costs_nothing(page):
     app = paste(page, "User: Prove that there are infinitely many primes.\nAssistant: Let p...")
     answered = values(app)["Cost, estimated"]
     app = paste(app, "User: Prove that there are infinitely many primes.")
+    app.number_input(key="conversation.answer_tokens").set_value(0).run()
     assert "is left out of the costs" in said(app)
     assert float(values(app)["Cost, estimated"].strip("$")) < float(answered.strip("$"))
 
 
+def test_a_missing_answer_is_counted_as_on_message(page):
+    app = paste(page, "User: Prove that there are infinitely many primes.")
+    assert "it is counted as the outcome model predicts" in said(app)
+    counted = values(app)["Cost, estimated"]
+    app.number_input(key="conversation.answer_tokens").set_value(0).run()
+    assert float(values(app)["Cost, estimated"].strip("$")) < float(counted.strip("$"))
+
+
+def test_one_turn_costs_what_the_message_costs(open_page):
+    text = "Prove that there are infinitely many primes."
+    app = open_page("pages/operate/inspect.py?part=message", catalog="paper_five", text=text)
+    shown = app.table[0].value.set_index("Model")
+    (model,) = shown.index[shown[""] == "Chosen"]
+    app = paste(open_page(PAGE, catalog="paper_five"), f"User: {text}")
+    assert values(app)["Cost, estimated"] == usd(shown.loc[model, "This message"])
+
+
 def test_the_mode_that_is_shown_is_explained(page):
-    assert "the first turn chooses" in said(page)
+    assert "the first turn chooses the model" in said(page)
     page.segmented_control(key="conversation.mode").set_value("per_request").run()
     assert "every turn is routed by itself" in said(page)
 
@@ -127,7 +146,9 @@ def test_hostile_messages_are_shown_as_they_stand(page):
 
 
 def test_a_conversation_goes_nowhere_but_this_page(page):
-    assert not dict(page.query_params)
+    assert {name: "".join(one) for name, one in page.query_params.items()} == {
+        "part": "conversation"
+    }
 
 
 def test_a_file_can_be_uploaded(page):
@@ -140,3 +161,15 @@ def test_a_file_can_be_uploaded(page):
     ).run()
     assert not app.exception
     assert "Hello from a file" in said(app)
+
+
+def test_a_conversation_that_no_model_can_serve_says_so_and_shows_no_cost(page):
+    page.multiselect(key="conversation.images").set_value([1]).run()  # no model here sees images
+    assert not page.exception
+    (box,) = page.error
+    assert box.proto.title == "No model can serve this conversation"
+    assert "vision" in box.value or "image" in box.value
+    assert not page.metric
+    page.multiselect(key="conversation.images").set_value([4]).run()
+    assert "No model can serve 2 of 5 turns" in page.warning[0].proto.title
+    assert page.metric

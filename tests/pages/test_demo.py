@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 import pytest
 
+from hydra_core.console.demo.copies import DEMOS
+from hydra_core.console.demo.view import STEPS
 from hydra_core.store import Role, open_store
-from hydra_core.ui.demo.copies import DEMOS
-from hydra_core.views.demo.story import STEPS
+from tests.pages.moving import to
 from tests.pages.store_steps import ANA, FILE, NAME, opened, priced, shown
 
-OVERVIEW = "pages/operate/overview.py"
-SHIP = "pages/ship/export.py"
-TUNE = "pages/evaluate/tune.py"
+OVERVIEW = "pages/operate/home.py"
+SHIP = "pages/decide/releases.py?part=publish"
+TUNE = "pages/decide/tune.py?part=by-hand"
 
 
 @pytest.fixture(autouse=True)
@@ -66,11 +69,12 @@ def test_it_begins_on_the_storys_catalog_and_every_step_says_and_asks_something(
     assert len(folders(workspace)) == 1
     for number, step in enumerate(STEPS, start=1):
         app.query_params["demo"] = f"{number}.{only().token}"
-        app.switch_page(step.page)
+        to(app, f"{step.place.page}?{urlencode(step.place.query)}")
         app.run()
         assert not app.exception
         assert step.say in shown(app)
         assert step.do in shown(app)
+        assert step.shows in shown(app)
         assert app.query_params["demo"] == f"{number}.{only().token}"
 
 
@@ -87,7 +91,7 @@ def test_what_is_published_in_a_demo_is_published_in_its_copy_alone(workspace, o
     store = opened(workspace)
     store.publish(NAME, FILE, actor=ANA, base_revision=0, note="real")
     app = begun(open_page, "6")
-    app.switch_page(SHIP)
+    to(app, SHIP)
     app.run()
     select(app, "Catalog").set_value(NAME).run()
     demo = only()
@@ -120,7 +124,7 @@ def test_no_cache_of_a_demo_reaches_another_session(workspace, open_page):
     for demo, price in ((first, 0.11), (second, 0.22)):
         demo.store.publish(NAME, priced(FILE, price), actor=demo.owner, base_revision=0, note="")
     for app in (one, two, plain):
-        app.switch_page("pages/configure/catalog.py")
+        to(app, "pages/configure/catalog.py?part=models")
         app.run()
         select(app, "Catalog").set_value(NAME).run()
         assert not app.exception
@@ -137,7 +141,7 @@ def told_price(app):
 
 def test_the_pages_own_link_and_the_demos_step_stand_beside_each_other(workspace, open_page):
     app = begun(open_page)
-    app.switch_page(TUNE)
+    to(app, TUNE)
     app.run()
     app.run()
     assert app.query_params["catalog"] == "demo"
@@ -169,7 +173,7 @@ def test_an_address_of_no_demo_shows_none(workspace, open_page):
 
 def test_an_ended_demo_never_falls_back_to_the_real_workspace(workspace, open_page):
     app = begun(open_page, "6")
-    app.switch_page(SHIP)
+    to(app, SHIP)
     app.run()
     select(app, "Catalog").set_value(NAME).run()
     DEMOS.end(only().token)
@@ -211,7 +215,7 @@ def test_a_viewer_is_offered_no_demo_and_a_forged_click_begins_none(workspace, o
     app.run()
     assert not app.exception
     assert not folders(workspace)
-    assert "takes the role editor" in shown(app)
+    assert "needs the role editor" in shown(app)
 
 
 def test_an_editor_who_becomes_a_viewer_loses_the_demo(workspace, open_page):

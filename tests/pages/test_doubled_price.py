@@ -1,13 +1,13 @@
-"""A doubled output price on the pages: Tune, Compare, Catalog and Ship show what it costs."""
+"""A doubled output price on the pages: Tune, Compare, Catalog and Releases show what it costs."""
 
 from __future__ import annotations
 
 import pytest
 
-from hydra_core.ui import cache, cache_learn
-from hydra_core.views.frontier import usd
-from tests.evaluation.replay.test_doubled_price import SET, TEXT, doubled
+from hydra_core.base.spelling import usd
+from hydra_core.console import cache, learned_models
 from tests.pages.store_steps import ANA, opened, shown
+from tests.replay.test_doubled_price import SET, TEXT, doubled
 
 NAME = "paper_five"
 LINK = {"set": SET.name, "catalog": NAME}
@@ -22,7 +22,7 @@ def costs(workspace, monkeypatch):
     store.drafts.save(started, doubled(), actor=ANA, unfinished=True)
     entry = next(one for one in cache.evalsets() if one.key == SET.name)
     catalogs = [cache.parsed(text, NAME)[0] for text in (TEXT, doubled())]
-    return [cache_learn.replayed(entry, one).metrics.mean_cost_usd.value for one in catalogs]
+    return [learned_models.replayed(entry, one).metrics.mean_cost_usd.value for one in catalogs]
 
 
 def told(app):
@@ -31,18 +31,20 @@ def told(app):
     return "\n".join([shown(app), *metrics]).replace("\\", "")
 
 
-@pytest.mark.parametrize("page", ["configure/catalog", "ship/export"])
+@pytest.mark.parametrize(
+    "page", ["configure/catalog.py?part=models", "decide/releases.py?part=publish"]
+)
 def test_the_draft_is_shown_with_its_new_cost(open_page, costs, page):
-    text = told(open_page(f"pages/{page}.py", **LINK))
+    text = told(open_page(f"pages/{page}", **LINK))
     assert usd(costs[1]) in text
     assert "not your new price" not in text
 
 
-@pytest.mark.parametrize("page", ["tune", "compare"])
+@pytest.mark.parametrize("page", ["tune.py?part=by-hand", "compare.py"])
 def test_what_is_published_is_shown_with_its_new_cost(open_page, costs, page):
     before, after = ((f"{usd(value)} ", f"${value:.4g} ") for value in costs)
     assert before != after
     cache.store().publish(NAME, doubled(), actor=ANA, base_revision=0, note="dearer", metrics={})
-    text = told(open_page(f"pages/evaluate/{page}.py", **LINK))
+    text = told(open_page(f"pages/decide/{page}", **LINK))
     assert any(one in text for one in after)  # a tile's digits or a verdict's
     assert not any(one in text for one in before)

@@ -6,12 +6,12 @@ import time
 
 import pytest
 
-from hydra_core.ui import cache, cache_evaluate
-from hydra_core.ui.explore import panels
-from hydra_core.ui.tasks import Task
+from hydra_core.console import cache, replays
+from hydra_core.console.eval_sets import routing_help
+from hydra_core.console.tasks import Task
 from tests.pages.pairs import paper_sweep
 
-PAGE = "pages/evaluate/explore.py"
+PAGE = "pages/configure/eval_sets.py?part=routing-help"
 PAPER = {"set": "paper_swebench", "catalog": "paper_five_published"}
 PATIENCE_S = 240
 
@@ -23,7 +23,7 @@ def said(app):
 
 def wait():
     began = time.monotonic()
-    while any(task.running for task in cache_evaluate.tasks()._tasks.values()):
+    while any(task.running for task in replays.tasks()._tasks.values()):
         assert time.monotonic() - began < PATIENCE_S
         time.sleep(0.1)
 
@@ -42,14 +42,14 @@ def test_the_bounds_are_there_at_once_and_the_sentence_when_it_is_measured(page)
     page.run()
     sweep = paper_sweep()
     texts = sweep.evalset.queries["text"].iloc[sweep.data.rows].tolist()
-    assert panels.routability(sweep.data, texts).text in said(page)
+    assert routing_help.routability(sweep.data, texts).text in said(page)
 
 
 def test_a_running_measurement_says_how_far_it_is(open_page):
     entry = next(one for one in cache.evalsets() if one.key == PAPER["set"])
     catalog = next(one.catalog for one in cache.catalogs() if one.key == PAPER["catalog"])
-    key = cache_evaluate.sweep_key(entry, cache.sweep(entry, catalog, catalog.policy.weights))
-    cache_evaluate.tasks()._tasks["routability", key] = Task(done=3, total=8)
+    key = replays.sweep_key(entry, cache.sweep(entry, catalog, catalog.policy.weights))
+    replays.tasks()._tasks["routability", key] = Task(done=3, total=8)
     (bar,) = open_page(PAGE, **PAPER).get("progress")
     assert bar.proto.value == 37
     assert "Measuring how well success is predicted" in bar.proto.text
@@ -57,10 +57,17 @@ def test_a_running_measurement_says_how_far_it_is(open_page):
 
 @pytest.mark.parametrize(
     "part",
-    ["Who solves what", "Costs", "Difficulty", "Predictability", "Ablations", "Checks"],
+    [
+        "Who solves what",
+        "Costs",
+        "Difficulty",
+        "Can it be predicted?",
+        "What reading adds",
+        "Data checks",
+    ],
 )
 def test_every_part_opens(page, part):
-    page.segmented_control(key="explore.part").set_value(part).run()
+    page.segmented_control(key="explore.view").set_value(part).run()
     assert not page.exception
     wait()
     page.run()
@@ -69,7 +76,7 @@ def test_every_part_opens(page, part):
 
 
 def test_checks_say_that_nothing_is_missing(page):
-    page.segmented_control(key="explore.part").set_value("Checks").run()
+    page.segmented_control(key="explore.view").set_value("Data checks").run()
     assert "Every model has an outcome" in said(page)
 
 
@@ -77,7 +84,7 @@ def test_a_set_without_scores_still_shows_what_is_in_it(open_page):
     app = open_page(PAGE, set="paper_swebench", catalog="paper_five")
     assert not app.exception
     assert "not scored by" in said(app)
-    assert "Predictability" not in app.segmented_control(key="explore.part").options
+    assert "Can it be predicted?" not in app.segmented_control(key="explore.view").options
 
 
 def test_the_diagram_can_be_split_by_where_the_router_sends_a_query(page):
@@ -91,29 +98,35 @@ def test_the_diagram_can_be_split_by_where_the_router_sends_a_query(page):
 
 def test_ablations_are_offered_and_not_begun(open_page):
     app = open_page(PAGE, **PAPER)
-    app.session_state["explore.part"] = "Ablations"
+    app.session_state["explore.view"] = "What reading adds"
     app.run()
     assert not app.exception
     assert app.button(key="explore.ablate").label == "Measure"
 
 
 @pytest.mark.parametrize(
-    ("name", "part"), [("explore", "Costs"), ("learn", "More outcomes"), ("tuner", "")]
+    ("page", "key", "view"),
+    [
+        (PAGE, "explore", "Costs"),
+        ("pages/decide/tune.py?part=learned", "learn", "More outcomes"),
+        ("pages/decide/tune.py?part=search", "", ""),
+    ],
 )
-def test_the_address_names_the_set_and_the_part_and_restores_them(open_page, name, part):
-    address = {"set": "mixed_2024", "catalog": "mixed_2024"}
-    app = open_page(f"pages/evaluate/{name}.py")
-    if part:
-        app.segmented_control(key=f"{name}.part").set_value(part).run()
-        address["part"] = part
-    link = {key: "".join(value) for key, value in app.query_params.items()}
+def test_the_address_names_the_set_and_the_view_and_restores_them(open_page, page, key, view):
+    file, _, part = page.partition("?part=")
+    address = {"set": "mixed_2024", "catalog": "mixed_2024", "part": part}
+    app = open_page(page)
+    if view:
+        app.segmented_control(key=f"{key}.view").set_value(view).run()
+        address["view"] = view
+    link = {name: "".join(value) for name, value in app.query_params.items()}
     assert link == address
-    again = open_page(f"pages/evaluate/{name}.py", **link)
+    again = open_page(file, **link)
     assert not again.exception
-    assert not part or again.segmented_control(key=f"{name}.part").value == part
+    assert not view or again.segmented_control(key=f"{key}.view").value == view
 
 
 def test_an_address_with_an_unknown_part_opens_the_first(open_page):
-    app = open_page(PAGE, **PAPER, part="rubbish")
+    app = open_page(PAGE, **PAPER, view="rubbish")
     assert not app.exception
-    assert app.segmented_control(key="explore.part").value == "Who solves what"
+    assert app.segmented_control(key="explore.view").value == "Who solves what"

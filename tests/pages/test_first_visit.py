@@ -10,8 +10,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from hydra_core.ui.access import warming
-from hydra_core.ui.overview import panels
+from hydra_core.console.access import serve
+from hydra_core.console.home import page as panels
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Half a second each, and nothing that the first page shows needs them.
@@ -21,16 +21,16 @@ _SLOW = ("alembic", "scipy.stats", "scipy.sparse", "sklearn", "statsmodels")
 @pytest.mark.slow
 def test_the_first_visit_finds_its_figures_made(open_page, caplog, monkeypatch):
     st.cache_resource.clear()
-    warming.begin().join(60)
+    serve.prepare_first_page().join(60)
     assert "'warming'" not in caplog.text
 
     def again(*_args: object) -> None:
         raise AssertionError("computed a second time")
 
     monkeypatch.setattr(panels, "evaluate", again)
-    page: AppTest = open_page("pages/operate/overview.py")
+    page: AppTest = open_page("pages/operate/home.py")
     assert not page.exception
-    assert [box.value for box in page.title] == ["Overview"]
+    assert [box.value for box in page.title] == ["Home"]
     assert page.metric
 
 
@@ -39,11 +39,11 @@ def test_a_fault_is_left_to_the_visit(monkeypatch, capsys):
         raise RuntimeError("no disk")
 
     monkeypatch.setattr(panels, "prepare", fails)
-    warming.begin().join(60)
+    serve.prepare_first_page().join(60)
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("module", ["hydra_core.ui.overview.panels", "hydra_core.store.store"])
+@pytest.mark.parametrize("module", ["hydra_core.console.home.page", "hydra_core.store.store"])
 def test_the_first_page_imports_nothing_slow_that_it_does_not_need(module):
     told = subprocess.run(
         [sys.executable, "-c", f"import sys, {module}; print(*sys.modules)"],

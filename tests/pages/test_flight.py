@@ -1,17 +1,20 @@
 """Flight from app.py: what it says is what the core says."""
 
-from hydra_core.evaluation.flight.analysis import analyse
-from hydra_core.ui import cache_flight
+from hydra_core.console.live import cache
+from hydra_core.live.flight.analysis import analyse
+from tests.pages.store_steps import shown
 
-PAGE = "pages/evaluate/flight.py"
+PAGE = "pages/operate/live.py?part=experiments"
 
 
 def test_the_sample_flight_opens_with_its_verdict(open_page):
     app = open_page(PAGE)
     assert not app.exception
-    flight, rows = cache_flight.opened(cache_flight.flights()[0])
+    flight, rows = cache.opened(cache.flights()[0])
     said = [one.verdict() for one in analyse(rows, flight).results]
     assert f"{said.count('better')} metrics better" in app.success[0].value
+    assert said.count("open") == 1
+    assert "One guardrail is undecided; collect more users." in shown(app)
     assert app.metric[0].value == "48,000"
 
 
@@ -25,16 +28,16 @@ def test_a_flight_that_is_not_valid_says_what_to_mend(open_page, workspace):
 
 
 def test_the_address_restores_how_a_flight_is_read(open_page):
-    link = {"flight.reading": "Once, at the end", "flight.part": "Plan", "flight.adjust": "false"}
+    link = {"flight.reading": "Once, at the end", "flight.view": "Plan", "flight.adjust": "false"}
     app = open_page(PAGE, **link)
     assert app.segmented_control(key="flight.reading").value == "fixed"
-    assert app.segmented_control(key="flight.part").value == "Plan"
+    assert app.segmented_control(key="flight.view").value == "Plan"
     assert app.toggle(key="flight.adjust").value is False
 
 
 def test_the_address_restores_the_metric_followed_over_time(open_page):
-    metrics = open_page(PAGE, **{"flight.part": "Over time"}).selectbox(key="flight.metric").options
-    link = {"flight.part": "Over time", "flight.metric": metrics[-1]}
+    metrics = open_page(PAGE, **{"flight.view": "Over time"}).selectbox(key="flight.metric").options
+    link = {"flight.view": "Over time", "flight.metric": metrics[-1]}
     app = open_page(PAGE, **link)
     assert app.selectbox(key="flight.metric").value == metrics[-1]
     strange = open_page(PAGE, **{**link, "flight.metric": "rubbish"})

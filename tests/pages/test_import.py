@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from tests.evaluation.importers.test_recognise import ARENA
+from tests.evalsets.importers.test_recognise import ARENA
 from tests.pages.store_steps import shown
 
-PAGE = "pages/evaluate/eval_sets.py"
+PAGE = "pages/configure/eval_sets.py?part=sets"
 
 
 def importing(open_page):
@@ -34,11 +34,11 @@ def test_a_file_of_another_format_is_named_and_read_with_its_importer(open_page,
     assert "Kept 3 queries with 3 outcomes of 1 models" in shown(app)
 
 
-def test_a_first_run_has_three_doors(open_page):
-    app = open_page("pages/operate/overview.py")
-    doors = [button.key for button in app.button if str(button.key).startswith("overview.door.")]
-    assert len(doors) == 3
-    app.button(key="overview.door.spend-logs").click().run()
+def test_a_first_run_has_three_ways_in(open_page):
+    app = open_page("pages/operate/home.py")
+    ways = [button.key for button in app.button if str(button.key).startswith("home.way.")]
+    assert len(ways) == 3
+    app.button(key="home.way.spend-logs").click().run()
     assert not app.exception
 
 

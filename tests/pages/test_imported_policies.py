@@ -7,8 +7,8 @@ import shutil
 import pandas as pd
 import pytest
 
-from hydra_core.evaluation.evalset.evalset import load_evalset
-from hydra_core.evaluation.replay.imported_policies import save_policy
+from hydra_core.evalsets.evalset import load_evalset
+from hydra_core.replay.imported_policies import save_policy
 from tests.pages.conftest import ROOT
 
 MINE = {"set": "my/mine", "catalog": "paper_five_published"}
@@ -29,7 +29,7 @@ def metrics(app):
 
 
 def test_tune_lists_it_among_the_policies(open_page, mine):
-    app = open_page("pages/evaluate/tune.py", **MINE)
+    app = open_page("pages/decide/tune.py?part=by-hand", **MINE)
     app.segmented_control(key="tune.details").set_value("Numbers").run()
     assert not app.exception
     rows = app.dataframe[-1].value.set_index("policy")
@@ -41,14 +41,14 @@ def test_tune_lists_it_among_the_policies(open_page, mine):
 
 def test_tune_says_which_policy_it_cannot_show(open_page, mine):
     (mine.path / "policies" / "torn.parquet").write_bytes(b"no table")
-    app = open_page("pages/evaluate/tune.py", **MINE)
+    app = open_page("pages/decide/tune.py?part=by-hand", **MINE)
     assert not app.exception
     assert any("torn" in one.value and "not shown" in one.value for one in app.caption)
 
 
 def test_compare_takes_it_as_a_side_and_sees_a_new_import(open_page, mine):
     link = {**MINE, "a": f"always:{DEAR}", "b": "imported:always-dear"}
-    app = open_page("pages/evaluate/compare.py", **link)
+    app = open_page("pages/decide/compare.py", **link)
     assert app.selectbox(key="compare.b").value == "imported:always-dear"
     assert metrics(app)["Resolved by one only"] == "0 : 0"
     save_policy(mine, "always-dear", pd.Series([CHEAP] * mine.n), force=True)

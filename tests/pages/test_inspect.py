@@ -8,20 +8,22 @@ from dataclasses import replace
 import pytest
 import streamlit as st
 
+from hydra_core.base.shipped import CATALOGS
+from hydra_core.base.spelling import usd
+from hydra_core.base.types import Policy, Rule
 from hydra_core.catalog import load_catalog
+from hydra_core.console.inspect import state as inspect_state
+from hydra_core.console.inspect.samples import examples
+from hydra_core.console.widgets import literal
 from hydra_core.predictor.onnx_predictor import default_predictor
-from hydra_core.routing.decision import Query
+from hydra_core.routing.query import Query
 from hydra_core.routing.redecide import redecide
 from hydra_core.routing.router import Router
-from hydra_core.shipped import CATALOGS
 from hydra_core.store import open_store
-from hydra_core.types import Policy, Rule
-from hydra_core.ui.inspect import state as inspect_state
-from hydra_core.ui.widgets import literal
-from hydra_core.views.samples import examples
 from tests.hostile_messages import MARKUP, hostile_messages
+from tests.pages.moving import to
 
-PAGE = "pages/operate/inspect.py"
+PAGE = "pages/operate/inspect.py?part=message"
 CATALOG = CATALOGS / "paper_five.yaml"
 EASY = "Rename the variable tmp to total."
 
@@ -225,11 +227,11 @@ def test_a_catalog_of_another_predictor_says_why_and_is_rebound_in_one_click(ope
 
 
 def test_another_bundle_can_be_chosen_and_scores_the_message(open_page):
-    app = open_page("pages/operate/overview.py")
+    app = open_page("pages/operate/home.py")
     app.segmented_control(key="bundle.choice").set_value("modernbert").run()
     assert not app.exception
     assert "modernbert" in app.session_state["bundle.folder"]
-    app.switch_page(PAGE).run()
+    to(app, PAGE).run()
     assert not app.exception
     app.button(key="bundle.rebind").click().run()
     assert not app.exception
@@ -254,3 +256,69 @@ def test_the_link_keeps_whose_words_are_looked_at(page, open_page):
     app.segmented_control(key="inspect.words.dimension").set_value(names[2]).run()
     again = open_page(PAGE, **dict(app.query_params))
     assert again.segmented_control(key="inspect.words.dimension").value == names[2]
+
+
+def test_catalog_and_knob_are_one_choice_on_every_part_and_page(page):
+    app = page
+    app.number_input(key="inspect.tau").set_value(0.125).run()
+    for part in ("conversation", "robustness"):
+        app.segmented_control(key="inspect.part").set_value(part).run()
+        assert not app.exception
+        assert app.selectbox(key="data.catalog").value == "paper_five"
+    assert "".join(app.query_params["tau"]) == "0.125"
+    app.selectbox(key="data.catalog").set_value("mixed_2024").run()
+    app.segmented_control(key="inspect.part").set_value("message").run()
+    assert app.selectbox(key="data.catalog").value == "mixed_2024"
+    assert (
+        app.number_input(key="inspect.tau").value
+        == load_catalog(CATALOGS / "mixed_2024.yaml").policy.tau
+    )
+    to(app, "pages/decide/tune.py?part=by-hand").run()
+    assert app.selectbox(key="data.catalog").value == "mixed_2024"
+
+
+def test_a_catalog_chosen_where_no_set_is_shown_brings_a_set_that_fits_it(open_page):
+    app = open_page(PAGE)
+    app.selectbox(key="data.catalog").set_value("paper_five").run()
+    to(app, "pages/decide/tune.py?part=by-hand").run()
+    assert not app.error
+    assert app.selectbox(key="data.catalog").value == "paper_five"
+    assert app.selectbox(key="data.evalset").value == "console_demo"
+
+
+@pytest.mark.parametrize("catalog", ["paper_five", "mixed_2024"])
+def test_a_long_message_costs_more_than_a_short_one_on_every_model(open_page, catalog):
+    app = open_page(PAGE, catalog=catalog, text="hi")
+    short = app.table[0].value.set_index("Model")["This message"]
+    type_in(app, "Explain what happens here and why it happens. " * 130)
+    long = app.table[0].value.set_index("Model")["This message"]
+    assert (long > short).all()
+
+
+def test_a_message_has_one_cost_under_both_rules(open_page):
+    app = open_page(PAGE, catalog="mixed_2024", text=EASY)
+    by_shortfall = app.table[0].value.set_index("Model")["This message"]
+    app.segmented_control(key="inspect.rule").set_value(Rule.VALUE).run()
+    by_value = app.table[0].value.set_index("Model")["This message"]
+    assert {model: literal(usd(cost)) for model, cost in by_shortfall.items()} == dict(by_value)
+    chosen = receipt(app)["model"]
+    assert usd(by_shortfall[literal(chosen)]) in said(app).replace("\\", "")
+
+
+def test_the_cost_says_where_its_tokens_come_from(open_page):
+    assert "counted with the predictor's tokenizer, with each model's mean answer in Console" in (
+        said(open_page(PAGE, catalog="paper_five", text=EASY)).replace("\\", "")
+    )
+    assert "tokens that the outcome model predicts" in said(
+        open_page(PAGE, catalog="mixed_2024", text=EASY)
+    )
+
+
+@pytest.mark.parametrize("catalog", ["mixed_2024", "paper_five"])
+def test_the_first_example_is_one_that_the_pool_can_route(open_page, catalog):
+    app = open_page(PAGE, catalog=catalog)
+    assert not app.exception
+    assert "No model" not in said(app)
+    assert receipt(app)["cause"] == "cheapest_eligible"
+    costs = {one["model"]: one["cost"] for one in receipt(app)["candidates"]}
+    assert costs[receipt(app)["model"]] > min(costs.values())

@@ -4,10 +4,10 @@ import shutil
 
 import pytest
 
-from hydra_core.evaluation.evalset.evalset import load_evalset, save_evalset
+from hydra_core.evalsets.evalset import load_evalset, save_evalset
 from tests.pages.conftest import ROOT
 
-TUNE = "pages/evaluate/tune.py"
+TUNE = "pages/decide/tune.py?part=by-hand"
 HERE = {"set": "paper_swebench", "catalog": "paper_five_published"}
 
 
@@ -66,7 +66,7 @@ def imported(workspace, name="mine"):
 @pytest.mark.parametrize(("key", "said"), [("True", "accepted"), ("False", "declined")])
 def test_undeclared_translations_are_offered_as_clusters(open_page, workspace, key, said):
     folder = imported(workspace)
-    app = open_page("pages/evaluate/eval_sets.py")
+    app = open_page("pages/configure/eval_sets.py?part=sets")
     app.radio(key="eval_sets.chosen").set_value("my/mine").run()
     app.button(key="eval_sets.look").click().run()
     assert any("640 queries look like 40 groups" in text.value for text in app.markdown)
@@ -107,7 +107,7 @@ def test_a_copied_link_keeps_the_aim_the_held_out_line_and_the_details(open_page
 
 
 def test_the_address_of_eval_sets_names_the_set_on_screen_and_opens_it(open_page):
-    page = "pages/evaluate/eval_sets.py"
+    page = "pages/configure/eval_sets.py?part=sets"
     app = open_page(page, set="paper_swebench")
     assert app.radio(key="eval_sets.chosen").value == "paper_swebench"
     app.radio(key="eval_sets.chosen").set_value("console_demo").run()
@@ -116,8 +116,8 @@ def test_the_address_of_eval_sets_names_the_set_on_screen_and_opens_it(open_page
 
 
 def test_the_query_list_shows_requirements_and_its_files_are_offered(open_page):
-    app = open_page("pages/evaluate/eval_sets.py", set="console_demo")
-    app.segmented_control(key="eval_sets.part").set_value("Queries").run()
+    app = open_page("pages/configure/eval_sets.py?part=sets", set="console_demo")
+    app.segmented_control(key="eval_sets.detail").set_value("Queries").run()
     assert not app.exception
     shown = next(one.value for one in app.dataframe if "resolved by" in one.value)
     assert shown[["reasoning", "code generation"]].map(lambda r: 0 <= r <= 1).all(axis=None)

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from hydra_core.labeling.config import load_config
-from hydra_core.labeling.ledger import Call, Ledger
-from hydra_core.labeling.messages import read_messages
-from hydra_core.labeling.run_folder import LEDGER, keep_setup
-from tests.labeling.fake_server import messages, settings
+from hydra_core.lab.labeling.config import load_config
+from hydra_core.lab.labeling.ledger import Call, Ledger
+from hydra_core.lab.labeling.messages import read_messages
+from hydra_core.lab.labeling.run_folder import LEDGER, keep_setup
+from tests.lab.labeling.fake_server import messages, settings
 
-PAGE = "pages/evaluate/labels.py"
+PAGE = "pages/configure/eval_sets.py?part=label-quality&view=runs"
 PARTS = ("What next", "Judge", "Labels", "Set aside")
 
 
@@ -80,7 +80,11 @@ def test_a_run_under_way_says_so(open_page, run):
 @pytest.mark.parametrize("part", PARTS)
 def test_every_part_opens(open_page, run, part):
     app = open_page(PAGE)
-    next(one for one in app.get("button_group") if one.proto.label == "Part").set_value(part).run()
+    next(
+        one
+        for one in app.get("button_group")
+        if one.proto.label == "View" and "Set aside" in str(one.options)
+    ).set_value(part).run()
     assert not app.exception
     if part == "Set aside":
         assert app.dataframe[1].value["id"].tolist() == ["m00008"]

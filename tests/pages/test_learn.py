@@ -4,18 +4,18 @@ import time
 
 import pytest
 
+from hydra_core.base.types import Rule
+from hydra_core.base.workspace import workspace_folder
 from hydra_core.catalog.schema import parse_catalog
+from hydra_core.console import cache, replays
+from hydra_core.console.access import identity
+from hydra_core.console.tune.view_learned import headline
 from hydra_core.outcome_model.find import catalog_outcome_model
 from hydra_core.outcome_model.format import MANIFEST, load_outcome_model
-from hydra_core.store.database import workspace_folder
-from hydra_core.types import Rule
-from hydra_core.ui import cache, cache_evaluate
-from hydra_core.ui.access import identity
-from hydra_core.views.learn.answer import headline
 
 pytestmark = pytest.mark.slow
 
-PAGE = "pages/evaluate/learn.py"
+PAGE = "pages/decide/tune.py?part=learned"
 LINK = {"set": "console_demo", "catalog": "paper_five"}
 #: Two models and few steps keep the test short; the demo's outcomes are simulated.
 MODELS = ["gpt-5.4-mini", "gpt-5.4"]
@@ -28,7 +28,7 @@ def choose_models(app):
 def finished(app):
     """The page once its work is done."""
     for _ in range(600):
-        tasks = [task for task in cache_evaluate.tasks()._tasks.values() if task.running]
+        tasks = [task for task in replays.tasks()._tasks.values() if task.running]
         if not tasks:
             return app.run()
         time.sleep(0.2)
@@ -103,11 +103,11 @@ def test_every_question_has_its_answer(learned):
 def test_what_was_learned_is_never_learned_over(learned):
     (folder,) = (workspace_folder() / "outcome_models").iterdir()
     before = (folder / MANIFEST).read_bytes()
-    cache_evaluate.tasks()._tasks.clear()  # as after a new start
+    replays.tasks()._tasks.clear()  # as after a new start
     button = learned.button(key="learn.start")
     assert button.disabled
     button.proto.disabled = False  # a browser would not send this; a forged message can
     app = button.click().run()
     assert not app.exception
-    assert cache_evaluate.tasks().get(("learn", folder)) is None
+    assert replays.tasks().get(("learn", folder)) is None
     assert (folder / MANIFEST).read_bytes() == before

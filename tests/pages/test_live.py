@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from hydra_core.base.shipped import CATALOGS
 from hydra_core.catalog import load_catalog
 from hydra_core.decision_log.canaries import CanaryRecord, begin_canary
-from hydra_core.shipped import CATALOGS
-from tests.evaluation.live.logs import decision, traffic
+from tests.live.logs import decision, traffic
 
-PAGE = "pages/operate/live.py"
+PAGE = "pages/operate/live.py?part=traffic"
 PARTS = ("Traffic", "Cost", "Shadow", "Drift", "Unknown", "Feedback", "Canary")
 
 
@@ -52,15 +52,15 @@ def test_a_folder_that_is_not_there_is_named(open_page, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("part", PARTS)
 def test_every_part_opens(open_page, log, part):
-    app = open_page(PAGE, **{"live.part": part})
+    app = open_page(PAGE, **{"live.view": part})
     assert not app.exception
     assert not app.error
     assert app.metric[0].value == "60"
-    assert app.segmented_control(key="live.part").value == part
+    assert app.segmented_control(key="live.view").value == part
 
 
 def test_costs_are_signed_against_a_named_baseline(open_page, log):
-    text = [one.value for one in open_page(PAGE, **{"live.part": "Cost"}).markdown]
+    text = [one.value for one in open_page(PAGE, **{"live.view": "Cost"}).markdown]
     strong, cheap = (text.index(one) for one in text if one.startswith("Against always"))
     assert r"**gpt\-5\.4**" in text[strong]
     assert "\u2212" in text[strong + 1]
@@ -68,12 +68,12 @@ def test_costs_are_signed_against_a_named_baseline(open_page, log):
 
 
 def test_without_exploration_no_quality_is_printed(open_page, log):
-    app = open_page(PAGE, **{"live.part": "Shadow"})
+    app = open_page(PAGE, **{"live.view": "Shadow"})
     assert any("nothing was explored" in one.value for one in app.info)
 
 
 def test_a_stopped_canary_says_why(open_page, log):
     record = CanaryRecord("0" * 64, "candidate", 0.1, "2026-11-22T12:00:00+00:00", "it failed")
     begin_canary(log, record)
-    app = open_page(PAGE, **{"live.part": "Canary"})
+    app = open_page(PAGE, **{"live.view": "Canary"})
     assert "it failed" in app.error[0].value

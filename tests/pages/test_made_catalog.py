@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
+from hydra_core.base.types import CostBasis
 from hydra_core.catalog import load_catalog
 from hydra_core.cli.main import main
-from hydra_core.types import CostBasis
 from tests.pages.conftest import ROOT
 
 MESSAGE = "Fix the race condition in the reconnect code"
@@ -41,7 +41,7 @@ def test_the_verb_route_takes_it(made, capsys, monkeypatch):
 
 
 def test_inspect_shows_its_receipt(made, open_page):
-    app = open_page("pages/operate/inspect.py", catalog="my/made", text=MESSAGE)
+    app = open_page("pages/operate/inspect.py?part=message", catalog="my/made", text=MESSAGE)
     assert not app.exception
     assert not app.error
     receipt = json.loads(next(block.value for block in app.code if block.language == "json"))
@@ -49,7 +49,7 @@ def test_inspect_shows_its_receipt(made, open_page):
 
 
 def test_conversation_plays_on_it(made, open_page):
-    app = open_page("pages/operate/conversation.py", catalog="my/made")
+    app = open_page("pages/operate/inspect.py?part=conversation", catalog="my/made")
     assert not app.exception
     assert not app.error
     assert any(metric.label == "Switches" for metric in app.metric)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.pages import live
+from tests.pages.moving import to
 
-TUNE = "pages/evaluate/tune.py"
+TUNE = "pages/decide/tune.py?part=by-hand"
 PAPER = {"set": "paper_swebench", "catalog": "paper_five_published"}
 
 
@@ -17,7 +18,9 @@ def values(app):
     return {metric.label: metric.value.replace("\\", "") for metric in app.metric}
 
 
-@pytest.mark.parametrize("page", ["pages/operate/overview.py", TUNE, "pages/evaluate/eval_sets.py"])
+@pytest.mark.parametrize(
+    "page", ["pages/operate/home.py", TUNE, "pages/configure/eval_sets.py?part=sets"]
+)
 def test_page_renders_without_exception(open_page, page):
     app = open_page(page)
     assert not app.exception
@@ -90,13 +93,13 @@ def test_state_survives_page_changes(open_page):
     app = open_page(TUNE, **PAPER, tau="0.24")
     app.number_input(key="tune.tau").set_value(0.5).run()
     here = values(app)
-    app.switch_page("pages/operate/overview.py").run()
+    to(app, "pages/operate/home.py").run()
     assert values(app) == here
-    app.switch_page(TUNE).run()
+    to(app, TUNE).run()
     assert values(app) == here
 
 
-@pytest.mark.parametrize("page", ["pages/operate/overview.py", TUNE])
+@pytest.mark.parametrize("page", ["pages/operate/home.py", TUNE])
 def test_synthetic_data_is_marked(open_page, page):
     app = open_page(page, **PAPER)
     assert any("Synthetic" in badge.value for badge in app.markdown)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.pages.store_steps import shown
 
-PAGE = "pages/configure/profiles.py"
+PAGE = "pages/configure/catalog.py?part=profiles"
 HERE = {"set": "console_demo", "catalog": "paper_five"}
 VIEW = "profiles.view"
 

@@ -6,19 +6,19 @@ import json
 
 import pytest
 
-from hydra_core.evaluation.report.html import evaluation_html
-from hydra_core.ui import reports as reporting
+from hydra_core.console import reports as reporting
+from hydra_core.replay.report.html import evaluation_html
 from tests.pages.pairs import paper_sweep
 
 PAPER = {"set": "paper_swebench", "catalog": "paper_five_published"}
 
 
-@pytest.mark.parametrize("page", ["pages/operate/overview.py", "pages/evaluate/compare.py"])
+@pytest.mark.parametrize("page", ["pages/operate/home.py", "pages/decide/compare.py"])
 def test_the_page_offers_both_files(open_page, page):
     app = open_page(page, **PAPER)
     assert not app.exception
     labels = [element.proto.label for element in app.get("download_button")]
-    assert {"HTML report", "JSON twin"} <= set(labels)
+    assert {"HTML report", "JSON report"} <= set(labels)
 
 
 def test_the_report_tells_the_policy_in_force(workspace):

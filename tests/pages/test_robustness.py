@@ -2,9 +2,9 @@
 
 import time
 
-from hydra_core.ui import cache_evaluate
+from hydra_core.console import replays
 
-PAGE = "pages/evaluate/robustness.py"
+PAGE = "pages/operate/inspect.py?part=robustness"
 
 
 def attack(app, typed):
@@ -13,7 +13,7 @@ def attack(app, typed):
     source.set_value("Pasted").run()
     app.text_area(key="robustness.pasted").set_value(typed).run()
     app.button(key="robustness.start").click().run()
-    tasks = cache_evaluate.tasks()._tasks
+    tasks = replays.tasks()._tasks
     began = time.monotonic()
     while any(task.running for task in tasks.values()) and time.monotonic() - began < 60:
         time.sleep(0.05)
@@ -30,7 +30,7 @@ def test_pasted_messages_are_attacked(open_page):
     # which of them the catalog sends to a dear model anyway hangs on the last digits of a score
     assert {one.label: one.delta for one in app.metric}["Attacked"] == "of 2 messages"
     assert shown["Attacked"] in {"0", "1", "2"}
-    (task,) = cache_evaluate.tasks()._tasks.values()
+    (task,) = replays.tasks()._tasks.values()
     assert task.result.languages == ("en", "de")
     assert len(task.result.attacks) == 16
 
@@ -49,15 +49,19 @@ def test_a_suffix_too_long_is_refused_with_its_length(open_page):
 
 
 def test_the_address_names_tau_and_restores_it(open_page):
-    link = {"set": "console_demo", "catalog": "paper_five", "part": "Languages", "tau": "0.125"}
+    link = {"set": "console_demo", "catalog": "paper_five", "view": "Languages", "tau": "0.125"}
     app = attack(open_page(PAGE, **link), "Please sort this list.\n")
     assert app.slider(key="robustness.tau").value == 0.125
     app.slider(key="robustness.tau").set_value(0.2).run()
-    assert {k: "".join(v) for k, v in app.query_params.items()} == {**link, "tau": "0.2"}
+    assert {k: "".join(v) for k, v in app.query_params.items()} == {
+        **link,
+        "part": "robustness",
+        "tau": "0.2",
+    }
 
 
 def test_a_tau_of_the_address_that_is_too_high_for_the_knob_is_its_end(open_page):
-    app = attack(open_page(PAGE, tau="99", part="rubbish"), "Please sort this list.\n")
+    app = attack(open_page(PAGE, tau="99", view="rubbish"), "Please sort this list.\n")
     assert not app.exception
     assert app.slider(key="robustness.tau").value == app.slider(key="robustness.tau").max
 

@@ -7,18 +7,19 @@ import time
 import pytest
 
 from hydra_core.catalog.schema import parse_catalog
-from hydra_core.evaluation.choose.policy_search import FoundPolicy
-from hydra_core.ui import cache, cache_evaluate
+from hydra_core.choosing.policy_search import FoundPolicy
+from hydra_core.console import cache, replays
+from tests.pages.moving import to
 
 pytestmark = pytest.mark.slow
 
-PAGE = "pages/evaluate/tuner.py"
+PAGE = "pages/decide/tune.py?part=search"
 PAPER = {"set": "paper_swebench", "catalog": "paper_five_published"}
 PATIENCE_S = 240
 
 
 def only_task():
-    (task,) = cache_evaluate.tasks()._tasks.values()
+    (task,) = replays.tasks()._tasks.values()
     return task
 
 
@@ -60,14 +61,14 @@ def test_one_click_opens_it_in_tune(done):
     setting = only_task().result.setting
     done.button(key="tuner.open").click().run()
     assert not done.exception
-    done.switch_page("pages/evaluate/tune.py").run()
+    to(done, "pages/decide/tune.py?part=by-hand").run()
     assert done.number_input(key="tune.tau").value == pytest.approx(setting.tau)
     assert done.number_input(key="tune.w.reasoning").value == pytest.approx(setting.weights[0])
 
 
 def test_one_click_pins_it_for_compare(done):
     done.button(key="tuner.pin").click().run()
-    done.switch_page("pages/evaluate/compare.py").run()
+    to(done, "pages/decide/compare.py").run()
     assert any("Pinned on" in option for option in done.selectbox(key="compare.a").options)
 
 
@@ -80,8 +81,8 @@ def test_one_click_brings_it_into_the_catalog_draft(done):
 
 def test_a_stopped_search_goes_on_to_the_same_result(page, done):
     whole = only_task().result
-    key = next(iter(cache_evaluate.tasks()._tasks))
-    cache_evaluate.tasks()._tasks.clear()
+    key = next(iter(replays.tasks()._tasks))
+    replays.tasks()._tasks.clear()
     page.run()
     page.button(key="tuner.start").click().run()
     only_task().cancel.set()
@@ -91,7 +92,7 @@ def test_a_stopped_search_goes_on_to_the_same_result(page, done):
         assert "Resume" in [button.label for button in page.button]
         page.button(key="tuner.start").click().run()
         wait()
-    assert next(iter(cache_evaluate.tasks()._tasks)) == key
+    assert next(iter(replays.tasks()._tasks)) == key
     assert only_task().result.setting == whole.setting
 
 
@@ -119,7 +120,7 @@ def test_cells_are_off_until_models_and_dimensions_are_picked(page):
     page.button(key="tuner.start").click().run()
     wait()
     page.run()
-    ((*_, want),) = cache_evaluate.tasks()._tasks
+    ((*_, want),) = replays.tasks()._tasks
     assert (want.cells, want.reach) == ((), 0.0)
     assert not any("Profile cells" in text.value for text in page.markdown)
 
@@ -162,7 +163,7 @@ def test_a_search_without_cells_stands_beside_the_one_with_them(with_cells):
     with_cells.run()
     with_cells.button(key="tuner.start").click().run()
     began = time.monotonic()
-    while any(task.running for task in cache_evaluate.tasks()._tasks.values()):
+    while any(task.running for task in replays.tasks()._tasks.values()):
         assert time.monotonic() - began < PATIENCE_S
         time.sleep(0.1)
     with_cells.multiselect(key=CELLS[0]).set_value(["gpt-5.4-mini", "claude-haiku-4.5"])

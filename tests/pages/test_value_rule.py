@@ -6,21 +6,22 @@ from datetime import date
 
 import pytest
 
+from hydra_core.base.types import Rule, Selection
 from hydra_core.catalog import load_catalog
-from hydra_core.evaluation.evalset.evalset import load_evalset
-from hydra_core.evaluation.replay.evaluation import evaluate
-from hydra_core.evaluation.replay.replay import catalog_scores
-from hydra_core.evaluation.replay.sweep import sweep_catalog
-from hydra_core.evaluation.replay.value_sweep import sweep_by_value
+from hydra_core.console.access import identity
+from hydra_core.console.view_frontier import Axes, XAxis, YAxis, frontier_view
+from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.outcome_model.find import catalog_outcome_model
+from hydra_core.replay.evaluation import evaluate
+from hydra_core.replay.replay import catalog_scores
+from hydra_core.replay.sweep import sweep_catalog
+from hydra_core.replay.value_sweep import sweep_by_value
 from hydra_core.store import open_store
-from hydra_core.types import Rule, Selection
-from hydra_core.ui.access import identity
-from hydra_core.views.frontier import Axes, XAxis, YAxis, frontier_view
+from tests.console.valued import LINK, VALUE_USD, valued
 from tests.made_once import made_once
-from tests.ui.valued import LINK, VALUE_USD, valued
+from tests.pages.moving import to
 
-TUNE = "pages/evaluate/tune.py"
+TUNE = "pages/decide/tune.py?part=by-hand"
 
 
 @pytest.fixture(scope="session")
@@ -129,25 +130,28 @@ def test_a_missing_outcome_model_leaves_the_other_rule_in_reach(learned, workspa
 
 
 def test_compare_sets_the_rules_side_by_side(opened):
-    app = opened("pages/evaluate/compare.py", b="catalog:my/valued")
+    app = opened("pages/decide/compare.py", b="catalog:my/valued")
     assert app.number_input(key="compare.value_b").value == VALUE_USD
-    app.segmented_control(key="compare.part").set_value("Queries").run()
+    app.segmented_control(key="compare.view").set_value("Queries").run()
     assert not app.exception
 
 
 def test_the_tuner_says_that_v_alone_is_to_be_tuned(opened):
-    assert "V alone" in told(opened("pages/evaluate/tuner.py"))
+    assert "V alone" in told(opened("pages/decide/tune.py?part=search"))
 
 
-@pytest.mark.parametrize("page", ["operate/overview", "operate/conversation", "configure/catalog"])
+@pytest.mark.parametrize(
+    "page",
+    ["operate/home.py", "operate/inspect.py?part=conversation", "configure/catalog.py?part=models"],
+)
 def test_other_pages_say_which_rule_is_active(opened, page):
-    assert "alue rule" in told(opened(f"pages/{page}.py"))
+    assert "alue rule" in told(opened(f"pages/{page}"))
 
 
 def test_the_v_found_on_tune_goes_into_the_draft(opened, workspace):
     app = opened(TUNE)
     app.number_input(key="tune.value").set_value(0.03).run()
-    app.switch_page("pages/ship/export.py").run()
+    to(app, "pages/decide/releases.py?part=publish").run()
     app.button(key="ship.take_tuned").click().run()
     draft = open_store(workspace).drafts.find("my/valued", identity.actor())
     assert "value_usd: 0.03" in draft.text
@@ -155,7 +159,7 @@ def test_the_v_found_on_tune_goes_into_the_draft(opened, workspace):
 
 
 def test_inspect_gives_the_receipt_of_the_value_rule(opened):
-    app = opened("pages/operate/inspect.py")
+    app = opened("pages/operate/inspect.py?part=message")
     words = told(app)
     assert "Predicted success" in words
     assert "one more resolved query" in words or "no cheaper" in words
@@ -172,16 +176,18 @@ def test_inspect_gives_the_receipt_of_the_value_rule(opened):
 
 
 def test_two_messages_are_compared_under_the_value_rule(opened):
-    app = opened("pages/operate/inspect.py", compare="1", text="Fix it", other="Write a parser")
+    app = opened(
+        "pages/operate/inspect.py?part=message", compare="1", text="Fix it", other="Write a parser"
+    )
     assert "What differs" in told(app)
 
 
 def test_a_link_without_the_text_reopens_the_decision_by_value(opened):
-    shown = opened("pages/operate/inspect.py", text="Prove that 17 is prime.")
+    shown = opened("pages/operate/inspect.py?part=message", text="Prove that 17 is prime.")
     shown.toggle(key="inspect.share").set_value(False).run()
     link = dict(shown.query_params)
     assert "text" not in link
-    again = opened("pages/operate/inspect.py", **link)
+    again = opened("pages/operate/inspect.py?part=message", **link)
     receipts = [
         json.loads(next(block.value for block in one.code if block.language == "json"))
         for one in (shown, again)

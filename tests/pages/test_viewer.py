@@ -8,31 +8,32 @@ import dataclasses
 
 import pytest
 
-from hydra_core.cli.main import main
-from hydra_core.cli.parser import build_parser
-from hydra_core.errors import AccessError
-from hydra_core.evaluation.evalset.changes import EvalSetChanges
-from hydra_core.evaluation.evalset.evalset import load_evalset
-from hydra_core.evaluation.learning.write import telling
+from hydra_core.base.errors import AccessError
+from hydra_core.choosing.write import telling
+from hydra_core.cli.main import build_parser, main
+from hydra_core.console.eval_sets.scoring import start
+from hydra_core.console.tasks import Tasks
+from hydra_core.evalsets.changes import EvalSetChanges
+from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.predictor.onnx_predictor import default_predictor
 from hydra_core.store import Action, Actor, Role
-from hydra_core.ui.evalsets.scoring import start
-from hydra_core.ui.tasks import Tasks
-from tests.evaluation.sets import saved
+from tests.evalsets.sets import saved
 from tests.pages.store_steps import ANA, FILE, NAME, draft, opened, priced
 
 VIEWER = Actor("vic", Role.VIEWER)
 PAGES = {
-    "pages/operate/overview.py": {},
-    "pages/operate/inspect.py": {},
-    "pages/operate/conversation.py": {},
-    "pages/configure/catalog.py": {"catalog": NAME},
-    "pages/configure/profiles.py": {"catalog": NAME},
-    "pages/evaluate/tune.py": {"catalog": NAME},
-    "pages/evaluate/eval_sets.py": {"set": "my/mine"},
-    "pages/evaluate/compare.py": {"catalog": NAME},
-    "pages/ship/export.py": {"catalog": NAME},
+    "pages/operate/home.py": {},
+    "pages/operate/inspect.py?part=message": {},
+    "pages/operate/inspect.py?part=conversation": {},
+    "pages/configure/catalog.py?part=models": {"catalog": NAME},
+    "pages/configure/catalog.py?part=profiles": {"catalog": NAME},
+    "pages/decide/tune.py?part=by-hand": {"catalog": NAME},
+    "pages/configure/eval_sets.py?part=sets": {"set": "my/mine"},
+    "pages/decide/compare.py": {"catalog": NAME},
+    "pages/decide/releases.py?part=publish": {"catalog": NAME},
 }
+#: Kept by the browser session alone.
+OF_THE_SESSION = {"tune.pin"}
 WRITES = ("publish", "rollback", "adopt", "score", "remove", "bring_back", "pin", "note", "import")
 
 
@@ -69,6 +70,8 @@ def test_no_page_writes_for_a_viewer_whatever_is_pressed(filled, open_page, page
     app = open_page(page, **PAGES[page])
     assert not app.exception
     for button in app.button:
+        if button.key in OF_THE_SESSION:
+            continue
         if any(word in (button.key or "") for word in WRITES):
             assert button.disabled, button.key
             button.proto.disabled = False  # a browser would not send this; a forged message can
@@ -135,6 +138,11 @@ VERBS = [
     ["learn", "{workspace}/evalsets/mine", "--models", "a,b", "--out", "elsewhere"],
     ["init", "{workspace}/evalsets/mine", "--price", "a=1,2", "--out", "elsewhere"],
     ["init", "{workspace}/evalsets/mine", "--out", "pool.yaml", "--force"],
+    ["collect", "rows.jsonl", "--grade", "grade.yaml", "--out", "elsewhere"],
+    ["publish", "pool.yaml"],
+    ["rollback", "pool", "1"],
+    ["export", "pool", "--out", "elsewhere"],
+    ["restore", "elsewhere"],
     ["label", "rows.jsonl", "--config", "label.yaml", "--out", "elsewhere"],
     ["recalibrate", "rows.csv", "--evalset", "{workspace}/evalsets/mine", "--out", "elsewhere"],
     ["report", "evaluation", "set", "--catalog", "pool.yaml", "--out", "elsewhere"],

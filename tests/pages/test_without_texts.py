@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra_core.ui import cache
+from hydra_core.console import cache
 
 REAL = {"set": "mixed_2024", "catalog": "mixed_2024"}
 
@@ -28,7 +28,7 @@ def test_real_sets_come_before_synthetic_ones(workspace):
 
 
 def test_overview_opens_on_it_and_says_both_rules(open_page):
-    app = opened(open_page, "pages/operate/overview.py")
+    app = opened(open_page, "pages/operate/home.py")
     told = said(app)
     assert "Mixed traffic of 2024, real outcomes" in told
     assert [box.value for box in app.warning if "The constant is better" in box.value]
@@ -38,19 +38,25 @@ def test_overview_opens_on_it_and_says_both_rules(open_page):
 
 
 def test_learn_shows_what_the_catalog_has_learned_already(open_page):
-    app = opened(open_page, "pages/evaluate/learn.py")
+    app = opened(open_page, "pages/decide/tune.py?part=learned")
     assert "+3.1 pp" in app.success[0].value.replace("\\", "")
     assert app.button(key="learn.start").disabled
     app.button(key="learn.take").click().run()
     assert not app.error
     assert "routes by value" in said(app)
+    app.run()  # as when work in the background ends
+    assert "routes by value" in said(app)
+    assert "Review and publish" in [link.proto.label for link in app.get("page_link")]
 
 
 @pytest.mark.parametrize(
     ("page", "text"),
     [
-        ("pages/evaluate/explore.py", "This set has no texts: what its text vectors predict"),
-        ("pages/evaluate/audit.py", "This set has no texts"),
+        (
+            "pages/configure/eval_sets.py?part=routing-help",
+            "This set has no texts; see Learned.",
+        ),
+        ("pages/configure/eval_sets.py?part=label-quality&view=samples", "This set has no texts"),
     ],
 )
 def test_a_page_that_reads_texts_says_that_there_are_none(open_page, page, text):
@@ -58,17 +64,17 @@ def test_a_page_that_reads_texts_says_that_there_are_none(open_page, page, text)
 
 
 def test_checks_queries_and_the_picker_say_so_too(open_page):
-    app = opened(open_page, "pages/evaluate/explore.py")
-    app.segmented_control(key="explore.part").set_value("Checks").run()
+    app = opened(open_page, "pages/configure/eval_sets.py?part=routing-help")
+    app.segmented_control(key="explore.view").set_value("Data checks").run()
     assert "This set has no texts to compare" in said(app)
-    app = opened(open_page, "pages/evaluate/eval_sets.py")
-    app.segmented_control(key="eval_sets.part").set_value("Queries").run()
+    app = opened(open_page, "pages/configure/eval_sets.py?part=sets")
+    app.segmented_control(key="eval_sets.detail").set_value("Queries").run()
     assert "This set has no texts" in said(app)
     assert "text" not in app.dataframe[0].value.columns
 
 
 def test_compare_lists_queries_by_id_and_leaves_learned_routers_out(open_page):
-    app = open_page("pages/evaluate/compare.py", **REAL)
+    app = open_page("pages/decide/compare.py", **REAL)
     assert not app.exception
     assert not app.error
     sides = app.selectbox(key="compare.a").options

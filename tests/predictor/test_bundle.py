@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hydra_core.errors import BundleError
-from hydra_core.predictor.bundle import MANIFEST, Bundle, Curve, load_bundle
-from hydra_core.predictor.bundle_writing import write_manifest
-from hydra_core.types import DIMENSIONS, Band
+from hydra_core.base.errors import BundleError
+from hydra_core.base.types import DIMENSIONS, Band
+from hydra_core.lab.bundle_writing import write_manifest
+from hydra_core.predictor.bundle import Bundle, load_bundle
+from hydra_core.predictor.manifest import MANIFEST, Curve
 
 Maker = Callable[..., Bundle]
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from hydra_core.predictor.bundle import load_bundle
-from hydra_core.predictor.claims import claim_start
-from hydra_core.predictor.onnx_predictor import default_predictor
+from hydra_core.predictor.onnx_predictor import claim_start, default_predictor
 
 
 def by_words(text, claimed):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hydra_core.predictor.inputs import CHARS_PER_TOKEN, cut, model_text, shorten
+from hydra_core.predictor.tokens import CHARS_PER_TOKEN, cut, model_text, shorten
 
 
 @given(st.lists(st.integers(), max_size=80), st.integers(8, 64))

@@ -8,14 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hydra_core.predictor.languages import (
-    GROUPS,
-    LANGUAGES,
-    SCRIPTS,
-    detect,
-    group_of,
-    script_of,
-)
+from hydra_core.predictor.languages import GROUPS, LANGUAGES, SCRIPTS, detect, group_of, script_of
 
 SENTENCES = {
     "en": "What is the difference between a list and a tuple?",

@@ -11,11 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-from hydra_core.errors import BundleError
+from hydra_core.base.errors import BundleError
 from hydra_core.predictor.bundle import SHIPPED
-from hydra_core.predictor.checks.opening import open_apart
-from hydra_core.predictor.graph import _INPUTS
-from hydra_core.predictor.onnx_rules import graph_problem
+from hydra_core.predictor.graph import _INPUTS, graph_problem
+from hydra_core.predictor.opening import open_apart
 from tests.predictor.tiny_bundle import graph, make_bundle
 
 OUTPUTS = frozenset({"claims", "vectors"})

@@ -7,10 +7,10 @@ import numpy as np
 import onnx
 import pytest
 
+from hydra_core.base.errors import BundleError
 from hydra_core.cli.main import main
-from hydra_core.errors import BundleError
+from hydra_core.lab.bundle_writing import rewrite_manifest
 from hydra_core.predictor.bundle import Bundle, load_bundle
-from hydra_core.predictor.bundle_writing import rewrite_manifest
 from hydra_core.predictor.onnx_predictor import Predictor, default_predictor
 from hydra_core.predictor.reference import REFERENCE, Reference, write_reference
 from tests.predictor.tiny_bundle import WIDTH, graph, make_bundle, tokenizer

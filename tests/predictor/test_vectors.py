@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from hydra_core.errors import BundleError
+from hydra_core.base.errors import BundleError
 from hydra_core.predictor.bundle import Bundle, load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.predictor.surface import COUNTS, surface_counts

@@ -10,9 +10,9 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
+from hydra_core.base.types import DIMENSIONS, Band
+from hydra_core.lab.bundle_writing import write_manifest
 from hydra_core.predictor.bundle import Bundle
-from hydra_core.predictor.bundle_writing import write_manifest
-from hydra_core.types import DIMENSIONS, Band
 
 WIDTH = 8
 WORDS = ("[PAD]", "[CLS]", "[SEP]", "[UNK]", "T1", "SHORT", "CODE", "fix", "bug", "write", "poem")

@@ -6,8 +6,7 @@ from datetime import date
 import numpy as np
 import pytest
 
-from hydra_core.predictor.onnx_predictor import Prediction
-from hydra_core.types import (
+from hydra_core.base.types import (
     DIMENSIONS,
     Band,
     Catalog,
@@ -17,6 +16,7 @@ from hydra_core.types import (
     StickyMode,
     StickyPolicy,
 )
+from hydra_core.predictor.onnx_predictor import Prediction
 
 
 def spec(name, price, capability, **changes):

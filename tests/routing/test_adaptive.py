@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from hydra_core.base.types import StickyMode
 from hydra_core.catalog.schema import parse_catalog
-from hydra_core.routing.decision import Cause, Query
+from hydra_core.routing.decision import Cause
+from hydra_core.routing.query import Query
 from hydra_core.routing.redecide import redecide
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions
-from hydra_core.types import StickyMode
 from tests.catalog.small import edited
 from tests.routing.conftest import Scores, make_catalog
 

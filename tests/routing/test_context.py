@@ -10,14 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hydra_core.base.errors import ProblemsError
+from hydra_core.base.shipped import CATALOGS
 from hydra_core.catalog.binding import rebind
 from hydra_core.cli.main import main
-from hydra_core.errors import ProblemsError
-from hydra_core.evaluation.evalset.evalset import load_evalset, save_evalset
-from hydra_core.evaluation.evalset.score_files import texts_digest
-from hydra_core.evaluation.evalset.scoring import score_evalset
-from hydra_core.predictor.inputs import model_text
+from hydra_core.evalsets.evalset import load_evalset, save_evalset
+from hydra_core.evalsets.score_files import texts_digest
+from hydra_core.evalsets.scoring import score_evalset
 from hydra_core.predictor.onnx_predictor import Predictor, default_predictor
+from hydra_core.predictor.tokens import model_text
 from hydra_core.routing.conversations.context import (
     MAX_BYTES,
     context_at,
@@ -27,7 +28,6 @@ from hydra_core.routing.conversations.context import (
 from hydra_core.routing.conversations.messages import Turn, read_messages
 from hydra_core.routing.router import Router
 from hydra_core.server.chat import read_chat
-from hydra_core.shipped import CATALOGS
 from tests.predictor.tiny_bundle import make_bundle
 
 CALL = {"function": {"name": "run", "arguments": '{"cmd": "make"}'}}

@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hydra_core.base.types import StickyMode
+from hydra_core.console.inspect.conversation_input import Memo
 from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.routing.conversations.conversation import (
     COMPACTED_SHARE,
@@ -14,9 +16,7 @@ from hydra_core.routing.conversations.conversation import (
     play,
 )
 from hydra_core.routing.conversations.economics import assumed_cache
-from hydra_core.routing.conversations.memo import Memo
 from hydra_core.routing.conversations.messages import Conversation, Turn
-from hydra_core.types import StickyMode
 from tests.routing.conftest import make_catalog, spec
 
 WORDS = {"easy": 0.1, "medium": 0.4, "hard": 0.8}
@@ -144,7 +144,7 @@ def test_an_assumed_cached_price_does_not_replace_a_named_one():
 
 
 def test_an_answer_that_is_not_there_is_counted_as_assumed():
-    one = run(Conversation("", (Turn("easy"),)), answer_tokens=50)
+    one = run(Conversation("", (Turn("easy"),)), answer_tokens=lambda model, query: 50)
     assert one.turns[0].tokens.answer == 50
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hydra_core.base.errors import CatalogError
+from hydra_core.base.types import Defences
 from hydra_core.catalog.profiles import pool
 from hydra_core.catalog.schema import load_catalog, parse_catalog
-from hydra_core.errors import CatalogError
 from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.routing.query import BadFieldError, Query, check_fields, limits_of
 from hydra_core.routing.redecide import redecide
 from hydra_core.routing.router import Router
-from hydra_core.types import Defences
 
 TODAY = date(2026, 1, 1)
 TEXT = Path("catalog/matched_three.yaml").read_text()
@@ -109,8 +109,8 @@ def test_what_was_spent_comes_with_the_request():
 
 
 def test_the_replay_caps_as_the_router_does():
-    from hydra_core.evaluation.evalset.evalset import load_evalset
-    from hydra_core.evaluation.replay.sweep import sweep_catalog
+    from hydra_core.evalsets.evalset import load_evalset
+    from hydra_core.replay.sweep import sweep_catalog
 
     evalset = load_evalset(Path("sample_data/console_demo"))
     catalog = load_catalog(Path("catalog/paper_five.yaml"))

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from hydra_core.base.types import Band, Pool
 from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.routing.flips import WEIGHT_RANGE, nearest_flips, tau_strip
 from hydra_core.routing.matcher import choose, shortfall
-from hydra_core.types import Band, Pool
 
 BANDS = (Band(0.29, 0.72), Band(0.02, 0.79), Band(0.0, 0.69), Band(0.02, 0.43))
 

@@ -6,13 +6,13 @@ import time
 import numpy as np
 import pytest
 
+from hydra_core.base.shipped import CATALOGS
 from hydra_core.catalog import load_catalog
 from hydra_core.predictor.onnx_predictor import Predictor
-from hydra_core.routing.decision import Query
 from hydra_core.routing.explain import flips
+from hydra_core.routing.query import Query
 from hydra_core.routing.redecide import redecide
 from hydra_core.routing.router import Router
-from hydra_core.shipped import CATALOGS
 from tests.hostile_messages import MARKUP, hostile_messages
 from tests.predictor.tiny_bundle import make_bundle
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hydra_core.errors import ProblemsError
+from hydra_core.base.errors import ProblemsError
 from hydra_core.routing.conversations.messages import MAX_BYTES, MAX_MESSAGES, parse_messages
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hydra_core.errors import MismatchError
-from hydra_core.routing.decision import Query
+from hydra_core.base.errors import MismatchError
+from hydra_core.routing.query import Query
 from hydra_core.routing.reload import CatalogFile
 from hydra_core.routing.router import Router
 from tests.routing.conftest import Scores, make_catalog, spec

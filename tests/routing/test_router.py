@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hydra_core.errors import RoutingError
+from hydra_core.base.errors import RoutingError
+from hydra_core.base.types import ModelStatus
 from hydra_core.predictor.onnx_predictor import Prediction
-from hydra_core.routing.decision import Cause, Fate, Query
+from hydra_core.routing.decision import Cause, Fate
 from hydra_core.routing.matcher import choose, shortfall
+from hydra_core.routing.query import Query
 from hydra_core.routing.redecide import redecide
 from hydra_core.routing.router import Router
-from hydra_core.types import ModelStatus
 from tests.routing.conftest import Scores, make_catalog, spec
 
 NAMES = ("cheap", "mid", "strong")

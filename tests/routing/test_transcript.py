@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hydra_core.errors import ProblemsError
-from hydra_core.routing.conversations.messages import parse_messages
-from hydra_core.routing.conversations.transcript import transcript_messages
+from hydra_core.base.errors import ProblemsError
+from hydra_core.routing.conversations.messages import parse_messages, transcript_messages
 
 
 def test_speakers_become_roles_and_turns():

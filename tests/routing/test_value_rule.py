@@ -5,20 +5,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hydra_core.errors import MismatchError, OutcomeModelError
-from hydra_core.evaluation.evalset.evalset import load_evalset
-from hydra_core.evaluation.learning.learn import learn
-from hydra_core.evaluation.learning.write import write_outcome_model
+from hydra_core.base.errors import MismatchError, OutcomeModelError
+from hydra_core.base.types import Band, OutcomeModelRef, Rule, StickyMode
+from hydra_core.choosing.learn import learn
+from hydra_core.choosing.write import write_outcome_model
+from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.outcome_model.format import load_outcome_model
 from hydra_core.predictor.onnx_predictor import Prediction
-from hydra_core.routing.decision import Cause, Fate, Query
+from hydra_core.routing.decision import Cause, Fate
 from hydra_core.routing.explain import flips, strip
 from hydra_core.routing.matcher import choose_by_value
+from hydra_core.routing.query import Query
 from hydra_core.routing.redecide import redecide
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions
-from hydra_core.types import Band, OutcomeModelRef, Rule, StickyMode
-from tests.evaluation.learning.sets import DIMENSIONS, FINGERPRINT, learnable, material_of
+from tests.choosing.learning_sets import DIMENSIONS, FINGERPRINT, learnable, material_of
 from tests.made_once import made_once
 from tests.routing.conftest import make_catalog, spec
 
@@ -104,6 +105,26 @@ def test_a_receipt_decides_again_and_says_why(router):
     assert set(fates.values()) == {Fate.WORTH_LESS}
     low, high = decision.valuation.range_of(decision.index)
     assert 0 <= low < high <= 1
+
+
+def test_every_range_of_a_prediction_holds_it(router):
+    for number in range(40):
+        valued = router.route(Query(text(number))).valuation
+        for i, success in enumerate(valued.success.tolist()):
+            low, high = valued.range_of(i)
+            assert 0 <= low <= success <= high <= 1
+
+
+def test_a_range_holds_a_prediction_far_from_what_similar_ones_came_to(router):
+    valued = router.route(Query(text(3))).valuation
+    model = valued.valuer.outcome_model
+    far = model.reliability.copy()
+    far[..., 0], far[..., 2] = 10_000, 0.05  # many similar ones, and few of them resolved
+    valuer = replace(valued.valuer, outcome_model=replace(model, reliability=far))
+    moved = replace(valued, valuer=valuer)
+    for i, success in enumerate(moved.success.tolist()):
+        low, high = moved.range_of(i)
+        assert low <= success <= high
 
 
 def test_neighbours_are_queries_that_were_learned_on(router):

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hydra_core.evaluation.evalset.evalset import load_evalset
-from hydra_core.types import DIMENSIONS
+from hydra_core.base.types import DIMENSIONS
+from hydra_core.evalsets.evalset import load_evalset
 from sample_data import console_demo
 from sample_data.item_response import MODELS
 

@@ -1,7 +1,7 @@
 """The shipped messages and conversations: all sixteen languages, and every one can be played."""
 
+from hydra_core.console.inspect.samples import examples, scenes
 from hydra_core.predictor.languages import LANGUAGES, detect
-from hydra_core.views.samples import examples, scenes
 
 
 def test_examples_cover_all_languages_and_levels():

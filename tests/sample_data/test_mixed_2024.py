@@ -7,14 +7,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from hydra_core.catalog import load_catalog
-from hydra_core.evaluation.evalset.evalset import load_evalset
-from hydra_core.evaluation.evalset.score_files import load_scores, load_text_facts, score_path
-from hydra_core.evaluation.replay.evaluation import evaluate
-from hydra_core.evaluation.replay.sweep import sweep_catalog
-from hydra_core.evaluation.replay.value_sweep import sweep_by_value
-from hydra_core.evaluation.replay.verdict import VerdictLabel
+from hydra_core.evalsets.evalset import load_evalset
+from hydra_core.evalsets.score_files import load_scores, load_text_facts, score_path
 from hydra_core.outcome_model.find import catalog_outcome_model
 from hydra_core.predictor.bundle import load_bundle
+from hydra_core.replay.evaluation import evaluate
+from hydra_core.replay.sweep import sweep_catalog
+from hydra_core.replay.value_sweep import sweep_by_value
+from hydra_core.replay.verdict import VerdictLabel
 
 TODAY = date(2026, 11, 1)
 

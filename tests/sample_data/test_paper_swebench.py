@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hydra_core.base.types import Pool
 from hydra_core.catalog.profiles import pool
 from hydra_core.catalog.schema import load_catalog
-from hydra_core.evaluation.evalset.evalset import load_evalset
-from hydra_core.evaluation.evalset.score_files import load_scores
-from hydra_core.evaluation.replay.metrics import evaluate_choice, single_models
-from hydra_core.evaluation.replay.replay import align, replay
-from hydra_core.evaluation.significance import mcnemar, paired_bootstrap, wilson
-from hydra_core.types import Pool
+from hydra_core.evalsets.evalset import load_evalset
+from hydra_core.evalsets.score_files import load_scores
+from hydra_core.replay.metrics import evaluate_choice, single_models
+from hydra_core.replay.replay import align, replay
+from hydra_core.replay.significance import mcnemar, paired_bootstrap, wilson
 from sample_data import paper_reconstruction
 from sample_data.paper_outcomes import constraints, pattern_counts
 from sample_data.published import (

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
+from hydra_core.base.errors import HydraError
 from hydra_core.cli.main import main
 from hydra_core.decision_log.canaries import CanaryOrder, canaries, order_canary
 from hydra_core.decision_log.reading import read_log
-from hydra_core.errors import HydraError
 from hydra_core.server.run import check
 from hydra_core.server.settings import Settings
 from tests.server.conftest import CATALOG, asked, wait_for

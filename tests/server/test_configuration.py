@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from hydra_core.base.errors import StoreError
 from hydra_core.cli.main import main
-from hydra_core.errors import StoreError
 from hydra_core.routing.router import Router
 from hydra_core.server.live import LiveCatalog, StoreSource
 from hydra_core.server.run import check

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import re
 import socket
 import subprocess
 import time
@@ -13,10 +14,11 @@ import httpx
 import pytest
 import yaml
 
-from hydra_core.catalog import load_catalog
-from hydra_core.errors import HydraError
+from hydra_core.base.errors import HydraError
+from hydra_core.catalog import load_catalog, parse_catalog
+from hydra_core.export.litellm import litellm_config
 from hydra_core.predictor.onnx_predictor import default_predictor
-from hydra_core.routing.decision import Query
+from hydra_core.routing.query import Query
 from hydra_core.routing.router import Router
 from hydra_core.server import litellm_plugins
 from hydra_core.server.live import FileSource, LiveCatalog
@@ -92,10 +94,10 @@ def test_without_a_catalog_the_configuration_is_refused(monkeypatch):
 
 
 @contextlib.contextmanager
-def proxy(tmp_path, content):
-    """The address of a LiteLLM proxy with this configuration."""
+def proxy(tmp_path, content, **variables):
+    """The address of a LiteLLM proxy with this configuration, given as values or as text."""
     path = tmp_path / "config.yaml"
-    path.write_text(yaml.safe_dump(content))
+    path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -105,6 +107,7 @@ def proxy(tmp_path, content):
         "PYTHONPATH": str(Path.cwd()),
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
         "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true",
+        **variables,
     }
     words = [LITELLM, "--config", path, "--host", "127.0.0.1", "--port", str(port)]
     with (tmp_path / "litellm.log").open("wb") as log:
@@ -174,3 +177,18 @@ def test_the_real_proxy_takes_the_classifiers_tier(tmp_path, upstream):
             answer = httpx.post(f"{url}/v1/chat/completions", json=asked(text), timeout=60)
             assert answer.status_code == 200, answer.text
             assert upstream.seen[-1]["body"]["model"] == routed(text)
+
+
+@needs_litellm
+def test_the_real_proxy_routes_by_the_exported_file_as_it_is(tmp_path, upstream):
+    text = re.sub(r"provider: .*", "provider: openai", CATALOG.read_text(encoding="utf-8"))
+    (tmp_path / "pool.yaml").write_text(text, encoding="utf-8")
+    export = litellm_config(parse_catalog(text)).text
+    there = {"OPENAI_API_BASE": f"{upstream.url}/v1", "OPENAI_API_KEY": "x",
+             "HYDRA_CATALOG": str(tmp_path / "pool.yaml")}  # fmt: skip
+    with proxy(tmp_path, export, **there) as url:
+        for message in (EASY, HARD):
+            upstream.seen.clear()
+            answer = httpx.post(f"{url}/v1/chat/completions", json=asked(message), timeout=60)
+            assert answer.status_code == 200, answer.text
+            assert [one["body"]["model"] for one in upstream.seen] == [routed(message)]

@@ -13,9 +13,9 @@ from hydra_core.decision_log.records import OutcomeRecord
 from hydra_core.decision_log.segments import parquet_segments
 from hydra_core.decision_log.writer import LogWriter
 from hydra_core.predictor.onnx_predictor import default_predictor
-from hydra_core.routing.decision import Query
+from hydra_core.routing.query import Query
 from hydra_core.routing.router import Router
-from tests.evaluation.live.logs import AT, decision, levels
+from tests.live.logs import AT, decision, levels
 from tests.server.conftest import CATALOG, HARD, MODELS, asked
 from tests.server.test_logging import make_time_for_flush
 from tests.server.valued import value_catalog

@@ -11,8 +11,8 @@ import threading
 import httpx
 import pytest
 
+from hydra_core.base.errors import StoreError
 from hydra_core.decision_log.reading import read_log
-from hydra_core.errors import StoreError
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions
 from hydra_core.server.answers import ClientGoneError, StreamedAnswer, WholeAnswer, until_gone

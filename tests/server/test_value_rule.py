@@ -8,8 +8,8 @@ import pytest
 from hydra_core.catalog import load_catalog
 from hydra_core.decision_log.reading import read_log
 from hydra_core.predictor.onnx_predictor import default_predictor
-from hydra_core.routing.decision import Query
 from hydra_core.routing.fallbacks import fallbacks
+from hydra_core.routing.query import Query
 from hydra_core.routing.router import Router
 from hydra_core.server.exploration import Exploration
 from hydra_core.server.run import check

@@ -9,8 +9,9 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from hydra_core.errors import StoreError
-from hydra_core.store import database, open_store, tables, workspace_folder
+from hydra_core.base.errors import StoreError
+from hydra_core.base.workspace import workspace_folder
+from hydra_core.store import database, open_store, tables
 from hydra_core.store.database import HEAD, database_url, sqlite_url
 from tests.catalog.small import SMALL
 from tests.store.conftest import ANA

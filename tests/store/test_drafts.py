@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hydra_core.errors import AccessError, CatalogError, ConflictError, StoreError
+from hydra_core.base.errors import AccessError, CatalogError, ConflictError, StoreError
 from hydra_core.store import three_way
 from hydra_core.store.drafts import MAX_STATES
 from tests.catalog.small import SMALL, edited

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from hydra_core.errors import AccessError, ConflictError, StoreError
+from hydra_core.base.errors import AccessError, ConflictError, StoreError
+from hydra_core.base.types import Rule
 from hydra_core.store import open_store
 from hydra_core.store.database import sqlite_url
-from hydra_core.types import Rule
 from tests.catalog.small import SMALL
 from tests.store.conftest import ANA, BEN, EDITOR, VIEWER
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from benchmarks.speed.store_load import CONTEXT
-from hydra_core.errors import AccessError, ConflictError, StoreError
+from hydra_core.base.errors import AccessError, ConflictError, StoreError
 from hydra_core.store import Actor, RatingState, Role, open_store
 
 ANA, BO = Actor("ana", Role.EDITOR), Actor("bo", Role.PUBLISHER)

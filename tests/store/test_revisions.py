@@ -5,8 +5,8 @@ from datetime import UTC
 import pytest
 import sqlalchemy as sa
 
+from hydra_core.base.errors import AccessError, CatalogError, ConflictError, StoreError
 from hydra_core.catalog import parse_catalog
-from hydra_core.errors import AccessError, CatalogError, ConflictError, StoreError
 from hydra_core.store import NewerRevisionError, open_store
 from tests.catalog.small import SMALL, edited
 from tests.store.conftest import ANA, BEN, EDITOR, START, VIEWER

@@ -2,17 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from hydra_core.errors import AccessError
-from hydra_core.store import (
-    Action,
-    Actor,
-    Role,
-    Roles,
-    load_roles,
-    require,
-    roles_of,
-    roles_path,
-)
+from hydra_core.base.errors import AccessError
+from hydra_core.store import Action, Actor, Role, Roles, load_roles, require, roles_of, roles_path
 
 FILE = """\
 default: viewer

@@ -7,7 +7,7 @@ import threading
 import pytest
 import sqlalchemy as sa
 
-from hydra_core.errors import AccessError
+from hydra_core.base.errors import AccessError
 from hydra_core.store import Action, open_store, tables
 from hydra_core.store.database import _engine, _upgrade
 from tests.catalog.small import SMALL

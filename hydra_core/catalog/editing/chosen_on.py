@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from hydra_core.base.types import Catalog, Chosen, Selection
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.schema import parse_catalog
-from hydra_core.types import Catalog, Chosen, Selection
-
-__all__ = ["chosen_between", "record_choice"]
 
 
 def record_choice(text: str, chosen: Chosen) -> str:

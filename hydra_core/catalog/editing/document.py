@@ -14,13 +14,109 @@ from decimal import Decimal
 from functools import partial
 from typing import Final, TypeAlias
 
-from hydra_core.catalog.editing import splice
-from hydra_core.catalog.editing.render import Value
-from hydra_core.catalog.reading.nodes import ListNode, MapNode, Node, Scalar, ScalarNode
-from hydra_core.catalog.reading.yaml_reader import read_yaml
-from hydra_core.errors import CatalogError, Problem
+from hydra_core.base.errors import CatalogError, Problem
+from hydra_core.base.reading.nodes import ListNode, MapNode, Node, Scalar, ScalarNode
+from hydra_core.base.reading.yaml_reader import read_yaml
+from hydra_core.catalog.editing.render import Value, block, entry, flow
 
-__all__ = ["CatalogDocument", "Data"]
+
+def replace(text: str, node: Node, value: Value) -> str:
+    """`text` with the value at `node` written anew, on one line."""
+    space = " " if node.start == node.end else ""  # "key:" with nothing behind it
+    return text[: node.start] + space + flow(value) + text[node.end :]
+
+
+def insert_key(text: str, parent: MapNode, key: str, value: Value) -> str:
+    """`text` with ``key: value`` behind the last entry of `parent`."""
+    last = list(parent.entries.values())[-1][1] if parent.entries else None
+    if parent.flow:
+        return _into_flow(text, parent, last, flow({key: value})[1:-1])
+    newline = _newline(text)
+    column = parent.column - 1
+    name = flow({key: None}).removeprefix("{").removesuffix(": null}")
+    return _below(text, parent.end, " " * column + f"{name}:{block(value, column, newline)}")
+
+
+def append(text: str, parent: ListNode, value: Value) -> str:
+    """`text` with one more entry behind the last of `parent`."""
+    if parent.flow:
+        return _into_flow(text, parent, parent.items[-1] if parent.items else None, flow(value))
+    newline = _newline(text)
+    column = parent.column - 1
+    line = " " * column + "- " + entry(value, column + 2, newline)
+    return _below(text, parent.end, line)
+
+
+def remove_key(text: str, parent: MapNode, key: str) -> str:
+    """`text` without one entry of `parent`."""
+    spans = [(name.start, value.end) for name, value in parent.entries.values()]
+    return _remove(text, parent, spans, list(parent.entries).index(key), "{}")
+
+
+def remove_item(text: str, parent: ListNode, index: int) -> str:
+    """`text` without one entry of `parent`."""
+    spans = [(item.start, item.end) for item in parent.items]
+    if not parent.flow:
+        spans = [(text.rindex("-", 0, start + 1 - (start == end)), end) for start, end in spans]
+    return _remove(text, parent, spans, index, "[]")
+
+
+def _remove(
+    text: str, parent: MapNode | ListNode, spans: list[tuple[int, int]], at: int, empty: str
+) -> str:
+    if len(spans) == 1:
+        return text[: parent.start] + empty + text[parent.end :]
+    start, end = spans[at]
+    if parent.flow:
+        if at == 0:
+            return text[:start] + text[spans[1][0] :]
+        return text[: spans[at - 1][1]] + text[end:]
+    first_of_line = _line_start(text, start)
+    if text[first_of_line:start].strip():  # behind a dash: the next entry takes its place
+        return text[:start] + text[spans[at + 1][0] :]
+    if at > 0:
+        first_of_line = _above_comments(text, first_of_line, text[first_of_line:start])
+    return text[:first_of_line] + text[_line_end(text, end) :]
+
+
+def _above_comments(text: str, at: int, indent: str) -> int:
+    """Where the comment lines directly above line `at` begin, those at the same indentation."""
+    while at > 0:
+        above = _line_start(text, at - 1 - text[:at].endswith("\r\n"))
+        if not text[above:at].startswith(f"{indent}#"):
+            break
+        at = above
+    return at
+
+
+def _into_flow(text: str, parent: MapNode | ListNode, last: Node | None, written: str) -> str:
+    if last is None:
+        return text[: parent.start + 1] + written + text[parent.start + 1 :]
+    return f"{text[: last.end]}, {written}{text[last.end :]}"
+
+
+def _below(text: str, end: int, line: str) -> str:
+    """`text` with `line` below the line that `end` is on."""
+    at = _line_end(text, end)
+    newline = _newline(text)
+    if at and text[at - 1] not in "\r\n":
+        return text[:at] + newline + line + text[at:]
+    return text[:at] + line + newline + text[at:]
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
+
+
+def _line_start(text: str, at: int) -> int:
+    return max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
+
+
+def _line_end(text: str, at: int) -> int:
+    """Where the next line begins."""
+    found = text.find("\n", at)
+    return len(text) if found < 0 else found + 1
+
 
 #: What a document says, as plain Python.
 Data: TypeAlias = Scalar | list["Data"] | dict[str, "Data"]
@@ -82,9 +178,9 @@ class CatalogDocument:
             raise self._refused("set needs a path of keys and indices, then the value")
         parent, last = self._find(path[:-1]), path[-1]
         if isinstance(parent, MapNode) and str(last) not in parent.entries:
-            edit = partial(splice.insert_key, self._text, parent, str(last))
+            edit = partial(insert_key, self._text, parent, str(last))
         else:
-            edit = partial(splice.replace, self._text, self._find(path))
+            edit = partial(replace, self._text, self._find(path))
         self._write(edit, self._indices(path), value)
 
     def append(self, *path_and_value: Value) -> None:
@@ -98,7 +194,7 @@ class CatalogDocument:
         if not isinstance(node, ListNode):
             raise self._refused(f"{_shown(path)} is not a list")
         indices = (*self._indices(path), len(node.items))
-        self._write(partial(splice.append, self._text, node), indices, value)
+        self._write(partial(append, self._text, node), indices, value)
 
     def _split(self, path_and_value: Sequence[Value]) -> tuple[tuple[Step, ...], Value]:
         *steps, value = path_and_value
@@ -126,10 +222,10 @@ class CatalogDocument:
         self._find(path)
         indices = self._indices(path)
         if isinstance(parent, MapNode):
-            changed = splice.remove_key(self._text, parent, str(path[-1]))
+            changed = remove_key(self._text, parent, str(path[-1]))
         else:
             assert isinstance(parent, ListNode)
-            changed = splice.remove_item(self._text, parent, int(indices[-1]))
+            changed = remove_item(self._text, parent, int(indices[-1]))
         self._accept(changed, _without(self.data(), indices))
 
     def _read(self, text: str) -> Node:

@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from hydra_core.base.errors import CatalogError, Problem
 from hydra_core.catalog.editing.document import CatalogDocument, Data
 from hydra_core.catalog.editing.model_grid import FIELDS
 from hydra_core.catalog.editing.render import Value
-from hydra_core.errors import CatalogError, Problem
-
-__all__ = [
-    "add_benchmark",
-    "add_dimension",
-    "edit_capabilities",
-    "edit_evidence",
-    "edit_scales",
-    "evidence_rows",
-    "remove_benchmarks",
-]
 
 _NUMBER = FIELDS["input_usd_per_mtok"].read
 _BENCHMARKS = ("evidence", "benchmarks")

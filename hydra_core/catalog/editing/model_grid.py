@@ -13,25 +13,10 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Final
 
+from hydra_core.base.errors import CatalogError, Problem
+from hydra_core.base.types import ModelStatus
 from hydra_core.catalog.editing.document import CatalogDocument, Data
 from hydra_core.catalog.editing.render import Value
-from hydra_core.errors import CatalogError, Problem
-from hydra_core.types import ModelStatus
-
-__all__ = [
-    "FIELDS",
-    "CellProblem",
-    "Field",
-    "add_model",
-    "cell_problems",
-    "duplicate_model",
-    "edit_cells",
-    "free_id",
-    "model_rows",
-    "remove_models",
-    "rows_after",
-    "set_status",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +45,9 @@ class CellProblem:
     remedy: str
 
     def __str__(self) -> str:
-        return self.told_of("")
+        return self.in_form_of("")
 
-    def told_of(self, model: str) -> str:
+    def in_form_of(self, model: str) -> str:
         """The problem with its place, where a form for `model` alone has to name the field only."""
         shown = "" if model and self.model == model else self.model
         where = " · ".join(part for part in (shown, self.column) if part)

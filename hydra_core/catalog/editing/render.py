@@ -9,8 +9,6 @@ from datetime import date
 from decimal import Decimal
 from typing import Final, TypeAlias
 
-__all__ = ["Value", "block", "entry", "flow"]
-
 #: What can be written: scalars, dates, and lists and mappings of them.
 Value: TypeAlias = (
     str | int | float | bool | date | Decimal | None | Sequence["Value"] | Mapping[str, "Value"]

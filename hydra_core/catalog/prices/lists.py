@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import PurePath
 from typing import Any, Final
 
+from hydra_core.base.errors import CatalogError, Problem
 from hydra_core.catalog.prices.quotes import (
     Dropped,
     PriceList,
@@ -32,9 +33,6 @@ from hydra_core.catalog.prices.quotes import (
     optional_price,
     word,
 )
-from hydra_core.errors import CatalogError, Problem
-
-__all__ = ["MAX_CHARS", "read_prices"]
 
 #: The largest of these lists has 3 MB.
 MAX_CHARS: Final = 30_000_000

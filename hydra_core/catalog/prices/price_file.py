@@ -14,16 +14,14 @@ from datetime import date
 from pathlib import Path
 from typing import Final
 
+from hydra_core.base.errors import CatalogError, Problem
+from hydra_core.base.reading.fields import POSITIVE, Problems, Section
+from hydra_core.base.reading.nodes import MapNode, ScalarNode, shown
+from hydra_core.base.reading.yaml_reader import read_yaml
+from hydra_core.base.types import ListPrice
 from hydra_core.catalog.identifiers import id_problem
 from hydra_core.catalog.prices.lists import read_prices
-from hydra_core.catalog.reading.fields import POSITIVE, Problems, Section
-from hydra_core.catalog.reading.nodes import MapNode, ScalarNode, shown
-from hydra_core.catalog.reading.yaml_reader import read_yaml
 from hydra_core.catalog.schema import read_catalog_text
-from hydra_core.errors import CatalogError, Problem
-from hydra_core.types import ListPrice
-
-__all__ = ["GivenPrice", "listed_prices", "parse_listed", "parse_price_file", "read_price_file"]
 
 _UNITS: Final = ("usd_per_1m_tokens", "usd_per_mtok")
 _REMEDY: Final = "give the price in USD per million tokens, above 0"

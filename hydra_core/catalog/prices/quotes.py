@@ -9,21 +9,6 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Final, TypeGuard
 
-__all__ = [
-    "Dropped",
-    "PriceList",
-    "PriceQuote",
-    "PriceSource",
-    "SkipEntry",
-    "count",
-    "day",
-    "flag",
-    "is_map",
-    "listed_price",
-    "optional_price",
-    "word",
-]
-
 #: What a catalog takes for a price per million tokens, and more than anybody asks.
 _LEAST: Final = Decimal("0.001")
 _MOST: Final = Decimal(100_000)

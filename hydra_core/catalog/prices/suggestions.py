@@ -15,19 +15,9 @@ from decimal import Decimal
 from enum import IntEnum
 from typing import Final
 
+from hydra_core.base.types import Catalog, ModelSpec, ModelStatus
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.prices.quotes import PriceQuote
-from hydra_core.types import Catalog, ModelSpec, ModelStatus
-
-__all__ = [
-    "exact",
-    "Closeness",
-    "PriceMatch",
-    "StalePrice",
-    "apply_price",
-    "stale_prices",
-    "suggest_matches",
-]
 
 _MARKS: Final = re.compile(r"[._:\-\s]+")
 

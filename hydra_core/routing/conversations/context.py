@@ -30,8 +30,6 @@ from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.routing.conversations.messages import Conversation, Turn, read_messages
 from hydra_core.routing.router import Scorer
 
-__all__ = ["MAX_BYTES", "LastTurn", "context_at", "context_of", "last_turn", "score_messages"]
-
 MAX_BYTES: Final = 512
 _HEAD, _TAIL = 80, 40
 _LOOK: Final = 2_000

@@ -6,30 +6,21 @@ estimates, so costs are as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import StrEnum
 from typing import Final
 
-from hydra_core.errors import RoutingError
+from hydra_core.base.errors import RoutingError
+from hydra_core.base.types import Catalog, ModelSpec, StickyMode
 from hydra_core.routing.conversations.context import context_at
 from hydra_core.routing.conversations.economics import TurnCost, TurnTokens, conversation_cost
-from hydra_core.routing.conversations.messages import Conversation, Turn
-from hydra_core.routing.decision import Decision, Query
+from hydra_core.routing.conversations.messages import Conversation
+from hydra_core.routing.decision import Decision
+from hydra_core.routing.query import Query
 from hydra_core.routing.router import Router, Scorer
 from hydra_core.routing.sessions import MemorySessions
-from hydra_core.types import Catalog, ModelSpec, StickyMode
-
-__all__ = [
-    "COMPACTED_SHARE",
-    "IMAGE_TOKENS",
-    "Event",
-    "Options",
-    "Simulation",
-    "TurnOutcome",
-    "play",
-]
 
 #: Tokens counted for one image; providers bill some hundreds to about 1,500.
 IMAGE_TOKENS: Final = 1_000
@@ -57,8 +48,8 @@ class Options:
         images: Numbers of the turns that get an image besides those of the conversation.
         compacted: Numbers of the turns before which the history is compacted.
         health: Model id -> health in [0, 1], from turn `health_from` on.
-        answer_tokens: Tokens of an answer that the conversation does not contain; 0 leaves such
-            answers out of every cost.
+        answer_tokens: Tokens of an answer that the conversation does not contain, by model and
+            query; 0 leaves such answers out of every cost.
     """
 
     mode: StickyMode = StickyMode.PER_SESSION
@@ -66,7 +57,7 @@ class Options:
     compacted: frozenset[int] = frozenset()
     health: Mapping[str, float] = field(default_factory=dict)
     health_from: int = 1
-    answer_tokens: int = 0
+    answer_tokens: Callable[[str, Query], float] = lambda model, query: 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,17 +148,28 @@ def play(
     )
     turns: list[TurnOutcome] = []
     current: str | None = None
-    for query, tokens in _queries(conversation, options, count):
+    queries = _queries(conversation, options, count)
+    asked: tuple[Query, TurnTokens] | None = next(queries)
+    while asked is not None:
+        query, tokens = asked
         health = options.health if query.turn >= options.health_from else {}
-        turns.append(_played(router, replace(query, current=current), tokens, health))
-        current = turns[-1].model or current
+        one = _played(router, replace(query, current=current), tokens, health)
+        if one.model is not None and not tokens.answer:
+            written = round(options.answer_tokens(one.model, query))
+            one = replace(one, tokens=replace(tokens, answer=written))
+        turns.append(one)
+        current = one.model or current
+        try:
+            asked = queries.send(one.tokens)
+        except StopIteration:
+            asked = None
     return Simulation(options.mode, _priced(catalog, turns))
 
 
 def _queries(
     conversation: Conversation, options: Options, count: Callable[[str], int]
-) -> Iterator[tuple[Query, TurnTokens]]:
-    """Each turn as the gateway would ask it, with its tokens."""
+) -> Generator[tuple[Query, TurnTokens], TurnTokens, None]:
+    """Each turn as the gateway would ask it, with its tokens; is sent those of the served turn."""
     history = count(conversation.opening)
     prefix: tuple[str, ...] = ()
     image_seen, since = False, 1
@@ -178,7 +180,8 @@ def _queries(
             prefix, image_seen, since = (f"(summary before turn {number})",), False, number
         images = turn.images + (number in options.images)
         image_seen = image_seen or images > 0
-        tokens = _tokens(turn, history, images, options, count)
+        message = count(turn.text) + count(turn.results) + images * IMAGE_TOKENS
+        tokens = TurnTokens(history, message, count(turn.answer))
         query = Query(
             turn.text,
             number,
@@ -190,16 +193,9 @@ def _queries(
             compacted=fresh,
             context=context_at(conversation.turns, number, since),
         )
-        yield query, tokens
-        history += tokens.message + tokens.answer
+        served = yield query, tokens
+        history += served.message + served.answer
         prefix = (*prefix, turn.text)
-
-
-def _tokens(
-    turn: Turn, history: int, images: int, options: Options, count: Callable[[str], int]
-) -> TurnTokens:
-    message = count(turn.text) + count(turn.results) + images * IMAGE_TOKENS
-    return TurnTokens(history, message, count(turn.answer) or options.answer_tokens)
 
 
 def _played(

@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from hydra_core.errors import Problem, ProblemsError
-from hydra_core.routing.conversations.transcript import transcript_messages
+from hydra_core.base.errors import Problem, ProblemsError
 
-__all__ = [
-    "MAX_BYTES",
-    "MAX_MESSAGES",
-    "Conversation",
-    "Turn",
-    "parse_messages",
-    "read_messages",
-    "read_served",
-]
+_SPOKEN_ROLES: Final = {
+    "system": "system", "user": "user", "human": "user", "you": "user",
+    "assistant": "assistant", "ai": "assistant", "bot": "assistant", "model": "assistant",
+}  # fmt: skip
+_SPEAKER: Final = re.compile(
+    rf"^[ \t]*[*_#]*[ \t]*({'|'.join(_SPOKEN_ROLES)})[ \t]*[*_]*[ \t]*:[*_]*[ \t]*",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def transcript_messages(text: str) -> list[dict[str, str]] | None:
+    """The messages of a transcript in the OpenAI form; None where it does not begin as one.
+
+    A line that begins with a speaker (User, Human, You, Assistant, AI, Bot, Model or System, in any
+    case, bold or not) and a colon begins a message; everything up to the next belongs to it.
+    """
+    starts = list(_SPEAKER.finditer(text))
+    if not starts or text[: starts[0].start()].strip():
+        return None
+    ends = [match.start() for match in starts[1:]] + [len(text)]
+    return [
+        {"role": _SPOKEN_ROLES[match[1].lower()], "content": text[match.end() : end].strip()}
+        for match, end in zip(starts, ends, strict=True)
+    ]
 
 MAX_BYTES: Final = 5_000_000
 MAX_MESSAGES: Final = 1_000

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 
 from starlette.types import Receive
 
-from hydra_core.errors import HydraError
+from hydra_core.base.errors import HydraError
 from hydra_core.server.answers import ClientGoneError, until_gone
 from hydra_core.server.metrics import Metrics
 

@@ -16,7 +16,7 @@ import secrets
 from pathlib import Path
 from typing import Final
 
-from hydra_core.errors import HydraError
+from hydra_core.base.errors import HydraError
 
 _KEY_FILE: Final = ".decision-key"
 _KEY_BYTES: Final = 32

@@ -8,14 +8,12 @@ from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
-from hydra_core.addresses import is_forwarded, is_loopback
-from hydra_core.errors import AccessError
+from hydra_core.base.addresses import is_forwarded, is_loopback
+from hydra_core.base.errors import AccessError
 from hydra_core.server.access.limits import RateLimit
 from hydra_core.server.access.tokens import TokenFile
 from hydra_core.server.settings import Settings
 from hydra_core.store.roles import Action, Actor, Role, require
-
-__all__ = ["Doors", "StrangerError", "TooOftenError"]
 
 _LOCAL: Final = Actor("local", Role.PUBLISHER)
 _STRANGER: Final = Actor("anybody", Role.VIEWER)

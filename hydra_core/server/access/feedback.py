@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Final
 
+from hydra_core.base.errors import AccessError, HydraError, Problem
 from hydra_core.decision_log.records import OutcomeRecord
-from hydra_core.errors import AccessError, HydraError, Problem
 from hydra_core.server.access.decision_ids import DecisionIds
 from hydra_core.server.chat import RequestError
 from hydra_core.store.roles import Actor, Role

@@ -10,9 +10,7 @@ from typing import Final
 
 from starlette.requests import Request
 
-from hydra_core.errors import HydraError
-
-__all__ = ["BodyTooLargeError", "RateLimit", "read_body"]
+from hydra_core.base.errors import HydraError
 
 _MOST_CALLERS: Final = 10_000
 #: A body must be there within so many seconds.

@@ -8,7 +8,7 @@ from typing import Any
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from hydra_core.errors import AccessError, HydraError, ProblemsError, RoutingError
+from hydra_core.base.errors import AccessError, HydraError, ProblemsError, RoutingError
 from hydra_core.server.access.admission import OverloadedError
 from hydra_core.server.access.doors import StrangerError, TooOftenError
 from hydra_core.server.access.feedback import UnknownDecisionError

@@ -17,16 +17,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hydra_core.catalog.reading.fields import Problems, Section
-from hydra_core.catalog.reading.nodes import MapNode, shown
-from hydra_core.catalog.reading.yaml_reader import read_yaml
+from hydra_core.base.digests import SHA256, text_sha256
+from hydra_core.base.errors import AccessError, Problem, ProblemsError
+from hydra_core.base.reading.fields import Problems, Section
+from hydra_core.base.reading.nodes import MapNode, shown
+from hydra_core.base.reading.yaml_reader import read_yaml
 from hydra_core.catalog.schema import read_catalog_text
-from hydra_core.digests import SHA256, text_sha256
-from hydra_core.errors import AccessError, Problem, ProblemsError
 from hydra_core.store.roles import Actor, Role
-
-__all__ = ["TokenFile", "TokenFileError", "Tokens", "load_tokens", "new_token", "parse_tokens"]
-
 
 _LOG = logging.getLogger(__name__)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from hydra_core.base.types import ModelSpec
 from hydra_core.routing.conversations.economics import TurnTokens, billed_usd
 from hydra_core.server.deciding import Decided, Result
 from hydra_core.server.metrics import Metrics
 from hydra_core.server.upstream.events import Seen
 from hydra_core.server.upstream.usage import Counted, Usage, estimate_of, usage_of
-from hydra_core.types import ModelSpec
 
 
 def billed(decided: Decided, result: Result, seen: Seen, metrics: Metrics) -> Result:

@@ -23,8 +23,6 @@ from hydra_core.server.upstream.file import Upstream, Upstreams
 from hydra_core.server.upstream.stream import EventStream
 from hydra_core.server.upstream.whole import as_events, read_whole, shown_error
 
-__all__ = ["Answer", "Caller"]
-
 #: Headers of an answer that go on to the client.
 _PASSED: Final = ("content-type", "retry-after", "x-request-id", "openai-processing-ms")
 _PREFIXES: Final = ("x-ratelimit-",)

@@ -17,21 +17,11 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from hydra_core.catalog.reading.fields import Interval, Problems, Section
-from hydra_core.catalog.reading.nodes import MapNode, ScalarNode, shown
-from hydra_core.catalog.reading.yaml_reader import read_yaml
+from hydra_core.base.errors import Problem, ProblemsError
+from hydra_core.base.reading.fields import Interval, Problems, Section
+from hydra_core.base.reading.nodes import MapNode, ScalarNode, shown
+from hydra_core.base.reading.yaml_reader import read_yaml
 from hydra_core.catalog.schema import read_catalog_text
-from hydra_core.errors import Problem, ProblemsError
-
-__all__ = [
-    "SCHEMA",
-    "Timeouts",
-    "Upstream",
-    "Upstreams",
-    "UpstreamsError",
-    "load_upstreams",
-    "parse_upstreams",
-]
 
 SCHEMA: Final = "hydra.upstreams/v1"
 _SECONDS: Final = Interval(0.0, 3600.0, above=True)

@@ -12,8 +12,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
-__all__ = ["Health"]
-
 _SHARE: Final = 0.6
 _HALF_LIFE_S: Final = 15.0
 #: A model is well while less than this is missing to health 1.

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from hydra_core.evaluation.importers.price_card import BYTES_PER_TOKEN
+from hydra_core.base.types import ModelSpec
+from hydra_core.evalsets.importers.price_card import BYTES_PER_TOKEN
 from hydra_core.server.chat import ChatRequest
-from hydra_core.types import ModelSpec
 
 #: Tokens that providers add to a request of their own accord (templates, results of their tools).
 _ADDED_TOKENS: Final = 20_000

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from hydra_core.base.errors import CatalogError
+from hydra_core.base.types import Chosen, Selection
 from hydra_core.catalog import parse_catalog
 from hydra_core.catalog.editing.chosen_on import chosen_between, record_choice
 from hydra_core.catalog.editing.document import CatalogDocument
-from hydra_core.errors import CatalogError
-from hydra_core.types import Chosen, Selection
 from tests.catalog.small import SMALL
 
 MARKS = ("0123456789ab", "0123456789ac")

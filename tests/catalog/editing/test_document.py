@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hydra_core.base.errors import CatalogError
 from hydra_core.catalog import CatalogDocument, parse_catalog
-from hydra_core.errors import CatalogError
 from tests.catalog.small import SMALL, edited
 
 SHIPPED = {

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from hydra_core.base.errors import CatalogError
+from hydra_core.base.types import ModelStatus
 from hydra_core.catalog import CatalogDocument, capabilities, parse_catalog, semantic_diff
 from hydra_core.catalog.editing.evidence_grid import (
     add_benchmark,
@@ -25,9 +27,7 @@ from hydra_core.catalog.editing.model_grid import (
     rows_after,
     set_status,
 )
-from hydra_core.catalog.editing.paste import apply_pasted, read_pasted
-from hydra_core.errors import CatalogError
-from hydra_core.types import ModelStatus
+from hydra_core.console.catalog.paste import apply_pasted, read_pasted
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXT = (ROOT / "catalog" / "paper_five.yaml").read_text(encoding="utf-8")

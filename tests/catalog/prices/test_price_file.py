@@ -4,9 +4,9 @@ from datetime import date
 
 import pytest
 
+from hydra_core.base.errors import CatalogError
+from hydra_core.base.types import ListPrice
 from hydra_core.catalog.prices.price_file import parse_price_file
-from hydra_core.errors import CatalogError
-from hydra_core.types import ListPrice
 
 GOOD = """\
 unit: usd_per_1m_tokens

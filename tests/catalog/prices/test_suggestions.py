@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hydra_core.base.errors import CatalogError
 from hydra_core.catalog import CatalogDocument, parse_catalog
 from hydra_core.catalog.prices.lists import MAX_CHARS, read_prices
 from hydra_core.catalog.prices.quotes import PriceSource
@@ -17,7 +18,6 @@ from hydra_core.catalog.prices.suggestions import (
     stale_prices,
     suggest_matches,
 )
-from hydra_core.errors import CatalogError
 from tests.catalog.small import SMALL, edited
 
 TODAY = date(2026, 6, 1)

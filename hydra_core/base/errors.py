@@ -1,0 +1,132 @@
+"""Every error HyDRA raises on purpose.
+
+HydraError
+├── ProblemsError      input that was read but is not valid; carries every Problem found
+│   ├── CatalogError   a catalog YAML (catalog/schema.py)
+│   ├── EvalSetError   an eval set folder or an import (evaluation/)
+│   ├── FlightError    a flight's settings or table (evaluation/flight/)
+│   ├── LabelError     a labelling run: its settings, messages or ledger (labeling/)
+│   ├── BundleError    a predictor bundle: missing, damaged or foreign files
+│   └── OutcomeModelError  an outcome model, or what it should be learned on
+├── MismatchError      catalog and predictor bundle (or eval set) do not belong together
+├── RoutingError       no route is possible; `http_status` says how a gateway answers
+├── StoreError         a read or write of the workspace store failed; nothing was changed
+│   └── ConflictError  somebody else saved first; nothing was changed
+├── ExtraError         an optional part of HyDRA that is not installed here
+└── AccessError        the acting role may not do this
+
+Each message names the place, the value found and the way out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with an input.
+
+    Attributes:
+        place: Where it is, e.g. ``models[2] 'gpt-x': input_usd_per_mtok`` or ``line 17``.
+        message: What is wrong, with the value found, e.g. ``must be > 0, got -5``.
+        remedy: What to do about it, e.g. ``give the price in USD per million tokens``.
+    """
+
+    place: str
+    message: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        text = f"{self.place}: {self.message}" if self.place else self.message
+        return f"{text} ({self.remedy})" if self.remedy else text
+
+
+class HydraError(Exception):
+    """Base of every expected error; `str(error)` is fit to show to an operator."""
+
+
+class ProblemsError(HydraError):
+    """Input with one or more problems, all of them listed.
+
+    Args:
+        source: The file or thing that was read.
+        problems: Every problem found, at least one.
+    """
+
+    def __init__(self, source: str, problems: Sequence[Problem]) -> None:
+        self.source = source
+        self.problems = tuple(problems)
+        super().__init__(source, self.problems)
+
+    def __str__(self) -> str:
+        if len(self.problems) == 1:
+            return f"{self.source}: {self.problems[0]}"
+        lines = "\n".join(f"  - {problem}" for problem in self.problems)
+        return f"{self.source}: {len(self.problems)} problems\n{lines}"
+
+
+class CatalogError(ProblemsError):
+    """A catalog that is not valid."""
+
+
+class EvalSetError(ProblemsError):
+    """An eval set or an import that is not valid."""
+
+
+class FlightError(ProblemsError):
+    """A flight whose settings or table are not valid."""
+
+
+class LabelError(ProblemsError):
+    """A labelling run whose settings, messages or ledger are not valid."""
+
+
+class BundleError(ProblemsError):
+    """A predictor bundle that is missing, damaged or foreign."""
+
+
+class OutcomeModelError(ProblemsError):
+    """An outcome model that is missing, damaged or foreign, or that cannot be learned."""
+
+
+class MismatchError(HydraError):
+    """Two parts that do not belong together, such as a catalog and another bundle's bands."""
+
+
+class RoutingError(HydraError):
+    """No route is possible.
+
+    Args:
+        message: What is asked for and why no model can serve it.
+        http_status: The status a gateway should answer with.
+    """
+
+    def __init__(self, message: str, *, http_status: int) -> None:
+        self.http_status = http_status
+        super().__init__(message)
+
+
+class StoreError(HydraError):
+    """A read or write of the workspace store failed; nothing was changed."""
+
+
+class ConflictError(StoreError):
+    """The revision edited is no longer the newest; nothing was changed."""
+
+
+class ExtraError(HydraError):
+    """An optional part that is not installed.
+
+    Args:
+        what: What needs it, such as "stickiness in Redis".
+        extra: Name of the extra in pyproject.toml.
+    """
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} is not installed: pip install 'hydra-console[{extra}]'")
+
+
+class AccessError(HydraError):
+    """The acting role may not do this."""

@@ -1,0 +1,26 @@
+"""Differences and costs as every sentence spells them: console, receipt, report."""
+
+from __future__ import annotations
+
+import math
+
+
+def signed(value: float, digits: int = 1) -> str:
+    """A difference with its sign: +1.8, −0.7, and 0.0 for what rounds to nothing."""
+    shown = f"{value:+.{digits}f}"
+    if not float(shown):
+        return shown[1:]
+    return shown.replace("-", "−")
+
+
+def usd(value: float) -> str:
+    """A cost per query with three significant digits and no scientific notation: $0.0123."""
+    if not value:
+        return "$0"
+    digits = max(2 - math.floor(math.log10(abs(value))), 2)
+    return f"${value:,.{min(digits, 9)}f}"
+
+
+def signed_usd(value: float) -> str:
+    """A difference of costs with its sign: +$0.0123, −$0.0004."""
+    return ("−" if value < 0 else "+") + usd(abs(value))

@@ -1,0 +1,341 @@
+"""The frozen nouns shared by every layer (words as in the paper)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+class Rule(StrEnum):
+    """What decides a route: profiles against requirements, or predicted success against cost."""
+
+    SHORTFALL = "shortfall"
+    VALUE = "value"
+
+
+class Selection(StrEnum):
+    """How the point that is judged came about; only the first two may use a pointwise interval."""
+
+    FIXED = "fixed"
+    CROSS_FITTED = "cross_fitted"
+    LOOKED = "looked"
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """On which queries a policy was chosen, and how.
+
+    Attributes:
+        queries: Digest of the queries (`EvalSet.queries_digest`): the same for the same queries
+            under another name, with other models, prices or clusters.
+        evalset: Name that the set had.
+        how: Seen with its outcomes (looked), or chosen on one part and measured on another.
+        knob_alone: Whether tau (or V) is all that was chosen there, not weights, profiles or pool.
+        sample: Marks of some of the queries (`sameness.sample_of`), so that a renamed list or a
+            part of it is known again; empty in a catalog from before there were marks.
+    """
+
+    queries: str
+    evalset: str
+    how: Selection
+    knob_alone: bool
+    sample: tuple[str, ...] = ()
+
+
+class CostBasis(StrEnum):
+    """What orders the models by cost: the list price, or the mean realised cost of an eval set."""
+
+    LIST_PRICE = "list_price"
+    REALISED = "realised"
+
+    @property
+    def unit(self) -> str:
+        """Unit of the cost that orders the models."""
+        return "USD / Mtok" if self is CostBasis.LIST_PRICE else "USD / query"
+
+
+class StickyMode(StrEnum):
+    """How a conversation keeps its model (paper section "Prompt-cache-preserving routing").
+
+    Adaptive is ours (the paper's future work): every turn is scored, and the model is kept until it
+    falls short by more than tau and a margin, or another is worth more than the lost prompt cache.
+    """
+
+    PER_REQUEST = "per_request"
+    PER_CONTENT = "per_content"
+    PER_SESSION = "per_session"
+    ADAPTIVE = "adaptive"
+
+
+@dataclass(frozen=True, slots=True)
+class StickyPolicy:
+    """Conversation stickiness.
+
+    Attributes:
+        threshold: gamma in [0, 1]: a turn that requires less keeps its model.
+        ttl_s: How long a model is remembered, in seconds.
+        margin: How far beyond tau the kept model may fall short (adaptive, shortfall rule), >= 0;
+            the value rule weighs the lost prompt cache instead.
+    """
+
+    mode: StickyMode = StickyMode.PER_SESSION
+    threshold: float = 0.0
+    ttl_s: float = 3600.0
+    margin: float = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Defences:
+    """What holds where a predictor is fooled, or a conversation runs away.
+
+    Attributes:
+        score_caps: Dimension -> the largest score in [0, 1] that counts under the shortfall rule.
+        budget_usd: What a conversation may spend before only the cheapest model is left, USD;
+            None for no limit.
+    """
+
+    score_caps: Mapping[str, float] = field(default_factory=dict)
+    budget_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The operator's runtime settings.
+
+    Attributes:
+        tau: Largest acceptable weighted shortfall, >= 0.
+        weights: Stored weights w_k > 0 (not yet band-compensated), catalog dimension order.
+        cost_basis: What orders the models by cost.
+        price_ratio: Input tokens per output token for the blended list price (3 means 3:1).
+        sticky: Conversation stickiness.
+        health_floor: Models with health below it are vetoed, in [0, 1].
+        rule: Which rule decides.
+        value_usd: V of the value rule, what one more resolved query is worth, USD > 0; None where
+            that rule was never set up.
+        defences: Those that are switched on.
+        chosen_on: The eval sets it was chosen on, as far as anybody recorded that.
+    """
+
+    tau: float
+    weights: tuple[float, ...]
+    cost_basis: CostBasis = CostBasis.LIST_PRICE
+    price_ratio: float = 3.0
+    sticky: StickyPolicy = field(default_factory=StickyPolicy)
+    health_floor: float = 0.10
+    rule: Rule = Rule.SHORTFALL
+    value_usd: float | None = None
+    defences: Defences = field(default_factory=Defences)
+    chosen_on: tuple[Chosen, ...] = ()
+
+    @property
+    def knob(self) -> float:
+        """What the operator turns under the policy's rule: tau, or V in USD."""
+        by_value = self.rule is Rule.VALUE and self.value_usd is not None
+        return float(self.value_usd or 0.0) if by_value else self.tau
+
+
+FloatArray = npt.NDArray[np.float64]
+Float32Array = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.intp]
+#: Pool indices of many routes: intp, or unsigned bytes where there are many.
+ChoiceArray = npt.NDArray[np.integer[Any]]
+BoolArray = npt.NDArray[np.bool_]
+#: Told how far long work is: (done, total).
+Progress = Callable[[int, int], None]
+
+#: The paper's four dimensions, those of the shipped predictor and of what training makes. K is
+#: data, not code: a catalog may have others.
+DIMENSIONS = ("reasoning", "code_generation", "debugging", "tool_use")
+
+
+class ModelStatus(StrEnum):
+    """Lifecycle of a model in the pool; only `active` and `retiring` (before its date) route."""
+
+    ACTIVE = "active"
+    DISABLED = "disabled"
+    RETIRING = "retiring"
+    RETIRED = "retired"
+
+    @property
+    def in_pool(self) -> bool:
+        """Active, or retiring: whether its day has come is looked at when a pool is made."""
+        return self in (ModelStatus.ACTIVE, ModelStatus.RETIRING)
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """The predictor's empirical score band of one dimension, both ends in [0, 1], lo < hi."""
+
+    lo: float
+    hi: float
+
+    @property
+    def width(self) -> float:
+        """hi - lo (the paper's Delta_k)."""
+        return self.hi - self.lo
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """One benchmark or subgroup of the evidence.
+
+    Attributes:
+        id: Its key in a model's `scores`.
+        importance: alpha_b >= 0.
+        weights: omega_{b,k} in [0, 1] in the catalog's dimension order; 0 = not exercised.
+    """
+
+    id: str
+    importance: float
+    weights: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListPrice:
+    """USD per million tokens; `cached` None where cached input costs as much as other input."""
+
+    input_usd_per_mtok: float
+    output_usd_per_mtok: float
+    cached_input_usd_per_mtok: float | None = None
+
+    def blended(self, price_ratio: float) -> float:
+        """USD per million tokens at `price_ratio` input tokens for each output token."""
+        total = price_ratio * self.input_usd_per_mtok + self.output_usd_per_mtok
+        return total / (price_ratio + 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """One model of the pool. Prices are USD per million tokens.
+
+    Attributes:
+        scores: Benchmark id -> resolution rate in [0, 1].
+        overrides: Capabilities set by hand, dimension -> value in [0, 1]; a dimension not named
+            is derived from `scores`. Empty means all derived.
+    """
+
+    id: str
+    provider: str
+    status: ModelStatus
+    input_usd_per_mtok: float
+    output_usd_per_mtok: float
+    context_window: int
+    vision: bool
+    tools: bool
+    scores: Mapping[str, float]
+    overrides: Mapping[str, float]
+    price_source: str
+    price_date: date
+    cached_input_usd_per_mtok: float | None = None
+    retire_on: date | None = None
+    notes: str = ""
+
+    @property
+    def price(self) -> ListPrice:
+        """Its list price."""
+        return ListPrice(
+            self.input_usd_per_mtok, self.output_usd_per_mtok, self.cached_input_usd_per_mtok
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RealisedCosts:
+    """What the models really cost, for the cost basis `realised`.
+
+    Attributes:
+        evalset: Name of the eval set that they were measured on.
+        digest: That set's digest (SHA-256, hex).
+        usd_per_query: Model id -> mean realised cost, USD per query, >= 0.
+    """
+
+    evalset: str
+    digest: str
+    usd_per_query: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeModelRef:
+    """Which outcome model a catalog means.
+
+    Attributes:
+        path: Its folder, absolute or relative to the catalog's folder or the workspace.
+        sha256: Hex digest of its manifest: a model learned anew is another one.
+    """
+
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """A validated catalog: evidence, models and policy, bound to one predictor bundle's bands.
+
+    Attributes:
+        predictor_fingerprint: Fingerprint of the bundle whose score bands these are.
+        bands: One per dimension, catalog dimension order.
+        digest: SHA-256 (hex) of the YAML text it came from.
+        source: File name or label for messages.
+        realised_costs: Measured costs that order the models under the basis `realised`; None
+            where they must come from an eval set.
+        outcome_model: What the value rule predicts with; None where there is none.
+        folder: Where its file lies, '' for a text without one.
+    """
+
+    name: str
+    dimensions: tuple[str, ...]
+    predictor: str
+    predictor_fingerprint: str
+    bands: tuple[Band, ...]
+    policy: Policy
+    benchmarks: tuple[Benchmark, ...]
+    models: tuple[ModelSpec, ...]
+    digest: str = ""
+    source: str = ""
+    notes: str = ""
+    realised_costs: RealisedCosts | None = None
+    outcome_model: OutcomeModelRef | None = None
+    folder: str = ""
+
+    def model(self, model_id: str) -> ModelSpec:
+        """The model with this id.
+
+        Raises:
+            KeyError: No such model.
+        """
+        for spec in self.models:
+            if spec.id == model_id:
+                return spec
+        raise KeyError(model_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """What the matcher needs of a catalog: the routable models as arrays, catalog order.
+
+    Attributes:
+        ids: (m,) model ids.
+        capabilities: (m, K) in [0, 1], read-only.
+        cost: (m,) what orders the models: blended list price (USD per million tokens) or mean
+            realised cost (USD per query), read-only.
+        weights: (K,) band-compensated weights w~ (Eq. 4), read-only.
+        caps: (K,) the largest scores that count, None for no caps.
+    """
+
+    ids: tuple[str, ...]
+    capabilities: FloatArray
+    cost: FloatArray
+    weights: FloatArray
+    caps: FloatArray | None = None
+
+    def capped(self, requirements: FloatArray) -> FloatArray:
+        """(..., K) scores as they count: at most the caps."""
+        if self.caps is None:
+            return requirements
+        result: FloatArray = np.minimum(requirements, self.caps)
+        return result

@@ -1,0 +1,317 @@
+"""The `models` section: lifecycle, prices, facts, evidence and capabilities of each model."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import date
+from typing import Final
+
+from hydra_core.base.reading.fields import POSITIVE, Interval, Section
+from hydra_core.base.reading.nodes import ListNode, MapNode, ScalarNode, shown
+from hydra_core.base.types import (
+    Benchmark,
+    CostBasis,
+    ModelSpec,
+    ModelStatus,
+    Policy,
+    RealisedCosts,
+)
+from hydra_core.catalog.identifiers import id_problem, skeleton
+
+MAX_BENCHMARKS: Final = 500
+
+
+def read_id(parent: Section, name: str, index: int, node: MapNode) -> tuple[str, Section]:
+    """The id of the `index`-th entry of list `name`, and its section labelled with that id."""
+    place = f"{parent.at(name)}[{index}]"
+    found = Section(node, place, parent.problems).text("id", "give it a unique id")
+    if found:
+        place = f"{place} {found[:60]!r}"
+        problem = id_problem(found)
+        if problem is not None:
+            Section(node, place, parent.problems).wrong("id", *problem)
+    return found, Section(node, place, parent.problems)
+
+
+def unique(section: Section, name: str, seen: dict[str, tuple[str, int]]) -> None:
+    """Refuse an id that is, or looks like, one seen before; `seen` maps skeleton to id, line."""
+    if not name:
+        return
+    twin, line = seen.setdefault(skeleton(name), (name, section.node.line))
+    if line == section.node.line and twin == name:
+        return
+    if twin == name:
+        section.wrong("id", f"is given twice, first on line {line}", "rename or remove one")
+    else:
+        message = f"{name!r} looks the same as {twin!r} on line {line}"
+        section.wrong("id", message, "rename one; ids may not differ by case or look-alikes only")
+
+
+def read_benchmarks(root: Section, dimensions: tuple[str, ...]) -> tuple[Benchmark, ...]:
+    """All benchmarks that have an id; what is wrong with them is recorded."""
+    remedy = "give evidence: {benchmarks: [...]}"
+    evidence = root.section("evidence", remedy)
+    if evidence is None:
+        return ()
+    evidence.known(("benchmarks",))
+    benchmarks: list[Benchmark] = []
+    seen: dict[str, tuple[str, int]] = {}
+    for index, node in enumerate(evidence.items("benchmarks", remedy, limit=MAX_BENCHMARKS)):
+        if not isinstance(node, MapNode):
+            place = f"evidence.benchmarks[{index}]"
+            message = f"must be a mapping, got {shown(node)}"
+            root.problems.add(place, node.line, message, "give id, importance and weights")
+            continue
+        name, section = read_id(evidence, "benchmarks", index, node)
+        unique(section, name, seen)
+        benchmark = _benchmark(section, name, dimensions)
+        if name and all(other.id != name for other in benchmarks):
+            benchmarks.append(benchmark)
+    return tuple(benchmarks)
+
+
+def _benchmark(section: Section, name: str, dimensions: tuple[str, ...]) -> Benchmark:
+    section.known(("id", "importance", "weights"))
+    importance = section.number("importance", Interval(0.0), "alpha_b >= 0, such as 0.3")
+    weights = section.section("weights", "omega per dimension, such as {reasoning: 0.5}")
+    omega: dict[str, float] = {}
+    if weights is not None:
+        remedy = "how much it exercises this dimension, 0 to 1; leave out what it does not"
+        omega = weights.rates(dimensions, "dimension", remedy)
+        if dimensions and len(omega) == len(weights.node.entries) and not any(omega.values()):
+            section.wrong("weights", "exercises no dimension", "give one > 0, or remove it")
+    row = tuple(omega.get(dimension, 0.0) for dimension in dimensions)
+    return Benchmark(name, 0.0 if importance is None else importance, row)
+
+
+def missing_evidence(
+    model: Section,
+    dimensions: Sequence[str],
+    benchmarks: Sequence[Benchmark],
+    given: Collection[str],
+    overridden: Collection[str],
+) -> None:
+    """Record where a model lacks a rate that a derived capability stands on. Never imputed.
+
+    A benchmark counts for a model where its importance is > 0 and it exercises a dimension that
+    the model does not override by hand.
+
+    Args:
+        given: The benchmarks the model's `scores` names.
+        overridden: The dimensions its `capabilities` sets by hand.
+    """
+    counting = [benchmark for benchmark in benchmarks if benchmark.importance > 0]
+    derived = [k for k, name in enumerate(dimensions) if name not in overridden]
+    lacking = [
+        benchmark.id
+        for benchmark in counting
+        if benchmark.id not in given and any(benchmark.weights[k] for k in derived)
+    ]
+    if lacking:
+        names = ", ".join(map(repr, lacking[:5])) + (", ..." if len(lacking) > 5 else "")
+        message = f"misses {names}: a missing rate is never filled in"
+        remedy = "add the measured rate, set the importance to 0, or override the capabilities"
+        model.wrong("scores", message, remedy)
+    bare = [dimensions[k] for k in derived if not any(b.weights[k] for b in counting)]
+    if bare:
+        message = f"{', '.join(map(repr, bare))}: no benchmark with importance > 0 exercises it"
+        remedy = "give a benchmark a weight on it, or override the capability by hand"
+        model.wrong("capabilities", message, remedy)
+
+
+_REMEDY: Final = "mean realised cost in USD per query, such as 0.0123"
+
+
+def read_realised_costs(
+    root: Section, models: Sequence[ModelSpec], policy: Policy | None
+) -> RealisedCosts | None:
+    """The section, None where there is none.
+
+    A model without a cost gets an estimate from its prices (`profiles.estimated_costs`), for which
+    at least one has to be measured.
+    """
+    if root.node.get("realised_costs") is None:
+        return None
+    section = root.section("realised_costs", "give evalset, digest and usd_per_query")
+    if section is None:
+        return None
+    section.known(("evalset", "digest", "usd_per_query"))
+    evalset = section.text("evalset", "the name of the eval set they were measured on", limit=200)
+    digest = section.text("digest", "that eval set's digest in quotes", limit=128)
+    costs = section.section("usd_per_query", "model: mean cost in USD per query")
+    if costs is None:
+        return None
+    names = [model.id for model in models]
+    costs.known(names, "model")
+    found = {
+        name: costs.checked_number(name, node, Interval(0.0), _REMEDY)
+        for name in names
+        if (node := costs.node.get(name)) is not None
+    }
+    if policy is not None and policy.cost_basis is CostBasis.REALISED and models and not found:
+        section.wrong("usd_per_query", "holds no realised cost", _REMEDY)
+    known = {name: cost for name, cost in found.items() if cost is not None}
+    return RealisedCosts(evalset, digest, known)
+
+
+MAX_MODELS: Final = 1000
+_KEYS: Final = (
+    "id",
+    "provider",
+    "status",
+    "input_usd_per_mtok",
+    "output_usd_per_mtok",
+    "cached_input_usd_per_mtok",
+    "context_window",
+    "vision",
+    "tools",
+    "scores",
+    "capabilities",
+    "price_source",
+    "price_date",
+    "retire_on",
+    "notes",
+)
+#: What a client writes in place of a model's id to have its request routed.
+_ROUTED: Final = "auto"
+_TOKENS: Final = Interval(1.0, 1e9)
+#: Below this a price is taken for USD per token: 0.001 USD per Mtok is sold nowhere.
+_LEAST_PRICE: Final = 1e-3
+_NOT_IN_POOL: Final = [one.value for one in ModelStatus if not one.in_pool]
+
+
+def read_models(
+    root: Section, dimensions: tuple[str, ...], benchmarks: tuple[Benchmark, ...]
+) -> tuple[ModelSpec, ...]:
+    """All models without a fault of their own; what is wrong with the others is recorded."""
+    found: list[ModelSpec] = []
+    seen: dict[str, tuple[str, int]] = {}
+    for index, node in enumerate(root.items("models", "list the models", limit=MAX_MODELS)):
+        if not isinstance(node, MapNode):
+            message = f"must be a mapping, got {shown(node)}"
+            root.problems.add(f"models[{index}]", node.line, message, "begin it with '- id: ...'")
+            continue
+        name, section = read_id(root, "models", index, node)
+        unique(section, name, seen)
+        model = _model(section, name, dimensions, benchmarks)
+        if model is not None:
+            found.append(model)
+    _some_routable(root)
+    return tuple(found)
+
+
+def _some_routable(root: Section) -> None:
+    """Refuse a catalog in which every model states that it is disabled or retired."""
+    models = root.node.get("models")
+    if not isinstance(models, ListNode):
+        return
+    stated = [node.get("status") for node in models.items if isinstance(node, MapNode)]
+    off = [isinstance(node, ScalarNode) and node.value in _NOT_IN_POOL for node in stated]
+    if all(off) and len(off) == len(models.items):
+        root.wrong("models", "none can be routed to", "add one with status: active")
+
+
+def _model(
+    section: Section, name: str, dimensions: tuple[str, ...], benchmarks: tuple[Benchmark, ...]
+) -> ModelSpec | None:
+    """The model, or None where a problem was recorded."""
+    section.known(_KEYS)
+    if skeleton(name) == _ROUTED:
+        section.wrong("id", f"{name!r} asks the router for a route", "name the model otherwise")
+    provider = section.text("provider", "who serves it, such as openai", limit=200)
+    status = section.choice("status", ModelStatus, "such as active")
+    retire_on = _retire_on(section, status)
+    price_in = _price(section, "input_usd_per_mtok")
+    price_out = _price(section, "output_usd_per_mtok")
+    cached = _price(section, "cached_input_usd_per_mtok", required=False)
+    window = section.integer("context_window", _TOKENS, "the context window in tokens")
+    vision = section.flag("vision", "does it accept images?")
+    tools = section.flag("tools", "does it accept tool definitions?")
+    in_pool = status is None or status.in_pool
+    scores, overrides = _evidence(section, dimensions, benchmarks, in_pool)
+    source = section.text("price_source", "where the prices were read", limit=500)
+    day = section.day("price_date", "the day the prices were read, as YYYY-MM-DD")
+    notes = section.text("notes", "write text", required=False)
+    if status is None or price_in is None or price_out is None or window is None:
+        return None
+    if vision is None or tools is None or day is None:
+        return None
+    return ModelSpec(
+        id=name,
+        provider=provider,
+        status=status,
+        input_usd_per_mtok=price_in,
+        output_usd_per_mtok=price_out,
+        context_window=window,
+        vision=vision,
+        tools=tools,
+        scores=scores,
+        overrides=overrides,
+        price_source=source,
+        price_date=day,
+        cached_input_usd_per_mtok=cached,
+        retire_on=retire_on,
+        notes=notes,
+    )
+
+
+def _retire_on(section: Section, status: ModelStatus | None) -> date | None:
+    needed = status is ModelStatus.RETIRING
+    day = section.day("retire_on", "the day it leaves, as YYYY-MM-DD", required=needed)
+    if day is not None and status in (ModelStatus.ACTIVE, ModelStatus.DISABLED):
+        message = f"is given, but the status is {status.value}"
+        section.wrong("retire_on", message, "set status: retiring, or remove the date")
+    return day
+
+
+def _price(section: Section, key: str, *, required: bool = True) -> float | None:
+    remedy = "give the price in USD per million tokens; a self-hosted model may state its cost"
+    price = section.number(key, POSITIVE, remedy, required=required)
+    if price is not None and price < _LEAST_PRICE:
+        message = f"{price:g} looks like a price per token"
+        section.wrong(key, message, f"per million tokens it would be {price * 1e6:g}")
+    return price
+
+
+def _evidence(
+    section: Section,
+    dimensions: tuple[str, ...],
+    benchmarks: tuple[Benchmark, ...],
+    in_pool: bool,
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Benchmark rates and capabilities set by hand. `scores` may be left out where all are.
+
+    A model that is not routed to needs neither.
+    """
+    rates: dict[str, float] = {}
+    scores = None
+    if section.node.get("scores") is not None:
+        scores = section.section("scores", "benchmark: rate, such as {swe_easy: 0.804}")
+    if scores is not None:
+        names = tuple(benchmark.id for benchmark in benchmarks)
+        remedy = "a resolution rate between 0 and 1; 80.4 % is 0.804"
+        rates = scores.rates(names, "benchmark", remedy)
+    overrides = _capabilities(section, dimensions)
+    if (
+        in_pool
+        and overrides is not None
+        and (scores is not None or section.node.get("scores") is None)
+    ):
+        given = () if scores is None else scores.node.entries.keys()
+        missing_evidence(section, dimensions, benchmarks, given, overrides)
+    return rates, {} if overrides is None else overrides
+
+
+def _capabilities(section: Section, dimensions: tuple[str, ...]) -> dict[str, float] | None:
+    """Overrides by dimension; ``derived`` for all or for one means none. None where wrong."""
+    remedy = "write 'derived' or {dimension: value in [0, 1]}"
+    node = section.node.get("capabilities")
+    if isinstance(node, ScalarNode) and node.value == "derived":
+        return {}
+    if isinstance(node, ScalarNode) and node.value is not None:
+        section.wrong("capabilities", f"must be derived or a mapping, got {shown(node)}", remedy)
+        return None
+    values = section.section("capabilities", remedy)
+    if values is None:
+        return None
+    return values.rates(dimensions, "dimension", remedy, skip="derived")

@@ -1,0 +1,171 @@
+"""The `policy` section, and the outcome model that the value rule predicts with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from hydra_core.base.digests import SHA256
+from hydra_core.base.reading.fields import POSITIVE, SHARE, Interval, Section
+from hydra_core.base.types import (
+    Chosen,
+    CostBasis,
+    Defences,
+    OutcomeModelRef,
+    Policy,
+    Rule,
+    Selection,
+    StickyMode,
+    StickyPolicy,
+)
+
+_REMEDY: Final = "give score_caps, budget_usd or both"
+
+
+def read_defences(policy: Section, dimensions: tuple[str, ...]) -> Defences:
+    """The defences that are switched on; none where the section is not there."""
+    if policy.node.get("defences") is None:
+        return Defences()
+    section = policy.section("defences", _REMEDY)
+    if section is None:
+        return Defences()
+    section.known(("score_caps", "budget_usd"))
+    budget = section.number("budget_usd", POSITIVE, "USD, such as 0.50", required=False)
+    return Defences(_caps(section, dimensions), budget)
+
+
+def _caps(section: Section, dimensions: tuple[str, ...]) -> Mapping[str, float]:
+    if section.node.get("score_caps") is None:
+        return MappingProxyType({})
+    remedy = "the largest score that counts, in [0, 1], for one or more dimensions"
+    caps = section.section("score_caps", remedy)
+    if caps is None:
+        return MappingProxyType({})
+    if dimensions:
+        caps.known(dimensions, "dimension")
+    given = [name for name in dimensions if caps.node.get(name) is not None]
+    found = {name: caps.number(name, SHARE, remedy) for name in given}
+    return MappingProxyType({name: cap for name, cap in found.items() if cap is not None})
+
+
+_KEYS: Final = (
+    *("tau", "weights", "cost_basis", "price_ratio", "sticky", "health_floor"),
+    *("rule", "value_usd", "defences", "chosen_on"),
+)
+_VALUE_REMEDY: Final = "what one more resolved query is worth to you in USD, such as 0.02"
+_MODEL_REMEDY: Final = "give path and sha256, as printed by `python -m hydra_core learn`"
+_MARK: Final = re.compile(r"[0-9a-f]{12}")
+
+
+def read_policy(root: Section, dimensions: tuple[str, ...]) -> Policy | None:
+    """The policy, None with at least one problem recorded."""
+    section = root.section("policy", "give at least tau and weights")
+    if section is None:
+        return None
+    section.known(_KEYS)
+    tau = section.number("tau", Interval(0.0), "the largest acceptable shortfall, such as 0.24")
+    weights = _weights(section, dimensions)
+    basis = section.choice("cost_basis", CostBasis, "list_price or realised", required=False)
+    ratio = section.number(
+        "price_ratio", POSITIVE, "input tokens per output token, such as 3", required=False
+    )
+    floor = section.number("health_floor", SHARE, "such as 0.1", required=False)
+    rule = section.choice("rule", Rule, "shortfall or value", required=False)
+    value = section.number("value_usd", POSITIVE, _VALUE_REMEDY, required=False)
+    if rule is Rule.VALUE and section.node.get("value_usd") is None:
+        section.wrong("value_usd", "is missing, and the rule is 'value'", _VALUE_REMEDY)
+    chosen_on = _chosen_on(section)
+    sticky, defences = _sticky(section), read_defences(section, dimensions)
+    if tau is None or sticky is None:
+        return None
+    default = Policy(tau=tau, weights=weights)
+    return Policy(
+        tau=tau,
+        weights=weights,
+        cost_basis=default.cost_basis if basis is None else basis,
+        price_ratio=default.price_ratio if ratio is None else ratio,
+        sticky=sticky,
+        health_floor=default.health_floor if floor is None else floor,
+        rule=default.rule if rule is None else rule,
+        value_usd=value,
+        defences=defences,
+        chosen_on=chosen_on,
+    )
+
+
+def read_outcome_model(root: Section, policy: Policy | None) -> OutcomeModelRef | None:
+    """The outcome model the catalog names; the value rule cannot do without."""
+    if root.node.get("outcome_model") is None:
+        if policy is not None and policy.rule is Rule.VALUE:
+            root.wrong("outcome_model", "is missing, and the rule is 'value'", _MODEL_REMEDY)
+        return None
+    section = root.section("outcome_model", _MODEL_REMEDY)
+    if section is None:
+        return None
+    section.known(("path", "sha256"))
+    path = section.text("path", "the folder that `learn` has written", limit=1_000)
+    digest = section.text("sha256", "the digest that `learn` has printed, in quotes", limit=64)
+    if digest and not SHA256.fullmatch(digest):
+        section.wrong("sha256", f"must be a SHA-256 in hex, got {digest!r}", _MODEL_REMEDY)
+    return OutcomeModelRef(path, digest)
+
+
+def _weights(policy: Section, dimensions: tuple[str, ...]) -> tuple[float, ...]:
+    remedy = "a weight > 0 for each dimension; 1 for all treats them alike"
+    section = policy.section("weights", remedy)
+    if section is None:
+        return ()
+    if dimensions:
+        section.known(dimensions, "dimension")
+    found = [section.number(dimension, POSITIVE, remedy) for dimension in dimensions]
+    return tuple(weight for weight in found if weight is not None)
+
+
+def _chosen_on(policy: Section) -> tuple[Chosen, ...]:
+    """Which queries the policy was chosen on, by their digest; usually nothing."""
+    remedy = "digest of the queries: {evalset, how, knob_alone, sample}, as the console writes it"
+    section = policy.section("chosen_on", remedy, required=False)
+    if section is None:
+        return ()
+    found = []
+    for digest in section.node.entries:
+        if not SHA256.fullmatch(digest):
+            section.wrong(digest, "must be a SHA-256 in hex", remedy)
+            continue
+        entry = section.section(digest, remedy)
+        if entry is None:
+            continue
+        entry.known(("evalset", "how", "knob_alone", "sample"))
+        name = entry.text("evalset", "the name of the eval set", limit=200)
+        how = entry.choice("how", Selection, "looked, cross_fitted or fixed")
+        alone = entry.flag("knob_alone", "true if tau (or V) is all that was chosen there")
+        marks = entry.text(
+            "sample", "as the console writes it", required=False, limit=1_000
+        ).split()
+        if not all(_MARK.fullmatch(mark) for mark in marks):
+            entry.wrong("sample", "must be marks of 12 hex digits", "as the console writes it")
+        elif how is not None and alone is not None:
+            found.append(Chosen(digest, name, how, alone, tuple(marks)))
+    return tuple(found)
+
+
+def _sticky(policy: Section) -> StickyPolicy | None:
+    default = StickyPolicy()
+    if policy.node.get("sticky") is None:
+        return default
+    section = policy.section("sticky", "give mode, threshold and ttl_s")
+    if section is None:
+        return None
+    section.known(("mode", "threshold", "ttl_s", "margin"))
+    mode = section.choice("mode", StickyMode, "such as per_session", required=False)
+    threshold = section.number("threshold", SHARE, "such as 0.3", required=False)
+    ttl_s = section.number("ttl_s", POSITIVE, "seconds, such as 3600", required=False)
+    margin = section.number("margin", Interval(0.0), "such as 0.05", required=False)
+    return StickyPolicy(
+        mode=default.mode if mode is None else mode,
+        threshold=default.threshold if threshold is None else threshold,
+        ttl_s=default.ttl_s if ttl_s is None else ttl_s,
+        margin=default.margin if margin is None else margin,
+    )

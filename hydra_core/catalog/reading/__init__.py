@@ -1,1 +1,0 @@
-"""Untrusted YAML to checked values, every problem with its place."""

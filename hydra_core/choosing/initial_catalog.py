@@ -1,0 +1,377 @@
+"""A first catalog from an eval set: profiles, bands and cost order from the operator's own data.
+
+Capabilities come from Algorithm 1 with every query of a training half as a benchmark that
+exercises each dimension as far as its requirement says. Added up over the queries, that is one
+benchmark a dimension whose rate is the requirement-weighted mean quality, and so it is written.
+Prices are given, never guessed; what the data do not say is written as a stated assumption.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Final
+
+import numpy as np
+
+from hydra_core.base.errors import CatalogError, EvalSetError, Problem
+from hydra_core.base.types import Band, Catalog, FloatArray, ListPrice, Pool, Selection
+from hydra_core.catalog.editing.render import Value, flow
+from hydra_core.catalog.prices.price_file import GivenPrice
+from hydra_core.catalog.schema import SCHEMA, parse_catalog
+from hydra_core.evalsets.evalset import EvalSet, sample_of
+from hydra_core.replay.folds import folds
+from hydra_core.replay.matched_cost import MatchedCost, Mix, matched_cost_mix
+from hydra_core.replay.metrics import single_models, upper_hull
+from hydra_core.replay.operating_point import knee
+from hydra_core.replay.pricing import costs_at
+from hydra_core.replay.replay import ReplayData, align, align_catalog, data_frontier
+from hydra_core.replay.significance import holm, standard_error, student_p
+
+#: Input tokens per output token in a first catalog.
+PRICE_RATIO: Final = 3.0
+#: What a context window is taken for where nobody says; the catalog marks it as assumed.
+ASSUMED_WINDOW: Final = 128_000
+
+
+class CatalogText:
+    """Writes a first catalog's text from the training half of an eval set.
+
+    Attributes:
+        assumptions: What was assumed, one sentence each.
+    """
+
+    def __init__(
+        self,
+        evalset: EvalSet,
+        half: ReplayData,
+        prices: Mapping[str, GivenPrice],
+        dimensions: tuple[str, ...],
+        today: date,
+    ) -> None:
+        self._set, self._half, self._prices = evalset, half, prices
+        self._dimensions, self._today = dimensions, today
+        costs = evalset.mean_cost()
+        known = {m: costs[m] for m in half.pool.ids if np.isfinite(costs.get(m, np.nan))}
+        self._costs = known if len(known) == len(half.pool.ids) else {}
+        undated = [m for m in half.pool.ids if prices[m].day is None]
+        self.assumptions = [
+            f"Context window {ASSUMED_WINDOW:,} tokens, no vision, tools: the data do not say.",
+            "Provider: the data do not say.",
+        ]
+        if undated:
+            self.assumptions.append(f"Price date today: none was given for {', '.join(undated)}.")
+        if not self._costs:
+            self.assumptions.append("Cost order by list price: the set lacks realised costs.")
+
+    def text(
+        self, name: str, predictor: str, fingerprint: str, bands: Sequence[Band], *, tau: float
+    ) -> str:
+        """The YAML."""
+        queries = f"{len(self._half.query_ids):,} of {self._set.n:,} queries"
+        head: dict[str, Value] = {
+            "schema": SCHEMA,
+            "name": name,
+            "notes": f"Made from eval set {self._set.name}: profiles and tau from {queries}.",
+            "dimensions": list(self._dimensions),
+            "predictor": {"name": predictor, "fingerprint": fingerprint},
+        }
+        lines = [f"{key}: {flow(value)}" for key, value in head.items()]
+        lines += ["bands:  # 5th to 95th percentile of the set's own requirements"]
+        for dimension, band in zip(self._dimensions, bands, strict=True):
+            lines.append(f"  {dimension}: {flow([band.lo, band.hi])}")
+        basis = "realised" if self._costs else "list_price"
+        lines += [
+            "policy:",
+            f"  tau: {flow(tau)}  # the knee on the same queries; tune it",
+            f"  weights: {flow(dict.fromkeys(self._dimensions, 1))}",
+            f"  cost_basis: {basis}",
+            f"  price_ratio: {PRICE_RATIO:g}",
+        ]
+        own: Value = {
+            "evalset": self._set.name,
+            "how": Selection.LOOKED.value,
+            "knob_alone": False,
+            "sample": " ".join(sample_of(self._set.query_marks)),
+        }
+        lines += ["  chosen_on:", f"    {self._set.queries_digest}: {flow(own)}"]
+        if self._costs:
+            lines += ["realised_costs:", f"  evalset: {flow(self._set.name)}"]
+            lines += [f"  digest: {flow(self._set.digest)}", "  usd_per_query:"]
+            lines += [f"    {m}: {flow(float(f'{c:.6g}'))}" for m, c in self._costs.items()]
+        lines += ["evidence:", "  benchmarks:"]
+        for dimension in self._dimensions:
+            lines += [f"    - id: queries_by_{dimension}", "      importance: 1"]
+            lines += [f"      weights: {flow({dimension: 1})}"]
+        lines.append("models:")
+        rates = self._rates()
+        for row, model in enumerate(self._half.pool.ids):
+            lines += self._model(model, rates[row])
+        return "\n".join(lines) + "\n"
+
+    def _rates(self) -> FloatArray:
+        """(m, K) requirement-weighted mean quality."""
+        weights = self._half.requirements / self._half.requirements.sum(axis=0).clip(1e-12)
+        return np.asarray(self._half.quality.T @ weights, dtype=np.float64)
+
+    def _model(self, model: str, rates: FloatArray) -> list[str]:
+        given = self._prices[model]
+        pairs = zip(self._dimensions, rates.tolist(), strict=True)
+        scores = {f"queries_by_{name}": round(rate, 4) for name, rate in pairs}
+        lines = [
+            f"  - id: {flow(model)}",
+            "    provider: not stated",
+            "    status: active",
+            f"    input_usd_per_mtok: {flow(given.price.input_usd_per_mtok)}",
+            f"    output_usd_per_mtok: {flow(given.price.output_usd_per_mtok)}",
+        ]
+        if given.price.cached_input_usd_per_mtok is not None:
+            cached = flow(given.price.cached_input_usd_per_mtok)
+            lines.append(f"    cached_input_usd_per_mtok: {cached}")
+        return [
+            *lines,
+            f"    context_window: {ASSUMED_WINDOW}  # assumed",
+            "    vision: false  # assumed",
+            "    tools: true  # assumed",
+            f"    scores: {flow(scores)}",
+            "    capabilities: derived",
+            f"    price_source: {flow(given.note or 'given by the operator')}",
+            f"    price_date: {flow(given.day or self._today)}",
+        ]
+
+
+_LEVEL = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class UnderHull:
+    """A model under the hull of the others.
+
+    Attributes:
+        gap: Mean quality that the mixture has more, in [0, 1].
+        mix: The mixture of other models at no more than its cost.
+        p_value: One-sided, Holm-corrected.
+    """
+
+    model: str
+    gap: float
+    mix: Mix
+    p_value: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.model}: {self.mix} is {100 * self.gap:.1f} points better at no more cost "
+            f"(p = {self.p_value:.2g})"
+        )
+
+
+def under_hull(data: ReplayData) -> tuple[UnderHull, ...]:
+    """The models that lie under the hull of the others, the clearest first.
+
+    Each is compared with the others' best mixture at its own mean cost; a model cheaper than every
+    other is never under their hull.
+    """
+    singles = single_models(data)
+    found: list[tuple[str, float, Mix]] = []
+    p_values: list[float] = []
+    for one in singles:
+        others = [other for other in singles if other.model != one.model]
+        if not others or one.mean_cost_usd < min(other.mean_cost_usd for other in others):
+            continue
+        mix = matched_cost_mix(upper_hull(others), one.mean_cost_usd)
+        gap = mix.quality - one.quality
+        always = np.full((len(data.query_ids), 1), one.index)
+        against = MatchedCost.of([mix], len(singles))
+        worse = -against.differences(data.quality, data.cost_usd, always)[:, 0]
+        found.append((one.model, gap, mix))
+        p_values.append(_p_value(gap, worse - worse.mean(), data))
+    rows = [
+        UnderHull(model, gap, mix, p)
+        for (model, gap, mix), p in zip(found, holm(p_values), strict=True)
+        if gap > 0 and p < _LEVEL
+    ]
+    return tuple(sorted(rows, key=lambda row: row.p_value))
+
+
+def _p_value(gap: float, influence: FloatArray, data: ReplayData) -> float:
+    """One-sided: how likely a gap this wide is where there is none."""
+    error, freedom = standard_error(influence, data.clusters)
+    if not error > 0:
+        return 0.0 if gap > 0 else 1.0
+    if gap <= 0:
+        return 1.0
+    return student_p(gap / error, freedom) / 2
+
+
+_PERCENTILES: Final = (5.0, 95.0)
+_LEAST_WIDTH: Final = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class InitialCatalog:
+    """A catalog made from an eval set, not yet on disk.
+
+    Attributes:
+        text: Its YAML; valid.
+        assumptions: What was assumed, one sentence each.
+        warnings: What to look at, one sentence each.
+        under_hull: Models that a mixture of others beats beyond doubt at the same cost.
+        left_out: Those of them that were left out.
+        trained_on: Queries that profiles and tau come from.
+    """
+
+    text: str
+    catalog: Catalog
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...]
+    under_hull: tuple[UnderHull, ...]
+    left_out: tuple[str, ...]
+    trained_on: int
+
+
+def initial_catalog(
+    evalset: EvalSet,
+    requirements: FloatArray,
+    prices: Mapping[str, GivenPrice],
+    *,
+    name: str,
+    predictor: str,
+    fingerprint: str,
+    dimensions: Sequence[str],
+    models: Sequence[str] = (),
+    cut_to_hull: bool = False,
+    today: date,
+    seed: int = 0,
+) -> InitialCatalog:
+    """Make a catalog that fits an eval set.
+
+    Args:
+        requirements: (n, K) by the bundle that the catalog is bound to, NaN where not scored.
+        prices: Model id -> list price; every model of the catalog needs one.
+        predictor: Name of the bundle; `fingerprint` and `dimensions` are the same bundle's.
+        models: Which of the set's models, default all with an outcome.
+        cut_to_hull: Leave out models under the hull of the others.
+        today: Date of prices that come without one.
+        seed: Draws the training half.
+
+    Raises:
+        EvalSetError: An unknown model, too few queries, or no query complete.
+        CatalogError: A model without a price; all of them are listed.
+    """
+    wanted = _chosen(evalset, models)
+    _require_prices(wanted, prices, evalset)
+    evalset = _with_costs(evalset, {model: prices[model].price for model in wanted})
+    data = _aligned(evalset, requirements, wanted)
+    train = folds(data, 2, np.random.default_rng(seed))[0].train
+    below = under_hull(data.take(train)) if len(wanted) > 1 else ()
+    left_out = tuple(one.model for one in below) if cut_to_hull else ()
+    kept = [model for model in wanted if model not in left_out]
+    if left_out:
+        data = _aligned(evalset, requirements, kept)
+    writer = CatalogText(evalset, data.take(train), prices, tuple(dimensions), today)
+    text = writer.text(name, predictor, fingerprint, bands_of(requirements), tau=0.0)
+    tau = _knee(text, evalset, requirements, train, today)
+    text = writer.text(name, predictor, fingerprint, bands_of(requirements), tau=tau)
+    catalog = parse_catalog(text, name)
+    return InitialCatalog(
+        text=text,
+        catalog=catalog,
+        assumptions=tuple(writer.assumptions),
+        warnings=price_order_warnings(catalog),
+        under_hull=below,
+        left_out=left_out,
+        trained_on=train.size,
+    )
+
+
+def bands_of(requirements: FloatArray) -> tuple[Band, ...]:
+    """Per dimension the 5th to 95th percentile of (n, K) requirements, NaN rows left out.
+
+    A dimension on which all queries ask for the same gets the least width that a band can have.
+    """
+    scored = requirements[np.isfinite(requirements).all(axis=1)]
+    low, high = np.percentile(scored, _PERCENTILES, axis=0)
+    bands = []
+    for lo, hi in zip(low.tolist(), high.tolist(), strict=True):
+        lo = min(round(lo, 4), 1 - _LEAST_WIDTH)
+        bands.append(Band(lo, max(round(hi, 4), round(lo + _LEAST_WIDTH, 4))))
+    return tuple(bands)
+
+
+def price_order_warnings(catalog: Catalog) -> tuple[str, ...]:
+    """Models whose list price and realised cost order them differently; one sentence a pair."""
+    if catalog.realised_costs is None:
+        return ()
+    realised = catalog.realised_costs.usd_per_query
+    blended = {m.id: m.price.blended(catalog.policy.price_ratio) for m in catalog.models}
+    by_cost = sorted((m for m in blended if m in realised), key=lambda m: realised[m])
+    return tuple(
+        f"{dearer} is the dearer one by list price (${blended[dearer]:.3g} against "
+        f"${blended[cheaper]:.3g} per Mtok, blended) but costs less per query here "
+        f"(${realised[dearer]:.4g} against ${realised[cheaper]:.4g}): the catalog goes by the "
+        "realised cost"
+        for dearer, cheaper in zip(by_cost, by_cost[1:], strict=False)
+        if blended[dearer] > blended[cheaper]
+    )
+
+
+def _chosen(evalset: EvalSet, models: Sequence[str]) -> tuple[str, ...]:
+    known = tuple(m for m in evalset.models if evalset.missing_quality[m] < evalset.n)
+    problems = [
+        Problem(model, "has no outcomes in this eval set", f"its models: {', '.join(known)}")
+        for model in models
+        if model not in known
+    ]
+    if len(set(models)) < len(models):
+        problems.append(Problem("models", "one is named twice", "name each once"))
+    if problems:
+        raise EvalSetError(evalset.name, problems)
+    return tuple(models) or known
+
+
+def _require_prices(
+    models: Sequence[str], prices: Mapping[str, GivenPrice], evalset: EvalSet
+) -> None:
+    problems = [
+        Problem(
+            model, "has no price", f"add '{model}: {{input: ..., output: ...}}' in USD per Mtok"
+        )
+        for model in models
+        if model not in prices
+    ]
+    if problems:
+        raise CatalogError(f"prices for {evalset.name}", problems)
+
+
+def _aligned(evalset: EvalSet, requirements: FloatArray, models: Sequence[str]) -> ReplayData:
+    """Queries with an outcome and a score; costs may be missing, the prices order the pool then."""
+    k, m = requirements.shape[1], len(models)
+    pool = Pool(tuple(models), np.zeros((m, k)), np.arange(m, dtype=np.float64), np.ones(k))
+    data = align(_costed(evalset), requirements, pool)
+    if len(data.query_ids) < 4:
+        remedy = "import more, or leave out the models that lack outcomes"
+        message = f"only {len(data.query_ids)} queries have outcomes of every model"
+        raise EvalSetError(evalset.name, [Problem("", message, remedy)])
+    return data
+
+
+def _with_costs(evalset: EvalSet, prices: Mapping[str, ListPrice]) -> EvalSet:
+    """The set with what it would cost at these prices, where tokens or old prices are known."""
+    return replace(evalset, cost_usd=costs_at(evalset, prices, PRICE_RATIO).usd)
+
+
+def _costed(evalset: EvalSet) -> EvalSet:
+    """The set itself; one without any cost with zeros, so that it can be replayed by quality."""
+    if np.isfinite(evalset.cost_usd).any():
+        return evalset
+    return replace(evalset, cost_usd=np.zeros_like(evalset.cost_usd))
+
+
+def _knee(
+    text: str, evalset: EvalSet, requirements: FloatArray, rows: np.ndarray, today: date
+) -> float:
+    catalog = parse_catalog(text)
+    half = align_catalog(_costed(evalset), catalog, requirements, today=today).take(rows)
+    curve = data_frontier(half)
+    return curve.tidy(knee(curve).knob)

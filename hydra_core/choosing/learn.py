@@ -1,0 +1,269 @@
+"""Learn an outcome model from an eval set, with everything said of it on queries it had not seen.
+
+Every figure is cross-fitted: each query is predicted by heads (features, learner and penalties
+included) that were chosen and fitted without it and its cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from hydra_core.base.types import FloatArray, IntArray, Progress
+from hydra_core.choosing.heads import Choice, choose, fit, grouped_parts
+from hydra_core.choosing.lift import Lift, lift_of, recommendation
+from hydra_core.choosing.material import Material
+from hydra_core.outcome_model.model import OutcomeHeads
+from hydra_core.outcome_model.raw import Predicted, Raw
+from hydra_core.replay.significance import Interval, mean_interval
+
+#: Shares of the training queries that the learning curve is drawn at.
+_SHARES: Final = (0.125, 0.25, 0.5)
+_CURVE_TREES: Final = 60
+_BINS: Final = 10
+_LEAST_SLICE: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class CurveStep:
+    """One step of the learning curve: lift when this many queries were learned on."""
+
+    queries: int
+    lift: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Lift within one group or language."""
+
+    name: str
+    queries: int
+    lift: Interval
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Learning:
+    """An outcome model that was learned, and what it is worth.
+
+    Attributes:
+        heads: Fitted on all queries.
+        choice: What the inner folds of all queries chose.
+        raw: What heads said of every row that had not seen it.
+        predicted: (n, m) the same as success and cost.
+        lift: Cross-fitted; None where no cost range is left to route in.
+        recommend: Whether to use it.
+        reason: One sentence.
+        reliability: (m, bins, 3) number, mean predicted, mean achieved success.
+        curve: From few queries to as many as the folds have.
+        slices: By group and by language.
+    """
+
+    material: Material
+    heads: OutcomeHeads
+    choice: Choice
+    raw: Raw
+    predicted: Predicted
+    lift: Lift | None
+    recommend: bool
+    reason: str
+    reliability: FloatArray
+    curve: tuple[CurveStep, ...]
+    slices: dict[str, tuple[Slice, ...]]
+    folds: int
+    seed: int
+
+    def expected_gain(self, more: int) -> float | None:
+        """What so many more queries would be expected to add to the mean lift.
+
+        The curve is extended along 1 / sqrt(queries); None where it has too few steps.
+        """
+        if len(self.curve) < 3:
+            return None
+        size = np.array([step.queries for step in self.curve], dtype=np.float64)
+        lifts = np.array([step.lift.value for step in self.curve])
+        slope = np.polyfit(size**-0.5, lifts, 1, w=np.sqrt(size))[0]
+        now = float(size[-1])
+        return max(float(slope * ((now + more) ** -0.5 - now**-0.5)), 0.0)
+
+
+def learn(
+    material: Material,
+    prices: FloatArray | None,
+    *,
+    folds: int = 5,
+    seed: int = 0,
+    curve: bool = True,
+    progress: Progress | None = None,
+) -> Learning:
+    """Choose, fit and cross-fit.
+
+    Args:
+        material: What to learn from.
+        prices: (m, 2) USD per million tokens read and written, in the order of the material's
+            models; None predicts cost as the set has it.
+        folds: Parts of the outer cross-fit.
+        seed: Draws folds and trees.
+        curve: Whether to draw the learning curve (about a third of the time).
+        progress: Called with (done, total) steps; what it raises stops the work.
+    """
+    with threadpool_limits(1):  # the trees use every core; small matrices gain nothing by two
+        return _learn(material, prices, folds, seed, curve=curve, progress=progress)
+
+
+def _learn(
+    material: Material,
+    prices: FloatArray | None,
+    folds: int,
+    seed: int,
+    *,
+    curve: bool,
+    progress: Progress | None,
+) -> Learning:
+    total = folds + 1 + (len(_SHARES) if curve else 0)
+    done = 0
+
+    def step() -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done, total)
+
+    part = grouped_parts(material.clusters, folds, np.random.default_rng(seed))
+    raw: Raw | None = None
+    for number in range(folds):
+        train = material.take(np.flatnonzero(part != number))
+        choice = choose(train, np.random.default_rng([seed, number]))
+        heads = fit(train, choice, seed=seed + number)
+        raw = _said(material, np.flatnonzero(part == number), heads, raw)
+        step()
+    assert raw is not None
+    chosen = choose(material, np.random.default_rng([seed, folds]))
+    heads = fit(material, chosen, seed=seed)
+    step()
+    predicted = _combined(heads, material, raw, prices)
+    lift = _lift(material, predicted, seed)
+    steps = _curve(material, chosen, part, prices, lift, seed, step) if curve else ()
+    recommend, reason = recommendation(lift)
+    return Learning(
+        material=material,
+        heads=heads,
+        choice=chosen,
+        raw=raw,
+        predicted=predicted,
+        lift=lift,
+        recommend=recommend,
+        reason=reason,
+        reliability=_reliability(predicted.success, material.quality),
+        curve=steps,
+        slices=_slices(material, lift),
+        folds=folds,
+        seed=seed,
+    )
+
+
+def _said(material: Material, rows: IntArray, heads: OutcomeHeads, into: Raw | None) -> Raw:
+    """What heads say of some rows, put into the whole; the other rows are NaN until filled."""
+    found = heads.read(material.messages.take(rows))
+    parts = []
+    for name in Raw.__slots__:
+        values = getattr(found, name)
+        whole = (
+            np.full((material.n, values.shape[1]), np.nan, dtype=np.float32)
+            if into is None
+            else getattr(into, name)
+        )
+        whole[rows] = values
+        parts.append(whole)
+    return Raw(*parts)
+
+
+def _combined(
+    heads: OutcomeHeads, material: Material, raw: Raw, prices: FloatArray | None
+) -> Predicted:
+    strength = np.zeros(len(material.models))
+    return heads.for_pool(material.models, strength, prices).combine(raw)
+
+
+def _lift(material: Material, predicted: Predicted, seed: int) -> Lift | None:
+    rows = material.complete
+    if rows.size < 2 * len(material.models):
+        return None
+    return lift_of(
+        material.quality[rows],
+        material.cost_usd[rows],
+        predicted.take(rows),
+        material.clusters[rows],
+        np.random.default_rng([seed, 1]),
+    )
+
+
+def _curve(
+    material: Material,
+    chosen: Choice,
+    part: IntArray,
+    prices: FloatArray | None,
+    full: Lift | None,
+    seed: int,
+    step: Callable[[], None],
+) -> tuple[CurveStep, ...]:
+    """Lift when only a share of each fold's training queries is learned on."""
+    folds = int(part.max()) + 1
+    steps = []
+    for share in _SHARES:
+        rng = np.random.default_rng([seed, int(1000 * share)])
+        raw: Raw | None = None
+        size = 0
+        for number in range(folds):
+            train = np.flatnonzero(part != number)
+            kept = np.sort(rng.choice(train, max(int(share * train.size), 1), replace=False))
+            known = Choice(chosen.candidate, chosen.errors, chosen.penalties, chosen.held_out[kept])
+            heads = fit(material.take(kept), known, seed=seed + number, trees=_CURVE_TREES)
+            raw = _said(material, np.flatnonzero(part == number), heads, raw)
+            size += kept.size
+        assert raw is not None
+        found = _lift(material, _combined(heads, material, raw, prices), seed)
+        if found is not None:
+            steps.append(CurveStep(size // folds, found.mean))
+        step()
+    if full is not None:
+        steps.append(CurveStep(int((part != 0).sum()), full.mean))
+    return tuple(steps)
+
+
+def _reliability(success: FloatArray, quality: FloatArray) -> FloatArray:
+    """(m, bins, 3) equally full bins of predicted success: number, said, achieved."""
+    m = success.shape[1]
+    result = np.zeros((m, _BINS, 3))
+    for j in range(m):
+        rows = np.flatnonzero(np.isfinite(quality[:, j]) & np.isfinite(success[:, j]))
+        order = rows[np.argsort(success[rows, j], kind="stable")]
+        for number, group in enumerate(np.array_split(order, _BINS)):
+            if group.size:
+                said, achieved = success[group, j].mean(), quality[group, j].mean()
+                result[j, number] = group.size, said, achieved
+    return result
+
+
+def _slices(material: Material, lift: Lift | None) -> dict[str, tuple[Slice, ...]]:
+    """Lift by group and by language, largest first; those with few queries are left out."""
+    if lift is None:
+        return {}
+    rows = material.complete
+    queries, clusters = material.evalset.queries.iloc[material.rows[rows]], material.clusters[rows]
+    found: dict[str, tuple[Slice, ...]] = {}
+    for column in ("group", "language"):
+        if column not in queries.columns:
+            continue
+        names = queries[column].fillna("").astype(str).to_numpy()
+        slices = []
+        for name in np.unique(names):
+            of = np.flatnonzero(names == name)
+            if of.size >= _LEAST_SLICE and name:
+                own = np.unique(clusters[of], return_inverse=True)[1]
+                slices.append(Slice(str(name), of.size, mean_interval(lift.contributions[of], own)))
+        found[column] = tuple(sorted(slices, key=lambda s: -s.queries))
+    return found

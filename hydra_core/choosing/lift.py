@@ -1,0 +1,114 @@
+"""What routing by predictions gains over the best mixture of constants, and whether to use it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from hydra_core.base.types import FloatArray, IntArray
+from hydra_core.outcome_model.raw import Predicted
+from hydra_core.replay.band import MIN_MOVED, CurveBand, lift_band
+from hydra_core.replay.matched_cost import MatchedCost, matched_cost_mix
+from hydra_core.replay.metrics import ConstantPolicy, upper_hull
+from hydra_core.replay.significance import Interval, mean_interval
+from hydra_core.replay.value_curve import value_curve
+from hydra_core.routing.matcher import choose_by_value
+
+#: Percent of the way from the cheapest to the dearest constant of the hull.
+POINTS: Final = (25, 50, 75)
+_GRID: Final = (10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 90)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lift:
+    """Quality above the hull of constants at the same cost, along the curve of the value rule.
+
+    Attributes:
+        mean: Mean over `POINTS`, with its interval (these points are fixed beforehand).
+        band: Over a grid of the cost range, with an interval that holds at all points at once.
+        value_usd: (p,) the V of each position of the band.
+        contributions: (n,) what each query adds to the mean.
+    """
+
+    mean: Interval
+    band: CurveBand
+    value_usd: FloatArray
+    contributions: FloatArray
+
+    def at(self, percent: int) -> Interval:
+        """Lift at one of `POINTS`, with the interval that holds at all points at once."""
+        return self.band.interval(_GRID.index(percent))
+
+    def counted(self, percent: int) -> bool:
+        """Whether enough queries are moved there for any verdict."""
+        return bool(self.band.counted[_GRID.index(percent)])
+
+
+def hull_of(quality: FloatArray, cost_usd: FloatArray) -> tuple[ConstantPolicy, ...]:
+    """The constants no mixture beats: (n, m), (n, m) -> from cheapest to best."""
+    means = zip(quality.mean(axis=0).tolist(), cost_usd.mean(axis=0).tolist(), strict=True)
+    return upper_hull([ConstantPolicy(str(i), i, 0, q, c) for i, (q, c) in enumerate(means)])
+
+
+def lift_of(
+    quality: FloatArray,
+    cost_usd: FloatArray,
+    predicted: Predicted,
+    clusters: IntArray | None,
+    rng: np.random.Generator,
+) -> Lift | None:
+    """The lift of the value rule; None where one constant is both the cheapest and the best.
+
+    V is set by cost alone: at each point it is the one whose mean cost is nearest.
+
+    Args:
+        quality: (n, m) outcomes, none missing.
+        cost_usd: (n, m) realised cost, USD, none missing.
+        predicted: For the same queries and models, by heads that have not seen them.
+        clusters: (n,) cluster numbers, or None when all queries are independent.
+    """
+    hull = hull_of(quality, cost_usd)
+    low, high = hull[0].mean_cost_usd, hull[-1].mean_cost_usd
+    if high <= low:
+        return None
+    order = cost_usd.mean(axis=0)
+    curve = value_curve(predicted.success, predicted.cost_usd, quality, cost_usd, order)
+    wanted = [low + percent / 100 * (high - low) for percent in _GRID]
+    rows = [int(np.abs(curve.mean_cost_usd - cost).argmin()) for cost in wanted]
+    values = np.array([curve.point(row).knob for row in rows])
+    choice = np.stack(
+        [choose_by_value(predicted.success, predicted.cost_usd, v) for v in values], axis=1
+    )
+    band = lift_band(quality, cost_usd, choice, values, clusters, rng=rng)
+    fixed = choice[:, [_GRID.index(percent) for percent in POINTS]]
+    added = differences_to_hull(quality, cost_usd, fixed, hull).mean(axis=1)
+    return Lift(mean_interval(added, clusters), band, values, added)
+
+
+def differences_to_hull(
+    quality: FloatArray, cost_usd: FloatArray, choice: IntArray, hull: tuple[ConstantPolicy, ...]
+) -> FloatArray:
+    """(n, p) what each query adds to policy minus mixture at each of p settings."""
+    every = np.arange(len(quality))[:, None]
+    costs = cost_usd[every, choice].mean(axis=0)
+    mixes = [matched_cost_mix(hull, cost) for cost in costs.tolist()]
+    against = MatchedCost.of(mixes, quality.shape[1])
+    return against.differences(quality, cost_usd, choice)
+
+
+def recommendation(lift: Lift | None) -> tuple[bool, str]:
+    """Whether to use the outcome model, and one sentence that says why."""
+    if lift is None:
+        return False, "Keep the constant: one model is both the cheapest and the best here."
+    interval = lift.mean.scaled(100.0).text("pp")
+    if not all(lift.counted(percent) for percent in POINTS):
+        return False, (
+            f"Keep the constant: fewer than {MIN_MOVED} queries would go elsewhere, too few to "
+            "show anything."
+        )
+    lowest = min(lift.at(percent).value for percent in POINTS)
+    if lift.mean.lo <= 0 or lowest <= 0 or (lift.band.hi < 0).any():
+        return False, f"Keep the constant: not shown to help here ({interval} at the same cost)."
+    return True, f"Use it: {interval} more quality than the best constant policy at the same cost."

@@ -1,0 +1,191 @@
+"""What an outcome model is learned from: messages, outcomes, costs; checked, nothing filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from hydra_core.base.errors import OutcomeModelError, Problem
+from hydra_core.base.types import FloatArray, IntArray
+from hydra_core.evalsets.evalset import EvalSet
+from hydra_core.outcome_model.features import Messages
+from hydra_core.outcome_model.model import LEAST_OUTCOMES
+
+#: A model with outcomes on this share of the queries that the best known model has is learned
+#: together with the others; one with fewer is a newcomer.
+_TOGETHER = 0.5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Material:
+    """One row a query with outcomes of all models that are learned together.
+
+    Attributes:
+        models: (m,) ids; the `together` first ones have an outcome on every row.
+        together: b, how many of them.
+        messages: What is known of each query.
+        quality: (n, m) in [0, 1], NaN where a newcomer has no outcome.
+        cost_usd: (n, m) USD, NaN where it is missing.
+        input_tokens: (n, m), None where the set has none; NaN where it is missing.
+        output_tokens: Likewise.
+        rows: (n,) rows in the eval set.
+        clusters: (n,) cluster numbers; queries with the same text are in one.
+        others: (n, r) outcomes of the set's further models that have one on every row: learned
+            along, since they too say what is hard, never predicted.
+    """
+
+    evalset: EvalSet
+    models: tuple[str, ...]
+    together: int
+    messages: Messages
+    quality: FloatArray
+    cost_usd: FloatArray
+    input_tokens: FloatArray | None
+    output_tokens: FloatArray | None
+    rows: IntArray
+    clusters: IntArray
+    others: FloatArray
+
+    @property
+    def n(self) -> int:
+        """Queries."""
+        return len(self.rows)
+
+    @property
+    def counted(self) -> tuple[int, ...]:
+        """(m,) queries with an outcome."""
+        return tuple(int(count) for count in np.isfinite(self.quality).sum(axis=0))
+
+    @property
+    def complete(self) -> IntArray:
+        """Rows with an outcome and a cost of every model: what a policy can be replayed on."""
+        known = np.isfinite(self.quality) & np.isfinite(self.cost_usd)
+        return np.flatnonzero(known.all(axis=1))
+
+    def take(self, rows: IntArray) -> Material:
+        """The same material for some rows only."""
+        return replace(
+            self,
+            messages=self.messages.take(rows),
+            quality=self.quality[rows],
+            cost_usd=self.cost_usd[rows],
+            input_tokens=None if self.input_tokens is None else self.input_tokens[rows],
+            output_tokens=None if self.output_tokens is None else self.output_tokens[rows],
+            rows=self.rows[rows],
+            clusters=self.clusters[rows],
+            others=self.others[rows],
+        )
+
+
+def gather(evalset: EvalSet, messages: Messages, models: Sequence[str]) -> Material:
+    """The part of an eval set that the named models can be learned from.
+
+    Args:
+        messages: Of every query of the set.
+        models: At least two, in the order in which they are to be shown.
+
+    Raises:
+        OutcomeModelError: One model only, unknown models, too few or constant outcomes; every
+            problem found is listed.
+    """
+    columns = _columns(evalset, models)
+    quality = evalset.quality[:, columns]
+    problems = _outcome_problems(models, quality)
+    if problems:
+        raise OutcomeModelError(evalset.name, problems)
+    counts = np.isfinite(quality).sum(axis=0)
+    often = counts >= _TOGETHER * counts.max()
+    order = np.concatenate([np.flatnonzero(often), np.flatnonzero(~often)])
+    together = int(often.sum())
+    if together < 2:
+        order = np.argsort(-counts, kind="stable")
+        together = 2
+    rows = np.flatnonzero(np.isfinite(quality[:, order[:together]]).all(axis=1))
+    names = tuple(models[i] for i in order)
+    if rows.size < LEAST_OUTCOMES:
+        message = f"only {rows.size} queries have outcomes of all of {', '.join(names[:together])}"
+        remedy = f"at least {LEAST_OUTCOMES} are needed; leave a model out"
+        raise OutcomeModelError(evalset.name, [Problem("outcomes", message, remedy)])
+    at = np.ix_(rows, [columns[i] for i in order])
+    quality = evalset.quality[at]
+    problems = _outcome_problems(names, quality)
+    if problems:
+        raise OutcomeModelError(evalset.name, problems)
+    tokens = [evalset.extras.get(name) for name in ("input_tokens", "output_tokens")]
+    complete = all(
+        found is not None and np.isfinite(found[at]).any(axis=0).all() for found in tokens
+    )
+    read, written = (found[at] if complete and found is not None else None for found in tokens)
+    return Material(
+        evalset=evalset,
+        models=names,
+        together=together,
+        messages=messages.take(rows),
+        quality=quality,
+        cost_usd=evalset.cost_usd[at],
+        input_tokens=read,
+        output_tokens=written,
+        rows=rows,
+        clusters=_dependent(messages.vectors[rows], evalset.clusters_at(rows)),
+        others=_others(evalset.quality[rows], columns),
+    )
+
+
+def _others(quality: FloatArray, columns: Sequence[int]) -> FloatArray:
+    """(n, all) -> (n, r): complete outcomes, not always the same, of models not asked for."""
+    left = np.setdiff1d(np.arange(quality.shape[1]), columns)
+    found = quality[:, left]
+    complete = found[:, np.isfinite(found).all(axis=0)]
+    result: FloatArray = complete[:, np.ptp(complete, axis=0) > 0]
+    return result
+
+
+def _dependent(vectors: npt.NDArray[np.float16], clusters: IntArray | None) -> IntArray:
+    """(n,) cluster numbers: those of the set, joined where two queries have the same text.
+
+    Equal texts have equal vectors, and a set without texts has those.
+    """
+    width = vectors.dtype.itemsize * vectors.shape[1]
+    whole = np.ascontiguousarray(vectors).view(f"V{width}").ravel()
+    same = np.unique(whole, return_inverse=True)[1]
+    if clusters is None:
+        return np.asarray(same, dtype=np.intp)
+    texts, n = int(same.max()) + 1, len(same)
+    links = coo_array((np.ones(n), (same, texts + clusters)), shape=(2 * n + texts,) * 2)
+    joined: IntArray = connected_components(links, directed=False)[1][same].astype(np.intp)
+    return joined
+
+
+def _columns(evalset: EvalSet, models: Sequence[str]) -> list[int]:
+    problems = [
+        Problem("models", f"{name!r} has no outcomes here", f"it has {', '.join(evalset.models)}")
+        for name in models
+        if name not in evalset.models
+    ]
+    if len(set(models)) < len(models):
+        problems.append(Problem("models", "names a model twice", "name each once"))
+    if len(models) < 2:
+        remedy = "choose at least two: routing is a choice between models"
+        problems.append(Problem("models", f"are {len(models)}", remedy))
+    if problems:
+        raise OutcomeModelError(evalset.name, problems)
+    return [evalset.models.index(name) for name in models]
+
+
+def _outcome_problems(models: Sequence[str], quality: FloatArray) -> list[Problem]:
+    problems = []
+    for name, values in zip(models, quality.T, strict=True):
+        known = values[np.isfinite(values)]
+        if known.size < LEAST_OUTCOMES:
+            remedy = f"at least {LEAST_OUTCOMES} are needed: leave the model out, or collect more"
+            problems.append(Problem(f"model {name!r}", f"has {known.size} outcomes", remedy))
+        elif known.min() == known.max():
+            message = f"has the same outcome ({known[0]:g}) on all of its {known.size} queries"
+            remedy = "there is nothing to learn about it: leave it out"
+            problems.append(Problem(f"model {name!r}", message, remedy))
+    return problems

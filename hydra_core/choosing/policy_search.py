@@ -1,0 +1,258 @@
+"""Weights, tau and (if wanted) profile cells for a stated aim, chosen and reported apart.
+
+For every weighting the exact frontier gives the best tau at once, so only the weights are searched.
+The queries are cut in two (clusters whole, languages in proportion); what each half's setting
+promised, and what it kept on the other half, are both shown. The setting to use is searched on all
+queries; the cross-fitted figures are what to expect of it. Profile cells move only where a space
+names them, and go back to the catalog's value where moving them earned nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from hydra_core.base.spelling import signed
+from hydra_core.base.types import FloatArray, IntArray, Selection
+from hydra_core.catalog.profiles import compensated_weights
+from hydra_core.choosing.aims import Aim, Aimed, aim_at
+from hydra_core.choosing.seeded_search import TrialStore, search
+from hydra_core.choosing.space import Cell, Setting, Space, checked, simplified, with_cells
+from hydra_core.replay.folds import folds
+from hydra_core.replay.matched_cost import MatchedGain, matched_gain
+from hydra_core.replay.metrics import PolicyMetrics, evaluate_choice, oracle_quality
+from hydra_core.replay.replay import ReplayData, data_frontier, replay
+from hydra_core.replay.verdict import Verdict, verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Half:
+    """A setting chosen on one half and measured on the other.
+
+    Attributes:
+        promised: What it reached where it was chosen.
+        qr, mean_cost_usd: What it reached and spent on the other half.
+    """
+
+    setting: Setting
+    promised: Aimed
+    queries: int
+    qr: float
+    mean_cost_usd: float
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPolicy:
+    """A draft policy with its evidence.
+
+    Attributes:
+        setting: Searched on all queries; the one to use. It reaches `promised` on them.
+        halves: The two cross-fitted choices.
+        metrics: All queries, each routed by the setting its own half did not choose.
+        verdict: Against the best constant, on the same.
+        optimism_qr: QR the halves promised minus the QR measured, as a fraction.
+        optimism_cost_usd: Cost measured minus cost promised.
+        tau_only: The same aim met by tau alone, the weights left as they are, cross-fitted.
+        over_tau_only: Tuned against tau alone at the same cost, paired by query.
+        trials: Settings tried in all.
+    """
+
+    aim: Aim
+    setting: Setting
+    promised: Aimed
+    halves: tuple[Half, ...]
+    metrics: PolicyMetrics
+    verdict: Verdict
+    optimism_qr: float
+    optimism_cost_usd: float
+    tau_only: PolicyMetrics
+    over_tau_only: MatchedGain
+    trials: int
+    seed: int
+
+    @property
+    def text(self) -> str:
+        """What was chosen on what, and what it kept of its promise."""
+        qr, cost = self.metrics.qr, self.metrics.mean_cost_usd
+        gain = self.over_tau_only
+        more = gain.quality.scaled(100.0)
+        moved = len(self.setting.cells)
+        cells = f" Profile cells moved: {moved}." if moved else ""
+        return (
+            f"Aim: {self.aim}. Chosen on one half and measured on the other: QR "
+            f"{100 * qr.value:.1f} % [{100 * qr.lo:.1f}, {100 * qr.hi:.1f}] at ${cost.value:.4g} "
+            f"per query; the halves promised {100 * (qr.value + self.optimism_qr):.1f} % at "
+            f"${cost.value - self.optimism_cost_usd:.4g} (promised less kept "
+            f"{signed(100 * self.optimism_qr)} pp). Against tuning tau alone, at the "
+            f"same cost, quality: {more.text('pp')}.{cells}"
+        )
+
+
+def search_policy(
+    data: ReplayData,
+    space: Space,
+    aim: Aim,
+    *,
+    trials: int = 2_000,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+    cancel: threading.Event | None = None,
+    storage: Path | None = None,
+) -> FoundPolicy:
+    """Search a policy for an aim; see the module's text for what is chosen on what.
+
+    Args:
+        data: Replayed set with at least 4 independent queries.
+        space: What may vary.
+        aim: What is wanted.
+        trials: Settings to try in all, a third on each half and on the whole; >= 3.
+        seed: Same seed, same result, also over a stop and a resume.
+        progress: Called with (done, trials).
+        cancel: Set it to stop.
+        storage: SQLite file that keeps finished trials; a stopped search goes on from there.
+
+    Raises:
+        ValueError: Fewer than 3 trials, or a space that is not the pool's.
+        InfeasibleError: No weighting the search tried meets the aim on all queries.
+        CancelledError: `cancel` was set.
+        StoreError: The storage cannot be used.
+    """
+    job = _Job(data, space, aim, trials, seed, progress, cancel, storage)
+    cut = folds(data, 2, np.random.default_rng(seed))
+    choice, plain = np.empty((2, len(data.query_ids)), dtype=np.intp)
+    halves = []
+    for number, fold in enumerate(cut):
+        here, there = data.take(fold.train), data.take(fold.test)
+        setting, promised = job.run(here, number)
+        choice[fold.test] = job.route(there, setting)
+        halves.append(_half(there, choice[fold.test], setting, promised))
+        tau = aim_at(data_frontier(here), aim, oracle_quality(here), here).knob
+        plain[fold.test] = replay(there, tau)
+    setting, promised = job.run(data, len(cut), strict=True)
+    metrics = evaluate_choice(data, choice)
+    share = np.array([len(fold.test) / len(choice) for fold in cut])
+    promised_qr = float(share @ [half.promised.qr for half in halves])
+    promised_cost = float(share @ [half.promised.mean_cost_usd for half in halves])
+    return FoundPolicy(
+        aim=aim,
+        setting=setting,
+        promised=promised,
+        halves=tuple(halves),
+        metrics=metrics,
+        verdict=verdict(data, choice, Selection.CROSS_FITTED),
+        optimism_qr=promised_qr - metrics.qr.value,
+        optimism_cost_usd=metrics.mean_cost_usd.value - promised_cost,
+        tau_only=evaluate_choice(data, plain),
+        over_tau_only=matched_gain(data, plain, choice),
+        trials=job.done,
+        seed=seed,
+    )
+
+
+def _half(data: ReplayData, choice: IntArray, setting: Setting, promised: Aimed) -> Half:
+    found = evaluate_choice(data, choice)
+    return Half(setting, promised, found.n, found.qr.value, found.mean_cost_usd.value)
+
+
+class _Job:
+    """One search: the space, and what the three searches share."""
+
+    def __init__(
+        self,
+        data: ReplayData,
+        space: Space,
+        aim: Aim,
+        trials: int,
+        seed: int,
+        progress: Callable[[int, int], None] | None,
+        cancel: threading.Event | None,
+        storage: Path | None,
+    ) -> None:
+        if trials < 3:
+            raise ValueError(f"need at least 3 trials, got {trials}")
+        self.space, self.aim, self.seed = checked(space, data.pool), aim, seed
+        self.trials, self.done = trials, 0
+        self._progress, self._cancel = progress, cancel
+        self._store = None if storage is None else TrialStore(storage)
+        self._key = _fingerprint(data, space, aim) if storage is not None else ""
+        self._cells: dict[str, Cell] = {f"c{i}": cell for i, cell in enumerate(space.cells)}
+
+    def run(self, data: ReplayData, number: int, *, strict: bool = False) -> tuple[Setting, Aimed]:
+        """Search on some queries; `strict` raises where the aim cannot be met."""
+        best_possible = oracle_quality(data)
+        k = len(self.space.bands)
+        reach = float(np.log(self.space.factor))
+        box = {f"w{i}": (-reach, reach) for i in range(k)}
+        box |= {name: self.space.cells[cell] for name, cell in self._cells.items()}
+
+        def objective(parameters: Mapping[str, float]) -> float:
+            changed, weights = self._apply(data, parameters)
+            return aim_at(data_frontier(changed, weights), self.aim, best_possible, changed).score
+
+        share = self.trials // 3 + (self.trials % 3 if number == 2 else 0)
+        start = {f"w{i}": 0.0 for i in range(k)} | {
+            name: float(np.clip(_at(data, cell), *box[name])) for name, cell in self._cells.items()
+        }
+        best = search(
+            objective,
+            box,
+            trials=share,
+            seed=self.seed * 3 + number,
+            start=start,
+            step=self._step,
+            cancel=self._cancel,
+            store=self._store,
+            key=f"{self._key}/{number}",
+        )
+        settled = simplified(best.parameters, box, start, list(self._cells), objective)
+        changed, weights = self._apply(data, settled)
+        aimed = aim_at(
+            data_frontier(changed, weights), self.aim, best_possible, changed, strict=strict
+        )
+        cells = {
+            cell: settled[name]
+            for name, cell in self._cells.items()
+            if settled[name] != _at(data, cell)
+        }
+        stored = self._stored(settled)
+        return Setting(tuple(stored.tolist()), aimed.knob, cells), aimed
+
+    def route(self, data: ReplayData, setting: Setting) -> IntArray:
+        """(n,) choice of a setting on some queries."""
+        weights = compensated_weights(setting.weights, self.space.bands)
+        return replay(with_cells(data, setting.cells), setting.tau, weights)
+
+    def _apply(
+        self, data: ReplayData, parameters: Mapping[str, float]
+    ) -> tuple[ReplayData, FloatArray]:
+        weights = compensated_weights(self._stored(parameters), self.space.bands)
+        cells = {cell: parameters[name] for name, cell in self._cells.items()}
+        return with_cells(data, cells), weights
+
+    def _stored(self, parameters: Mapping[str, float]) -> FloatArray:
+        """Stored weights; only their ratios matter (tau takes the scale), so they sum to K."""
+        k = len(self.space.bands)
+        raw = np.exp([parameters[f"w{i}"] for i in range(k)])
+        return np.asarray(raw / raw.sum() * k, dtype=np.float64)
+
+    def _step(self) -> None:
+        self.done += 1
+        if self._progress is not None:
+            self._progress(self.done, self.trials)
+
+
+def _at(data: ReplayData, cell: Cell) -> float:
+    return float(data.pool.capabilities[data.pool.ids.index(cell[0]), cell[1]])
+
+
+def _fingerprint(data: ReplayData, space: Space, aim: Aim) -> str:
+    digest = hashlib.sha256(repr((aim, space, data.pool.ids)).encode())
+    for values in (data.requirements, data.quality, data.cost_usd, data.pool.capabilities):
+        digest.update(np.ascontiguousarray(values, dtype="<f8").tobytes())
+    digest.update(np.ascontiguousarray(data.pool.cost, dtype="<f8").tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,180 @@
+"""A seeded search that can be stopped and goes on exactly where it was.
+
+Optuna's TPE sampler proposes; it has no state but its chance, which is drawn anew for every trial
+from (seed, trial number). So a search that was stopped and resumed gives the same trials as one
+that was not. Finished trials may be kept in an SQLite file, keyed by what they were made of.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hydra_core.base.errors import HydraError, StoreError
+
+_SAVE_EVERY = 25
+_STARTUP = 40
+
+#: Parameter name -> (low, high), both ends included.
+Box = Mapping[str, tuple[float, float]]
+
+
+class CancelledError(HydraError):
+    """The search was stopped; with a trial store the next call goes on from there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The best trial of a search: its parameters, its score and how many were tried."""
+
+    parameters: Mapping[str, float]
+    score: float
+    trials: int
+
+
+class TrialStore:
+    """Finished trials of many searches in one SQLite file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with closing(sqlite3.connect(self._path, timeout=10)) as database, database:
+                database.execute(
+                    "CREATE TABLE IF NOT EXISTS trial (search TEXT, number INTEGER, "
+                    "parameters TEXT NOT NULL, score REAL NOT NULL, PRIMARY KEY (search, number))"
+                )
+                yield database
+        except sqlite3.Error as error:
+            raise StoreError(f"{self._path}: trials cannot be kept there: {error}") from error
+
+    def load(self, key: str) -> list[tuple[dict[str, float], float]]:
+        """Parameters and score of the trials of one search, in their order.
+
+        Raises:
+            StoreError: The file cannot be read or is no trial store.
+        """
+        with self._open() as database:
+            rows = database.execute(
+                "SELECT number, parameters, score FROM trial WHERE search = ? ORDER BY number",
+                (key,),
+            ).fetchall()
+        whole = [row for i, row in enumerate(rows) if row[0] == i]
+        return [(json.loads(parameters), float(score)) for _, parameters, score in whole]
+
+    def add(self, key: str, first: int, trials: list[tuple[dict[str, float], float]]) -> None:
+        """Append trials, the first of which has number `first`.
+
+        Raises:
+            StoreError: The file cannot be written.
+        """
+        rows = [(key, first + i, json.dumps(p), score) for i, (p, score) in enumerate(trials)]
+        with self._open() as database:
+            database.executemany("INSERT OR REPLACE INTO trial VALUES (?, ?, ?, ?)", rows)
+
+
+def search(
+    objective: Callable[[Mapping[str, float]], float],
+    box: Box,
+    *,
+    trials: int,
+    seed: int,
+    start: Mapping[str, float] | None = None,
+    step: Callable[[], None] | None = None,
+    cancel: threading.Event | None = None,
+    store: TrialStore | None = None,
+    key: str = "",
+) -> Best:
+    """Maximise an objective over a box.
+
+    Args:
+        objective: Score of one setting; higher is better, must be finite.
+        box: What may vary.
+        trials: How many settings to try in all, those in the store included; >= 1.
+        seed: Same seed, same result.
+        start: A setting that is tried first.
+        step: Called after every trial.
+        cancel: Looked at before every trial.
+        store: Keeps finished trials, so that a stopped search can go on.
+        key: Names this search in the store; anything that changes it must change the key.
+
+    Raises:
+        CancelledError: `cancel` was set.
+        StoreError: The store cannot be used.
+    """
+    study, distributions = _study(box)
+    done = store.load(_digest(key, box, seed)) if store is not None else []
+    pending: list[tuple[dict[str, float], float]] = []
+    best: tuple[dict[str, float], float] | None = None
+
+    def save() -> None:
+        if store is not None and pending:
+            store.add(_digest(key, box, seed), number + 1 - len(pending), pending)
+            pending.clear()
+
+    number = -1
+    for i in range(trials):
+        if cancel is not None and cancel.is_set():
+            save()
+            raise CancelledError(f"the search was stopped after {i} of {trials} trials")
+        number = i
+        fixed = done[i][0] if i < len(done) else (dict(start) if i == 0 and start else None)
+        parameters, trial = _propose(study, distributions, seed, i, fixed)
+        score = done[i][1] if i < len(done) else objective(parameters)
+        study.tell(trial, score)
+        if best is None or score > best[1]:
+            best = (parameters, score)
+        if i >= len(done):
+            pending.append((parameters, score))
+        if len(pending) >= _SAVE_EVERY:
+            save()
+        if step is not None:
+            step()
+    save()
+    if best is None:
+        raise ValueError(f"a search needs at least one trial, got {trials}")
+    return Best(best[0], best[1], trials)
+
+
+def _study(box: Box) -> tuple[Any, dict[str, Any]]:
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study(direction="maximize")
+    distributions = {
+        name: optuna.distributions.FloatDistribution(low, high) for name, (low, high) in box.items()
+    }
+    return study, distributions
+
+
+def _propose(
+    study: Any,  # noqa: ANN401 (optuna is imported only when a search runs)
+    distributions: Mapping[str, Any],
+    seed: int,
+    number: int,
+    fixed: Mapping[str, float] | None,
+) -> tuple[dict[str, float], Any]:
+    import optuna
+
+    own = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
+    study.sampler = optuna.samplers.TPESampler(seed=own, n_startup_trials=_STARTUP)
+    if fixed is not None:
+        study.enqueue_trial(fixed)
+    trial = study.ask(dict(distributions))
+    return {name: float(value) for name, value in trial.params.items()}, trial
+
+
+def _digest(key: str, box: Box, seed: int) -> str:
+    content = json.dumps([key, sorted(box.items()), seed])
+    return hashlib.sha256(content.encode()).hexdigest()

@@ -1,0 +1,249 @@
+"""Write an outcome model as a whole folder, and what was found as plain JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ruamel.yaml import YAML
+
+from hydra_core.base.digests import file_sha256
+from hydra_core.base.errors import OutcomeModelError, Problem
+from hydra_core.choosing.learn import Learning
+from hydra_core.choosing.lift import POINTS
+from hydra_core.evalsets.folders import replace_folder
+from hydra_core.outcome_model.features import Features
+from hydra_core.outcome_model.format import (
+    FIGURES,
+    HEADS,
+    LEARNED,
+    MANIFEST,
+    SCHEMA,
+    load_outcome_model,
+)
+from hydra_core.outcome_model.heads import Forest
+from hydra_core.outcome_model.model import OutcomeHeads, OutcomeModel, text_digests
+from hydra_core.outcome_model.raw import Raw
+from hydra_core.replay.significance import Interval
+from hydra_core.store import Action, Actor, Store, require
+
+_MORE = (200, 1000)
+
+
+def require_free_folder(path: Path, *, force: bool) -> None:
+    """Refuse a target that would overwrite something.
+
+    Raises:
+        OutcomeModelError: It is taken by something else than an outcome model, or `force` is off.
+    """
+    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+        return
+    if not (path / MANIFEST).is_file():
+        problem = Problem("", "exists and is not an outcome model", "choose another folder")
+        raise OutcomeModelError(str(path), [problem])
+    if not force:
+        remedy = "choose another folder, or replace it with --force"
+        raise OutcomeModelError(str(path), [Problem("", "exists already", remedy)])
+
+
+def telling(actor: Actor, store: Store | None, path: Path) -> Callable[[str], None]:
+    """What tells the audit trail of an outcome model that is about to stand at `path`.
+
+    Args:
+        store: None where it belongs to no workspace; then nothing is told.
+
+    Raises:
+        AccessError: The actor may not learn one.
+    """
+    require(actor, Action.LEARN)
+    manifest = path / MANIFEST
+    before = file_sha256(manifest) if manifest.is_file() else ""
+
+    def tell(after: str) -> None:
+        if store is not None:
+            subject = f"outcome model {path.name}"
+            store.tell(actor, Action.LEARN, subject, before=before, after=after)
+
+    return tell
+
+
+def write_outcome_model(
+    path: Path,
+    learning: Learning,
+    *,
+    fingerprint: str,
+    force: bool = False,
+    tell: Callable[[str], None] | None = None,
+) -> OutcomeModel:
+    """Write what was learned, and load it back.
+
+    Args:
+        path: The folder to create.
+        fingerprint: Of the predictor bundle whose vectors were read.
+        force: Replace an outcome model that is already there.
+        tell: Called with the SHA-256 of the manifest before it takes its place: what is there was
+            told, and what could not be told is not there.
+
+    Raises:
+        StoreError: From `tell`; nothing was changed.
+        OutcomeModelError: The folder is taken or cannot be written; nothing was changed.
+    """
+    require_free_folder(path, force=force)
+
+    def fill(folder: Path) -> None:
+        np.savez(folder / HEADS, allow_pickle=False, **_heads_arrays(learning))
+        np.savez_compressed(folder / LEARNED, allow_pickle=False, **_learned_arrays(learning))
+        figures = json.dumps(figures_of(learning), indent=1, allow_nan=False)
+        (folder / FIGURES).write_text(figures, encoding="utf-8")
+        (folder / MANIFEST).write_text(_manifest(folder, learning, fingerprint), encoding="utf-8")
+        made = load_outcome_model(folder)  # what we write must pass what we check
+        if tell is not None:
+            tell(made.digest)
+
+    try:
+        replace_folder(path, fill, replace=force)
+    except OSError as error:
+        problem = Problem("", f"cannot be written: {error}", "nothing was changed")
+        raise OutcomeModelError(str(path), [problem]) from error
+    return load_outcome_model(path)
+
+
+def figures_of(learning: Learning) -> dict[str, Any]:
+    """What was found, JSON-ready; qualities and lifts as fractions of 1."""
+    lift, material = learning.lift, learning.material
+    return {
+        "recommend": learning.recommend,
+        "reason": learning.reason,
+        "n": material.n,
+        "models": {
+            name: {"outcomes": count, "newcomer": i >= material.together}
+            for i, (name, count) in enumerate(zip(material.models, material.counted, strict=True))
+        },
+        "lift": None
+        if lift is None
+        else {
+            "points": {str(p): lift.at(p).value for p in POINTS},
+            "mean": lift.mean.value,
+            "interval": [lift.mean.lo, lift.mean.hi],
+            "simultaneous": {str(p): _ends(lift.at(p)) for p in POINTS},
+            "unit": "quality, 0 to 1",
+        },
+        "features": list(learning.heads.features.blocks),
+        "learner": learning.choice.candidate.name,
+        "errors": learning.choice.errors,
+        "penalties": list(learning.choice.penalties),
+        "reliability": {
+            name: [[int(n), said, achieved] for n, said, achieved in rows if n]
+            for name, rows in zip(material.models, learning.reliability.tolist(), strict=True)
+        },
+        "learning_curve": [
+            {"queries": step.queries, **_with_ends(step.lift)} for step in learning.curve
+        ],
+        "expected_gain": {str(more): learning.expected_gain(more) for more in _MORE},
+        "slices": {
+            kind: [
+                {
+                    "name": s.name,
+                    "queries": s.queries,
+                    "lift": s.lift.value,
+                    "interval": _ends(s.lift),
+                }
+                for s in slices
+            ]
+            for kind, slices in learning.slices.items()
+        },
+        "folds": learning.folds,
+        "seed": learning.seed,
+    }
+
+
+def _with_ends(lift: Interval) -> dict[str, Any]:
+    return {"lift": lift.value, "interval": _ends(lift)}
+
+
+def _ends(interval: Interval) -> list[float | None]:
+    return [end if np.isfinite(end) else None for end in (interval.lo, interval.hi)]
+
+
+def _manifest(folder: Path, learning: Learning, fingerprint: str) -> str:
+    material, heads = learning.material, learning.heads
+    kinds = ["trees" if isinstance(part.heads, Forest) else "linear" for part in heads.parts]
+    content = {
+        "schema": SCHEMA,
+        "predictor": {
+            "fingerprint": fingerprint,
+            "vectors": int(material.messages.vectors.shape[1]),
+        },
+        "evalset": {"name": material.evalset.name, "digest": material.evalset.digest},
+        "models": [
+            {"id": name, "outcomes": count}
+            for name, count in zip(material.models, material.counted, strict=True)
+        ],
+        "learner": learning.choice.candidate.name,
+        "blocks": list(heads.features.blocks),
+        "parts": [
+            {"kind": kind, "share": float(part.share)}
+            for kind, part in zip(kinds, heads.parts, strict=True)
+        ],
+        "files": {name: file_sha256(folder / name) for name in (HEADS, LEARNED, FIGURES)},
+    }
+    yaml = YAML(typ="safe", pure=True)
+    yaml.default_flow_style = None
+    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
+    yaml.width = 100
+    out = io.StringIO()
+    yaml.dump(content, out)
+    return out.getvalue()
+
+
+def _heads_arrays(learning: Learning) -> dict[str, Any]:
+    heads = learning.heads
+    arrays: dict[str, Any] = {
+        f"features.{name}": getattr(heads.features, name)
+        for name in Features.__slots__
+        if name != "blocks"
+    }
+    arrays |= {"mean_difference": heads.mean_difference, "reliability": learning.reliability}
+    for i, part in enumerate(heads.parts):
+        arrays |= _named(f"part{i}", part.heads)
+    for name, head in _optional_heads(heads).items():
+        if head is not None:
+            arrays |= _named(name, head)
+    return arrays
+
+
+def _optional_heads(heads: OutcomeHeads) -> Mapping[str, object]:
+    costs = heads.costs
+    return {
+        "newcomers": heads.newcomers,
+        "cost_usd": costs.cost_usd,
+        "input_tokens": costs.input_tokens,
+        "output_tokens": costs.output_tokens,
+    }
+
+
+def _named(name: str, part: object) -> dict[str, Any]:
+    """Arrays of one head by name; positions in four bytes."""
+    found = {key: np.asarray(getattr(part, key)) for key in type(part).__slots__}  # type: ignore[attr-defined]
+    return {
+        f"{name}.{key}": value.astype(np.int32) if value.dtype.kind == "i" else value
+        for key, value in found.items()
+    }
+
+
+def _learned_arrays(learning: Learning) -> dict[str, Any]:
+    material = learning.material
+    ids = material.evalset.queries["query_id"].iloc[material.rows]
+    texts = material.evalset.texts
+    columns = learning.heads.features.columns(material.messages)
+    return {
+        "query_ids": np.array(ids.astype(str).tolist(), dtype=np.str_),
+        "texts": text_digests([] if texts is None else texts.iloc[material.rows].tolist()),
+        "columns": columns.astype(np.float16),
+        "quality": material.quality,
+        **{f"raw.{name}": getattr(learning.raw, name) for name in Raw.__slots__},
+    }

@@ -1,0 +1,231 @@
+"""The verb collect: every model answers every message, a grader says what was achieved."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hydra_core.cli.account import changes
+from hydra_core.cli.grammar import verb
+from hydra_core.cli.output import CannotRunError, existing, print_json, say
+
+if TYPE_CHECKING:
+    from hydra_core.base.types import ListPrice
+    from hydra_core.lab.collect.plan import Asked, Cell, CollectPlan
+    from hydra_core.lab.collect.settings import GradeSettings
+    from hydra_core.lab.labeling.config import Server
+    from hydra_core.lab.labeling.ledger import Record
+    from hydra_core.lab.labeling.run import Progress
+
+_COLLECT = """\
+Asks every model of a catalog or a price file about every message, grades the answers and writes an
+eval set with outcomes, tokens, cost and latency. Prices come from there, servers and keys from the
+upstreams file. Calls stop before they could cost more than the budget. A run that was stopped or
+killed goes on where it was; a call whose answer was lost is set aside, not paid twice.
+
+MESSAGES: JSONL or CSV with id, text or messages (the OpenAI form), and what the grader needs, such
+as reference; grader, group, conversation_id and lang if wanted.
+GRADE.yaml: --example prints a commented one; graders: exact, contains, regex, number, json_schema,
+multiple_choice, command, judge.
+RUN: a folder for the ledger of the run, beside the set (default: OUT.collect).
+
+examples:
+  hydra-router collect messages.jsonl --catalog pool.yaml --upstreams upstreams.yaml \\
+      --grade grade.yaml --out workspace/evalsets/mine --dry-run
+  hydra-router collect messages.jsonl --catalog pool.yaml --upstreams upstreams.yaml \\
+      --grade grade.yaml --out workspace/evalsets/mine --sample 300
+"""
+
+
+def add_collect(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
+    """Add the verb."""
+    short = "have every model answer messages, and grade the answers"
+    parser = verb(verbs, "collect", _collect, short, _COLLECT, "IMPORT")
+    parser.add_argument("messages", type=Path, nargs="?", metavar="MESSAGES")
+    parser.add_argument("--catalog", type=Path, metavar="C.yaml", help="models and prices")
+    parser.add_argument("--prices", type=Path, metavar="P.yaml", help="instead of a catalog")
+    parser.add_argument("--upstreams", type=Path, metavar="U.yaml")
+    parser.add_argument("--grade", type=Path, metavar="GRADE.yaml")
+    parser.add_argument("--out", type=Path, metavar="SET", help="set to write")
+    parser.add_argument("--example", action="store_true", help="print a commented GRADE.yaml")
+    parser.add_argument("--run", type=Path, metavar="RUN", dest="run_folder")
+    parser.add_argument("--models", metavar="a,b,c", help="only these models")
+    parser.add_argument("--sample", type=int, metavar="N", help="only N of the messages")
+    parser.add_argument("--budget", type=float, metavar="USD", help="instead of budget_usd")
+    parser.add_argument("--name", default="", help="name of the eval set (default: the folder's)")
+    parser.add_argument("--dry-run", action="store_true", help="estimate the cost, ask nothing")
+    parser.add_argument("--again", action="store_true", help="retry what was set aside")
+    parser.add_argument("--force", action="store_true", help="replace an eval set that is there")
+
+
+def _collect(options: argparse.Namespace) -> int:
+    from hydra_core.lab.collect.plan import LEDGER, SUFFIX, keep_setup, plan_of, read_asked
+    from hydra_core.lab.collect.settings import EXAMPLE
+    from hydra_core.lab.labeling.ledger import Ledger
+    from hydra_core.lab.labeling.run import BudgetError, check_texts, reopen, run
+
+    if options.example:
+        print(EXAMPLE.read_text(encoding="utf-8"), end="")
+        return 0
+    for name in ("messages", "upstreams", "grade", "out"):
+        if getattr(options, name) is None:
+            raise CannotRunError(f"collect needs {name} (see collect --help)")
+    settings = _settings(options)
+    prices = _prices(options)
+    plan = plan_of(settings, _servers(options, prices, settings))
+    messages = _sampled(read_asked(existing(options.messages), settings), options.sample)
+    cells = plan.cells(messages)
+    folder = options.run_folder or options.out.with_name(f"{options.out.name}{SUFFIX}")
+    folder.mkdir(parents=True, exist_ok=True)
+    code = 0
+    with Ledger(folder / LEDGER, plan.recipe) as ledger:
+        check_texts(cells, ledger)
+        if options.again:
+            say(f"{reopen(plan, cells, ledger)} answers that were set aside are asked again")
+        _say_cost(plan, cells, ledger.record)
+        if options.dry_run:
+            return 0
+        keep_setup(folder, plan, len(cells), options.out)
+        try:
+            with _bar(len(cells)) as step:
+                run(plan, cells, ledger, progress=step)
+        except BudgetError as error:
+            say(str(error))
+            code = 1
+        _write(options, plan, messages, ledger.record, prices)
+    return code
+
+
+def _settings(options: argparse.Namespace) -> GradeSettings:
+    from dataclasses import replace
+
+    from hydra_core.lab.collect.settings import load_settings
+
+    settings = load_settings(existing(options.grade))
+    if options.budget is None:
+        return settings
+    if not 0.0 < options.budget < 1e9:
+        raise CannotRunError(f"--budget must be over 0, got {options.budget:g}")
+    return replace(settings, budget_usd=options.budget)
+
+
+def _prices(options: argparse.Namespace) -> dict[str, ListPrice]:
+    """Model id -> list price, of a catalog or a price file; only those asked for."""
+    from hydra_core.base.types import ListPrice
+    from hydra_core.catalog import load_catalog
+    from hydra_core.catalog.prices.price_file import read_price_file
+
+    if (options.catalog is None) == (options.prices is None):
+        raise CannotRunError("collect needs either --catalog or --prices (see collect --help)")
+    if options.prices is not None:
+        given = read_price_file(existing(options.prices))
+        known = {model: one.price for model, one in given.items()}
+    else:
+        known = {
+            model.id: ListPrice(
+                model.input_usd_per_mtok,
+                model.output_usd_per_mtok,
+                model.cached_input_usd_per_mtok,
+            )
+            for model in load_catalog(existing(options.catalog)).models
+        }
+    ids = [one.strip() for one in options.models.split(",")] if options.models else list(known)
+    for one in ids:
+        if one not in known:
+            raise CannotRunError(f"--models: {one!r} has no price; known: {', '.join(known)}")
+    return {one: known[one] for one in ids}
+
+
+def _servers(
+    options: argparse.Namespace, prices: Mapping[str, ListPrice], settings: GradeSettings
+) -> dict[str, Server]:
+    from hydra_core.lab.labeling.config import JsonMode, Server
+    from hydra_core.server.upstream.file import load_upstreams
+
+    upstreams = load_upstreams(existing(options.upstreams))
+    upstreams.require(prices, os.environ)
+    servers = {}
+    for model, price in prices.items():
+        upstream = upstreams.by_model[model]
+        servers[model] = Server(
+            model, upstream.models[model], upstream.base_url, upstream.key_env,
+            price.input_usd_per_mtok, price.output_usd_per_mtok, settings.max_tokens,
+            settings.concurrency, settings.honours_idempotency_key, JsonMode.NONE,
+            price.cached_input_usd_per_mtok,
+        )  # fmt: skip
+    return servers
+
+
+def _sampled(messages: Sequence[Asked], wanted: int | None) -> tuple[Asked, ...]:
+    """The same messages for the same file and number, in the file's order."""
+    import hashlib
+
+    if wanted is None or wanted >= len(messages):
+        return tuple(messages)
+    if wanted < 1:
+        raise CannotRunError(f"--sample must be at least 1, got {wanted}")
+    drawn = sorted(messages, key=lambda one: hashlib.sha256(one.id.encode()).digest())[:wanted]
+    chosen = {one.id for one in drawn}
+    return tuple(one for one in messages if one.id in chosen)
+
+
+def _say_cost(plan: CollectPlan, cells: Sequence[Cell], record: Record) -> None:
+    found = plan.estimate(cells, record)
+    calls = ", ".join(f"{count:,} {stage}" for stage, count in found.calls.items()) or "none"
+    about = "" if found.about_usd is None else f", about ${found.about_usd:.2f} going by so far"
+    say(f"calls still to make: {calls}; at most ${found.most_usd:.2f}{about}; "
+        f"committed ${record.committed_usd:.2f} of ${plan.budget_usd:g}")  # fmt: skip
+
+
+@contextmanager
+def _bar(total: int) -> Iterator[Callable[[Progress], None]]:
+    import sys
+
+    from tqdm import tqdm
+
+    with tqdm(total=total, unit=" answers", file=sys.stderr, mininterval=0.5) as bar:
+
+        def step(progress: Progress) -> None:
+            aside = f", {progress.aside} set aside" if progress.aside else ""
+            bar.set_postfix_str(f"${progress.spent_usd:.2f}{aside}", refresh=False)
+            bar.update(progress.done - bar.n)
+
+        yield step
+
+
+def _write(
+    options: argparse.Namespace,
+    plan: CollectPlan,
+    messages: Sequence[Asked],
+    record: Record,
+    prices: Mapping[str, ListPrice],
+) -> None:
+    from hydra_core.lab.collect.outcomes import collected, write_set
+
+    found = collected(plan, messages, record)
+    if not found.messages:
+        reasons = Counter(reason for one in found.missing.values() for reason in one.elements())
+        why = "; ".join(f"{count:,} {reason}" for reason, count in reasons.most_common(3))
+        raise CannotRunError(f"no answer could be graded, so no eval set is written: {why}")
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    name = options.name or options.out.name
+    changes(options.out).write(
+        options.out, lambda: write_set(found, options.out, name, prices, force=options.force)
+    )
+    if options.json:
+        print_json(found.to_dict())
+        return
+    print(f"{options.out}: {len(found.messages):,} queries, {len(found.models)} models")
+    for model, facts in found.to_dict()["models"].items():
+        quality = "-" if facts["quality"] is None else f"{facts['quality']:.3f}"
+        cost = "-" if facts["mean_cost_usd"] is None else f"${facts['mean_cost_usd']:.6f}"
+        why = "".join(f"; {count} without a grade: {reason}"
+                      for reason, count in facts["missing"].items())  # fmt: skip
+        print(f"  {model}: {facts['graded']:,} graded, quality {quality}, {cost} per query{why}")
+    if found.agreement is not None:
+        print(f"the judge agreed with itself on {found.agreement:.0%} of what it graded twice")

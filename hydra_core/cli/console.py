@@ -1,0 +1,36 @@
+"""`console`: the pages in a browser."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any
+
+from hydra_core.cli.grammar import verb
+
+_CONSOLE = """\
+Starts the console and opens it in a browser; Ctrl-C stops it. Every option is one of Streamlit's.
+What is imported, drafted and published is kept in ./workspace, or in HYDRA_WORKSPACE.
+
+examples:
+  hydra-router console
+  hydra-router console --server.port 8600 --server.headless true
+"""
+
+
+def add_console(verbs: Any) -> None:  # noqa: ANN401
+    """The verb's grammar; what it does not know is passed on to Streamlit."""
+    short = "start the console in a browser"
+    parser = verb(verbs, "console", _console, short, _CONSOLE, prints=False)
+    parser.usage = "%(prog)s [-h] [STREAMLIT OPTIONS]"
+    parser.set_defaults(passed_on=[])
+
+
+def _console(options: argparse.Namespace) -> int:
+    # Read when NumPy and SciPy are loaded. Matrices here are small: a second thread gains nothing
+    # and waits at full speed, on a processor that the browser or another page's run would use.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from hydra_core.console.access.serve import main
+
+    main(options.passed_on)
+    return 0

@@ -1,1 +1,0 @@
-"""Verbs that make eval sets and what lies beside them."""

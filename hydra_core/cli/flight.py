@@ -1,0 +1,138 @@
+"""The verb flight: two or more arms compared, or a flight planned."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hydra_core.cli.grammar import verb
+from hydra_core.cli.output import existing, print_json, table
+
+if TYPE_CHECKING:
+    from hydra_core.live.flight.analysis import FlightReport
+    from hydra_core.live.flight.effects import Reading
+    from hydra_core.live.flight.settings import Flight
+    from hydra_core.live.flight.table import Rows
+
+
+_FLIGHT = """\
+Compares the arms of an A/B flight: relative difference with a 95 % interval for every metric, Holm
+over all of them, guard metrics, sample-ratio mismatch, cost against the flagship. Intervals are
+always valid: look daily and stop when you like (--fixed: one look at the planned end, narrower).
+
+FLIGHT.yaml names the table's columns (CSV, TSV, JSONL or Parquet, a row per user or per request; a
+decision log too); sample_data/paper_flight/flight.yaml is a commented one. --table gives another
+table than the one it names.
+
+With --plan the flight is planned from data of before: how many users and days until a change of
+that size is shown with 80 % power.
+
+examples:
+  python -m hydra_core flight sample_data/paper_flight/flight.yaml
+  python -m hydra_core flight flight.yaml --table users.csv --json
+  python -m hydra_core flight flight.yaml --plan 0.02 --per-day 3000
+"""
+
+
+def add_flight(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
+    """Add `flight` to the verbs."""
+    parser = verb(verbs, "flight", _flight, "compare the arms of an A/B flight", _FLIGHT)
+    parser.add_argument("flight", type=Path, metavar="FLIGHT.yaml")
+    parser.add_argument("--table", type=Path, metavar="FILE", help="default: the one it names")
+    parser.add_argument("--fixed", action="store_true", help="one look at the planned end")
+    parser.add_argument("--plain", action="store_true", help="leave the covariate out (no CUPED)")
+    parser.add_argument("--plan", type=float, metavar="CHANGE", help="relative change to be shown")
+    parser.add_argument("--per-day", type=float, default=0.0, metavar="N", help="new units a day")
+
+
+def _flight(options: argparse.Namespace) -> int:
+    from hydra_core.live.flight.analysis import analyse
+    from hydra_core.live.flight.effects import Reading
+    from hydra_core.live.flight.settings import load_flight
+    from hydra_core.live.flight.table import read_rows
+
+    flight = load_flight(existing(options.flight))
+    rows = read_rows(existing(options.table or options.flight.parent / flight.table), flight)
+    reading = Reading.FIXED if options.fixed else Reading.ALWAYS
+    if options.plan is not None:
+        return _plan(options, flight, rows, reading)
+    report = analyse(rows, flight, reading=reading, adjust=not options.plain)
+    if options.json:
+        print_json(as_json(report))
+    else:
+        print(_text(report))
+    return 0
+
+
+def _plan(options: argparse.Namespace, flight: Flight, rows: Rows, reading: Reading) -> int:
+    from hydra_core.live.flight.planning import plans
+
+    found = plans(
+        rows, flight, options.plan, units_per_day=options.per_day, reading=reading,
+        adjust=not options.plain,
+    )  # fmt: skip
+    if options.json:
+        print_json([{"metric": one.metric, "value": one.value, "deviation": one.deviation,
+                     "units": one.need.units, "days": one.need.days} for one in found])  # fmt: skip
+    else:
+        shown = [[one.metric, f"{one.value:#.4g}", _count(one.need.units), _count(one.need.days)]
+                 for one in found]  # fmt: skip
+        print(table(["metric", "now", "units", "days"], shown))
+    return 0
+
+
+def _count(number: int | None) -> str:
+    return "-" if number is None else f"{number:,}"
+
+
+def as_json(report: FlightReport) -> dict[str, Any]:
+    """The report's figures as plain values."""
+    return {
+        "flight": report.flight.name,
+        "reading": report.reading.value,
+        "adjusted": report.adjusted,
+        "units": report.units,
+        "sample_ratio": {"p": report.ratio.p_value, "alarm": report.ratio.alarm.value},
+        "metrics": [
+            {
+                "metric": one.metric.name,
+                "arm": one.arm,
+                "control": float(one.effect.control),
+                "treatment": float(one.effect.treatment),
+                "relative": [float(getattr(one.effect, name)) for name in _RELATIVE],
+                "p": float(one.effect.p_value),
+                "p_holm": one.p_holm,
+                "verdict": one.verdict(),
+                "left_out": one.left_out,
+            }
+            for one in report.results
+        ],
+        "goods": {arm: [i.value, i.lo, i.hi] for arm, i in report.goods.items()},
+    }
+
+
+_RELATIVE = ("relative", "relative_lo", "relative_hi")
+
+
+def _text(report: FlightReport) -> str:
+    from hydra_core.replay.report.significance import p_text
+
+    rows = []
+    for one in report.results:
+        value, low, high = (100 * float(getattr(one.effect, name)) for name in _RELATIVE)
+        rows.append([one.metric.name, one.arm, f"{float(one.effect.control):#.4g}",
+                     f"{float(one.effect.treatment):#.4g}", f"{value:+.2f} %",
+                     f"[{low:+.2f}, {high:+.2f}]", p_text(one.p_holm), one.verdict()])  # fmt: skip
+    head = ["metric", "arm", "control", "arm's", "change", "95 %", "p (Holm)", "verdict"]
+    units = ", ".join(f"{arm} {count:,}" for arm, count in report.units.items())
+    goods = [
+        f"{arm}: {100 * i.value:.1f} % [{100 * i.lo:.1f}, {100 * i.hi:.1f}] under the flagship"
+        for arm, i in report.goods.items()
+    ]
+    kind = "read at any time" if report.reading.value == "always" else "read once, at the end"
+    alarm = report.ratio.alarm.value
+    said = "as promised" if alarm == "none" else f"{alarm.upper()}: not as promised"
+    ratio = f"sample ratio {said} (p = {report.ratio.p_value:.3g})"
+    return "\n".join([f"{report.flight.name}: {units} units, {kind}; {ratio}", "",
+                      table(head, rows), "", *goods])  # fmt: skip

@@ -1,0 +1,129 @@
+"""Verbs that import logs of live traffic: HyDRA's own, LiteLLM's, Langfuse's, spans."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from hydra_core.cli.grammar import import_options, verb
+from hydra_core.cli.imports import need_out, pairs, write
+from hydra_core.cli.output import existing
+
+_ONE = """
+One query a row and one outcome a query: that of the model that was served. Rows without text,
+model or feedback are skipped and counted by reason; nothing is filled in.
+"""
+_LOG = f"""\
+Reads the decision log of `serve`; messages are in it only with --log-text.
+{_ONE}
+example:
+  python -m hydra_core import log log/ --out evalsets/live
+"""
+_SPEND = f"""\
+Reads rows of LiteLLM_SpendLogs: JSON, JSONL, CSV or Parquet files, or a PostgreSQL address. LiteLLM
+keeps messages only with store_prompts_in_spend_logs, and no feedback: give it with --feedback, a
+table with request_id and quality.
+{_ONE}
+examples:
+  python -m hydra_core import spend-logs spend.jsonl --feedback votes.csv --out evalsets/live
+  python -m hydra_core import spend-logs postgresql://reader@db/litellm --feedback votes.csv \\
+      --model gpt-5=openai/gpt-5 --out evalsets/live
+"""
+_LANGFUSE = f"""\
+Reads an export of Langfuse: files of observations_v2, and with --scores the files of scores.
+{_ONE}
+example:
+  python -m hydra_core import langfuse observations_v2/*.parquet --scores scores/1.parquet \\
+      --score helpful --out evalsets/live
+"""
+_SPANS = f"""\
+Reads spans as JSONL: OpenTelemetry's GenAI names or OpenInference's. Feedback is an annotation or
+an event gen_ai.evaluation.result on the span. Costs are estimated where --price ID=IN,OUT is given.
+{_ONE}
+example:
+  python -m hydra_core import spans spans.jsonl --score correctness --out evalsets/live
+"""
+
+
+def add_importers(sources: Any) -> None:  # noqa: ANN401 (argparse has no public type)
+    """Add the four sources to `import`."""
+    parser = verb(sources, "log", _log, "the decision log of serve", _LOG, "IMPORT")
+    parser.add_argument("folder", type=Path, metavar="DIR")
+    _models(parser)
+    parser = verb(
+        sources, "spend-logs", _spend, "LiteLLM spend logs with feedback", _SPEND, "IMPORT"
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE|URL")
+    parser.add_argument("--feedback", type=Path, action="append", default=[], metavar="FILE")
+    _models(parser, scaled=True)
+    parser = verb(
+        sources, "langfuse", _langfuse, "Langfuse generations with scores", _LANGFUSE, "IMPORT"
+    )
+    parser.add_argument("files", type=Path, nargs="+", metavar="OBSERVATIONS")
+    parser.add_argument("--scores", type=Path, action="append", default=[], metavar="FILE")
+    parser.add_argument("--score", default="", metavar="NAME", help="which score is the quality")
+    _models(parser, scaled=True)
+    parser = verb(sources, "spans", _spans, "GenAI or OpenInference spans", _SPANS, "IMPORT")
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE.jsonl")
+    parser.add_argument("--score", default="", metavar="NAME", help="which one is the quality")
+    parser.add_argument("--price", action="append", default=[], metavar="ID=IN,OUT")
+    _models(parser, scaled=True)
+
+
+def _models(parser: argparse.ArgumentParser, *, scaled: bool = False) -> None:
+    parser.add_argument(
+        "--model", action="append", default=[], metavar="ID=NAME", help="once per model"
+    )
+    if scaled:
+        parser.add_argument(
+            "--quality-scale", type=float, default=1.0, metavar="X", help="the score that means 1"
+        )
+    import_options(parser)
+
+
+def _log(options: argparse.Namespace) -> int:
+    from hydra_core.evalsets.importers.traffic.decision_log import read_decision_log
+
+    need_out(options)
+    draft = read_decision_log(existing(options.folder), pairs(options.model))
+    return write(draft, options, f"HyDRA decision log {options.folder.name}")
+
+
+def _spend(options: argparse.Namespace) -> int:
+    from hydra_core.evalsets.importers.reading.bounded import Budget
+    from hydra_core.evalsets.importers.traffic.rows import rows_of
+    from hydra_core.evalsets.importers.traffic.spend_logs import read_spend_logs, spend_log_rows
+
+    need_out(options)
+    databases = [name for name in options.files if name.startswith(("postgresql:", "postgres:"))]
+    files = [existing(Path(name)) for name in options.files if name not in databases]
+    rows = [row for url in databases for row in spend_log_rows(url)]
+    rows += rows_of(files, Budget())
+    feedback = [existing(path) for path in options.feedback]
+    scale = options.quality_scale
+    draft = read_spend_logs(rows, feedback, pairs(options.model), scale=scale)
+    return write(draft, options, "LiteLLM spend logs")
+
+
+def _langfuse(options: argparse.Namespace) -> int:
+    from hydra_core.evalsets.importers.traffic.langfuse import read_langfuse
+
+    need_out(options)
+    files, scores = (
+        [existing(path) for path in paths] for paths in (options.files, options.scores)
+    )
+    models, scale = pairs(options.model), options.quality_scale
+    draft = read_langfuse(files, scores, models, score=options.score, scale=scale)
+    return write(draft, options, "Langfuse export")
+
+
+def _spans(options: argparse.Namespace) -> int:
+    from hydra_core.evalsets.importers.price_card import parse_prices
+    from hydra_core.evalsets.importers.traffic.telemetry import read_spans
+
+    models, prices = pairs(options.model), parse_prices(options.price)
+    need_out(options)
+    files = [existing(path) for path in options.files]
+    draft = read_spans(files, models, prices, score=options.score, scale=options.quality_scale)
+    return write(draft, options, "spans")

@@ -1,0 +1,188 @@
+"""The verb label: requirement labels of an operator's own messages."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hydra_core.base.json_values import json_text
+from hydra_core.cli.account import require_account
+from hydra_core.cli.grammar import verb
+from hydra_core.cli.output import CannotRunError, existing, print_json, say
+
+if TYPE_CHECKING:
+    from hydra_core.lab.labeling.config import LabelConfig
+    from hydra_core.lab.labeling.ledger import Ledger
+    from hydra_core.lab.labeling.messages import Message
+    from hydra_core.lab.labeling.run import Progress
+
+
+_LABEL = """\
+Labels messages as the paper does: a cheap and a strong model answer each one, a judge scores both
+answers in both orders, and a dimension's label is max(0, strong - cheap) / 5. Messages that need a
+repository (tiers T1 and T2) get the configuration's default instead.
+
+Any OpenAI-compatible server; keys come from the environment. Needs: pip install openai jsonschema
+A run can be stopped or killed at any moment: started again, it goes on where it was. A call whose
+answer was lost is never paid twice: its message is set aside (--again asks it anew).
+
+MESSAGES.jsonl: {"id", "text", "lang"}, and if wanted "messages" (the turns before), "tier" (1-3)
+OUT: labels.jsonl (for evaluate-predictor and training), set_aside.jsonl, quality.md, quality.json,
+ledger.jsonl, run.json. With OUT in labels/ of the workspace, the console's page Labels shows the
+run while it is under way.
+
+examples:
+  python -m hydra_core label --example > label.yaml
+  python -m hydra_core label messages.jsonl --config label.yaml --out workspace/labels/one --dry-run
+  python -m hydra_core label messages.jsonl --config label.yaml --out workspace/labels/one
+  python -m hydra_core label messages.jsonl --config label.yaml --out runs/two --write-batch
+  python -m hydra_core label messages.jsonl --config label.yaml --out runs/two \\
+      --read-batch output.jsonl
+"""
+
+
+def add_label(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
+    """Add `label` to the verbs."""
+    short = "label messages by two answers and a judge"
+    parser = verb(verbs, "label", _label, short, _LABEL)
+    parser.add_argument("messages", type=Path, nargs="?", metavar="MESSAGES.jsonl")
+    parser.add_argument("--config", type=Path, metavar="LABEL.yaml")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the run")
+    parser.add_argument("--example", action="store_true", help="print a commented configuration")
+    parser.add_argument("--dry-run", action="store_true", help="say the cost, ask nothing")
+    parser.add_argument("--again", action="store_true", help="retry messages that were set aside")
+    parser.add_argument("--answers", type=Path, metavar="F.jsonl", help="answers you have")
+    parser.add_argument("--judgements", type=Path, metavar="F.jsonl", help="verdicts you have")
+    parser.add_argument("--write-batch", action="store_true", help="write batch files, ask nothing")
+    parser.add_argument("--read-batch", type=Path, nargs="+", default=[], metavar="F.jsonl")
+
+
+def _label(options: argparse.Namespace) -> int:
+    from hydra_core.lab.labeling.config import EXAMPLE, load_config
+    from hydra_core.lab.labeling.ledger import Ledger
+    from hydra_core.lab.labeling.messages import read_messages
+    from hydra_core.lab.labeling.run import check_texts
+    from hydra_core.lab.labeling.run_folder import LEDGER, keep_setup
+
+    if options.example:
+        print(EXAMPLE.read_text(encoding="utf-8"), end="")
+        return 0
+    if not (options.messages and options.config and options.out):
+        raise CannotRunError("label needs MESSAGES.jsonl, --config and --out (see label --help)")
+    require_account("LABEL")
+    config = load_config(existing(options.config))
+    messages = read_messages(existing(options.messages))
+    options.out.mkdir(parents=True, exist_ok=True)
+    with Ledger(options.out / LEDGER, config.recipe) as ledger:
+        check_texts(messages, ledger)
+        keep_setup(
+            options.out, config, messages, ledger.record, source=str(options.messages),
+            settings=str(options.config), now=datetime.now(UTC),
+        )  # fmt: skip
+        return _with_ledger(options, config, messages, ledger)
+
+
+def _with_ledger(
+    options: argparse.Namespace, config: LabelConfig, messages: Sequence[Message], ledger: Ledger
+) -> int:
+    from hydra_core.lab.labeling.calls import LabelPlan
+    from hydra_core.lab.labeling.run import BudgetError, reopen, run
+
+    _take_in(options, config, messages, ledger)
+    if options.again:
+        reopened = reopen(LabelPlan(config), messages, ledger)
+        say(f"{reopened} messages that were set aside are asked again")
+    code, stopped = 0, ""
+    if not options.write_batch and not options.read_batch:
+        _say_cost(config, messages, ledger)
+    if options.dry_run:
+        return 0
+    if options.write_batch:
+        _write_batch(options.out, config, messages, ledger)
+    elif not options.read_batch:
+        try:
+            with _bar(len(messages)) as step:
+                run(LabelPlan(config), messages, ledger, progress=step)
+        except BudgetError as error:
+            code, stopped = 1, str(error)
+    _finish(options, config, messages, ledger)
+    if stopped:
+        say(stopped)
+    return code
+
+
+def _take_in(
+    options: argparse.Namespace, config: LabelConfig, messages: Sequence[Message], ledger: Ledger
+) -> None:
+    from hydra_core.lab.labeling.batch import read_batch
+    from hydra_core.lab.labeling.given_answers import take_answers, take_verdicts
+
+    if options.answers:
+        taken = take_answers(existing(options.answers), messages, ledger)
+        say(f"{taken} answers taken from {options.answers}")
+    if options.judgements:
+        taken = take_verdicts(existing(options.judgements), config, messages, ledger)
+        say(f"{taken} verdicts taken from {options.judgements}")
+    for path in options.read_batch:
+        taken, left = read_batch(existing(path), config, messages, ledger)
+        reasons = "".join(f"; {count} {why}" for why, count in left.items())
+        say(f"{taken} answers taken from {path}{reasons}")
+
+
+def _write_batch(
+    out: Path, config: LabelConfig, messages: Sequence[Message], ledger: Ledger
+) -> None:
+    from hydra_core.lab.labeling.batch import write_batches
+
+    written = write_batches(out, config, messages, ledger)
+    for name, count in written.items():
+        say(f"{out / name}: {count} requests; give its output file to --read-batch")
+    if not written:
+        say("every call is answered; there is nothing to write")
+
+
+def _say_cost(config: LabelConfig, messages: Sequence[Message], ledger: Ledger) -> None:
+    from hydra_core.lab.labeling.calls import estimate
+
+    found = estimate(config, messages, ledger.record)
+    calls = ", ".join(f"{count} {stage}" for stage, count in found.calls.items()) or "none"
+    about = "" if found.about_usd is None else f", about ${found.about_usd:.2f} going by so far"
+    say(f"calls still to make: {calls}; at most ${found.most_usd:.2f}{about}; "
+        f"committed ${ledger.record.committed_usd:.2f} of ${config.budget_usd:g}")  # fmt: skip
+
+
+@contextmanager
+def _bar(total: int) -> Iterator[Callable[[Progress], None]]:
+    import sys
+
+    from tqdm import tqdm
+
+    with tqdm(total=total, unit=" messages", file=sys.stderr, mininterval=0.5) as bar:
+
+        def step(progress: Progress) -> None:
+            aside = f", {progress.aside} set aside" if progress.aside else ""
+            bar.set_postfix_str(f"${progress.spent_usd:.2f}{aside}", refresh=False)
+            bar.update(progress.done - bar.n)
+
+        yield step
+
+
+def _finish(
+    options: argparse.Namespace, config: LabelConfig, messages: Sequence[Message], ledger: Ledger
+) -> None:
+    from hydra_core.lab.labeling.quality import quality, quality_text, write_outputs
+
+    write_outputs(options.out, config, messages, ledger.record)
+    found = quality(config, messages, ledger.record)
+    text = quality_text(found)
+    (options.out / "quality.md").write_text(text + "\n", encoding="utf-8")
+    shown = json_text(found, ascii_only=True)
+    (options.out / "quality.json").write_text(shown + "\n", encoding="utf-8")
+    if options.json:
+        print_json(found)
+    else:
+        print(text)

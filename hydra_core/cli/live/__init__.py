@@ -1,1 +1,0 @@
-"""Verbs that route messages and start servers."""

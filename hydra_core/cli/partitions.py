@@ -1,0 +1,150 @@
+"""Verbs for sets too large for one process: sweep, score-parts."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hydra_core.base.errors import Problem, ProblemsError
+from hydra_core.cli.account import acting, store_of
+from hydra_core.cli.grammar import verb
+from hydra_core.cli.output import existing, print_json, progress_bar, say, table
+
+if TYPE_CHECKING:
+    from hydra_core.replay.partitions.sweep import Swept
+
+
+_SWEEP = """\
+Replays the router for thousands of taus over a folder of Parquet parts with the columns
+requirement:<dimension> (score-parts makes them), quality:<model>, cost_usd:<model> and, where
+queries depend on each other, cluster (a cluster must lie in one part). Quality, cost and misroute
+are exact at the grid's points; intervals come from a Poisson bootstrap. A sweep that was stopped
+goes on where it was. Writes OUT/curve.parquet.
+
+examples:
+  python -m hydra_core sweep parts/ --catalog pool.yaml --out sweeps/pool
+  python -m hydra_core sweep parts/ --catalog pool.yaml --out sweeps/pool --engine ray --workers 8
+"""
+_SCORE = """\
+Scores the messages of a folder of Parquet parts (columns text and, if wanted, turn) and writes the
+same parts with a column requirement:<dimension> for each dimension. A job that was stopped goes on
+where it was: a part that is there is done.
+
+examples:
+  python -m hydra_core score-parts messages/ --out parts/
+  python -m hydra_core score-parts messages/ --out parts/ --engine ray --workers 8
+"""
+
+
+def add_partitions(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
+    """Add both verbs."""
+    parser = verb(verbs, "sweep", _sweep, "every tau over a set of any size", _SWEEP, "WRITE")
+    parser.add_argument("parts", type=Path, metavar="DIR")
+    parser.add_argument("--catalog", type=Path, required=True, metavar="C.yaml")
+    parser.add_argument("--points", type=int, default=4096, metavar="N", help="taus of the grid")
+    parser.add_argument(
+        "--resamples", type=int, default=100, metavar="N", help="bootstrap, 0: no intervals"
+    )
+    _job(parser)
+    parser = verb(verbs, "score-parts", _score, "score a set of any size", _SCORE, "SCORE")
+    parser.add_argument("parts", type=Path, metavar="DIR")
+    parser.add_argument("--bundle", type=Path, metavar="B", help="predictor bundle folder")
+    _job(parser)
+
+
+def _job(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--engine", choices=["local", "ray"], default="local")
+    parser.add_argument("--workers", type=int, default=2, metavar="N", help="processes or actors")
+
+
+def _sweep(options: argparse.Namespace) -> int:
+    _check(options, {"points": (2, 100_000), "resamples": (0, 10_000)})
+    from datetime import date
+
+    from hydra_core.catalog import load_catalog, pool
+    from hydra_core.replay.partitions.engines import Engine, run
+    from hydra_core.replay.partitions.parts import parts_of, tasks
+    from hydra_core.replay.partitions.sweep import SweepParts, grid_of, key_of, merged, pool_of
+
+    catalog = load_catalog(existing(options.catalog))
+    parts = parts_of(existing(options.parts))
+    models = pool_of(pool(catalog, today=date.today()), parts[0])
+    taus = grid_of(parts, models, catalog.dimensions, options.points)
+    job = SweepParts(models, catalog.dimensions, taus, options.resamples)
+    todo = tasks(parts, options.out, f".{key_of(job, parts)}.npz")
+    with progress_bar("parts") as step:
+        run(job, todo, Engine(options.engine), options.workers, step)
+    swept = merged(todo, taus)
+    swept.table.to_parquet(options.out / "curve.parquet")
+    return _told(swept, catalog.policy.tau, options)
+
+
+def _told(swept: Swept, tau: float, options: argparse.Namespace) -> int:
+    """The curve in a few lines: its ends, its best, and the catalog's own tau."""
+    frame = swept.table
+    own = max(int(frame["tau"].searchsorted(tau, side="right")) - 1, 0)
+    best = int(frame["quality"].to_numpy().argmax())
+    rows = sorted({0, own, best, len(frame) - 1})
+    if options.json:
+        shown = frame.iloc[rows].to_dict("records")
+        print_json({"n": swept.n, "points": len(frame), "rows": shown})
+        return 0
+    header = ["tau", "quality", "USD/query", "misroute"]
+    lines = [
+        [
+            f"{row.tau:.4f}",
+            f"{row.quality:.4f}",
+            f"{row.mean_cost_usd:.6f}",
+            f"{row.misroute:.4f}",
+        ]
+        for row in frame.iloc[rows].itertuples()
+    ]
+    print(f"{swept.n:,} queries, {len(frame):,} taus: {options.out / 'curve.parquet'}")
+    print(table(header, lines))
+    return 0
+
+
+def _score(options: argparse.Namespace) -> int:
+    _check(options, {})
+    from hydra_core.replay.partitions.engines import Engine, run
+    from hydra_core.replay.partitions.parts import parts_of, tasks
+    from hydra_core.replay.partitions.scoring import ScoreParts
+
+    parts = parts_of(existing(options.parts))
+    if options.out.resolve() == options.parts.resolve():
+        problem = Problem("--out", "is the folder that is read", "choose another one")
+        raise ProblemsError("score-parts", [problem])
+    bundle = str(existing(options.bundle)) if options.bundle else ""
+    todo = tasks(parts, options.out, ".parquet")
+    with progress_bar("parts") as step:
+        count = run(ScoreParts(bundle), todo, Engine(options.engine), options.workers, step)
+    if count:
+        _tell(options, bundle, count)
+    say(f"{count} of {len(todo)} parts were scored, the others were there")
+    if options.json:
+        print_json({"parts": len(todo), "scored": count, "out": str(options.out)})
+    return 0
+
+
+def _tell(options: argparse.Namespace, bundle: str, count: int) -> None:
+    """The audit trail, where the parts lie in a workspace, of what was scored by which bundle."""
+    from hydra_core.predictor.bundle import load_bundle
+    from hydra_core.store import Action
+
+    store = store_of(options.out, options.parts)
+    if store is not None:
+        after = load_bundle(Path(bundle) if bundle else None).fingerprint
+        what = f"{count:,} parts {options.out.name} of {options.parts.name}"
+        store.tell(acting(), Action.SCORE, what, after=after)
+
+
+def _check(options: argparse.Namespace, bounds: dict[str, tuple[int, int]]) -> None:
+    wrong = [
+        Problem(f"--{name}", f"must be from {low} to {high}, got {getattr(options, name)}")
+        for name, (low, high) in {**bounds, "workers": (1, 256)}.items()
+        if not low <= getattr(options, name) <= high
+    ]
+    if wrong:
+        raise ProblemsError("sweep", wrong)

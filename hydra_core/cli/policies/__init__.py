@@ -1,1 +1,0 @@
-"""Verbs that evaluate, learn and report policies."""

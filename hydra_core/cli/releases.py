@@ -1,0 +1,323 @@
+"""Verbs that publish a catalog, look back and roll back, without a browser; backup and restore."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hydra_core.base.errors import HydraError
+from hydra_core.cli.account import acting
+from hydra_core.cli.grammar import verb
+from hydra_core.cli.output import CannotRunError, existing, print_json, say
+
+if TYPE_CHECKING:
+    from hydra_core.base.types import Catalog
+    from hydra_core.store import Store
+    from hydra_core.store.records import Revision
+
+_PUBLISH = """\
+Makes a catalog file the next revision of a name in the workspace's store (or the database of
+HYDRA_DATABASE_URL), with the checks, roles and audit trail of the page Releases. `serve --catalog
+store:NAME` takes it within seconds. With --evalset the figures measured there are kept with it.
+
+examples:
+  hydra-router publish pool.yaml --as pool --note "Haiku's price rose on 1 March"
+  hydra-router publish pool.yaml --as pool --evalset workspace/evalsets/mine
+"""
+_HISTORY = """\
+Lists the revisions of a published catalog, newest first; without a name, what is published.
+
+examples:
+  hydra-router history
+  hydra-router history pool --json
+"""
+_DIFF = """\
+Says what two revisions, or a revision and a file, do differently; by default the newest revision
+and the one before.
+
+examples:
+  hydra-router diff pool
+  hydra-router diff pool 3 5
+  hydra-router diff pool 3 pool.yaml
+"""
+_ROLLBACK = """\
+Publishes an earlier revision again, as a new one. Nothing is deleted.
+
+example:
+  hydra-router rollback pool 3 --note "the new price was a typo"
+"""
+_EXPORT = """\
+Writes what is published as a file: a HyDRA release (YAML; a zip where an outcome model belongs to
+it), or a configuration for another router.
+
+examples:
+  hydra-router export pool --out pool.yaml
+  hydra-router export pool --as litellm --out config.yaml
+"""
+_BACKUP = """\
+Copies the store (revisions, drafts, points, ratings, audit trail) as it is in one snapshot into a
+new folder; eval sets, logs and outcome models are plain folders that you copy yourself.
+
+example:
+  hydra-router backup backups/2026-11-25
+"""
+_RESTORE = """\
+Brings a backup back into a workspace that has no store yet; nothing is overwritten.
+
+example:
+  HYDRA_WORKSPACE=fresh hydra-router restore backups/2026-11-25
+"""
+_FORMATS = ("hydra", "litellm", "vllm")
+
+
+def add_releases(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
+    """Add the verbs."""
+    parser = verb(verbs, "publish", _publish, "publish a catalog", _PUBLISH, "PUBLISH")
+    parser.add_argument("catalog", type=Path, metavar="C.yaml")
+    parser.add_argument("--as", dest="name", metavar="NAME", help="default: the file's name")
+    parser.add_argument("--note", default="", help="why")
+    parser.add_argument("--evalset", type=Path, metavar="SET", help="measure it there first")
+    parser = verb(verbs, "history", _history, "revisions of a published catalog", _HISTORY)
+    parser.add_argument("name", nargs="?", metavar="NAME")
+    parser = verb(verbs, "diff", _diff, "what two revisions do differently", _DIFF)
+    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("one", nargs="?", metavar="REVISION")
+    parser.add_argument("other", nargs="?", metavar="REVISION|FILE")
+    parser = verb(verbs, "rollback", _rollback, "bring a revision back", _ROLLBACK, "ROLL_BACK")
+    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("revision", type=int, metavar="REVISION")
+    parser.add_argument("--note", default="", help="why")
+    parser = verb(verbs, "export", _export, "write what is published as a file", _EXPORT, "WRITE")
+    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("--as", dest="form", choices=_FORMATS, default="hydra")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE")
+    parser = verb(verbs, "backup", _backup, "copy the store", _BACKUP, "PUBLISH")
+    parser.add_argument("folder", type=Path, metavar="DIR")
+    parser = verb(verbs, "restore", _restore, "bring a backup back", _RESTORE, "PUBLISH")
+    parser.add_argument("folder", type=Path, metavar="DIR")
+
+
+def _open() -> Store:
+    from hydra_core.store import open_store
+
+    return open_store()
+
+
+def _newest(store: Store, name: str) -> Revision:
+    found = store.newest(name)
+    if found is None:
+        known = ", ".join(store.catalogs()) or "nothing yet"
+        raise CannotRunError(f"{name!r} is not published; published: {known}")
+    return found
+
+
+def _publish(options: argparse.Namespace) -> int:
+    from hydra_core.catalog.schema import read_catalog_text
+
+    path = existing(options.catalog)
+    name = options.name or path.stem
+    store = _open()
+    newest = store.newest(name)
+    revision = store.publish(
+        name, read_catalog_text(path), actor=acting(), note=options.note,
+        base_revision=0 if newest is None else newest.number, metrics=_metrics(options, path),
+    )  # fmt: skip
+    if options.json:
+        print_json(_shown(revision))
+    else:
+        print(f"{name}: revision {revision.number} is published")
+    return 0
+
+
+def _metrics(options: argparse.Namespace, path: Path) -> dict[str, Any]:
+    """What the catalog's own policy does on the set that was named; {} without one."""
+    if options.evalset is None:
+        return {}
+    from hydra_core.catalog import load_catalog
+    from hydra_core.cli.scoring import vectors_for
+    from hydra_core.evalsets.evalset import load_evalset
+    from hydra_core.evalsets.folders import list_evalsets
+    from hydra_core.export.provenance import measured
+    from hydra_core.outcome_model.find import catalog_outcome_model
+    from hydra_core.replay.replay import catalog_scores
+    from hydra_core.replay.sweep import Sweep, sweep_catalog
+    from hydra_core.replay.value_sweep import sweep_by_value
+    from hydra_core.replay.what_if import replay_policy
+
+    folder = existing(options.evalset)
+    catalog, evalset = load_catalog(path), load_evalset(folder)
+    info = next(one for one in list_evalsets(folder.parent) if one.path.name == folder.name)
+    today = datetime.now(UTC).date()
+    sweep: Sweep
+    if catalog.policy.rule.value == "value":
+        vectors_for(evalset, catalog, None)
+        sweep = sweep_by_value(
+            evalset, catalog, catalog_outcome_model(catalog), cross_fitted=True, today=today
+        )
+    else:
+        scores = catalog_scores(evalset, catalog)
+        sweep = sweep_catalog(evalset, catalog, scores, catalog.policy.weights, today=today)
+    return measured(replay_policy(catalog, sweep), info)
+
+
+def _shown(revision: Revision) -> dict[str, Any]:
+    return {
+        "catalog": revision.catalog,
+        "revision": revision.number,
+        "digest": revision.digest,
+        "author": revision.author,
+        "note": revision.note,
+        "at": revision.created_at.isoformat(),
+        "restores": revision.restores,
+        "metrics": dict(revision.metrics),
+    }
+
+
+def _history(options: argparse.Namespace) -> int:
+    store = _open()
+    if options.name is None:
+        published = store.catalogs()
+        if options.json:
+            print_json({"published": published})
+        for name, number in () if options.json else published.items():
+            print(f"{name}  revision {number}")
+        if not published and not options.json:
+            say("nothing is published yet")
+        return 0
+    _newest(store, options.name)
+    found = store.history(options.name)
+    if options.json:
+        print_json({"revisions": [_shown(one) for one in found]})
+        return 0
+    for one in found:
+        back = f" (revision {one.restores} again)" if one.restores else ""
+        print(f"{one.number:>4}  {one.created_at:%Y-%m-%d %H:%M}  {one.author}  {one.note}{back}")
+    return 0
+
+
+def _diff(options: argparse.Namespace) -> int:
+    from hydra_core.catalog.diff import semantic_diff
+
+    store = _open()
+    newest = _newest(store, options.name).number
+    one = options.one or str(max(newest - 1, 1))
+    other = options.other or str(newest)
+    changes = semantic_diff(
+        _catalog(store, options.name, one), _catalog(store, options.name, other)
+    )
+    if options.json:
+        print_json({"changes": [
+            {"kind": c.kind.value, "subject": c.subject, "before": c.before, "after": c.after}
+            for c in changes
+        ]})  # fmt: skip
+        return 0
+    for change in changes:
+        print(change)
+    if not changes:
+        print(f"{options.name}: {one} and {other} do the same")
+    return 0
+
+
+def _catalog(store: Store, name: str, which: str) -> Catalog:
+    """A revision by its number, or a file."""
+    from hydra_core.catalog import load_catalog
+    from hydra_core.catalog.schema import parse_catalog
+
+    if which.isdecimal():
+        return parse_catalog(store.revision(name, int(which)).yaml, source=f"{name} {which}")
+    return load_catalog(existing(Path(which)))
+
+
+def _rollback(options: argparse.Namespace) -> int:
+    store = _open()
+    newest = _newest(store, options.name)
+    kept = store.revision(options.name, options.revision)
+    made = store.roll_back(
+        options.name, options.revision, actor=acting(), base_revision=newest.number,
+        note=options.note, metrics=kept.metrics,
+    )  # fmt: skip
+    if options.json:
+        print_json(_shown(made))
+    else:
+        print(f"{options.name}: revision {made.number} is published; it says what "
+              f"revision {options.revision} said")  # fmt: skip
+    return 0
+
+
+def _export(options: argparse.Namespace) -> int:
+    from hydra_core.catalog.schema import parse_catalog
+    from hydra_core.export.litellm import litellm_config
+    from hydra_core.export.provenance import provenance
+    from hydra_core.export.release import release_text, write_release
+    from hydra_core.export.vllm_semantic_router import vllm_semantic_router_config
+
+    revision = _newest(_open(), options.name)
+    catalog = parse_catalog(revision.yaml, source=options.name)
+    if options.form == "hydra":
+        facts = provenance(
+            revision, revision.metrics, author=revision.author, note=revision.note,
+            now=datetime.now(UTC),
+        )  # fmt: skip
+        write_release(options.out, release_text(revision.yaml, facts))
+        notes: tuple[str, ...] = ()
+    else:
+        made = (litellm_config if options.form == "litellm" else vllm_semantic_router_config)(
+            catalog
+        )
+        options.out.write_text(made.text, encoding="utf-8")
+        notes = made.not_expressed
+    if options.json:
+        print_json({"file": str(options.out), "revision": revision.number, "not_said": notes})
+        return 0
+    print(f"{options.out}: revision {revision.number} of {options.name}")
+    for note in notes:
+        say(f"not in it: {note}")
+    return 0
+
+
+def _backup(options: argparse.Namespace) -> int:
+    if options.folder.exists() and any(options.folder.iterdir()):
+        raise CannotRunError(f"{options.folder} is not empty; name a new folder")
+    options.folder.mkdir(parents=True, exist_ok=True)
+    store = _open()
+    copy = store.copied_to(options.folder)
+    found = copy.check_audit()
+    copy.close()
+    store.close()
+    if found.fault:
+        raise HydraError(f"the copy's audit trail is not whole: {found.fault}")
+    facts = {"folder": str(options.folder), "audit_records": found.entries, "head": found.head}
+    if options.json:
+        print_json(facts)
+    else:
+        print(
+            f"{options.folder}: {found.entries} audit records, whole; newest digest\n{found.head}"
+        )
+    return 0
+
+
+def _restore(options: argparse.Namespace) -> int:
+    from hydra_core.base.workspace import workspace_folder
+    from hydra_core.store import open_store
+
+    target = workspace_folder()
+    fresh = open_store(target)
+    used = bool(fresh.catalogs() or fresh.audit(limit=1))
+    fresh.close()
+    if used:
+        raise CannotRunError(f"{target} has a store already; set HYDRA_WORKSPACE to a new folder")
+    saved = open_store(existing(options.folder))
+    copy = saved.copied_to(target)
+    found, published = copy.check_audit(), copy.catalogs()
+    copy.close()
+    saved.close()
+    if found.fault:
+        raise HydraError(f"the backup's audit trail is not whole: {found.fault}")
+    if options.json:
+        print_json({"workspace": str(target), "published": published, "head": found.head})
+    else:
+        names = ", ".join(published) or "nothing"
+        print(f"{target}: {found.entries} audit records, whole; published: {names}")
+    return 0

@@ -1,0 +1,183 @@
+"""Verbs of the live router: serve, token."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from hydra_core.base.errors import Problem, ProblemsError
+from hydra_core.cli.grammar import verb
+from hydra_core.cli.output import print_json, say
+
+_SERVE = """\
+Routes live traffic. POST /v1/decision says which model and why, and spends nothing; POST
+/v1/chat/completions with model "auto" passes the request on to the model's upstream, streams
+included, and asks the next model when one does not answer. Also /v1/models, /v1/outcomes,
+/v1/dry-run, /health/live, /health/ready, /metrics. The catalog is loaded again when it changes;
+one that is not valid changes nothing. Keys are in the variables that the upstreams file names.
+
+examples:
+  python -m hydra_core serve --catalog catalog/paper_five.yaml
+  python -m hydra_core serve --catalog store:production --upstreams upstreams.yaml --log log/
+  python -m hydra_core serve --catalog pool.yaml --upstreams upstreams.yaml --check
+  python -m hydra_core serve --catalog store:production --upstreams upstreams.yaml --log log/ \\
+      --canary candidate.yaml --canary-share 0.1
+  python -m hydra_core serve --catalog pool.yaml --host 0.0.0.0 --tokens tokens.yaml --workers 2 \\
+      --redis redis://localhost:6379/0
+"""
+_TOKEN = """\
+Makes a bearer token and prints it once on standard output; the line for the token file, which
+holds its hash only, goes to standard error. Roles: a viewer may ask for decisions, an editor may
+also have requests answered and send outcomes.
+
+example:
+  python -m hydra_core token --name ci --role viewer
+"""
+
+
+def add_serve(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
+    """Add both verbs."""
+    parser = verb(verbs, "serve", _serve, "route live traffic over HTTP", _SERVE)
+    parser.add_argument("--catalog", required=True, metavar="C.yaml|store:NAME")
+    parser.add_argument("--upstreams", default="", metavar="U.yaml", help="who serves each model")
+    parser.add_argument("--host", default="127.0.0.1", help="address (default: this machine only)")
+    parser.add_argument("--port", type=int, default=8600)
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes")
+    parser.add_argument("--redis", default="", metavar="URL", help="workers share conversations")
+    parser.add_argument("--log", default="", metavar="DIR", help="write a decision log")
+    parser.add_argument("--log-text", action="store_true", help="with the messages themselves")
+    parser.add_argument("--tokens", default="", metavar="T.yaml", help="who may ask, as hashes")
+    parser.add_argument(
+        "--insecure-no-sign-in", action="store_true", help="answer anybody, decisions only"
+    )
+    parser.add_argument("--bundle", default="", metavar="B", help="predictor bundle folder")
+    parser.add_argument(
+        "--explore",
+        type=float,
+        default=0.0,
+        metavar="SHARE",
+        help="share of decisions that may try another capable model (default: none)",
+    )
+    parser.add_argument(
+        "--explore-floor", type=float, default=0.5, metavar="P", help="least predicted success"
+    )
+    parser.add_argument(
+        "--explore-budget", type=float, default=1.0, metavar="USD", help="a day, all workers"
+    )
+    parser.add_argument(
+        "--canary", default="", metavar="C2.yaml", help="a second catalog, stopped when it is worse"
+    )
+    parser.add_argument(
+        "--canary-share", type=float, default=0.1, metavar="SHARE", help="of the conversations"
+    )
+    parser.add_argument(
+        "--canary-limit",
+        type=float,
+        default=2.0,
+        metavar="X",
+        help="so many times dearer or slower stops it (0: never)",
+    )
+    parser.add_argument("--max-body-mb", type=float, default=20.0, metavar="MB")
+    parser.add_argument("--rate", type=float, default=0.0, metavar="N", help="requests/s a caller")
+    parser.add_argument(
+        "--queue", type=int, default=64, metavar="N", help="requests that may wait for a decision"
+    )
+    parser.add_argument(
+        "--queue-wait", type=float, default=1.0, metavar="S", help="and how long, in seconds"
+    )
+    parser.add_argument(
+        "--not-ready", type=float, default=3.0, metavar="S", help="not ready before a stop, seconds"
+    )
+    parser.add_argument(
+        "--log-level", default="info", choices=["debug", "info", "warning", "error"]
+    )
+    parser.add_argument("--spans", action="store_true", help="OpenTelemetry spans (OTEL_* set up)")
+    parser.add_argument("--check", action="store_true", help="only say whether it would start")
+    short = "make a bearer token for serve"
+    parser = verb(verbs, "token", _token, short, _TOKEN)
+    parser.add_argument("--name", required=True, help="who gets it")
+    parser.add_argument("--role", default="viewer", choices=["viewer", "editor", "publisher"])
+
+
+def _serve(options: argparse.Namespace) -> int:
+    _check_numbers(options)
+    from hydra_core.server.run import check, serve
+    from hydra_core.server.settings import Settings
+
+    settings = Settings(
+        catalog=options.catalog,
+        upstreams=options.upstreams,
+        host=options.host,
+        port=options.port,
+        workers=options.workers,
+        redis=options.redis,
+        log=options.log,
+        log_text=options.log_text,
+        tokens=options.tokens,
+        insecure=options.insecure_no_sign_in,
+        bundle=options.bundle,
+        explore_share=options.explore,
+        explore_floor=options.explore_floor,
+        explore_budget_usd=options.explore_budget,
+        canary=options.canary,
+        canary_share=options.canary_share,
+        canary_limit=options.canary_limit,
+        max_body_mb=options.max_body_mb,
+        rate=options.rate,
+        log_level=options.log_level,
+        queue=options.queue,
+        queue_s=options.queue_wait,
+        not_ready_s=options.not_ready,
+        spans=options.spans,
+    )
+    if options.check:
+        report = check(settings)
+        if options.json:
+            print_json(report)
+        else:
+            print("\n".join(f"{name}: {value}" for name, value in report.items()))
+        return 0
+    say(f"routing on http://{options.host}:{options.port} (Ctrl-C stops)")
+    serve(settings)
+    return 0
+
+
+def _check_numbers(options: argparse.Namespace) -> None:
+    wrong = [
+        Problem(f"--{name}", f"must be {words}, got {value:g}")
+        for name, value, words, fine in (
+            ("port", options.port, "from 1 to 65535", 0 < options.port < 65536),
+            ("workers", options.workers, "from 1 to 64", 0 < options.workers < 65),
+            ("explore", options.explore, "in [0, 1]", 0 <= options.explore <= 1),
+            ("explore-floor", options.explore_floor, "in [0, 1]", 0 <= options.explore_floor <= 1),
+            ("explore-budget", options.explore_budget, ">= 0", options.explore_budget >= 0),
+            ("canary-share", options.canary_share, "in (0, 1)", 0 < options.canary_share < 1),
+            ("canary-limit", options.canary_limit, "0 or >= 1", _is_limit(options.canary_limit)),
+            ("max-body-mb", options.max_body_mb, "in (0, 1000]", 0 < options.max_body_mb <= 1000),
+            ("rate", options.rate, ">= 0", options.rate >= 0),
+            ("queue", options.queue, "from 1 to 10000", 0 < options.queue <= 10_000),
+            ("queue-wait", options.queue_wait, "in (0, 60]", 0 < options.queue_wait <= 60),
+            ("not-ready", options.not_ready, "in [0, 600]", 0 <= options.not_ready <= 600),
+        )
+        if not fine
+    ]
+    if wrong:
+        raise ProblemsError("serve", wrong)
+
+
+def _is_limit(value: float) -> bool:
+    return value == 0 or 1 <= value < 1e6
+
+
+def _token(options: argparse.Namespace) -> int:
+    from hydra_core.server.access.tokens import new_token
+    from hydra_core.store.roles import Role
+
+    token, line = new_token(options.name, Role(options.role))
+    if options.json:
+        print_json({"token": token, "line": line.strip()})
+    else:
+        say("put this line under 'tokens:' in the token file; the token itself is not shown again")
+        say(line)
+        print(token)
+    return 0

@@ -1,0 +1,165 @@
+"""Who is acting: the signed-in person, or a stated name on a console without sign-in.
+
+This decides what the pages offer. What is allowed is decided again by the store at every write.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+
+import streamlit as st
+
+from hydra_core.base.addresses import is_forwarded, is_loopback
+from hydra_core.base.errors import AccessError
+from hydra_core.base.workspace import workspace_folder
+from hydra_core.console.access import sign_in
+from hydra_core.console.demo import session
+from hydra_core.console.widgets import literal
+from hydra_core.store.roles import Action, Actor, Role, Roles, require, roles_of
+
+_NAME = "who.name"
+_SHORT = 14
+_MAY = {
+    Role.VIEWER: "You can see everything and change nothing.",
+    Role.EDITOR: "You can draft, pin, note, import, score and learn.",
+    Role.PUBLISHER: "You can draft, import, publish, roll back, replace and remove.",
+}
+
+
+def actor() -> Actor:
+    """Who acts in this session: in a demo, whoever began it, as a publisher of the copy.
+
+    Raises:
+        AccessError: As `person`; or the demo has ended, or may not be gone on with.
+    """
+    demo, me = session.demo(), person()
+    if demo is None:
+        return me
+    require(me, Action.DEMO)
+    return demo.owner
+
+
+def person() -> Actor:
+    """Who this is, with the role that the roles file gives in the operator's own workspace.
+
+    Raises:
+        AccessError: Nobody is signed in, the console is open to the network without a sign-in, or
+            the roles or the sign-in cannot be read.
+    """
+    roles = roles_of(workspace_folder())
+    if sign_in.configured() is None:
+        return _stated(roles)
+    if not st.user.is_logged_in:
+        raise AccessError("sign in first")
+    return roles.signed_in(dict(st.user.items()))
+
+
+def may(action: Action) -> bool:
+    """Whether to offer an action."""
+    try:
+        require(actor(), action)
+    except AccessError:
+        return False
+    return True
+
+
+def gate() -> None:
+    """Stop here unless somebody is let in; on every page, before the page."""
+    try:
+        configured = sign_in.configured()
+        if configured is not None and not st.user.is_logged_in:
+            _offer_sign_in(configured.providers)
+            st.stop()
+        actor()
+    except AccessError as error:
+        st.error(literal(str(error)), icon=":material/lock:")
+        if getattr(st.user, "is_logged_in", False):
+            st.button("Sign out", icon=":material/logout:", on_click=st.logout)
+        st.stop()
+
+
+def _offer_sign_in(providers: tuple[str, ...]) -> None:
+    around = st.container(horizontal_alignment="center")
+    around.space(120)
+    with around.container(border=True, width=420, horizontal_alignment="center", gap="small"):
+        st.space("small")
+        st.subheader("HyDRA console", anchor=False, width="content")
+        st.caption("Sign in to see catalogs and evaluations.", width="content")
+        st.space("small")
+        for name in providers:
+            st.button(
+                f"Sign in with {literal(name)}" if name else "Sign in",
+                type="primary", icon=":material/login:", key=f"who.sign_in.{name}",
+                on_click=st.login, args=(name,) if name else (),
+            )  # fmt: skip
+        st.space("small")
+
+
+def badge() -> None:
+    """Name and role at the foot of the sidebar; there a stated name is changed."""
+    me = actor()
+    with st.sidebar.popover(
+        literal(_short(me.name)), icon=":material/person:", width="stretch", key="who.popover"
+    ):
+        st.markdown(f"**{literal(me.name)}** · {me.role.value}")
+        if session.demo() is not None:
+            st.caption("In this demo you can do everything: it is a copy, deleted at the end.")
+            return
+        st.caption(_MAY[me.role])
+        if me.proven:
+            st.button("Sign out", icon=":material/logout:", on_click=st.logout)
+            return
+        st.session_state[_NAME + ".typed"] = me.name
+        st.text_input("Your name", key=_NAME + ".typed", on_change=_renamed, max_chars=200)
+        refused = st.session_state.pop(_NAME + ".refused", "")
+        if refused:
+            st.error(literal(refused), icon=":material/lock:")
+        st.caption(
+            "Drafts and revisions carry this name. Without a sign-in it is a label, not a proof."
+        )
+
+
+def _short(name: str) -> str:
+    """One line of the sidebar: what stands before the @, cut where it is long."""
+    said = name.partition("@")[0] or name
+    return said if len(said) <= _SHORT else f"{said[: _SHORT - 1]}…"
+
+
+def _renamed() -> None:
+    typed = str(st.session_state[_NAME + ".typed"])
+    try:
+        st.session_state[_NAME] = roles_of(workspace_folder()).stated(typed).name
+    except AccessError as error:
+        st.session_state[_NAME + ".refused"] = str(error)
+
+
+def _stated(roles: Roles) -> Actor:
+    """The name stated in this session, at first the account's; it is nobody's of the roles file."""
+    if _NAME not in st.session_state:
+        st.session_state[_NAME] = _first_name(roles)
+    found = roles.stated(str(st.session_state[_NAME]))
+    return found if _from_this_machine() else Actor(found.name, Role.VIEWER)
+
+
+def _first_name(roles: Roles) -> str:
+    for name in (os.environ.get("HYDRA_OPERATOR", ""), _account(), "operator"):
+        try:
+            return roles.stated(name).name
+        except AccessError:
+            continue
+    return "visitor"
+
+
+def _account() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "operator"
+
+
+def _from_this_machine() -> bool:
+    """Whether the browser runs here, as far as can be told; a proxy in front means it may not."""
+    address = st.context.ip_address  # None for loopback; no text at all in Streamlit's AppTest
+    elsewhere = isinstance(address, str) and not is_loopback(address)
+    return not (sign_in.insecure() or is_forwarded(st.context.headers) or elsewhere)

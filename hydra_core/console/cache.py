@@ -1,0 +1,279 @@
+"""Every cached load of the console, keyed by digests and frozen values."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Final
+
+import streamlit as st
+
+from hydra_core.base.errors import CatalogError, HydraError, Problem, StoreError
+from hydra_core.base.shipped import CATALOGS
+from hydra_core.base.types import Catalog
+from hydra_core.catalog.schema import load_catalog, parse_catalog
+from hydra_core.console.demo import session
+from hydra_core.evalsets.evalset import EvalSet, load_evalset
+from hydra_core.evalsets.folders import EvalSetInfo, list_evalsets
+from hydra_core.evalsets.score_files import score_path
+from hydra_core.predictor.bundle import Bundle, load_bundle
+from hydra_core.predictor.onnx_predictor import Predictor
+from hydra_core.predictor.tokens import TokenCounter
+from hydra_core.replay.pricing import Prices
+from hydra_core.replay.replay import catalog_scores
+from hydra_core.replay.sweep import Sweep, sweep_catalog
+from hydra_core.store.store import Store, open_store
+
+#: Keys of the operator's own eval sets and catalog files begin with it.
+OWN: Final = "my/"
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogEntry:
+    """A catalog: its newest published revision, or the file where none was published yet.
+
+    Attributes:
+        path: The file; for one that was only ever published, a name that does not exist.
+        catalog: None when it is not valid; `problem` says why not.
+        revision: Number of the published revision, 0 for a file.
+        published_at: When it was published, None for a file.
+    """
+
+    key: str
+    path: Path
+    catalog: Catalog | None
+    problem: str = ""
+    revision: int = 0
+    published_at: datetime | None = None
+
+    @property
+    def own(self) -> bool:
+        """Whether it is the operator's: published here, or a file of the workspace."""
+        return self.revision > 0 or self.key.startswith(OWN)
+
+
+@dataclass(frozen=True, slots=True)
+class SetEntry:
+    """An eval set folder; `shipped` ones come with the console and cannot be replaced."""
+
+    key: str
+    info: EvalSetInfo
+    shipped: bool
+
+    def fits(self, catalog: Catalog) -> bool:
+        """Whether a catalog can be judged on it: no fault, scored, and outcomes of two models.
+
+        Outcomes of one model of several say nothing about choosing between them.
+        """
+        models = {model.id for model in catalog.models}
+        enough = len(models & set(self.info.models)) >= min(2, len(models))
+        return (
+            not self.info.problem and enough and catalog.predictor_fingerprint in self.info.scored
+        )
+
+
+def evalsets() -> tuple[SetEntry, ...]:
+    """Shipped eval sets, then the operator's; keys are folder names, `my/` for the operator's."""
+    shipped = [SetEntry(i.path.name, i, True) for i in _listed(session.samples())]
+    own = _listed(session.folder() / "evalsets")
+    return (*shipped, *(SetEntry(f"{OWN}{i.path.name}", i, False) for i in own))
+
+
+def _listed(root: Path) -> tuple[EvalSetInfo, ...]:
+    """The sets below `root`, real ones first, read again only when a file of one changes."""
+    found = []
+    for path in (*root.glob("*/*"), *root.glob("*/scores/*")):
+        with suppress(FileNotFoundError):  # an import may be moving its files into place
+            stat = path.stat()
+            found.append((str(path), stat.st_mtime_ns, stat.st_size))
+    return _listing(root, tuple(sorted(found)))
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _listing(root: Path, stamp: tuple[tuple[str, int, int], ...]) -> tuple[EvalSetInfo, ...]:
+    del stamp
+    return tuple(sorted(list_evalsets(root), key=lambda info: info.synthetic))
+
+
+def catalogs() -> tuple[CatalogEntry, ...]:
+    """Every catalog as published, else its file: shipped files first, then the operator's.
+
+    Each is read again only when it changes. Where the store cannot be read, no catalog is shown
+    as valid: a file may say something else than what was published.
+    """
+    own = session.folder()
+    try:
+        published, fault = store().catalogs(), ""
+    except StoreError as error:
+        published, fault = {}, str(error)
+    entries = []
+    for folder, prefix in ((CATALOGS, ""), (own / "catalogs", OWN)):
+        for path in sorted(folder.glob("*.yaml")):
+            stat, key = path.stat(), prefix + path.stem
+            number = published.pop(key, 0)
+            if fault:
+                entries.append(CatalogEntry(key, path, None, fault))
+            elif number:
+                entries.append(_published(own, key, number, path))
+            else:
+                entries.append(_catalog(key, path, stat.st_mtime_ns, stat.st_size))
+    added = [_published(own, *one, Path(f"{one[0]}.yaml")) for one in published.items()]
+    return (*entries, *added)
+
+
+def own_catalogs() -> tuple[CatalogEntry, ...]:
+    """The operator's valid catalogs: what was published last first, then files."""
+    own = [entry for entry in catalogs() if entry.own and entry.catalog is not None]
+    never = datetime.min.replace(tzinfo=UTC)
+    return tuple(sorted(own, key=lambda entry: entry.published_at or never, reverse=True))
+
+
+def store() -> Store:
+    """The workspace's store of revisions, drafts and notes.
+
+    Raises:
+        StoreError: It cannot be opened.
+    """
+    demo = session.demo()
+    if demo is not None:
+        return demo.store
+    return _store(session.folder(), os.environ.get("HYDRA_DATABASE_URL", ""))
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _store(folder: Path, url: str) -> Store:
+    del url  # part of the key only
+    return open_store(folder)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _published(folder: Path, key: str, number: int, path: Path) -> CatalogEntry:
+    try:
+        found = store().revision(key, number)
+        catalog = replace(parse_catalog(found.yaml, source=key), folder=str(folder))
+        return CatalogEntry(key, path, catalog, "", number, found.created_at)
+    except HydraError as error:
+        return CatalogEntry(key, path, None, str(error), number)
+
+
+def parsed(text: str, source: str) -> tuple[Catalog | None, tuple[Problem, ...]]:
+    """A catalog text, perhaps unfinished: the catalog or None, and what is wrong with it."""
+    return _parsed(text, source, session.folder())
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _parsed(text: str, source: str, folder: Path) -> tuple[Catalog | None, tuple[Problem, ...]]:
+    try:
+        return replace(parse_catalog(text, source=source), folder=str(folder)), ()
+    except CatalogError as error:
+        return None, error.problems
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _catalog(key: str, path: Path, mtime_ns: int, size: int) -> CatalogEntry:
+    try:
+        return CatalogEntry(key, path, load_catalog(path))
+    except HydraError as error:
+        return CatalogEntry(key, path, None, str(error))
+
+
+#: Where a session keeps the folder of the predictor bundle it works with; '' for the default.
+BUNDLE = "bundle.folder"
+
+
+def bundle() -> Bundle:
+    """The predictor bundle of this session: the default, or the one that was chosen.
+
+    Raises:
+        BundleError: It is missing or damaged.
+    """
+    return _bundle(str(st.session_state.get(BUNDLE, "")))
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _bundle(folder: str) -> Bundle:
+    return load_bundle(Path(folder) if folder else None)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Loading the eval set")
+def evalset(path: Path, digest: str) -> EvalSet:
+    """A loaded and checked eval set; `digest` makes a changed folder a new entry.
+
+    Raises:
+        EvalSetError: It is damaged.
+    """
+    del digest
+    return load_evalset(path)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayKey:
+    """What a replay was made of.
+
+    Attributes:
+        evalset, catalog: Their digests; `folder` is the set's, which may lie in two places.
+        weights: (K,) stored weights in force.
+        scores_mtime_ns: When the predictor's scores were written, 0 if there are none.
+        day: Decides about retiring models.
+        prices: Which prices its costs follow.
+        predicted_by: Digest of the outcome model that decides; '' by shortfall.
+    """
+
+    evalset: str
+    folder: Path
+    catalog: str
+    weights: tuple[float, ...]
+    scores_mtime_ns: int
+    day: date
+    prices: Prices = Prices.TODAY
+    predicted_by: str = ""
+
+
+def replay_key(entry: SetEntry, catalog: Catalog, weights: tuple[float, ...]) -> ReplayKey:
+    """The key of an eval set replayed under a catalog and weights today."""
+    scores = score_path(entry.info.path, catalog.predictor_fingerprint)
+    stamp = scores.stat().st_mtime_ns if scores.is_file() else 0
+    info = entry.info
+    return ReplayKey(info.digest, info.path, catalog.digest, weights, stamp, date.today())
+
+
+def sweep(
+    entry: SetEntry, catalog: Catalog, weights: tuple[float, ...], prices: Prices = Prices.TODAY
+) -> Sweep:
+    """The eval set replayed under a catalog and weights, for every tau.
+
+    Raises:
+        HydraError: They do not fit together; the message says what to do.
+    """
+    key = replace(replay_key(entry, catalog, weights), prices=prices)
+    return _sweep(key, entry.info.path, catalog)
+
+
+@st.cache_resource(max_entries=24, show_spinner="Replaying")
+def _sweep(key: ReplayKey, _path: Path, _catalog: Catalog) -> Sweep:
+    loaded = evalset(_path, key.evalset)
+    scores = catalog_scores(loaded, _catalog)
+    return sweep_catalog(loaded, _catalog, scores, key.weights, today=key.day, prices=key.prices)
+
+
+def predictor() -> Predictor:
+    """The session's predictor, ready to score; raises as `bundle`."""
+    return _predictor(str(st.session_state.get(BUNDLE, "")))
+
+
+@st.cache_resource(max_entries=2, show_spinner="Loading the predictor")
+def _predictor(folder: str) -> Predictor:
+    return Predictor(_bundle(folder))
+
+
+def token_counter() -> TokenCounter:
+    """Counts tokens with the tokenizer of the session's predictor; raises as `predictor`."""
+    return _token_counter(str(st.session_state.get(BUNDLE, "")))
+
+
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _token_counter(folder: str) -> TokenCounter:
+    return TokenCounter(_bundle(folder))

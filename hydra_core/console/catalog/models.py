@@ -1,0 +1,208 @@
+"""The Catalog page's table, its tools, cards and capabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from hydra_core.base.types import ModelStatus
+from hydra_core.catalog.editing.document import CatalogDocument, Data
+from hydra_core.catalog.editing.model_grid import (
+    FIELDS,
+    CellProblem,
+    cell_problems,
+    duplicate_model,
+    edit_cells,
+    model_rows,
+    remove_models,
+    rows_after,
+    set_status,
+)
+from hydra_core.catalog.prices.suggestions import stale_prices
+from hydra_core.console import drafts, tables, widgets
+from hydra_core.console.cache import CatalogEntry
+from hydra_core.console.drafts import Working
+from hydra_core.console.widgets import literal
+
+#: Prices read longer ago than this are flagged.
+STALE_DAYS = 180
+_DATES = ("retire_on", "price_date")
+
+
+def problems(working: Working) -> None:
+    """What a callback refused, and what keeps the draft from being a catalog, by cell."""
+    error = drafts.kept_error()
+    if error is not None:
+        widgets.problem(error)
+    if not working.problems:
+        return
+    found = cell_problems(working.problems)
+    lines = "\n".join(f"- {_problem_text(one)}" for one in found[:20])
+    more = f"\n- and {len(found) - 20} more" if len(found) > 20 else ""
+    st.error(
+        f"{lines}{more}",
+        title=f"{len(found)} cell{'s' * (len(found) != 1)} to correct before this can be published",
+        icon=":material/error:",
+    )
+
+
+def _problem_text(one: CellProblem) -> str:
+    where = " · ".join(literal(part) for part in (one.model, one.column) if part)
+    remedy = f" *{literal(one.remedy)}*" if one.remedy else ""
+    return f"**{where}** {literal(one.message)}.{remedy}" if where else literal(str(one))
+
+
+def table(entry: CatalogEntry, working: Working) -> list[int]:
+    """The pool as an editable table; returns the ticked rows."""
+    document = CatalogDocument.parse(working.text, entry.key)
+    rows = _unmoved(entry, model_rows(document))
+    frame = pd.DataFrame(rows, columns=list(FIELDS))
+    frame.insert(0, "tick", False)
+    frame["check"] = _checks(rows, working)
+    for name in _DATES:
+        frame[name] = pd.to_datetime(frame[name], errors="coerce")
+    for name in [n for n in FIELDS if n.endswith("per_mtok") or n == "context_window"]:
+        frame[name] = pd.to_numeric(frame[name], errors="coerce").astype("float64")
+    key = _table_key(entry)
+    ids = [str(row["id"]) for row in rows]
+    faulty = bool(working.problems)
+    drafts.table(
+        frame, key, fixed=["check"], columns=_columns(faulty), on_change=_edited,
+        args=(entry, key, ids), column_order=_order(faulty), row_height=36,
+    )  # fmt: skip
+    tables.take_along(frame[[*FIELDS, "check"]], "catalog.models")
+    state = st.session_state.get(key) or {}
+    edited: dict[int, dict[str, Any]] = state.get("edited_rows", {})
+    return [int(i) for i, cells in edited.items() if cells.get("tick")]
+
+
+def _table_key(entry: CatalogEntry) -> str:
+    return f"catalog.table.{entry.key}.{drafts.generation()}"
+
+
+def _unmoved(entry: CatalogEntry, rows: list[dict[str, Data]]) -> list[dict[str, Data]]:
+    """The rows that the table began with, as long as its own edits lead to the present ones.
+
+    It is then sent to the browser once, and an edited cell redraws the figures alone. After any
+    other change (undo, another window) the present rows are a new beginning.
+    """
+    held = f"catalog.began.{entry.key}"
+    generation, began = st.session_state.get(held, (-1, []))
+    if generation == drafts.generation():
+        edits = (st.session_state.get(_table_key(entry)) or {}).get("edited_rows", {})
+        if rows_after(began, {int(row): cells for row, cells in edits.items()}) == rows:
+            return list(began)
+        drafts.renew()
+    st.session_state[held] = (drafts.generation(), rows)
+    return rows
+
+
+def _order(faulty: bool) -> list[str]:
+    """The check column stands right behind the id while a cell has to be corrected."""
+    last = ("provider", "price_source", "notes")
+    shown = [name for name in FIELDS if name not in last]
+    if faulty:
+        return ["tick", "id", "check", *shown[1:], *last]
+    return ["tick", *shown, "check", *last]
+
+
+def _checks(rows: list[dict[str, Data]], working: Working) -> list[str]:
+    """Per row: what is wrong with it, or why to look at it again."""
+    says = [""] * len(rows)
+    for one in cell_problems(working.problems):
+        if one.row is not None and one.row < len(says):
+            text = f"✕ {one.column}: {one.message}" + (f" ({one.remedy})" if one.remedy else "")
+            says[one.row] = f"{says[one.row]}; {text}" if says[one.row] else text
+    if working.catalog is not None:
+        old = {p.model_id: p for p in stale_prices(working.catalog, date.today(), STALE_DAYS)}
+        for i, row in enumerate(rows):
+            if str(row["id"]) in old:
+                says[i] = price_age(old[str(row["id"])].age_days)
+    return says
+
+
+def price_age(days: int) -> str:
+    """How old a price is, in words."""
+    return f"Price is {days} days old" if days >= 0 else "Price date lies in the future"
+
+
+def _edited(entry: CatalogEntry, key: str, ids: list[str]) -> None:
+    """Write the table's edits into the draft; writing the same values again changes nothing."""
+    cells: dict[int, dict[str, Any]] = st.session_state[key].get("edited_rows", {})
+    edits = {
+        int(row): {name: value for name, value in changed.items() if name in FIELDS}
+        for row, changed in cells.items()
+    }
+    if not any(edits.values()):
+        return
+
+    def change(text: str) -> str:
+        return edit_cells(text, edits)
+
+    if _model_count(drafts.load(entry)) == len(ids):
+        drafts.edit(entry, change, restart=False)
+    else:
+        drafts.edit(entry, change, seen="")  # rows moved in another window: refuse and say so
+
+
+def _model_count(working: Working) -> int:
+    if working.catalog is not None:
+        return len(working.catalog.models)
+    return len(model_rows(CatalogDocument.parse(working.text)))
+
+
+def _columns(faulty: bool) -> dict[str, Any]:
+    column = st.column_config
+    # no bound here: the browser would turn a typed -5 into 5, and the draft says what is wrong
+    price = partial(column.NumberColumn, format="$%.6g", width=100)
+    return {
+        "tick": column.CheckboxColumn("", width=36, help="Tick rows, then choose what to do."),
+        "check": column.TextColumn("Check", width=260 if faulty else 150),
+        "id": column.TextColumn("Model", width=242, required=True),
+        "provider": column.TextColumn("Provider", width=92),
+        "status": column.SelectboxColumn(
+            "Status", options=[status.value for status in ModelStatus], width=90, required=True
+        ),
+        "input_usd_per_mtok": price("In / Mtok", help="USD per million input tokens."),
+        "output_usd_per_mtok": price("Out / Mtok", help="USD per million output tokens."),
+        "cached_input_usd_per_mtok": price(
+            "Cached", help="USD per million cached input tokens; may be empty."
+        ),
+        "context_window": column.NumberColumn("Context", format="compact", width=92),
+        "vision": column.CheckboxColumn("Vision", width=84),
+        "tools": column.CheckboxColumn("Tools", width=80),
+        "retire_on": column.DateColumn("Retires on", width=120, format="YYYY-MM-DD"),
+        "price_date": column.DateColumn("Price read", width=120, format="YYYY-MM-DD"),
+        "price_source": column.TextColumn("Price source", width="medium"),
+        "notes": column.TextColumn("Notes", width="medium"),
+    }
+
+
+def row_tools(entry: CatalogEntry, working: Working, ticked: list[int]) -> None:
+    """What can be done with the ticked rows."""
+    ready = bool(ticked) and drafts.may_edit()
+
+    def run(change: Callable[[str], str]) -> None:
+        drafts.edit(entry, change, seen=working.text)
+
+    def duplicate(text: str) -> str:
+        for row in ticked:
+            text = duplicate_model(text, row)
+        return text
+
+    tools = (
+        ("Duplicate", ":material/content_copy:", duplicate),
+        ("Disable", ":material/pause:", lambda t: set_status(t, ticked, ModelStatus.DISABLED)),
+        ("Activate", ":material/play_arrow:", lambda t: set_status(t, ticked, ModelStatus.ACTIVE)),
+        ("Remove", ":material/delete:", lambda text: remove_models(text, ticked)),
+    )
+    for label, icon, change in tools:
+        st.button(
+            label, icon=icon, disabled=not ready, on_click=run, args=(change,),
+            key=f"catalog.rows.{label}", help=None if ready else "Tick rows in the table first.",
+        )  # fmt: skip

@@ -1,0 +1,241 @@
+"""Catalog: the pool of models, its profiles and its policy, edited as a draft; what-ifs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from hydra_core.base.errors import HydraError
+from hydra_core.base.types import Catalog
+from hydra_core.console import cache, drafts, frame, selectors, widgets
+from hydra_core.console.cache import CatalogEntry, SetEntry
+from hydra_core.console.catalog import add_model, profiles_page
+from hydra_core.console.catalog import cards as catalog_cards
+from hydra_core.console.catalog import dialogs as catalog_dialogs
+from hydra_core.console.catalog import models as catalog_panels
+from hydra_core.console.catalog import policy as catalog_policy
+from hydra_core.console.catalog import status as catalog_status
+from hydra_core.console.catalog import what_if as draft_what_if
+from hydra_core.console.catalog import what_if as what_if_knob
+from hydra_core.console.catalog import what_if as what_if_panels
+from hydra_core.console.components.cell_typing import cell_typing
+from hydra_core.console.drafts import Working
+from hydra_core.console.frame import Head, Part
+from hydra_core.console.widgets import literal
+from hydra_core.replay.portability import Event, EventKind, event_catalogs
+from hydra_core.replay.what_if import WhatIf
+
+_DRAFT = ""
+_LABELS = {
+    _DRAFT: "my draft",
+    EventKind.REMOVE: "a model is removed",
+    EventKind.ADD: "a model is added",
+    EventKind.REPRICE: "a model is repriced",
+}
+
+
+def choose(place: DeltaGenerator, catalog: Catalog, chosen: SetEntry) -> Event | None:
+    """The event to try out; None for the draft itself.
+
+    Any model with outcomes can take part. "Added" compares with the pool before it was there.
+    """
+    models = [model.id for model in catalog.models if model.id in chosen.info.models]
+    left, right = place.columns(2, vertical_alignment="bottom")
+    kind = left.selectbox(
+        "What if", list(_LABELS), format_func=_LABELS.__getitem__, key="catalog.event.kind",
+        persist_state="session",
+    )  # fmt: skip
+    if kind == _DRAFT or not models:
+        return None
+    model = right.selectbox("Model", models, key="catalog.event.model", persist_state="session")
+    if kind != EventKind.REPRICE:
+        return Event(EventKind(kind), model)
+    spec = catalog.model(model)
+    prices = []
+    for field, label, now, column in zip(
+        ("input", "output"),
+        ("Input", "Output"),
+        (spec.input_usd_per_mtok, spec.output_usd_per_mtok),
+        st.columns([5, 3, 3, 3])[2:],
+        strict=True,
+    ):
+        key = f"catalog.event.{field}.{model}"
+        st.session_state.setdefault(key, now)
+        prices.append(
+            column.number_input(
+                f"{label}, USD per Mtok",
+                0.001,
+                100_000.0,
+                step=0.1,
+                format="%.6g",
+                key=key,
+                persist_state="session",
+            )  # fmt: skip
+        )
+    return Event(EventKind.REPRICE, model, *prices)
+
+
+_TOLD, _DETAILS = "what_if.told", "what_if.details"
+_VIEWS = ("Edit", "Cards", "Capabilities")
+
+
+def _on_draft(
+    draw: Callable[[CatalogEntry, Working, str], None], views: Sequence[str] = (), key: str = ""
+) -> Callable[[Head], None]:
+    """A part on the draft of a catalog, which is chosen in the head.
+
+    Args:
+        draw: Draws one of the views, '' where there are none.
+    """
+
+    def part(head: Head) -> None:
+        with st.sidebar:  # here an element without size would push the head line down
+            cell_typing()
+        entry = selectors.choose_catalog(head.right)
+        if entry is None:
+            st.warning("There is no catalog yet.")
+            return
+        _draft(entry, draw, views, key)
+
+    return part
+
+
+@st.fragment
+def _draft(
+    entry: CatalogEntry,
+    draw: Callable[[CatalogEntry, Working, str], None],
+    views: Sequence[str],
+    key: str,
+) -> None:
+    """One view; only this runs again after an edit."""
+    try:
+        working = drafts.load(entry)
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    catalog_status.status_line(working)
+    view = ""
+    if views:
+        st.session_state.setdefault(key, views[0])
+        view = (
+            st.segmented_control(
+                "View", views, key=key, required=True, persist_state="session",
+                label_visibility="collapsed",
+            )
+            or views[0]
+        )  # fmt: skip
+    draw(entry, working, view)
+
+
+def _models(entry: CatalogEntry, working: Working, view: str) -> None:
+    if view in ("Edit", ""):
+        _edit(entry, working)
+        return
+    catalog_panels.problems(working)
+    catalog = working.catalog or working.published
+    if catalog is None:
+        return
+    if view == "Cards":
+        catalog_cards.cards(catalog)
+    else:
+        with st.container(border=True):
+            catalog_cards.capability_map(catalog)
+
+
+def _policy(entry: CatalogEntry, working: Working, view: str) -> None:
+    del view
+    catalog_panels.problems(working)
+    if (working.catalog or working.published) is not None:
+        catalog_policy.policy(entry, working)
+
+
+def _edit(entry: CatalogEntry, working: Working) -> None:
+    if not drafts.may_edit():
+        st.info("Your role is viewer: you can look, but not edit.", icon=":material/lock:")
+    tools = st.container(horizontal=True, gap="small")
+    rows, wrong, below = st.container(), st.container(), st.container()
+    with below:  # first, so that the figures do not wait for the table
+        draft_what_if.strip(working)
+    with rows:
+        ticked = catalog_panels.table(entry, working)
+    with tools:
+        # no further right: the bar that the table shows under the mouse would cover a button
+        _tools(entry, working)
+        catalog_panels.row_tools(entry, working, ticked)
+    with wrong:
+        catalog_panels.problems(working)
+
+
+def _tools(entry: CatalogEntry, working: Working) -> None:
+    dialogs = (
+        ("Add model", ":material/add:", add_model.add),
+        ("Paste rows", ":material/content_paste:", catalog_dialogs.paste),
+        ("Import prices", ":material/price_change:", catalog_dialogs.prices),
+    )
+    for label, icon, dialog in dialogs:
+        if st.button(label, icon=icon, disabled=not drafts.may_edit(), key=f"catalog.{label}"):
+            dialog(entry, working)
+
+
+def _what_if(entry: CatalogEntry, working: Working, view: str) -> None:
+    del entry, view
+    catalog_panels.problems(working)
+    if working.catalog is None or working.published is None:
+        return
+    controls = st.columns([5, 3, 6], vertical_alignment="bottom")
+    chosen = selectors.choose_evalset(controls[0], working.published)
+    if chosen is None:
+        widgets.no_evalset()
+        return
+    at = what_if_knob.ask(controls[1], working.published, working.catalog)
+    event = choose(controls[2], working.published, chosen)
+    before, after, names = working.published, working.catalog, ("published", "draft")
+    if event is not None:
+        before, after = event_catalogs(working.published, event)
+        names = ("before", "after")
+        st.info(
+            literal(
+                f"What if: {event}. Nothing is retrained, your draft is not touched, and both "
+                "pools are held against one oracle."
+            ),
+            icon=":material/science:",
+        )
+    found = draft_what_if.compared(chosen, before, after, at)
+    if found is None:
+        return
+    if event is None and not working.edited:
+        st.caption("The draft says what is published. Edit a model, or try an event.")
+    else:
+        with st.container(key=_TOLD):
+            _told_in_full(found, chosen)
+    what_if_knob.knob_deltas(
+        found, chosen, before=names[0], after=names[1], fades=(_TOLD, _DETAILS)
+    )
+    evalset = cache.evalset(chosen.info.path, chosen.info.digest)
+    with st.container(key=_DETAILS):
+        what_if_panels.details(found, evalset, before=names[0], after=names[1])
+
+
+def _told_in_full(found: WhatIf, chosen: SetEntry) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if chosen.info.synthetic:
+            widgets.synthetic_badge()
+        notes = "".join(f" {literal(note)}" for note in found.after.data.notes)
+        st.caption(literal(what_if_panels.sentence(found)) + notes)
+
+
+PARTS = {
+    "models": Part("Models", _on_draft(_models, _VIEWS, "catalog.view"), (8.0, 4.0)),
+    "profiles": Part(
+        "Profiles", _on_draft(profiles_page.show, profiles_page.VIEWS, "profiles.view"), (8.0, 4.0)
+    ),
+    "policy": Part("Policy", _on_draft(_policy), (8.0, 4.0)),
+    "what-if": Part("What-if", _on_draft(_what_if), (8.0, 4.0)),
+}
+
+
+def show() -> None:
+    """The whole page."""
+    frame.show("Catalog", PARTS)

@@ -1,0 +1,214 @@
+"""The Catalog page's policy: every setting edited in the draft, each with what it alone does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import streamlit as st
+
+from hydra_core.base.errors import HydraError
+from hydra_core.base.types import Catalog, CostBasis, Policy, Rule, StickyMode
+from hydra_core.console import cache, drafts, learned_models, selectors
+from hydra_core.console.cache import CatalogEntry, SetEntry
+from hydra_core.console.catalog import what_if as draft_what_if
+from hydra_core.console.catalog import what_if as what_if_panels
+from hydra_core.console.catalog.view_policy import (
+    CAPS,
+    alone,
+    conversation_note,
+    decides_routes,
+    defences_text,
+    value_of,
+    with_field,
+)
+from hydra_core.console.drafts import Working
+from hydra_core.console.inspect.view_conversation import MODE_MEANINGS, MODES
+from hydra_core.console.widgets import literal
+from hydra_core.replay.what_if import what_if
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """One setting: its place in the policy, its label, help, and how it is entered.
+
+    Attributes:
+        empty: What an empty field means, for a setting that may be absent.
+    """
+
+    name: str
+    label: str
+    text: str
+    step: float = 0.01
+    most: float | None = None
+    least: float = 0.0
+    empty: str = ""
+    options: Mapping[Any, str] = field(default_factory=dict)
+
+
+_RULE = _Setting(
+    "rule", "Rule",
+    "Shortfall: the cheapest model that falls short by no more than τ. Value: the model whose "
+    "predicted success is worth most against its cost; it needs an outcome model from Learn.",
+    options={Rule.SHORTFALL: "Shortfall", Rule.VALUE: "Value"},
+)  # fmt: skip
+_TAU = _Setting(
+    "tau", "Threshold τ", "Largest weighted shortfall a model may have and still be eligible."
+)
+_VALUE = _Setting(
+    "value_usd", "Value V, USD", "What one more resolved query is worth to you.", step=0.001
+)
+_BASIS = _Setting(
+    "cost_basis", "Cost basis",
+    "What orders the models by cost: blended list prices, or their mean realised cost.",
+    options={CostBasis.LIST_PRICE: "List price", CostBasis.REALISED: "Realised cost"},
+)  # fmt: skip
+_RATIO = _Setting(
+    "price_ratio", "Input tokens per output token",
+    "Blends the two list prices into one: 3 means three tokens in for one out.", step=0.5,
+)  # fmt: skip
+_STICKY = (
+    _Setting("sticky.mode", "Stickiness", "\n\n".join(MODE_MEANINGS.values()), options=MODES),
+    _Setting(
+        "sticky.threshold", "Sticky threshold γ",
+        "A later turn whose largest requirement is below γ keeps its model unseen.",
+        step=0.05, most=1.0,
+    ),
+    _Setting("sticky.ttl_s", "Kept for, seconds", "How long a conversation's model is remembered.",
+             step=60.0),
+)  # fmt: skip
+_MARGIN = _Setting(
+    "sticky.margin", "Margin beyond τ", "How far beyond τ a kept model may fall short (adaptive)."
+)
+_FLOOR = _Setting(
+    "health_floor", "Health floor",
+    "A model whose health is below this is left out of the ranking.", step=0.05, most=1.0,
+)  # fmt: skip
+_BUDGET = _Setting(
+    "defences.budget_usd", "Budget of a conversation, USD",
+    "Once the request says that so much was spent, only the cheapest model is left. In force with "
+    "`serve` and wherever a request carries `spent_usd`.", step=0.1, least=0.01, empty="no limit",
+)  # fmt: skip
+
+
+def _cap(dimension: str) -> _Setting:
+    named = dimension.replace("_", " ")
+    return _Setting(
+        f"{CAPS}.{dimension}", f"Cap on {named}",
+        f"Scores of {named} count up to here under the shortfall rule, whatever a message claims. "
+        "The page Robustness shows what it keeps out.", step=0.05, most=1.0, empty="no cap",
+    )  # fmt: skip
+
+
+def policy(entry: CatalogEntry, working: Working) -> None:
+    """All settings, then the effect of the whole draft."""
+    catalog = working.catalog
+    if catalog is None or working.published is None:
+        st.caption("Undo the last edit, or mend it under Edit.")
+        return
+    place, _ = st.columns([4, 7])
+    chosen = selectors.choose_evalset(place, working.published)
+    with st.container(border=True):
+        for setting in _settings(catalog.policy):
+            _row(entry, working, catalog, setting, chosen)
+    with st.expander("Defences", icon=":material/shield:", key="catalog.defences"):
+        st.caption(f"Switched on: {literal(defences_text(catalog.policy))}.")
+        for setting in (*map(_cap, catalog.dimensions), _BUDGET):
+            _row(entry, working, catalog, setting, chosen)
+    if chosen is not None:
+        _together(working, catalog, chosen)
+
+
+def _row(
+    entry: CatalogEntry,
+    working: Working,
+    catalog: Catalog,
+    setting: _Setting,
+    chosen: SetEntry | None,
+) -> None:
+    """A setting, and beside it what it alone does."""
+    left, right = st.columns([4, 7], vertical_alignment="bottom", gap="medium")
+    with left:
+        _control(entry, working, catalog, setting)
+    right.caption(_effect(setting, working, catalog, chosen))
+
+
+def _settings(now: Policy) -> tuple[_Setting, ...]:
+    """The settings that count under the present rule, basis and mode."""
+    knob = _TAU if now.rule is Rule.SHORTFALL else _VALUE
+    ratio = (_RATIO,) if now.cost_basis is CostBasis.LIST_PRICE else ()
+    margin = (_MARGIN,) if now.sticky.mode is StickyMode.ADAPTIVE else ()
+    return (_RULE, knob, _BASIS, *ratio, *_STICKY, *margin, _FLOOR)
+
+
+def _control(entry: CatalogEntry, working: Working, catalog: Catalog, setting: _Setting) -> None:
+    version = working.draft.version if working.draft else 0
+    key = f"catalog.policy.{setting.name}.{drafts.generation()}.{version}"
+    now: Any = value_of(catalog.policy, setting.name)
+    given: dict[str, Any] = {
+        "key": key, "help": setting.text, "disabled": not drafts.may_edit(),
+        "on_change": _edited, "args": (entry, key, setting.name),
+    }  # fmt: skip
+    if setting.options:
+        options = [one for one in setting.options if _possible(one, catalog)]
+        names = {one: setting.options[one] for one in options}
+        st.selectbox(
+            setting.label, options, options.index(now), format_func=names.__getitem__, **given
+        )
+        return
+    shown = None if setting.empty else float(now or 0.0)
+    if setting.empty:  # only a field whose own value is nothing can be emptied in the browser
+        st.session_state.setdefault(key, now)
+    st.number_input(
+        setting.label, setting.least, setting.most, shown, setting.step, "%.6g",
+        placeholder=setting.empty or None, **given,
+    )  # fmt: skip
+
+
+def _possible(option: StrEnum, catalog: Catalog) -> bool:
+    """The value rule needs an outcome model and a V, which Learn sets together."""
+    return option is not Rule.VALUE or catalog.outcome_model is not None
+
+
+def _edited(entry: CatalogEntry, key: str, name: str) -> None:
+    value = st.session_state[key]
+    plain = value.value if isinstance(value, StrEnum) else None if value is None else float(value)
+    drafts.edit(entry, lambda text: with_field(text, name, plain))
+
+
+def _effect(setting: _Setting, working: Working, catalog: Catalog, chosen: SetEntry | None) -> str:
+    """What this setting alone does on the set, in one sentence."""
+    assert working.published is not None
+    was, now = (value_of(c.policy, setting.name) for c in (working.published, catalog))
+    shown = setting.options[was] if isinstance(was, StrEnum) else (
+        setting.empty if was is None else f"{was:.6g}")  # fmt: skip
+    before = f"Published: {literal(shown)}. "
+    if was == now and decides_routes(setting.name):
+        learn = setting is _RULE and catalog.outcome_model is None
+        return "As published." + (" Learn offers the value rule." if learn else "")
+    before = "As published. " if was == now else before
+    if chosen is None:
+        return before + "No eval set fits this catalog, so its effect cannot be shown."
+    try:
+        replayed = learned_models.replayed(chosen, working.published)
+        if not decides_routes(setting.name):
+            evalset = cache.evalset(chosen.info.path, chosen.info.digest)
+            needs = replayed.data.requirements
+            return before + conversation_note(setting.name, catalog.policy, evalset, needs)
+        changed = alone(working.published, catalog, setting.name)
+        found = what_if(replayed, learned_models.replayed(chosen, changed))
+    except (HydraError, ValueError) as error:
+        return before + literal(str(error))
+    return before + literal(what_if_panels.alone(found))
+
+
+def _together(working: Working, catalog: Catalog, chosen: SetEntry) -> None:
+    """The effect of the whole draft."""
+    if working.published is None:
+        return
+    st.subheader("All edits together", anchor=False)
+    found = draft_what_if.compared(chosen, working.published, catalog)
+    if found is not None:
+        what_if_panels.deltas(found)

@@ -1,0 +1,341 @@
+"""The Profiles page's editors: evidence, capabilities, bands and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from hydra_core.base.types import Catalog
+from hydra_core.catalog.editing.document import CatalogDocument
+from hydra_core.catalog.editing.evidence_grid import (
+    add_benchmark,
+    add_dimension,
+    edit_capabilities,
+    edit_evidence,
+    edit_scales,
+    evidence_rows,
+    remove_benchmarks,
+)
+from hydra_core.catalog.profiles import capabilities, compensated_weights, contributions
+from hydra_core.console import cache, drafts, tables, widgets
+from hydra_core.console.cache import CatalogEntry
+from hydra_core.console.catalog.figure_contributions import ContributionsView, contributions_figure
+from hydra_core.console.drafts import Working
+from hydra_core.console.frame import POLICY, link
+from hydra_core.console.widgets import literal
+
+
+@st.dialog("Add a benchmark", width="large")
+def add_benchmark_dialog(entry: CatalogEntry, working: Working) -> None:
+    """Name, importance, what it exercises, and every model's rate on it."""
+    catalog = working.catalog
+    if catalog is None:
+        st.warning("Correct the problems of the draft first.")
+        return
+    left, right = st.columns([3, 1])
+    name = left.text_input("Benchmark id", placeholder="terminal_bench").strip()
+    importance = right.number_input("Importance α", min_value=0.0, value=0.1, step=0.05)
+    st.caption("How much it exercises each dimension, 0 to 1 (ω)")
+    weights = {
+        dimension: place.number_input(
+            dimension.replace("_", " ").capitalize(), 0.0, 1.0, 0.0, 0.05, format="%.3f"
+        )
+        for place, dimension in zip(
+            st.columns(len(catalog.dimensions)), catalog.dimensions, strict=True
+        )
+    }
+    st.caption("Each model's resolution rate on it, 0 to 1. A missing rate is never filled in.")
+    frame = pd.DataFrame({"model": [m.id for m in catalog.models], "rate": float("nan")})
+    rates = st.data_editor(
+        frame, key="profiles.new_rates", hide_index=True, disabled=["model"], height="content",
+        placeholder="–",
+        column_config={
+            "model": st.column_config.TextColumn("Model", width=240),
+            "rate": st.column_config.NumberColumn("Rate", format="%.3f", width=120),
+        },
+    )  # fmt: skip
+    scores = {
+        str(model): float(rate)
+        for model, rate in zip(rates["model"], rates["rate"], strict=True)
+        if not pd.isna(rate)
+    }
+    if st.button("Add to the draft", type="primary", icon=":material/add:", disabled=not name):
+        text = add_benchmark(working.text, name, importance, weights, scores)
+        if _valid(entry, text) and drafts.edit(entry, lambda _: text, seen=working.text):
+            st.rerun()
+
+
+@st.dialog("Add a dimension")
+def add_dimension_dialog(entry: CatalogEntry, working: Working) -> None:
+    """Name, band and weight; evidence on it is given in the table afterwards."""
+    st.caption(
+        "A catalog's dimensions are its predictor's: without a predictor that scores the new one, "
+        "no query can be routed with it. The draft stays unfinished until benchmarks exercise it."
+    )
+    name = st.text_input("Dimension", placeholder="long_context").strip()
+    one, two, three = st.columns(3)
+    lo = one.number_input("Band, low end", 0.0, 1.0, 0.0, 0.05)
+    hi = two.number_input("Band, high end", 0.0, 1.0, 0.5, 0.05)
+    weight = three.number_input("Weight w", min_value=0.01, value=1.0, step=0.1)
+    ready = bool(name) and lo < hi
+    if st.button("Add to the draft", type="primary", icon=":material/add:", disabled=not ready):
+        done = drafts.edit(
+            entry, lambda text: add_dimension(text, name, lo, hi, weight), seen=working.text
+        )
+        if done:
+            st.rerun()
+
+
+def _valid(entry: CatalogEntry, text: str) -> bool:
+    _, problems = cache.parsed(text, entry.key)
+    if problems:
+        lines = "\n".join(f"- {literal(str(problem))}" for problem in problems[:10])
+        st.error(lines, title="Not added yet", icon=":material/error:")
+    return not problems
+
+
+#: Pixels of a table in a window 1,280 pixels wide.
+_ROOM_PX = 885
+#: What is looked at where both do not fit, and the columns that wait.
+_PARTS = {"Rates of the models": "w.", "What each benchmark exercises": "s."}
+
+
+def evidence(entry: CatalogEntry, working: Working) -> None:
+    """Step 0 of Algorithm 1: benchmarks by what they exercise and what each model reached."""
+    tools = st.container(horizontal=True, gap="small", vertical_alignment="center")
+    document = CatalogDocument.parse(working.text, entry.key)
+    frame = pd.DataFrame(evidence_rows(document))
+    if frame.empty:
+        st.caption("There is no benchmark yet.")
+        frame = pd.DataFrame(columns=["id", "importance"])
+    for name in frame.columns.drop("id"):
+        frame[name] = pd.to_numeric(frame[name], errors="coerce").astype("float64")
+    frame.insert(0, "tick", False)
+    columns = _evidence_columns(frame)
+    order = _evidence_order(list(frame.columns), columns)
+    key = _key("evidence" if order is None else f"evidence.{order[-1][0]}", entry)
+    drafts.table(
+        frame, key, fixed=["id"], columns=columns, on_change=_edited, column_order=order,
+        args=(entry, key, edit_evidence), height="content" if len(frame) <= 12 else 460,
+    )  # fmt: skip
+    tables.take_along(frame.drop(columns="tick"), "profiles.evidence")
+    edited = (st.session_state.get(key) or {}).get("edited_rows", {})
+    ticked = [int(row) for row, cells in edited.items() if cells.get("tick")]
+    with tools:
+        _evidence_tools(entry, working, ticked)
+
+
+def _evidence_columns(frame: pd.DataFrame) -> dict[str, Any]:
+    column = st.column_config
+    config: dict[str, Any] = {
+        "tick": column.CheckboxColumn("", width=36, pinned=True),
+        "id": column.TextColumn("Benchmark", width=_wide(frame["id"], 110, 200), pinned=True),
+        "importance": column.NumberColumn(
+            "α", format="%.3f", width=60, help="Importance of the benchmark, 0 or more."
+        ),
+    }
+    for name in frame.columns:
+        kind, _, of = str(name).partition(".")
+        if kind == "w":
+            text = f"ω: how much the benchmark exercises {of}, 0 to 1."
+            config[name] = column.NumberColumn(
+                f"ω {of.split('_')[0]}", format="%.3f", width=104, help=text
+            )
+        elif kind == "s":
+            text = f"Resolution rate of {of} on the benchmark, 0 to 1."
+            config[name] = column.NumberColumn(
+                of, format="%.3f", width=_wide([of], 112, 240), help=text
+            )
+    return config
+
+
+def _evidence_order(names: list[str], columns: dict[str, Any]) -> list[str] | None:
+    """The columns to show: all where they fit, else those that are asked for."""
+    if sum(columns[name]["width"] for name in names) <= _ROOM_PX:
+        return None
+    part = st.segmented_control(
+        "Evidence", list(_PARTS), default=next(iter(_PARTS)), key="profiles.evidence.part",
+        required=True, label_visibility="collapsed",
+    )  # fmt: skip
+    return [name for name in names if not name.startswith(_PARTS[part])]
+
+
+def _wide(names: Iterable[str], least: int, most: int) -> int:
+    """Pixels that hold the longest name beside the sign of an editable column."""
+    longest = max((len(str(name)) for name in names), default=0)
+    return min(max(7 * longest + 44, least), most)
+
+
+def _evidence_tools(entry: CatalogEntry, working: Working, ticked: list[int]) -> None:
+    may = drafts.may_edit()
+    if st.button(
+        "Add benchmark", icon=":material/add:", disabled=not may, key="profiles.add_benchmark"
+    ):
+        add_benchmark_dialog(entry, working)
+    if st.button(
+        "Add dimension", icon=":material/add:", disabled=not may, key="profiles.add_dimension"
+    ):
+        add_dimension_dialog(entry, working)
+    st.button(
+        "Remove",
+        icon=":material/delete:",
+        disabled=not (may and ticked),
+        on_click=_remove,
+        args=(entry, working, ticked),
+        key="profiles.remove",
+        help=None if ticked else "Tick benchmarks in the table first.",
+    )
+    st.space("stretch")
+    with st.popover("From rates to capabilities", icon=":material/function:"):
+        _formula()
+
+
+def _formula() -> None:
+    """Algorithm 1 in two lines, with every letter named."""
+    st.latex(
+        r"\text{raw}_{m,k} = \sum_b \frac{\alpha_b\,\omega_{b,k}}{\sum_{b'} \alpha_{b'}}\; s_{m,b}"
+    )
+    st.latex(
+        r"c_{m,k} = \text{lo}_k + (\text{hi}_k - \text{lo}_k)\,"
+        r"\frac{\text{raw}_{m,k} - \min \text{raw}_k}{\max \text{raw}_k - \min \text{raw}_k}"
+    )
+    st.markdown(
+        "**α** how much benchmark *b* counts · **ω** how much it exercises dimension *k* · **s** "
+        "the rate model *m* reached on it · **lo, hi** the predictor's score band · **c** the "
+        "capability. Minimum and maximum are taken over the active and retiring models, so "
+        "capabilities are relative to the pool."
+    )
+
+
+def _remove(entry: CatalogEntry, working: Working, ticked: list[int]) -> None:
+    drafts.edit(entry, lambda text: remove_benchmarks(text, ticked), seen=working.text)
+
+
+def capability_table(entry: CatalogEntry, catalog: Catalog) -> None:
+    """Steps 1 and 2: raw capability and its place on the band; the latter can be set by hand."""
+    raw = contributions(catalog).sum(axis=1)
+    values = capabilities(catalog)
+    columns: dict[str, Any] = {"model": [model.id for model in catalog.models]}
+    config: dict[str, Any] = {"model": st.column_config.TextColumn("Model", width=140)}
+    number = st.column_config.NumberColumn
+    for k, name in enumerate(catalog.dimensions):
+        shown = name.replace("_", " ")
+        columns[name] = values[:, k]
+        columns[f"raw.{name}"] = raw[:, k]
+        config[f"raw.{name}"] = number("raw", format="%.3f", width=66)
+        band = catalog.bands[k]
+        text = f"On the band {band.lo:g} to {band.hi:g}. Type to set by hand, clear to derive."
+        config[name] = number(shown.capitalize(), format="%.3f", width=125, help=text)
+    columns["hand"] = [
+        ", ".join(d.replace("_", " ") for d in catalog.dimensions if d in model.overrides)
+        for model in catalog.models
+    ]
+    config["hand"] = st.column_config.TextColumn("✎ set by hand", width="medium")
+    frame = pd.DataFrame(columns)
+    fixed = ["model", "hand", *(name for name in frame.columns if name.startswith("raw."))]
+    order = ["model"] + (["hand"] if any(columns["hand"]) else [])
+    key = _key("capabilities", entry)
+    drafts.table(
+        frame, key, fixed=fixed, columns=config, on_change=_edited,
+        args=(entry, key, edit_capabilities),
+        column_order=[*order, *(n for n in frame.columns if n not in ("model", "hand"))],
+    )  # fmt: skip
+    tables.take_along(frame, "profiles.capabilities")
+
+
+def contribution_plot(catalog: Catalog) -> None:
+    """What each benchmark adds to the raw capability on one dimension."""
+    left, right = st.columns([4, 7], vertical_alignment="center")
+    left.markdown("**What each benchmark adds**")
+    names = [name.replace("_", " ").capitalize() for name in catalog.dimensions]
+    if st.session_state.get("profiles.dimension") not in names:
+        st.session_state["profiles.dimension"] = names[0]
+    with right.container(horizontal=True, horizontal_alignment="right"):
+        chosen = st.segmented_control(
+            "Dimension", names, key="profiles.dimension", required=True,
+            persist_state="session", label_visibility="collapsed",
+        )  # fmt: skip
+    k = names.index(chosen or names[0])
+    values = contributions(catalog)[:, :, k]
+    if not values.size or np.isnan(values).all():
+        st.caption("No model has rates on the benchmarks that count here.")
+        return
+    counting = np.nansum(np.abs(values), axis=0) > 0
+    view = ContributionsView(
+        tuple(model.id for model in catalog.models),
+        tuple(b.id for b, used in zip(catalog.benchmarks, counting, strict=True) if used),
+        values[:, counting],
+    )
+    widgets.figure(
+        contributions_figure(view, widgets.colors()),
+        "profiles.contributions",
+        alt="What each benchmark adds to each model's raw capability",
+    )
+
+
+def scales(entry: CatalogEntry, catalog: Catalog) -> None:
+    """Bands, stored weights w and what they become: w~ (Eq. 4)."""
+    tilde = compensated_weights(catalog.policy.weights, catalog.bands)
+    frame = pd.DataFrame(
+        {
+            "dimension": [d.replace("_", " ").capitalize() for d in catalog.dimensions],
+            "lo": [band.lo for band in catalog.bands],
+            "hi": [band.hi for band in catalog.bands],
+            "weight": list(catalog.policy.weights),
+            "tilde": tilde,
+        }
+    )
+    column = st.column_config
+    key = _key("scales", entry)
+    drafts.table(
+        frame,
+        key,
+        fixed=["dimension", "tilde"],
+        columns={
+            "dimension": column.TextColumn("Dimension", width=170),
+            "lo": column.NumberColumn("Band, low end", format="%.4f", width=125),
+            "hi": column.NumberColumn("Band, high end", format="%.4f", width=125),
+            "weight": column.NumberColumn("Stored weight w", format="%.3f", width=130),
+            "tilde": column.NumberColumn(
+                "Compensated w̃ (Eq. 4)", format="%.3f", width=170,
+                help="A narrow band weighs more: w divided by the band's width, their sum kept.",
+            ),
+        },
+        on_change=_scales_edited,
+        args=(entry, key, catalog.dimensions),
+    )  # fmt: skip
+    tables.take_along(frame, "profiles.scales")
+    st.caption(
+        f"Bands are those of predictor {widgets.literal(catalog.predictor)}: where its scores lie "
+        "in practice. Edit them only if you know your traffic's."
+    )
+    link(POLICY, "τ, cost basis and price ratio: Policy")
+
+
+def _scales_edited(entry: CatalogEntry, key: str, dimensions: tuple[str, ...]) -> None:
+    rows = st.session_state[key].get("edited_rows", {})
+    edits = {dimensions[int(row)]: cells for row, cells in rows.items()}
+    drafts.edit(entry, lambda text: edit_scales(text, edits), restart=False)
+
+
+_Change = Callable[[str, dict[int, dict[str, Any]]], str]
+
+
+def _edited(entry: CatalogEntry, key: str, change: _Change) -> None:
+    """Write a table's edits into the draft; writing the same values again changes nothing."""
+    rows = st.session_state[key].get("edited_rows", {})
+    edits = {
+        int(row): {name: value for name, value in cells.items() if name != "tick"}
+        for row, cells in rows.items()
+    }
+    cleared = any(value is None for cells in edits.values() for value in cells.values())
+    if any(edits.values()):  # a cleared capability shows its derived value: draw it anew
+        drafts.edit(entry, lambda text: change(text, edits), restart=cleared)
+
+
+def _key(table: str, entry: CatalogEntry) -> str:
+    return f"profiles.{table}.{entry.key}.{drafts.generation()}"

@@ -1,0 +1,423 @@
+"""What a draft would change: figures with paired intervals, traffic, flips and their queries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from hydra_core.base.errors import HydraError
+from hydra_core.base.spelling import signed, signed_usd, usd
+from hydra_core.base.types import Catalog, Rule
+from hydra_core.console import learned_models, selectors, tables, widgets
+from hydra_core.console.cache import ReplayKey, SetEntry
+from hydra_core.console.catalog.view_pool import moved_by_pool
+from hydra_core.console.catalog.view_what_if import paired_steps
+from hydra_core.console.components.live_knob import Bar, LiveKnob, live_knob
+from hydra_core.console.drafts import Working
+from hydra_core.console.figures.heat import HeatView, heat_figure
+from hydra_core.console.figures.theme import model_colors
+from hydra_core.console.figures.traffic import TrafficView, traffic_figure
+from hydra_core.console.numbers import SYMBOLS, knob_text, policy_text
+from hydra_core.console.replays import sweep_key
+from hydra_core.console.view_operating_point import Measure, Tile
+from hydra_core.console.widgets import literal
+from hydra_core.evalsets.evalset import EvalSet
+from hydra_core.replay.compare import Comparison
+from hydra_core.replay.significance import Interval
+from hydra_core.replay.sweep import Sweep
+from hydra_core.replay.what_if import Replayed, WhatIf, what_if
+
+_MOST_QUERIES = 500
+_QUALITIES = (Measure.QUALITY, Measure.QR)
+
+
+def sentence(found: WhatIf) -> str:
+    """The effect in one plain sentence."""
+    comparison = found.comparison
+    if not comparison.flipped.size:
+        return f"No query of {comparison.n:,} changes its model."
+    moved = int(comparison.flipped.size)
+    share = 100 * moved / comparison.n
+    return f"{moved:,} of {comparison.n:,} queries ({share:.1f} %) change their model."
+
+
+def alone(found: WhatIf) -> str:
+    """Queries moved, quality and cost of one edit by itself, in one line."""
+    told = f"By itself: {sentence(found)}"
+    if not found.comparison.flipped.size:
+        return told
+    both = found.comparison
+    quality, cost = _signed(both.quality, False, both.unknown), _signed(both.cost_usd, True)
+    return f"{told} Quality {quality}, cost {cost} per query."
+
+
+def deltas(found: WhatIf, *, before: str = "published", after: str = "draft") -> None:
+    """One tile per figure: the value with the draft, and its paired difference."""
+    shown = tiles(found, before, after)
+    for place, one in zip(st.columns(len(shown)), shown, strict=True):
+        color: Any = one.tone or "off"
+        place.metric(
+            one.label, literal(one.value), delta=literal(one.interval), delta_color=color,
+            delta_arrow="off", help=literal(one.help), border=True,
+        )  # fmt: skip
+    _cautions(found)
+
+
+def _cautions(found: WhatIf) -> None:
+    widgets.recorded_costs(found.after.data)
+    widgets.unknown_quality(found.after.metrics, found.after.data)
+
+
+def tiles(found: WhatIf, before: str, after: str) -> tuple[Tile, ...]:
+    """The figures afterwards, each with its paired difference in the interval's place."""
+    a, b, c = found.before.metrics, found.after.metrics, found.comparison
+    binary = found.after.data.binary
+    open_ = any(part.data.unmeasured for part in (found.before, found.after))
+    least = " ≥" if open_ else ""
+    figures = (
+        (Measure.QUALITY, f"{'Resolved' if binary else 'Mean quality'}{least}", b.quality.value,
+         c.quality, 1,
+         f"{before} {100 * a.quality.value:.1f} %"),
+        (Measure.QR, f"Quality retention{least}", c.retained[1].value, c.qr, 1,
+         f"{before} {100 * c.retained[0].value:.1f} %. Both against one oracle, the best of either "
+         "pool, so that a pool that lost a model cannot look better"),
+        (Measure.COST, "Cost per query", b.mean_cost_usd.value, c.cost_usd, -1,
+         f"{before} {usd(a.mean_cost_usd.value)}"),
+        (Measure.MISROUTE, "Overpaid queries", b.misroute.value, c.misroute, -1,
+         f"{before} {100 * a.misroute.value:.1f} %. Queries that a model "
+         "cheaper than the chosen one resolved too"),
+    )  # fmt: skip
+    return tuple(
+        Tile(
+            measure,
+            label,
+            usd(value) if measure is Measure.COST else f"{100 * value:.1f} %",
+            _signed(change, measure is Measure.COST, c.unknown if measure in _QUALITIES else 0.0),
+            f"With the {after}; {note}. Below: the paired difference with its 95 % interval.",
+            _color(change, better),
+        )
+        for measure, label, value, change, better, note in figures
+    )
+
+
+def _signed(change: Interval, money: bool, unknown: float = 0.0) -> str:
+    if np.isnan(change.value):
+        return "not defined"
+    if change.value == change.lo == change.hi == 0.0:
+        return "unchanged"
+    if money:
+        top = max(abs(change.lo), abs(change.hi))
+        places = max(1 - int(np.floor(np.log10(top))), 2)
+        lo, hi = f"{change.lo:+.{places}f}", f"{change.hi:+.{places}f}"
+        sign = "-" if change.value < 0 else "+"
+        return f"{sign}${abs(change.value):.{places}f} ({lo} to {hi})".replace("-", "−")
+    points = change.scaled(100.0)
+    if unknown:
+        return f"{signed(points.lo)} to {signed(points.hi)} pp, partly unknown"
+    return f"{signed(points.value)} pp ({signed(points.lo)} to {signed(points.hi)})"
+
+
+def _color(change: Interval, better: int) -> str:
+    """Coloured only where the interval leaves out no difference."""
+    if np.isnan(change.value) or change.lo <= 0.0 <= change.hi:
+        return ""
+    return "green" if change.value * better > 0 else "red"
+
+
+def details(found: WhatIf, evalset: EvalSet, *, before: str, after: str) -> None:
+    """Traffic before and after, the flip matrix, and the queries that flipped."""
+    left, right = st.columns([5, 6], gap="medium")
+    with left.container(border=True, height="stretch"):
+        st.markdown("**Traffic by model**")
+        widgets.figure(
+            traffic_figure(_traffic(found, before, after), widgets.colors()),
+            "what_if.traffic",
+            alt="Share of queries that each model gets, before and after",
+        )
+    with right.container(border=True, height="stretch"):
+        st.markdown("**Flips: from row to column**")
+        _flips(found)
+    _queries(found, evalset)
+
+
+def _traffic(found: WhatIf, before: str, after: str) -> TrafficView:
+    models = tuple(found.shares)
+    shares = np.array([found.shares[model] for model in models]).reshape(-1, 2)
+    return TrafficView(models, 100 * shares[:, 0], 100 * shares[:, 1], before, after)
+
+
+def _flips(found: WhatIf) -> None:
+    cells = found.comparison.flips
+    if not cells:
+        st.caption("No query changes its model.")
+        return
+    order = {model: i for i, model in enumerate(found.shares)}
+    rows = tuple(sorted({cell.before for cell in cells}, key=lambda m: order.get(m, 0)))
+    columns = tuple(sorted({cell.after for cell in cells}, key=lambda m: order.get(m, 0)))
+    values = np.full((len(rows), len(columns)), np.nan)
+    texts = [[""] * len(columns) for _ in rows]
+    hover = [[""] * len(columns) for _ in rows]
+    for cell in cells:
+        at = rows.index(cell.before), columns.index(cell.after)
+        values[at] = cell.queries
+        texts[at[0]][at[1]] = f"{cell.queries:,}"
+        hover[at[0]][at[1]] = (
+            f"<b>{cell.before} → {cell.after}</b><br>{cell.queries:,} queries<br>"
+            f"quality {signed(100 * cell.delta_quality)} pp each<br>"
+            f"cost {signed_usd(cell.delta_cost_usd)} each"
+        )
+    most = float(np.nanmax(values))
+    view = HeatView(
+        rows, columns, values, tuple(map(tuple, texts)), tuple(map(tuple, hover)), (0.0, most)
+    )
+    widgets.figure(
+        heat_figure(view, widgets.colors(), row_height=32),
+        "what_if.flips",
+        alt="Queries that move from one model to another",
+    )
+    _flip_table(found.comparison)
+
+
+def _flip_table(comparison: Comparison) -> None:
+    column = st.column_config
+    frame = pd.DataFrame(
+        {
+            "from": [cell.before for cell in comparison.flips],
+            "to": [cell.after for cell in comparison.flips],
+            "queries": [cell.queries for cell in comparison.flips],
+            "quality": [100 * cell.delta_quality for cell in comparison.flips],
+            "cost": [cell.delta_cost_usd for cell in comparison.flips],
+        }
+    )
+    tables.kept(
+        frame,
+        "what_if.moves",
+        {"quality": tables.change(), "cost": tables.change("+.3g")},
+        height="content" if len(frame) <= 6 else 250,
+        column_config={
+            "from": column.TextColumn("From", width=112),
+            "to": column.TextColumn("To", width=112),
+            "queries": column.NumberColumn("Queries", format="localized", width=58),
+            "quality": column.NumberColumn("Δ quality", width=66),
+            "cost": column.NumberColumn("Δ cost, $", width=78),
+        },
+    )
+
+
+def _queries(found: WhatIf, evalset: EvalSet) -> None:
+    comparison = found.comparison
+    moved = np.isin(comparison.rows, comparison.flipped)
+    rows = comparison.rows[moved]
+    if not rows.size:
+        return
+    st.markdown(f"**The {rows.size:,} flipped queries**")
+    order = np.lexsort((rows, -np.abs(comparison.delta_quality[moved])))[:_MOST_QUERIES]
+    rows = rows[order]
+    column = st.column_config
+    frame = pd.DataFrame(
+        {
+            "query": evalset.queries["query_id"].iloc[rows].astype(str).to_numpy(),
+            **_texts(evalset, rows),
+            "from": _models(found.before, rows),
+            "to": _models(found.after, rows),
+            "quality": 100 * comparison.delta_quality[moved][order],
+            "cost": comparison.delta_cost[moved][order],
+        }
+    )
+    tables.kept(
+        frame,
+        "what_if.queries",
+        {"quality": tables.change("+.0f"), "cost": tables.change("+.3g")},
+        height=min(40 + 35 * len(frame), 390),
+        column_config={
+            "query": column.TextColumn("Query", width=110),
+            "text": column.TextColumn("Text", width=360),
+            "from": column.TextColumn("From", width=125),
+            "to": column.TextColumn("To", width=125),
+            "quality": column.NumberColumn("Δ quality, pp", width=95),
+            "cost": column.NumberColumn("Δ cost, $", width=78),
+        },
+    )
+    if moved.sum() > _MOST_QUERIES:
+        st.caption(f"Those with the largest change of quality, {_MOST_QUERIES} of {moved.sum():,}.")
+
+
+def _texts(evalset: EvalSet, rows: np.typing.NDArray[np.intp]) -> dict[str, object]:
+    """The column of texts; nothing for a set without."""
+    texts = evalset.texts
+    return {} if texts is None else {"text": texts.iloc[rows].str.slice(0, 400).to_numpy()}
+
+
+def _models(part: Replayed, rows: np.typing.NDArray[np.intp]) -> list[str]:
+    at = np.searchsorted(part.run.rows, rows)
+    return [str(model) for model in part.run.models[at]]
+
+
+_KEYS = {Rule.SHORTFALL: "what_if.tau", Rule.VALUE: "what_if.value_usd"}
+
+
+def ask(place: DeltaGenerator, before: Catalog, after: Catalog) -> float | None:
+    """The setting to compare both at, as a number; None for each at its own."""
+    rule, own = after.policy.rule, after.policy.knob
+    same = before.policy.rule is rule
+    value = rule is Rule.VALUE
+    given = place.number_input(
+        f"At {SYMBOLS[rule]}", min_value=1e-9 if value else 0.0, value=None,
+        step=float(f"{own / 10:.1g}") if value else 0.01, format="%.6g", key=_KEYS[rule],
+        placeholder="each its own", disabled=not same,
+        help="Compare both at this setting of the knob. Empty: each at its own."
+        if same else "The rules differ: each is compared at its own setting.",
+    )  # fmt: skip
+    return float(given) if given is not None and same else None
+
+
+def knob_deltas(
+    found: WhatIf,
+    chosen: SetEntry,
+    *,
+    before: str = "published",
+    after: str = "draft",
+    fades: tuple[str, ...] = (),
+) -> None:
+    """The tiles of a what-if over a knob that both catalogs follow; without it across two rules.
+
+    Args:
+        chosen: The eval set that both were replayed on.
+        before, after: What the two are called.
+        fades: Keys of what else holds for the last setting only.
+    """
+    sweeps = _sweeps(found, chosen)
+    if sweeps is None:
+        deltas(found, before=before, after=after)
+        return
+    rule, models = found.after.catalog.policy.rule, tuple(found.shares)
+    own, now = (part.catalog.policy.knob for part in (found.before, found.after))
+    apart = f"{knob_text(rule, own)} → {knob_text(rule, now).split()[-1]}" if own != now else ""
+    live_knob(
+        LiveKnob(
+            rule,
+            now,
+            _steps(tuple(sweep_key(chosen, sweep) for sweep in sweeps), found, sweeps),
+            model_colors(models, widgets.colors()),
+            tiles(found, before, after),
+            bars=tuple(
+                Bar(label, column, tuple(found.shares[model][i] for model in models))
+                for i, (label, column) in enumerate(((before, "before"), (after, "after")))
+            ),
+            fades=fades,
+            text=apart,
+        ),
+        key="what_if.knob",
+        on_release=lambda at: st.session_state.update({_KEYS[rule]: at}),
+    )
+    _cautions(found)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _steps(
+    keys: tuple[ReplayKey, ...], _found: WhatIf, _sweeps: tuple[Sweep, Sweep]
+) -> pd.DataFrame:
+    """No setting of the knob changes them: a release does not wait for them again."""
+    del keys
+    return paired_steps(_found, *_sweeps)
+
+
+def _sweeps(found: WhatIf, chosen: SetEntry) -> tuple[Sweep, Sweep] | None:
+    """Both catalogs for every setting; None where they do not share a knob."""
+    both = (found.before.catalog, found.after.catalog)
+    if both[0].policy.rule is not both[1].policy.rule:
+        return None
+    try:
+        a, b = (
+            learned_models.ruled_sweep(chosen, c, c.policy.rule, c.policy.weights) for c in both
+        )
+    except HydraError:  # the tiles are there without the knob, and say the same at rest
+        return None
+    return a, b
+
+
+_TOLD = "what_if.told"
+
+
+def strip(working: Working, *, knob: bool = False) -> None:
+    """What the draft would do on the eval set in use, in one row of figures.
+
+    Args:
+        knob: Also over every setting of the knob, which follows the hand.
+    """
+    if working.catalog is None or working.published is None:
+        return
+    left, middle, right = st.columns([5.4, 1.9, 3.7], vertical_alignment="bottom")
+    left.subheader("What it would change", anchor=False)
+    chosen = selectors.choose_evalset(right, working.published)
+    if chosen is None:
+        st.caption(
+            "No eval set fits this catalog: one that is scored by its predictor and shares models "
+            "with it is needed."
+        )
+        return
+    at = ask(middle, working.published, working.catalog) if knob else None
+    found = compared(chosen, working.published, working.catalog, at)
+    if found is not None:
+        with st.container(key=_TOLD):
+            _told(found, chosen, working)
+        if knob:
+            knob_deltas(found, chosen, fades=(_TOLD,))
+        else:
+            deltas(found)
+        _moved(working.published, working.catalog)
+
+
+def _moved(before: Catalog, after: Catalog) -> None:
+    """Say why capabilities move that nobody edited."""
+    moved = moved_by_pool(before, after)
+    if moved:
+        st.caption(
+            f":material/info: The capabilities of {literal(', '.join(moved))} move too: on each "
+            "dimension the weakest active model of the pool stands at the low end of the score "
+            "band and the strongest at its high end, so who is in the pool shifts everybody."
+        )
+
+
+def _told(found: WhatIf, chosen: SetEntry, working: Working) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if chosen.info.synthetic:
+            widgets.synthetic_badge()
+        told = "Edit a cell to see its effect."
+        if working.edited:
+            told = sentence(found)
+        where = policy_text(found.after.catalog.policy)
+        notes = "".join(f" {literal(note)}" for note in found.after.data.notes)
+        st.caption(
+            literal(f"{told} Replayed on {found.comparison.n:,} queries at {where}.") + notes
+        )
+
+
+def compared(
+    chosen: SetEntry, before: Catalog, after: Catalog, knob: float | None = None
+) -> WhatIf | None:
+    """Both catalogs replayed and compared; None after saying why it cannot be done.
+
+    Args:
+        knob: tau or V of the rule of both, instead of each catalog's own.
+    """
+    if knob is not None:
+        field = "value_usd" if after.policy.rule is Rule.VALUE else "tau"
+        before, after = (
+            replace(c, policy=replace(c.policy, **{field: knob}))  # type: ignore[arg-type]
+            for c in (before, after)
+        )
+    try:
+        return what_if(
+            learned_models.replayed(chosen, before), learned_models.replayed(chosen, after)
+        )
+    except HydraError as error:
+        widgets.problem(error)
+    except ValueError as error:
+        st.warning(literal(str(error)))
+    return None

@@ -1,0 +1,129 @@
+"""Paired differences by language or group: quality and savings side by side, with intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from hydra_core.base.types import FloatArray
+from hydra_core.console.figures.theme import Palette, base_layout, plain
+
+
+@dataclass(frozen=True, slots=True)
+class DeltasView:
+    """Rows in drawing order, all (l,): B minus A with 95 % bounds.
+
+    Attributes:
+        n: Queries.
+        small: True where n is too small to say much.
+        quality: Percentage points.
+        savings: Percent of A's cost; NaN where A costs nothing.
+    """
+
+    names: tuple[str, ...]
+    n: FloatArray
+    small: tuple[bool, ...]
+    quality: FloatArray
+    quality_lo: FloatArray
+    quality_hi: FloatArray
+    savings: FloatArray
+    savings_lo: FloatArray
+    savings_hi: FloatArray
+
+
+def deltas_figure(view: DeltasView, colors: Palette) -> go.Figure:
+    """One row per slice; a line at no difference; what is sure of its sign is drawn full."""
+    layout = base_layout(colors, height=92 + 28 * len(view.names))
+    longest = max(map(len, view.names), default=0)
+    layout["margin"] = {"l": min(7 * (longest + 9) + 16, 260), "r": 16, "t": 34, "b": 40}
+    rows = list(range(len(view.names)))
+    layout["yaxis"] |= {
+        "range": [len(rows) - 0.5, -0.5],
+        "tickvals": rows,
+        "ticktext": [
+            f"{plain(name)}  <i>n {n:,.0f}</i>" for name, n in zip(view.names, view.n, strict=True)
+        ],
+        "tickfont": {"color": colors.ink, "size": 13},
+        "showgrid": False,
+    }
+    parts = (
+        ("x", [0.0, 0.48], "Quality, B minus A", " pp",
+         (view.quality, view.quality_lo, view.quality_hi)),
+        ("x2", [0.52, 1.0], "Cost saved by B", " %",
+         (view.savings, view.savings_lo, view.savings_hi)),
+    )  # fmt: skip
+    traces, notes, shapes = [], [], []
+    for axis, domain, title, unit, values in parts:
+        name = "xaxis" + axis[1:]
+        layout[name] = {
+            **layout["xaxis"], "domain": domain, "anchor": "y", "ticksuffix": unit,
+            "range": _range(values), "nticks": 7, "title": {"text": ""},
+        }  # fmt: skip
+        notes.append(_heading(title, domain[0], colors))
+        shapes.append(_zero(axis, colors))
+        traces += _rows(view, values, axis, unit, colors)
+    return go.Figure({"data": traces, "layout": {**layout, "annotations": notes, "shapes": shapes}})
+
+
+def _range(values: tuple[FloatArray, ...]) -> list[float]:
+    """From the lowest to the highest bound and 0; intervals without an end do not count."""
+    known = np.concatenate([[0.0], *values])
+    known = known[np.isfinite(known)]
+    low, high = float(known.min()), float(known.max())
+    room = 0.06 * ((high - low) or 1.0)
+    return [low - room, high + room]
+
+
+def _heading(text: str, x: float, colors: Palette) -> dict[str, Any]:
+    return {
+        "text": f"<b>{text}</b>, 95 % interval", "x": x, "y": 1, "xref": "paper", "yref": "paper",
+        "xanchor": "left", "yanchor": "bottom", "yshift": 8, "showarrow": False,
+        "font": {"color": colors.muted, "size": 13},
+    }  # fmt: skip
+
+
+def _zero(axis: str, colors: Palette) -> dict[str, Any]:
+    return {
+        "type": "line", "x0": 0, "x1": 0, "xref": axis, "y0": 0, "y1": 1, "yref": "paper",
+        "line": {"color": colors.muted, "width": 1.5}, "layer": "below",
+    }  # fmt: skip
+
+
+def _rows(
+    view: DeltasView,
+    values: tuple[FloatArray, FloatArray, FloatArray],
+    axis: str,
+    unit: str,
+    colors: Palette,
+) -> list[dict[str, Any]]:
+    middle, low, high = values
+    place = np.arange(len(view.names))
+    tints = [
+        colors.muted if not (a > 0 or b < 0) else colors.accent if a > 0 else colors.warn
+        for a, b in zip(low, high, strict=True)
+    ]
+    ends = [np.where(np.isfinite(end), end, middle) for end in (low, high)]
+    bars = {
+        "type": "scatter", "mode": "lines", "xaxis": axis, "hoverinfo": "skip",
+        "x": np.stack([*ends, np.full(len(place), np.nan)], axis=1).ravel(),
+        "y": np.repeat(place.astype(float), 3),
+        "line": {"color": colors.muted, "width": 2},
+    }  # fmt: skip
+    dots = {
+        "type": "scatter", "mode": "markers", "xaxis": axis, "x": middle, "y": place,
+        "marker": {
+            "size": 10, "color": tints,
+            "symbol": ["circle-open" if small else "circle" for small in view.small],
+            "line": {"width": 2, "color": tints},
+        },
+        "customdata": [
+            [plain(name), float(a), float(b)]
+            for name, a, b in zip(view.names, low, high, strict=True)
+        ],
+        "hovertemplate": "<b>%{customdata[0]}</b><br>%{x:+.1f}" + unit
+        + " [%{customdata[1]:+.1f}, %{customdata[2]:+.1f}]<extra></extra>",
+    }  # fmt: skip
+    return [bars, dots]

@@ -1,0 +1,109 @@
+"""Compare: what policy B changes against policy A, query by query, with paired intervals."""
+
+from __future__ import annotations
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from hydra_core.base.errors import HydraError
+from hydra_core.base.types import Catalog
+from hydra_core.console import cache, frame, learned_models, replays, selectors, state, widgets
+from hydra_core.console import reports as reporting
+from hydra_core.console.cache import SetEntry
+from hydra_core.console.compare import learned as compare_learned
+from hydra_core.console.compare import policies as compare_panels
+from hydra_core.console.compare import queries as compare_queries
+from hydra_core.console.compare import significance as compare_significance
+from hydra_core.console.compare import state as compare_state
+from hydra_core.console.compare import state as link
+from hydra_core.console.compare.view import Paired, Side, totals
+from hydra_core.console.compare.view_figures import Measure
+from hydra_core.console.compare.view_tables import Sides, Which
+from hydra_core.console.eval_sets import make_catalog
+from hydra_core.replay.sweep import Sweep
+
+_VIEWS = ("Who moved", "Languages and groups", "Queries", "Significance")
+#: The choices that a link may make.
+_FIXED = {
+    "view": _VIEWS, "colour": tuple(Measure), "list": tuple(Which),
+    "notes": tuple(compare_queries.NOTED),
+}  # fmt: skip
+
+
+def sweep_of(entry: SetEntry, side: Side, own: Sweep) -> Sweep:
+    """The sweep a side is replayed on: the page's own, or that of its catalog, rule and weights."""
+    if not side.catalog:
+        return own
+    catalog: Catalog | None = own.catalog
+    if side.catalog != state.get().catalog:
+        catalog = next(one.catalog for one in cache.catalogs() if one.key == side.catalog)
+    assert catalog is not None
+    return learned_models.ruled_sweep(entry, catalog, side.rule, side.weights)
+
+
+def compare(entry: SetEntry, catalog: Catalog) -> None:
+    """Both sides, the answer, then the view that is asked for."""
+    try:
+        own = cache.sweep(entry, catalog, catalog.policy.weights)
+        options = compare_state.offered(entry, catalog, own)
+        a, b = compare_state.sides(options, own)
+        cards = choose(options, a, b)
+        learned = compare_learned.fitted(entry, own, (a, b))
+        if learned is None:
+            return
+        both_sides = (a, sweep_of(entry, a, own)), (b, sweep_of(entry, b, own))
+        both = replays.paired(entry, *both_sides, own, learned)
+    except (HydraError, ValueError) as error:
+        st.warning(widgets.literal(str(error)), icon=":material/link_off:")
+        make_catalog.offer(entry)
+        return
+    for card, found in zip(cards, totals(both), strict=True):
+        compare_panels.side_figures(card, found)
+    compare_state.keep_link(entry, state.get().catalog, a, b)
+    if views(own, both, both_sides) == "Significance":
+        compare_significance.significance(entry, own, options, (a, b), sweep_of)
+    link.write()
+
+
+def choose(options: dict[str, Side], a: Side, b: Side) -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Both cards with their selectors, and the button between them."""
+    left, middle, right = st.columns([10, 1, 10], gap="small", vertical_alignment="center")
+    cards = left.container(border=True), right.container(border=True)
+    compare_panels.choose(cards[0], "a", "the reference", options, a)
+    compare_panels.choose(cards[1], "b", "the alternative", options, b)
+    middle.button(
+        "", icon=":material/swap_horiz:", on_click=compare_state.swap, args=(a, b),
+        key="compare.swap", help="Swap A and B", width="stretch",
+    )  # fmt: skip
+    return cards
+
+
+def views(own: Sweep, both: Paired, both_sides: Sides) -> str | None:
+    """The answer, then the view that is asked for, which is returned."""
+    b = both_sides[1][0]
+    compare_panels.answer(both)
+    widgets.recorded_costs(own.data)
+    widgets.notes(own)
+    if both.found.left_out:
+        st.caption(f"{both.found.left_out:,} queries that only one of the two can route: left out.")
+    st.session_state.setdefault("compare.view", _VIEWS[0])
+    with st.container(horizontal=True, horizontal_alignment="distribute"):
+        view = st.segmented_control(
+            "View", _VIEWS, key="compare.view", required=True, persist_state="session",
+            label_visibility="collapsed",
+        )  # fmt: skip
+        if b.knob is not None:
+            reporting.button(both_sides[1][1], b.knob, "compare", "Report of B")
+    if view == "Who moved":
+        compare_panels.flips(both)
+    elif view == "Queries":
+        compare_queries.queries(both, both_sides)
+    elif view == "Languages and groups":
+        compare_panels.by_slice(both, own)
+    return view
+
+
+def show() -> None:
+    """The whole page."""
+    link.follow(_FIXED)
+    selectors.on_data(frame.head("Compare"), compare, baseline=False)

@@ -1,0 +1,245 @@
+"""The panels of the Compare page: the two sides, the answer, who moved, languages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from hydra_core.base.spelling import signed, usd
+from hydra_core.base.types import Rule
+from hydra_core.console import tables, widgets
+from hydra_core.console.compare import state as compare_state
+from hydra_core.console.compare.figure_deltas import deltas_figure
+from hydra_core.console.compare.view import Paired, Side, Totals, sentence
+from hydra_core.console.compare.view_figures import Measure, deltas_view, flip_view
+from hydra_core.console.compare.view_tables import grouping, slices
+from hydra_core.console.figures.heat import heat_figure
+from hydra_core.console.widgets import literal
+from hydra_core.replay.report.significance import p_text
+from hydra_core.replay.significance import Interval
+from hydra_core.replay.sweep import Sweep
+
+_NO_INTERVAL = "too few to say"
+
+
+def choose(
+    place: DeltaGenerator, letter: str, role: str, options: dict[str, Side], side: Side
+) -> None:
+    """The selector of one side, and its knob where it has one."""
+    wide = narrow = place
+    if side.knob is not None:
+        wide, narrow = place.columns([7, 3], vertical_alignment="bottom")
+    key = f"compare.{letter}"
+    st.session_state[key] = side.id
+    wide.selectbox(
+        f"{letter.upper()} · {role}",
+        list(options),
+        format_func=lambda name: options[name].label,
+        key=key,
+        on_change=lambda: compare_state.put(
+            **{letter: st.session_state[key], f"knob_{letter}": None}
+        ),
+    )
+    if side.knob is None:
+        return
+    by_value = side.rule is Rule.VALUE
+    field = f"compare.{'value' if by_value else 'tau'}_{letter}"
+    st.session_state[field] = side.knob
+    narrow.number_input(
+        "V in USD" if by_value else "Threshold τ",
+        1e-9 if by_value else 0.0,
+        None if by_value else 100.0,
+        step=float(f"{side.knob / 10:.1g}") if by_value else 0.005,
+        format="%.6g",
+        key=field,
+        on_change=lambda: compare_state.put(**{f"knob_{letter}": st.session_state[field]}),
+        help="Of this side only; the catalog's own until you change it.",
+    )
+
+
+def side_figures(place: DeltaGenerator, found: Totals) -> None:
+    """What one side reaches by itself, on one line."""
+    parts = (
+        f"**{100 * found.qr.value:.1f} %** QR",
+        f"**{100 * found.quality.value:.1f} %** quality",
+        f"**{literal(usd(found.mean_cost_usd.value))}** per query",
+    )
+    place.markdown(" :gray[·] ".join(parts))
+
+
+def answer(both: Paired) -> None:
+    """The sentence, then each difference with its paired interval."""
+    found = both.found
+    title, box, icon = _headline(found.quality, found.savings)
+    box(literal(sentence(both)), title=title, icon=icon)
+    only_b, only_a = found.mcnemar.only_a, found.mcnemar.only_b
+    before, after = (
+        float(run.cost_usd[at].mean()) for run, at in ((both.a, both.at_a), (both.b, both.at_b))
+    )
+    entries = (
+        ("Quality", *_points(found.quality), "Mean quality of B minus that of A."),
+        (
+            "Quality retention",
+            *_points(found.qr),
+            "QR of B minus QR of A, both against one oracle: the best of either pool.",
+        ),
+        (
+            "Cost saved",
+            *_saved(found.savings, before, after),
+            f"1 − cost of B / cost of A: {literal(usd(after))} against "
+            f"{literal(usd(before))} per query.",
+        ),
+        (
+            "Overpaid queries",
+            *_points(found.misroute),
+            "Share of queries that a cheaper model than the chosen one resolved, B minus A.",
+        ),
+        (
+            "Resolved by one only",
+            f"{only_b:,} : {only_a:,}",
+            f"McNemar p {p_text(found.mcnemar.p_value)}",
+            f"{only_b:,} queries only B resolves, {only_a:,} only A. The p value says how likely "
+            "so uneven a split is if both were equally good.",
+        ),
+    )
+    for column, (label, value, interval, text) in zip(
+        st.columns(len(entries)), entries, strict=True
+    ):
+        column.metric(
+            label, literal(value), delta=literal(interval), delta_color="off", delta_arrow="off",
+            help=f"{text} Below: 95 % interval, paired by query."
+            if "McNemar" not in interval
+            else text,
+            border=True,
+        )  # fmt: skip
+
+
+def _headline(quality: Interval, savings: Interval) -> tuple[str, Callable[..., object], str]:
+    cheaper, dearer = savings.lo > 0, savings.hi < 0
+    if quality.lo > 0:
+        if dearer:
+            return "B buys quality", st.info, ":material/trending_up:"
+        return "B is better and costs no more", st.success, ":material/trending_up:"
+    if quality.hi < 0:
+        if cheaper:
+            return "B saves money and costs quality", st.warning, ":material/balance:"
+        return "A is better and costs no more", st.warning, ":material/trending_down:"
+    if cheaper:
+        return "B is cheaper; no loss in quality is shown", st.success, ":material/savings:"
+    if dearer:
+        return "B is dearer; no gain in quality is shown", st.warning, ":material/trending_down:"
+    return "No difference can be shown", st.info, ":material/balance:"
+
+
+def _points(interval: Interval) -> tuple[str, str]:
+    return _spelled(interval.scaled(100.0), " pp")
+
+
+def _saved(interval: Interval, before: float, after: float) -> tuple[str, str]:
+    if not np.isfinite(interval.value):
+        return usd(after - before), "A costs nothing"
+    return _spelled(interval.scaled(100.0), " %")
+
+
+def _spelled(shown: Interval, unit: str) -> tuple[str, str]:
+    if not np.isfinite(shown.value):
+        return "n/a", _NO_INTERVAL
+    bounds = f"{signed(shown.lo)} to {signed(shown.hi)}{unit}"
+    return f"{signed(shown.value)}{unit}", bounds if np.isfinite(shown.hi) else _NO_INTERVAL
+
+
+def flips(both: Paired) -> None:
+    """The flip matrix: rows are where A sent a query, columns where B sent it."""
+    moved = int(both.found.flipped.size)
+    with st.container(horizontal=True, horizontal_alignment="distribute", gap="small"):
+        st.markdown(
+            f"**{moved:,}** of {both.found.n:,} queries ({100 * moved / both.found.n:.0f} %) go "
+            "to another model.",
+            width="content",
+        )
+        st.session_state.setdefault("compare.measure", Measure.NUMBER)
+        measure = st.segmented_control(
+            "Colour", list(Measure), key="compare.measure", required=True,
+            persist_state="session", label_visibility="collapsed",
+        )  # fmt: skip
+    if not moved:
+        st.caption("Nothing moved, so there is no matrix to draw.")
+        return
+    view = flip_view(both, measure or Measure.NUMBER)
+    widgets.figure(
+        heat_figure(view, widgets.colors()),
+        "compare.flips",
+        alt="Queries by the model A sent them to and the model B sends them to",
+    )
+    if measure in (Measure.QUALITY, Measure.COST):
+        st.caption("Mean change per query of the cell, B minus A; green is better.")
+
+
+def by_slice(both: Paired, sweep: Sweep) -> None:
+    """Differences by language or group: figure, then numbers."""
+    ways = grouping(sweep.evalset)
+    st.session_state.setdefault("compare.by", ways[0])
+    if st.session_state["compare.by"] not in ways:
+        st.session_state["compare.by"] = ways[0]
+    by = st.segmented_control(
+        "By", ways, format_func=str.capitalize, key="compare.by", required=True,
+        persist_state="session", label_visibility="collapsed",
+    )  # fmt: skip
+    frame = slices(both, sweep.evalset, by or ways[0])
+    shown = frame.head(_MOST_SLICES)
+    widgets.figure(
+        deltas_figure(deltas_view(shown), widgets.colors()),
+        "compare.deltas",
+        alt=f"Difference in quality and cost by {by}, with 95 % intervals",
+    )
+    _slice_table(frame)
+    small = int(frame["small"].sum())
+    told = "p: McNemar on resolved or not, corrected for looking at all rows (Holm)."
+    if small:
+        told += f" Open circles: fewer than 30 independent queries ({small} rows)."
+    if len(frame) > len(shown):
+        told += f" Drawn are the {len(shown)} largest of {len(frame)}."
+    st.caption(told)
+
+
+_MOST_SLICES = 24
+
+
+def _slice_table(frame: pd.DataFrame) -> None:
+    column = st.column_config
+    bounds = {
+        f"{name}_range": [
+            f"{signed(low)} to {signed(high)}" if np.isfinite(low) and np.isfinite(high) else ""
+            for low, high in zip(frame[f"{name}_lo"], frame[f"{name}_hi"], strict=True)
+        ]
+        for name in ("quality", "savings")
+    }
+    st.dataframe(
+        tables.spelled(
+            frame.assign(**bounds, note=frame["small"].map({True: "small sample", False: ""}),
+                         p=frame["p"].map(p_text)),
+            {"quality": tables.change(unit=" pp"), "savings": tables.change(unit=" %")},
+        ),
+        hide_index=True,
+        height="content" if len(frame) <= 20 else 420,
+        column_order=(
+            "name", "n", "quality", "quality_range", "savings", "savings_range", "flipped", "p",
+            *(["note"] if frame["small"].any() else []),
+        ),
+        column_config={
+            "name": "Slice",
+            "n": column.NumberColumn("Queries", format="localized"),
+            "quality": column.NumberColumn("Quality"),
+            "quality_range": "95 % interval",
+            "savings": column.NumberColumn("Cost saved"),
+            "savings_range": "95 % interval ",
+            "flipped": column.NumberColumn("Moved", format="%.0f %%"),
+            "p": column.TextColumn("p"),
+            "note": "",
+        },
+    )  # fmt: skip
+    tables.take_along(frame, "compare.slices")

@@ -1,0 +1,298 @@
+"""The lists of queries on the Compare page: filters, pages, receipts, notes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from hydra_core.base.errors import HydraError
+from hydra_core.base.spelling import signed, usd
+from hydra_core.base.types import IntArray, Rule
+from hydra_core.console import cache, tables, widgets
+from hydra_core.console.access import identity
+from hydra_core.console.compare import state
+from hydra_core.console.compare.view import Paired
+from hydra_core.console.compare.view_tables import (
+    MOST_TRIAGED,
+    Filters,
+    Sides,
+    Which,
+    query_page,
+    receipts,
+    selected,
+    slice_names,
+    whole_table,
+)
+from hydra_core.console.frame import MESSAGE, go
+from hydra_core.console.inspect import state as inspect_state
+from hydra_core.console.widgets import literal
+from hydra_core.store.records import Note
+from hydra_core.store.roles import Action
+
+_ROWS = 15
+_TELLS = {
+    Which.FLIPPED: "Queries that the two policies send to different models.",
+    Which.LOSSES: f"The {MOST_TRIAGED} queries where B loses most quality; among equals those "
+    "where it also spends most.",
+    Which.WASTES: f"The {MOST_TRIAGED} queries where B spends most more than A and is no better.",
+}
+_FILTERS = ("compare.language", "compare.before", "compare.after", "compare.noted")
+NOTED = {"all": None, "with a note": True, "without a note": False}
+_CAUSES = ("Router wrong", "Label wrong", "Model flaky", "Expected")
+
+
+@st.fragment
+def queries(both: Paired, sides: Sides) -> None:
+    """The list that is asked for, a page at a time, and the query that is picked in it."""
+    evalset = sides[0][1].evalset
+    notes = _notes(evalset.digest)
+    if notes is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.session_state.setdefault("compare.which", Which.FLIPPED)
+        which = st.segmented_control(
+            "List", list(Which), key="compare.which", required=True, persist_state="session",
+            label_visibility="collapsed",
+        ) or Which.FLIPPED  # fmt: skip
+        st.space("stretch")
+        languages = slice_names(evalset, "language")
+        filters = _filters(both, languages)
+        by_id = Counter(note.query_id for note in notes)
+        ids = evalset.queries["query_id"]
+        noted = frozenset(np.flatnonzero(ids.isin(list(by_id))).tolist()) if by_id else frozenset()
+        at = selected(both, which, filters, languages, noted)
+        tables.take_along(lambda: whole_table(both, sides, at), "compare", disabled=not at.size)
+    st.caption(f"{_TELLS[which]} {at.size:,} found.")
+    if not at.size:
+        st.info(_nothing(which, filters), icon=":material/check_circle:")
+        return
+    picked = _table(both, sides, at, dict(by_id), f"{which}.{filters}")
+    row = state.query_shown(picked, ids, both.found.rows)
+    state.write()
+    if row is None:
+        st.caption("Pick a row to see why each policy chose what it chose, and to write a note.")
+        return
+    with st.container(border=True):
+        _detail(row, both, sides, [n for n in notes if n.query_id == str(ids.iloc[row])])
+
+
+def _nothing(which: Which, filters: Filters) -> str:
+    if filters.count:
+        return "No query passes the filters. Take some back."
+    return {
+        Which.FLIPPED: "Both policies send every query to the same model.",
+        Which.LOSSES: "B loses quality on no query.",
+        Which.WASTES: "B spends nothing more than A without a gain.",
+    }[which]
+
+
+def _filters(both: Paired, languages: np.typing.NDArray[np.str_]) -> Filters:
+    count = sum(bool(st.session_state.get(key)) for key in _FILTERS[:3])
+    count += st.session_state.get(_FILTERS[3], "all") != "all"
+    known = (_names(languages), both.models, both.models)
+    for key, options in zip(_FILTERS, known, strict=False):
+        if st.session_state.get(key, "") not in ("", *options):  # a link of another set
+            st.session_state[key] = ""
+    with st.popover(f"Filters ({count})" if count else "Filters", icon=":material/filter_list:"):
+        language, before, after = (
+            st.selectbox(
+                label,
+                ["", *options],
+                format_func=lambda value: value or "all",
+                key=key,
+                persist_state="session",
+            )
+            for label, options, key in (
+                ("Language", _names(languages), _FILTERS[0]),
+                ("A sent it to", both.models, _FILTERS[1]),
+                ("B sends it to", both.models, _FILTERS[2]),
+            )
+        )
+        noted = st.selectbox("Notes", list(NOTED), key=_FILTERS[3], persist_state="session")
+        st.button("Take all back", on_click=_reset, width="stretch", disabled=not count)
+    return Filters(language or "", before or "", after or "", NOTED[noted or "all"])
+
+
+def _names(languages: np.typing.NDArray[np.str_]) -> list[str]:
+    return sorted(pd.unique(languages).tolist())
+
+
+def _reset() -> None:
+    for key in _FILTERS:
+        st.session_state[key] = "all" if key == _FILTERS[3] else ""
+
+
+def _table(
+    both: Paired, sides: Sides, at: IntArray, notes: dict[str, int], version: str
+) -> int | None:
+    """One page of the list; the row number in the eval set of the picked query."""
+    pages = -(-at.size // _ROWS)
+    key = f"compare.page.{version}.{sides[0][0].name}.{sides[1][0].name}"
+    first = st.session_state.setdefault(f"{key}.first", state.first_page(pages))
+    page = min(int(st.session_state.get(key, first)), pages)
+    st.session_state[state.PAGE] = page
+    part = at[(page - 1) * _ROWS : page * _ROWS]
+    frame = query_page(both, sides, part, notes)
+    read = [name for name in frame.columns if name.startswith(("needs_", "predicted_"))]
+    named = "text" if "text" in frame.columns else "query_id"
+    column = st.column_config
+    points, dollars = tables.change("+.0f", " pp"), tables.change("+.4f")
+    event = st.dataframe(
+        tables.spelled(frame, {"quality_change": points, "cost_change_usd": dollars}),
+        hide_index=True,
+        height="content",
+        key=f"{key}.{page}",
+        on_select="rerun",
+        selection_mode="single-row",
+        placeholder="",
+        column_order=(
+            named, "language", "model_a", "model_b", "quality_change", "cost_change_usd",
+            "notes", *read,
+        ),
+        column_config={
+            named: column.TextColumn("Query", width=170),
+            "language": column.TextColumn("Lang.", width=46),
+            "model_a": column.TextColumn("A sent it to", width=106),
+            "model_b": column.TextColumn("B sends it to", width=106),
+            "quality_change": column.NumberColumn("Quality", width=70),
+            "cost_change_usd": column.NumberColumn("Cost, USD", width=74),
+            "notes": column.NumberColumn("Notes", width=50),
+            **{name: _read_column(name) for name in read},
+        },
+    )  # fmt: skip
+    if pages > 1:
+        with st.container(horizontal=True, horizontal_alignment="center"):
+            st.pagination(pages, default=first, key=key)
+    rows = event["selection"]["rows"]
+    return int(both.found.rows[part[rows[0]]]) if rows and rows[0] < len(part) else None
+
+
+def _read_column(name: str) -> Any:  # noqa: ANN401 (Streamlit's own type)
+    """A requirement or a predicted success in [0, 1]."""
+    number = st.column_config.NumberColumn
+    if name.startswith("predicted_"):
+        return number(f"Predicted {name[-1].upper()}", format="percent", width=95)
+    needed = name.removeprefix("needs_").replace("_", " ").capitalize()
+    label = needed.split()[0]  # all of a query's figures fit a window of 1280 pixels
+    told, width = f"{needed}: what the query requires, 0 to 1.", max(7 * len(label) + 18, 52)
+    return number(label, format="%.2f", width=width, help=told)
+
+
+def _detail(row: int, both: Paired, sides: Sides, notes: Sequence[Note]) -> None:
+    """One query: its text and notes, and both receipts."""
+    evalset = sides[0][1].evalset
+    query = evalset.queries.iloc[row]
+    at = int(np.searchsorted(both.found.rows, row))
+    a, b = (run.models[i[at]] for run, i in ((both.a, both.at_a), (both.b, both.at_b)))
+    quality, cost = both.found.delta_quality[at], both.found.delta_cost[at]
+    st.markdown(
+        f"**{literal(str(query['query_id']))}** :gray[A] {literal(str(a))} → :gray[B] "
+        f"{literal(str(b))} :gray[·] quality **{signed(100 * quality, 0)} pp** :gray[·] cost "
+        f"**{literal(('−' if cost < 0 else '+') + usd(abs(float(cost))))}**"
+    )
+    left, right = st.columns([8, 11], gap="medium")
+    with left:
+        with st.container(height=190, border=True):
+            widgets.message(str(query.get("text", "This set has no texts."))[:_TEXT_CHARS])
+        if "text" in query and st.button(
+            "Why, on Inspect", icon=":material/troubleshoot:", key="compare.inspect"
+        ):
+            inspect_state.put(text=str(query["text"]), compare=False)
+            go(MESSAGE)
+        _written(notes)
+        _write(evalset.digest, str(query["query_id"]))
+    with right:
+        _receipts(receipts(row, both, sides), sides)
+
+
+_TEXT_CHARS = 8_000
+#: What stands beside each model, and what is chosen by it.
+_HOW = {
+    Rule.SHORTFALL: " Shortfall by model; the cheapest at most τ is chosen.",
+    Rule.VALUE: " Predicted success by model; the largest, less predicted cost / V, is chosen.",
+}
+
+
+def _receipts(frame: pd.DataFrame, sides: Sides) -> None:
+    column = st.column_config
+    shown: dict[str, Any] = {
+        "model": column.TextColumn("Model", width=118),
+        "quality": column.NumberColumn("Quality", format="%.0f %%", width=62),
+        "cost_usd": column.NumberColumn("Cost", format="$%.4f", width=68),
+    }
+    for letter, (side, _) in zip("ab", sides, strict=True):
+        wide = 70 if side.knob is None else 135
+        shown[f"says_{letter}"] = column.TextColumn(letter.upper(), width=wide)
+        shown_as = "{:.0%} " if side.rule is Rule.VALUE else "{:.4f} "
+        known = frame[f"says_of_{letter}"].map(shown_as.format, na_action="ignore")
+        frame[f"says_{letter}"] = known.astype(object).fillna("") + frame[f"says_{letter}"]
+    tables.kept(
+        frame, "compare.query", height="content", column_order=list(shown), column_config=shown
+    )
+    for letter, (side, _) in zip("AB", sides, strict=True):
+        st.caption(f"{letter}: {literal(side.name)}.{_HOW[side.rule] if side.knob else ''}")
+
+
+def _notes(digest: str) -> tuple[Note, ...] | None:
+    try:
+        return cache.store().notes.all(digest)
+    except HydraError as error:
+        widgets.problem(error)
+        return None
+
+
+def _written(notes: Sequence[Note]) -> None:
+    for note in notes:
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.markdown(
+                f"{literal(note.text)}  \n:gray[{literal(note.author)}, "
+                f"{note.created_at:%Y-%m-%d %H:%M}]",
+                width="stretch",
+            )
+            mine = note.author == identity.actor().name
+            if identity.may(Action.NOTE if mine else Action.MODERATE):
+                st.button(
+                    "", icon=":material/delete:", key=f"compare.drop.{note.id}", type="tertiary",
+                    help="Delete this note", on_click=_drop, args=(note,),
+                )  # fmt: skip
+
+
+def _drop(note: Note) -> None:
+    try:
+        cache.store().notes.remove(note, actor=identity.actor())
+    except HydraError as error:
+        st.session_state["compare.told"] = str(error)
+
+
+def _write(digest: str, query_id: str) -> None:
+    told = st.session_state.pop("compare.told", "")
+    if told:
+        st.error(literal(told))
+    if not identity.may(Action.NOTE):
+        st.caption("Viewers may read notes, not write them.")
+        return
+    st.pills("Cause", _CAUSES, key="compare.cause", label_visibility="collapsed")
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.text_input(
+            "Note", key="compare.note", placeholder="What went wrong here?", max_chars=2_000,
+            label_visibility="collapsed",
+        )  # fmt: skip
+        st.button("Save note", key="compare.save", on_click=_save, args=(digest, query_id))
+
+
+def _save(digest: str, query_id: str) -> None:
+    cause = st.session_state.get("compare.cause") or ""
+    typed = str(st.session_state.get("compare.note") or "").strip()
+    text = ": ".join(part for part in (cause, typed) if part)
+    try:
+        cache.store().notes.add(digest, query_id, text, actor=identity.actor())
+    except HydraError as error:
+        st.session_state["compare.told"] = str(error)
+        return
+    st.session_state["compare.note"] = ""
+    st.session_state["compare.cause"] = None

@@ -1,0 +1,154 @@
+"""The significance table of the Compare page: any number of policies on the same queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import streamlit as st
+
+from hydra_core.console import replays, tables
+from hydra_core.console.cache import ReplayKey, SetEntry
+from hydra_core.console.compare import learned as compare_learned
+from hydra_core.console.compare.state import POLICIES
+from hydra_core.console.compare.view import Kind, Side, side_run
+from hydra_core.console.widgets import literal
+from hydra_core.replay.baselines.run import BaselineRun
+from hydra_core.replay.compare import constant_run
+from hydra_core.replay.metrics import costliest
+from hydra_core.replay.report.significance import (
+    chosen_text,
+    latex,
+    matrix,
+    p_text,
+    pair_frame,
+    standing_frame,
+)
+from hydra_core.replay.significance_table import Entry, SignificanceTable, significance_table
+from hydra_core.replay.sweep import Sweep
+
+_MOST = 30
+
+
+def significance(
+    entry: SetEntry,
+    own: Sweep,
+    options: Mapping[str, Side],
+    now: tuple[Side, Side],
+    sweep_of: Callable[[SetEntry, Side, Sweep], Sweep],
+) -> None:
+    """Pick policies; see what each reaches and what may be said of every pair.
+
+    Args:
+        options: Every policy that can be picked, by id.
+        now: The two sides of the page, which stand in the table to begin with.
+        sweep_of: The sweep that a side is replayed on.
+    """
+    sides = _picked(own, options, now)
+    if not sides:
+        st.caption("Pick at least one policy.")
+        return
+    learned = compare_learned.fitted(entry, own, sides)
+    if learned is None:
+        return
+    pairs = tuple((side, sweep_of(entry, side, own)) for side in sides)
+    keys = tuple(replays.sweep_key(entry, sweep) for _, sweep in (*pairs, ("", own)))
+    table = _table(sides, keys, [sweep for _, sweep in pairs], own, learned)
+    _standings(table)
+    _pairs(table)
+    st.caption(literal(" ".join(table.methods)))
+    _downloads(table, entry.info.name)
+
+
+def _picked(own: Sweep, options: Mapping[str, Side], now: tuple[Side, Side]) -> list[Side]:
+    """The chosen policies; a side of the page keeps the setting that it has there."""
+    strong = f"always:{costliest(own.data)}"
+    first = [one for one in (now[1].id, now[0].id, strong) if one in options]
+    st.session_state.setdefault(POLICIES, list(dict.fromkeys(first)))
+    kept = [name for name in st.session_state[POLICIES] if name in options]
+    st.session_state[POLICIES] = kept
+    ids = st.multiselect(
+        "Policies", list(options), format_func=lambda name: options[name].label, key=POLICIES,
+        max_selections=_MOST, persist_state="session", wrap=True,
+        help="Routers, pins, constants, imported policies and learned routers. Those that follow "
+        "a cost spend what the first one does.",
+    )  # fmt: skip
+    here = {side.id: side for side in now}
+    return [here.get(name, options[name]) for name in ids]
+
+
+@st.cache_resource(max_entries=12, show_spinner="Resampling the queries 10,000 times")
+def _table(
+    sides: Sequence[Side],
+    keys: tuple[ReplayKey, ...],
+    _sweeps: Sequence[Sweep],
+    _own: Sweep,
+    _learned: Mapping[str, BaselineRun],
+) -> SignificanceTable:
+    del keys
+    entries: list[Entry] = []
+    spend = None
+    for side, sweep in zip(sides, _sweeps, strict=True):
+        run = side_run(side, sweep, spend, _learned)
+        spend = float(run.cost_usd.mean()) if spend is None else spend
+        entries.append(Entry(run, _chosen(side, sweep)))
+    strong = constant_run(_own.data, costliest(_own.data))
+    rng = np.random.default_rng(0)
+    return significance_table(entries, strong, _own.evalset.clusters, rng=rng)
+
+
+def _chosen(side: Side, sweep: Sweep) -> str:
+    """How the policy came about."""
+    if side.kind is Kind.ROUTER:
+        return chosen_text(sweep.selection(side.knob or 0.0))
+    words = {Kind.LEARNED: "cross-fitted", Kind.IMPORTED: "imported", Kind.ORACLE: "in hindsight"}
+    return words.get(side.kind, "constant")
+
+
+def _standings(table: SignificanceTable) -> None:
+    column = st.column_config
+    frame = standing_frame(table)
+    shown = frame.assign(
+        **{f"{name}_range": tables.ranges(frame, name) for name in ("resolved", "qr", "cs")},
+        split=[f"{one.only_it} : {one.only_strong}" for one in table.standings],
+        p=[p_text(one.p_value) for one in table.standings],
+    )
+    st.dataframe(
+        shown,
+        hide_index=True,
+        height="content",
+        column_order=(
+            "policy", "chosen", "resolved", "resolved_range", "qr", "qr_range", "cs", "cs_range",
+            "cost", "split", "p",
+        ),
+        column_config={
+            "policy": column.TextColumn("Policy", width=185),
+            "chosen": column.TextColumn("Chosen", width=75),
+            "resolved": column.NumberColumn("Resolved", format="%.1f %%", width=62),
+            "resolved_range": column.TextColumn("95 %", width=84),
+            "qr": column.NumberColumn("QR", format="%.1f %%", width=62),
+            "qr_range": column.TextColumn("95 % ", width=84),
+            "cs": column.NumberColumn("CS", format="%.1f %%", width=62),
+            "cs_range": column.TextColumn("95 %  ", width=84),
+            "cost": column.NumberColumn("Cost", format=tables.dollars(frame["cost"]), width=72),
+            "split": column.TextColumn("It : strong", width=72),
+            "p": column.TextColumn("p", width=58),
+        },
+    )  # fmt: skip
+    tables.take_along(frame, "compare.policies")
+
+
+def _pairs(table: SignificanceTable) -> None:
+    if len(table.standings) < 2:
+        return
+    st.markdown("**Row minus column, quality in pp** (* corrected p below 0.05)")
+    st.dataframe(matrix(table), height="content")
+    tables.take_along(pair_frame(table), "compare.pairs")
+
+
+def _downloads(table: SignificanceTable, name: str) -> None:
+    st.download_button(
+        "Both tables with their methods, LaTeX", lambda: latex(table).encode(),
+        f"{name} significance.tex", "text/x-tex", icon=":material/download:",
+        key="compare.significance", on_click="ignore",
+    )  # fmt: skip

@@ -1,0 +1,208 @@
+"""Two policies on one eval set: who they are, their runs, and what the Compare page shows of them.
+
+No streamlit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from hydra_core.base.spelling import usd
+from hydra_core.base.types import IntArray, Rule
+from hydra_core.console.numbers import knob_text
+from hydra_core.replay.baselines.run import BaselineRun
+from hydra_core.replay.compare import Comparison, PolicyRun, compare, constant_run, policy_run
+from hydra_core.replay.imported_policies import imported_choice
+from hydra_core.replay.matched_cost import matched_cost_mix
+from hydra_core.replay.significance import Interval, mean_interval
+from hydra_core.replay.sweep import Sweep
+
+
+class Kind(StrEnum):
+    """What sort of policy stands on one side."""
+
+    ROUTER = "router"
+    ALWAYS = "always"
+    ORACLE = "oracle"
+    MIX = "mix"
+    LEARNED = "learned"
+    IMPORTED = "imported"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A policy that can stand on either side; the id is what a link carries.
+
+    Attributes:
+        catalog: Key of the catalog a router takes its pool from; '' for the page's own.
+        knob: tau of a router, or V in USD under the value rule; None for all others.
+        weights: (K,) stored weights of a router.
+        rule: Of a router.
+        model: Of a constant; of a learned router or an imported policy its name.
+    """
+
+    id: str
+    label: str
+    kind: Kind
+    catalog: str = ""
+    knob: float | None = None
+    weights: tuple[float, ...] = ()
+    model: str = ""
+    rule: Rule = Rule.SHORTFALL
+
+    @property
+    def name(self) -> str:
+        """The label with its tau or V."""
+        return (
+            self.label if self.knob is None else f"{self.label}, {knob_text(self.rule, self.knob)}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """One policy on the common queries: means with 95 % intervals; QR is a fraction."""
+
+    quality: Interval
+    mean_cost_usd: Interval
+    qr: Interval
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Paired:
+    """Both runs, lined up by query, and their comparison.
+
+    Attributes:
+        at_a, at_b: (n,) where each common query stands in a and in b.
+        clusters: (n,) cluster numbers of the common queries, None when all are independent.
+        models: Of either run, from cheapest to dearest by mean cost.
+    """
+
+    a: PolicyRun
+    b: PolicyRun
+    at_a: IntArray
+    at_b: IntArray
+    clusters: IntArray | None
+    found: Comparison
+    models: tuple[str, ...]
+
+
+def routed_run(name: str, sweep: Sweep, knob: float) -> PolicyRun:
+    """A router at one setting of its rule's knob."""
+    return policy_run(name, sweep.data, sweep.route(knob))
+
+
+def oracle_run(sweep: Sweep) -> PolicyRun:
+    """The cheapest model that resolves each query, in hindsight."""
+    return policy_run("oracle", sweep.data, sweep.data.oracle)
+
+
+def mix_run(sweep: Sweep, mean_cost_usd: float, seed: int = 0) -> PolicyRun:
+    """Constants mixed at random to spend this much: which query goes where is drawn once."""
+    mix = matched_cost_mix(sweep.hull, mean_cost_usd)
+    drawn = np.random.default_rng(seed).random(len(sweep.data.rows)) < mix.strong_share
+    choice = np.where(drawn, mix.strong.index, mix.cheap.index)
+    return policy_run(f"random mixture ({mix})", sweep.data, choice)
+
+
+def learned_run(sweep: Sweep, found: BaselineRun, mean_cost_usd: float) -> PolicyRun:
+    """A learned router at the setting of its knob that spends this much."""
+    choice = found.at_cost(mean_cost_usd, np.random.default_rng(0))
+    return policy_run(f"{found.name} router", sweep.data, choice)
+
+
+def side_run(
+    side: Side,
+    sweep: Sweep,
+    other_cost_usd: float | None,
+    learned: Mapping[str, BaselineRun] | None = None,
+) -> PolicyRun:
+    """The run of a side; one that follows the other's cost stands half-way where that is None.
+
+    Args:
+        learned: Name -> run of the learned routers that have been fitted.
+
+    Raises:
+        HydraError: An imported policy that is gone, or sends queries outside the pool.
+    """
+    if side.kind is Kind.ROUTER:
+        return routed_run(side.name, sweep, side.knob or 0.0)
+    if side.kind is Kind.ALWAYS:
+        return constant_run(sweep.data, side.model)
+    if side.kind is Kind.ORACLE:
+        return oracle_run(sweep)
+    if side.kind is Kind.IMPORTED:
+        choice = imported_choice(sweep.evalset, sweep.data, side.model)
+        return policy_run(side.label, sweep.data, choice)
+    costs = [one.mean_cost_usd for one in sweep.hull]
+    spend = (costs[0] + costs[-1]) / 2 if other_cost_usd is None else other_cost_usd
+    if side.kind is Kind.LEARNED:
+        return learned_run(sweep, (learned or {})[side.model], spend)
+    return mix_run(sweep, spend)
+
+
+def pair(a: PolicyRun, b: PolicyRun, sweep: Sweep) -> Paired:
+    """Compare b with a on the queries both have.
+
+    Raises:
+        ValueError: They have none in common.
+    """
+    whole = sweep.evalset.clusters
+    found = compare(a, b, whole)
+    return Paired(
+        a=a,
+        b=b,
+        at_a=np.searchsorted(a.rows, found.rows),
+        at_b=np.searchsorted(b.rows, found.rows),
+        clusters=None if whole is None else whole[found.rows],
+        found=found,
+        models=_models(a, b, sweep),
+    )
+
+
+def _models(a: PolicyRun, b: PolicyRun, sweep: Sweep) -> tuple[str, ...]:
+    used = {*np.unique(a.models).tolist(), *np.unique(b.models).tolist()}
+    cost = sweep.evalset.mean_cost()
+    return tuple(sorted(used, key=lambda model: (cost.get(model, np.inf), model)))
+
+
+def totals(both: Paired) -> tuple[Totals, Totals]:
+    """Each side's figures on the common queries; QR of both against one oracle."""
+    sides = ((both.a, both.at_a), (both.b, both.at_b))
+    found = [
+        Totals(
+            quality=mean_interval(run.quality[at], both.clusters),
+            mean_cost_usd=mean_interval(run.cost_usd[at], both.clusters),
+            qr=retained,
+        )
+        for (run, at), retained in zip(sides, both.found.retained, strict=True)
+    ]
+    return found[0], found[1]
+
+
+def sentence(both: Paired) -> str:
+    """What B changes against A, in one plain sentence with its intervals."""
+    found = both.found
+    before, after = both.a.cost_usd[both.at_a].mean(), both.b.cost_usd[both.at_b].mean()
+    if not found.flipped.size:
+        return f"Both send every one of the {found.n:,} queries to the same model."
+    saved = found.savings.scaled(100.0)
+    if not np.isfinite(saved.value):
+        spent = f"B costs {usd(float(after))} per query, A nothing"
+    else:
+        side = saved if saved.value >= 0 else saved.scaled(-1.0)
+        word = "less" if saved.value >= 0 else "more"
+        spent = (
+            f"B costs {side.value:.1f} % {word} [{side.lo:.1f}, {side.hi:.1f}] "
+            f"({usd(float(after))} instead of {usd(float(before))} per query)"
+        )
+    change = found.quality.scaled(100.0)
+    gained = f"quality {change.text('pp')}"
+    if change.lo > 0:
+        return f"{spent} and gains: {gained}."
+    if change.hi < 0:
+        return f"{spent} and loses: {gained}."
+    return f"{spent}; its quality cannot be told from A's on this set: {gained}."

@@ -1,0 +1,223 @@
+"""A demo as it is seen: the link to it, the story in the sidebar, its beginning and its end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from hydra_core.base.errors import AccessError, HydraError
+from hydra_core.base.workspace import workspace_folder
+from hydra_core.console import cache, state, widgets
+from hydra_core.console.access import identity
+from hydra_core.console.compare import state as compare_state
+from hydra_core.console.demo import address, session
+from hydra_core.console.demo.address import STEP
+from hydra_core.console.demo.copies import DEMOS
+from hydra_core.console.demo.scene import EVALSET
+from hydra_core.console.demo.session import TOKEN
+from hydra_core.console.demo.view import STEPS, Step
+from hydra_core.console.frame import Place, go
+from hydra_core.store.roles import Action, require
+
+_OVER = "demo.over"
+_RADIO, _WANTED, _LINKED = "demo.radio", "demo.wanted", "demo.linked"
+_ONE_ENTRY = st.components.v2.component(
+    "hydra_demo_one_entry", js=(Path(__file__).parent / "one_entry.js").read_text(encoding="utf-8")
+)
+#: What stays in a session when it changes between a demo and the operator's workspace.
+_KEPT = ("who.name",)
+
+
+def arrive() -> bool:
+    """Find the demo that the session is in or that the address names; whether there is one."""
+    asked, token = address.asked(), st.session_state.get(TOKEN)
+    if token is not None and not _joined(str(token)):
+        _clear_session()
+        st.session_state[_OVER] = True
+        return False
+    if token is None and asked is not None and _joined(asked[1]):
+        st.session_state[TOKEN] = asked[1]
+        st.session_state[_LINKED] = True
+    if TOKEN not in st.session_state:
+        return False
+    if asked is not None and asked[0] != st.session_state.get(STEP):
+        _enter(asked[0])
+    return True
+
+
+def _joined(token: str) -> bool:
+    context = get_script_run_ctx()
+    try:
+        person = identity.person()
+        require(person, Action.DEMO)
+    except AccessError:
+        return False
+    here = "" if context is None else context.session_id
+    return bool(token) and DEMOS.join(token, here, person) is not None
+
+
+def _enter(number: int) -> None:
+    """Set the stage for a step: the story's data, and the view that the step begins at."""
+    demo = session.demo()
+    assert demo is not None
+    st.session_state[STEP] = number
+    if state.get().catalog != demo.catalog:
+        state.put(
+            evalset=EVALSET, catalog=demo.catalog, tau=None, weights=None, rule=None,
+            value_usd=None, pin=None, aim=None,
+        )  # fmt: skip
+    for key, view in STEPS[number - 1].views.items():
+        st.session_state[key] = view
+
+
+def invitation() -> None:
+    """A quiet link that opens a demo in a tab of its own; nothing inside a demo."""
+    if session.demo() is None and identity.may(Action.DEMO):
+        st.link_button(
+            "Demo", "./?demo=1", icon=":material/slideshow:", type="tertiary",
+            help="Seven steps that show what the console does, in a new tab, on a copy of this "
+            "workspace that is deleted afterwards.",
+        )  # fmt: skip
+
+
+def offered() -> bool:
+    """Where the address asks for a demo and none runs: offer to begin one, instead of the page."""
+    asked, over = address.asked(), st.session_state.pop(_OVER, False)
+    if session.demo() is not None or (asked is None and not over):
+        return False
+    number, token = asked or (1, "")
+    ended = over or bool(token)
+    around = st.container(horizontal_alignment="center")
+    around.space(80)
+    with around.container(border=True, width=520, gap="small"):
+        st.subheader("This demo has ended" if ended else "A demo of this console", anchor=False)
+        st.markdown(
+            "Its copy is deleted. You can begin another one."
+            if ended
+            else "Seven steps, three to ten minutes, on **a throw-away copy** of this workspace. "
+            "Try anything: your drafts, revisions and eval sets are not touched. Closing the tab "
+            "ends it."
+        )
+        _begin_button(number)
+    return True
+
+
+def _begin_button(number: int) -> None:
+    with st.container(horizontal=True):
+        begin = st.button(
+            "Begin", type="primary", icon=":material/play_arrow:", key="demo.begin",
+            disabled=not identity.may(Action.DEMO),
+        )  # fmt: skip
+        if st.button("To the console", type="tertiary", key="demo.console"):
+            go(STEPS[0].place)
+    if not identity.may(Action.DEMO):
+        st.caption(":material/lock: A demo needs the role editor or publisher.")
+    if begin:
+        _begin(number)
+
+
+def _begin(number: int) -> None:
+    try:
+        with st.spinner("Copying the workspace"):
+            demo = DEMOS.begin(workspace_folder(), cache.store(), identity.person())
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    _clear_session()
+    st.session_state[TOKEN] = demo.token
+    DEMOS.watch()
+    _go(number)
+
+
+def _go(number: int) -> None:
+    _enter(number)
+    step = STEPS[number - 1]
+    go(step.place, **step.link, **address.step_link(number))
+
+
+def _clear_session() -> None:
+    """Drop what the session holds of one workspace before it turns to another."""
+    kept = {key: st.session_state[key] for key in _KEPT if key in st.session_state}
+    st.session_state.clear()
+    for key, value in kept.items():
+        st.session_state[key] = value
+
+
+def sidebar(where: str) -> None:
+    """Draw the story beside the page: all steps, and what to say and do at the current one.
+
+    Args:
+        where: Name of the page on screen.
+    """
+    wanted = st.session_state.pop(_WANTED, None)
+    if wanted is not None:
+        _go(int(wanted))
+    now = int(st.session_state[STEP])
+    if st.session_state.pop(_LINKED, False) and where == STEPS[0].where and now > 1:
+        _go(now)  # a link to a step, without its page
+    with st.sidebar.container(gap="small"):
+        _ONE_ENTRY(key="demo.one_entry")
+        st.badge(
+            "Demo copy", icon=":material/science:", color="orange",
+            help="A throw-away copy of the workspace. Nothing that you do here reaches it.",
+        )  # fmt: skip
+        st.session_state[_RADIO] = now
+        st.radio(
+            "Step", range(1, len(STEPS) + 1), key=_RADIO, label_visibility="collapsed",
+            format_func=lambda number: f"{number} · {STEPS[number - 1].title}",
+            on_change=lambda: st.session_state.__setitem__(_WANTED, st.session_state[_RADIO]),
+        )  # fmt: skip
+        _step(now, STEPS[now - 1], where)
+        with st.container(horizontal=True):
+            if st.button(
+                "Reset", icon=":material/restart_alt:", key="demo.reset",
+                help="Delete this copy and begin again on a fresh one.",
+            ):  # fmt: skip
+                _reset()
+            if st.button(
+                "End", icon=":material/stop_circle:", key="demo.end",
+                help="Delete the copy and go to the workspace.",
+            ):  # fmt: skip
+                _end()
+
+
+def _step(number: int, step: Step, where: str) -> None:
+    """Draw the buttons above the text, so that a hurried click finds Next and not Reset."""
+    with st.container(horizontal=True):
+        if number < len(STEPS) and st.button(
+            "Next", type="primary", icon=":material/arrow_forward:", key="demo.next",
+        ):  # fmt: skip
+            _go(number + 1)
+        if where != step.where and st.button(f"To {step.where}", key="demo.there"):
+            _go(number)
+        if (
+            step.also is not None
+            and where != step.also[1]
+            and st.button(f"To {step.also[1]}", key="demo.also")
+        ):
+            _compare(step.also[0])
+    st.markdown(step.say)
+    st.markdown(f":material/touch_app: **{step.do}**")
+    st.markdown(f":material/check: {step.shows}")
+
+
+def _compare(place: Place) -> None:
+    """What is published now beside a fixed mix of the same cost."""
+    demo = session.demo()
+    assert demo is not None
+    compare_state.put(a="mix", b=f"catalog:{demo.catalog}", knob_a=None, knob_b=None)
+    go(place, **address.step_link())
+
+
+def _reset() -> None:
+    DEMOS.end(str(st.session_state[TOKEN]))
+    _clear_session()
+    _begin(1)
+
+
+def _end() -> None:
+    DEMOS.end(str(st.session_state[TOKEN]))
+    _clear_session()
+    go(STEPS[0].place)

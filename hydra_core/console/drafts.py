@@ -1,0 +1,273 @@
+"""The catalog being worked on: what is published, the draft over it, and every way to change it.
+
+The store keeps the draft after each edit, so it survives a reload, a page change and a restart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from hydra_core.base.errors import ConflictError, HydraError, Problem
+from hydra_core.base.types import Catalog, Chosen
+from hydra_core.catalog.diff import Change, semantic_diff
+from hydra_core.catalog.editing.chosen_on import record_choice
+from hydra_core.catalog.schema import read_catalog_text
+from hydra_core.console import cache, chosen_on
+from hydra_core.console.access import identity
+from hydra_core.console.cache import CatalogEntry, SetEntry
+from hydra_core.store.records import Draft, Revision
+from hydra_core.store.roles import Action
+
+_GENERATION = "draft.generation"
+_ERROR = "draft.error"
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """A catalog with the actor's draft of it.
+
+    Attributes:
+        key: The store's name of the catalog.
+        published_text: The newest revision, or the file where nothing was published.
+        newest: The newest revision, None where nothing was published.
+        draft: The actor's own, None where there is none.
+        text: What is being worked on: the draft, else what is published.
+        catalog: `text` as a catalog, None while it is not valid.
+        problems: Why it is not.
+        changes: From published to `text`, in words; empty while it is not valid.
+        others: Who else has a draft of this catalog that says something else.
+    """
+
+    key: str
+    published_text: str
+    published: Catalog | None
+    newest: Revision | None
+    draft: Draft | None
+    text: str
+    catalog: Catalog | None
+    problems: tuple[Problem, ...]
+    changes: tuple[Change, ...]
+    others: tuple[str, ...] = ()
+
+    @property
+    def revision(self) -> int:
+        """Number of the newest revision, 0 where nothing was published."""
+        return self.newest.number if self.newest else 0
+
+    @property
+    def base_revision(self) -> int:
+        """The revision the draft started from."""
+        return self.draft.base_revision if self.draft else self.revision
+
+    @property
+    def edited(self) -> bool:
+        """Whether the draft says anything else than what it started from."""
+        return self.draft is not None and self.text != self.published_text
+
+    @property
+    def behind(self) -> bool:
+        """Whether somebody published since the draft began."""
+        return self.draft is not None and self.draft.base_revision != self.revision
+
+
+def load(entry: CatalogEntry) -> Working:
+    """The catalog as it stands for the actor.
+
+    Raises:
+        HydraError: The store or the file cannot be read.
+    """
+    store, me = cache.store(), identity.actor()
+    newest = store.newest(entry.key)
+    published = newest.yaml if newest else read_catalog_text(entry.path)
+    found = store.drafts.all(entry.key)
+    draft = next((one for one in found if one.author == me.name), None)
+    others = tuple(one.author for one in found if one is not draft and one.text != published)
+    text = draft.text if draft else published
+    before, _ = cache.parsed(published, entry.key)
+    after, problems = cache.parsed(text, entry.key)
+    changes = semantic_diff(before, after) if before and after else ()
+    return Working(
+        entry.key, published, before, newest, draft, text, after, problems, changes, others
+    )
+
+
+def with_outcome_model(entry: CatalogEntry) -> CatalogEntry:
+    """What is published, with the outcome model and V of the actor's draft where it names none.
+
+    So the value rule can be looked at before anything is published.
+    """
+    if entry.catalog is None or entry.catalog.outcome_model is not None:
+        return entry
+    try:
+        draft = cache.store().drafts.find(entry.key, identity.actor())
+    except HydraError:
+        return entry
+    drafted = None if draft is None else cache.parsed(draft.text, entry.key)[0]
+    if drafted is None or drafted.outcome_model is None:
+        return entry
+    policy = replace(entry.catalog.policy, value_usd=drafted.policy.value_usd)
+    learned = replace(
+        entry.catalog, policy=policy, outcome_model=drafted.outcome_model, folder=drafted.folder
+    )
+    return replace(entry, catalog=learned)
+
+
+def edit(
+    entry: CatalogEntry,
+    change: Callable[[str], str],
+    *,
+    seen: str | None = None,
+    restart: bool = True,
+    chosen: Chosen | None = None,
+) -> bool:
+    """Change the draft, starting one where there is none; a problem is told on the next run.
+
+    A choice made while an eval set's figures are in sight is recorded in the draft as such.
+
+    Args:
+        change: From the text to the new text.
+        seen: The text that the change was chosen on; where the draft says something else by now,
+            nothing is changed. None for changes that hold whatever it says.
+        restart: Whether tables have to be drawn anew, because rows moved or values did not come
+            from the table itself.
+        chosen: How the new policy was chosen; by default, by looking at the set in sight.
+
+    Returns:
+        Whether it was saved.
+    """
+    try:
+        working = load(entry)
+        if seen is not None and seen != working.text:
+            raise ConflictError(
+                f"{entry.key}: your draft was changed in another window; nothing was changed "
+                "here. This page shows it as it is now"
+            )
+        text = change(working.text)
+        if chosen is not None:
+            text = record_choice(text, chosen)
+        else:
+            before, shown = working.catalog or working.published, working.published
+            seen_on = None if shown is None else chosen_on.in_sight(shown)
+            text = chosen_on.looked_at(before, text, seen_on)
+        if text != working.text:
+            _save(working, text)
+    except HydraError as error:
+        keep_error(error)
+        renew()
+        return False
+    if restart:
+        renew()
+    return True
+
+
+def record_looked(working: Working, entry: SetEntry | None) -> str:
+    """The text to publish: the draft's, with the set that its figures are shown on at the end.
+
+    Raises:
+        HydraError: The draft was changed meanwhile.
+    """
+    text = working.text
+    if not chosen_on.recorded(working.catalog, entry):
+        text = chosen_on.looked_at(working.published, text, entry)
+    if working.draft is not None and text != working.text:
+        cache.store().drafts.save(working.draft, text, actor=identity.actor())
+    return text
+
+
+def _save(working: Working, text: str) -> None:
+    me, drafts = identity.actor(), cache.store().drafts
+    draft = working.draft or drafts.start(
+        working.key, working.published_text, actor=me, base_revision=working.revision
+    )
+    drafts.save(draft, text, actor=me, unfinished=True)
+
+
+def undo(working: Working) -> None:
+    """One step back."""
+    _walk(working, lambda draft: cache.store().drafts.undo(draft, actor=identity.actor()))
+
+
+def redo(working: Working) -> None:
+    """One step forward again."""
+    _walk(working, lambda draft: cache.store().drafts.redo(draft, actor=identity.actor()))
+
+
+def discard(working: Working) -> None:
+    """Back to what is published: one more state that undo goes back from, if it began there."""
+    me, kept = identity.actor(), cache.store().drafts
+    if working.behind:
+        _walk(working, lambda draft: kept.discard(draft, actor=me))
+    else:
+        _walk(working, lambda draft: kept.save(draft, working.published_text, actor=me))
+
+
+def _walk(working: Working, step: Callable[[Draft], object]) -> None:
+    try:
+        if working.draft is not None:
+            step(working.draft)
+    except HydraError as error:
+        keep_error(error)
+    renew()
+
+
+def table(
+    frame: pd.DataFrame,
+    key: str,
+    *,
+    fixed: list[str],
+    columns: dict[str, Any],
+    on_change: Callable[..., None],
+    args: tuple[object, ...],
+    **shown: Any,  # noqa: ANN401 (Streamlit's own)
+) -> None:
+    """A table that edits the draft; no row comes or goes, and without the role no cell changes.
+
+    Args:
+        key: With `generation` in it, so that `renew` draws it anew.
+        fixed: Columns that nobody edits.
+        columns: How each is shown.
+        on_change, args: Called after an edit, which is then in `st.session_state[key]`.
+        shown: Further options of `st.data_editor`.
+    """
+    st.data_editor(
+        frame,
+        key=key,
+        hide_index=True,
+        num_rows="fixed",
+        disabled=fixed if may_edit() else list(frame.columns),
+        column_config=columns,
+        on_change=on_change,
+        args=args,
+        **{"height": "content", "placeholder": "–"} | shown,
+    )
+
+
+def renew() -> None:
+    """Have tables drawn anew: their pending edits are in the draft, or refused."""
+    st.session_state[_GENERATION] = generation() + 1
+
+
+def generation() -> int:
+    """Part of the key of every table that edits the draft."""
+    return int(st.session_state.get(_GENERATION, 0))
+
+
+def keep_error(error: HydraError) -> None:
+    """Remember what went wrong in a callback."""
+    st.session_state[_ERROR] = error
+
+
+def kept_error() -> HydraError | None:
+    """What went wrong, once."""
+    error: HydraError | None = st.session_state.pop(_ERROR, None)
+    return error
+
+
+def may_edit() -> bool:
+    """Whether the actor may keep a draft."""
+    return identity.may(Action.DRAFT)

@@ -1,0 +1,449 @@
+"""Drawing a sample, agreement with its tables, and what recalibration would do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from hydra_core.base.errors import HydraError
+from hydra_core.base.types import FloatArray, IntArray
+from hydra_core.console import cache, selectors, tables, widgets
+from hydra_core.console.access import identity
+from hydra_core.console.cache import SetEntry
+from hydra_core.console.eval_sets.view_audit import (
+    Rated,
+    agreement_frame,
+    agreement_view,
+    error_frame,
+    length_of,
+    next_query,
+    rated,
+    recalibration_frame,
+    script_frame,
+)
+from hydra_core.console.figures.intervals import intervals_figure
+from hydra_core.console.widgets import literal
+from hydra_core.evalsets.evalset import EvalSet
+from hydra_core.evalsets.score_files import load_scores
+from hydra_core.lab.audit.recalibrate import (
+    LEAST_GAIN,
+    LEAST_IN_SCRIPT,
+    LEAST_RATED,
+    recalibrate,
+    scripts_of,
+)
+from hydra_core.lab.audit.tables import audit, from_csv, slices, to_csv
+from hydra_core.store.records import RatingState, Sample
+from hydra_core.store.roles import Action
+
+
+def draw_sample(
+    languages: Sequence[str],
+    scores: FloatArray,
+    labels: FloatArray | None,
+    count: int,
+    *,
+    rng: np.random.Generator,
+) -> IntArray:
+    """Places of `count` queries (all where there are fewer), in random order.
+
+    Strata are language, the dimension that is needed most, and the third of the disagreement
+    between predictor and label; they take turns, so that rare ones are there too.
+
+    Args:
+        languages: (n,) codes.
+        scores: (n, K) of the predictor.
+        labels: (n, K), or None: the spread of the scores stands in for the disagreement.
+    """
+    n = len(languages)
+    gap = np.abs(scores - labels).max(axis=1) if labels is not None else np.ptp(scores, axis=1)
+    ranks = np.argsort(np.argsort(gap, kind="stable"), kind="stable")
+    third = np.minimum(3 * ranks // max(n, 1), 2)
+    needed = scores.argmax(axis=1)
+    strata: dict[tuple[str, int, int], list[int]] = {}
+    for place in rng.permutation(n).tolist():
+        stratum = (languages[place], int(needed[place]), int(third[place]))
+        strata.setdefault(stratum, []).append(place)
+    queues = [strata[key] for key in sorted(strata)]
+    rng.shuffle(queues)
+    turns = sorted(
+        ((turn, at, place) for at, queue in enumerate(queues) for turn, place in enumerate(queue))
+    )
+    chosen = np.array([place for _, _, place in turns[:count]], dtype=np.intp)
+    return rng.permutation(chosen)
+
+
+_SCALE = {1: "1", 2: "2", 3: "3", 4: "4", 5: "5"}
+_MEANING = (
+    "**1** does not need it at all · **2** a little · **3** clearly · **4** a lot · "
+    "**5** only a frontier model would do it well"
+)
+_ASKED = {
+    "reasoning": "Several steps of logic, trade-offs, maths, a complex system",
+    "code_generation": "New or changed code of real size or difficulty",
+    "debugging": "Finding and fixing a defect",
+    "tool_use": "Several steps with files, commands, tests or services",
+}
+
+
+@st.fragment
+def rating_form(sample: Sample, evalset: EvalSet) -> None:
+    """The next message of this rater, its scores, and what the keys do."""
+    if not identity.may(Action.RATE):
+        st.info("Viewers cannot rate. Ask a publisher for the role of an editor.")
+        return
+    store, me = cache.store(), identity.actor()
+    ratings = store.ratings.of(sample.name)
+    mine = [one for one in ratings if one.rater == me.name]
+    done = sum(one.state is RatingState.RATED for one in mine)
+    total = len(sample.query_ids)
+    st.progress(done / total, f"{literal(me.name)}: {done:,} of {total:,} rated, "
+                f"{sum(one.state is RatingState.SKIPPED for one in mine):,} skipped")  # fmt: skip
+    query = next_query(sample, ratings, me.name)
+    if query is None:
+        st.success("Every message of this sample is rated or skipped. See Agreement.", title="Done",
+                   icon=":material/task_alt:")  # fmt: skip
+        _undo(sample)
+        return
+    texts = dict(zip(evalset.query_ids, evalset.require_texts("an audit"), strict=True))
+    left, right = st.columns([5.4, 4.6], gap="medium")
+    with left.container(border=True, height=430):
+        st.caption("How much does this message need, to be answered well?")
+        if query in texts:
+            widgets.message(texts[query])
+        else:
+            st.caption("This message is no longer in the eval set; skip it.")
+    with right:
+        _scores(sample, query)
+
+
+def _scores(sample: Sample, query: str) -> None:
+    """One row of five a dimension, then save, skip and undo."""
+    found = []
+    for name in sample.dimensions:
+        found.append(
+            st.segmented_control(
+                name.replace("_", " ").capitalize(), list(_SCALE), key=f"audit.{name}.{query}",
+                help=_ASKED.get(name), width="stretch",
+            )
+        )  # fmt: skip
+    note = st.text_input("Why (if you like)", key=f"audit.note.{query}", max_chars=2000)
+    whole = [score for score in found if score is not None]
+    with st.container(horizontal=True):
+        if st.button("Save", type="primary", key="audit.save", shortcut="Alt+S",
+                     disabled=len(whole) < len(found)):  # fmt: skip
+            _write(lambda: cache.store().ratings.rate(
+                sample, query, whole, actor=identity.actor(), note=note))  # fmt: skip
+        if st.button("Skip", key="audit.skip", shortcut="Alt+K"):
+            _write(lambda: cache.store().ratings.skip(sample, query, actor=identity.actor()))
+        _undo(sample)
+    st.caption(_MEANING)
+
+
+def _undo(sample: Sample) -> None:
+    if st.button("Undo", key="audit.undo", shortcut="Alt+U", icon=":material/undo:"):
+        _write(lambda: cache.store().ratings.undo(sample, actor=identity.actor()))
+
+
+def _write(step: object) -> None:
+    """Do one write and show the next message, or say why it could not be done."""
+    try:
+        step()  # type: ignore[operator]
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    st.rerun(scope="fragment")
+
+
+_LEAST = 5
+_COUNT = st.column_config.NumberColumn
+
+
+def draw_form(entry: SetEntry, evalset: EvalSet, scores: FloatArray) -> None:
+    """Name, size and seed of a new sample."""
+    dimensions = cache.bundle().dimensions
+    labels = _labels(evalset, dimensions)
+    with st.form("audit.draw", border=True):
+        st.markdown("#### Draw a sample to rate")
+        st.caption(
+            "Languages, the dimension that is needed most and the disagreement of predictor and "
+            "label take turns, so that rare kinds are there too. Raters see the message alone."
+        )
+        name, count, seed = st.columns([5, 2.5, 2.5])
+        named = name.text_input("Name", f"{entry.key} audit", max_chars=120)
+        size = count.number_input("Messages", 5, 5_000, min(100, evalset.n), 5)
+        drawn = seed.number_input("Seed", 0, 10**6, 1)
+        if not st.form_submit_button("Draw", type="primary", icon=":material/casino:"):
+            return
+    languages = evalset.queries["language"].astype(str).tolist()
+    places = draw_sample(languages, scores, labels, int(size), rng=np.random.default_rng(drawn))
+    queries = [evalset.query_ids[place] for place in places]
+    try:
+        cache.store().ratings.draw(
+            named, actor=identity.actor(), evalset=entry.key, evalset_digest=evalset.digest,
+            dimensions=dimensions, query_ids=queries,
+        )  # fmt: skip
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    st.session_state["audit.wanted"] = named.strip()
+    st.rerun()
+
+
+def _labels(evalset: EvalSet, dimensions: tuple[str, ...]) -> FloatArray | None:
+    columns = [f"label_{name}" for name in dimensions]
+    if not set(columns) <= set(evalset.queries.columns):
+        return None
+    found = evalset.queries[columns].to_numpy(dtype=float)
+    return found if np.isfinite(found).all() else None
+
+
+def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
+    """The paper's two tables and the figure, then error by language and length."""
+    found = _rated(sample, evalset, _LEAST, "With two raters or more their agreement is shown too.")
+    if found is None:
+        return
+    labels = _labels(evalset, sample.dimensions)
+    label = None if labels is None else labels[found.places]
+    predictor = scores[found.places]
+    result = audit(found.ratings, predictor, label, sample.dimensions, found.raters)
+    with st.container(border=True):
+        widgets.figure(
+            intervals_figure(agreement_view(result), widgets.colors()), "audit.alpha",
+            alt="Krippendorff's alpha by dimension: raters, predictor, label",
+        )  # fmt: skip
+    left, right = st.columns([4.95, 5.05], gap="small")
+    with left:
+        st.markdown("**Agreement** (alpha, interval)")
+        width, text = 112, st.column_config.TextColumn
+        st.dataframe(agreement_frame(result), hide_index=True, height="content",
+                     column_config={"dimension": text("Dimension", width=100),
+                                    "raters": text("Between raters", width=width),
+                                    "predictor": text("With predictor", width=width),
+                                    "label": text("With label", width=width)})  # fmt: skip
+        tables.take_along(agreement_frame(result), "audit.agreement")
+    with right:
+        st.markdown("**Error on [0, 1]**")
+        errors = error_frame(result).dropna(axis="columns", how="all")  # a set may have no labels
+        spelling = {"label_mae": "{:.3f}".format, "label_bias": tables.change("+.3f")}
+        known = {name: form for name, form in spelling.items() if name in errors}
+        st.dataframe(tables.spelled(errors, known),
+                     hide_index=True, height="content",
+                     column_config={
+                         "dimension": text("Dimension", width=100),
+                         "predictor_mae": _COUNT("Predictor MAE", format="%.3f", width=92),
+                         "predictor_bias": text("Predictor bias", width=112),
+                         "label_mae": _COUNT("Label MAE", width=68),
+                         "label_bias": _COUNT("Label bias", width=68),
+                     })  # fmt: skip
+        tables.take_along(errors, "audit.errors")
+    who = ", ".join(map(literal, found.raters))
+    st.caption(f"{len(found.query_ids):,} messages, rated by {who}. The reference is the mean "
+               "rating. Pooled is one alpha over all cells; averaged is the mean of the "
+               "dimensions.")  # fmt: skip
+    texts = evalset.require_texts("an audit").iloc[found.places]
+    parts = {
+        "language": evalset.queries["language"].astype(str).iloc[found.places].tolist(),
+        "length": [length_of(text) for text in texts],
+    }
+    human = np.nanmean(found.ratings, axis=0)
+    with st.expander("By language and length"):
+        by_part = pd.DataFrame(slices(human, predictor, label, parts))
+        tables.kept(by_part.dropna(axis="columns", how="all"), "audit.slices",
+                    {"predictor_bias": tables.change("+.3f")},
+                    height="content",
+                    column_config={"kind": "Kind", "part": "Part", "n": "Messages",
+                                   "predictor_mae": _COUNT("Predictor MAE", format="%.3f"),
+                                   "predictor_bias": _COUNT("Predictor bias"),
+                                   "label_mae": _COUNT("Label MAE", format="%.3f")})  # fmt: skip
+
+
+def _rated(sample: Sample, evalset: EvalSet, least: int, then: str) -> Rated | None:
+    """The ratings as arrays; says what is missing where there are too few.
+
+    Args:
+        least: Rated messages that are needed.
+        then: What else there is to say to who has too few.
+    """
+    found = rated(sample, cache.store().ratings.of(sample.name), evalset)
+    count = 0 if found is None else len(found.query_ids)
+    if count >= least:
+        return found
+    drawn = len(sample.query_ids)
+    widgets.empty(
+        "Not enough ratings yet",
+        f"{count:,} of {drawn:,} messages of this sample are rated, at least {least} are needed. "
+        + ("Rate more under Rate, or take ratings in from a CSV file under Exchange. " if
+           drawn >= least else "Draw a larger sample: choose New sample above. ")
+        + then,
+    )  # fmt: skip
+    return None
+
+
+def recalibration(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
+    """Error before and after a monotone map, in all and by writing system, and the command that
+    writes the bundle.
+    """
+    found = _rated(
+        sample, evalset, LEAST_RATED,
+        "You then see the predictor's error before and after a curve fitted to the ratings.",
+    )  # fmt: skip
+    if found is None:
+        return
+    human = np.nanmean(found.ratings, axis=0)
+    try:
+        groups = evalset.clusters_at(found.places)
+        rng = np.random.default_rng(11)
+        scripts = scripts_of(evalset) or []
+        rated_scripts = [scripts[place] for place in found.places] if scripts else None
+        result = recalibrate(
+            scores[found.places], human, groups=groups, scripts=rated_scripts, rng=rng
+        )
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    biases = dict.fromkeys(("bias_before", "bias_after"), tables.change("+.3f"))
+    figures = {
+        "before": _COUNT("Error now", format="%.3f"),
+        "after": _COUNT("Error recalibrated", format="%.3f"),
+        "bias_before": _COUNT("Bias now"),
+        "bias_after": _COUNT("Bias recalibrated"),
+    }
+    tables.kept(
+        recalibration_frame(result, sample.dimensions), "audit.recalibration", biases,
+        height="content", column_config={"dimension": "Dimension", **figures},
+    )  # fmt: skip
+    st.caption("Mean absolute error and bias on [0, 1] against the mean rating, cross-fitted: "
+               "each message is judged by a curve that did not see it.")  # fmt: skip
+    tables.kept(
+        script_frame(result, sample.dimensions), "audit.scripts", biases, height="content",
+        column_config={"dimension": "Dimension", "script": st.column_config.TextColumn(
+                           "Writing system", help="East Asian: Chinese, Japanese, Korean"),
+                       "n": _COUNT("Rated", format="localized"), **figures,
+                       "curve": "Curve"},
+    )  # fmt: skip
+    st.caption(
+        f"A writing system gets a curve of its own from {LEAST_IN_SCRIPT} rated messages on "
+        "(translations count once), where that lowers the error by more than "
+        f"{100 * LEAST_GAIN:.0f} % beyond its 95 % interval; all others go through the common one."
+    )
+    st.markdown("Export the ratings, then write the new bundle and move your catalogs to it:")
+    widgets.commands(
+        f"python -m hydra_core recalibrate ratings.csv --evalset {evalset.path} \\\n"
+        "    --out bundles/recalibrated\n"
+        "python -m hydra_core rebind pool.yaml --bundle bundles/recalibrated"
+    )
+
+
+def exchange(sample: Sample) -> None:
+    """Ratings out as CSV, and in."""
+    given = [one for one in cache.store().ratings.of(sample.name)
+             if one.state is RatingState.RATED]  # fmt: skip
+    rows = [(one.query_id, one.rater, one.scores, one.note) for one in given]
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.markdown("#### Out")
+        st.caption("query_id, rater, one column a dimension (1 to 5), note. Made to be read again.")
+        st.download_button(
+            f"{len(rows):,} ratings as CSV", to_csv(rows, sample.dimensions),
+            f"{sample.name}.csv", icon=":material/download:", disabled=not rows, key="audit.out",
+        )  # fmt: skip
+    with right:
+        st.markdown("#### In")
+        if not identity.may(Action.MODERATE):
+            st.caption("Taking in other people's ratings needs the role of a publisher.")
+            return
+        file = st.file_uploader("Ratings as CSV", ["csv"], key="audit.file")
+        if file is None or not st.button("Take in", type="primary", key="audit.in"):
+            return
+        try:
+            taken = from_csv(file, sample.dimensions, sample.query_ids)
+            count = cache.store().ratings.take_in(sample, taken, actor=identity.actor())
+        except HydraError as error:
+            widgets.problem(error)
+            return
+        st.success(f"{count:,} ratings taken in.")
+
+
+_VIEWS = ("Rate", "Agreement", "Recalibrate", "Import and export")
+_NEW = "New sample"
+_LINK = {"sample": "audit.sample", "view": "label_quality.view", "step": "audit.part"}
+
+
+def choose(entry: SetEntry) -> Sample | None:
+    """The sample to work on; None for a new one."""
+    samples = {s.name: s for s in cache.store().ratings.samples() if s.evalset == entry.key}
+    options = [*samples, _NEW]
+    wanted = st.session_state.pop("audit.wanted", None)
+    if wanted in samples:
+        st.session_state["audit.sample"] = wanted
+    if st.session_state.get("audit.sample") not in options:
+        st.session_state["audit.sample"] = options[0]
+    name = st.selectbox("Sample", options, key="audit.sample")
+    return samples.get(name)
+
+
+def one_sample(
+    entry: SetEntry, evalset: EvalSet, scores: FloatArray, sample: Sample | None
+) -> None:
+    """The new-sample form, or the part of a sample that is asked for."""
+    if sample is None:
+        draw_form(entry, evalset, scores)
+        return
+    if sample.evalset_digest != evalset.digest:
+        st.warning("The eval set was changed after this sample was drawn.")
+    if st.session_state.get("audit.part") not in _VIEWS:
+        st.session_state["audit.part"] = _VIEWS[0]
+    part = st.segmented_control(
+        "View", _VIEWS, key="audit.part", required=True,
+        label_visibility="collapsed", persist_state="session",
+    )  # fmt: skip
+    if part == "Agreement":
+        agreement(sample, evalset, scores)
+    elif part == "Recalibrate":
+        recalibration(sample, evalset, scores)
+    elif part == "Import and export":
+        exchange(sample)
+    else:
+        rating_form(sample, evalset)
+
+
+def show(place: DeltaGenerator) -> None:
+    """Audits: do people agree with one another, with the labels, and with the predictor?"""
+    selectors.follow(_LINK)
+    pair = selectors.current()
+    if pair is None:
+        widgets.empty("No eval set", "Import one on Eval sets: an audit rates its messages.")
+        return
+    with place:
+        places = st.columns([6, 4])
+        chosen = selectors.choose_evalset(places[0], pair[1].catalog) if pair[1].catalog else None
+    if chosen is None:
+        widgets.empty("No scored eval set", "Score one on Eval sets: an audit compares its scores.")
+        return
+    with places[1]:
+        drawn = choose(chosen)
+    selectors.write(_LINK)
+    try:
+        opened = cache.evalset(chosen.info.path, chosen.info.digest)
+        found = load_scores(opened, cache.bundle().fingerprint)
+        if opened.texts is None:
+            widgets.empty(
+                "This set has no texts",
+                "In an audit people rate messages blind, by keyboard. You then see how far they "
+                "agree with one another, with the labels and with the predictor (Krippendorff's "
+                "alpha), and may recalibrate the predictor on it. Open a set with texts:",
+            )
+            selectors.offer_texts()
+        elif found is None:
+            widgets.empty(
+                "Not scored", "Score this eval set with the predictor in use on Eval sets."
+            )
+        else:
+            one_sample(chosen, opened, found, drawn)
+    except HydraError as error:
+        widgets.problem(error)

@@ -1,0 +1,186 @@
+"""Which models solve what together: an upset plot, and how costs are spread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from hydra_core.base.types import FloatArray
+from hydra_core.console.figures.theme import Palette, base_layout, model_colors, plain
+
+
+@dataclass(frozen=True, slots=True)
+class UpsetView:
+    """Patterns from left to right.
+
+    Attributes:
+        models: (m,) from top to bottom.
+        solved: (m,) percent each model solves.
+        members: (p, m) whether a model belongs to a pattern.
+        queries: (p,) queries of exactly that pattern.
+        total: Queries in all.
+    """
+
+    models: tuple[str, ...]
+    solved: FloatArray
+    members: np.typing.NDArray[np.bool_]
+    queries: np.typing.NDArray[np.intp]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadView:
+    """Costs per query in USD by model, all (m,): quantiles and mean, top row first.
+
+    Attributes:
+    """
+
+    models: tuple[str, ...]
+    p05: FloatArray
+    q1: FloatArray
+    median: FloatArray
+    q3: FloatArray
+    p95: FloatArray
+    mean: FloatArray
+
+
+def upset_figure(view: UpsetView, colors: Palette) -> go.Figure:
+    """Bars of queries per pattern above a grid that says which models belong to it."""
+    m, p = len(view.models), len(view.queries)
+    bars_px, row_px = 190, 26
+    grid_px = row_px * m + 8
+    layout = base_layout(colors, height=bars_px + grid_px + 52)
+    labels = [
+        f"{plain(model)}  <i>{share:.0f} %</i>"
+        for model, share in zip(view.models, view.solved, strict=True)
+    ]
+    longest = max(map(len, view.models), default=0)
+    layout["margin"] = {"l": min(7 * (longest + 6) + 20, 260), "r": 12, "t": 24, "b": 12}
+    split = grid_px / (bars_px + grid_px)
+    layout["xaxis"] |= {
+        "range": [-0.6, p - 0.4], "showgrid": False, "showticklabels": False, "anchor": "y",
+    }  # fmt: skip
+    layout["yaxis"] |= {
+        "domain": [0, split - 0.01],
+        "range": [m - 0.5, -0.5],
+        "tickvals": list(range(m)),
+        "ticktext": labels,
+        "tickfont": {"color": colors.ink, "size": 13},
+        "showgrid": False,
+    }
+    layout["yaxis2"] = {
+        **base_layout(colors, height=1)["yaxis"],
+        "domain": [split + 0.02, 1],
+        "anchor": "x",
+        "rangemode": "tozero",
+        "nticks": 5,
+        "title": {"text": "Queries", "font": {"color": colors.muted, "size": 13}},
+    }
+    layout["shapes"] = [_stripe(row, colors) for row in range(0, m, 2)]
+    layout["bargap"] = 0.35
+    names = [_pattern(view, i) for i in range(p)]
+    return go.Figure({"data": [_bars(view, names, colors), *_grid(view, colors)], "layout": layout})
+
+
+def _pattern(view: UpsetView, index: int) -> str:
+    members = [
+        plain(model) for model, on in zip(view.models, view.members[index], strict=True) if on
+    ]
+    if not members:
+        return "no model"
+    if len(members) == len(view.models):
+        return "every model"
+    return "only " + ", ".join(members)
+
+
+def _bars(view: UpsetView, names: list[str], colors: Palette) -> dict[str, Any]:
+    count = view.members.sum(axis=1)
+    same = (count == 0) | (count == len(view.models))
+    share = 100 * view.queries / max(view.total, 1)
+    return {
+        "type": "bar", "x": list(range(len(names))), "y": view.queries, "yaxis": "y2",
+        "marker": {"color": [colors.muted if one else colors.accent for one in same]},
+        "text": [f"{n:,}" for n in view.queries], "textposition": "outside", "cliponaxis": False,
+        "constraintext": "none",
+        "textfont": {"color": colors.muted, "size": 12},
+        "customdata": [[name, float(s)] for name, s in zip(names, share, strict=True)],
+        "hovertemplate": "solved by <b>%{customdata[0]}</b><br>%{y:,} queries, "
+        "%{customdata[1]:.1f} %<extra></extra>",
+    }  # fmt: skip
+
+
+def _grid(view: UpsetView, colors: Palette) -> list[dict[str, Any]]:
+    pattern, model = np.nonzero(view.members)
+    off_pattern, off_model = np.nonzero(~view.members)
+    x, y = [], []
+    for i, row in enumerate(view.members):
+        on = np.flatnonzero(row)
+        if on.size > 1:
+            x += [i, i, None]
+            y += [int(on[0]), int(on[-1]), None]
+    common = {"type": "scatter", "hoverinfo": "skip"}
+    return [
+        {**common, "mode": "markers", "x": off_pattern, "y": off_model,
+         "marker": {"size": 10, "color": colors.grid}},
+        {**common, "mode": "lines", "x": x, "y": y, "line": {"color": colors.ink, "width": 2}},
+        {**common, "mode": "markers", "x": pattern, "y": model,
+         "marker": {"size": 11, "color": colors.ink}},
+    ]  # fmt: skip
+
+
+def _stripe(row: int, colors: Palette) -> dict[str, Any]:
+    return {
+        "type": "rect", "xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": row - 0.5,
+        "y1": row + 0.5, "fillcolor": colors.grid, "opacity": 0.35, "line": {"width": 0},
+        "layer": "below",
+    }  # fmt: skip
+
+
+def spread_figure(view: SpreadView, colors: Palette) -> go.Figure:
+    """A box from the first to the third quartile, whiskers from 5 to 95 %, a dot at the mean."""
+    m = len(view.models)
+    layout = base_layout(colors, height=92 + 36 * m)
+    longest = max(map(len, view.models), default=0)
+    layout["margin"] = {"l": min(7 * longest + 24, 260), "r": 16, "t": 8, "b": 52}
+    wide = float(view.p05.min()) > 0 and float(view.p95.max()) / float(view.p05.min()) > 30
+    layout["xaxis"] |= {"tickprefix": "$", "tickformat": "~g", "type": "log" if wide else "linear"}
+    if wide:
+        # named one by one: plotly writes no $ before the 2 and the 5 of a decade
+        ends = np.floor(np.log10([float(view.p05.min()), float(view.p95.max())])).astype(int)
+        ticks = [10.0**e * d for e in range(ends[0], ends[1] + 1) for d in (1, 2, 5)]
+        layout["xaxis"] |= {"tickvals": ticks, "ticktext": [_usd(one) for one in ticks]}
+    text = "Cost per query in USD" + (", logarithmic" if wide else "")
+    layout["xaxis"]["title"] = {**layout["xaxis"]["title"], "text": text}
+    layout["yaxis"] |= {
+        "range": [m - 0.5, -0.5], "tickvals": list(range(m)), "showgrid": False,
+        "ticktext": [plain(model) for model in view.models],
+        "tickfont": {"color": colors.ink, "size": 13},
+    }  # fmt: skip
+    tints = [*model_colors(view.models, colors).values()]
+    boxes = [_box(view, i, tints[i]) for i in range(m)]
+    means = {
+        "type": "scatter", "mode": "markers", "x": view.mean, "y": list(range(m)),
+        "marker": {"size": 9, "color": colors.ink, "symbol": "diamond"},
+        "customdata": np.stack([view.p05, view.q1, view.median, view.q3, view.p95], axis=1),
+        "text": [plain(model) for model in view.models],
+        "hovertemplate": "<b>%{text}</b><br>mean $%{x:.3~g}<br>median $%{customdata[2]:.3~g}"
+        "<br>half of them $%{customdata[1]:.3~g} – $%{customdata[3]:.3~g}"
+        "<br>5 – 95 %: $%{customdata[0]:.3~g} – $%{customdata[4]:.3~g}<extra></extra>",
+    }  # fmt: skip
+    return go.Figure({"data": [*boxes, means], "layout": layout})
+
+
+def _usd(value: float) -> str:
+    return "$" + f"{value:.12f}".rstrip("0").rstrip(".")
+
+
+def _box(view: SpreadView, i: int, color: str) -> dict[str, Any]:
+    one = slice(i, i + 1)
+    return {
+        "type": "box", "orientation": "h", "y": [i], "q1": view.q1[one], "q3": view.q3[one],
+        "median": view.median[one], "lowerfence": view.p05[one], "upperfence": view.p95[one],
+        "line": {"color": color, "width": 2}, "width": 0.55, "hoverinfo": "skip",
+    }  # fmt: skip

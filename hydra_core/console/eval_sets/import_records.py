@@ -1,0 +1,148 @@
+"""The import wizard's sources of records and logs: files, their models, prices and feedback."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import pandas as pd
+import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+from hydra_core.base.errors import HydraError
+from hydra_core.catalog.identifiers import proposed_ids
+from hydra_core.console import widgets
+from hydra_core.console.eval_sets.import_swebench import Runner
+from hydra_core.evalsets.importers.draft import About, ImportReport, write_draft
+from hydra_core.evalsets.importers.formats import FORMATS, Format, Given, Kind, read
+from hydra_core.evalsets.importers.price_card import ModelPrice, PriceCard
+from hydra_core.evalsets.importers.reading.bounded import MAX_BYTES, TableFile
+from hydra_core.evalsets.importers.records import AskNames, NamesKnown
+
+_NAMES = "eval_sets.names"
+_AT_ONCE = 12
+#: Megabytes that one import may hold.
+MOST_MB = MAX_BYTES >> 20
+#: Endings of the files that can be imported.
+SUFFIXES = ["csv", "tsv", "json", "jsonl", "ndjson", "parquet", "gz", "zip"]
+
+
+def records_source(kind: Kind, uploads: Sequence[UploadedFile]) -> tuple[Runner, str] | None:
+    """Draw what a format asks for; the import to run and a name for it, None until all is given."""
+    form = FORMATS[kind]
+    more: list[UploadedFile] = []
+    if form.more:
+        more = st.file_uploader(
+            form.more, SUFFIXES, accept_multiple_files=True, max_upload_size=MOST_MB,
+            key=f"eval_sets.more.{kind.value}",
+        )  # fmt: skip
+    if form.more and not more:
+        st.caption(f"Also needed: {form.more[:1].lower()}{form.more[1:]}.")
+        return None
+    files, beside = (cast("Sequence[TableFile]", list(some)) for some in (uploads, more))
+    try:
+        names = _names(kind, files, beside, "-".join(one.file_id for one in [*uploads, *more]))
+    except HydraError as error:
+        widgets.problem(error)
+        return None
+    models = _models(names)
+    if not models:
+        return None
+    score = ""
+    if form.scored:
+        score = st.text_input(
+            "Which feedback is the quality", key="eval_sets.score", width=320,
+            placeholder="its name; empty where there is only one",
+        ).strip()  # fmt: skip
+    prices = _prices(form, list(models))
+    given = Given(beside, models, prices, score)
+
+    def run(out: Path, about: About, force: bool) -> ImportReport:
+        draft = read(kind, files, given)
+        if not about.origin:
+            about = replace(about, origin=form.name)
+        write_draft(draft, out, about, force=force)
+        return draft.report
+
+    return run, form.name
+
+
+def _names(
+    kind: Kind, files: Sequence[TableFile], more: Sequence[TableFile], stamp: str
+) -> tuple[str, ...]:
+    """The models that the files name, read once per upload."""
+    known: tuple[str, tuple[str, ...]] = st.session_state.get(_NAMES, ("", ()))
+    key = f"{kind.value}:{stamp}"
+    if known[0] != key:
+        try:
+            with st.spinner("Reading the files", show_time=True):
+                read(kind, files, Given(more, AskNames()))
+            known = (key, ())
+        except NamesKnown as found:
+            known = (key, found.names)
+        st.session_state[_NAMES] = known
+    return known[1]
+
+
+def _models(names: Sequence[str]) -> dict[str, str]:
+    """Model id -> name in the files: which to take, and an id, editable, for each."""
+    st.markdown("##### Models")
+    start = list(names) if len(names) <= _AT_ONCE else []
+    taken = st.multiselect(
+        "Take", names, start, key=f"eval_sets.take.{hash(tuple(names))}",
+        format_func=lambda name: name or "(no name)", placeholder="one or more models",
+    )  # fmt: skip
+    if not taken:
+        st.caption(f"The files name {len(names)} models.")
+        return {}
+    proposed = proposed_ids(taken)
+    frame = pd.DataFrame({"name": taken, "id": [proposed[name] for name in taken]})
+    edited = st.data_editor(
+        frame, key=f"eval_sets.ids.{hash(tuple(taken))}", hide_index=True, disabled=["name"],
+        height="content",
+        column_config={
+            "name": st.column_config.TextColumn("In the files", width="medium"),
+            "id": st.column_config.TextColumn("Model id, as in your catalog", width="medium"),
+        },
+    )  # fmt: skip
+    ids = edited["id"].astype(str).str.strip().tolist()
+    if len(set(ids)) < len(ids):
+        st.warning("Two models have the same id: give each one of its own.")
+        return {}
+    return dict(zip(ids, taken, strict=True))
+
+
+def _prices(form: Format, ids: Sequence[str]) -> PriceCard | None:
+    """Prices where costs may have to be estimated; never filled in."""
+    if not form.priced:
+        return None
+    with st.expander("Prices, for costs that were not recorded", expanded=True):
+        column = st.column_config
+        frame = pd.DataFrame({"id": ids, "input": None, "output": None, "answer": None})
+        frame = frame.astype({"input": "float64", "output": "float64", "answer": "float64"})
+        edited = st.data_editor(
+            frame, key=f"eval_sets.prices.{hash(tuple(ids))}", hide_index=True, disabled=["id"],
+            height="content", placeholder="–",
+            column_config={
+                "id": column.TextColumn("Model", width="medium"),
+                "input": column.NumberColumn("Input, USD / Mtok", min_value=0.0),
+                "output": column.NumberColumn("Output, USD / Mtok", min_value=0.0),
+                "answer": column.NumberColumn("Tokens of an answer", min_value=0.0),
+            },
+        )  # fmt: skip
+        st.caption(
+            "Tokens of an answer are needed only where the files hold neither tokens nor answers. "
+            "Costs made this way are marked as estimated."
+        )
+    return PriceCard(_given(edited))
+
+
+def _given(frame: pd.DataFrame) -> Mapping[str, ModelPrice]:
+    known = frame.dropna(subset=["input", "output"])
+    rows = zip(known["id"], known["input"], known["output"], known["answer"], strict=True)
+    return {
+        str(model): ModelPrice(float(a), float(b), None if pd.isna(tokens) else float(tokens))
+        for model, a, b, tokens in rows
+    }

@@ -1,0 +1,200 @@
+"""Make a catalog that fits an eval set: offered wherever none does, made on Eval sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+
+import pandas as pd
+import streamlit as st
+
+from hydra_core.base.errors import HydraError
+from hydra_core.catalog.prices.price_file import GivenPrice
+from hydra_core.choosing.initial_catalog import InitialCatalog
+from hydra_core.choosing.new_catalog import (
+    EnteredPrices,
+    entered_prices,
+    free_key,
+    named,
+    price_table,
+    prices_of_text,
+    recorded_prices,
+)
+from hydra_core.console import cache, learned_models, replays, selectors, state, widgets
+from hydra_core.console.access import identity
+from hydra_core.console.cache import SetEntry
+from hydra_core.console.eval_sets import scoring
+from hydra_core.console.frame import BY_HAND, SETS, go
+from hydra_core.console.widgets import literal
+from hydra_core.evalsets.evalset import EvalSet
+from hydra_core.export.provenance import measured
+from hydra_core.store.roles import Action
+
+_OPEN = "make_catalog.set"
+
+
+def offer(entry: SetEntry, *, primary: bool = True) -> None:
+    """The button that leads to a catalog for this set, from whatever page."""
+    if st.button(
+        "Make a catalog", type="primary" if primary else "secondary",
+        icon=":material/add_notes:", key="make_catalog.offer", on_click=open_for,
+        args=(entry.key,), help="Models, prices and profiles from this eval set",
+    ):  # fmt: skip
+        go(SETS)
+
+
+def open_for(key: str) -> None:
+    """Have Eval sets show the steps to a catalog for this set (in a callback)."""
+    st.session_state[_OPEN] = key
+    selectors.use_set(key)
+    st.session_state["eval_sets.view"] = "All sets"
+
+
+def is_open(entry: SetEntry) -> bool:
+    """Whether the steps to a catalog are shown for this set."""
+    return bool(st.session_state.get(_OPEN) == entry.key)
+
+
+def panel(entry: SetEntry, loaded: EvalSet) -> None:
+    """Scores, prices, then the catalog: what is missing is named at each step."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("#### A catalog for this set", width="stretch")
+        st.button(
+            "Not now", type="tertiary", key="make_catalog.close",
+            on_click=lambda: widgets.forget(_OPEN),
+        )  # fmt: skip
+    try:
+        scored = scoring.score_now(entry, loaded)
+        entered = _prices(entry, loaded)
+        if scored and entered.complete:
+            _catalog(entry, loaded, entered)
+    except HydraError as error:
+        widgets.problem(error)
+
+
+def _prices(entry: SetEntry, loaded: EvalSet) -> EnteredPrices:
+    """The table of prices, filled from the set and a file."""
+    given = recorded_prices(loaded.prices)
+    table = st.container()
+    told, upload = st.columns([4, 3], gap="medium")
+    with upload:
+        file = st.file_uploader(
+            "Prices from a file", ["yaml", "yml", "json", "toml"],
+            key=f"make_catalog.file.{entry.key}",
+            help="`models: {gpt-4o: {input: 2.5, output: 10}}` in USD per million tokens, or a "
+            "price list of LiteLLM, OpenRouter or models.dev.",
+        )  # fmt: skip
+    if file is not None:
+        text = file.getvalue().decode("utf-8", "replace")
+        given |= prices_of_text(text, file.name, loaded.models, date.today())
+    with table:
+        edited = _edited(loaded, given, f"{entry.key}.{file.file_id if file else ''}")
+    entered = entered_prices(edited, given)
+    with told:
+        _lacking(entered)
+    return entered
+
+
+def _edited(loaded: EvalSet, given: Mapping[str, GivenPrice], stamp: str) -> pd.DataFrame:
+    """The table as the operator left it."""
+    st.markdown("**Prices**, in USD per million tokens")
+    column = st.column_config
+    frame: pd.DataFrame = st.data_editor(
+        price_table(loaded.models, given),
+        key=f"make_catalog.prices.{stamp}",
+        hide_index=True,
+        num_rows="fixed",
+        disabled=["model", "source"],
+        placeholder="–",
+        height="content" if len(loaded.models) <= 12 else 460,
+        column_config={
+            "use": column.CheckboxColumn("Use", width=60),
+            "model": column.TextColumn("Model", width="medium"),
+            "input": column.NumberColumn("Input", format="%g", width=85),
+            "output": column.NumberColumn("Output", format="%g", width=85),
+            "cached": column.NumberColumn("Cached", format="%g", width=85),
+            "source": column.TextColumn("From", width=110),
+        },
+    )
+    return frame
+
+
+def _lacking(entered: EnteredPrices) -> None:
+    """What the prices lack, or that nothing is."""
+    for problem in entered.problems:
+        st.error(literal(str(problem)), icon=":material/error:")
+    if not entered.models:
+        st.warning("Tick at least one model.", icon=":material/checklist:")
+    elif entered.missing:
+        st.warning(
+            literal(f"{', '.join(entered.missing)}. Fill them in, or untick the models. Nothing "
+            "is guessed."),
+            title=f"Prices of {len(entered.missing)} of {len(entered.models)} models are missing",
+            icon=":material/payments:",
+        )  # fmt: skip
+    elif entered.complete:
+        st.caption(":material/check_circle: Every model that is used has a price.")
+
+
+def _catalog(entry: SetEntry, loaded: EvalSet, entered: EnteredPrices) -> None:
+    """The proposed catalog, what to know about it, and its publication."""
+    cut = bool(st.session_state.get("make_catalog.cut", True))
+    made = replays.new_catalog(entry, entered, cut)
+    with st.container(border=True):
+        policy = made.catalog.policy
+        order = {"realised": "what each model really costs here", "list_price": "list price"}
+        st.markdown(
+            literal(
+                f"{len(made.catalog.models)} models, ordered by {order[policy.cost_basis.value]}. "
+                f"Profiles and τ {policy.tau:g} come from {made.trained_on:,} of {loaded.n:,} "
+                "queries, bands from all of them."
+            )
+        )
+        if made.under_hull:
+            names = ", ".join(one.model for one in made.under_hull)
+            st.checkbox(
+                literal(f"Leave out {names}"), value=True, key="make_catalog.cut",
+                help="Routing by shortfall loses most where a model is dearer and worse than a "
+                "mixture of others.",
+            )  # fmt: skip
+            for one in made.under_hull:
+                st.caption(literal(str(one)))
+        for warning in made.warnings:
+            st.warning(literal(warning), icon=":material/warning:")
+        st.caption(":material/info: Assumed, and to be edited in the catalog: "
+                   + " ".join(literal(text) for text in made.assumptions))  # fmt: skip
+        _publication(entry, loaded, made)
+
+
+def _publication(entry: SetEntry, loaded: EvalSet, made: InitialCatalog) -> None:
+    """Name it, then publish it and tune, or take the file where the actor may not publish."""
+    left, right = st.columns([4, 3], vertical_alignment="bottom")
+    name = left.text_input("Name", loaded.name, key="make_catalog.name", max_chars=120)
+    key = free_key(name, [one.key for one in cache.catalogs()])
+    text = named(made.text, name.strip() or key)
+    if not identity.may(Action.PUBLISH):
+        st.caption("Publishing takes a publisher: download the catalog and hand it over.")
+        right.download_button(
+            "Download the catalog", text, f"{key}.yaml", "application/yaml",
+            icon=":material/download:", width="stretch", key="make_catalog.download",
+        )  # fmt: skip
+        return
+    if right.button(
+        "Publish and open Tune", type="primary", icon=":material/publish:", width="stretch",
+        key="make_catalog.publish",
+    ):  # fmt: skip
+        _publish(entry, key, text)
+
+
+def _publish(entry: SetEntry, key: str, text: str) -> None:
+    catalog, _ = cache.parsed(text, key)
+    metrics = (
+        {} if catalog is None else measured(learned_models.replayed(entry, catalog), entry.info)
+    )
+    note = f"Made from eval set {entry.info.name}"
+    cache.store().publish(
+        key, text, actor=identity.actor(), base_revision=0, note=note, metrics=metrics
+    )
+    widgets.forget(_OPEN)
+    state.put(evalset=entry.key, catalog=key, tau=None, weights=None, pin=None, baseline="")
+    go(BY_HAND)

@@ -1,0 +1,345 @@
+"""The part Can routing help?: what routing could gain on an eval set, and what the set holds."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import numpy as np
+import streamlit as st
+
+from hydra_core.base.errors import HydraError
+from hydra_core.base.types import Catalog, IntArray
+from hydra_core.console import cache, replays, selectors, tables, widgets
+from hydra_core.console.cache import SetEntry
+from hydra_core.console.eval_sets import ablations as explore_ablations
+from hydra_core.console.eval_sets import contents as explore_checks
+from hydra_core.console.eval_sets import make_catalog
+from hydra_core.console.eval_sets import scoring as evalset_scoring
+from hydra_core.console.eval_sets.figure_upset import spread_figure, upset_figure
+from hydra_core.console.eval_sets.view_routing_help import (
+    Bounds,
+    auc_view,
+    difficulty_table,
+    difficulty_view,
+    upset_view,
+)
+from hydra_core.console.figures.intervals import intervals_figure
+from hydra_core.console.frame import BY_HAND, LEARNED, Head, link
+from hydra_core.console.tasks import Task
+from hydra_core.console.widgets import literal
+from hydra_core.evalsets.evalset import EvalSet
+from hydra_core.replay.replay import replay
+from hydra_core.replay.routability import Routability, routability
+from hydra_core.replay.sweep import Sweep
+
+#: Where a session keeps the set that it was asked about: it is scored without asking again.
+ASKED = "explore.asked"
+
+#: Up to this many queries a computation begins by itself.
+_AT_ONCE = 1_000
+_PREDICTED, _READING, _CHECKS = "Can it be predicted?", "What reading adds", "Data checks"
+_VIEWS = ("Who solves what", "Costs", "Difficulty", _PREDICTED, _READING, _CHECKS)
+
+
+def predicted(entry: SetEntry, sweep: Sweep) -> Task | None:
+    """The measurement of how well success is predicted; begun by itself on small sets.
+
+    None for a set without texts.
+    """
+    if sweep.evalset.texts is None:
+        return None
+    key = ("routability", replays.sweep_key(entry, sweep))
+    task = replays.tasks().get(key)
+    if task is None and len(sweep.data.rows) <= _AT_ONCE:
+        return _measure(key, sweep)
+    return task
+
+
+def _measure(key: Hashable, sweep: Sweep) -> Task:
+    texts = sweep.evalset.require_texts("the measurement")
+
+    def work(task: Task) -> Routability:
+        said = texts.iloc[sweep.data.rows].tolist()
+        return routability(sweep.data, said, progress=task.progress)
+
+    return replays.tasks().start(key, work)
+
+
+def limits(known: Bounds, task: Task | None, *, texts: bool) -> None:
+    """How much routing could gain and whether success is predictable, then the figures.
+
+    A possible gain is no result, so nothing here is green: Tune has the result of a policy.
+    """
+    found = task.result if task is not None else None
+    if isinstance(found, Routability):
+        middle = found.predicted
+        box, icon = st.info, ":material/straighten:"
+        if not np.isfinite(middle):
+            title, icon = "Too few outcomes to say whether routing can help", ":material/help:"
+        elif found.predictive and known.gain.lo > 0:
+            title = "Routing may help here"
+        else:
+            title, box, icon = (
+                "Routing has little to gain here", st.warning, ":material/trending_flat:"
+            )  # fmt: skip
+        box(literal(found.text), title=title, icon=icon)
+    else:
+        middle = float("nan")
+        running = task is not None and task.running
+        rest = "The console cannot say yet whether success is predictable: " + (
+            "it is measuring." if running else f"measure it under {_PREDICTED}"
+        )
+        if not texts:
+            rest = "This set has no texts; see Learned."
+        st.info(
+            literal(f"{known.text} {rest}"),
+            title="How much routing could gain at most",
+            icon=":material/hourglass_top:" if running else ":material/straighten:",
+        )
+    _figures(known, middle, texts=texts)
+    with st.container(horizontal=True):
+        link(BY_HAND, "See what your policy gains", ":material/tune:")
+        if not texts:
+            link(LEARNED, "See what can be learned from this set", ":material/school:")
+    if task is not None and task.running:
+        widgets.waiting(task, "Measuring how well success is predicted")
+
+
+def _figures(known: Bounds, middle: float, *, texts: bool) -> None:
+    gain = known.gain.scaled(100.0)
+    interval = (
+        "one group: no interval"
+        if known.gain.hi - known.gain.lo >= 1.0
+        else (f"{gain.lo:.1f} to {gain.hi:.1f} pp")
+    )
+    saving = "n/a" if np.isnan(known.oracle_saving) else f"{100 * known.oracle_saving:.0f} %"
+    entries = (
+        ("Best single model", f"{100 * known.quality:.1f} %", literal(known.best),
+         "Mean quality when every query goes to the model with the highest mean quality."),
+        ("Perfect router", f"{100 * known.oracle:.1f} %", "best in hindsight",
+         "Mean quality when every query goes to the model that did best on it (the oracle). No "
+         "router can do better."),
+        ("Possible gain", f"+{gain.value:.1f} pp", interval,
+         "Perfect router minus best single model. Below: 95 % interval."),
+        ("Models differ on", f"{100 * known.decidable:.0f} %", f"saves up to {saving}",
+         "Share of queries on which the models differ. On the others every choice is equally good. "
+         "Below: the share of the best single model's cost that a perfect router saves."),
+        ("Success predicted", "–" if np.isnan(middle) else f"{middle:.2f}",
+         "AUC; chance is 0.50" if texts else "no texts here",
+         "How well success is predicted on queries that were not learned from. Median AUC over the "
+         "models, from the text or the requirement scores, whichever is higher. Routing may help "
+         f"from 0.60 on. See {_PREDICTED} for each model."),
+    )  # fmt: skip
+    widths = [1.5, 1, 1, 1, 1]  # the first holds a model's name
+    for column, (label, value, below, text) in zip(st.columns(widths), entries, strict=True):
+        column.metric(
+            label, literal(value), delta=below, delta_color="off", delta_arrow="off", help=text,
+            border=True,
+        )  # fmt: skip
+
+
+def who_solves(evalset: EvalSet, sweep: Sweep | None) -> None:
+    """The upset plot, of all queries or of those that the router sends to one model."""
+    sent = None if sweep is None else _sent_to(sweep)
+    whole = replays.upset(evalset.digest, evalset)
+    found = whole if sent is None else upset_view(evalset, sent)
+    if found is None:
+        st.info("No query has an outcome of every model, so there is no pattern to count.")
+        return
+    view, patterns, rest = found
+    widgets.figure(
+        upset_figure(view, widgets.colors()),
+        "explore.upset",
+        alt="Queries by exactly which models solve them",
+    )
+    note = (
+        "Each bar counts the queries that exactly the marked models solve. Grey bars: all models "
+    )
+    note += "solve them or none does, so a router has no choice to make."
+    if rest:
+        note += f" Not shown: {rest:,} queries in {patterns - len(view.queries):,} rarer patterns."
+    st.caption(note)
+
+
+def _sent_to(sweep: Sweep) -> IntArray | None:
+    """Rows that the catalog's own policy sends to the picked model; None for all."""
+    data = sweep.data
+    choice = replay(data, sweep.catalog.policy.tau)
+    counts = np.bincount(choice, minlength=len(data.pool.ids))
+    names = {"": f"any model ({len(choice):,} queries)"}
+    names |= {m: f"{m} ({counts[i]:,})" for i, m in enumerate(data.pool.ids) if counts[i]}
+    if st.session_state.get("explore.sent") not in names:
+        st.session_state["explore.sent"] = ""
+    picked = st.selectbox(
+        "The router sends them to", list(names), format_func=names.__getitem__,
+        key="explore.sent", persist_state="session", width=330,
+    )  # fmt: skip
+    return data.rows[choice == data.pool.ids.index(picked)] if picked else None
+
+
+def costs(evalset: EvalSet) -> None:
+    """How costs per query are spread."""
+    view = replays.spread(evalset.digest, evalset)
+    if view is None:
+        st.info("This eval set has no costs.")
+        return
+    widgets.figure(
+        spread_figure(view, widgets.colors()),
+        "explore.costs",
+        alt="Distribution of cost per query by model",
+    )
+    note = (
+        "Box: the middle half of the queries, with the median. Whiskers: 5 to 95 %. Diamond: the "
+    )
+    note += "mean, which decides the bill."
+    if evalset.cost_estimated:
+        note += " Costs are estimated from prices, not billed."
+    st.caption(note)
+
+
+def difficulty_by(evalset: EvalSet) -> None:
+    """How hard each language or group is."""
+    ways = [name for name in ("language", "group") if name in evalset.queries.columns]
+    by = ways[0]
+    if len(ways) > 1:
+        st.session_state.setdefault("explore.by", ways[0])
+        by = st.segmented_control(
+            "By", ways, format_func=str.capitalize, key="explore.by", required=True,
+            persist_state="session", label_visibility="collapsed",
+        ) or ways[0]  # fmt: skip
+    found = replays.difficulties(evalset.digest, by, evalset)
+    if not found:
+        st.info("No query has an outcome of every model.")
+        return
+    frame = difficulty_table(found, languages=by == "language")
+    shown = frame.head(24)
+    widgets.figure(
+        intervals_figure(difficulty_view(shown), widgets.colors()),
+        "explore.difficulty",
+        alt=f"Mean quality of the models and of the oracle by {by}",
+    )
+    column = st.column_config
+    st.dataframe(
+        frame.assign(bounds=tables.ranges(frame, "")),
+        hide_index=True,
+        height="content" if len(frame) <= 20 else 420,
+        column_order=("name", "n", "quality", "bounds", "oracle", "decidable"),
+        column_config={
+            "name": by.capitalize(),
+            "n": column.NumberColumn("Queries", format="localized"),
+            "quality": column.NumberColumn("Mean of the models", format="%.1f %%"),
+            "bounds": "95 % interval",
+            "oracle": column.NumberColumn("Perfect router", format="%.1f %%"),
+            "decidable": column.NumberColumn("Models differ on", format="%.0f %%"),
+        },
+    )
+    tables.take_along(frame, "explore.difficulty.table")
+
+
+def predictability(entry: SetEntry, sweep: Sweep, task: Task | None) -> None:
+    """How well success is predicted, model by model."""
+    if task is not None and task.running:
+        st.caption("The console is measuring; the result appears here.")
+        return
+    if task is not None and task.error:
+        st.error(literal(task.error), icon=":material/error:")
+    found = task.result if task is not None else None
+    if not isinstance(found, Routability):
+        _offer(entry, sweep)
+        return
+    if not found.aucs:
+        st.info(
+            "Too few outcomes: each model needs 10 queries that it solved and 10 that it did not."
+        )
+        return
+    widgets.figure(
+        intervals_figure(auc_view(found), widgets.colors()),
+        "explore.aucs",
+        alt="How well success of each model is predicted from the text and from the scores",
+    )
+    sample = f" Measured on {found.sampled:,} of {found.n:,} queries." if (
+        found.sampled < found.n
+    ) else ""  # fmt: skip
+    last = (
+        " Last row: which of these two models is right where only one of them is."
+        if found.advantage
+        else ""
+    )
+    st.caption(f"Cross-validated. 0.5 is a coin toss, 1 is certainty.{last}{sample}")
+
+
+def _offer(entry: SetEntry, sweep: Sweep) -> None:
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            "**Can success be predicted?** The console cross-validates one small classifier "
+            "for each model on up to 6,000 queries. This takes a minute or two.",
+            width="stretch",
+        )
+        if st.button("Measure", type="primary", key="explore.measure"):
+            _measure(("routability", replays.sweep_key(entry, sweep)), sweep)
+            st.rerun()
+
+
+def replayed(entry: SetEntry, catalog: Catalog) -> Sweep | None:
+    """The set under the catalog's pool; None after saying why it cannot be replayed."""
+    try:
+        if st.session_state.get(ASKED) == entry.key:
+            loaded = cache.evalset(entry.info.path, entry.info.digest)
+            if loaded.texts is not None and not evalset_scoring.score_now(entry, loaded):
+                return None
+        return cache.sweep(entry, catalog, catalog.policy.weights)
+    except HydraError as error:
+        st.info(
+            widgets.literal(str(error)),
+            title="This set cannot be replayed with this catalog",
+            icon=":material/link_off:",
+        )
+        make_catalog.offer(entry)
+        return None
+
+
+def explore(entry: SetEntry, catalog: Catalog) -> None:
+    """The sentence and its figures, then the view that is asked for."""
+    sweep, task, texts = replayed(entry, catalog), None, False
+    if sweep is not None:
+        task = predicted(entry, sweep)
+        bounds = replays.set_bounds(entry, sweep)
+        texts = sweep.evalset.texts is not None
+        limits(bounds, task, texts=texts)
+        widgets.notes(sweep)
+    # both read the texts again, under the catalog's predictor
+    views = tuple(one for one in _VIEWS if texts or one not in (_PREDICTED, _READING))
+    if st.session_state.setdefault("explore.view", views[0]) not in views:
+        st.session_state["explore.view"] = views[0]
+    view = st.segmented_control(
+        "View", views, key="explore.view", required=True, persist_state="session",
+        label_visibility="collapsed",
+    )  # fmt: skip
+    try:
+        evalset = sweep.evalset if sweep else cache.evalset(entry.info.path, entry.info.digest)
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    one_view(view or views[0], entry, evalset, sweep, task)
+
+
+def one_view(
+    view: str, entry: SetEntry, evalset: EvalSet, sweep: Sweep | None, task: Task | None
+) -> None:
+    """One view; only the one on screen is computed."""
+    if view == _PREDICTED and sweep is not None:
+        predictability(entry, sweep, task)
+    elif view == _READING and sweep is not None:
+        explore_ablations.ablations(entry, sweep)
+    elif view == "Costs":
+        costs(evalset)
+    elif view == "Difficulty":
+        difficulty_by(evalset)
+    elif view == _CHECKS:
+        explore_checks.checks(entry, evalset)
+    else:
+        who_solves(evalset, sweep)
+
+
+def show(head: Head) -> None:
+    selectors.on_data(head, explore, baseline=False, link={"view": "explore.view"})

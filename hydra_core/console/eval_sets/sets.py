@@ -1,0 +1,348 @@
+"""The panels of the Eval sets page: the list, one set in detail, scoring with progress."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import streamlit as st
+
+from hydra_core.base.errors import EvalSetError, HydraError
+from hydra_core.console import cache, selectors, tables, widgets
+from hydra_core.console.access import identity
+from hydra_core.console.cache import SetEntry
+from hydra_core.console.demo import address, session
+from hydra_core.console.eval_sets import make_catalog, scoring
+from hydra_core.console.eval_sets.figure_outcomes import outcomes_figure
+from hydra_core.console.eval_sets.scoring import TOLD
+from hydra_core.console.eval_sets.view import (
+    NO_INTERVAL,
+    model_table,
+    outcomes_view,
+    query_table,
+    suspect_table,
+    with_requirements,
+)
+from hydra_core.console.frame import BY_HAND, go
+from hydra_core.console.widgets import literal
+from hydra_core.evalsets.changes import Earlier, EvalSetChanges, earlier
+from hydra_core.evalsets.dependence import ACCEPTED, DECLINED
+from hydra_core.evalsets.evalset import EvalSet
+from hydra_core.evalsets.format import read_manifest
+from hydra_core.evalsets.score_files import load_scores
+from hydra_core.evalsets.suspects import Suspects, answer, look
+from hydra_core.store.roles import Action
+
+_LOOKED = "eval_sets.looked"
+
+
+def dependence(entry: SetEntry, loaded: EvalSet) -> None:
+    """What is known about dependent queries, the way to look, and the way to answer."""
+    kept = loaded.dependence
+    looked: tuple[str, Suspects] | None = st.session_state.get(_LOOKED)
+    if looked is not None and looked[0] == loaded.digest:
+        _offer(loaded, looked[1])
+    elif kept is None:
+        _ask(entry, loaded)
+    elif kept.answer == DECLINED:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(
+                f"{kept.queries:,} queries look like {kept.groups:,} groups and were declined as "
+                "clusters; every verdict says so.",
+                width="content",
+            )
+            _look_button(entry, loaded, "Look again")
+    else:
+        found = f"{kept.groups:,} groups declared as clusters" * (kept.answer == ACCEPTED)
+        by = "ids, texts and meaning" if kept.vectors else "ids and texts"
+        st.badge(
+            f"Dependent queries: {found or 'none found'} (by {by})",
+            icon=":material/check_circle:",
+            color="green",
+        )
+
+
+def _ask(entry: SetEntry, loaded: EvalSet) -> None:
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            "**Do queries depend on each other?** Translations, near-duplicates and repeated "
+            "attempts make intervals too narrow unless they are declared as clusters. Every "
+            "verdict says that nobody has looked yet.",
+            width="stretch",
+        )
+        _look_button(entry, loaded, "Look for them")
+
+
+def _look_button(entry: SetEntry, loaded: EvalSet, label: str) -> None:
+    shipped = "The shipped sets cannot be changed here." if entry.shipped else None
+    barred = entry.shipped or not identity.may(Action.REPLACE)
+    if st.button(label, key="eval_sets.look", disabled=barred, help=shipped):
+        shown = st.progress(0.0, "Comparing texts")
+
+        def step(done: int, total: int) -> None:
+            shown.progress(done / total, f"Comparing texts: {done:,} of {total:,}")
+
+        try:
+            found = look(loaded, step)
+            if not found.groups:
+                _keep(loaded, found, accepted=False)
+            else:
+                st.session_state[_LOOKED] = (loaded.digest, found)
+        except HydraError as error:
+            widgets.problem(error)
+            return
+        st.rerun()
+
+
+def _offer(loaded: EvalSet, found: Suspects) -> None:
+    with st.container(border=True):
+        st.markdown(f"**{literal(str(found))}.** Do they belong together?")
+        tables.kept(suspect_table(loaded, found), "eval_sets.suspects", height="content")
+        if not found.vectors:
+            st.caption("Texts were not compared by meaning: score the set first for that.")
+        with st.container(horizontal=True):
+            _button("Yes, declare them as clusters", loaded, found, accepted=True)
+            _button("No, they are independent", loaded, found, accepted=False)
+
+
+def _keep(loaded: EvalSet, found: Suspects, *, accepted: bool) -> None:
+    changes = EvalSetChanges(identity.actor(), cache.store())
+    changes.write(loaded.path, lambda: answer(loaded, found, accepted=accepted))
+
+
+def _button(label: str, loaded: EvalSet, found: Suspects, *, accepted: bool) -> None:
+    kind: Literal["primary", "secondary"] = "primary" if accepted else "secondary"
+    if not st.button(label, type=kind, key=f"eval_sets.answer.{accepted}"):
+        return
+    try:
+        _keep(loaded, found, accepted=accepted)
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    widgets.forget(_LOOKED)
+    st.rerun()
+
+
+_SHOWN = 10
+
+
+def earlier_states(entry: SetEntry, told: str) -> None:
+    """What can be undone, and the way to remove a set of one's own.
+
+    Args:
+        told: Key of the session state where an error waits for the next run.
+    """
+    states = earlier(session.folder() / "evalsets")
+    if entry.shipped and not states:
+        return
+    with st.popover("Remove or bring back", icon=":material/history:", width="stretch"):
+        if not entry.shipped:
+            _offer_removal(entry, told)
+        if states:
+            st.markdown("**Replaced or removed**")
+        for number, state in enumerate(states[:_SHOWN]):
+            _offer_return(state, number, told)
+
+
+def _offer_removal(entry: SetEntry, told: str) -> None:
+    st.button(
+        f"Remove {literal(entry.info.name)}", icon=":material/delete:", width="stretch",
+        key="eval_sets.remove", on_click=_remove, args=(entry, told),
+        disabled=not identity.may(Action.DELETE),
+    )  # fmt: skip
+    st.caption("It is kept and can be brought back here. This takes the role publisher.")
+
+
+def _offer_return(state: Earlier, number: int, told: str) -> None:
+    left, right = st.columns([3, 2], vertical_alignment="center")
+    with left.container(gap=None):
+        st.markdown(literal(_named(state)))
+        st.caption(literal(f"{state.name}, until {state.until:%Y-%m-%d %H:%M:%S} UTC"))
+    right.button(
+        "Bring back", key=f"eval_sets.bring_back.{number}", width="stretch",
+        on_click=_bring_back, args=(state, told), disabled=not identity.may(Action.REPLACE),
+    )  # fmt: skip
+
+
+def _named(state: Earlier) -> str:
+    try:
+        return read_manifest(state.path)[0].name
+    except EvalSetError:
+        return f"{state.name}, damaged"
+
+
+def _changes() -> EvalSetChanges:
+    return EvalSetChanges(identity.actor(), cache.store())
+
+
+def _remove(entry: SetEntry, told: str) -> None:
+    try:
+        _changes().remove(entry.info.path)
+    except HydraError as error:
+        st.session_state[told] = error
+
+
+def _bring_back(state: Earlier, told: str) -> None:
+    try:
+        _changes().bring_back(state)
+    except HydraError as error:
+        st.session_state[told] = error
+
+
+_CHOSEN = "eval_sets.chosen"
+#: The set that the address was given last; None where a click has just changed it.
+_LINK = "eval_sets.link"
+_PARTS = ("Models", "Queries")
+
+
+def nothing_yet() -> None:
+    """Say what an eval set is and how to get one."""
+    widgets.empty(
+        "No eval set yet",
+        "An eval set holds queries with what each model achieved and cost on them. "
+        "Choose **Import** above to bring one from CSV, JSONL or Parquet.",
+    )
+
+
+def choose(sets: Sequence[SetEntry]) -> SetEntry:
+    """Draw the list; the set that is picked is the one in use on every page."""
+    by_key = {entry.key: entry for entry in sets}
+    _follow_link(list(by_key))
+    pair = selectors.current()
+    st.session_state[_CHOSEN] = pair[0].key if pair else sets[0].key
+    with st.container(border=True):
+        chosen = st.radio(
+            "Eval sets",
+            list(by_key),
+            format_func=lambda key: literal(by_key[key].info.name),
+            captions=[_caption(entry) for entry in sets],
+            key=_CHOSEN,
+            label_visibility="collapsed",
+            on_change=_picked,
+        )
+    address.write({"set": chosen})
+    st.session_state[_LINK] = chosen
+    earlier_states(by_key[chosen], TOLD)
+    return by_key[chosen]
+
+
+def _follow_link(keys: Sequence[str]) -> None:
+    """Take the set from the address, unless it was written here or a click was just made."""
+    linked = address.read().get("set", "")
+    if linked in keys and st.session_state.get(_LINK, "") not in (linked, None):
+        selectors.use_set(linked)
+
+
+def _picked() -> None:
+    st.session_state[_LINK] = None
+    selectors.use_set(st.session_state[_CHOSEN])
+
+
+def _caption(entry: SetEntry) -> str:
+    info = entry.info
+    if info.problem:
+        return "**Cannot be read**"
+    kinds = ["**synthetic**"] if info.synthetic else []
+    kinds += [] if entry.shipped else ["**yours**"]
+    kinds += [] if info.scored else ["**not scored**"]
+    return " · ".join([f"{info.n:,} queries", f"{len(info.models)} models", *kinds])
+
+
+def show(entry: SetEntry) -> None:
+    """Everything about one set."""
+    error = st.session_state.pop(TOLD, None)
+    if error is not None:
+        widgets.problem(error)
+    try:
+        loaded = cache.evalset(entry.info.path, entry.info.digest)
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    left, right = st.columns([6, 5], vertical_alignment="center")
+    left.subheader(literal(loaded.name), anchor=False)
+    with right.container(horizontal_alignment="right"):
+        _next(entry)
+    about = " · ".join(literal(part) for part in (loaded.origin, loaded.licence) if part)
+    st.caption(about or "No origin or licence was given.")
+    _facts(loaded)
+    _badges(loaded)
+    if make_catalog.is_open(entry):
+        make_catalog.panel(entry, loaded)
+        return
+    scoring.scores(entry, loaded)
+    dependence(entry, loaded)
+    table = model_table(loaded)
+    view = outcomes_view(loaded, table)
+    if view is not None:
+        with st.container(border=True):
+            widgets.figure(
+                outcomes_figure(view, widgets.colors()),
+                "eval_sets.models",
+                alt="Mean quality against mean cost per query of every model",
+            )
+    st.session_state.setdefault("eval_sets.detail", _PARTS[0])
+    part = st.segmented_control(
+        "Part", _PARTS, key="eval_sets.detail", required=True, persist_state="session",
+        label_visibility="collapsed",
+    )  # fmt: skip
+    if part == "Queries":
+        _queries(loaded)
+    else:
+        tables.models(table)
+        if table["low"].isna().any() and table["quality"].notna().any():
+            st.caption(NO_INTERVAL)
+        tables.take_along(table, "eval_sets.table.models")
+
+
+def _queries(loaded: EvalSet) -> None:
+    """The queries, with what each requires where the installed predictor has scored the set."""
+    dimensions: tuple[str, ...] = ()
+    scores = None
+    try:
+        bundle = cache.bundle()
+        dimensions, scores = bundle.dimensions, load_scores(loaded, bundle.fingerprint)
+    except HydraError as error:
+        st.caption(f":material/info: Without requirements: {literal(str(error))}")
+    tables.queries(query_table(loaded, dimensions, scores), loaded.n)
+    tables.take_along(
+        lambda: with_requirements(loaded, dimensions, scores), "eval_sets.table.queries"
+    )
+
+
+def _facts(loaded: EvalSet) -> None:
+    languages = loaded.queries["language"].nunique()
+    missing = sum(loaded.missing_quality.values())
+    facts = (
+        ("Queries", f"{loaded.n:,}"),
+        ("Models", f"{len(loaded.models)}"),
+        ("Languages", f"{languages}"),
+        ("Missing outcomes", f"{missing:,}"),
+    )
+    for column, (label, value) in zip(st.columns(len(facts)), facts, strict=True):
+        column.metric(label, value, border=True)
+
+
+def _badges(loaded: EvalSet) -> None:
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        if loaded.synthetic:
+            widgets.synthetic_badge()
+        if loaded.cost_estimated:
+            st.badge("Costs estimated", icon=":material/calculate:", color="orange")
+        if loaded.price_notes:
+            st.caption(literal(loaded.price_notes), width="content")
+
+
+def _next(entry: SetEntry) -> None:
+    """Tune where a catalog fits, and the way to a catalog of its own."""
+    if make_catalog.is_open(entry):
+        return
+    fitting = any(selectors.fits(entry, catalog) for catalog in cache.catalogs())
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        make_catalog.offer(entry, primary=not fitting)
+        if fitting:
+            _tune()
+
+
+def _tune() -> None:
+    if st.button("Tune on this set", icon=":material/tune:", key="eval_sets.use"):
+        go(BY_HAND)

@@ -1,0 +1,212 @@
+"""From an eval set to what Can routing help? shows of it. No streamlit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from hydra_core.base.types import IntArray
+from hydra_core.console.eval_sets.figure_upset import SpreadView, UpsetView
+from hydra_core.console.eval_sets.view import percent_range
+from hydra_core.console.figures.intervals import IntervalsView, Series
+from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
+from hydra_core.lab.ablation import AblatedReading
+from hydra_core.predictor.languages import language_name
+from hydra_core.replay.contents import Difficulty, DuplicateGroup, solve_patterns
+from hydra_core.replay.metrics import picked
+from hydra_core.replay.routability import PREDICTIVE_AUC, Routability
+from hydra_core.replay.significance import Interval, mean_interval
+from hydra_core.replay.sweep import Sweep
+
+_PATTERNS = 22
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a perfect router would gain over the best single model; fractions.
+
+    Attributes:
+        best: The best single model; `quality` is its mean.
+        oracle_saving: Of the best single model's cost; NaN where that is free.
+        decidable: Queries on which the models differ.
+    """
+
+    n: int
+    best: str
+    quality: float
+    oracle: float
+    gain: Interval
+    oracle_saving: float
+    decidable: float
+
+    @property
+    def text(self) -> str:
+        return (
+            f"A perfect router would gain {100 * self.gain.value:.1f} pp over always {self.best}; "
+            f"the models differ on {100 * self.decidable:.0f} % of the queries."
+        )
+
+
+def bounds(sweep: Sweep) -> Bounds:
+    """The limits of any router on a replayed set."""
+    data = sweep.data.with_outcomes
+    best = max(sweep.singles, key=lambda one: (one.quality, -one.mean_cost_usd))
+    oracle = data.oracle
+    reached = picked(data.quality, oracle)
+    spent = float(picked(data.cost_usd, oracle).mean())
+    base = best.mean_cost_usd
+    return Bounds(
+        n=len(data.rows),
+        best=best.model,
+        quality=best.quality,
+        oracle=float(reached.mean()),
+        gain=mean_interval(reached - data.quality[:, best.index], data.clusters).clipped(0.0, 1.0),
+        oracle_saving=1 - spent / base if base > 0 else float("nan"),
+        decidable=float((data.quality.max(axis=1) > data.quality.min(axis=1)).mean()),
+    )
+
+
+def upset_view(evalset: EvalSet, rows: IntArray | None = None) -> tuple[UpsetView, int, int] | None:
+    """The most frequent patterns, with how many there are and the queries they leave out.
+
+    None where no query has all outcomes.
+
+    Args:
+        evalset: The set.
+        rows: Of these queries alone; None for all.
+    """
+    quality = evalset.quality if rows is None else evalset.quality[rows]
+    patterns = solve_patterns(evalset.models, quality)
+    total = sum(one.queries for one in patterns)
+    if not total:
+        return None
+    known = quality[np.isfinite(quality).all(axis=1)]
+    solved = 100 * (known >= RESOLVED_AT).mean(axis=0)
+    order = np.argsort(-solved, kind="stable")
+    models = tuple(evalset.models[i] for i in order)
+    shown = patterns[:_PATTERNS]
+    view = UpsetView(
+        models=models,
+        solved=solved[order],
+        members=np.array([[model in set(one.models) for model in models] for one in shown]),
+        queries=np.array([one.queries for one in shown]),
+        total=total,
+    )
+    return view, len(patterns), total - int(view.queries.sum())
+
+
+def spread_view(evalset: EvalSet) -> SpreadView | None:
+    """Quantiles of cost per query by model, cheapest first; None where no cost is known."""
+    has = [i for i in range(len(evalset.models)) if np.isfinite(evalset.cost_usd[:, i]).any()]
+    if not has:
+        return None
+    costs = evalset.cost_usd[:, has]
+    quantiles = np.nanquantile(costs, [0.05, 0.25, 0.5, 0.75, 0.95], axis=0)
+    every = evalset.mean_cost()
+    mean = np.asarray([every[evalset.models[i]] for i in has])
+    order = np.argsort(mean, kind="stable")
+    return SpreadView(
+        tuple(evalset.models[has[i]] for i in order),
+        p05=quantiles[0][order],
+        q1=quantiles[1][order],
+        median=quantiles[2][order],
+        q3=quantiles[3][order],
+        p95=quantiles[4][order],
+        mean=mean[order],
+    )
+
+
+def difficulty_table(found: Sequence[Difficulty], *, languages: bool) -> pd.DataFrame:
+    """One row per language or group in percent, the largest first."""
+    ends = [percent_range(one.quality) for one in found]
+    return pd.DataFrame(
+        {
+            "name": [language_name(one.name) if languages else one.name for one in found],
+            "n": [one.n for one in found],
+            "quality": [100 * one.quality.value for one in found],
+            "low": [low for low, _ in ends],
+            "high": [high for _, high in ends],
+            "oracle": [100 * one.oracle for one in found],
+            "decidable": [100 * one.decidable for one in found],
+        }
+    )
+
+
+def difficulty_view(frame: pd.DataFrame) -> IntervalsView:
+    """The figure of a `difficulty_table`."""
+    values = {name: frame[name].to_numpy(np.float64) for name in frame.columns if name != "name"}
+    return IntervalsView(
+        names=tuple(frame["name"]),
+        series=(
+            Series("mean of the models, 95 % interval", values["quality"], values["low"],
+                   values["high"]),
+            Series("perfect router", values["oracle"], tone="oracle"),
+        ),
+        title="Quality",
+        unit=" %",
+    )  # fmt: skip
+
+
+def auc_view(found: Routability) -> IntervalsView:
+    """How well each model's success is predicted, from the text and from the scores."""
+    rows = [*found.aucs, *([found.advantage] if found.advantage else [])]
+    text, scores = (
+        np.array([[one.value, one.lo, one.hi] for one in series]).reshape(-1, 3)
+        for series in ([one.text for one in rows], [one.scores for one in rows])
+    )
+    return IntervalsView(
+        names=tuple(one.model for one in rows),
+        series=(
+            Series("from the text", text[:, 0], text[:, 1], text[:, 2]),
+            Series("from the requirement scores", scores[:, 0], scores[:, 1], scores[:, 2],
+                   tone="ghost"),
+        ),
+        title="AUC on queries not learned from, 95 % interval",
+        format=".2f",
+        lines=((0.5, "chance"), (PREDICTIVE_AUC, "predictive")),
+    )  # fmt: skip
+
+
+def duplicate_table(found: Sequence[DuplicateGroup], most: int = 200) -> pd.DataFrame:
+    """Texts that occur more than once, the largest groups first."""
+    return pd.DataFrame(
+        {
+            "queries": [len(one.query_ids) for one in found[:most]],
+            "ids": [", ".join(one.query_ids[:6]) for one in found[:most]],
+            "clustered": ["yes" if one.clustered else "no" for one in found[:most]],
+            "differ": ["yes" if one.outcomes_differ else "no" for one in found[:most]],
+        }
+    )
+
+
+def ablation_view(found: Sequence[AblatedReading]) -> IntervalsView:
+    """Quality retention of every other way of reading minus that of the first, in points."""
+    others = found[1:]
+    delta = 100 * np.array(
+        [[one.against_first.qr.value, one.against_first.qr.lo, one.against_first.qr.hi]
+         for one in others]
+    ).reshape(-1, 3)  # fmt: skip
+    return IntervalsView(
+        tuple(one.name for one in others),
+        (Series("against the first", *delta.T),),
+        "Quality retention against the predictor as it is, pp",
+        unit=" pp",
+        format="+.1f",
+        lines=((0.0, "no change"),),
+    )
+
+
+def ablation_table(found: Sequence[AblatedReading]) -> pd.DataFrame:
+    """One row a way of reading."""
+    return pd.DataFrame(
+        {
+            "reading": [one.name for one in found],
+            "pearson": [one.pearson for one in found],
+            "mae": [one.mae for one in found],
+            "qr": [100 * one.metrics.qr.value for one in found],
+            "cost": [one.metrics.mean_cost_usd.value for one in found],
+        }
+    )

@@ -1,0 +1,134 @@
+"""Rows of values with their intervals, one or more series, with reference lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from hydra_core.base.types import FloatArray
+from hydra_core.console.figures.theme import Palette, base_layout, plain
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One value per row (l,); without bounds it is drawn as a star.
+
+    Attributes:
+        tone: Name of a `Palette` colour.
+    """
+
+    name: str
+    value: FloatArray
+    low: FloatArray | None = None
+    high: FloatArray | None = None
+    tone: str = "accent"
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalsView:
+    """Named rows in drawing order.
+
+    Attributes:
+        unit: Behind ticks and values, e.g. " %".
+        lines: (value, label) of reference lines.
+        format: d3 format of values.
+    """
+
+    names: tuple[str, ...]
+    series: tuple[Series, ...]
+    title: str
+    unit: str = ""
+    format: str = ".1f"
+    lines: Sequence[tuple[float, str]] = ()
+
+
+def intervals_figure(view: IntervalsView, colors: Palette) -> go.Figure:
+    """One row per name; series beside each other within the row."""
+    rows = len(view.names)
+    layout = base_layout(colors, height=104 + 30 * rows)
+    longest = max(map(len, view.names), default=0)
+    layout["margin"] = {"l": min(7 * longest + 24, 280), "r": 16, "t": 34, "b": 48}
+    layout["yaxis"] |= {
+        "range": [rows - 0.5 + (0.6 if view.lines else 0.0), -0.5],  # room for the lines' names
+        "tickvals": list(range(rows)),
+        "ticktext": [plain(name) for name in view.names],
+        "tickfont": {"color": colors.ink, "size": 13},
+        "showgrid": False,
+    }
+    layout["xaxis"] |= {"range": _range(view), "ticksuffix": view.unit, "tickangle": 0}
+    layout["xaxis"]["nticks"] = 5 if longest > 16 else 9  # what is left for them when it is narrow
+    layout["xaxis"]["title"] = {**layout["xaxis"]["title"], "text": view.title}
+    layout |= {
+        "shapes": [_line(value, colors) for value, _ in view.lines],
+        "annotations": _names(view, colors),
+        "showlegend": len(view.series) > 1,
+        "legend": {
+            "orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "xanchor": "left",
+            "font": {"size": 13, "color": colors.muted}, "bgcolor": "rgba(0,0,0,0)",
+            "itemclick": False, "itemdoubleclick": False,
+        },
+    }  # fmt: skip
+    ranged = [one for one in view.series if one.low is not None]
+    traces = []
+    for one in view.series:
+        shift = 0.0 if one.low is None else (ranged.index(one) - (len(ranged) - 1) / 2) * 0.3
+        traces.append(_trace(view, one, shift, getattr(colors, one.tone)))
+    return go.Figure({"data": traces, "layout": layout})
+
+
+def _range(view: IntervalsView) -> list[float]:
+    parts = [[value for value, _ in view.lines]]
+    for one in view.series:
+        parts += [v.tolist() for v in (one.value, one.low, one.high) if v is not None]
+    known = np.asarray([value for part in parts for value in part], dtype=np.float64)
+    known = known[np.isfinite(known)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    room = 0.05 * ((high - low) or 1.0)
+    return [low - room, high + room]
+
+
+def _line(value: float, colors: Palette) -> dict[str, Any]:
+    return {
+        "type": "line", "x0": value, "x1": value, "y0": 0, "y1": 1, "yref": "paper",
+        "line": {"color": colors.muted, "width": 1.5, "dash": "dash"}, "layer": "below",
+    }  # fmt: skip
+
+
+def _names(view: IntervalsView, colors: Palette) -> list[dict[str, Any]]:
+    """The lines' names, to the right unless they would be cut there; of two near lines outwards."""
+    low, high = _range(view)
+    told = []
+    for value, text in view.lines:
+        gaps = [(other - value) / (high - low) for other, _ in view.lines if other != value]
+        near = next((gap for gap in gaps if abs(gap) < 0.4), 0.0)
+        left = near > 0 if near else value - low > 0.7 * (high - low)
+        told.append({
+            "x": value, "y": 0, "yref": "paper", "yanchor": "bottom",
+            "xanchor": "right" if left else "left", "xshift": -4 if left else 4,
+            "showarrow": False, "text": plain(text), "font": {"color": colors.muted, "size": 12},
+        })  # fmt: skip
+    return told
+
+
+def _trace(view: IntervalsView, one: Series, shift: float, color: str) -> dict[str, Any]:
+    shown = f"%{{x:{view.format}}}{view.unit}"
+    trace: dict[str, Any] = {
+        "type": "scatter", "mode": "markers", "name": one.name, "x": one.value,
+        "y": np.arange(len(view.names)) + shift,
+        "text": [plain(name) for name in view.names],
+        "marker": {"size": 9, "color": color},
+        "hovertemplate": f"<b>%{{text}}</b><br>{plain(one.name)} {shown}<extra></extra>",
+    }  # fmt: skip
+    if one.low is None or one.high is None:
+        trace["marker"] = {"size": 13, "symbol": "star", "color": color}
+        return trace
+    low, high = (np.where(np.isfinite(v), v, one.value) for v in (one.low, one.high))
+    trace["error_x"] = {
+        "type": "data", "symmetric": False, "array": high - one.value,
+        "arrayminus": one.value - low, "color": color, "thickness": 1.8, "width": 0,
+    }  # fmt: skip
+    return trace

@@ -1,0 +1,133 @@
+"""Traffic by model over the policy's knob, and by model or reason over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+import plotly.graph_objects as go
+
+from hydra_core.base.types import FloatArray, IntArray
+from hydra_core.console.figures.theme import Palette, base_layout, drawn, model_colors, plain, tint
+
+
+@dataclass(frozen=True, slots=True)
+class SharesView:
+    """Traffic shares: `knob` (t,) ascending, `shares` (t, m) with rows that sum to 1.
+
+    Attributes:
+        models: (m,) ids in the pool's cost order, cheapest first.
+        knob: tau, or V in USD.
+        selected: Where the policy stands on it.
+        value: Whether the knob is V, which is drawn by its logarithm.
+    """
+
+    models: tuple[str, ...]
+    knob: FloatArray
+    shares: FloatArray
+    selected: float
+    value: bool = False
+
+
+def shares_figure(view: SharesView, colors: Palette, *, height: int = 330) -> go.Figure:
+    """Stacked areas of traffic by model over the knob, with a line where the policy stands."""
+    by_model = model_colors(view.models, colors)
+    layout = base_layout(colors, height=height)
+    at, name = view.selected, f"τ {view.selected:.4g}"
+    title = "τ, largest acceptable shortfall"
+    layout["xaxis"] |= {"range": [0, view.knob[-1]]}
+    if view.value:
+        at, name = float(np.log10(view.selected)), f"V ${view.selected:.4g}"
+        title = "V, what one more resolved query is worth, USD"
+        ends = np.log10(view.knob[[0, -1]])
+        layout["xaxis"] |= {"range": list(ends), "type": "log", "tickprefix": "$", "dtick": 1}
+    layout["xaxis"]["title"] = {**layout["xaxis"]["title"], "text": title}
+    layout["yaxis"] |= {"range": [0, 100], "ticksuffix": " %"}
+    layout["yaxis"]["title"] = {**layout["yaxis"]["title"], "text": "Traffic"}
+    layout |= {
+        "margin": {"l": 70, "r": 190, "t": 28, "b": 52},
+        "hovermode": "x unified",
+        "showlegend": True,
+        "legend": {
+            "x": 1.01, "y": 1, "traceorder": "reversed", "itemclick": False,
+            "font": {"color": colors.ink, "size": 13}, "itemdoubleclick": False,
+        },
+        "shapes": [
+            {
+                "type": "line", "x0": view.selected, "x1": view.selected, "y0": 0, "y1": 1,
+                "yref": "paper", "line": {"color": colors.ink, "width": 2},
+            }
+        ],
+        "annotations": [
+            {
+                "x": at, "y": 1, "yref": "paper", "yanchor": "bottom",
+                "showarrow": False, "text": f"<b>{name}</b>",
+                "font": {"color": colors.ink, "size": 13},
+            }
+        ],
+    }  # fmt: skip
+    even = not view.value  # then where it begins and how far it steps says it all
+    place = {"x0": 0.0, "dx": float(view.knob[1])} if even else {"x": drawn(view.knob)}
+    traces = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            **place,
+            "y": drawn(view.shares[:, i] * 100),
+            "name": plain(model),
+            "stackgroup": "traffic",
+            "line": {"width": 0.5, "color": colors.surface},
+            "fillcolor": tint(by_model[model], 0.78),
+            "hovertemplate": "%{y:.1f} %",
+        }
+        for i, model in enumerate(view.models)
+    ]
+    return go.Figure({"data": traces, "layout": layout})
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineView:
+    """Decisions in bars of equal width.
+
+    Attributes:
+        starts: (t,) beginnings, UTC.
+        width_s: Width of a bar.
+        names: (m,) models or reasons, in drawing order.
+        counts: (t, m).
+    """
+
+    starts: Sequence[datetime]
+    width_s: int
+    names: tuple[str, ...]
+    counts: IntArray
+
+
+def timeline_figure(view: TimelineView, colors: Palette, *, height: int = 300) -> go.Figure:
+    """Stacked bars over time, one colour a name."""
+    by_name = model_colors(view.names, colors)
+    layout = base_layout(colors, height=height)
+    layout["yaxis"]["title"] = {**layout["yaxis"]["title"], "text": "Decisions"}
+    layout["yaxis"] |= {"rangemode": "tozero", "nticks": 6}
+    layout["xaxis"] |= {"type": "date", "showgrid": False, "nticks": 8}
+    layout["xaxis"]["title"] = {**layout["xaxis"]["title"], "text": "UTC"}
+    layout |= {
+        "barmode": "stack", "bargap": 0.12, "showlegend": True, "hovermode": "x unified",
+        "margin": {"l": 64, "r": 12, "t": 34, "b": 50},
+        "legend": {
+            "orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "traceorder": "normal",
+            "itemclick": False, "itemdoubleclick": False,
+            "font": {"color": colors.ink, "size": 13},
+        },
+    }  # fmt: skip
+    middle = [start.timestamp() * 1e3 + 500 * view.width_s for start in view.starts]
+    traces = [
+        {
+            "type": "bar", "x": middle, "y": view.counts[:, i], "name": plain(name),
+            "width": 900 * view.width_s, "marker": {"color": tint(by_name[name], 0.85)},
+            "hovertemplate": "%{y:,}",
+        }
+        for i, name in enumerate(view.names)
+    ]  # fmt: skip
+    return go.Figure({"data": traces, "layout": layout})

@@ -1,0 +1,167 @@
+"""The figures' palette and base layout; the hex values repeat `.streamlit/config.toml`."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FONT = "'Source Sans', 'Source Sans 3', 'Source Sans Pro', sans-serif"
+
+
+@dataclass(frozen=True, slots=True)
+class Palette:
+    """Colours of one theme as CSS hex values.
+
+    Attributes:
+        ink: Text and strong lines.
+        muted: Axis text and secondary lines.
+        grid: Grid lines, barely there.
+        surface: The page behind the figure.
+        accent: The router: its curve and its operating point.
+        ghost: The pinned policy.
+        oracle: The oracle star.
+        warn: Small samples and missing data.
+        models: Categorical colours for models.
+        order: Every model known, in an order that no price changes: it gives each its colour.
+    """
+
+    name: str
+    ink: str
+    muted: str
+    grid: str
+    surface: str
+    accent: str
+    ghost: str
+    oracle: str
+    warn: str
+    models: tuple[str, ...]
+    order: tuple[str, ...] = ()
+
+
+LIGHT = Palette(
+    name="light",
+    ink="#0C161D",
+    muted="#5D6E7A",
+    grid="#E9EEF0",
+    surface="#FFFFFF",
+    accent="#0E6B6B",
+    ghost="#7B5EA7",
+    oracle="#B8860B",
+    warn="#C0701A",
+    models=(
+        "#3C78B4", "#D8922A", "#B9503B", "#7B5EA7", "#6E8B3D", "#C06A94",
+        "#4B9FB5", "#8C6D46", "#5D6E7A", "#A3A33A", "#3F8F6B", "#96586B",
+    ),
+)  # fmt: skip
+
+DARK = Palette(
+    name="dark",
+    ink="#E2EAEE",
+    muted="#93A4AF",
+    grid="#212D35",
+    surface="#10171C",
+    accent="#45B5AC",
+    ghost="#AE94DA",
+    oracle="#E8C25C",
+    warn="#E5A35A",
+    models=(
+        "#6FA8DC", "#E8B25C", "#E0846D", "#AE94DA", "#A5C072", "#E09BBF",
+        "#7CC6D8", "#C2A078", "#93A4AF", "#CFCF6E", "#74C39F", "#CB90A2",
+    ),
+)  # fmt: skip
+
+
+def palette(kind: str | None) -> Palette:
+    """The palette of a theme type, `"dark"` or anything else for light."""
+    return DARK if kind == "dark" else LIGHT
+
+
+def model_colors(models: Sequence[str], colors: Palette) -> dict[str, str]:
+    """Model id -> colour, the same in every figure whatever order the models are drawn in.
+
+    A model that `colors.order` does not know comes after those it does, by name. No two of
+    `models` share a colour while there are enough.
+    """
+    place = {model: i for i, model in enumerate(colors.order)}
+    unknown = sorted(set(models) - place.keys())
+    place |= {model: len(colors.order) + i for i, model in enumerate(unknown)}
+    count = len(colors.models)
+    taken: dict[int, str] = {}
+    for model in sorted(set(models), key=place.__getitem__):
+        slots = [(place[model] + step) % count for step in range(count)]
+        slot = next((one for one in slots if one not in taken), slots[0])
+        taken[slot] = taken.get(slot, model)
+        place[model] = slot
+    return {model: colors.models[place[model]] for model in models}
+
+
+def tint(color: str, opacity: float) -> str:
+    """A hex colour made translucent, as CSS rgba."""
+    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity})"
+
+
+def drawn(values: ArrayLike) -> NDArray[np.float32]:
+    """Coordinates in half the bytes: seven digits are more than a pixel can show."""
+    return np.asarray(values, dtype=np.float32)
+
+
+def plain(text: str) -> str:
+    """Text that plotly draws as it stands; its labels would read markup otherwise."""
+    return html.escape(text, quote=False)
+
+
+def base_layout(colors: Palette, *, height: int) -> dict[str, Any]:
+    """Layout every figure starts from: no title, quiet axes, fixed margins.
+
+    Margins that plotly works out itself cost another layout pass in the browser. A plain dict,
+    because a figure made in one go is validated once.
+    """
+    axis = {
+        "gridcolor": colors.grid,
+        "linecolor": colors.grid,
+        "zeroline": False,
+        "showline": False,
+        "ticks": "",
+        "tickfont": {"color": colors.muted, "size": 13},
+        "title": {"font": {"color": colors.muted, "size": 13}, "standoff": 10},
+        "fixedrange": True,
+    }
+    return {
+        "template": {},  # plotly's own costs 7 KB and twice the time to draw
+        "height": height,
+        "margin": {"l": 70, "r": 12, "t": 8, "b": 52},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"family": FONT, "color": colors.ink, "size": 13},
+        "xaxis": axis,
+        "yaxis": dict(axis),
+        "hoverlabel": {
+            "bgcolor": colors.surface,
+            "bordercolor": colors.grid,
+            "font": {"color": colors.ink, "size": 13, "family": FONT},
+            "align": "left",
+        },
+        "hovermode": "closest",
+        "dragmode": False,
+        "showlegend": False,
+    }
+
+
+def row_a_model(layout: dict[str, Any], models: Sequence[str], *, right: int, below: int) -> None:
+    """Make the vertical axis one row per model, the first on top, with room for its name.
+
+    Args:
+        right, below: Margins in pixels.
+    """
+    longest = max(map(len, models), default=0)
+    layout["margin"] = {"l": min(7 * longest + 20, 210), "r": right, "t": 8, "b": below}
+    layout["yaxis"] |= {
+        "autorange": "reversed", "tickvals": list(range(len(models))), "showgrid": False,
+        "ticktext": [plain(model) for model in models],
+    }  # fmt: skip

@@ -1,0 +1,144 @@
+"""Where pages lie, how their parts are switched, and how one page leads to another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, NoReturn
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from hydra_core.console.demo import address
+
+
+class Place(NamedTuple):
+    """A page, or one part of it."""
+
+    page: str
+    part: str = ""
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The parameters of its address."""
+        return {address.PART: self.part} if self.part else {}
+
+
+HOME: Final = Place("pages/operate/home.py")
+_LIVE = "pages/operate/live.py"
+TRAFFIC, EXPERIMENTS = Place(_LIVE, "traffic"), Place(_LIVE, "experiments")
+LOG: Final = Place(_LIVE, "log")
+_INSPECT = "pages/operate/inspect.py"
+MESSAGE, CONVERSATION = Place(_INSPECT, "message"), Place(_INSPECT, "conversation")
+ROBUSTNESS = Place(_INSPECT, "robustness")
+_CATALOG = "pages/configure/catalog.py"
+MODELS, PROFILES = Place(_CATALOG, "models"), Place(_CATALOG, "profiles")
+POLICY, WHAT_IF = Place(_CATALOG, "policy"), Place(_CATALOG, "what-if")
+_EVAL_SETS = "pages/configure/eval_sets.py"
+SETS, ROUTING_HELP = Place(_EVAL_SETS, "sets"), Place(_EVAL_SETS, "routing-help")
+COLLECT, LABEL_QUALITY = Place(_EVAL_SETS, "collect"), Place(_EVAL_SETS, "label-quality")
+_TUNE = "pages/decide/tune.py"
+BY_HAND, SEARCH, LEARNED = Place(_TUNE, "by-hand"), Place(_TUNE, "search"), Place(_TUNE, "learned")
+COMPARE: Final = Place("pages/decide/compare.py")
+_RELEASES = "pages/decide/releases.py"
+PUBLISH, HISTORY = Place(_RELEASES, "publish"), Place(_RELEASES, "history")
+EXPORTS = Place(_RELEASES, "exports")
+
+#: Addresses of former pages, and what each of them became.
+MOVED: Final[Mapping[str, Place]] = {
+    "overview": HOME,
+    "flight": EXPERIMENTS,
+    "conversation": CONVERSATION,
+    "robustness": ROBUSTNESS,
+    "profiles": PROFILES,
+    "explore": ROUTING_HELP,
+    "labels": LABEL_QUALITY,
+    "audit": LABEL_QUALITY,
+    "tuner": SEARCH,
+    "learn": LEARNED,
+    "export": PUBLISH,
+}
+#: What Label quality opens with, by the former page that a link names.
+_VIEWS: Final = {"labels": "runs", "audit": "samples"}
+
+
+class Head(NamedTuple):
+    """The first row of a page: beside its title and parts, and the rest of the row."""
+
+    left: DeltaGenerator
+    right: DeltaGenerator
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a page.
+
+    Attributes:
+        draw: Draws it; it may put its selectors into the head of the page.
+        widths: Of the title with the parts, and of the rest of the row.
+    """
+
+    title: str
+    draw: Callable[[Head], None]
+    widths: tuple[float, float] = (5.0, 7.0)
+
+
+def show(title: str, parts: Mapping[str, Part]) -> None:
+    """A page: its title, the control of its parts, and the part that the address names.
+
+    Args:
+        parts: Name in the address -> part; the first is shown where none is named.
+    """
+    key = f"{title.lower().replace(' ', '_')}.part"
+    named, written = address.part(), f"{key}.written"
+    if named in parts and named != st.session_state.get(written):
+        st.session_state[key] = named
+    if st.session_state.get(key) not in parts:
+        st.session_state[key] = next(iter(parts))
+    chosen: str = st.session_state[key]
+    st.session_state[written] = chosen
+    address.stay_in(chosen)
+    left, right = st.columns(list(parts[chosen].widths), vertical_alignment="bottom")
+    row = left.container(horizontal=True, vertical_alignment="center", gap="small")
+    row.title(title, anchor=False, width="content")
+    row.segmented_control(
+        f"Part of {title}", list(parts), format_func=lambda name: parts[name].title, key=key,
+        required=True, persist_state="session", label_visibility="collapsed",
+    )  # fmt: skip
+    parts[chosen].draw(Head(row, right))
+
+
+def head(title: str, widths: Sequence[float] = (2.8, 7.2)) -> Head:
+    """The first row of a page without parts."""
+    address.stay_in("")
+    left, right = st.columns(list(widths), vertical_alignment="bottom")
+    row = left.container(horizontal=True, vertical_alignment="center", gap="small")
+    row.title(title, anchor=False, width="content")
+    return Head(row, right)
+
+
+def go(place: Place, **further: str) -> NoReturn:
+    """Open another place, with these parameters beside its part."""
+    st.switch_page(place.page, query_params={**place.query, **further})
+
+
+def link(place: Place, label: str, icon: str = ":material/arrow_forward:") -> None:
+    """A link to another place."""
+    st.page_link(place.page, label=label, icon=icon, query_params=place.query or None)
+
+
+def redirect(former: str) -> Callable[[], NoReturn]:
+    """What a former page's address does: it leads to what the page became.
+
+    Its parameters come along; what was called its part is the view of the new part.
+    """
+    place = MOVED[former]
+
+    def lead() -> NoReturn:
+        given = address.read() | address.step_link()
+        view = address.part() or _VIEWS.get(former, "")
+        if view:
+            given.setdefault("view", view)
+        go(place, **given)
+
+    return lead

@@ -1,0 +1,451 @@
+"""Home: what HyDRA does, what is published and serving, whether routing helps, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import streamlit as st
+from plotly.graph_objects import Figure
+
+from hydra_core.base.errors import HydraError
+from hydra_core.base.spelling import signed
+from hydra_core.base.types import Rule
+from hydra_core.console import (
+    bundles,
+    cache,
+    drafts,
+    frame,
+    learned_models,
+    replays,
+    reports,
+    selectors,
+    state,
+    tables,
+    view_result,
+    widgets,
+)
+from hydra_core.console.cache import CatalogEntry, ReplayKey, SetEntry
+from hydra_core.console.catalog.view_pool import pool_table
+from hydra_core.console.demo import panel, session
+from hydra_core.console.figures.frontier import frontier_figure
+from hydra_core.console.figures.theme import Palette, palette
+from hydra_core.console.home import view
+from hydra_core.console.numbers import RULES, knob_text, policy_text
+from hydra_core.console.view_frontier import Axes, frontier_view
+from hydra_core.console.widgets import literal
+from hydra_core.replay.evaluation import Evaluation, evaluate
+from hydra_core.replay.sweep import Sweep
+from hydra_core.replay.verdict import VerdictLabel
+
+_DAY_S = 86_400
+
+
+class InUse(NamedTuple):
+    """An eval set under the rule in force, and under the learned one where that is another."""
+
+    entry: SetEntry
+    sweep: Sweep
+    learned: Sweep | None
+
+
+class Step(NamedTuple):
+    """One thing to do next."""
+
+    icon: str
+    title: str
+    text: str
+    place: frame.Place
+    label: str
+
+
+def prepare() -> None:
+    """Compute what a first visit shows, before there is one."""
+    cache.bundle()
+    used = in_use()
+    if used is not None:
+        _current(used)
+        _learned(used)
+        _drawn(used, palette("light"))
+
+
+def show() -> None:
+    """Draw the page."""
+    head = frame.head("Home", (8, 2))
+    with head.right.container(horizontal=True, horizontal_alignment="right"):
+        panel.invitation()
+    st.markdown(view.PURPOSE, help=view_result.FIXED_MIX)
+    left, right = st.columns(2)
+    with left.container(border=True, height="stretch"):
+        _published()
+    with right.container(border=True, height="stretch"):
+        _traffic()
+    used = in_use()
+    if used is None:
+        widgets.empty(
+            "No result yet",
+            "No eval set fits this catalog: it needs outcomes of at least two of its models, and "
+            "scores of the predictor that the catalog is bound to.",
+            [(frame.SETS, "Import or score an eval set")],
+        )
+    else:
+        _result(used)
+    _next(used)
+    if used is not None:
+        _figures(used)
+    loaded()
+
+
+def _published() -> None:
+    """The operator's newest catalog, or that there is none."""
+    own = cache.own_catalogs()
+    if not own:
+        st.markdown(":material/rocket_launch: **Nothing of your own is published yet**")
+        st.caption("What you see below is a sample that comes with the console.")
+        return
+    entry, others = own[0], own[1:]
+    assert entry.catalog is not None
+    newest = cache.store().newest(entry.key) if entry.revision else None
+    number = f", revision {entry.revision}" if newest else ", not published yet"
+    st.markdown(f":material/rocket_launch: **{literal(entry.key)}**{number}")
+    policy = literal(policy_text(entry.catalog.policy))
+    st.markdown(
+        f"{len(entry.catalog.models)} models, {policy}",
+        help=f"{view_result.TAU}\n\n{view_result.VALUE}",
+    )
+    if newest is not None:
+        note = f": “{newest.note}”" if newest.note else "."
+        by = f"Published by {newest.author} on {view.when(newest.created_at)}{note}"
+        st.caption(literal(by))
+    if others:
+        names = ", ".join(other.key for other in others[:3])
+        more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+        st.caption(literal(f"Also yours: {names}{more}."))
+
+
+def _traffic() -> None:
+    """What was routed in the last 24 hours, and by which text."""
+    from hydra_core.console.live import cache as logs
+
+    folders = () if session.demo() is not None else logs.folders()
+    title = ":material/monitoring: **Traffic of the last 24 hours**"
+    if not folders:
+        st.markdown(title)
+        st.caption("There is no decision log, so this console does not see any traffic.")
+        frame.link(frame.TRAFFIC, "Connect your traffic")
+        return
+    try:
+        traffic = logs.traffic(logs.key_of(folders[0], _DAY_S, datetime.now(UTC)))
+    except (HydraError, OSError) as error:
+        st.markdown(title)
+        widgets.problem(error)
+        return
+    st.markdown(title)
+    if not len(traffic):
+        st.caption(literal(f"No requests in {folders[0]}/ in this time."))
+        return
+    st.markdown(literal_lines(view.day(traffic)))
+    last = traffic.rows.iloc[-1]
+    st.caption(literal(_served_by(str(last["catalog"]), str(last["catalog_digest"]))))
+    frame.link(frame.TRAFFIC, "Open Live")
+
+
+def literal_lines(text: str) -> str:
+    """Lines whose only markup is bold."""
+    return "\n".join(
+        "**".join(literal(part) for part in line.split("**")) for line in text.split("\n")
+    )
+
+
+def _served_by(name: str, digest: str) -> str:
+    """Whether the newest decision was made with what is published."""
+    for entry in cache.catalogs():
+        if entry.catalog is not None and entry.catalog.digest == digest:
+            which = f"revision {entry.revision}" if entry.revision else "its file"
+            return f"The newest decision used {entry.key}, {which}: what this console shows."
+    return f"The newest decision used a text of {name} that this console does not publish."
+
+
+def in_use() -> InUse | None:
+    """The eval set and catalog that the page shows; None where nothing can be replayed."""
+    pair = selectors.current()
+    if pair is None or pair[1].catalog is None or not selectors.fits(*pair):
+        return None
+    entry, catalog = pair[0], pair[1].catalog
+    tuning = state.get()
+    try:
+        rule, weights = tuning.rule_for(catalog), tuning.weights_for(catalog)
+        sweep = learned_models.ruled_sweep(entry, catalog, rule, weights)
+    except HydraError:
+        return None
+    if catalog.outcome_model is None or rule is Rule.VALUE:
+        return InUse(entry, sweep, None)
+    try:
+        learned = learned_models.ruled_sweep(entry, catalog, Rule.VALUE, catalog.policy.weights)
+    except HydraError:
+        learned = None  # the Catalog page says what is wrong with it
+    return InUse(entry, sweep, learned)
+
+
+def _current(used: InUse) -> Evaluation:
+    tuning = state.get()
+    return _evaluated(used.entry, used.sweep, tuning.knob_for(used.sweep), tuning.baseline)
+
+
+def _learned(used: InUse) -> Evaluation | None:
+    """The set under the value rule; None where that is in force, or not learned."""
+    if used.learned is None:
+        return None
+    return _evaluated(used.entry, used.learned, used.learned.own_knob, None)
+
+
+def _evaluated(entry: SetEntry, sweep: Sweep, knob: float, baseline: str | None) -> Evaluation:
+    return _cached(replays.sweep_key(entry, sweep), knob, baseline, sweep)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _cached(key: ReplayKey, knob: float, baseline: str | None, _sweep: Sweep) -> Evaluation:
+    del key
+    return evaluate(_sweep, knob, baseline)
+
+
+def _result(used: InUse) -> None:
+    """Whether routing helps, in one sentence; the rest behind Details."""
+    evaluation, learned = _current(used), _learned(used)
+    said = view_result.answer(evaluation.verdict)
+    widgets.toned(said.tone, said.text, said.title, said.icon)
+    rule = evaluation.sweep.rule
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(
+            f"{RULES[rule]} rule, **{literal(knob_text(rule, evaluation.knob))}** on "
+            f"**{literal(used.entry.info.name)}** with catalog **{literal(state.get().catalog)}**",
+            width="content",
+            help="\n\n".join(
+                (view_result.TAU, view_result.VALUE, view_result.RETENTION, view_result.FIXED_MIX)
+            ),
+        )
+        if used.entry.info.synthetic:
+            widgets.synthetic_badge()
+        st.space("stretch")
+        with st.popover("Details", icon=":material/info:", type="tertiary"):
+            _details(evaluation, learned)
+        reports.button(evaluation.sweep, evaluation.knob, "home")
+
+
+def _details(evaluation: Evaluation, learned: Evaluation | None) -> None:
+    """The whole result of each rule, with its interval and how the point was chosen."""
+    if learned is not None:
+        st.markdown(f"**Shortfall rule** · τ {evaluation.knob:.4g} · from profiles")
+    widgets.verdict_box(evaluation.verdict)
+    if learned is not None:
+        worth = literal(knob_text(Rule.VALUE, learned.knob))
+        st.markdown(f"**Value rule** · {worth} · learned from outcomes, cross-fitted")
+        widgets.verdict_box(learned.verdict)
+
+
+def _next(used: InUse | None) -> None:
+    """Draw the few things that would help most now, the most pressing first."""
+    st.subheader("What to do next", anchor=False)
+    steps = list(_steps(used))
+    if not _only_samples():
+        for place, step in zip(st.columns(min(len(steps), 3)), steps, strict=False):
+            with place.container(border=True, height="stretch"):
+                _card(step)
+                frame.link(step.place, step.label)
+        return
+    places = st.columns(4)
+    with places[0].container(border=True, height="stretch"):
+        _card(steps[0])
+        frame.link(steps[0].place, steps[0].label)
+    for place, (kind, step) in zip(places[1:], _ways_in().items(), strict=True):
+        with place.container(border=True, height="stretch"):
+            _card(step)
+            if st.button(step.label, key=f"home.way.{kind}", icon=":material/arrow_forward:"):
+                _go_in(kind, step.place)
+
+
+def _card(step: Step) -> None:
+    st.markdown(f":material/{step.icon}: **{step.title}**")
+    st.caption(step.text)
+
+
+def _only_samples() -> bool:
+    """Whether nothing of the operator's own is loaded; a demo has its own story."""
+    shipped = all(entry.shipped for entry in cache.evalsets())
+    return session.demo() is None and shipped and not cache.own_catalogs()
+
+
+def _ways_in() -> dict[str, Step]:
+    """Three ways to begin, as long as only samples are loaded, by the format of the import."""
+    real = _real()
+    public = Step(
+        "public", "See public outcomes",
+        "Import records of a public benchmark: SWE-bench, LLMRouterBench, RouterArena and others.",
+        frame.SETS, "Import public records",
+    ) if real is None else Step(
+        "public", "See public outcomes",
+        f"{real.info.n:,} benchmark questions with what {len(real.info.models)} models achieved "
+        "and cost.",
+        frame.ROUTING_HELP, "Can routing help?",
+    )  # fmt: skip
+    return {
+        "swebench": public,
+        "table": Step(
+            "upload_file", "Bring your own file",
+            "A table of your messages with what each model achieved and cost.",
+            frame.SETS, "Import a file",
+        ),
+        "spend-logs": Step(
+            "cable", "Bring your logs",
+            "Decisions of HyDRA, spend logs of LiteLLM, Langfuse or OpenTelemetry.",
+            frame.SETS, "Import a log",
+        ),
+    }  # fmt: skip
+
+
+def _real() -> SetEntry | None:
+    """The sample with measured outcomes."""
+    return next((entry for entry in cache.evalsets() if not entry.info.synthetic), None)
+
+
+def _go_in(kind: str, place: frame.Place) -> None:
+    real = _real()
+    if place == frame.ROUTING_HELP and real is not None:
+        state.put(evalset=real.key, catalog="", tau=None, weights=None, pin=None)
+        frame.go(place)
+    # Imported here: a first visit would wait for it.
+    from hydra_core.console.eval_sets.import_wizard import KIND
+    from hydra_core.evalsets.importers.formats import Kind
+
+    st.session_state["eval_sets.view"] = "Import"
+    st.session_state[KIND] = Kind(kind)
+    frame.go(place)
+
+
+def _steps(used: InUse | None) -> Iterator[Step]:
+    yield from _own_steps()
+    current = None if used is None else _current(used).verdict
+    learned = None if used is None else _learned(used)
+    if learned is not None and learned.verdict.label is VerdictLabel.BEATS:
+        gain = learned.verdict.judged_by.scaled(100.0)
+        yield Step(
+            "school", "Route by what was learned",
+            f"The value rule reaches {signed(gain.value)} points over the best fixed mix here "
+            f"({signed(gain.lo)} to {signed(gain.hi)}).",
+            frame.LEARNED, "See what was learned",
+        )  # fmt: skip
+    if current is not None and current.label is VerdictLabel.BEATS:
+        yield Step(
+            "tune", "Choose quality and cost",
+            "Turn the knob on Tune until quality and cost suit you.",
+            frame.BY_HAND, "Tune",
+        )  # fmt: skip
+    elif current is not None:
+        yield Step(
+            "tune", "Find a better setting",
+            "At this setting the router does not beat a fixed mix of the same cost.",
+            frame.BY_HAND, "Tune",
+        )  # fmt: skip
+    unscored = [entry.info.name for entry in cache.evalsets() if not entry.info.scored]
+    if unscored:
+        names = ", ".join(unscored[:3]) + (" and more" if len(unscored) > 3 else "")
+        yield Step(
+            "speed", "Score an eval set",
+            literal(f"Without requirement scores it cannot be replayed: {names}."),
+            frame.SETS, "Score it",
+        )  # fmt: skip
+    yield Step(
+        "troubleshoot", "Try a message",
+        "See which model it goes to, why, and what would change that.",
+        frame.MESSAGE, "Inspect",
+    )  # fmt: skip
+
+
+def _own_steps() -> Iterator[Step]:
+    """What is left to do with the operator's own sets and drafts."""
+    own = cache.own_catalogs()
+    if not own and not _only_samples() and session.demo() is None:
+        yield Step(
+            "post_add", "Make a catalog",
+            "Your eval set has no catalog yet: models, prices and a policy to start from.",
+            frame.SETS, "Make a catalog",
+        )  # fmt: skip
+    for entry in own[:1]:
+        working = drafts.load(entry)
+        if working.edited or not entry.revision:
+            what = "Your draft is not published" if working.edited else "It is not published"
+            yield Step(
+                "rocket_launch", "Review and publish",
+                literal(f"{what}: {entry.key}. See first what it changes."),
+                frame.PUBLISH, "Review it",
+            )  # fmt: skip
+
+
+def _figures(used: InUse) -> None:
+    """The figures at this setting, and quality against cost for every setting."""
+    st.subheader("Figures at this setting", anchor=False)
+    widgets.kpis(_current(used))
+    with st.container(border=True):
+        widgets.figure(
+            _drawn(used, widgets.colors()),
+            "home.frontier",
+            alt="Quality against cost of the router for every setting, with the single models",
+        )
+
+
+def _drawn(used: InUse, colors: Palette) -> Figure:
+    tuning = state.get()
+    shown = frontier_view(
+        used.sweep, tuning.knob_for(used.sweep),
+        Axes(tuning.x, tuning.y, tuning.baseline_on(used.sweep.data)),
+        beside=used.learned,
+    )  # fmt: skip
+    return frontier_figure(shown, colors, height=340, width=780)
+
+
+def loaded() -> None:
+    """Draw what is loaded: catalog, predictor bundle and eval sets."""
+    st.subheader("What is loaded", anchor=False)
+    pair = selectors.current()
+    if pair is not None and pair[1].catalog is not None:
+        _catalog(pair[1])
+    left, right = st.columns(2)
+    with left.container(border=True, height="stretch"):
+        _bundle()
+    with right.container(border=True, height="stretch"):
+        sets = cache.evalsets()
+        st.markdown(f":material/dataset: **Eval sets** {len(sets)}")
+        for entry in sets:
+            scored = "scored" if entry.info.scored else "not scored"
+            kind = " · :orange[synthetic]" if entry.info.synthetic else ""
+            st.caption(f"{literal(entry.info.name)} · {entry.info.n:,} queries · {scored}{kind}")
+
+
+def _catalog(entry: CatalogEntry) -> None:
+    assert entry.catalog is not None
+    catalog = entry.catalog
+    with st.container(border=True):
+        st.markdown(f":material/list_alt: **Catalog** {literal(entry.key)}")
+        st.caption(
+            f"{len(catalog.models)} models · bound to predictor {literal(catalog.predictor)} "
+            f"({literal(catalog.predictor_fingerprint[:12])})"
+        )
+        tables.pool(pool_table(catalog))
+        tables.take_along(pool_table(catalog), "home.pool")
+
+
+def _bundle() -> None:
+    bundles.choose()
+    try:
+        bundle = cache.bundle()
+    except HydraError as error:
+        st.markdown(":material/neurology: **Predictor** not usable")
+        st.caption(literal(str(error)))
+        return
+    st.markdown(f":material/neurology: **Predictor** {literal(bundle.name)} {bundle.version}")
+    bands = ", ".join(
+        f"{name.replace('_', ' ')} {band.lo:.2f} – {band.hi:.2f}"
+        for name, band in zip(bundle.dimensions, bundle.bands, strict=True)
+    )
+    st.caption(f"Fingerprint {literal(bundle.fingerprint[:12])} · score bands: {literal(bands)}")

@@ -1,0 +1,38 @@
+"""What Home says beside the result: what HyDRA does, and the traffic of a day."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from hydra_core.base.spelling import usd
+
+if TYPE_CHECKING:
+    from hydra_core.live.traffic import Traffic
+
+PURPOSE: Final = (
+    "HyDRA sends each message to the cheapest model that can handle it, and measures whether "
+    "that beats a fixed mix."
+)
+
+
+def day(traffic: Traffic) -> str:
+    """Requests, cost, failures and the largest shares, in one line each."""
+    rows, n = traffic.rows, len(traffic)
+    cost = rows["cost_usd"].astype(float)
+    parts = [f"**{n:,} requests**"]
+    if cost.notna().any():
+        parts.append(usd(float(cost.sum())))
+    failed = float(np.mean(rows["status"] == "failed"))
+    parts.append(f"{100 * failed:.1f} % failed")
+    counts = traffic.models.value_counts()
+    mix = ", ".join(f"{name} {100 * k / n:.0f} %" for name, k in counts.head(3).items())
+    more = f" and {len(counts) - 3} more" if len(counts) > 3 else ""
+    return f"{' · '.join(parts)}\n\n{mix}{more}"
+
+
+def when(at: datetime) -> str:
+    """A day, as it stands beside a name: 3 November 2026."""
+    return f"{at.astimezone():%-d %B %Y}"

@@ -1,0 +1,277 @@
+"""The Conversation page's controls: what is played, and what happens during it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from hydra_core.base.errors import HydraError
+from hydra_core.base.types import Catalog, StickyMode
+from hydra_core.console import widgets
+from hydra_core.console.inspect import samples
+from hydra_core.console.state import Remembered
+from hydra_core.predictor.onnx_predictor import Prediction
+from hydra_core.routing.conversations.context import context_at
+from hydra_core.routing.conversations.conversation import Options
+from hydra_core.routing.conversations.messages import MAX_BYTES, Conversation, parse_messages
+from hydra_core.routing.query import Query
+from hydra_core.routing.router import Scorer
+
+
+@dataclass(frozen=True, slots=True)
+class Playing:
+    """A conversation and what happens during it.
+
+    Attributes:
+        catalog: Key of the catalog, '' for the default.
+        scene: Id of the shipped conversation, '' for the operator's own.
+        own: The operator's own conversation, once one has been read.
+        mode: The mode whose turns are listed.
+        tau: None for the catalog's own, or that of the policy being tuned.
+        threshold: Sticky threshold gamma, None for the catalog's.
+        answer_tokens: Of an answer that is not there; None to estimate it as for a message.
+        cached_share: Cached input price as a share of the input price, where none is named.
+    """
+
+    catalog: str = ""
+    scene: str = ""
+    own: Conversation | None = None
+    mode: StickyMode = StickyMode.PER_SESSION
+    images: tuple[int, ...] = ()
+    compacted: tuple[int, ...] = ()
+    health: Mapping[str, float] = field(default_factory=dict)
+    health_from: int = 2
+    threshold: float | None = None
+    answer_tokens: int | None = None
+    cached_share: float = 0.1
+
+    @property
+    def conversation(self) -> Conversation | None:
+        """What is played; None before an own conversation has been given."""
+        if not self.scene:
+            return self.own
+        return next(s.conversation for s in samples.scenes() if s.id == self.scene)
+
+    def options(self, mode: StickyMode, answer_tokens: Callable[[str, Query], float]) -> Options:
+        """How one mode is played."""
+        return Options(
+            mode=mode,
+            images=frozenset(self.images),
+            compacted=frozenset(self.compacted),
+            health=self.health,
+            health_from=self.health_from,
+            answer_tokens=answer_tokens,
+        )
+
+
+def _first(link: Mapping[str, str]) -> Playing:
+    """The first shipped conversation, whatever the link says."""
+    del link
+    scene = samples.scenes()[0]
+    return Playing(scene=scene.id, images=scene.images, compacted=scene.compacted)
+
+
+_PLAYING = Remembered("conversation", _first)
+get, put = _PLAYING.get, _PLAYING.put
+
+
+def load_scene(scene_id: str) -> None:
+    """Play a shipped conversation with what happens in it."""
+    scene = next(s for s in samples.scenes() if s.id == scene_id)
+    put(scene=scene.id, images=scene.images, compacted=scene.compacted)
+
+
+class Memo:
+    """A predictor that scores each (message, turn, context) once: every mode sees the same.
+
+    Args:
+        predictor: What scores.
+        conversation: Scored whole at once.
+    """
+
+    def __init__(self, predictor: Scorer, conversation: Conversation) -> None:
+        self._predictor = predictor
+        self._known: dict[tuple[str, int, str], Prediction] = {}
+        for number, turn in enumerate(conversation.turns, 1):
+            self.predict([turn.text], [number], [context_at(conversation.turns, number)])
+
+    def predict(
+        self, texts: list[str], turns: list[int] | None = None, contexts: list[str] | None = None
+    ) -> Prediction:
+        """As `Predictor.predict`."""
+        numbers, before = turns or [1] * len(texts), contexts or [""] * len(texts)
+        rows = [self._one(asked) for asked in zip(texts, numbers, before, strict=True)]
+        joined: dict[str, Any] = {
+            part.name: None
+            if getattr(rows[0], part.name) is None
+            else np.concatenate([getattr(row, part.name) for row in rows])
+            for part in fields(Prediction)
+        }
+        return Prediction(**joined)
+
+    def _one(self, asked: tuple[str, int, str]) -> Prediction:
+        if asked not in self._known:
+            text, turn, context = asked
+            self._known[asked] = self._predictor.predict([text], [turn], [context])
+        return self._known[asked]
+
+
+_KINDS = ("Example", "Paste", "Upload")
+_EXAMPLE = "User: Why does my import fail?\nAssistant: What does the log say?\nUser: ..."
+
+
+def source() -> None:
+    """Choose a shipped conversation, or bring one in the OpenAI messages form."""
+    st.session_state.setdefault("conversation.kind", _KINDS[0])
+    kind = st.segmented_control(
+        "Conversation", _KINDS, key="conversation.kind", required=True, persist_state="session",
+        on_change=_kind_changed,
+    )  # fmt: skip
+    if kind == "Example":
+        _examples()
+    elif kind == "Paste":
+        st.text_area(
+            "Messages",
+            height=150,
+            key="conversation.pasted",
+            placeholder=_EXAMPLE,
+            help="Lines that begin with User: and Assistant:, or the OpenAI messages form: a list "
+            "of messages, or a request with `messages`. Images are counted, never loaded.",
+        )
+        if st.button("Play", width="stretch", icon=":material/play_arrow:", key="conversation.go"):
+            _read(st.session_state["conversation.pasted"] or "", "pasted text")
+    else:
+        limit = MAX_BYTES // 1_000_000
+        given = st.file_uploader(
+            "JSON or text file",
+            type=["json", "txt", "md"],
+            key="conversation.file",
+            max_upload_size=limit,
+        )
+        if given is not None:
+            _read(given.getvalue(), given.name)
+
+
+def _kind_changed() -> None:
+    if st.session_state["conversation.kind"] == "Example":
+        load_scene(samples.scenes()[0].id)
+    elif get().scene:
+        put(scene="", own=None, images=(), compacted=())
+
+
+def _examples() -> None:
+    scenes = {scene.id: scene for scene in samples.scenes()}
+    key = "conversation.scene"
+    st.session_state[key] = get().scene or next(iter(scenes))
+    st.selectbox(
+        "Example",
+        list(scenes),
+        format_func=lambda name: scenes[name].title,
+        key=key,
+        label_visibility="collapsed",
+        on_change=lambda: load_scene(st.session_state[key]),
+    )
+    st.caption(scenes[st.session_state[key]].note)
+
+
+def _read(raw: str | bytes, name: str) -> None:
+    try:
+        own = parse_messages(raw, widgets.literal(name) if not isinstance(raw, bytes) else name)
+    except HydraError as error:
+        put(own=None)
+        widgets.problem(error)
+        return
+    if own != get().own:
+        put(own=own, scene="", images=(), compacted=())
+
+
+def events(catalog: Catalog, conversation: Conversation) -> None:
+    """Images, compactions, health, and how costs are estimated."""
+    count = len(conversation.turns)
+    _turns("images", "Attach an image on turn", range(1, count + 1))
+    _turns("compacted", "Compact the history before turn", range(2, count + 1))
+    with st.popover(_health_label(), icon=":material/ecg_heart:", width="stretch"):
+        _health(catalog, count)
+    with st.popover("Stickiness and prices", icon=":material/tune:", width="stretch"):
+        _assumptions(catalog)
+
+
+def _turns(field: str, label: str, numbers: range) -> None:
+    key = f"conversation.{field}"
+    st.session_state[key] = [number for number in getattr(get(), field) if number in numbers]
+    st.multiselect(
+        label,
+        list(numbers),
+        key=key,
+        placeholder="None",
+        on_change=lambda: put(**{field: tuple(sorted(st.session_state[key]))}),
+    )
+
+
+def _health_label() -> str:
+    low = sum(value < 1.0 for value in get().health.values())
+    return f"Health ({low} lowered)" if low else "Health"
+
+
+def _health(catalog: Catalog, turns: int) -> None:
+    now = get()
+    floor = catalog.policy.health_floor
+    st.caption(
+        f"A model below {floor:.2f} is vetoed: it leaves the ranking, the others keep their order."
+    )
+    key = "conversation.health_from"
+    st.session_state[key] = min(now.health_from, turns)
+    st.number_input(
+        "From turn", 1, turns, key=key, on_change=lambda: put(health_from=st.session_state[key])
+    )
+    for model in catalog.models:
+        slider = f"conversation.health.{model.id}"
+        st.session_state[slider] = now.health.get(model.id, 1.0)
+        st.slider(
+            widgets.literal(model.id), 0.0, 1.0, step=0.05, key=slider,
+            on_change=_set_health, args=(model.id,),
+        )  # fmt: skip
+
+
+def _set_health(model: str) -> None:
+    value = float(st.session_state[f"conversation.health.{model}"])
+    put(health={**get().health, model: value})
+
+
+def _assumptions(catalog: Catalog) -> None:
+    now = get()
+    threshold = catalog.policy.sticky.threshold if now.threshold is None else now.threshold
+    _number(
+        "threshold", "Sticky threshold γ", threshold, 0.0, 1.0, 0.05,
+        "A routed turn whose largest requirement is below γ stays on its model.",
+    )  # fmt: skip
+    key = "conversation.answer_tokens"
+    st.session_state[key] = now.answer_tokens
+    st.number_input(
+        "Tokens of a missing answer", 0, 100_000, step=50, key=key, placeholder="estimated",
+        help="For turns without an answer. Empty: estimated for each model, as on Message. 0 "
+        "leaves those answers out of the costs.",
+        on_change=lambda: put(answer_tokens=st.session_state[key]),
+    )  # fmt: skip
+    unnamed = sum(model.cached_input_usd_per_mtok is None for model in catalog.models)
+    if unnamed:
+        _number(
+            "cached_share", "Cached input price, share of the input price", now.cached_share,
+            0.0, 1.0, 0.05, f"An assumption for {unnamed} models whose cached price the catalog "
+            "does not name. 1 means no discount.",
+        )  # fmt: skip
+
+
+def _number(
+    field: str, label: str, value: float, low: float, high: float, step: float, text: str
+) -> None:
+    key = f"conversation.{field}"
+    st.session_state[key] = value
+    st.number_input(
+        label, low, high, step=step, key=key, help=text,
+        on_change=lambda: put(**{field: st.session_state[key]}),
+    )  # fmt: skip

@@ -1,0 +1,268 @@
+"""The controls of Message: catalog, rule and knob, the message, the request around it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from hydra_core.base.errors import HydraError
+from hydra_core.base.types import Catalog, Policy, Rule
+from hydra_core.console import bundles, cache, selectors, widgets
+from hydra_core.console.cache import CatalogEntry
+from hydra_core.console.inspect import samples
+from hydra_core.console.inspect import state as inspect_state
+from hydra_core.console.inspect.view_robustness import family_name
+from hydra_core.console.inspect.view_words import valid
+from hydra_core.console.numbers import RULES
+from hydra_core.lab.robustness.harmless import load_probes
+from hydra_core.predictor.languages import LANGUAGES, detect
+
+_FOUND = 100
+
+
+def policy(*, compare: bool = True) -> tuple[str, Catalog] | None:
+    """Draw catalog and tau; the catalog's key and the catalog under the policy in force.
+
+    None after saying what is missing.
+
+    Args:
+        compare: Also draw the choice between one message and two.
+    """
+    fingerprint = cache.bundle().fingerprint
+    inspect_state.follow_link()
+    chosen = selectors.current_catalog()
+    if chosen is None:
+        st.warning("There is no catalog yet: make one on Eval sets.")
+        return None
+    in_force = (
+        None if chosen.catalog is None else inspect_state.policy_for(chosen.key, chosen.catalog)
+    )
+    by_choice = bool(
+        chosen.catalog and chosen.catalog.outcome_model and in_force and in_force.value_usd
+    )
+    widths = [4.0, 3.0, 3.6, 2.4] if by_choice else [4.0, 4.4, 2.6]
+    if by_choice and not compare:
+        del widths[0]
+    places = st.columns(widths, vertical_alignment="bottom", gap="small")
+    if compare:
+        with places[0]:
+            _mode(inspect_state.get().compare)
+    if by_choice and in_force:
+        with places[-3]:
+            choose_rule(in_force.rule)
+
+    def named(entry: CatalogEntry) -> str:
+        if entry.catalog is None:
+            return f"{entry.key} (not valid)"
+        fits = entry.catalog.predictor_fingerprint == fingerprint
+        return entry.key if fits else f"{entry.key} (rebind)"
+
+    selectors.choose_catalog(places[-2], named)
+    if chosen.catalog is None or in_force is None:
+        widgets.toned("error", chosen.problem)
+        return None
+    with places[-1]:
+        knob(in_force)
+    catalog = bundles.on_this_bundle(chosen)
+    return None if catalog is None else (chosen.key, replace(catalog, policy=in_force))
+
+
+def _mode(compare: bool) -> None:
+    st.session_state["inspect.mode"] = "Compare two" if compare else "One message"
+    st.segmented_control(
+        "Messages",
+        ("One message", "Compare two"),
+        key="inspect.mode",
+        required=True,
+        label_visibility="collapsed",
+        on_change=lambda: inspect_state.put(
+            compare=st.session_state["inspect.mode"] == "Compare two"
+        ),
+    )
+
+
+def choose_rule(rule: Rule) -> None:
+    st.session_state["inspect.rule"] = rule
+    st.segmented_control(
+        "Rule",
+        list(Rule),
+        format_func=RULES.__getitem__,
+        key="inspect.rule",
+        required=True,
+        label_visibility="collapsed",
+        width="stretch",
+        help="The rule whose decision is explained. The decision of the other rule is beside it.",
+        on_change=lambda: inspect_state.put(rule=Rule(st.session_state["inspect.rule"])),
+    )
+
+
+def knob(policy: Policy) -> None:
+    """The setting of the rule in force; changing it here changes nothing on Tune."""
+    if policy.rule is Rule.VALUE:
+        st.session_state["inspect.value"] = policy.knob
+        st.number_input(
+            "V in USD",
+            min_value=1e-9,
+            step=float(f"{policy.knob / 10:.1g}"),
+            format="%.6g",
+            key="inspect.value",
+            help="V is the value of one more resolved query. It starts at the setting of Tune, or "
+            "at the catalog's own. A change here does not change Tune.",
+            on_change=lambda: inspect_state.put(value_usd=float(st.session_state["inspect.value"])),
+        )
+        return
+    st.session_state["inspect.tau"] = policy.tau
+    st.number_input(
+        "Threshold τ",
+        min_value=0.0,
+        max_value=100.0,
+        step=0.01,
+        format="%.4g",
+        key="inspect.tau",
+        help="tau is the largest weighted shortfall of an eligible model. It starts at the setting "
+        "of Tune, or at the catalog's own. A change here does not change Tune.",
+        on_change=lambda: inspect_state.put(tau=float(st.session_state["inspect.tau"])),
+    )
+
+
+def message(catalog: Catalog, field: str = "text", label: str = "Message") -> None:
+    """A message with where to take it from; the first one also with the request around it."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f"**{label}**", width="stretch")
+        st.button(
+            "Route", type="primary", icon=":material/play_arrow:", key=f"inspect.{field}.route",
+            help="Routes the message. Ctrl+Enter in the text does the same.",
+        )  # fmt: skip
+        with st.popover("Pick", icon=":material/list:"):
+            _picker(field)
+        if field == "other":
+            with st.popover("Append", icon=":material/add:"):
+                _suffixes()
+        else:
+            with st.popover("Request", icon=":material/tune:"):
+                _request(catalog)
+    _area(field, label)
+
+
+def _area(field: str, label: str) -> None:
+    key = f"inspect.{field}"
+    now = inspect_state.get()
+    st.session_state[key] = valid(getattr(now, field))
+    without = field == "text" and now.requirements is not None and not now.text
+    st.text_area(
+        label,
+        height=150 if now.compare else 212,
+        key=key,
+        placeholder="This link came without its text. The scores below are those of the text."
+        if without
+        else "Type or paste a message, then press Route or Ctrl+Enter",
+        label_visibility="collapsed",
+        on_change=lambda: inspect_state.put(**{field: st.session_state[key]}),
+    )
+
+
+def _picker(field: str) -> None:
+    """Shipped examples, or the queries of an eval set."""
+    sets = [entry for entry in cache.evalsets() if not entry.info.problem]
+    places = ["", *(entry.key for entry in sets)]
+    names = {"": "Examples in 16 languages", **{e.key: e.info.name for e in sets}}
+    where = st.selectbox(
+        "From", places, format_func=lambda key: names[key], key=f"inspect.{field}.from"
+    )
+    if not where:
+        shown = samples.examples()
+        options = {one.label: one.text for one in shown}
+    else:
+        entry = next(e for e in sets if e.key == where)
+        options = _queries(entry, st.text_input("Containing", key=f"inspect.{field}.find"))
+    key = f"inspect.{field}.pick"
+    st.session_state[key] = None
+    st.selectbox(
+        "Message",
+        list(options),
+        key=key,
+        placeholder="Choose one" if options else "Nothing found",
+        on_change=lambda: _take(field, options.get(st.session_state[key] or "")),
+    )
+
+
+def _queries(entry: cache.SetEntry, wanted: str) -> dict[str, str]:
+    """Label -> text of the first queries of an eval set that contain `wanted`."""
+    try:
+        evalset = cache.evalset(entry.info.path, entry.info.digest)
+    except HydraError as error:
+        widgets.problem(error)
+        return {}
+    if evalset.texts is None:
+        st.caption("This set has no texts. Choose another set, or type a message.")
+        return {}
+    frame = evalset.queries
+    if wanted:
+        frame = frame[frame["text"].str.contains(wanted, case=False, regex=False)]
+    found = frame.head(_FOUND)
+    return {
+        valid(f"{language} · {query_id} · {' '.join(text.split())[:60]}"): text
+        for query_id, language, text in zip(
+            found["query_id"], found["language"], found["text"], strict=True
+        )
+    }
+
+
+def _take(field: str, text: str | None) -> None:
+    if text is not None:
+        inspect_state.put(**{field: text})
+
+
+def _suffixes() -> None:
+    """Message B becomes message A with an appended claim of difficulty in its language."""
+    now = inspect_state.get()
+    language = detect(now.text)
+    probes = load_probes()
+    st.caption(
+        "Message B becomes message A with a claim of difficulty at its end. The task stays the "
+        f"same, so the model should not change. In {LANGUAGES[language].name}:"
+    )
+    for family, texts in probes.items():
+        label = family_name(family)
+        suffix = texts.get(language) or texts["en"]
+        st.button(
+            label,
+            key=f"inspect.suffix.{family}",
+            width="stretch",
+            help=widgets.literal(suffix),
+            on_click=inspect_state.put,
+            kwargs={"other": f"{now.text}\n\n{suffix}"},
+        )
+
+
+def _request(catalog: Catalog) -> None:
+    """What else the request has: its turn, an image, tools, models it may not use."""
+    now = inspect_state.get()
+    st.session_state["inspect.turn"] = now.turn
+    st.number_input(
+        "User turn", 1, 99, key="inspect.turn",
+        on_change=lambda: inspect_state.put(turn=int(st.session_state["inspect.turn"])),
+    )  # fmt: skip
+    st.session_state["inspect.context_tokens"] = now.context_tokens
+    st.number_input(
+        "Earlier context, tokens", 0, 99_999_999, step=1_000, key="inspect.context_tokens",
+        help="What the model reads besides the message: earlier turns, files, a system prompt.",
+        on_change=lambda: inspect_state.put(
+            context_tokens=int(st.session_state["inspect.context_tokens"])
+        ),
+    )  # fmt: skip
+    for field, label in (("has_image", "An image is attached"), ("needs_tools", "Declares tools")):
+        key = f"inspect.{field}"
+        st.session_state[key] = getattr(now, field)
+        st.toggle(label, key=key, on_change=_switched, args=(field,))
+    ids = [model.id for model in catalog.models]
+    st.session_state["inspect.deny"] = [name for name in now.deny if name in ids]
+    st.multiselect(
+        "Models it may not use", ids, key="inspect.deny", placeholder="None",
+        on_change=lambda: inspect_state.put(deny=tuple(st.session_state["inspect.deny"])),
+    )  # fmt: skip
+
+
+def _switched(field: str) -> None:
+    inspect_state.put(**{field: bool(st.session_state[f"inspect.{field}"])})

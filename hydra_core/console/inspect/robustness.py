@@ -1,0 +1,474 @@
+"""The part Robustness: can a claim of difficulty, or a slip, change the model?"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import numpy as np
+import streamlit as st
+
+from hydra_core.base.errors import HydraError
+from hydra_core.base.types import Catalog, Rule
+from hydra_core.catalog.binding import require_bundle
+from hydra_core.console import cache, replays, selectors, state, tables, widgets
+from hydra_core.console.access import identity
+from hydra_core.console.access.stopping import stop_button
+from hydra_core.console.cache import SetEntry
+from hydra_core.console.figures.intervals import IntervalsView, intervals_figure
+from hydra_core.console.frame import Head
+from hydra_core.console.inspect import message_input
+from hydra_core.console.inspect import state as inspect_state
+from hydra_core.console.inspect import view_robustness as views
+from hydra_core.console.inspect.figure_knob_rate import knob_rate_figure
+from hydra_core.console.numbers import percent
+from hydra_core.console.tasks import Task
+from hydra_core.console.widgets import colors, figure, literal, metric_row
+from hydra_core.lab.robustness import probe
+from hydra_core.lab.robustness.attack import (
+    Attacked,
+    Families,
+    other_wordings,
+    runs,
+    set_messages,
+)
+from hydra_core.lab.robustness.findings import Exchange, Findings, RoutedAttacks
+from hydra_core.lab.robustness.harmless import load_probes
+from hydra_core.lab.robustness.probe import own_suffixes, suffix_lines
+from hydra_core.predictor.languages import detect
+from hydra_core.predictor.onnx_predictor import cores
+from hydra_core.replay.significance import Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be attacked, and with what.
+
+    Attributes:
+        entry: The eval set; None for `pasted`.
+        pasted: Messages typed in.
+        most: Messages drawn from the set.
+        own: Further suffixes: family -> ((language, suffix), ...).
+    """
+
+    entry: SetEntry | None
+    pasted: tuple[str, ...]
+    most: int
+    own: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What makes the result what it is."""
+        named = repr((self.pasted, self.own)).encode()
+        digest = "" if self.entry is None else self.entry.info.digest
+        made_of = hashlib.sha256(named).hexdigest()
+        return ("attack", digest, str(self.most), made_of, cache.bundle().fingerprint)
+
+    @property
+    def families(self) -> Families:
+        """The families that come with the console, then the operator's."""
+        return {**load_probes(), **{name: dict(suffixes) for name, suffixes in self.own}}
+
+    def messages(self) -> tuple[list[str], list[str]]:
+        """Texts and language codes.
+
+        Raises:
+            EvalSetError: The set has no texts, or is damaged.
+        """
+        if self.entry is None:
+            return list(self.pasted), [detect(text) for text in self.pasted]
+        loaded = cache.evalset(self.entry.info.path, self.entry.info.digest)
+        return set_messages(loaded, self.most)
+
+
+def newest(wanted: Wanted) -> Task | None:
+    """The attack as it runs or ended."""
+    return replays.tasks().get(wanted.key)
+
+
+def start(wanted: Wanted) -> Task:
+    """Score the messages with every suffix and change, in the background.
+
+    Raises:
+        HydraError: The messages or the predictor cannot be had.
+    """
+    texts, languages = wanted.messages()
+    wordings = {} if wanted.entry is None else other_wordings(
+        cache.evalset(wanted.entry.info.path, wanted.entry.info.digest)
+    )  # fmt: skip
+    families, predictor = wanted.families, cache.predictor()
+
+    def work(task: Task) -> Attacked:
+        return probe.probed(predictor, texts, languages, families, task.step, wordings)
+
+    return replays.tasks().start(wanted.key, work, owner=identity.actor().name)
+
+
+def routed(wanted: Wanted, found: Attacked, catalog: Catalog) -> RoutedAttacks:
+    """The attacked messages under a catalog's pool and rule.
+
+    Raises:
+        HydraError: The outcome model cannot be had.
+    """
+    caps = tuple(catalog.policy.defences.score_caps.items())
+    return _routed((wanted.key, catalog.digest, catalog.policy.rule, caps), found, catalog)
+
+
+@st.cache_resource(max_entries=6, show_spinner="Routing the attacked messages")
+def _routed(key: tuple[object, ...], _found: Attacked, _catalog: Catalog) -> RoutedAttacks:
+    del key
+    return probe.routed(_found, _catalog)
+
+
+#: The page's address: parameter -> key of what it names; the policy is that of the whole page.
+LINK: Final = {
+    "view": "robustness.view",
+    "rule": "robustness.link.rule",
+    "tau": "robustness.link.tau",
+    "v": "robustness.link.v",
+}
+
+#: Messages that the time of an attack is estimated from.
+_TIMED: Final = 6
+_SET, _PASTED = "From the eval set", "Pasted"
+_AMOUNTS: Final = (100, 300, 1_000, 5_000)
+_MOST_PASTED = 500
+
+
+def wanted(entry: SetEntry | None) -> Wanted | None:
+    """What the operator wants attacked; None while that is not complete.
+
+    Args:
+        entry: The eval set in use; None where it has no texts.
+    """
+    sources = [_SET, _PASTED] if entry is not None else [_PASTED]
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        source = st.segmented_control(
+            "Messages", sources, default=sources[0], key="robustness.source", required=True,
+            persist_state="session",
+        )  # fmt: skip
+        most = _AMOUNTS[0]
+        if source == _SET and entry is not None:
+            amounts = [n for n in _AMOUNTS if n < entry.info.n] + [entry.info.n]
+            most = st.selectbox(
+                "How many", amounts[:5], key="robustness.most", width=150, index=0,
+                format_func=lambda n: f"all {n:,}" if n == entry.info.n else f"{n:,} at random",
+            )  # fmt: skip
+        own = _own()
+    if source == _SET and entry is not None:
+        return Wanted(entry, (), most, own)
+    typed = st.text_area(
+        "One message a line", key="robustness.pasted", height=120, persist_state="session",
+        placeholder="Rename this variable\nWhy does this query not use its index?",
+    )  # fmt: skip
+    lines = tuple(dict.fromkeys(line.strip() for line in typed.splitlines() if line.strip()))
+    if len(lines) > _MOST_PASTED:
+        st.warning(f"{len(lines):,} messages: at most {_MOST_PASTED} here; import a set for more.")
+        return None
+    return Wanted(None, lines, len(lines), own) if lines else None
+
+
+def _own() -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
+    """The operator's suffixes, typed or from a file."""
+    with st.popover("Suffixes of your own", icon=":material/add:"):
+        typed = st.text_area(
+            "One suffix a line, the same for every language", key="robustness.own",
+            placeholder="This is for the board of directors.", persist_state="session",
+        )  # fmt: skip
+        given = st.file_uploader(
+            "Or a file: .txt with one a line, or YAML `family: {en: ..., de: ...}`",
+            ["txt", "yaml", "yml"], key="robustness.file",
+        )  # fmt: skip
+        try:
+            families: dict[str, dict[str, str]] = {
+                name: dict(one) for name, one in suffix_lines(typed or "", "box").items()
+            }
+            if given is not None:
+                found = _from_file(given.name, given.getvalue())
+                families |= {name: dict(one) for name, one in found.items()}
+        except (HydraError, UnicodeDecodeError) as error:
+            shown = error if isinstance(error, HydraError) else HydraError("not a UTF-8 text")
+            widgets.problem(shown)
+            return ()
+    return tuple((name, tuple(one.items())) for name, one in families.items())
+
+
+def _from_file(name: str, raw: bytes) -> Families:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / ("own" + Path(name).suffix.lower())
+        path.write_bytes(raw)
+        return own_suffixes(path)
+
+
+def ruled(catalog: Catalog) -> Catalog:
+    """The catalog under the rule and the score caps looked at: choices where it has them."""
+    policy = catalog.policy
+    caps = policy.defences.score_caps
+    if caps:
+        told = ", ".join(f"{name.replace('_', ' ')} {cap:g}" for name, cap in caps.items())
+        if not st.toggle(
+            "Score caps of the catalog", True, key="robustness.caps",
+            help=f"Scores count up to: {told}. Switch off to see what they keep out.",
+        ):  # fmt: skip
+            bare = replace(policy.defences, score_caps={})
+            policy = replace(policy, defences=bare)
+            catalog = replace(catalog, policy=policy)
+    if catalog.outcome_model is not None and policy.value_usd is not None:
+        message_input.choose_rule(policy.rule)
+    return catalog
+
+
+def knob(catalog: Catalog, published_tau: float) -> float:
+    """tau, or V under the value rule: that of the whole page.
+
+    Args:
+        published_tau: The catalog's own, which says how far the slider goes.
+    """
+    policy, kept = catalog.policy, st.session_state
+    if policy.rule is Rule.VALUE and policy.value_usd is not None:
+        message_input.knob(policy)
+        return policy.value_usd
+    top = max(0.5, round(2 * published_tau, 2))
+    kept["robustness.tau"] = min(policy.tau, top)
+    return float(
+        st.slider(
+            "τ, the largest acceptable shortfall", 0.0, top, step=0.001, format="%.3f",
+            key="robustness.tau",
+            on_change=lambda: inspect_state.put(tau=float(kept["robustness.tau"])),
+        )
+    )  # fmt: skip
+
+
+_PARTS = ("Kinds of claim", "Languages", "Along the knob", "Harmless changes", "Messages")
+_STEPS = 41
+
+
+def answer(found: Findings) -> None:
+    """The answer in a sentence."""
+    tone, title, text = views.headline(found)
+    widgets.toned(tone, text, title)
+
+
+def figures(found: Findings) -> None:
+    """The row of figures."""
+    own, english = (found.overall(localised=mine) for mine in (True, False))
+    flip = views.worst_change(found)
+    entries = [
+        ("Own language", *_percent(own.success),
+         "Share of attacks that led to one of the two most expensive models, with the suffix in "
+         "the message's own language."),
+        ("In English", *_percent(english.success), "The same with the suffix in English."),
+        ("Cost ratio", _ratio(own.cost_ratio), "own language",
+         "Cost with the suffix over cost without it, by the prices that order the models."),
+        ("Harmless change", *_percent(flip.rate),
+         f"Share of messages that go to another model after {flip.change}, the worst of "
+         f"{len(found.flips)} harmless changes."),
+        ("Attacked", f"{found.cheap:,}", f"of {found.n:,} messages",
+         "Only messages that do not go to one of the two most expensive models anyway."),
+    ]  # fmt: skip
+    metric_row(entries)
+
+
+def questions(routed: RoutedAttacks, found: Findings) -> None:
+    """Families, languages, the knob, slips, or single messages."""
+    if st.session_state.get("robustness.view") not in _PARTS:
+        st.session_state["robustness.view"] = _PARTS[0]
+    part = st.segmented_control(
+        "Part", _PARTS, key="robustness.view", required=True,
+        label_visibility="collapsed", persist_state="session",
+    )  # fmt: skip
+    if part == "Messages":
+        _messages(routed.exchanges(found.knob), views.unusual_text(routed.attacked))
+    elif part == "Along the knob":
+        _along(routed, found)
+    elif part == "Harmless changes":
+        _intervals(views.slips_view(found), "Share of messages that a harmless change re-routes")
+        st.caption(
+            "These changes leave the task as it is: upper case, lower case, and two neighbouring "
+            "letters swapped in about every twelfth word. Where a cluster of the set holds several "
+            "wordings of a task, another wording is tried too."
+        )
+    else:
+        view = views.languages_view(found) if part == "Languages" else views.families_view(found)
+        _intervals(view, f"Share of attacks that succeed by {str(part).lower()}")
+        st.caption(
+            "Lines are 95 % intervals (Wilson). The suffix only claims difficulty, so the model "
+            "should not change."
+        )
+
+
+def _intervals(view: IntervalsView, alt: str) -> None:
+    with st.container(border=True):
+        figure(intervals_figure(view, colors()), "robustness.intervals", alt=alt)
+
+
+def _along(routed: RoutedAttacks, found: Findings) -> None:
+    by_value = routed.valuer is not None
+    if by_value:
+        knobs = (found.knob * np.geomspace(0.02, 50.0, _STEPS)).tolist()
+    else:
+        knobs = np.linspace(0.0, max(0.5, 2 * found.knob), _STEPS).tolist()
+    rows = routed.along(knobs, localised=True)
+    view = views.knob_view(knobs, rows, found.knob, by_value=by_value)
+    with st.container(border=True):
+        figure(
+            knob_rate_figure(view, colors()), "robustness.along",
+            alt="Share of attacks that succeed for every setting of the knob",
+        )  # fmt: skip
+    st.caption("Suffixes in the message's own language. Band: 95 % interval at each setting. "
+               "Dashed line: your setting.")  # fmt: skip
+
+
+def _messages(exchanges: tuple[Exchange, ...], unusual: str) -> None:
+    won = sum(one.won for one in exchanges)
+    only = won > 0 and st.toggle(f"Successes only ({won:,})", value=True, key="robustness.only")
+    shown = tuple(one for one in exchanges if one.won or not only)
+    table = views.exchange_table(shown)
+    column = st.column_config
+    picked = st.dataframe(
+        table, hide_index=True, height=320, key="robustness.table", on_select="rerun",
+        selection_mode="single-row",
+        column_config={
+            "message": column.TextColumn("Message with suffix", width=280 if only else 206),
+            "family": column.TextColumn("Family", width=126),
+            "wording": column.TextColumn("Suffix", width=94),
+            "ignored": column.NumberColumn(
+                "Not scored", width=78, format="localized",
+                help="Characters at the end that the predictor recognised as a claim.",
+            ),
+            "distance": column.NumberColumn(
+                "Distance", width=70, format="%.2f",
+                help="Distance from the predictor's training messages. Nearly all ordinary "
+                "messages are below 1; above 1 a message is unlike them.",
+            ) if unusual else None,
+            "before": column.TextColumn("Without", width=118),
+            "after": column.TextColumn("With", width=118),
+            "success": None if only else column.CheckboxColumn("Success", width=70),
+        },
+    )  # fmt: skip
+    told = [unusual] if unusual else []
+    if len(shown) > len(table):
+        told.append(f"Shown: the first {len(table):,} of {len(shown):,} attacks.")
+    left, right = st.columns([8.4, 1.6], vertical_alignment="top")
+    with left:
+        if told:
+            st.caption(literal(" ".join(told)))
+    with right:
+        tables.take_along(table, "robustness")
+    rows = picked.selection.rows
+    if rows and rows[0] < len(shown):
+        _one(shown[rows[0]])
+    else:
+        st.caption("Select a row to read the whole message.")
+
+
+def _one(one: Exchange) -> None:
+    """A whole message; what was taken for a claim is struck out."""
+    end = len(one.text) - one.ignored
+    with st.container(border=True):
+        widgets.message(one.text[:end], one.text[end:])
+        told = "struck out: recognised as a claim and not scored" if one.ignored else (
+            "no claim recognised: the whole text was scored")  # fmt: skip
+        st.caption(literal(f"{one.before} → {one.after}; {told}."))
+
+
+def _percent(rate: Interval) -> tuple[str, str]:
+    value, ends = percent(rate)
+    return value, ends or "nothing attacked"
+
+
+def _ratio(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.2f}"
+
+
+def run(entry: SetEntry, catalog: Catalog) -> None:
+    """The controls, then the work or what was found."""
+    require_bundle(catalog, cache.bundle().fingerprint)
+    texts = cache.evalset(entry.info.path, entry.info.digest).texts is not None
+    with st.container(border=True):
+        left, right = st.columns([9, 2], vertical_alignment="bottom", gap="small")
+        with left:
+            asked = wanted(entry if texts else None)
+        task = None if asked is None else newest(asked)
+        running = task is not None and task.running
+        with right:
+            if task is not None and running:
+                stop_button(task, "robustness.stop")
+            elif st.button(
+                "Attack", type="primary", icon=":material/gpp_maybe:", key="robustness.start",
+                width="stretch",
+                disabled=asked is None or (task is not None and task.result is not None),
+            ) and asked is not None:  # fmt: skip
+                start(asked)
+                st.rerun()
+        if not texts:
+            st.caption(
+                ":material/info: This set has no texts. Paste messages of your own, or open a set "
+                "with texts."
+            )
+    if asked is not None and task is not None and isinstance(task.result, Attacked):
+        result(asked, task.result, catalog)
+    elif task is not None and running:
+        widgets.waiting(task, "Scoring attacked messages", unit="messages")
+    else:
+        if task is not None and task.failure is not None:
+            widgets.problem(task.failure)
+        nothing_yet(asked)
+        if not texts:
+            selectors.offer_texts()
+
+
+def nothing_yet(asked: Wanted | None) -> None:
+    """What an attack will show and how long it will take, before it is run."""
+    text = (
+        "The console adds suffixes that only claim difficulty to every message: eight kinds, in "
+        "sixteen languages and in English. It also tries three harmless changes of the text. The "
+        "result then holds for every knob and rule."
+    )
+    if asked is not None:
+        seconds = expected_s(asked.key, asked)
+        told = f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
+        text += f" This takes about {told} on this machine."
+    widgets.empty("Can a user talk this router into an expensive model?", text)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def expected_s(key: tuple[str, ...], _asked: Wanted) -> float:
+    """Seconds that the attack will take, measured on a few of its messages."""
+    del key
+    texts, languages = _asked.messages()
+    suffix = next(iter(_asked.families.values()))["en"]
+    few = [f"{text} {suffix}" for text in texts[:: max(len(texts) // _TIMED, 1)][:_TIMED]]
+    predictor = cache.predictor()
+    began = time.perf_counter()
+    predictor.predict(few)
+    each = (time.perf_counter() - began) / len(few)
+    return 1.0 + each * runs(languages, languages, len(_asked.families)) / cores()
+
+
+def result(asked: Wanted, found: Attacked, catalog: Catalog) -> None:
+    """The knob, the answer, and one question at a time."""
+    left, right = st.columns([7, 3], gap="medium")
+    policy = inspect_state.policy_for(state.get().catalog, catalog)
+    with right:
+        used = ruled(replace(catalog, policy=policy))
+        at = knob(used, catalog.policy.tau)
+    tried = routed(asked, found, used)
+    findings = tried.at(at)
+    with left:
+        answer(findings)
+    figures(findings)
+    questions(tried, findings)
+
+
+def show(head: Head) -> None:
+    """The whole part."""
+    inspect_state.follow_link()
+    now, same = inspect_state.get(), inspect_state.get().catalog in ("", state.get().catalog)
+    for name, value in (("rule", now.rule), ("tau", now.tau), ("v", now.value_usd)):
+        st.session_state[f"robustness.link.{name}"] = value if same else None
+    selectors.on_data(head, run, baseline=False, link=LINK)

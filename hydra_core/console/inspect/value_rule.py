@@ -1,0 +1,121 @@
+"""Inspect under the value rule: both rules side by side, candidates, similar queries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from hydra_core.base.types import Catalog, Rule
+from hydra_core.console import cache, tables
+from hydra_core.console.inspect import view
+from hydra_core.console.inspect.view import Inspection
+from hydra_core.console.numbers import knob_text, policy_text
+from hydra_core.console.widgets import literal
+from hydra_core.routing.valuation import Valuation
+
+_TEXT_CHARS = 160
+
+
+def other_rule(catalog: Catalog) -> Catalog | None:
+    """The catalog under the other rule; None where it has one rule only."""
+    policy = catalog.policy
+    if catalog.outcome_model is None or policy.value_usd is None:
+        return None
+    rule = Rule.SHORTFALL if policy.rule is Rule.VALUE else Rule.VALUE
+    return replace(catalog, policy=replace(policy, rule=rule))
+
+
+def both(one: Inspection, other: Inspection) -> None:
+    """What each rule decides and why, the one in force first."""
+    agree = one.decision.model == other.decision.model
+    st.markdown(
+        "**Both rules choose the same model**" if agree else "**The rules choose different models**"
+    )
+    for place, shown, active in zip(st.columns(2), (one, other), (True, False), strict=True):
+        with place.container(gap="xxsmall"):
+            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+                st.markdown(f"**{literal(shown.decision.model)}**", width="content")
+                if active:
+                    st.badge("in force", color="green")
+            st.caption(literal(policy_text(shown.catalog.policy)))
+            st.markdown(literal(shown.chosen.reason))
+
+
+def candidates(one: Inspection) -> None:
+    """Every model with predicted success, cost and one sentence."""
+    frame = view.value_table(one).map(literal)
+    chosen = literal(one.decision.model)
+    styled = frame.style.apply(
+        lambda row: ["font-weight: 700" if row["Model"] == chosen else ""] * len(row), axis=1
+    )
+    st.markdown("**Every model, cheapest first**")
+    st.table(styled.hide(axis="index"), border="horizontal")
+    valued = one.decision.valuation
+    assert valued is not None
+    tables.take_along(view.value_table(one), "inspect.candidates.table")
+    st.caption(_basis(valued) + (f" {literal(one.costs.basis)}" if one.costs else ""))
+
+
+def _basis(valued: Valuation) -> str:
+    heads, model = valued.valuer.heads, valued.valuer.outcome_model
+    told = [
+        "In brackets: 95 % interval, from what similar predictions came to. Worth: predicted "
+        f"success less cost / V, at {knob_text(Rule.VALUE, valued.value_usd)}; the rule takes the "
+        f"largest. Learned from the outcomes of {model.evalset}."
+    ]
+    if heads.placed:
+        told.append(
+            f"No outcomes of {', '.join(heads.placed)}: predicted from the other models and from "
+            "the profile."
+        )
+    return literal(" ".join(told))
+
+
+def neighbours(one: Inspection) -> None:
+    """The learned queries most like this message, and what the models achieved on them."""
+    valued, model = one.decision.valuation, one.decision.model
+    assert valued is not None
+    if not valued.columns.size:
+        st.caption("This link has no text, so similar learned queries cannot be shown.")
+        return
+    frame = view.neighbour_table(one, _texts(valued))
+    known = frame[model].dropna()
+    st.markdown("**Outcomes of similar queries**")
+    if known.empty:
+        st.caption(literal(f"{model} has no outcome on the queries most like this one."))
+    else:
+        won = int((known >= 50).sum())
+        st.markdown(
+            literal(f"{model} resolved {won} of the {len(known)} learned queries most like this.")
+        )
+    column = st.column_config
+    models = frame.columns[3:]
+    shown = ["query", *(["text"] if frame["text"].any() else []), "likeness", *models]
+    tables.kept(
+        frame.assign(text=frame["text"].str.slice(0, _TEXT_CHARS)), "inspect.neighbours",
+        height="content",
+        column_order=shown,
+        column_config={
+            "query": column.TextColumn("Query", width=110),
+            "text": column.TextColumn("Text", width=220),
+            "likeness": column.NumberColumn(
+                "Likeness", format="%.2f", width=70,
+                help="Cosine similarity of the two messages; 1 means equal.",
+            ),
+            **{
+                name: column.NumberColumn(name, format="%.0f %%", width=max(8 * len(name) + 16, 70))
+                for name in models
+            },
+        },
+    )  # fmt: skip
+
+
+def _texts(valued: Valuation) -> dict[str, str]:
+    """Texts of the learned set by query id, where that set is here and has texts."""
+    digest = valued.valuer.outcome_model.evalset_digest
+    entry = next((one for one in cache.evalsets() if one.info.digest == digest), None)
+    loaded = None if entry is None else cache.evalset(entry.info.path, digest)
+    if loaded is None or loaded.texts is None:
+        return {}
+    return dict(zip(loaded.query_ids, loaded.texts.tolist(), strict=True))

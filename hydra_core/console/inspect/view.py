@@ -1,0 +1,345 @@
+"""One message under one policy, with everything the Inspect page shows of it. No streamlit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from hydra_core.base.spelling import usd
+from hydra_core.base.types import Catalog, CostBasis, Rule
+from hydra_core.console.figures.strip import TAU, Part, Scale, Strip, strip_end
+from hydra_core.console.inspect.figure_requirements import Need, RequirementsView
+from hydra_core.console.inspect.view_cost import MessageCosts
+from hydra_core.predictor.signals import Signals, signals
+from hydra_core.predictor.tokens import Gap, TokenCounter
+from hydra_core.routing import explain
+from hydra_core.routing.conversations.conversation import IMAGE_TOKENS
+from hydra_core.routing.decision import Candidate, Decision, Fate
+from hydra_core.routing.explain import FlipText
+from hydra_core.routing.query import Query
+from hydra_core.routing.router import Router, Scorer
+from hydra_core.routing.valuation import Valuation
+
+#: The column of what the message costs on each model.
+COST = "This message"
+#: A candidate's fate in one or two words.
+FATES = {
+    Fate.CHOSEN: "Chosen",
+    Fate.DEARER: "Costs more",
+    Fate.SHORT: "Falls short",
+    Fate.GATED: "Ruled out",
+    Fate.UNHEALTHY: "Unhealthy",
+    Fate.WORTH_LESS: "Worth less",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inspection:
+    """A decision and its explanation.
+
+    Attributes:
+        catalog: With the tau and weights used.
+        flips: The nearest changes that decide otherwise.
+        signals: None when a link brought the requirements without the text.
+        tokens: Tokens the predictor saw, None likewise.
+        gap: What of the message it did not see, None if nothing.
+        plain: The model chosen without the image and the earlier context, '' where there is none.
+        costs: Of the message on each model; None when a link brought no text.
+    """
+
+    decision: Decision
+    catalog: Catalog
+    flips: tuple[FlipText, ...]
+    signals: Signals | None = None
+    tokens: int | None = None
+    gap: Gap | None = None
+    plain: str = ""
+    costs: MessageCosts | None = None
+
+    def cost_text(self, model: str) -> str:
+        """What the message costs on a model; '' where that is not known."""
+        return "" if self.costs is None else usd(self.costs.usd[model])
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Every model, cheapest first."""
+        return self.decision.candidates()
+
+    @property
+    def chosen(self) -> Candidate:
+        """The chosen model's row."""
+        return next(row for row in self.candidates if row.model == self.decision.model)
+
+
+def inspect(catalog: Catalog, predictor: Scorer, counter: TokenCounter, query: Query) -> (
+    Inspection
+):  # fmt: skip
+    """Route one message and explain it.
+
+    Raises:
+        RoutingError: No model can serve it.
+        MismatchError: The catalog needs realised costs.
+    """
+    decision = Router(catalog, predictor).route(query)
+    reading = decision.reading
+    return Inspection(
+        decision=decision,
+        catalog=catalog,
+        flips=explain.flips(decision, catalog),
+        signals=signals(query.text, query.turn),
+        tokens=reading.tokens if reading else None,
+        gap=counter.gap(query.text, query.turn) if reading and reading.truncated else None,
+        plain=_without_burden(catalog, predictor, query),
+    )
+
+
+def _without_burden(catalog: Catalog, predictor: Scorer, query: Query) -> str:
+    """Where the same message would go alone; '' where it is alone."""
+    if not query.has_image and not query.context_tokens:
+        return ""
+    alone = replace(query, has_image=False, context_tokens=0)
+    return Router(catalog, predictor).route(alone).model
+
+
+def further_tokens(one: Inspection) -> int:
+    """Tokens of an image and of earlier context, which are read besides the message."""
+    query = one.decision.query
+    if query is None:
+        return 0
+    return (IMAGE_TOKENS if query.has_image else 0) + query.context_tokens
+
+
+def burden(one: Inspection) -> str:
+    """What an image and earlier context add to what is read, and whether they move the route."""
+    query = one.decision.query
+    if not one.plain or query is None:
+        return ""
+    image = IMAGE_TOKENS if query.has_image else 0
+    added, spec = further_tokens(one), one.catalog.model(one.decision.model)
+    cost = added * spec.input_usd_per_mtok / 1e6
+    parts = [f"{image:,} for the image (estimated)"] if image else []
+    parts += [f"{query.context_tokens:,} of earlier context"] if query.context_tokens else []
+    reads = f"Reads {added:,} more tokens, {' and '.join(parts)}: {usd(cost)} on {spec.id}."
+    if one.plain == spec.id:
+        return f"{reads} The message alone would go there too."
+    return f"{reads} The message alone would go to {one.plain}."
+
+
+def reopen(
+    catalog: Catalog,
+    requirements: tuple[float, ...],
+    query: Query,
+    predicted: tuple[Sequence[float], Sequence[float]] | None = None,
+) -> Inspection:
+    """The decision for requirements that a link carried instead of the text.
+
+    Args:
+        predicted: Predicted success and cost in USD of each model, which the value rule needs;
+            without them the shortfall rule decides.
+
+    Raises:
+        RoutingError: No model can serve it, or the pool has changed since.
+    """
+    if predicted is None:
+        catalog = replace(catalog, policy=replace(catalog.policy, rule=Rule.SHORTFALL))
+    decision = Router(catalog).decide(
+        np.asarray(requirements), replace(query, text=""), predicted=predicted
+    )
+    return Inspection(decision, catalog, explain.flips(decision, catalog))
+
+
+def cost_order(decision: Decision) -> tuple[str, ...]:
+    """Model ids, cheapest first."""
+    order = np.argsort(decision.pool.cost, kind="stable")
+    return tuple(decision.pool.ids[i] for i in order)
+
+
+def requirements_view(shown: dict[str, Inspection]) -> RequirementsView:
+    """Requirements of one or two inspections (label -> inspection) on the catalog's bands."""
+    first = next(iter(shown.values()))
+    decision = first.decision
+    order = np.argsort(decision.pool.cost, kind="stable")
+    return RequirementsView(
+        dimensions=decision.dimensions,
+        bands=first.catalog.bands,
+        needs=tuple(Need(name, one.decision.requirements) for name, one in shown.items()),
+        models=tuple(decision.pool.ids[i] for i in order),
+        capabilities=decision.pool.capabilities[order],
+        chosen=decision.model,
+    )
+
+
+def strips(shown: dict[str, Inspection]) -> tuple[Strip, ...]:
+    """The strip of each inspection, over tau or V; one alone has no label."""
+    single = len(shown) == 1
+    return tuple(
+        Strip(
+            "" if single else name,
+            tuple(Part(p.model, p.start, p.end) for p in explain.strip(one.decision)),
+        )
+        for name, one in shown.items()
+    )
+
+
+def strip_scale(one: Inspection) -> Scale:
+    """How the knob of the rule that decided is drawn."""
+    valued = one.decision.valuation
+    if valued is None:
+        return TAU
+    ends = [part.end for part in explain.strip(one.decision) if np.isfinite(part.end)]
+    least = min(min(ends, default=valued.value_usd) / 10, valued.value_usd)
+    return Scale("V", "V, what one more resolved query is worth, USD", least)
+
+
+def value_table(one: Inspection) -> pd.DataFrame:
+    """One row per model, cheapest first: predicted success with its interval, cost, and why."""
+    valued, rows = one.decision.valuation, one.candidates
+    assert valued is not None
+    at = [one.decision.pool.ids.index(row.model) for row in rows]
+    return pd.DataFrame(
+        {
+            "Model": [row.model for row in rows],
+            "": [FATES[row.fate] for row in rows],
+            "Predicted success": [success_text(valued, i) for i in at],
+            COST: [one.cost_text(row.model) for row in rows],
+            "Worth": [f"{100 * valued.net[i]:.1f} pp".replace("-", "−") for i in at],
+            "Why": [row.reason for row in rows],
+        }
+    )
+
+
+def success_text(valued: Valuation, i: int) -> str:
+    """The predicted success of one model of the pool, with its 95 % interval where it has one."""
+    ends = valued.range_of(i)
+    share = f"{100 * valued.success[i]:.0f} %"
+    if ends is None:
+        return f"{share}, from its profile only"
+    return f"{share} [{100 * ends[0]:.0f}, {100 * ends[1]:.0f}]"
+
+
+def neighbour_table(one: Inspection, texts: Mapping[str, str]) -> pd.DataFrame:
+    """The learned queries most like this message: text, likeness, what each model achieved.
+
+    Args:
+        texts: Query id -> text, of those whose texts are known.
+    """
+    valued = one.decision.valuation
+    assert valued is not None
+    found = valued.neighbours()
+    frame = pd.DataFrame(
+        {
+            "query": [near.query_id for near in found],
+            "text": [texts.get(near.query_id, "") for near in found],
+            "likeness": [near.likeness for near in found],
+        }
+    )
+    for model in cost_order(one.decision):
+        frame[model] = [100 * near.outcomes.get(model, np.nan) for near in found]
+    return frame
+
+
+def order_name(one: Inspection) -> str:
+    """What the column of costs that order the models is called."""
+    return f"Order, {one.decision.cost_basis.unit}"
+
+
+def candidate_table(one: Inspection) -> pd.DataFrame:
+    """One row per model, cheapest first: fate, price, deficit per dimension, shortfall, why."""
+    rows = one.candidates
+    frame = pd.DataFrame(
+        {
+            "Model": [row.model for row in rows],
+            "": [FATES[row.fate] for row in rows],
+            order_name(one): [row.cost for row in rows],
+        }
+    )
+    if one.costs is not None:
+        frame.insert(2, COST, [one.costs.usd[row.model] for row in rows])
+    for k, dimension in enumerate(one.decision.dimensions):
+        frame[dimension.replace("_", " ").capitalize()] = [row.deficits[k] for row in rows]
+    frame["Shortfall"] = [row.shortfall for row in rows]
+    frame["Why"] = [row.reason for row in rows]
+    return frame
+
+
+def compare_table(shown: dict[str, Inspection]) -> pd.DataFrame:
+    """One row per model: shortfall and fate for each message."""
+    first = next(iter(shown.values()))
+    frame = pd.DataFrame(
+        {
+            "Model": [row.model for row in first.candidates],
+            order_name(first): [row.cost for row in first.candidates],
+        }
+    )
+    for name, one in shown.items():
+        by_model = {row.model: row for row in one.candidates}
+        rows = [by_model[model] for model in frame["Model"]]
+        frame[f"Shortfall {name}"] = [row.shortfall for row in rows]
+        if one.costs is not None:
+            frame[f"Cost {name}"] = [one.costs.usd[model] for model in frame["Model"]]
+        frame[f"Fate {name}"] = [FATES[row.fate] for row in rows]
+    return frame
+
+
+#: Three pixels each on the page.
+_STEPS = 240
+
+
+def knob_of(one: Inspection) -> tuple[Rule, float]:
+    """The rule that decided, and where its knob stands."""
+    if one.decision.valuation is None:
+        return Rule.SHORTFALL, one.decision.tau
+    return Rule.VALUE, one.decision.valuation.value_usd
+
+
+def settable(knob: float, rule: Rule) -> float:
+    """A setting off the axis as short as it should be read: tau to 1e-4, V in three digits."""
+    return round(knob, 4) if rule is Rule.SHORTFALL else float(f"{knob:.3g}")
+
+
+def message_steps(
+    strips: tuple[Strip, ...], scale: Scale, models: tuple[str, ...], rule: Rule, knob: float
+) -> pd.DataFrame:
+    """The model chosen for each message at steps that lie evenly along the strip's axis.
+
+    Args:
+        strips: One a message, over the knob.
+        models: (m,) ids.
+        knob: Where it stands; it is on the axis.
+
+    Returns:
+        A row a step: `knob`, `place` on the axis, and `model_0`, ... the number in `models` of
+        what each message is given.
+    """
+    end = strip_end(strips, scale, knob)
+    settings = [settable(float(v), rule) for v in scale.back(np.linspace(0.0, end, _STEPS))]
+    knobs = np.unique([*settings, knob])  # what is said at rest is exact
+    columns: dict[str, object] = {"knob": knobs, "place": [scale.place(v) for v in knobs]}
+    for i, strip in enumerate(strips):
+        starts = [part.start for part in strip.parts]
+        # tau: a model is chosen from its start on; V: above it
+        if rule is Rule.SHORTFALL:
+            parts = np.searchsorted(starts, knobs, side="right") - 1
+        else:
+            parts = (np.searchsorted(starts, knobs, side="left") - 1).clip(min=0)
+        numbers = np.array([models.index(part.model) for part in strip.parts])
+        columns[f"model_{i}"] = numbers[parts].astype(np.int32)
+    return pd.DataFrame(columns)
+
+
+def facts(shown: Mapping[str, Inspection], models: tuple[str, ...]) -> list[list[str]]:
+    """What decides about each of `models`, by message, in a few words; no knob changes it."""
+    return [[_fact(one, model) for model in models] for one in shown.values()]
+
+
+def _fact(one: Inspection, model: str) -> str:
+    valued, i = one.decision.valuation, one.decision.pool.ids.index(model)
+    if valued is not None:
+        return f"predicted success {success_text(valued, i)} for {one.cost_text(model)}"
+    row = next(row for row in one.candidates if row.model == model)
+    per = "Mtok, blended" if one.decision.cost_basis is CostBasis.LIST_PRICE else "query"
+    cost = one.cost_text(model) or f"{usd(row.cost)} per {per}"
+    return f"shortfall {row.shortfall:.3f}, {cost}"

@@ -1,0 +1,112 @@
+"""From simulations to what the Conversation page shows. No streamlit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from hydra_core.base.spelling import usd
+from hydra_core.base.types import StickyMode
+from hydra_core.console.inspect.figure_lanes import Lane, Stop
+from hydra_core.routing.conversations.conversation import Event, Simulation, TurnOutcome
+
+MODES: Mapping[StickyMode, str] = {
+    StickyMode.PER_SESSION: "Per session",
+    StickyMode.ADAPTIVE: "Adaptive",
+    StickyMode.PER_CONTENT: "Per content",
+    StickyMode.PER_REQUEST: "Per request",
+}
+#: What each mode does, in one sentence.
+MODE_MEANINGS: Mapping[StickyMode, str] = {
+    StickyMode.PER_SESSION: "Per session: the first turn chooses the model. It stays until it is "
+    "ruled out or unhealthy, or the history is compacted.",
+    StickyMode.ADAPTIVE: "Adaptive: the model stays while its shortfall is within τ plus the "
+    "margin (under the value rule: while no other model is worth more than the prompt cache). A "
+    "harder turn moves on and pays for the history again.",
+    StickyMode.PER_CONTENT: "Per content: the model stays while the earlier messages are exactly "
+    "those it has read. No conversation id is needed.",
+    StickyMode.PER_REQUEST: "Per request: every turn is routed by itself; no model is kept.",
+}
+
+
+def lanes(played: Mapping[StickyMode, Simulation], selected: StickyMode) -> tuple[Lane, ...]:
+    """One lane per mode."""
+    return tuple(
+        Lane(MODES[mode], tuple(_stop(turn) for turn in one.turns), mode is selected)
+        for mode, one in played.items()
+    )
+
+
+def _stop(turn: TurnOutcome) -> Stop:
+    cached = turn.cost is not None and turn.cost.cached
+    price = "" if turn.cost is None else f", {usd(turn.cost.cost_usd)}"
+    warm = ", history from the cache" if cached else ""
+    return Stop(turn.model or "", f"turn {turn.number}: {turn.event.value}{price}{warm}", cached)
+
+
+def marks(one: Simulation) -> tuple[str, ...]:
+    """What happens on each turn: a compaction, an image from there on."""
+    told, before = [], False
+    for turn in one.turns:
+        parts = ["compacted"] if turn.compacted else []
+        if turn.has_image and (not before or turn.compacted):
+            parts.append("image")
+        before = turn.has_image
+        told.append(", ".join(parts))
+    return tuple(told)
+
+
+def mode_table(played: Mapping[StickyMode, Simulation]) -> pd.DataFrame:
+    """One row per mode: cost, switches, cached share of the input, models, refused turns."""
+    rows = []
+    for mode, one in played.items():
+        models = [turn.model for turn in one.turns if turn.model]
+        used = sorted(set(models), key=lambda name: -models.count(name))
+        rows.append(
+            {
+                "mode": MODES[mode],
+                "cost": one.cost_usd,
+                "switches": one.switches,
+                "lost": one.lost_usd,
+                "cached": 100 * one.cached_tokens / max(one.input_tokens, 1),
+                "refused": sum(turn.event is Event.REFUSED for turn in one.turns),
+                "models": ", ".join(f"{name} ({models.count(name)})" for name in used),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def alone(kept: TurnOutcome, routed: TurnOutcome) -> str:
+    """What a kept turn would get on its own, and how far the kept model falls short of it.
+
+    Args:
+        kept: The turn in a sticky mode.
+        routed: The same turn routed as a single request.
+    """
+    if kept.event is not Event.KEPT or routed.decision is None or not routed.decision.scored:
+        return ""
+    if routed.model == kept.model or kept.model not in routed.decision.pool.ids:
+        return ""
+    made = routed.decision
+    if made.valuation is not None:
+        net = made.valuation.net
+        behind = 100 * float(net.max() - net[made.pool.ids.index(str(kept.model))])
+        return (
+            f"By itself this turn would go to {routed.model}; {kept.model} is worth "
+            f"{behind:.1f} pp less here (value rule)."
+        )
+    short = float(made.shortfalls[made.pool.ids.index(str(kept.model))])
+    tail = f"; {kept.model} falls short by {short:.2f} here (τ {made.tau:.4g})"
+    return f"By itself this turn would go to {routed.model}{tail if short > made.tau else ''}."
+
+
+def cost_order(sims: Sequence[Simulation]) -> tuple[str, ...]:
+    """Model ids of the pool, cheapest first; empty when every turn was refused."""
+    for one in sims:
+        for turn in one.turns:
+            if turn.decision is not None:
+                pool = turn.decision.pool
+                return tuple(pool.ids[i] for i in np.argsort(pool.cost, kind="stable"))
+    return ()

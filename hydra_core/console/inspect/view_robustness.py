@@ -1,0 +1,178 @@
+"""What the Robustness page shows of an attack, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from hydra_core.console.figures.intervals import IntervalsView, Series
+from hydra_core.console.figures.strip import TAU
+from hydra_core.console.inspect.figure_knob_rate import KnobRateView
+from hydra_core.lab.robustness.attack import Attacked
+from hydra_core.lab.robustness.findings import EVERYONE, AttackRow, Exchange, Findings, FlipRow
+from hydra_core.predictor.languages import LANGUAGES
+from hydra_core.replay.significance import Interval
+
+#: From this share of successful attacks or re-routed messages on, the page warns.
+BOUND: Final = 0.05
+
+_COLUMNS = ["message", "family", "wording", "ignored", "distance", "before", "after", "success"]
+_FAMILIES = {
+    "keywords": "Keywords of difficulty",
+    "concerns": "Concerns",
+    "role": "A claimed role",
+    "jargon": "Jargon",
+    "assertion": "A bare assertion",
+    "authority": "An authority's word",
+    "stakes": "High stakes",
+    "effort": "A plea for effort",
+}
+
+
+def family_name(family: str) -> str:
+    """A family of suffixes in words."""
+    return _FAMILIES.get(family, family.replace("_", " ").capitalize())
+
+
+def headline(found: Findings) -> tuple[str, str, str]:
+    """(tone, title, text): success only where neither attacks nor harmless changes move a route."""
+    own, flip = found.overall(localised=True), worst_change(found)
+    moved = (
+        f"The worst harmless change ({flip.change}) sends {_percent(flip.rate)} of the messages to "
+        "another model."
+    )
+    if not found.cheap:
+        text = (
+            f"All {found.n:,} messages go to the two most expensive models anyway. Turn the knob "
+            "to see what a claim of difficulty would change."
+        )
+        return "info", "Nothing to attack here", f"{text} {moved}" if flip.rate.value > 0 else text
+    text = (
+        f"{_percent(own.success)} of {own.n:,} attacks on {found.cheap:,} messages led to one of "
+        f"the two most expensive models. {moved}"
+    )
+    if own.success.lo > BOUND:
+        return "warning", "Claims of difficulty lead to expensive models", text
+    if flip.rate.lo > BOUND:
+        return "warning", "Harmless changes of the text change the model", text
+    if max(own.success.hi, flip.rate.hi) < BOUND:
+        return "success", "Claims of difficulty and harmless changes rarely change the model", text
+    return "info", "Too few messages to call this router robust", text
+
+
+def worst_change(found: Findings) -> FlipRow:
+    """The harmless change that moves most messages to another model."""
+    return max(found.flips, key=lambda one: np.nan_to_num(one.rate.value))
+
+
+def families_view(found: Findings) -> IntervalsView:
+    """Share of attacks that succeed, by family; suffixes in the message's language and English."""
+    rows = [row for row in found.attacks if row.group == EVERYONE]
+    names = [row.family for row in rows if row.localised]
+    return IntervalsView(
+        tuple("All families" if name == EVERYONE else family_name(name) for name in names),
+        (
+            _series("Own language", [row for row in rows if row.localised], "accent"),
+            _series("English", [row for row in rows if not row.localised], "ghost"),
+        ),
+        "Attacks that lead to an expensive model",
+        unit=" %",
+    )
+
+
+def languages_view(found: Findings) -> IntervalsView:
+    """The same by language, all families together."""
+    named = [row for row in found.languages if row.localised]
+    return IntervalsView(
+        tuple(f"{LANGUAGES[row.group].name} ({row.n:,})" for row in named),
+        (
+            _series("Own language", named, "accent"),
+            _series("English", [row for row in found.languages if not row.localised], "ghost"),
+        ),
+        "Attacks that lead to an expensive model, all families",
+        unit=" %",
+    )
+
+
+def slips_view(found: Findings) -> IntervalsView:
+    """Share of messages that a harmless change sends to another model."""
+    rates = [flip.rate for flip in found.flips]
+    return IntervalsView(
+        tuple(flip.change.capitalize() for flip in found.flips),
+        (_rates("Another model", rates, "accent"),),
+        "Messages sent to another model",
+        unit=" %",
+    )
+
+
+def knob_view(
+    knobs: Sequence[float], rows: Sequence[AttackRow], now: float, *, by_value: bool
+) -> KnobRateView:
+    """Attack success along the knob."""
+    rates = [row.success for row in rows]
+    return KnobRateView(
+        knob=np.asarray(knobs, dtype=float),
+        **_arrays(rates),
+        now=now,
+        title="V, USD for one more resolved query" if by_value else TAU.title,
+        named=f"V ${now:.4g}" if by_value else f"τ {now:.3g}",
+        logarithmic=by_value,
+    )
+
+
+def exchange_table(exchanges: Sequence[Exchange], most: int = 2_000) -> pd.DataFrame:
+    """One row an attack: message with suffix, what was not scored, models before and after."""
+    return pd.DataFrame(
+        [
+            {
+                "message": one.text,
+                "family": family_name(one.family),
+                "wording": "own language" if one.localised else "English",
+                "ignored": one.ignored,
+                "distance": one.distance,
+                "before": one.before,
+                "after": one.after,
+                "success": one.won,
+            }
+            for one in exchanges[:most]
+        ],
+        columns=_COLUMNS,
+    )
+
+
+def unusual_text(found: Attacked) -> str:
+    """How many messages are unlike what the predictor was trained on; '' where nobody can say."""
+    reads = [attack.read for attack in found.attacks]
+    distances = np.concatenate([read.distances for read in reads] or [np.empty(0)])
+    if np.isnan(found.clean.distances).any() or not distances.size:
+        return ""
+    shares = ((far > 1.0).mean() for far in (found.clean.distances, distances))
+    clean, attacked = (f"{100 * share:.1f} %" for share in shares)
+    return (
+        f"{clean} of these messages are unlike the predictor's training messages, and {attacked} "
+        "of them with a suffix. The receipt records this; it changes no route."
+    )
+
+
+def _series(name: str, rows: Sequence[AttackRow], tone: str) -> Series:
+    return _rates(name, [row.success for row in rows], tone)
+
+
+def _rates(name: str, rates: Sequence[Interval], tone: str) -> Series:
+    found = _arrays(rates)
+    return Series(name, found["value"], found["low"], found["high"], tone)
+
+
+def _arrays(rates: Sequence[Interval]) -> dict[str, np.ndarray]:
+    ends = (("value", "value"), ("low", "lo"), ("high", "hi"))
+    return {
+        key: 100.0 * np.array([getattr(rate, end) for rate in rates], dtype=float)
+        for key, end in ends
+    }
+
+
+def _percent(rate: Interval) -> str:
+    return f"{100 * rate.value:.1f} % ({100 * rate.lo:.1f} to {100 * rate.hi:.1f})"

@@ -1,0 +1,173 @@
+"""Cached decision logs and what is computed from them, keyed by the state of their files."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import streamlit as st
+
+from hydra_core.base.errors import HydraError
+from hydra_core.base.shipped import SAMPLE_DATA
+from hydra_core.base.types import Catalog
+from hydra_core.console import cache
+from hydra_core.console.cache import SetEntry
+from hydra_core.console.demo import session
+from hydra_core.decision_log.reading import read_log
+from hydra_core.live.drift import Drift, drift
+from hydra_core.live.flight.analysis import FlightReport, analyse, looks
+from hydra_core.live.flight.effects import Effect, Reading
+from hydra_core.live.flight.folders import FlightFolder, list_flights, load
+from hydra_core.live.flight.settings import Flight, Metric
+from hydra_core.live.flight.table import Rows
+from hydra_core.live.logged_value import LoggedValue, logged_value
+from hydra_core.live.off_policy import NoOverlapError
+from hydra_core.live.regions import Region, regions
+from hydra_core.live.shadow import Shadow, shadow
+from hydra_core.live.traffic import Traffic, traffic_of
+from hydra_core.replay.replay import catalog_scores
+
+_VARIABLE = "HYDRA_LOG"
+
+
+@dataclass(frozen=True, slots=True)
+class LogKey:
+    """A log as it is now.
+
+    Attributes:
+        stamp: Name, time and size of every segment.
+        since: Leave out decisions before it, in seconds since 1970; 0 for none.
+    """
+
+    folder: Path
+    stamp: tuple[tuple[str, int, int], ...]
+    since: int
+
+
+def folders() -> tuple[Path, ...]:
+    """The logs that may be looked at: HYDRA_LOG, `log` here, `log` and `logs` of the workspace."""
+    named = [Path(one) for one in os.environ.get(_VARIABLE, "").split(os.pathsep) if one]
+    own = session.folder()
+    usual = [Path("log"), own / "log", *sorted((own / "logs").glob("*"))]
+    return (*named, *(path for path in usual if path.is_dir() and _stamp(path)))
+
+
+def key_of(folder: Path, window_s: int, now: datetime) -> LogKey:
+    """The log as it is now, from `window_s` ago on (to the minute); 0 for all of it."""
+    since = int(now.timestamp() - window_s) // 60 * 60 if window_s else 0
+    return LogKey(folder, _stamp(folder), since)
+
+
+def _stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
+    found = []
+    for path in (*folder.glob("*.parquet"), *folder.glob("*.jsonl"), *folder.glob("*.json")):
+        try:
+            stat = path.stat()
+        except FileNotFoundError:  # just became Parquet
+            continue
+        found.append((path.name, stat.st_mtime_ns, stat.st_size))
+    return tuple(sorted(found))
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the log")
+def traffic(key: LogKey) -> Traffic:
+    """The decisions of a log.
+
+    Raises:
+        LogError: It cannot be read.
+    """
+    since = datetime.fromtimestamp(key.since, UTC) if key.since else None
+    return traffic_of(read_log(key.folder, since=since))
+
+
+@st.cache_resource(max_entries=8, show_spinner="Replaying the log")
+def shadowed(key: LogKey, digest: str, _catalog: Catalog, today: date) -> Shadow:
+    """A second catalog on the log.
+
+    Raises:
+        HydraError: It cannot be replayed.
+    """
+    del digest
+    return shadow(traffic(key), _catalog, today)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Weighing what was explored")
+def worth(key: LogKey, digest: str, _catalog: Catalog, today: date) -> LoggedValue | str:
+    """A catalog's estimated quality on the log, or why the log cannot say.
+
+    Raises:
+        HydraError: The catalog cannot be replayed.
+    """
+    del digest
+    try:
+        return logged_value(traffic(key), _catalog, today)
+    except NoOverlapError as error:
+        return str(error)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def drifted(key: LogKey, digest: str, _catalog: Catalog, _entry: SetEntry) -> tuple[Drift, ...]:
+    """The log's requirements against an eval set; `digest` of both.
+
+    Raises:
+        HydraError: The set is not scored by the catalog's predictor.
+    """
+    del digest
+    scored = scored_by(traffic(key), _catalog)
+    reference = catalog_scores(cache.evalset(_entry.info.path, _entry.info.digest), _catalog)
+    return drift(scored, reference, _catalog.dimensions)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Grouping requests")
+def clusters(
+    key: LogKey, digest: str, _catalog: Catalog, _entry: SetEntry | None
+) -> tuple[Region, ...]:
+    """Kinds of requests in the log, with what is known about each; `digest` of both."""
+    del digest
+    reference = None
+    if _entry is not None:
+        reference = catalog_scores(cache.evalset(_entry.info.path, _entry.info.digest), _catalog)
+    return regions(scored_by(traffic(key), _catalog), reference)
+
+
+def scored_by(found: Traffic, catalog: Catalog) -> Traffic:
+    """The decisions that the catalog's predictor scored.
+
+    Raises:
+        HydraError: There is none.
+    """
+    same = (found.rows["predictor"] == catalog.predictor_fingerprint).to_numpy(dtype=bool)
+    scored = found.take(found.scored & same)
+    if not len(scored):
+        raise HydraError(
+            f"no decision of this log was scored by {catalog.predictor!r}, the predictor of "
+            f"{catalog.name}: choose the catalog that serves"
+        )
+    return scored
+
+
+def flights() -> tuple[FlightFolder, ...]:
+    """The operator's flights, then the sample's."""
+    return list_flights(session.folder() / "flights", SAMPLE_DATA)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the table")
+def opened(folder: FlightFolder) -> tuple[Flight, Rows]:
+    """A flight's settings and table."""
+    return load(folder)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Comparing the arms")
+def report(folder: FlightFolder, reading: Reading, adjust: bool) -> FlightReport:
+    """A flight's figures."""
+    flight, rows = opened(folder)
+    return analyse(rows, flight, reading=reading, adjust=adjust)
+
+
+@st.cache_resource(max_entries=64, show_spinner="Looking at every day")
+def path(folder: FlightFolder, metric: Metric, arm: str, reading: Reading, adjust: bool) -> Effect:
+    """One metric's effect after every day."""
+    flight, rows = opened(folder)
+    return looks(rows, flight, metric, arm, reading=reading, adjust=adjust)

@@ -1,0 +1,253 @@
+"""Live traffic compared with a second catalog, the eval set and a canary."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import streamlit as st
+
+from hydra_core.base.types import Catalog
+from hydra_core.console import cache, tables, widgets
+from hydra_core.console.cache import SetEntry
+from hydra_core.console.figures.intervals import intervals_figure
+from hydra_core.console.figures.traffic import traffic_figure
+from hydra_core.console.live import cache as cache_live
+from hydra_core.console.live.traffic import LogView, in_cost_order
+from hydra_core.console.live.view_traffic import (
+    canary_frame,
+    canary_text,
+    differences,
+    drift_frame,
+    drift_text,
+    drift_view,
+    region_frame,
+    region_text,
+    shadow_view,
+    value_view,
+)
+from hydra_core.console.widgets import literal
+from hydra_core.decision_log.canaries import CanaryRecord, canaries
+from hydra_core.live.canary import canary_report
+from hydra_core.live.drift import Drift, band_shares
+
+
+def shadowing(look: LogView) -> None:
+    """Replay the same traffic under a second catalog."""
+    others = _others(look.catalog)
+    key = st.selectbox("Second catalog", list(others), key="live.shadow", width=320)
+    if key is None:
+        st.info("Publish a second catalog to see how it would route this traffic.")
+        return
+    other = others[key]
+    found = cache_live.shadowed(look.key, other.digest, other, date.today())
+    change = "–" if found.cost is None else found.cost.change.scaled(100.0).text("%")
+    agreement = found.agreement.scaled(100.0)
+    left, right = st.columns([4.6, 5.4], gap="small")
+    with left:
+        st.metric(
+            "Same model chosen", f"{agreement.value:.1f} %",
+            delta=f"{agreement.lo:.1f} – {agreement.hi:.1f} %", delta_color="off",
+            delta_arrow="off", border=True,
+            help=f"On {len(found.models):,} decisions. Below: 95 % interval.",
+        )  # fmt: skip
+        st.metric(
+            "Cost change", literal(change), border=True,
+            help="The same tokens at the second catalog's prices; – where it has no price for the "
+            "served models. Above 0 it costs more.",
+        )  # fmt: skip
+    with right.container(border=True):
+        widgets.figure(
+            traffic_figure(shadow_view(found, key, in_cost_order(other)), widgets.colors()),
+            "live.mix",
+            alt="Share of every model, live and under the second catalog",
+        )
+    _worth(look, other, key)
+    parting = differences(found)
+    if len(parting):
+        column = st.column_config
+        tables.kept(
+            parting, "live.parting", height="content" if len(parting) <= 8 else 320,
+            column_config={
+                "live": column.TextColumn("Live", width=220),
+                "shadow": column.TextColumn("Second catalog", width=220),
+                "decisions": column.NumberColumn("Decisions", format="localized"),
+                "share": column.NumberColumn("Share", format="%.1f %%"),
+            },
+        )  # fmt: skip
+    left_out = "; ".join(f"{reason}: {count:,}" for reason, count in found.left_out.items())
+    missing = f"Not replayed, {left_out}. " if left_out else ""
+    st.caption(
+        f":material/info: {literal(missing)}This has no effect on traffic. Health and kept "
+        "conversations are not replayed."
+    )
+
+
+def _others(catalog: Catalog) -> dict[str, Catalog]:
+    """Return the console's other catalogs, the most similar first."""
+    found = {
+        entry.key: entry.catalog
+        for entry in cache.catalogs()
+        if entry.catalog is not None and entry.catalog.digest != catalog.digest
+    }
+    mine = {model.id for model in catalog.models}
+
+    def apart(key: str) -> tuple[bool, int]:
+        other = found[key]
+        same = other.predictor_fingerprint == catalog.predictor_fingerprint
+        return not same, len({model.id for model in other.models} ^ mine)
+
+    return {key: found[key] for key in sorted(found, key=apart)}
+
+
+def _worth(look: LogView, other: Catalog, key: str) -> None:
+    """The second catalog's quality, only where the log can say."""
+    found = cache_live.worth(look.key, other.digest, other, date.today())
+    if isinstance(found, str):
+        st.info(literal(f"Its quality cannot be estimated: {found}."), icon=":material/block:")
+        return
+    with st.container(border=True):
+        widgets.figure(
+            intervals_figure(value_view(found, key), widgets.colors()),
+            "live.worth",
+            alt="Estimated quality of the second catalog with 95 % intervals",
+        )
+    st.caption(
+        f":material/info: {found.value.n:,} rated decisions with known probabilities; effective "
+        f"sample size for this catalog: {found.value.effective:,.0f}."
+    )
+
+
+def drifting(look: LogView) -> None:
+    """Compare requirements with the eval set and the score bands."""
+    catalog, entry = look.catalog, _evalset(look.catalog)
+    scored = cache_live.scored_by(look.traffic, catalog)
+    found: tuple[Drift, ...] = ()
+    if entry is not None:
+        digest = catalog.digest + entry.info.digest
+        found = cache_live.drifted(look.key, digest, catalog, entry)
+        widgets.toned(*drift_text(found))
+        with st.container(border=True):
+            widgets.figure(
+                intervals_figure(drift_view(found), widgets.colors()),
+                "live.drift",
+                alt="Population stability index of every dimension with its 95 % interval",
+            )
+    column = st.column_config
+    tables.kept(
+        drift_frame(found, band_shares(scored, catalog.bands, catalog.dimensions)),
+        "live.drift.table",
+        height="content",
+        column_config={
+            "dimension": column.TextColumn("Dimension", width=150),
+            "verdict": column.TextColumn("Against the set", width=110),
+            "mean": column.NumberColumn("Mean, live", format="%.3f"),
+            "reference": column.NumberColumn("Mean, set", format="%.3f"),
+            "band": column.TextColumn("Score band", width=110),
+            "below": column.TextColumn("Below it"),
+            "above": column.TextColumn("Above it"),
+        },
+    )
+    st.caption(
+        f":material/info: {len(scored):,} scored decisions. Population stability index (PSI) with "
+        "its 95 % interval: below 0.1 steady, above 0.25 changed. Where a score band was measured, "
+        "5 % lie below it and 5 % above."
+    )
+
+
+def unknown(look: LogView) -> None:
+    """Show groups of requests that no evidence covers."""
+    catalog, entry = look.catalog, _evalset(look.catalog)
+    digest = catalog.digest + (entry.info.digest if entry else "")
+    found = cache_live.clusters(look.key, digest, catalog, entry)
+    widgets.toned(*region_text(found))
+    column = st.column_config
+    tables.kept(
+        region_frame(found, catalog.dimensions),
+        "live.unknown",
+        height="content",
+        column_config={
+            "known": column.TextColumn("Known", width=60),
+            "share": column.NumberColumn("Traffic", format="%.1f %%", width=70),
+            **{
+                name.replace("_", " "): column.NumberColumn(
+                    name.replace("_", " ").capitalize(), format="%.2f", width=118
+                )
+                for name in catalog.dimensions
+            },
+            "rated": column.NumberColumn("Rated", format="localized", width=60),
+            "in_evalset": column.NumberColumn("In the set", format="localized", width=75),
+            "model": column.TextColumn("Mostly to"),
+        },
+    )
+    st.caption(
+        ":material/info: Decisions are grouped by what they require (k-means). In the set: queries "
+        "as near to the group's centre as 95 % of its decisions."
+    )
+
+
+def canary(look: LogView) -> None:
+    """Show the newest canary of this log."""
+    records = canaries(look.key.folder)
+    if not records:
+        st.info("No canary in this log. A canary sends a share of conversations to a second "
+                "catalog and stops by itself when it is worse:")  # fmt: skip
+        widgets.commands(
+            "hydra-router serve --catalog pool.yaml --upstreams upstreams.yaml --log log/ \\\n"
+            "    --canary candidate.yaml --canary-share 0.1"
+        )
+        return
+    record = records[0]
+    st.markdown(f"**{literal(record.catalog)}** on {100 * record.share:.0f} % of the conversations "
+                f"since {literal(record.began[:16].replace('T', ' '))} UTC")  # fmt: skip
+    _state(look, record)
+    st.caption(
+        ":material/info: Compared by conversation, in failed requests and in feedback. The 95 % "
+        "intervals hold at any time. Only decisions in the chosen time count here; the service "
+        "counts all since the canary began."
+    )
+
+
+def _state(look: LogView, record: CanaryRecord) -> None:
+    found = canary_report(look.traffic, record.digest)
+    if record.stopped:
+        at = record.at[:16].replace("T", " ")
+        widgets.toned(
+            "error", f"Stopped at {at} UTC: {record.stopped}. All traffic is on the main revision."
+        )
+    else:
+        widgets.toned(*canary_text(found))
+    column = st.column_config
+    tables.kept(
+        canary_frame(found),
+        "live.canary",
+        height="content",
+        column_config={
+            "metric": column.TextColumn("By conversation", width=160),
+            "main_units": column.NumberColumn("Main, n", format="localized"),
+            "canary_units": column.NumberColumn("Canary, n", format="localized"),
+            "main": column.NumberColumn("Main", format="%.1f %%"),
+            "canary": column.NumberColumn("Canary", format="%.1f %%"),
+            "difference": column.TextColumn("Canary − main, 95 % at any time", width=240),
+        },
+    )
+
+
+def _evalset(catalog: Catalog) -> SetEntry | None:
+    """Draw the selector of the eval set; what the catalog records as tuned on goes first."""
+    scored = [
+        entry
+        for entry in cache.evalsets()
+        if not entry.info.problem and catalog.predictor_fingerprint in entry.info.scored
+    ]
+    tuned_on = [one.evalset for one in reversed(catalog.policy.chosen_on)]
+    place = {name: i for i, name in enumerate(dict.fromkeys(tuned_on))}
+    scored.sort(key=lambda entry: place.get(entry.info.name, len(place)))
+    sets = {entry.key: entry for entry in scored}
+    if not sets:
+        st.caption(":material/info: No eval set is scored by this catalog's predictor.")
+        return None
+    key = st.selectbox(
+        "Eval set it was tuned on", list(sets), key="live.set", width=320,
+        format_func=lambda one: sets[one].info.name,
+    )  # fmt: skip
+    return sets.get(key)

@@ -1,0 +1,297 @@
+"""Experiments: the results of an A/B flight, its days so far, and the plan of the next."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import streamlit as st
+
+from hydra_core.base.errors import HydraError
+from hydra_core.base.shipped import SAMPLE_DATA
+from hydra_core.console import cache, tables, widgets
+from hydra_core.console.access import identity
+from hydra_core.console.demo import session
+from hydra_core.console.figures.intervals import intervals_figure
+from hydra_core.console.frame import Head
+from hydra_core.console.live import cache as live_cache
+from hydra_core.console.live.figure_effect_by_day import effect_by_day_figure
+from hydra_core.console.live.view_flight import (
+    arm_results,
+    changes_view,
+    effect_by_day_view,
+    headline,
+    plan_frame,
+    results_frame,
+)
+from hydra_core.console.widgets import literal, metric_row
+from hydra_core.live.flight.analysis import Alarm, FlightReport, all_metrics
+from hydra_core.live.flight.effects import Reading
+from hydra_core.live.flight.folders import FlightFolder, save_flight
+from hydra_core.live.flight.planning import plans
+from hydra_core.store.roles import Action
+
+_SUFFIXES = ["csv", "tsv", "jsonl", "ndjson", "parquet", "gz", "zip"]
+_EXAMPLE = SAMPLE_DATA / "paper_flight" / "flight.yaml"
+
+
+@st.dialog("Load an experiment", width="medium")
+def load_dialog() -> None:
+    """Ask for two files and a name; an experiment that is not valid changes nothing."""
+    st.markdown(
+        "An experiment is a table with a row per user or per request, and a `flight.yaml` that "
+        "names its columns. A decision log works as the table."
+    )
+    st.download_button(
+        "Commented example",
+        _EXAMPLE.read_text(encoding="utf-8"),
+        "flight.yaml",
+        icon=":material/download:",
+        key="flight.example",
+    )
+    settings = st.file_uploader("flight.yaml", ["yaml", "yml"], key="flight.settings")
+    table = st.file_uploader("Table", _SUFFIXES, key="flight.table")
+    name = st.text_input("Name", "my-flight", key="flight.name", max_chars=60)
+    allowed = identity.may(Action.KEEP_FLIGHT)
+    ready = settings is not None and table is not None and allowed
+    if not allowed:
+        st.caption("A viewer can look at experiments, but not load one.")
+    if not st.button("Check and load", type="primary", disabled=not ready, key="flight.keep"):
+        return
+    if settings is None or table is None:
+        return
+    try:
+        text = settings.getvalue().decode("utf-8-sig", "replace")
+        folder = re.sub(r"[^a-z0-9_-]+", "-", name.strip().lower()).strip("-")
+        root = session.folder() / "flights"
+        kept = save_flight(
+            root, folder, text, table.getvalue(), table.name,
+            actor=identity.actor(), store=cache.store(),
+        )  # fmt: skip
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    st.session_state["flight.wanted"] = kept.name
+    st.rerun()
+
+
+def verdict(report: FlightReport, arm: str) -> None:
+    """Draw the answer, then the row of figures."""
+    tone, title, text = headline(report, arm)
+    widgets.toned(tone, text, title)
+    verdicts = [one.verdict() for one in arm_results(report, arm)]
+    control = report.flight.control
+    counts = f"{report.units[control]:,} and {report.units[arm]:,}"
+    entries = [
+        ("Users", f"{sum(report.units.values()):,}", counts,
+         f"Users or conversations. Below: in {control} and in {arm}."),
+        ("Sample ratio", _RATIO[report.ratio.alarm], f"p = {report.ratio.p_value:.2g}",
+         "Whether the arms have their planned shares of users (chi-square test): a warning below "
+         "p = .01, an error below .001."),
+        ("Better", f"{verdicts.count('better')}", f"{verdicts.count('worse')} worse",
+         "Metrics with a difference after Holm's correction over all metrics and arms."),
+        ("Guardrails kept", f"{verdicts.count('holds')}", f"{verdicts.count('open')} undecided",
+         "Guardrails whose interval stays within the loss that flight.yaml allows."),
+    ]  # fmt: skip
+    if arm in report.goods:
+        saved = report.goods[arm].scaled(100.0)
+        entries.append(
+            ("Saved", f"{saved.value:.1f} %", f"{saved.lo:.1f} – {saved.hi:.1f} %",
+             "Cost saved against the flagship model for everything. Below: 95 % interval.")
+        )  # fmt: skip
+    metric_row(entries)
+
+
+_RATIO = {Alarm.NONE: "as planned", Alarm.YELLOW: "doubtful", Alarm.RED: "broken"}
+
+
+def results(report: FlightReport, arm: str) -> None:
+    """Draw every metric's change with its interval, then the figures."""
+    wide, narrow = st.columns([4, 6], gap="small")
+    with wide.container(border=True):
+        widgets.figure(
+            intervals_figure(changes_view(report, arm), widgets.colors()),
+            "flight.changes",
+            alt="Relative change of every metric with its 95 % interval",
+        )
+    column = st.column_config
+    with narrow:
+        st.dataframe(
+            tables.spelled(results_frame(report, arm), {"control": _three, "arm": _three}),
+            hide_index=True,
+            height="content",
+            column_order=("metric", "control", "arm", "interval", "p", "verdict"),
+            column_config={
+                "metric": column.TextColumn("Metric", width=168),
+                "control": column.NumberColumn(report.flight.control, width=58),
+                "arm": column.NumberColumn(arm, width=56),
+                "interval": column.TextColumn("Change, 95 %", width=132),
+                "p": column.TextColumn("p", width=58, help="After Holm's correction"),
+                "verdict": column.TextColumn("Result", width=74),
+            },
+        )
+        tables.take_along(results_frame(report, arm), "flight.results")
+    left_out = {one.metric.name: one.left_out for one in arm_results(report, arm) if one.left_out}
+    if left_out:
+        counts = ", ".join(f"{name} {count:,}" for name, count in left_out.items())
+        st.caption(f":material/info: Left out because their cell is empty: {literal(counts)}.")
+    adjusted = f"adjusted for {report.flight.covariate} (CUPED); " if report.adjusted else ""
+    strata = f"{len(report.strata)} strata; " if len(report.strata) > 1 else ""
+    any_time = "at any time" if report.reading is Reading.ALWAYS else "once, at the end"
+    basis = f"95 % intervals, valid {any_time}; {adjusted}{strata}"
+    st.caption(literal(f"{basis}↓: lower is better, ↑: higher is better."))
+
+
+def _three(value: float) -> str:
+    """Spell three significant digits with their zeros: 1.40 beside 1.34."""
+    whole = math.floor(math.log10(abs(value))) if value else 0
+    return f"{value:,.{max(2 - whole, 0)}f}"
+
+
+def over_time(folder: FlightFolder, report: FlightReport, arm: str) -> None:
+    """Draw one metric after each day."""
+    flight, rows = live_cache.opened(folder)
+    if not flight.day or len(rows.days) < 2:
+        st.info(
+            "Name the column with the day in flight.yaml (day: ...) to see the change after each "
+            "day."
+        )
+        return
+    metrics = {metric.name: metric for metric in all_metrics(flight)}
+    name = st.selectbox(
+        "Metric", list(metrics), key="flight.metric", width=320, persist_state="session",
+        bind="query-params",
+    )  # fmt: skip
+    path = live_cache.path(folder, metrics[name], arm, report.reading, report.adjusted)
+    with st.container(border=True):
+        widgets.figure(
+            effect_by_day_figure(
+                effect_by_day_view(rows.days, path, name, report.reading), widgets.colors()
+            ),
+            "flight.looks",
+            alt=f"Change of {name} after every day with its interval",
+        )
+    if report.reading is Reading.ALWAYS:
+        st.caption("You can stop on any day: the chance that the band ever misses the true change "
+                   "is at most 5 %.")  # fmt: skip
+    else:
+        st.caption(":material/warning: These bands hold at the planned end alone. If you stop on "
+                   "the first day that excludes 0, about a third of experiments without a "
+                   "difference seem to have one.")  # fmt: skip
+
+
+def planning(folder: FlightFolder, report: FlightReport) -> None:
+    """Draw how many users and days it takes to detect a change."""
+    flight, rows = live_cache.opened(folder)
+    left, middle, right = st.columns(3)
+    change = left.number_input(
+        "Change to detect, %", 0.1, 100.0, 2.0, 0.5, key="flight.change",
+        help="Relative to the metric's value now.",
+    )  # fmt: skip
+    per_day = middle.number_input(
+        "New users a day, all arms", 1, 100_000_000, _per_day(rows.days, report), 100,
+        key="flight.per_day",
+    )  # fmt: skip
+    wanted = right.number_input(
+        "Power, %", 50, 99, 80, 5, key="flight.power",
+        help="Chance that a change of that size is detected by then.",
+    )  # fmt: skip
+    found = plans(
+        rows, flight, change / 100, units_per_day=float(per_day), reading=report.reading,
+        adjust=report.adjusted, wanted=wanted / 100,
+    )  # fmt: skip
+    column = st.column_config
+    tables.kept(
+        plan_frame(found),
+        "flight.plan",
+        height="content",
+        column_config={
+            "metric": column.TextColumn("Metric", width=260),
+            "value": column.NumberColumn("Now", format="%.4g"),
+            "units": column.NumberColumn("Users, all arms", format="localized"),
+            "days": column.NumberColumn("Days", format="localized"),
+        },
+    )
+    st.caption("From the spread in this table, all arms together. Reading at any time needs more "
+               "users: switch to one reading at the end to see how many.")  # fmt: skip
+
+
+def _per_day(days: tuple[str, ...], report: FlightReport) -> int:
+    return max(1, round(sum(report.units.values()) / max(1, len(days))))
+
+
+_VIEWS = ("Results", "Over time", "Plan")
+_READINGS = {Reading.ALWAYS: "Any time", Reading.FIXED: "Once, at the end"}
+
+
+def choose() -> FlightFolder | None:
+    """Return the chosen experiment; one that was just loaded is chosen."""
+    known = {folder.name: folder for folder in live_cache.flights()}
+    wanted = st.session_state.pop("flight.wanted", None)
+    if wanted in known:
+        st.session_state["flight.chosen"] = wanted
+    with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="bottom"):
+        name = st.selectbox(
+            "Experiment", list(known), key="flight.chosen", width=240, bind="query-params",
+            label_visibility="collapsed",
+        )  # fmt: skip
+        if st.button("Load an experiment", icon=":material/upload:", key="flight.load"):
+            load_dialog()
+    return known.get(name) if name else None
+
+
+def experiment(folder: FlightFolder) -> None:
+    """Draw the settings, the answer, and the chosen view."""
+    try:
+        settings, _ = live_cache.opened(folder)
+        with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+            view = st.segmented_control(
+                "View", _VIEWS, default=_VIEWS[0], key="flight.view", required=True,
+                label_visibility="collapsed", persist_state="session", bind="query-params",
+            )  # fmt: skip
+            reading = st.segmented_control(
+                "Read", list(_READINGS), format_func=_READINGS.__getitem__, default=Reading.ALWAYS,
+                key="flight.reading", required=True, label_visibility="collapsed",
+                persist_state="session", bind="query-params",
+                help="Any time: look daily and stop when you like. Once: narrower intervals for "
+                "one planned look.",
+            )  # fmt: skip
+            adjust = bool(settings.covariate) and st.toggle(
+                "Adjust for earlier behaviour", True, key="flight.adjust",
+                persist_state="session", bind="query-params",
+                help=f"CUPED with {settings.covariate}: removes what the covariate explains.",
+            )  # fmt: skip
+            others = list(settings.arms)[1:]
+            arm = others[0] if len(others) == 1 else st.selectbox(
+                "Arm", others, key="flight.arm", persist_state="session", bind="query-params",
+            )  # fmt: skip
+        report = live_cache.report(folder, reading or Reading.ALWAYS, adjust)
+        verdict(report, arm)
+        if view == "Over time":
+            over_time(folder, report, arm)
+        elif view == "Plan":
+            planning(folder, report)
+        else:
+            results(report, arm)
+    except (HydraError, OSError) as error:
+        widgets.problem(error)
+
+
+def show(head: Head) -> None:
+    """Draw the part Experiments."""
+    with head.right:
+        chosen = choose()
+    if chosen is None:
+        widgets.empty(
+            "No experiment yet",
+            "Load a table with a row per user or per request, and a flight.yaml that names its "
+            "arms and metrics. The dialog has an example with comments.",
+        )
+        return
+    try:
+        if live_cache.opened(chosen)[0].synthetic:
+            with head.left:
+                widgets.synthetic_badge()
+    except (HydraError, OSError):
+        pass
+    experiment(chosen)

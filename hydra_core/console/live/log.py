@@ -1,0 +1,83 @@
+"""The part Log: the decision log that is read already becomes an eval set."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pandas as pd
+import streamlit as st
+
+from hydra_core.base.errors import HydraError
+from hydra_core.console import cache, widgets
+from hydra_core.console.access import identity
+from hydra_core.console.demo import session
+from hydra_core.console.frame import SETS, Head, go
+from hydra_core.console.live import cache as live_cache
+from hydra_core.console.live.cache import LogKey
+from hydra_core.console.live.traffic import choose_log, teach
+from hydra_core.console.live.view_log import LogUse, use_of, uses
+from hydra_core.console.widgets import literal, metric_row
+from hydra_core.evalsets.changes import EvalSetChanges
+from hydra_core.evalsets.folders import folder_name
+from hydra_core.evalsets.importers.draft import About, write_draft
+from hydra_core.evalsets.importers.traffic.decision_log import read_decision_log
+from hydra_core.store.roles import Action
+
+
+def show(head: Head) -> None:
+    """What the log can be used for, and the button that makes an eval set of it."""
+    with head.right:
+        chosen = choose_log()
+    if chosen is None:
+        teach()
+        return
+    folder, window_s = chosen
+    try:
+        key = live_cache.key_of(folder, window_s, datetime.now(UTC))
+        rows = live_cache.traffic(key).rows
+    except (HydraError, OSError) as error:
+        widgets.problem(error)
+        return
+    found = use_of(rows)
+    metric_row(
+        [
+            ("Decisions", f"{found.decisions:,}", "", "Requests in this log and time."),
+            ("With the message", f"{found.texts:,}", "", "`serve --log-text` keeps it."),
+            ("With feedback", f"{found.rated:,}", "", "An outcome sent to `/v1/outcomes`."),
+            ("Usable", f"{found.usable:,}", "", "Message, serving model and feedback are there."),
+        ]
+    )
+    st.markdown("\n".join(f"- {line}" for line in uses(found)))
+    _make(key, found, rows)
+
+
+def _make(key: LogKey, found: LogUse, rows: pd.DataFrame) -> None:
+    """One click: the set is written, and Eval sets opens it."""
+    if found.usable == 0:
+        return
+    may = identity.may(Action.IMPORT)
+    if not st.button(
+        f"Make an eval set of {found.usable:,} requests", type="primary", key="log.make",
+        icon=":material/dataset:", disabled=not may,
+        help=None if may else "Importing takes the role editor.",
+    ):  # fmt: skip
+        return
+    folder, since = key.folder, datetime.fromtimestamp(key.since, UTC) if key.since else None
+    name = f"{folder.name} {rows['at'].min():%Y-%m-%d} to {rows['at'].max():%Y-%m-%d %H-%M-%S}"
+    root = session.folder() / "evalsets"
+    out = root / folder_name(name)
+    about = About(name=name, origin=f"HyDRA decision log {folder.name}", synthetic=False)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        with st.spinner("Making the eval set", show_time=True):
+            draft = read_decision_log(folder, since=since)
+            EvalSetChanges(identity.actor(), cache.store()).write(
+                out, lambda: write_draft(draft, out, about, force=True)
+            )
+    except (HydraError, OSError) as error:
+        widgets.problem(error)
+        return
+    st.session_state["eval_sets.chosen"] = f"my/{out.name}"
+    st.session_state["eval_sets.view"] = "Browse"
+    st.toast(f"{literal(name)} is an eval set now.")
+    go(SETS)

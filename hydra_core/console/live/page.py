@@ -1,0 +1,62 @@
+"""Live: what is routed right now, and what experiments on live traffic say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from hydra_core.base.errors import HydraError
+from hydra_core.console import frame, widgets
+from hydra_core.console.frame import Head, Part
+from hydra_core.console.live import checks, flight, log, traffic
+from hydra_core.console.live.traffic import choose_log, log_view, teach
+
+_VIEWS = {
+    "Traffic": traffic.traffic,
+    "Cost": traffic.cost,
+    "Shadow": checks.shadowing,
+    "Drift": checks.drifting,
+    "Unknown": checks.unknown,
+    "Feedback": traffic.rated,
+    "Canary": checks.canary,
+}
+_EVERY_S = 5.0
+
+
+@st.fragment(run_every=_EVERY_S)
+def live(folder: Path, window_s: int) -> None:
+    """The figures, and the view that is asked for; looked at again every few seconds."""
+    try:
+        look = log_view(folder, window_s)
+        if look is None:
+            return
+        traffic.figures(look)
+        view = st.segmented_control(
+            "View", list(_VIEWS), default="Traffic", key="live.view", required=True,
+            label_visibility="collapsed", persist_state="session", bind="query-params",
+        )  # fmt: skip
+        _VIEWS[view or "Traffic"](look)
+    except (HydraError, OSError) as error:
+        widgets.problem(error)
+
+
+def _traffic(head: Head) -> None:
+    with head.right:
+        chosen = choose_log()
+    if chosen is None:
+        teach()
+    else:
+        live(*chosen)
+
+
+PARTS = {
+    "traffic": Part("Traffic", _traffic),
+    "experiments": Part("Experiments", flight.show),
+    "log": Part("Log", log.show),
+}
+
+
+def show() -> None:
+    """The whole page."""
+    frame.show("Live", PARTS)

@@ -1,0 +1,227 @@
+"""Live traffic as it is: mix over time, cost and feedback."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+
+from hydra_core.base.types import Catalog
+from hydra_core.catalog.profiles import pool
+from hydra_core.console import cache, tables, widgets
+from hydra_core.console.cache import CatalogEntry
+from hydra_core.console.figures.intervals import intervals_figure
+from hydra_core.console.figures.shares import timeline_figure
+from hydra_core.console.live import cache as cache_live
+from hydra_core.console.live.cache import LogKey
+from hydra_core.console.live.view_traffic import (
+    cost_text,
+    feedback_view,
+    head,
+    model_frame,
+    reasons,
+    timeline_view,
+)
+from hydra_core.console.widgets import literal, metric_row
+from hydra_core.live.canary import CANARY
+from hydra_core.live.costs import against, ends
+from hydra_core.live.traffic import Traffic, feedback
+
+_WINDOWS = {"Last hour": 3600, "Last day": 86_400, "Last 7 days": 7 * 86_400, "All": 0}
+_HOW = """\
+Live reads the decision log that `serve` writes. Start `serve` in the folder of this console:
+
+```
+hydra-router serve --catalog pool.yaml --upstreams upstreams.yaml --log log/
+```
+
+Without `--upstreams` it only decides, which already shows the mix. For a log in another folder, set
+`HYDRA_LOG` when you start the console."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LogView:
+    """A log as it is on screen.
+
+    Attributes:
+        catalog: Prices, bands and order of the models.
+    """
+
+    key: LogKey
+    traffic: Traffic
+    catalog: Catalog
+
+
+def choose_log() -> tuple[Path, int] | None:
+    """Draw the selectors of log and time; None where there is no log."""
+    folders = {str(path): path for path in cache_live.folders()}
+    if not folders:
+        return None
+    with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="bottom"):
+        name = st.selectbox(
+            "Decision log", list(folders), key="live.log", width=260, bind="query-params",
+            label_visibility="collapsed",
+        )  # fmt: skip
+        window = st.selectbox(
+            "Time", list(_WINDOWS), key="live.time", width=140, bind="query-params",
+            label_visibility="collapsed", index=1,
+        )  # fmt: skip
+    return folders[name], _WINDOWS[window]
+
+
+def log_view(folder: Path, window_s: int) -> LogView | None:
+    """The log as it is now; None after saying what is missing.
+
+    Raises:
+        LogError: It cannot be read.
+    """
+    key = cache_live.key_of(folder, window_s, datetime.now(UTC))
+    found = cache_live.traffic(key)
+    if not len(found):
+        teach(f"No decisions in {folder.name}/ in this time", _HOW)
+        return None
+    entry = catalog_in_use(found)
+    if entry is None or entry.catalog is None:
+        st.warning(
+            "This console has no valid catalog. Make or import one: prices and score bands come "
+            "from it."
+        )
+        return None
+    return LogView(key, found, entry.catalog)
+
+
+def catalog_in_use(found: Traffic) -> CatalogEntry | None:
+    """The console's catalog that decided last: the same text, else the same name, else any.
+
+    A canary is on trial; the main revision is the one in use.
+    """
+    entries = [entry for entry in cache.catalogs() if entry.catalog is not None]
+    main = found.rows[found.rows["arm"] != CANARY]
+    last = (main if len(main) else found.rows).iloc[-1]
+    ranks = [
+        (entry.catalog.digest == last["catalog_digest"], entry.catalog.name == last["catalog"],
+         entry.catalog.predictor_fingerprint == last["predictor"])
+        for entry in entries
+        if entry.catalog is not None
+    ]  # fmt: skip
+    return max(zip(ranks, range(len(entries)), entries, strict=True),
+               key=lambda one: (one[0], -one[1]))[2] if entries else None  # fmt: skip
+
+
+def teach(title: str = "No decision log yet", text: str = _HOW) -> None:
+    """The empty state: how traffic comes here."""
+    with st.container(border=True):
+        st.markdown(f"#### {widgets.literal(title)}")
+        st.markdown(text)
+
+
+def figures(look: LogView) -> None:
+    """The row of figures."""
+    entries = head(look.traffic, datetime.now(UTC))
+    metric_row(entries)
+    if look.traffic.lost:
+        st.caption(
+            f":material/warning: {look.traffic.lost:,} records are lost: a process was killed "
+            "before it wrote them."
+        )
+
+
+def traffic(look: LogView) -> None:
+    """Decisions over time by model or reason, and the models."""
+    found, box = look.traffic, st.container(border=True)
+    by = box.segmented_control(
+        "By", ("Model", "Reason"), default="Model", key="live.by", required=True,
+        label_visibility="collapsed", persist_state="session",
+    )  # fmt: skip
+    if by == "Reason":
+        view = timeline_view(found, reasons(found), ())
+    else:
+        view = timeline_view(found, list(found.models), in_cost_order(look.catalog))
+    with box:
+        widgets.figure(
+            timeline_figure(view, widgets.colors()),
+            "live.timeline",
+            alt=f"Decisions over time by {str(by).lower()}",
+        )
+    column = st.column_config
+    st.dataframe(
+        model_frame(found),
+        hide_index=True,
+        height="content",
+        column_config={
+            "model": column.TextColumn("Model", width=220),
+            "share": column.ProgressColumn(
+                "Share", min_value=0, max_value=100, format="%.1f %%", width=160
+            ),
+            "decisions": column.NumberColumn("Decisions", format="localized"),
+            "failed": column.NumberColumn("Failed", format="%.1f %%"),
+            "cost_usd": column.NumberColumn("Cost, USD", format="%.4g"),
+            "latency_ms": column.NumberColumn("Latency, ms", format="%.0f", help="Median"),
+        },
+    )
+    tables.take_along(model_frame(found), "live.models")
+
+
+def cost(look: LogView) -> None:
+    """Compare the bill with one model for everything."""
+    found, catalog = look.traffic, look.catalog
+    cheap, strong = ends(catalog, date.today())
+    served = list(found.models)
+    compared = []
+    for model, kind in ((strong, "always-strong"), (cheap, "always-cheap")):
+        one = against(found, catalog, served, [model] * len(found), model)
+        if one is not None:
+            compared.append((kind, model, *cost_text(one, kind)))
+    if not compared:
+        st.info(
+            "No answer with tokens yet. Start serve with --upstreams, or publish a catalog with "
+            "the models that were served."
+        )
+        return
+    for place, (kind, model, value, text) in zip(st.columns(2), compared, strict=True):
+        with place.container(border=True):
+            st.markdown(f"Against {kind}, **{literal(model)}**")
+            st.markdown(f"### {literal(value)}")
+            st.caption(literal(text))
+    st.caption(
+        f":material/info: Both sides at today's prices of {literal(catalog.name)}, on the tokens "
+        "that upstreams counted. Another model would have written longer or shorter answers. "
+        "Below 0 the router costs less. Interval: 95 %, by conversation."
+    )
+
+
+def rated(look: LogView) -> None:
+    """Show feedback by model."""
+    found = feedback(look.traffic)
+    count = sum(one.rated for one in found)
+    if not found:
+        st.info(
+            "No feedback in this time. Send it with the decision's id, which is in the header "
+            "x-hydra-decision-id:"
+        )
+        widgets.commands(
+            "curl http://127.0.0.1:8600/v1/outcomes -d "
+            '\'{"decision_id": "...", "quality": 1.0, "source": "thumbs"}\''
+        )
+        return
+    with st.container(border=True):
+        widgets.figure(
+            intervals_figure(feedback_view(found), widgets.colors()),
+            "live.feedback",
+            alt="Mean feedback by model with its 95 % interval",
+        )
+    orphans = look.traffic.orphans
+    lost = f" {orphans:,} ratings belong to decisions outside this time." if orphans else ""
+    st.caption(
+        f":material/info: {count:,} of {len(look.traffic):,} decisions were rated.{lost} "
+        "Do not compare models with this: raters are not random, and models get different requests."
+    )
+
+
+def in_cost_order(catalog: Catalog) -> tuple[str, ...]:
+    """The routable models, cheapest first."""
+    routable = pool(catalog, today=date.today())
+    return tuple(routable.ids[i] for i in np.argsort(routable.cost, kind="stable"))

@@ -1,0 +1,131 @@
+"""What Experiments shows of an A/B flight, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from hydra_core.base.spelling import signed
+from hydra_core.base.types import FloatArray
+from hydra_core.console.figures.intervals import IntervalsView, Series
+from hydra_core.console.live.figure_effect_by_day import EffectByDayView
+from hydra_core.live.flight.analysis import Alarm, FlightReport, MetricResult
+from hydra_core.live.flight.effects import Effect, Reading
+from hydra_core.live.flight.planning import MetricPlan
+from hydra_core.replay.report.significance import p_text
+
+
+def arm_results(report: FlightReport, arm: str) -> tuple[MetricResult, ...]:
+    """The results of one arm, in the order of the settings."""
+    return tuple(one for one in report.results if one.arm == arm)
+
+
+def headline(report: FlightReport, arm: str) -> tuple[str, str, str]:
+    """(tone, title, sentence): success, info, warning or error."""
+    if report.ratio.alarm is Alarm.RED:
+        shares = ", ".join(f"{arm} {count:,}" for arm, count in report.units.items())
+        return (
+            "error",
+            "The arms do not have the planned shares of users",
+            f"{shares} (p = {report.ratio.p_value:.2g}). Find what loses or doubles users in one "
+            "arm before you trust any figure below.",
+        )
+    verdicts = [one.verdict() for one in arm_results(report, arm)]
+    better, worse, broken = (verdicts.count(word) for word in ("better", "worse", "broken"))
+    held, opened = verdicts.count("holds"), verdicts.count("open")
+    guards = held + opened + broken
+    parts = [f"{better} metrics better", f"{worse} worse"]
+    if guards:
+        parts.append(f"{held} of {guards} guardrails kept")
+    text = ", ".join(parts) + "."
+    if opened == 1:
+        text += " One guardrail is undecided; collect more users."
+    elif opened:
+        text += f" {opened} guardrails are undecided; collect more users."
+    if broken or worse:
+        return "warning", f"{arm} makes something worse", text
+    if better:
+        return "success", f"{arm} improves on {report.flight.control}", text
+    return "info", f"No measurable difference between {arm} and {report.flight.control} yet", text
+
+
+def changes_view(report: FlightReport, arm: str) -> IntervalsView:
+    """Relative change of every metric in percent."""
+    results = arm_results(report, arm)
+    value, low, high = (
+        100.0 * np.array([float(getattr(one.effect, name)) for one in results])
+        for name in ("relative", "relative_lo", "relative_hi")
+    )
+    return IntervalsView(
+        tuple(f"{one.metric.name} {_ARROWS[one.metric.better.value]}" for one in results),
+        (Series(arm, value, low, high),),
+        f"Change against {report.flight.control}, %",
+        unit=" %",
+        format="+.1f",
+        lines=((0.0, "no change"),),
+    )
+
+
+_ARROWS = {"lower": "↓", "higher": "↑"}
+
+
+def results_frame(report: FlightReport, arm: str) -> pd.DataFrame:
+    """One row a metric: values, change and interval in %, p after Holm, verdict."""
+    return pd.DataFrame(
+        [
+            {
+                "metric": _named(one.metric.name, one.metric.unit),
+                "wanted": one.metric.better.value,
+                "control": float(one.effect.control),
+                "arm": float(one.effect.treatment),
+                "change": 100.0 * float(one.effect.relative),
+                "interval": f"{_signed(one.effect.relative)} % "
+                f"[{_signed(one.effect.relative_lo)}, {_signed(one.effect.relative_hi)}]",
+                "p": p_text(one.p_holm),
+                "verdict": _SHORT.get(one.verdict(), one.verdict()),
+                "left_out": one.left_out,
+            }
+            for one in arm_results(report, arm)
+        ]
+    )
+
+
+_SHORT = {
+    "no difference shown": "no difference",
+    "holds": "kept",
+    "open": "undecided",
+}
+
+
+def _named(metric: str, unit: str) -> str:
+    return f"{metric}, {unit}" if unit else metric
+
+
+def _signed(change: FloatArray) -> str:
+    return signed(100 * float(change))
+
+
+def effect_by_day_view(
+    days: Sequence[str], effect: Effect, metric: str, reading: Reading
+) -> EffectByDayView:
+    """The change in percent after each day with its interval."""
+    parts = (effect.relative, effect.relative_lo, effect.relative_hi)
+    value, low, high = (100.0 * np.asarray(part, dtype=float) for part in parts)
+    return EffectByDayView(
+        tuple(days), value, low, high, effect.units, f"Change of {metric.lower()}, %",
+        valid=reading is Reading.ALWAYS,
+    )  # fmt: skip
+
+
+def plan_frame(plans: Sequence[MetricPlan]) -> pd.DataFrame:
+    """One row a metric: its value now, and the users and days needed to show the change."""
+    return pd.DataFrame(
+        {
+            "metric": [_named(one.metric, one.unit) for one in plans],
+            "value": [one.value for one in plans],
+            "units": [one.need.units for one in plans],
+            "days": [one.need.days for one in plans],
+        }
+    )

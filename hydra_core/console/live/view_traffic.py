@@ -1,0 +1,294 @@
+"""Live traffic as plain values: by itself, and against a catalog, an eval set and a canary."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+
+import numpy as np
+import pandas as pd
+
+from hydra_core.base.spelling import usd
+from hydra_core.console.figures.intervals import IntervalsView, Series
+from hydra_core.console.figures.shares import TimelineView
+from hydra_core.console.figures.traffic import TrafficView
+from hydra_core.console.numbers import percent
+from hydra_core.live.canary import LEAST_UNITS, CanaryReport
+from hydra_core.live.costs import CostAgainst
+from hydra_core.live.drift import CHANGED, STEADY, BandShares, Drift
+from hydra_core.live.flight.effects import Effect
+from hydra_core.live.logged_value import LoggedValue
+from hydra_core.live.regions import LEAST_KNOWN, Region
+from hydra_core.live.shadow import Shadow
+from hydra_core.live.traffic import Rated, Traffic, share, timeline
+from hydra_core.replay.significance import Interval
+from hydra_core.routing.decision import Cause
+from hydra_core.routing.explain import CAUSES
+
+_NAMED = "Asked for by name"
+
+
+def head(traffic: Traffic, now: datetime) -> list[tuple[str, str, str, str]]:
+    """(label, value, below it, help) of the row of figures."""
+    rows = traffic.rows
+    failed = np.asarray(rows["status"] == "failed", dtype=bool)
+    fell = np.asarray((rows["served"] != "") & (rows["served"] != rows["chosen"]), dtype=bool)
+    cost = rows["cost_usd"].astype(float)
+    per = f"{usd(float(cost.mean()))} a request" if cost.notna().any() else "no tokens yet"
+    decide = rows["decide_ms"].astype(float)
+    slow = f"p95 {decide.quantile(0.95):.0f} ms" if decide.notna().any() else ""
+    return [
+        ("Decisions", f"{len(traffic):,}", f"newest {ago(rows['at'].iloc[-1], now)}",
+         "Decisions in the chosen time. Below: when the newest was made."),
+        ("Failed", *percent(share(traffic, failed)),
+         "No model answered, or the answer broke off. Below: 95 % interval."),
+        ("Fell back", *percent(share(traffic, fell & ~failed)),
+         "Another model than the chosen one answered. Below: 95 % interval."),
+        ("Cost", usd(float(cost.sum())), per,
+         "Tokens as upstreams counted them, at the prices of the catalog in use then."),
+        ("Deciding", f"{decide.median():.1f} ms" if slow else "–", slow,
+         "Median time that the router itself took. Below: 95 of 100 decisions took less."),
+    ]  # fmt: skip
+
+
+def ago(at: datetime, now: datetime) -> str:
+    """How long ago, in the largest unit that fits."""
+    seconds = max(0.0, (now - at).total_seconds())
+    for length, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= length:
+            return f"{seconds / length:.0f} {unit} ago"
+    return f"{seconds:.0f} s ago"
+
+
+def reasons(traffic: Traffic) -> list[str]:
+    """Return why each decision's model was chosen, in a few words (n,)."""
+    known = {cause.value: words.split(":")[0] for cause, words in _SHORT.items()}
+    causes = traffic.rows["cause"].map(known).fillna("Other")
+    return [str(x) for x in causes.where(traffic.rows["rule"] != "named", _NAMED)]
+
+
+_SHORT = {
+    **CAUSES,
+    Cause.HIGHEST_VALUE: "Highest value",
+    Cause.FAIL_OPEN: "None within τ",
+    Cause.KEPT_BY_SESSION: "Same model in a conversation",
+    Cause.KEPT_BELOW_THRESHOLD: "Kept: simple message",
+    Cause.KEPT_WITHIN_MARGIN: "Kept: prompt cache",
+}
+
+
+def timeline_view(traffic: Traffic, names: Sequence[str], order: Sequence[str]) -> TimelineView:
+    """Counts over time; names of `order` first.
+
+    Args:
+        order: Models in cost order; empty for reasons.
+    """
+    found = timeline(traffic, names)
+    place = {name: i for i, name in enumerate(order)}
+    ranks = [place.get(name, len(place) + i) for i, name in enumerate(found.names)]
+    columns = np.argsort(ranks, kind="stable")
+    return TimelineView(
+        found.starts, found.width_s, tuple(found.names[i] for i in columns),
+        found.counts[:, columns],
+    )  # fmt: skip
+
+
+def model_frame(traffic: Traffic) -> pd.DataFrame:
+    """One row a model: share, decisions, failures, cost, median latency."""
+    rows = traffic.rows.assign(model=np.asarray(traffic.models, dtype=object))
+    grouped = rows.groupby("model", sort=False)
+    frame = pd.DataFrame(
+        {
+            "decisions": grouped.size(),
+            "failed": grouped["status"].agg(lambda one: 100.0 * float((one == "failed").mean())),
+            "cost_usd": grouped["cost_usd"].sum(min_count=1).astype(float),
+            "latency_ms": grouped["latency_ms"].median().astype(float),
+        }
+    )
+    frame.insert(0, "share", 100.0 * frame["decisions"] / len(rows))
+    return frame.sort_values("decisions", ascending=False).reset_index()
+
+
+def cost_text(found: CostAgainst, kind: str) -> tuple[str, str]:
+    """(value, sentence) of the traffic against one model for everything.
+
+    Args:
+        kind: Such as "always-strong".
+    """
+    change = found.change.scaled(100.0)
+    word = "less" if change.value < 0 else "more"
+    return change.text("%"), (
+        f"{usd(found.cost_usd)} instead of {usd(found.baseline_usd)} on {found.baseline} "
+        f"({kind}): {abs(change.value):.1f} % {word}, on {found.counted:,} answers with tokens."
+    )
+
+
+def feedback_view(rated: Sequence[Rated]) -> IntervalsView:
+    """Mean feedback of every model with its interval, in percent."""
+    value, lo, hi = (
+        100.0 * np.array([getattr(one.quality, end) for one in rated])
+        for end in ("value", "lo", "hi")
+    )
+    return IntervalsView(
+        tuple(f"{one.model} ({one.rated:,} of {one.served:,})" for one in rated),
+        (Series("Mean feedback", value, lo, hi),),
+        "Mean feedback of rated answers, %",
+        unit=" %",
+    )
+
+
+def shadow_view(found: Shadow, name: str, order: Sequence[str]) -> TrafficView:
+    """Traffic by model, live and under the second catalog; `order` first."""
+    live, here = found.mixes
+    models = tuple(dict.fromkeys(m for m in (*order, *live, *here) if m in live or m in here))
+    before, after = (np.array([100.0 * mix.get(m, 0.0) for m in models]) for mix in (live, here))
+    return TrafficView(models, before, after, "live", name)
+
+
+def differences(found: Shadow) -> pd.DataFrame:
+    """Where the two part: from which model to which, how often."""
+    pairs = Counter(zip(found.traffic.rows["chosen"], found.models, strict=True))
+    rows = [
+        {"live": a, "shadow": b, "decisions": n, "share": 100.0 * n / len(found.models)}
+        for (a, b), n in pairs.most_common()
+        if a != b
+    ]
+    return pd.DataFrame(rows, columns=["live", "shadow", "decisions", "share"])
+
+
+def value_view(found: LoggedValue, name: str) -> IntervalsView:
+    """Estimated quality of a catalog beside what was served, in percent."""
+    value = found.value
+    rows = {"live, as served": found.live, f"{name}, IPS": value.ips, f"{name}, SNIPS": value.snips}
+    if value.dr is not None:
+        rows[f"{name}, doubly robust"] = value.dr
+    middle, lo, hi = (
+        100.0 * np.array([getattr(one, end) for one in rows.values()])
+        for end in ("value", "lo", "hi")
+    )
+    return IntervalsView(
+        tuple(rows), (Series("Quality", middle, lo, hi),), "Mean quality, %", unit=" %"
+    )
+
+
+def drift_view(found: Sequence[Drift]) -> IntervalsView:
+    """PSI of every dimension with its interval, over the customary boundaries."""
+    value, lo, hi = (
+        np.array([getattr(one.psi, end) for one in found]) for end in ("value", "lo", "hi")
+    )
+    return IntervalsView(
+        tuple(_word(one.dimension) for one in found),
+        (Series("PSI", value, lo, hi),),
+        "Population stability index",
+        format=".2f",
+        lines=((STEADY, "shifted"), (CHANGED, "changed")),
+    )
+
+
+def drift_text(found: Sequence[Drift]) -> tuple[str, str]:
+    """(tone, sentence) on all dimensions."""
+    named = {
+        word: [_word(one.dimension) for one in found if one.verdict == word]
+        for word in ("changed", "shifted", "open", "steady")
+    }
+    if named["changed"] or named["shifted"]:
+        moved = ", ".join([*named["changed"], *named["shifted"]])
+        return "warning", (
+            f"Traffic no longer looks like the eval set ({moved}). Import this log as an eval set "
+            "and tune again."
+        )
+    if named["open"]:
+        return "info", f"Too few decisions to judge {', '.join(named['open'])}."
+    return "success", "Traffic has the same requirements as the eval set, on every dimension."
+
+
+def drift_frame(found: Sequence[Drift], bands: Sequence[BandShares]) -> pd.DataFrame:
+    """One row a dimension: means, verdict, shares outside the band in percent."""
+    by_dimension = {one.dimension: one for one in found}
+    rows = []
+    for one in bands:
+        against = by_dimension.get(one.dimension)
+        rows.append(
+            {
+                "dimension": _word(one.dimension),
+                "verdict": against.verdict if against else "–",
+                "mean": against.mean if against else None,
+                "reference": against.reference if against else None,
+                "band": f"{one.band.lo:.2f} – {one.band.hi:.2f}",
+                "below": f"{100 * one.below.value:.1f} %",
+                "above": f"{100 * one.above.value:.1f} %",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def region_text(found: Sequence[Region]) -> tuple[str, str]:
+    """(tone, sentence) on the clusters nothing is known about."""
+    dark = [one for one in found if not one.known]
+    if not dark:
+        return "success", "Every group of requests has ratings or similar queries in the eval set."
+    part = 100.0 * sum(one.share for one in dark)
+    return "warning", (
+        f"No evidence covers {part:.1f} % of traffic: {len(dark)} of {len(found)} groups have "
+        f"fewer than {LEAST_KNOWN} ratings and fewer than {LEAST_KNOWN} similar queries in the "
+        "eval set. Collect outcomes for them."
+    )
+
+
+def region_frame(found: Sequence[Region], dimensions: Sequence[str]) -> pd.DataFrame:
+    """One row a cluster: unknown ones first."""
+    return pd.DataFrame(
+        [
+            {
+                "known": "yes" if one.known else "no",
+                "share": 100.0 * one.share,
+                **{_word(name): v for name, v in zip(dimensions, one.centre, strict=True)},
+                "rated": one.rated,
+                "in_evalset": one.in_evalset,
+                "model": f"{one.model} {100 * one.model_share:.0f} %",
+            }
+            for one in found
+        ]
+    )
+
+
+def canary_text(found: CanaryReport) -> tuple[str, str]:
+    """(tone, sentence) on a canary that still runs."""
+    if found.worse:
+        return "error", f"The canary is worse: {found.worse}. It stops at the next check."
+    units = found.failed.units
+    if found.failed.effect is None and found.quality.effect is None:
+        return "info", (
+            f"Too early: {units[1]:,} conversations on the canary and {units[0]:,} on the main "
+            f"revision. Each needs {LEAST_UNITS}."
+        )
+    return "success", "No measurable loss against the main revision."
+
+
+def canary_frame(found: CanaryReport) -> pd.DataFrame:
+    """One row a metric: conversations and percent in both arms, and the difference."""
+    rows = []
+    for name, one in (("Failed requests", found.failed), ("Mean feedback", found.quality)):
+        difference = _effect(one.effect) if one.effect else f"needs {LEAST_UNITS} in each arm"
+        rows.append(
+            {
+                "metric": name,
+                "main_units": one.units[0],
+                "canary_units": one.units[1],
+                "main": 100.0 * one.means[0],
+                "canary": 100.0 * one.means[1],
+                "difference": difference,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _effect(effect: Effect) -> str:
+    return Interval(*(100.0 * float(x) for x in (effect.difference, effect.lo, effect.hi))).text(
+        "pp"
+    )
+
+
+def _word(dimension: str) -> str:
+    return dimension.replace("_", " ")

@@ -1,0 +1,157 @@
+"""History: revisions with their figures, their changes, and the way back."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from hydra_core.base.errors import HydraError
+from hydra_core.catalog.diff import semantic_diff
+from hydra_core.console import cache, drafts, tables, widgets
+from hydra_core.console.access import identity
+from hydra_core.console.cache import CatalogEntry
+from hydra_core.console.drafts import Working
+from hydra_core.console.releases import publish as ship_publish
+from hydra_core.console.widgets import literal
+from hydra_core.export import provenance as release_facts
+from hydra_core.store.records import Revision
+from hydra_core.store.roles import Action
+
+_DONE = "ship.rolled_back"
+
+
+def show(entry: CatalogEntry, working: Working) -> None:
+    """Draw the revisions, newest first, and the picked one below."""
+    error = drafts.kept_error()
+    if error is not None:
+        widgets.problem(error)
+    done = st.session_state.pop(_DONE, "")
+    if done:
+        st.success(done, icon=":material/verified:")
+    history = cache.store().history(entry.key)
+    if not history:
+        widgets.empty(
+            "No revision yet",
+            "From the first one on, every change is kept here with its author, note and figures.",
+        )
+        return
+    chosen = _table(history)
+    _detail(entry, working, chosen)
+    if st.toggle("Audit trail: every write, by whom and why", key="ship.audit"):
+        _audit(entry)
+
+
+def _table(history: tuple[Revision, ...]) -> Revision:
+    column = st.column_config
+    frame = release_facts.history_table(history)
+    event = st.dataframe(
+        frame,
+        key=f"ship.history.{history[0].number}",  # nothing stays picked once rows have moved
+        hide_index=True,
+        on_select="rerun",
+        selection_mode="single-row",
+        height="content" if len(history) <= 8 else 330,
+        placeholder="–",
+        column_config={
+            "revision": column.NumberColumn("Revision", width=75),
+            "when": column.DatetimeColumn("When (UTC)", format="YYYY-MM-DD HH:mm", width=135),
+            "who": column.TextColumn("Who", width=120),
+            "note": column.TextColumn("Note", width=270),
+            "qr": column.NumberColumn("QR", format="%.1f %%", width=70),
+            "cost": column.NumberColumn(
+                "Cost per query", format=tables.dollars(frame["cost"]), width=110
+            ),
+            "evalset": column.TextColumn("Measured on", width=160),
+        },
+    )
+    tables.take_along(frame, "ship.revisions")
+    rows = event["selection"]["rows"]
+    return history[rows[0]] if rows and rows[0] < len(history) else history[0]
+
+
+def _detail(entry: CatalogEntry, working: Working, chosen: Revision) -> None:
+    newest = working.revision
+    left, right = st.columns([7, 4], gap="medium")
+    with left:
+        st.subheader(f"Revision {chosen.number}", anchor=False)
+        _changes(entry, chosen)
+    with right.container(border=True):
+        if chosen.number == newest:
+            st.markdown("**This is what is published.**")
+            st.caption("Pick an earlier revision in the table to see it or bring it back.")
+            return
+        _roll_back(entry, working, chosen)
+
+
+def _changes(entry: CatalogEntry, chosen: Revision) -> None:
+    if chosen.parent is None:
+        st.caption("The first revision.")
+        return
+    before, _ = cache.parsed(cache.store().revision(entry.key, chosen.parent).yaml, entry.key)
+    after, _ = cache.parsed(chosen.yaml, entry.key)
+    if before is not None and after is not None:
+        st.caption(f"Changes since revision {chosen.parent}:")
+        ship_publish.changes_list(semantic_diff(before, after))
+
+
+def _roll_back(entry: CatalogEntry, working: Working, chosen: Revision) -> None:
+    now, then = working.published, cache.parsed(chosen.yaml, entry.key)[0]
+    st.markdown(f"**Bring back revision {chosen.number}**")
+    if now is not None and then is not None:
+        undone = semantic_diff(now, then)
+        lines = "\n".join(f"- {literal(str(one).replace('->', '→'))}" for one in undone[:6])
+        more = f"\n- and {len(undone) - 6} more" if len(undone) > 6 else ""
+        st.markdown(f"{lines}{more}")
+    st.text_input("Why", key="ship.rollback.note", placeholder="The new price was a typo")
+    st.button(
+        f"Publish it again as revision {working.revision + 1}",
+        icon=":material/history:",
+        disabled=not identity.may(Action.ROLL_BACK),
+        on_click=_do_roll_back,
+        args=(entry, working, chosen),
+        key="ship.rollback",
+        width="stretch",
+    )
+    st.caption("Nothing is deleted: the history keeps every revision.")
+
+
+def _do_roll_back(entry: CatalogEntry, working: Working, chosen: Revision) -> None:
+    try:
+        made = cache.store().roll_back(
+            entry.key, chosen.number, actor=identity.actor(), base_revision=working.revision,
+            note=str(st.session_state.get("ship.rollback.note", "")), metrics=chosen.metrics,
+        )  # fmt: skip
+        st.session_state["ship.rollback.note"] = ""
+        st.session_state[_DONE] = (
+            f"Revision {made.number} is published: it says what revision {chosen.number} said. "
+            "Every page routes with it from now on."
+        )
+    except HydraError as error:
+        drafts.keep_error(error)
+    drafts.renew()
+
+
+def _audit(entry: CatalogEntry) -> None:
+    lines = cache.store().audit(entry.key)
+    column = st.column_config
+    frame = pd.DataFrame(
+        {
+            "at": [line.at for line in lines],
+            "who": [f"{line.actor} ({line.role})" for line in lines],
+            "action": [line.action for line in lines],
+            "subject": [line.subject for line in lines],
+            "reason": [line.reason for line in lines],
+        }
+    )
+    tables.kept(
+        frame,
+        "ship.trail",
+        height="content" if len(frame) <= 8 else 330,
+        column_config={
+            "at": column.DatetimeColumn("When (UTC)", format="YYYY-MM-DD HH:mm:ss", width=160),
+            "who": "Who",
+            "action": "What",
+            "subject": "Of",
+            "reason": "Why",
+        },
+    )

@@ -1,0 +1,384 @@
+"""Publish: what a draft changes, before and after on an eval set, the note, and merging."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from hydra_core.base.errors import HydraError
+from hydra_core.base.types import Catalog, Policy, Rule
+from hydra_core.console import (
+    cache,
+    chosen_on,
+    drafts,
+    learned_models,
+    replays,
+    selectors,
+    state,
+    tables,
+    widgets,
+)
+from hydra_core.console.access import identity
+from hydra_core.console.cache import CatalogEntry, ReplayKey, SetEntry
+from hydra_core.console.catalog import models as catalog_panels
+from hydra_core.console.catalog import what_if as what_if_panels
+from hydra_core.console.drafts import Working
+from hydra_core.console.frame import LEARNED, MODELS, link
+from hydra_core.console.numbers import policy_text
+from hydra_core.console.releases import view
+from hydra_core.console.releases.view import Row, Side
+from hydra_core.console.tune.view_learned import headline
+from hydra_core.console.view_operating_point import Tile
+from hydra_core.console.widgets import literal
+from hydra_core.export import provenance as release_facts
+from hydra_core.export.release import with_policy
+from hydra_core.outcome_model.find import catalog_outcome_model
+from hydra_core.replay.evaluation import evaluate
+from hydra_core.replay.sweep import Sweep
+from hydra_core.replay.verdict import Verdict
+from hydra_core.replay.what_if import what_if
+from hydra_core.store.merge import Choice, MergeResult, Path, three_way
+from hydra_core.store.records import NewerRevisionError
+from hydra_core.store.roles import Action
+
+_PUBLISHED = "ship.published"
+
+
+def publish(entry: CatalogEntry, working: Working) -> None:
+    """Draw everything between a draft and the next revision."""
+    done = st.session_state.pop(_PUBLISHED, "")
+    if done:
+        st.success(literal(done), icon=":material/verified:")
+    catalog_panels.problems(working)
+    if working.behind:
+        _merge(entry, working)
+        return
+    if working.problems or working.catalog is None:
+        return
+    _tuned(entry, working.catalog)
+    if not working.edited and working.newest is not None:
+        widgets.empty(
+            f"Revision {working.revision} is published",
+            "Your draft has no other values. Edit a model or its evidence, then publish it here.",
+            [(MODELS, "Edit the catalog")],
+        )
+        return
+    left, right = st.columns([7, 4], gap="medium")
+    with right.container(border=True):
+        place = st.container()
+        chosen = selectors.choose_evalset(place, working.catalog)
+        measured = None if chosen is None else _measured(working, chosen)
+        _form(entry, working, chosen if measured else None, measured)
+    with left:
+        if measured is not None:
+            _before_and_after(chosen, *measured)
+        _what_changes(working)
+
+
+def _tuned(entry: CatalogEntry, catalog: Catalog) -> None:
+    """Offer the policy that was set on Tune, where it is another one."""
+    tuning, policy = state.get(), catalog.policy
+    found = tuning.policy_for(catalog)
+    if tuning.catalog != entry.key or found == policy:
+        return
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        other = " and other weights" if found.weights != policy.weights else ""
+        there, here = policy_text(found), policy_text(policy)
+        st.markdown(
+            literal(f"On the Tune page you have {there}{other}; here it is {here}."),
+            width="stretch",
+        )
+        st.button(
+            "Take it into the draft", icon=":material/tune:", key="ship.take_tuned",
+            disabled=not drafts.may_edit(), on_click=_take,
+            args=(entry, found),
+        )  # fmt: skip
+
+
+def _take(entry: CatalogEntry, found: Policy) -> None:
+    """Take the policy into the draft, which records the eval set it was chosen on."""
+    drafts.edit(entry, lambda text: with_policy(text, found))
+
+
+def _what_changes(working: Working) -> None:
+    if not working.edited:
+        st.subheader("First revision", anchor=False)
+        st.markdown(
+            "Nothing is published yet. From this revision on, every change is kept and can be "
+            "taken back."
+        )
+        return
+    n = len(working.changes)
+    st.subheader(f"{n} change{'s' * (n != 1)} to what is published", anchor=False)
+    changes_list(working.changes)
+    if record := chosen_on.record_text(working.catalog):
+        st.caption(literal(record))
+    if not n:
+        st.caption("Only comments or spelling differ.")
+    if st.toggle("Show the lines of YAML", key="ship.lines"):
+        st.code(_lines(working.published_text, working.text), language="diff")
+
+
+def changes_list(changes: Any) -> None:  # noqa: ANN401
+    """Changes in words, old and new side by side."""
+    frame = release_facts.change_table(tuple(changes))
+    if frame.empty:
+        return
+    column = st.column_config
+    tables.kept(
+        frame,
+        "ship.changes",
+        height="content" if len(frame) <= 9 else 360,
+        column_config={
+            "what": column.TextColumn("", width=70),
+            "change": column.TextColumn("What", width=240),
+            "published": column.TextColumn("Published", width=115),
+            "draft": column.TextColumn("New", width=145),
+        },
+    )
+
+
+def _lines(before: str, after: str) -> str:
+    lines = difflib.unified_diff(
+        before.splitlines(), after.splitlines(), "published", "draft", lineterm="", n=2
+    )
+    return "\n".join(list(lines)[:400])
+
+
+def _measured(working: Working, chosen: SetEntry) -> tuple[Side | None, Side] | None:
+    """What is published and the draft, each with its own policy; None after saying why not."""
+    assert working.catalog is not None
+    try:
+        after = _side(chosen, working.catalog)
+        before = None
+        if working.edited and working.published is not None:
+            before = _side(chosen, working.published)
+    except (HydraError, ValueError) as error:
+        st.warning(literal(str(error)))
+        return None
+    return before, after
+
+
+def _side(chosen: SetEntry, catalog: Catalog) -> Side:
+    replayed = learned_models.replayed(chosen, catalog)
+    policy = catalog.policy
+    rule = Rule.SHORTFALL if policy.value_usd is None else policy.rule
+    sweep = learned_models.ruled_sweep(chosen, catalog, rule, policy.weights)
+    return Side(replayed, _verdict(replays.sweep_key(chosen, sweep), policy.knob, sweep))
+
+
+@st.cache_resource(max_entries=32, show_spinner="Comparing with the best fixed mix")
+def _verdict(key: ReplayKey, knob: float, _sweep: Sweep) -> Verdict:
+    del key
+    return evaluate(_sweep, knob).verdict
+
+
+def _before_and_after(chosen: SetEntry | None, before: Side | None, after: Side) -> None:
+    """One table: quality, cost, result and traffic."""
+    st.subheader("Before and after" if before else "What it measures", anchor=False)
+    changes: Sequence[Tile] = ()
+    moved = ""
+    if before is not None:
+        compared = what_if(before.replayed, after.replayed)
+        changes = what_if_panels.tiles(compared, "published", "draft")
+        moved = what_if_panels.sentence(compared)
+    _table(view.rows(before, after, changes), first=before is None)
+    widgets.recorded_costs(after.replayed.data)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if chosen is not None and chosen.info.synthetic:
+            widgets.synthetic_badge()
+        if moved:
+            st.caption(literal(moved))
+
+
+def _table(rows: Sequence[Row], *, first: bool) -> None:
+    """Figures with their 95 % intervals; a first revision has nothing to be compared with."""
+    names = ("New",) if first else ("Published", "Draft", "Change")
+    lines = [f"| | {' | '.join(names)} |", "|---|" + "---:|" * len(names)]
+    for row in rows:
+        cells = (row.new,) if first else (row.published, row.new, row.change)
+        lines.append(f"| {literal(row.label)} | {' | '.join(map(literal, cells))} |")
+    st.markdown("\n".join(lines))
+    st.caption("In brackets: 95 % intervals. Quality and cost are kept with the revision.")
+
+
+def _advice(catalog: Catalog) -> None:
+    """Learned's advice, where the draft goes against it."""
+    if catalog.outcome_model is None:
+        return
+    try:
+        advised, title, sentence = headline(catalog_outcome_model(catalog))
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    by_value = catalog.policy.rule is Rule.VALUE
+    if advised is by_value:
+        return
+    what = "routes by it nevertheless" if by_value else "routes by the shortfall rule"
+    widgets.toned(
+        "warning", f"{title}: {sentence} This draft {what}.", "This draft goes against Learned"
+    )
+    link(LEARNED, "See what was learned")
+
+
+def _form(
+    entry: CatalogEntry,
+    working: Working,
+    chosen: SetEntry | None,
+    measured: tuple[Side | None, Side] | None,
+) -> None:
+    me = identity.actor()
+    st.text_area(
+        "Note: why this change", key="ship.note", height=90,
+        placeholder="Haiku's price rose on 1 March",
+    )  # fmt: skip
+    if working.catalog is not None:
+        _advice(working.catalog)
+    allowed = identity.may(Action.PUBLISH)
+    unknown = 1.0 if measured is None else measured[1].replayed.metrics.unknown
+    if measured is None:
+        st.caption("No eval set fits this catalog, so it is published without measured figures.")
+    elif unmeasured := view.unknown_text(measured[1]):
+        widgets.toned("warning", unmeasured, "Not measured")
+    sure = unknown <= view.MOST_UNKNOWN or st.checkbox(
+        f"Send {100 * unknown:.0f} % of the traffic to models without outcomes",
+        key="ship.unknown", disabled=not allowed,
+        help="Nobody has measured how well these models answer. Publish only if you know it from "
+        "elsewhere, and watch Live.",
+    )  # fmt: skip
+    st.button(
+        f"Publish revision {working.revision + 1}",
+        type="primary",
+        icon=":material/publish:",
+        width="stretch",
+        disabled=not allowed or not sure,
+        on_click=_publish,
+        args=(entry, working, chosen),
+        key="ship.publish",
+    )
+    as_whom = f"as {me.name} ({me.role.value})"
+    text = f"You publish {as_whom}." if allowed else f"You are here {as_whom} and may not publish."
+    st.caption(literal(text))
+
+
+def _publish(entry: CatalogEntry, working: Working, chosen: SetEntry | None) -> None:
+    """Publish what was shown, with the set it was shown on as one that it was chosen on."""
+    note = str(st.session_state.get("ship.note", ""))
+    try:
+        metrics: dict[str, Any] = {}
+        if chosen is not None and working.catalog is not None:
+            found = learned_models.replayed(chosen, working.catalog)
+            metrics = release_facts.measured(found, chosen.info)
+        text = drafts.record_looked(working, chosen)
+        revision = cache.store().publish(
+            entry.key, text, actor=identity.actor(), base_revision=working.base_revision,
+            note=note, metrics=metrics,
+        )  # fmt: skip
+    except NewerRevisionError as error:
+        drafts.keep_error(error)
+        _keep_as_draft(entry, working)
+        return
+    except HydraError as error:
+        drafts.keep_error(error)
+        return
+    st.session_state["ship.note"] = ""
+    st.session_state[_PUBLISHED] = (
+        f"Revision {revision.number} is published. Every page routes with it from now on."
+    )
+    drafts.renew()
+
+
+def _keep_as_draft(entry: CatalogEntry, working: Working) -> None:
+    """A first publish has no draft yet; without one there would be nothing to merge."""
+    if working.draft is None:
+        drafts.edit(entry, lambda _: working.text)
+
+
+def _merge(entry: CatalogEntry, working: Working) -> None:
+    """Their revision and my draft, against what both started from."""
+    newest = working.newest
+    assert newest is not None
+    assert working.draft is not None
+    st.warning(
+        literal(
+            f"{newest.author} published revision {newest.number} after you began at revision "
+            f"{working.base_revision}: “{newest.note or 'no note'}”. Nothing is overwritten."
+        ),
+        title="Merge before you publish",
+        icon=":material/merge:",
+    )
+    base = _base_text(entry, working)
+    try:
+        open_ = three_way(base, working.text, newest.yaml)
+        choices = _choices(open_)
+        merged = three_way(base, working.text, newest.yaml, choices=choices)
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    st.markdown(f"**Which of your changes go into revision {newest.number}**")
+    if merged.applied:
+        changes_list(merged.applied)
+    else:
+        st.caption("None: it has all your changes already.")
+    for problem in merged.problems:
+        st.error(literal(str(problem)), icon=":material/error:")
+    st.button(
+        "Merge into my draft", type="primary", icon=":material/merge:", key="ship.merge",
+        disabled=not merged.clean, on_click=_rebase, args=(working, merged),
+    )  # fmt: skip
+
+
+def _base_text(entry: CatalogEntry, working: Working) -> str:
+    if working.base_revision == 0:
+        assert working.draft is not None
+        return working.draft.texts[0]
+    return cache.store().revision(entry.key, working.base_revision).yaml
+
+
+def _choices(result: MergeResult) -> dict[Path, Choice]:
+    """The three-way view: each value both changed, and whose is taken."""
+    if not result.conflicts:
+        st.caption("You changed different values, so both fit together.")
+        return {}
+    st.markdown("**You both changed these values. Which one do you take?**")
+    frame = pd.DataFrame(
+        {
+            "where": [" · ".join(one.path[1:] or one.path) for one in result.conflicts],
+            "base": [one.base for one in result.conflicts],
+            "theirs": [one.theirs for one in result.conflicts],
+            "mine": [one.mine for one in result.conflicts],
+            "take": ["(choose)"] * len(result.conflicts),
+        }
+    )
+    column = st.column_config
+    edited = st.data_editor(
+        frame,
+        key=f"ship.conflicts.{drafts.generation()}",
+        hide_index=True,
+        num_rows="fixed",
+        disabled=["where", "base", "theirs", "mine"],
+        column_config={
+            "where": column.TextColumn("Value", width="large"),
+            "base": column.TextColumn("Before", width=120),
+            "theirs": column.TextColumn("Theirs", width=120),
+            "mine": column.TextColumn("Yours", width=120),
+            "take": column.SelectboxColumn("Take", options=["theirs", "mine"], required=True),
+        },
+    )
+    picks = dict(zip((one.path for one in result.conflicts), edited["take"], strict=True))
+    return {path: take for path, take in picks.items() if take in ("theirs", "mine")}
+
+
+def _rebase(working: Working, merged: MergeResult) -> None:
+    assert working.draft is not None
+    try:
+        cache.store().drafts.rebase(
+            working.draft, merged.text, actor=identity.actor(), base_revision=working.revision
+        )
+    except HydraError as error:
+        drafts.keep_error(error)
+    drafts.renew()

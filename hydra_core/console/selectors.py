@@ -1,0 +1,271 @@
+"""The selectors of eval set, catalog and baseline, and which of them fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from hydra_core.base.errors import HydraError
+from hydra_core.base.types import Catalog
+from hydra_core.console import cache, chosen_on, drafts, state, widgets
+from hydra_core.console.cache import CatalogEntry, SetEntry
+from hydra_core.console.demo import address
+from hydra_core.console.frame import Head
+
+#: What the solver remembers makes sense on one eval set and catalog only.
+_OF_THE_SET = ("tune.goal_qr", "tune.goal_cost")
+#: The address written last: it says nothing new.
+_WRITTEN = "data.link"
+#: How parameters of a link that are no names are read.
+_READ: Mapping[str, Callable[[str], object]] = {
+    "tau": state.number,
+    "v": state.dollars,
+    "rule": state.rule_named,
+}
+
+
+def fits(entry: SetEntry, catalog: CatalogEntry) -> bool:
+    """Whether this eval set can be replayed under this catalog: scored, and common models."""
+    return catalog.catalog is not None and entry.fits(catalog.catalog)
+
+
+def current() -> tuple[SetEntry, CatalogEntry] | None:
+    """The eval set and catalog in use: the chosen ones, else the operator's own, else samples."""
+    sets, catalogs = cache.evalsets(), cache.catalogs()
+    if not sets or not catalogs:
+        return None
+    tuning = state.get()
+    entry = next((s for s in sets if s.key == tuning.evalset), None)
+    catalog = next((c for c in catalogs if c.key == tuning.catalog), None)
+    if entry is None and catalog is None:
+        catalog = next(iter(cache.own_catalogs()), None)
+    if entry is None:
+        entry = _first_set(sets, catalogs, catalog)
+    if catalog is None:
+        catalog = _first_fitting(entry, catalogs)
+    if (tuning.evalset, tuning.catalog) != (entry.key, catalog.key):
+        state.put(evalset=entry.key, catalog=catalog.key)
+    return entry, drafts.with_outcome_model(catalog)
+
+
+def _first_set(
+    sets: Sequence[SetEntry], catalogs: Sequence[CatalogEntry], wanted: CatalogEntry | None
+) -> SetEntry:
+    """The best set that fits a catalog, or any where none is wanted: own ones before samples."""
+    best: Sequence[SetEntry] = ()
+    if wanted is not None and wanted.catalog is not None:
+        best = chosen_on.fitting(wanted.catalog)
+    if not best:
+        fitting = [s for s in sets if any(fits(s, c) for c in catalogs)]
+        best = sorted(fitting, key=lambda s: s.shipped)
+    return (best or sets)[0]
+
+
+def current_catalog() -> CatalogEntry | None:
+    """The catalog in use, also where there is no eval set; None where there is no catalog."""
+    pair, catalogs = current(), cache.catalogs()
+    if pair is not None:
+        return pair[1]
+    named = (c for c in catalogs if c.key == state.get().catalog)
+    chosen = next(named, next(iter(catalogs), None))
+    return None if chosen is None else drafts.with_outcome_model(chosen)
+
+
+def on_data(
+    head: Head,
+    body: Callable[[SetEntry, Catalog], None],
+    *,
+    baseline: bool = True,
+    link: Mapping[str, str] | None = None,
+) -> None:
+    """A page or part about one eval set under one catalog: selectors in its head, then the body.
+
+    Args:
+        body: Draws the part; what it raises is shown in its place.
+        baseline: Whether savings are measured against a model.
+        link: See `follow`; set and catalog are in the address too. None for a part that writes
+            its own.
+    """
+    follow(link or {})
+    with head.right:
+        chosen = choose_data(baseline=baseline)
+    if chosen is None:
+        return
+    with head.left:
+        widgets.provenance(chosen[0].info)
+    if link is not None:
+        write(link)
+    try:
+        body(*chosen)
+    except HydraError as error:
+        widgets.problem(error)
+
+
+def follow(link: Mapping[str, str]) -> None:
+    """Begin a page's choices with those of the address it was opened with.
+
+    Args:
+        link: Parameter of the address -> key of the widget that it restores. What the address
+            says is no option yet: whoever draws the widget looks whether it is.
+    """
+    given = address.read()
+    if given == st.session_state.get(_WRITTEN):
+        return
+    for name, key in link.items():
+        found = _READ.get(name, str)(given.get(name, ""))
+        if found not in (None, "") and key not in st.session_state:
+            st.session_state[key] = found
+
+
+def write(link: Mapping[str, str]) -> None:
+    """Put set, catalog and a page's choices into the address, for `follow` to restore."""
+    chosen = {name: st.session_state.get(key) for name, key in link.items()}
+    shown = {"set": state.get().evalset, "catalog": state.get().catalog, **chosen}
+    told = {name: str(one) for name, one in shown.items() if one not in (None, "")}
+    st.session_state[_WRITTEN] = told
+    address.write(told)
+
+
+def choose_data(*, baseline: bool = True) -> tuple[SetEntry, Catalog] | None:
+    """Draw the selectors and return what is chosen; None after saying what is missing.
+
+    Args:
+        baseline: Whether the page measures savings against a model.
+    """
+    pair = current()
+    if pair is None:
+        st.warning("There is no eval set or no catalog yet.")
+        return None
+    entry, catalog = pair
+    sets, catalogs = cache.evalsets(), cache.catalogs()
+    names = {s.key: s.info.name for s in sets}
+    places = st.columns([7, 4.2, 3.8] if baseline else [6, 4])
+    options = [s.key for s in sets]
+    _select(places[0], "Eval set", "evalset", options, entry.key, names, _set_changed)
+    labels = {
+        c.key: c.key if fits(entry, c) else f"{c.key} (no fit)"
+        for c in sorted(catalogs, key=lambda c: not fits(entry, c))
+    }
+    _select(places[1], "Catalog", "catalog", list(labels), catalog.key, labels, _catalog_changed)
+    if catalog.catalog is None:
+        st.error(widgets.literal(catalog.problem), icon=":material/error:")
+        return None
+    if not baseline:
+        return entry, catalog.catalog
+    ids = [m.id for m in catalog.catalog.models if m.id in entry.info.models]
+    baselines = ["", *ids]
+    chosen = state.get().baseline if state.get().baseline in ids else ""
+    shown = {"": "the costliest model", **{model: model for model in ids}}
+    _select(places[2], "Savings against", "baseline", baselines, chosen, shown, _baseline_changed)
+    return entry, catalog.catalog
+
+
+def choose_catalog(
+    place: DeltaGenerator, named: Callable[[CatalogEntry], str] = lambda entry: entry.key
+) -> CatalogEntry | None:
+    """Draw the catalog selector alone; None where there is no catalog.
+
+    Args:
+        named: What a catalog is called in the list.
+    """
+    chosen = current_catalog()
+    if chosen is None:
+        return None
+    labels = {c.key: named(c) for c in cache.catalogs()}
+    _select(place, "Catalog", "catalog", list(labels), chosen.key, labels, _catalog_alone_changed)
+    return next(c for c in cache.catalogs() if c.key == chosen.key)
+
+
+def offer_texts() -> None:
+    """A button for each set with texts and scores, where the one in use has no texts."""
+    bundle = cache.bundle().fingerprint
+    with st.container(horizontal=True, horizontal_alignment="center"):
+        for entry in cache.evalsets():
+            if entry.info.texts and bundle in entry.info.scored and not entry.info.problem:
+                st.button(
+                    f"Open {widgets.literal(entry.info.name)}", key=f"data.texts.{entry.key}",
+                    icon=":material/arrow_forward:", on_click=use_set, args=(entry.key,),
+                )  # fmt: skip
+
+
+def use_set(key: str) -> None:
+    """Work with another eval set, and with the same catalog where that fits it."""
+    entry = next((s for s in cache.evalsets() if s.key == key), None)
+    state.put(evalset=key, pin=None, aim=None)
+    widgets.forget(*_OF_THE_SET)
+    catalogs = cache.catalogs()
+    kept = next((c for c in catalogs if c.key == state.get().catalog), None)
+    if entry is not None and catalogs and (kept is None or not fits(entry, kept)):
+        use_catalog(_first_fitting(entry, catalogs).key)
+
+
+def choose_evalset(place: DeltaGenerator, catalog: Catalog) -> SetEntry | None:
+    """Draw the selector of the eval sets that fit a catalog; None where none does."""
+    chosen = chosen_on.in_sight(catalog)
+    if chosen is not None:
+        names = {one.key: one.info.name for one in cache.evalsets() if one.fits(catalog)}
+        _select(place, "Eval set", "evalset", list(names), chosen.key, names, _set_changed)
+    return chosen
+
+
+def _select(
+    place: DeltaGenerator,
+    label: str,
+    field: str,
+    options: Sequence[str],
+    value: str,
+    names: dict[str, str],
+    changed: Callable[[], None],
+) -> None:
+    key = f"data.{field}"
+    st.session_state[key] = value
+    place.selectbox(
+        label,
+        options,
+        format_func=lambda option: names.get(option, option),
+        key=key,
+        on_change=changed,
+    )
+
+
+def _set_changed() -> None:
+    use_set(st.session_state["data.evalset"])
+
+
+def _catalog_changed() -> None:
+    use_catalog(st.session_state["data.catalog"])
+
+
+def _catalog_alone_changed() -> None:
+    """Where no eval set is shown beside the catalog, it follows the catalog."""
+    key = st.session_state["data.catalog"]
+    use_catalog(key)
+    sets = cache.evalsets()
+    chosen = next((c for c in cache.catalogs() if c.key == key), None)
+    now = next((s for s in sets if s.key == state.get().evalset), None)
+    if chosen is not None and (now is None or not fits(now, chosen)):
+        fitting = chosen_on.fitting(chosen.catalog) if chosen.catalog else ()
+        state.put(evalset=fitting[0].key if fitting else state.get().evalset)
+
+
+def use_catalog(key: str) -> None:
+    """Another catalog brings its own policy: tau and weights live on its own score bands."""
+    state.put(catalog=key, tau=None, weights=None, rule=None, value_usd=None, pin=None, aim=None)
+    widgets.forget(*_OF_THE_SET)
+
+
+def _baseline_changed() -> None:
+    state.put(baseline=st.session_state["data.baseline"])
+
+
+def _first_fitting(entry: SetEntry, catalogs: Sequence[CatalogEntry]) -> CatalogEntry:
+    """The catalog with the fewest models left out on either side, of those that fit if any do."""
+
+    def apart(candidate: CatalogEntry) -> tuple[int, bool]:
+        models = candidate.catalog.models if candidate.catalog else ()
+        return len({model.id for model in models} ^ set(entry.info.models)), not candidate.own
+
+    fitting = [candidate for candidate in catalogs if fits(entry, candidate)]
+    return min(fitting or catalogs, key=apart)

@@ -1,0 +1,274 @@
+"""Tables with units; numbers stay numbers so that they sort and export."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+from pandas.io.formats.style import Styler
+
+from hydra_core.base.spelling import signed
+from hydra_core.export.downloads import csv_file, latex_file, parquet_file
+
+_PERCENT = "%.1f %%"
+
+
+def dollars(values: pd.Series) -> str:
+    """The format of a column of USD: as many decimals as its smallest value needs, 2 at least."""
+    return f"$%.{_decimals(values)}f"
+
+
+def _decimals(values: pd.Series) -> int:
+    known = values[values > 0]
+    small = float(known.min()) if len(known) else 1.0
+    return min(max(2 - math.floor(math.log10(small)), 2), 7)
+
+
+_FILES = (
+    ("CSV", csv_file, "csv", "text/csv"),
+    ("Parquet", parquet_file, "parquet", "application/vnd.apache.parquet"),
+    ("LaTeX", latex_file, "tex", "text/x-tex"),
+)
+
+
+def take_along(
+    frame: pd.DataFrame | Callable[[], pd.DataFrame], key: str, *, disabled: bool = False
+) -> None:
+    """A table as a file: CSV, Parquet or LaTeX, made when it is asked for.
+
+    Args:
+        frame: All rows with plain numbers, or what makes them.
+        key: Of the widgets, unique on the page; with dots as dashes it is the file's name.
+    """
+    with st.popover(
+        "Download", icon=":material/download:", type="tertiary", disabled=disabled,
+        key=f"{key}.take",
+    ):  # fmt: skip
+        for label, written, ending, mime in _FILES:
+            st.download_button(
+                label, partial(_written, written, frame), f"{key.replace('.', '-')}.{ending}", mime,
+                key=f"{key}.{ending}", on_click="ignore", width="stretch",
+            )  # fmt: skip
+        st.caption(
+            "In the CSV, a text that a spreadsheet would run as a formula begins with an "
+            "apostrophe."
+        )
+
+
+def spelled(frame: pd.DataFrame, spelling: Mapping[str, Callable[[float], str]]) -> Styler:
+    """A table whose numbers stay numbers, to sort by, and are shown as they are spelled elsewhere.
+
+    Args:
+        spelling: Column -> how its numbers are written; its own column takes no format.
+    """
+    formats: dict[Any, Any] = dict(spelling)
+    return frame.style.format(formats, na_rep="–")
+
+
+def change(form: str = "+.1f", unit: str = "") -> Callable[[float], str]:
+    """How differences are written: +1.8 pp, −0.7 pp, and 0.0 pp for what rounds to nothing."""
+
+    def written(value: float) -> str:
+        shown = f"{value:{form}}"
+        return (shown.replace("-", "−") if float(shown) else shown[1:]) + unit
+
+    return written
+
+
+def kept(
+    frame: pd.DataFrame,
+    key: str,
+    spelling: Mapping[str, Callable[[float], str]] | None = None,
+    **shown: Any,  # noqa: ANN401 (Streamlit's own)
+) -> None:
+    """A table of results, with its rows to take along below it.
+
+    Args:
+        spelling: See `spelled`.
+        shown: As `st.dataframe` takes it.
+    """
+    st.dataframe(spelled(frame, spelling) if spelling else frame, hide_index=True, **shown)
+    take_along(frame, key)
+
+
+def _written(
+    form: Callable[[pd.DataFrame], bytes], frame: pd.DataFrame | Callable[[], pd.DataFrame]
+) -> bytes:
+    return form(frame if isinstance(frame, pd.DataFrame) else frame())
+
+
+def languages(frame: pd.DataFrame) -> None:
+    """QR, CS and cost by language with 95 % bounds; small samples are marked."""
+    column = st.column_config
+    _slices(
+        frame.assign(cost_range=ranges(frame, "cost", _decimals(frame["cost"]))),
+        {"policy": "Language"},
+        {},
+        {
+            "cost": column.NumberColumn("Cost per query", format=dollars(frame["cost"])),
+            "cost_range": "95 % interval  ",
+        },
+    )
+
+
+def groups(frame: pd.DataFrame) -> None:
+    """Language groups with QR and savings, and both minus English, in percent points."""
+    column = st.column_config
+    _slices(
+        frame.assign(qr_apart=_apart(frame, "qr_english"), cs_apart=_apart(frame, "cs_english")),
+        {"group": "Language group"},
+        {"qr_apart": column.TextColumn("QR minus English", width=170)},
+        {"cs_apart": column.TextColumn("Savings minus English", width=170)},
+    )
+
+
+def _slices(
+    frame: pd.DataFrame, name: dict[str, Any], qr: dict[str, Any], last: dict[str, Any]
+) -> None:
+    """Parts of a set with queries, QR and savings, and what stands behind either."""
+    column = st.column_config
+    columns = {
+        **name,
+        "n": column.NumberColumn("Queries", format="localized"),
+        "qr": column.NumberColumn("QR", format=_PERCENT),
+        "qr_range": "95 % interval",
+        **qr,
+        "cs": column.NumberColumn("Savings", format=_PERCENT),
+        "cs_range": "95 % interval ",
+        **last,
+        "note": "",
+    }
+    shown = frame.assign(
+        qr_range=ranges(frame, "qr"),
+        cs_range=ranges(frame, "cs"),
+        note=frame["small"].map({True: "small sample", False: ""}),
+    )
+    st.dataframe(
+        shown, hide_index=True, height="content", column_order=tuple(columns),
+        column_config=columns,
+    )  # fmt: skip
+
+
+def _apart(frame: pd.DataFrame, name: str) -> list[str]:
+    """A difference in percent points with its interval; empty where there is none."""
+    ends = zip(frame[name], frame[f"{name}_lo"], frame[f"{name}_hi"], strict=True)
+    return [
+        "" if pd.isna(value) else f"{signed(value)} pp ({signed(low)} to {signed(high)})"
+        for value, low, high in ends
+    ]
+
+
+def policies(frame: pd.DataFrame) -> None:
+    """The router beside the constant at its cost, the oracle and every single model."""
+    column = st.column_config
+    shown = frame.assign(
+        qr_range=ranges(frame, "qr"),
+        cost_range=ranges(frame, "cost", _decimals(frame["cost"])),
+    )
+    st.dataframe(
+        shown,
+        hide_index=True,
+        height="content",
+        column_order=(
+            "policy", "detail", "quality", "qr", "qr_range", "cost", "cost_range", "cs",
+            "misroute",
+        ),
+        column_config={
+            "policy": column.TextColumn("Policy", width=180),
+            "detail": column.TextColumn("What it is", width=125),
+            "quality": column.NumberColumn("Quality", format=_PERCENT),
+            "qr": column.NumberColumn("QR", format=_PERCENT),
+            "qr_range": "95 % interval",
+            "cost": column.NumberColumn("Cost per query", format=dollars(frame["cost"])),
+            "cost_range": "95 % interval ",
+            "cs": column.NumberColumn("Savings", format=_PERCENT),
+            "misroute": column.NumberColumn("Overpaid queries", format=_PERCENT),
+        },
+    )  # fmt: skip
+
+
+def ranges(frame: pd.DataFrame, name: str, digits: int = 1) -> list[str]:
+    """Both bounds of a column as text, empty where there are none; `name` may be empty."""
+    low, high = (f"{name}_lo", f"{name}_hi") if name else ("low", "high")
+    bounds = zip(frame[low], frame[high], strict=True)
+    return ["" if pd.isna(a) else f"{a:.{digits}f} – {b:.{digits}f}" for a, b in bounds]
+
+
+def models(frame: pd.DataFrame) -> None:
+    """The models of an eval set: quality, cost and what is missing."""
+    column = st.column_config
+    shown = frame.assign(bounds=ranges(frame, ""))
+    st.dataframe(
+        shown,
+        hide_index=True,
+        height="content",
+        column_order=(
+            "model", "resolved", "quality", "bounds", "cost",
+            *(name for name in ("missing_quality", "missing_cost") if frame[name].any()),
+        ),
+        column_config={
+            "model": column.TextColumn("Model", width=215),
+            "resolved": column.NumberColumn("Resolved", format="localized"),
+            "quality": column.NumberColumn("Quality", format=_PERCENT),
+            "bounds": "95 % interval",
+            "cost": column.NumberColumn("Cost per query", format=dollars(frame["cost"])),
+            "missing_quality": column.NumberColumn("Outcomes missing"),
+            "missing_cost": column.NumberColumn("Costs missing"),
+        },
+    )  # fmt: skip
+
+
+def queries(frame: pd.DataFrame, total: int) -> None:
+    """The first queries of an eval set, with requirements in [0, 1] where there are some."""
+    known = ("query", "language", "resolved by", "text")
+    read = [name for name in frame.columns if name not in known]
+    st.dataframe(
+        frame,
+        hide_index=True,
+        height=420,
+        column_order=("query", *(name for name in ("text",) if name in frame), *read, *known[1:3]),
+        column_config={
+            "query": st.column_config.TextColumn("Query", width="small"),
+            "language": st.column_config.TextColumn("Language", width="small"),
+            "resolved by": st.column_config.TextColumn("Resolved by", width="small"),
+            **{
+                name: st.column_config.NumberColumn(name.capitalize(), format="%.2f", width=100)
+                for name in read
+            },
+            "text": st.column_config.TextColumn("Text", width=225),
+        },
+    )
+    if total > len(frame):
+        st.caption(f"The first {len(frame):,} of {total:,} queries.")
+    if "text" not in frame.columns:
+        st.caption("This set has no texts.")
+
+
+def pool(frame: pd.DataFrame) -> None:
+    """A catalog's models with blended price and capabilities in [0, 1]."""
+    column = st.column_config
+    dimensions = [name for name in frame.columns if name not in ("model", "status", "price")]
+    st.dataframe(
+        frame,
+        hide_index=True,
+        height="content",
+        column_config={
+            "model": column.TextColumn("Model", width=185),
+            "status": column.TextColumn("Status", width=66),
+            "price": column.NumberColumn("Price per Mtok", format="$%.4g", width=100),
+            **{
+                name: column.ProgressColumn(
+                    name.replace("_", " ").capitalize(),
+                    min_value=0,
+                    max_value=1,
+                    format="%.2f",
+                    width=115,
+                )
+                for name in dimensions
+            },
+        },
+    )

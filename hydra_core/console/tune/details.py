@@ -1,0 +1,339 @@
+"""The panels of the Tune page beside its plot: controls, details."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from hydra_core.base.spelling import signed, usd
+from hydra_core.base.types import Rule
+from hydra_core.choosing.aims import Aim, AimKind
+from hydra_core.console import drafts, state, tables, widgets
+from hydra_core.console.compare import keep
+from hydra_core.console.compare.view_tables import group_table
+from hydra_core.console.figures.shares import shares_figure
+from hydra_core.console.numbers import SYMBOLS, knob_text
+from hydra_core.console.state import Pin
+from hydra_core.console.tune import knob as judgement
+from hydra_core.console.tune import knob as tune_knob
+from hydra_core.console.tune.figure_languages import languages_figure
+from hydra_core.console.view_frontier import (
+    language_table,
+    languages_view,
+    policy_table,
+    shares_view,
+)
+from hydra_core.console.widgets import colors, figure, literal
+from hydra_core.replay.conversations import replay_conversations, why_per_query
+from hydra_core.replay.evaluation import Evaluation
+from hydra_core.replay.imported_policies import ImportedPolicies
+from hydra_core.replay.operating_point import CrossFit, InfeasibleError
+from hydra_core.replay.pricing import Prices
+from hydra_core.replay.sweep import Sweep
+
+
+def conversations(evaluation: Evaluation) -> None:
+    """Every sticky mode with cache reads and switch losses, or why replay is per query."""
+    sweep = evaluation.sweep
+    found = replay_conversations(sweep, evaluation.knob, evaluation.baseline)
+    if found is None:
+        st.caption(literal(why_per_query(sweep)))
+        return
+    st.markdown(
+        f"**{found.conversations:,} conversations, {found.turns:,} turns, cache reads counted**"
+    )
+    column = st.column_config
+    frame = pd.DataFrame(
+        {
+            "mode": [one.mode.value.replace("_", " ") for one in found.modes],
+            "quality": [100 * one.quality.value for one in found.modes],
+            "cost": [one.usd_per_turn.value for one in found.modes],
+            "cs": [100 * one.cs.value for one in found.modes],
+            "ends": [f"{100 * one.cs.lo:.1f} – {100 * one.cs.hi:.1f}" for one in found.modes],
+            "cached": [100 * one.cached_share for one in found.modes],
+            "switches": [one.switches for one in found.modes],
+            "lost": [one.lost_usd for one in found.modes],
+        }
+    )
+    tables.kept(
+        frame,
+        "tune.table.sessions",
+        height="content",
+        column_config={
+            "mode": "Sticky mode",
+            "quality": column.NumberColumn("Quality", format="%.1f %%"),
+            "cost": column.NumberColumn("Cost per turn", format="$%.4f"),
+            "cs": column.NumberColumn("CS", format="%.1f %%"),
+            "ends": "95 % interval",
+            "cached": column.NumberColumn("Cache reads", format="%.1f %%"),
+            "switches": column.NumberColumn("Switches", format="%.2f"),
+            "lost": column.NumberColumn("Lost to switches", format="$%.4f"),
+        },
+    )
+    told = f"Savings against {found.strong} with a warm cache; the rest per conversation."
+    if found.without_price:
+        told += f" No cached price is known of {', '.join(found.without_price)}."
+    st.caption(literal(told))
+
+
+_AIMS = {
+    AimKind.CHEAPEST_WITH_QR: "QR ≥",
+    AimKind.BEST_WITH_COST: "Cost ≤",
+    AimKind.HYPERVOLUME: "Knee",
+}
+#: The aim that the widgets were last seeded with.
+_SEEDED = "tune.aim_shown"
+
+
+def solver(sweep: Sweep, held_out: CrossFit | None) -> None:
+    """Ask for an aim, and say what the setting found keeps on queries it was not tuned on."""
+    aim = state.get().aim
+    if aim is not None and st.session_state.get(_SEEDED) != aim:
+        _seed(aim)
+    st.session_state.setdefault("tune.aim", AimKind.CHEAPEST_WITH_QR)
+    chosen = st.segmented_control(
+        "Find an operating point",
+        list(_AIMS),
+        format_func=_AIMS.__getitem__,
+        key="tune.aim",
+        required=True,
+        persist_state="session",
+        help="The cheapest point that keeps QR, the best one within a cost, or the knee of the "
+        "curve.",
+    )
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    kind = chosen or AimKind.CHEAPEST_WITH_QR
+    asked = Aim(kind, _goal(sweep, kind, left))
+    right.button(
+        f"Find {SYMBOLS[sweep.rule]}", on_click=_find, args=(sweep, asked), width="stretch",
+        key="tune.find",
+    )  # fmt: skip
+    if aim is not None:
+        _answer(sweep, aim, held_out)
+
+
+def _seed(aim: Aim) -> None:
+    """Show the aim of a link where it was asked for."""
+    st.session_state[_SEEDED] = aim
+    st.session_state["tune.aim"] = aim.kind
+    if aim.kind is AimKind.CHEAPEST_WITH_QR:
+        st.session_state["tune.goal_qr"] = min(round(100 * aim.value, 10), 100.0)
+    elif aim.kind is AimKind.BEST_WITH_COST:
+        st.session_state["tune.goal_cost"] = aim.value
+
+
+def _goal(sweep: Sweep, kind: AimKind, place: DeltaGenerator) -> float:
+    if kind is AimKind.CHEAPEST_WITH_QR:
+        st.session_state.setdefault("tune.goal_qr", float(np.floor(97 * sweep.best_qr)))
+        percent = place.number_input(
+            "QR in %", 0.0, 100.0, step=0.5, format="%.1f", key="tune.goal_qr",
+            persist_state="session", label_visibility="collapsed",
+        )  # fmt: skip
+        return percent / 100
+    if kind is AimKind.BEST_WITH_COST:
+        costs = sweep.curve.mean_cost_usd
+        st.session_state.setdefault("tune.goal_cost", float((costs[0] + costs[-1]) / 2))
+        return place.number_input(
+            "USD per query", 0.0, step=float(costs.max() / 50), format="%.4f",
+            key="tune.goal_cost", persist_state="session", label_visibility="collapsed",
+        )  # fmt: skip
+    place.caption("farthest above the straight line")
+    return 0.0
+
+
+def _find(sweep: Sweep, aim: Aim) -> None:
+    st.session_state[_SEEDED] = aim
+    try:
+        knob = judgement.setting(sweep, aim)
+    except InfeasibleError:
+        state.put(aim=aim)  # why not is said beside it
+        return
+    state.turn(sweep.rule, knob)
+    state.put(aim=aim)
+
+
+def _answer(sweep: Sweep, aim: Aim, held_out: CrossFit | None) -> None:
+    if held_out is None:
+        _infeasible(sweep, aim)
+        return
+    metrics = held_out.metrics
+    qr, cost = metrics.qr.scaled(100.0), metrics.mean_cost_usd.value
+    told = (
+        f"On queries it was not tuned on: QR {qr.value:.1f} % [{qr.lo:.1f}, {qr.hi:.1f}] at "
+        f"{usd(cost)} per query."
+    )
+    if aim.met_by(metrics.qr.value, cost):
+        st.caption(literal(told))
+        return
+    limit = (
+        f"QR {100 * aim.value:.1f} %"
+        if aim.kind is AimKind.CHEAPEST_WITH_QR
+        else f"{usd(aim.value)} per query"
+    )
+    st.warning(literal(f"{told} That misses the aim of {limit}: leave some margin."))
+
+
+def _infeasible(sweep: Sweep, aim: Aim) -> None:
+    """Say why nothing serves an aim; nothing where the knob was merely moved elsewhere."""
+    try:
+        judgement.setting(sweep, aim)
+    except InfeasibleError as error:
+        told = (
+            f"No {SYMBOLS[sweep.rule]} reaches QR {100 * aim.value:.1f} %: the most is "
+            f"{100 * sweep.best_qr:.1f} %. Ask for less, or change the catalog."
+            if aim.kind is AimKind.CHEAPEST_WITH_QR
+            else str(error)
+        )
+        st.caption(literal(told))
+
+
+_COSTS: dict[str, str] = {Prices.TODAY: "Costs at today's prices", Prices.RECORDED: "As recorded"}
+_DETAILS = ("Traffic", "Languages", "Numbers")
+
+
+def toggle(field: str, labels: Mapping[str, str], label: str) -> None:
+    """One of two ways to look, kept in the tuning under `field`."""
+    key = f"tune.{field}"
+    st.session_state[key] = getattr(state.get(), field)
+    st.segmented_control(
+        label,
+        list(labels),
+        format_func=lambda option: labels[option],
+        key=key,
+        required=True,
+        label_visibility="collapsed",
+        on_change=lambda: state.put(**{field: st.session_state[key]}),
+    )
+
+
+def controls(
+    evaluation: Evaluation, pinned: tuple[Sweep, float] | None, held_out: CrossFit | None
+) -> None:
+    """The controls: rule and knob, the constraint solver, weights and the pin."""
+    with st.container(border=True):
+        tune_knob.rule(evaluation.sweep.catalog)
+        tune_knob.knob(evaluation.sweep, evaluation.knob)
+    with st.container(border=True):
+        solver(evaluation.sweep, held_out)
+    with st.container(border=True):
+        _weights(evaluation.sweep)
+        _pin(evaluation, pinned)
+
+
+def _weights(sweep: Sweep) -> None:
+    if sweep.rule is Rule.VALUE:
+        st.caption("Weights and profiles do not decide here: V alone is to be tuned.")
+        return
+    changed = sweep.weights != sweep.catalog.policy.weights
+    with st.expander("Weights", icon=":material/balance:", key="tune.weights"):
+        st.caption(
+            f"{'Changed from the catalog. ' * changed}A larger weight makes a deficit on that "
+            "dimension count more."
+        )
+        for k, dimension in enumerate(sweep.catalog.dimensions):
+            key = f"tune.w.{dimension}"
+            st.session_state[key] = sweep.weights[k]
+            st.number_input(
+                dimension.replace("_", " ").capitalize(), 0.05, 10.0, step=0.05, key=key,
+                on_change=_weigh, args=(sweep.catalog.dimensions,),
+            )  # fmt: skip
+        told = zip(sweep.catalog.dimensions, sweep.compensated, strict=True)
+        each = " · ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in told)
+        st.caption(f"After compensation for the width of the score bands, w~: {each}")
+        st.button(
+            "Back to the catalog's weights",
+            on_click=lambda: state.put(weights=None),
+            disabled=not changed,
+            width="stretch",
+        )
+
+
+def _weigh(dimensions: tuple[str, ...]) -> None:
+    state.put(weights=tuple(float(st.session_state[f"tune.w.{name}"]) for name in dimensions))
+
+
+def _keep(evaluation: Evaluation) -> None:
+    """The policy as it stands under a name, for Compare."""
+    sweep, now = evaluation.sweep, evaluation.router
+    if sweep.rule is Rule.VALUE:
+        here = replace(sweep.catalog.policy, rule=sweep.rule, value_usd=evaluation.knob)
+    else:
+        here = replace(
+            sweep.catalog.policy, rule=sweep.rule, tau=evaluation.knob, weights=sweep.weights
+        )
+    metrics = {"qr": now.qr.value, "mean_cost_usd": now.mean_cost_usd.value}
+    keep.keep(here, sweep.evalset.digest, metrics, "tune")
+    problem, told = drafts.kept_error(), keep.told()
+    if problem is not None:
+        widgets.problem(problem)
+    if told:
+        st.caption(f":material/check: {literal(told)}")
+
+
+def _pin(evaluation: Evaluation, pinned: tuple[Sweep, float] | None) -> None:
+    sweep = evaluation.sweep
+    here = Pin(evaluation.knob, sweep.weights, sweep.rule)
+    if pinned is None:
+        st.button(
+            "Pin to compare", icon=":material/keep:", width="stretch", key="tune.pin",
+            on_click=lambda: state.put(pin=here),
+            help="Keeps this policy on the plot while you try another.",
+        )  # fmt: skip
+        _keep(evaluation)
+        return
+    with st.container(horizontal=True, gap="small"):
+        st.button(
+            "Pin this", icon=":material/keep:", width="stretch", key="tune.pin",
+            on_click=lambda: state.put(pin=here), disabled=state.get().pin == here,
+        )  # fmt: skip
+        st.button("Unpin", width="stretch", key="tune.unpin", on_click=lambda: state.put(pin=None))
+    other, knob = pinned
+    before, now = other.curve.at(knob), sweep.curve.at(evaluation.knob)
+    qr, gained = other.qr(before.quality), sweep.qr(now.quality) - other.qr(before.quality)
+    st.caption(
+        literal(
+            f"Pinned {knob_text(other.rule, knob)}: QR {100 * qr:.1f} % at "
+            f"{usd(before.mean_cost_usd)}. Now {signed(100 * gained)} pp at "
+            f"{signed(100 * (now.mean_cost_usd / before.mean_cost_usd - 1))} % cost."
+        )
+    )
+
+
+def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
+    """Traffic, languages or numbers; only the one on screen is computed."""
+    part = state.get().view
+    shown = part if part in _DETAILS else _DETAILS[0]
+    with st.container(horizontal=True, horizontal_alignment="distribute", gap="small"):
+        st.session_state["tune.details"] = shown
+        st.segmented_control(
+            "Details", _DETAILS, key="tune.details", required=True,
+            label_visibility="collapsed",
+            on_change=lambda: state.put(view=st.session_state["tune.details"]),
+        )  # fmt: skip
+        toggle("costs", _COSTS, "Costs")
+    if shown == "Traffic":
+        chart = shares_figure(shares_view(evaluation), colors())
+        figure(chart, "tune.shares", alt="Share of traffic by model for every setting of the knob")
+    elif shown == "Languages":
+        frame = language_table(evaluation)
+        figure(
+            languages_figure(languages_view(frame, evaluation), colors()),
+            "tune.languages",
+            alt="Quality retention by language against its number of queries",
+        )
+        tables.languages(frame)
+        tables.take_along(frame, "tune.table.languages")
+        if evaluation.spreads:
+            groups = group_table(evaluation)
+            tables.groups(groups)
+            tables.take_along(groups, "tune.table.groups")
+    else:
+        frame = policy_table(evaluation, imported.metrics)
+        tables.policies(frame)
+        tables.take_along(frame, "tune.table.policies")
+        conversations(evaluation)

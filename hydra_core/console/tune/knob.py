@@ -1,0 +1,202 @@
+"""The knob of the Tune page: which rule decides, and its setting, tau or V."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import streamlit as st
+
+from hydra_core.base.errors import HydraError
+from hydra_core.base.types import Catalog, Rule
+from hydra_core.choosing.aims import Aim, aim_at
+from hydra_core.console import replays, state, widgets
+from hydra_core.console.cache import SetEntry
+from hydra_core.console.components.live_knob import Bar, LiveKnob, Point, live_knob
+from hydra_core.console.figures.theme import model_colors
+from hydra_core.console.frame import LEARNED, link
+from hydra_core.console.numbers import RULES
+from hydra_core.console.view_frontier import XAxis, YAxis
+from hydra_core.console.view_operating_point import Measure, step_table, tiles
+from hydra_core.console.widgets import literal
+from hydra_core.replay.evaluation import Evaluation
+from hydra_core.replay.operating_point import CrossFit, InfeasibleError
+from hydra_core.replay.sweep import Sweep
+
+_CHECKED = "tune.checked"
+#: Eval set, catalog, rule, knob and weights.
+Where = tuple[str, str, Rule, float, tuple[float, ...]]
+
+
+def _where(sweep: Sweep, knob: float) -> Where:
+    tuning = state.get()
+    return tuning.evalset, tuning.catalog, sweep.rule, knob, sweep.weights
+
+
+def found(entry: SetEntry, evaluation: Evaluation) -> CrossFit | None:
+    """What the aim in force comes to on queries its setting was not chosen on.
+
+    None where no aim was set, or the knob is not where the aim puts it.
+    """
+    aim, sweep = state.get().aim, evaluation.sweep
+    if aim is None:
+        return None
+    try:
+        serves = setting(sweep, aim) == evaluation.knob
+    except InfeasibleError:
+        return None
+    return replays.held_out(entry, sweep, aim) if serves else None
+
+
+def setting(sweep: Sweep, aim: Aim) -> float:
+    """The knob that serves an aim.
+
+    Raises:
+        InfeasibleError: None does.
+    """
+    at = aim_at(sweep.curve, aim, sweep.oracle.quality.value, sweep.data, strict=True)
+    return sweep.curve.tidy(at.knob)
+
+
+def judged(evaluation: Evaluation, held_out: CrossFit | None) -> Evaluation:
+    """The evaluation with the cross-fitted verdict where Find chose its setting.
+
+    Not where the weights are edited: they were chosen on every query, so the knob alone being
+    found on one half and measured on the other would prove nothing.
+    """
+    if held_out is None or evaluation.weights_edited:
+        return evaluation
+    return replace(evaluation, verdict=held_out.verdict)
+
+
+def verdict(evaluation: Evaluation, entry: SetEntry) -> None:
+    """The verdict, what its interval does not cover, and the check that covers it."""
+    widgets.verdict_box(evaluation.verdict)
+    if not evaluation.caution:
+        return
+    here = _where(evaluation.sweep, evaluation.knob)
+    left, right = st.columns([8, 2], vertical_alignment="center", gap="small")
+    left.caption(literal(evaluation.caution))
+    right.button(
+        "Check cross-fitted",
+        icon=":material/fact_check:",
+        key="tune.check",
+        width="stretch",
+        help="Chooses weights and τ anew on one half of the queries for the same QR, and "
+        "measures them on the other half; both ways round.",
+        on_click=lambda: st.session_state.__setitem__(_CHECKED, here),
+    )
+    if st.session_state.get(_CHECKED) == here:
+        _checked(evaluation, entry)
+
+
+def _checked(evaluation: Evaluation, entry: SetEntry) -> None:
+    try:
+        found = replays.cross_fitted_check(entry, evaluation)
+    except (HydraError, ValueError) as error:
+        st.warning(literal(str(error)), icon=":material/error:")
+        return
+    st.markdown("**What tuned weights keep on queries they were not chosen on**")
+    widgets.verdict_box(found)
+
+
+#: Keys of what follows the knob.
+PLOT, VERDICT = "tune.plot", "tune.verdict"
+#: Where the plot stands, or its curve alone while the band is computed.
+PLACE = "tune.place"
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """How the knob of one rule is asked for."""
+
+    label: str
+    help: str
+    least: float
+    step: float | None
+
+
+_WORDS = {
+    Rule.SHORTFALL: _Words(
+        "Threshold τ",
+        "Largest weighted shortfall a model may have and still be eligible. The cheapest "
+        "eligible model gets the query.",
+        0.0,
+        0.005,
+    ),
+    Rule.VALUE: _Words(
+        "V: one more resolved query is worth, USD",
+        "What you would pay for one more resolved query. The model with the largest predicted "
+        "success minus predicted cost / V gets the query.",
+        1e-9,
+        None,
+    ),
+}
+
+
+def rule(catalog: Catalog) -> None:
+    """The toggle between both rules; where there is only one, the way to the other."""
+    if catalog.outcome_model is None:
+        st.caption("Routes by profiles. With outcomes learned it can route by value as well.")
+        link(LEARNED, "Learn from outcomes", ":material/school:")
+        return
+    st.session_state["tune.rule"] = state.get().rule_for(catalog)
+    st.segmented_control(
+        "Rule",
+        list(Rule),
+        format_func=RULES.__getitem__,
+        key="tune.rule",
+        required=True,
+        width="stretch",
+        help="Shortfall: the cheapest model whose profile falls short of the requirements by at "
+        "most τ. Value: the largest predicted success minus predicted cost / V, by the outcome "
+        "model that was learned.",
+        on_change=_rule_changed,
+    )
+
+
+def _rule_changed() -> None:
+    state.put(rule=Rule(st.session_state["tune.rule"]), aim=None)
+
+
+def knob(sweep: Sweep, at: float) -> None:
+    """The setting as a number."""
+    words = _WORDS[sweep.rule]
+    key = "tune.value" if sweep.rule is Rule.VALUE else "tune.tau"
+    st.session_state[key] = at
+    st.number_input(
+        words.label,
+        min_value=words.least,
+        max_value=max(sweep.steps[-1], at, 0.01),
+        step=words.step or float(f"{at / 10:.1g}"),
+        format="%.6g",
+        key=key,
+        help=words.help,
+        on_change=lambda: state.turn(sweep.rule, float(st.session_state[key])),
+    )
+
+
+def live(evaluation: Evaluation) -> None:
+    """The figures where the policy stands, and the knob that they follow while it is dragged."""
+    sweep, tuning = evaluation.sweep, state.get()
+    live_knob(
+        LiveKnob(
+            sweep.rule,
+            evaluation.knob,
+            step_table(sweep, evaluation.baseline),
+            model_colors(sweep.models, widgets.colors()),
+            tiles(evaluation),
+            bars=(Bar("", "share", tuple(evaluation.router.shares[one] for one in sweep.models)),),
+            point=Point(
+                PLOT,
+                x=Measure.COST if tuning.x is XAxis.COST else Measure.CS,
+                y=Measure.QR if tuning.y is YAxis.QR else Measure.QUALITY,
+            ),
+            fades=(VERDICT,),
+            lift=100 * evaluation.verdict.delta,
+        ),
+        key="tune.knob",
+        on_release=partial(state.turn, sweep.rule),
+    )
+    widgets.recorded_costs(sweep.data)
+    widgets.unknown_quality(evaluation.router, sweep.data)

@@ -1,0 +1,402 @@
+"""The panels of the Learn page: the answer, both rules' curves, and one question at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+
+from hydra_core.base.spelling import signed, usd
+from hydra_core.base.types import Catalog, Rule, Selection
+from hydra_core.base.workspace import OUTCOME_MODELS
+from hydra_core.catalog.binding import require_bundle
+from hydra_core.catalog.editing.document import CatalogDocument
+from hydra_core.choosing.learn import learn
+from hydra_core.choosing.material import gather
+from hydra_core.choosing.rivals import Rival, rivals
+from hydra_core.choosing.write import require_free_folder, telling, write_outcome_model
+from hydra_core.console import (
+    cache,
+    chosen_on,
+    drafts,
+    learned_models,
+    replays,
+    selectors,
+    tables,
+    widgets,
+)
+from hydra_core.console.access import identity
+from hydra_core.console.access.stopping import stop_button
+from hydra_core.console.cache import SetEntry
+from hydra_core.console.eval_sets import make_catalog
+from hydra_core.console.figures.frontier import frontier_figure
+from hydra_core.console.figures.intervals import intervals_figure
+from hydra_core.console.frame import PUBLISH, Head, link
+from hydra_core.console.tasks import Task, Write
+from hydra_core.console.tune import view_learned as views
+from hydra_core.console.tune.figure_reliability import reliability_figure
+from hydra_core.console.tune.view_learned import headline
+from hydra_core.console.view_frontier import Axes, XAxis, YAxis, frontier_view
+from hydra_core.console.widgets import colors, figure, literal
+from hydra_core.evalsets.changes import EvalSetChanges
+from hydra_core.evalsets.score_files import messages_of
+from hydra_core.outcome_model.model import OutcomeModel
+from hydra_core.replay.evaluation import Evaluation, evaluate
+from hydra_core.replay.sweep import Sweep
+from hydra_core.replay.value_sweep import ValueSweep
+from hydra_core.store import Action
+
+
+def learning(folder: Path) -> Task | None:
+    """The newest run that learns into this folder."""
+    return replays.tasks().get(("learn", folder))
+
+
+def start(entry: SetEntry, catalog: Catalog, models: tuple[str, ...], folder: Path) -> None:
+    """Make missing text vectors, learn, and write the outcome model.
+
+    Raises:
+        AccessError: The actor may not.
+        HydraError: Something was learned there already, the set or the predictor cannot be opened,
+            or the catalog is bound to another bundle than the console's.
+    """
+    me, store = identity.actor(), cache.store()
+    tell = telling(me, store, folder)
+    require_free_folder(folder, force=False)
+    require_bundle(catalog, cache.bundle().fingerprint)
+    evalset = cache.evalset(entry.info.path, entry.info.digest)
+    predictor = cache.predictor()
+    bundle = predictor.bundle
+    specs = [catalog.model(name) for name in models]
+    prices = {m.id: (m.input_usd_per_mtok, m.output_usd_per_mtok) for m in specs}
+
+    def work(task: Task) -> OutcomeModel:
+        task.stage = "Reading the messages"
+        EvalSetChanges(me, store).score(evalset, predictor, task.step)
+        messages = messages_of(evalset, bundle.fingerprint, bundle.vectors)
+        material = gather(evalset, messages, models)
+        task.stage, task.done, task.total = "Learning, cross-fitted", 0, 0
+        per_mtok = np.array([prices[name] for name in material.models])
+        found = learn(material, per_mtok, progress=task.step)
+        return write_outcome_model(folder, found, fingerprint=bundle.fingerprint, tell=tell)
+
+    write = Write(store, me, Action.LEARN, f"outcome model {folder.name}")
+    replays.tasks().start(("learn", folder), work, write=write)
+
+
+def find_rivals(key: Hashable, sweeps: tuple[Sweep, ...], model: OutcomeModel) -> Task:
+    """What other ways to route gain; begun when it is first asked for, then kept."""
+    evalset, seed = sweeps[0].evalset, model.figures.get("seed", 0)
+    folds = model.figures.get("folds", 5)
+    assert isinstance(folds, int)
+    assert isinstance(seed, int)
+
+    def work(task: Task) -> tuple[Rival, ...]:
+        messages = messages_of(evalset, model.fingerprint, model.vectors)
+        material = gather(evalset, messages, model.models)
+        return rivals(sweeps, material, folds=folds, seed=seed, progress=task.step)
+
+    tasks = replays.tasks()
+    return tasks.get(("rivals", key)) or tasks.start(("rivals", key), work)
+
+
+def take(model: OutcomeModel, value_usd: float, entry: SetEntry) -> None:
+    """V, and the way into the catalog draft."""
+    recommended, _, _ = headline(model)
+    st.markdown(f"**One more resolved query is worth {literal(usd(value_usd))}**")
+    st.caption(
+        "This V spends half of what the rule can: between its cheapest and its dearest routes."
+    )
+    if drafts.may_edit():
+        st.button(
+            "Take it into the catalog draft", icon=":material/edit_note:", key="learn.take",
+            type="primary" if recommended else "secondary", width="stretch",
+            on_click=_draft, args=(model, value_usd, entry),
+            help="Sets rule, V and the outcome model in your draft; nothing is published.",
+        )  # fmt: skip
+    if _in_draft(model):
+        st.caption(":material/check: Your draft of the catalog routes by value.")
+        link(PUBLISH, "Review and publish", ":material/rocket_launch:")
+    problem = drafts.kept_error()
+    if problem is not None:
+        widgets.problem(problem)
+
+
+def _in_draft(model: OutcomeModel) -> bool:
+    """Whether the unpublished draft routes by this outcome model."""
+    pair = selectors.current()
+    working = None if pair is None else drafts.load(pair[1])
+    if working is None or not working.edited or working.catalog is None:
+        return False
+    named, rule = working.catalog.outcome_model, working.catalog.policy.rule
+    return named is not None and named.sha256 == model.digest and rule is Rule.VALUE
+
+
+def _draft(model: OutcomeModel, value_usd: float, entry: SetEntry) -> None:
+    pair = selectors.current()
+    if pair is None:
+        return
+    learned_on = chosen_on.chosen(entry, Selection.CROSS_FITTED, knob_alone=True)
+    key = pair[1].key
+    drafts.edit(pair[1], lambda text: drafted(text, key, model, value_usd), chosen=learned_on)
+
+
+def drafted(text: str, source: str, model: OutcomeModel, value_usd: float) -> str:
+    """The catalog text with the value rule, V, and the outcome model it predicts with.
+
+    Raises:
+        CatalogError: The draft cannot be written.
+    """
+    document = CatalogDocument.parse(text, source)
+    document.set("policy", "rule", Rule.VALUE.value)
+    document.set("policy", "value_usd", value_usd)
+    known = cache.parsed(text, source)[0]
+    named = None if known is None else known.outcome_model
+    if named is None or named.sha256 != model.digest:
+        reference = {"path": f"{OUTCOME_MODELS}/{model.path.name}", "sha256": model.digest}
+        document.set("outcome_model", reference)
+    return document.text()
+
+
+def answer(model: OutcomeModel) -> None:
+    """Whether to use it, and what it gains with its intervals."""
+    good, title, sentence = views.headline(model)
+    tone, icon = ("success", "trending_up") if good else ("info", "balance")
+    widgets.toned(tone, sentence, title, icon)
+    found = views.lifts(model)
+    for column, one in zip(st.columns(max(len(found), 1)), found, strict=False):
+        known = np.isfinite([one.low, one.high]).all()
+        ends = f"{signed(one.low)} to {signed(one.high)} pp"
+        column.metric(
+            one.name,
+            literal(f"{signed(one.pp)} pp"),
+            delta=literal(ends if known else "too few moved"),
+            delta_color="off", delta_arrow="off", border=True,
+            help="Quality of the value rule minus that of the best mixture of constant models at "
+            "the same cost, on queries its heads had not seen. Below: 95 % interval; those of "
+            "the three points hold at once.",
+        )  # fmt: skip
+
+
+def curves(evaluation: Evaluation, shortfall: Sweep) -> None:
+    """Both rules' curves over the hull of constants."""
+    axes = Axes(XAxis.COST, YAxis.RESOLVED, evaluation.baseline)
+    view = frontier_view(evaluation.sweep, evaluation.knob, axes, beside=shortfall)
+    figure(
+        frontier_figure(view, colors(), height=400),
+        "learn.curves",
+        alt="Quality against cost of the value rule and the shortfall rule, with single models",
+    )
+
+
+def questions(model: OutcomeModel, sweep: ValueSweep, shortfall: Sweep) -> None:
+    """One question at a time; only the one on screen is computed."""
+    parts: dict[str, Callable[[], None]] = {
+        "Can it be believed?": lambda: _reliability(model),
+        "What it reads": lambda: _reads(model),
+        "More outcomes": lambda: _more(model),
+        "Groups and languages": lambda: _slices(model),
+        "Other routers": lambda: _rivals(model, sweep, shortfall),
+    }
+    if st.session_state.get("learn.view") not in parts:
+        st.session_state["learn.view"] = next(iter(parts))
+    part = st.segmented_control(
+        "Question", list(parts), key="learn.view", required=True, persist_state="session",
+        label_visibility="collapsed",
+    )  # fmt: skip
+    parts[part or next(iter(parts))]()
+
+
+def _reliability(model: OutcomeModel) -> None:
+    lines = views.reliability_lines(model)
+    wide, narrow = st.columns([7, 4], gap="medium", vertical_alignment="center")
+    with wide.container(border=True):
+        figure(
+            reliability_figure(lines, colors()),
+            "learn.reliability",
+            alt="Predicted against achieved success of every model",
+        )
+    with narrow:
+        st.metric(
+            "Predicted and achieved differ by",
+            f"{views.calibration_error(lines):.1f} pp",
+            help="Mean distance from the dashed line over all points.",
+        )
+        st.caption(
+            "Each point is a tenth of the queries, alike in what was predicted for that model by "
+            "heads that had not seen them. On the dashed line a model keeps what was predicted; "
+            "below it too much was promised."
+        )
+
+
+def _reads(model: OutcomeModel) -> None:
+    left, right = st.columns([6, 5], gap="medium")
+    column = st.column_config
+    with left:
+        st.markdown(f"**It reads {literal(views.read_blocks(model))}**")
+        st.dataframe(
+            views.choices_table(model), hide_index=True, height="content",
+            column_config={
+                "learner": column.TextColumn("Learner and what it reads", width=316),
+                "error": column.NumberColumn(
+                    "Squared error", format="%.5f", width=98,
+                    help="Mean over models, on inner folds; smaller is better.",
+                ),
+                "chosen": column.CheckboxColumn("Chosen", width=66),
+            },
+        )  # fmt: skip
+        tables.take_along(views.choices_table(model), "learn.choices")
+        st.caption("Chosen on inner folds of the outcomes alone, never on the lift shown above.")
+    with right:
+        st.markdown("**Outcomes it learned from**")
+        tables.kept(
+            views.model_table(model), "learn.outcomes", height="content",
+            column_config={
+                "model": column.TextColumn("Model"),
+                "outcomes": column.NumberColumn("Outcomes", format="localized", width=80),
+                "newcomer": column.CheckboxColumn(
+                    "Newcomer", width=75,
+                    help="Has few outcomes: leans on what is known of the other models.",
+                ),
+            },
+        )  # fmt: skip
+
+
+def _more(model: OutcomeModel) -> None:
+    view = views.curve_view(model)
+    if not view.names:
+        st.info("There is no learning curve: routing has no cost range here.")
+        return
+    st.markdown(literal(views.more_outcomes(model)))
+    with st.container(border=True):
+        figure(
+            intervals_figure(view, colors()), "learn.curve",
+            alt="Mean lift against the number of queries that were learned on",
+        )  # fmt: skip
+    st.caption("Mean lift with its 95 % interval when each fold learns on so many queries.")
+
+
+def _slices(model: OutcomeModel) -> None:
+    drawn = 0
+    for kind, title in (("group", "By group"), ("language", "By language")):
+        view = views.slices_view(model, kind)
+        if view is None or len(view.names) < 2:
+            continue
+        drawn += 1
+        st.markdown(f"**{title}**")
+        with st.container(border=True):
+            figure(
+                intervals_figure(view, colors()), f"learn.{kind}",
+                alt=f"Mean lift {title.lower()} with intervals",
+            )  # fmt: skip
+    if drawn:
+        st.caption("In brackets the number of queries; those with fewer than 50 are left out.")
+    else:
+        st.info("This set has one group and one language, or too few queries in each.")
+
+
+def _rivals(model: OutcomeModel, sweep: ValueSweep, shortfall: Sweep) -> None:
+    task = find_rivals((model.digest, shortfall.catalog.digest), (sweep, shortfall), model)
+    if task.running:
+        widgets.waiting(task, "Fitting the other routers on the same folds")
+        return
+    if not isinstance(task.result, tuple):
+        st.error(literal(task.error or "They could not be fitted."), icon=":material/error:")
+        return
+    with st.container(border=True):
+        figure(
+            intervals_figure(views.rivals_view(task.result), colors()), "learn.rivals",
+            alt="Mean lift of every way to route with its interval",
+        )  # fmt: skip
+    if sweep.evalset.texts is None:
+        st.caption(
+            ":material/info: This set has no texts: the complexity score and the learned "
+            "baselines, which read them, are left out."
+        )
+    free = ", ".join(one.name.lower() for one in task.result if not one.learns)
+    st.caption(
+        literal(
+            f"Mean over 25, 50 and 75 % of the cost range, with 95 % intervals. Without "
+            f"outcomes: {free}. All others learned on the same folds, never from a query they "
+            "route."
+        )
+    )
+
+
+def choose(entry: SetEntry, catalog: Catalog) -> tuple[str, ...]:
+    """Which models to learn; all that have outcomes unless some are taken out."""
+    known = learned_models.learnable(entry, catalog)
+    key = f"learn.models.{entry.key}.{catalog.name}"
+    st.session_state.setdefault(key, list(known))
+    picked = st.pills(
+        "Models", known, selection_mode="multi", key=key, persist_state="session", wrap=True,
+        help="At least two, with 25 outcomes or more each.",
+    )  # fmt: skip
+    return tuple(name for name in known if name in picked)
+
+
+def run(entry: SetEntry, catalog: Catalog) -> None:
+    """The controls above; below the work or what was learned."""
+    if not learned_models.learnable(entry, catalog):
+        st.warning("This eval set has none of the catalog's models.", icon=":material/link_off:")
+        make_catalog.offer(entry)
+        return
+    with st.container(border=True):
+        left, right = st.columns([9, 2], vertical_alignment="bottom", gap="small")
+        with left:
+            models = choose(entry, catalog)
+        folder = learned_models.folder_of(entry, catalog, models)
+        found, task = learned_models.learned(folder), learning(folder)
+        found = found or learned_models.named(entry, catalog, models)
+        running = task is not None and task.running
+        with right:
+            if task is not None and running:
+                stop_button(task, "learn.stop")
+            elif st.button(
+                "Learn", type="primary", icon=":material/school:", key="learn.start",
+                width="stretch", disabled=found is not None or not identity.may(Action.LEARN),
+                help="These outcomes are learned already." if found else None,
+            ):  # fmt: skip
+                start(entry, catalog, models, folder)
+                st.rerun()
+    if task is not None and running:
+        widgets.waiting(task, "Learning")
+    elif found is not None:
+        result(entry, catalog, found)
+    else:
+        if task is not None and task.failure is not None:
+            widgets.problem(task.failure)
+        else:
+            nothing_yet(entry)
+
+
+def nothing_yet(entry: SetEntry) -> None:
+    """What learning will do, before it did."""
+    widgets.empty(
+        "Learn what each model achieves on which message",
+        f"From the outcomes of {entry.info.n:,} queries, in seconds to a minute. Every figure is "
+        "**cross-fitted**: no query is predicted by heads that have seen it, its translations or "
+        "its conversation. The answer comes first: use it, or keep the constant.",
+    )
+
+
+def result(entry: SetEntry, catalog: Catalog, model: OutcomeModel) -> None:
+    """The answer, the curves with where to take it, then one question at a time."""
+    cut = learned_models.cut_to(catalog, model.models)
+    sweep = learned_models.value_sweep(entry, cut, model)
+    shortfall = learned_models.shortfall_sweep(entry, cut)
+    value_usd = sweep.middle
+    answer(model)
+    wide, narrow = st.columns([7, 2.6], gap="small")
+    with wide.container(border=True):
+        curves(evaluate(sweep, value_usd), shortfall)
+    with narrow.container(border=True):
+        take(model, value_usd, entry)
+    questions(model, sweep, shortfall)
+
+
+def show(head: Head) -> None:
+    """The part Learned: do outcomes teach a router that beats every fixed mix at its cost?"""
+    selectors.on_data(head, run, baseline=False, link={"view": "learn.view"})

@@ -1,0 +1,359 @@
+"""What the tuner found: promised against kept, the setting, and where to take it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from hydra_core.base.errors import CatalogError, HydraError, Problem
+from hydra_core.base.spelling import signed, usd
+from hydra_core.base.types import Catalog, Rule, Selection
+from hydra_core.catalog.editing.document import CatalogDocument
+from hydra_core.catalog.editing.evidence_grid import edit_capabilities
+from hydra_core.catalog.editing.model_grid import model_rows
+from hydra_core.catalog.profiles import compensated_weights
+from hydra_core.choosing.aims import aim_at
+from hydra_core.choosing.policy_search import FoundPolicy
+from hydra_core.choosing.space import Setting, with_cells
+from hydra_core.console import cache, chosen_on, drafts, selectors, state, tables, widgets
+from hydra_core.console.cache import SetEntry
+from hydra_core.console.compare import keep
+from hydra_core.console.frame import BY_HAND, COMPARE, MODELS, PUBLISH, SETS, Head, go, link
+from hydra_core.console.state import Pin
+from hydra_core.console.tune import search_form
+from hydra_core.console.tune import search_form as tuner_cells
+from hydra_core.console.tune import search_form as tuner_panels
+from hydra_core.console.tune.search_form import Wanted
+from hydra_core.console.widgets import literal, metric_row
+from hydra_core.replay.metrics import oracle_quality
+from hydra_core.replay.replay import data_frontier
+from hydra_core.replay.sweep import Sweep
+
+_NEXT = (
+    (COMPARE, "Compare"),
+    (MODELS, "Look at the draft"),
+    (PUBLISH, "Publish"),
+)
+
+
+def basis() -> None:
+    """Which state of the catalog is searched on, and that an unpublished draft is not."""
+    pair = selectors.current()
+    if pair is None:
+        return
+    try:
+        working = drafts.load(pair[1])
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    searched = f"revision {working.revision}" if working.revision else "the catalog file"
+    if not working.edited:
+        st.caption(f":material/history: Searches on {searched} of {literal(pair[1].key)}.")
+        return
+    n = len(working.changes)
+    what = f"{n} change{'s' * (n != 1)}" if n else "edits"
+    st.warning(
+        f"Searches on {searched} of {literal(pair[1].key)}. Your draft has {what} that "
+        "count only once they are published.",
+        icon=":material/edit_note:",
+    )
+
+
+def take(result: FoundPolicy, entry: SetEntry, sweep: Sweep) -> None:
+    """One click to Tune, to the pin, to the store, or to the catalog draft.
+
+    Cells that moved are part of the catalog: Tune, pins and kept points hold tau and weights only,
+    which mean something else without the cells. Then only the draft is offered.
+    """
+    setting = result.setting
+    kept = keep.told()
+    told = st.session_state.pop("tuner.told", "") or kept
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        if not setting.cells:
+            _onward(result, entry)
+        if drafts.may_edit():
+            st.button(
+                "To the catalog draft", icon=":material/edit_note:", key="tuner.draft",
+                type="primary" if setting.cells else "secondary",
+                on_click=_draft, args=(result, sweep, entry),
+                help=f"Sets {_parts(setting)} in your draft of the catalog; nothing is published.",
+            )  # fmt: skip
+        if setting.cells:
+            st.caption(
+                "The moved cells belong to the catalog. Tune and Compare see them once the draft "
+                "is published."
+            )
+    if told:
+        with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+            st.caption(f":material/check: {literal(told)}", width="content")
+            for place, label in _NEXT:
+                link(place, label)
+    problem = drafts.kept_error()
+    if problem is not None:
+        widgets.problem(problem)
+
+
+def _pin(setting: Setting) -> None:
+    state.put(pin=Pin(setting.tau, setting.weights))
+    st.session_state["tuner.told"] = f"Pinned: τ {setting.tau:.4g} with the tuned weights."
+
+
+def _keep(result: FoundPolicy, entry: SetEntry) -> None:
+    """Keep it under a name in the store, where the catalog has a published revision."""
+    pair = selectors.current()
+    if pair is None or pair[1].catalog is None:
+        return
+    found = result.setting
+    policy = replace(
+        pair[1].catalog.policy, rule=Rule.SHORTFALL, tau=found.tau, weights=found.weights
+    )
+    metrics = {
+        "how": Selection.CROSS_FITTED.value,
+        "qr": result.metrics.qr.value,
+        "mean_cost_usd": result.metrics.mean_cost_usd.value,
+        "optimism_qr": result.optimism_qr,
+        "aim": str(result.aim),
+    }
+    keep.keep(policy, entry.info.digest, metrics, "tuner")
+
+
+def _onward(result: FoundPolicy, entry: SetEntry) -> None:
+    setting = result.setting
+    if st.button("Open in Tune", type="primary", icon=":material/tune:", key="tuner.open"):
+        state.put(tau=setting.tau, weights=setting.weights)
+        go(BY_HAND)
+    st.button(
+        "Pin to compare", icon=":material/keep:", key="tuner.pin", on_click=_pin,
+        args=(setting,), help="Keeps it on the plot of Tune and offers it on Compare.",
+    )  # fmt: skip
+    _keep(result, entry)
+
+
+def _parts(setting: Setting) -> str:
+    moved = len(setting.cells)
+    if not moved:
+        return "τ and weights"
+    return f"τ, weights and {moved} profile {'cell' if moved == 1 else 'cells'}"
+
+
+def _draft(result: FoundPolicy, sweep: Sweep, entry: SetEntry) -> None:
+    pair = selectors.current()
+    if pair is None:
+        return
+    tuned_on = chosen_on.chosen(entry, Selection.CROSS_FITTED, knob_alone=False)
+    key = pair[1].key
+    if drafts.edit(pair[1], lambda text: _drafted(text, key, result, sweep), chosen=tuned_on):
+        parts = _parts(result.setting)
+        st.session_state["tuner.told"] = f"Your draft of the catalog has the tuned {parts}."
+
+
+def _drafted(text: str, source: str, result: FoundPolicy, sweep: Sweep) -> str:
+    """The catalog text with the tuned policy, in few digits that route as the tuned ones do.
+
+    Raises:
+        CatalogError: The draft has no such model or dimension, or cannot be written.
+    """
+    setting = result.setting
+    weights = [round(weight, 4) for weight in setting.weights]
+    tuned = with_cells(sweep.data, setting.cells)
+    curve = data_frontier(tuned, compensated_weights(weights, sweep.catalog.bands))
+    # A shortfall may lie exactly at tau, where a rounded weight would put it beyond.
+    aimed = aim_at(curve, result.aim, oracle_quality(tuned), tuned)
+    document = CatalogDocument.parse(text, source)
+    document.set("policy", "tau", curve.tidy(aimed.knob))
+    for name, weight in zip(sweep.catalog.dimensions, weights, strict=True):
+        document.set("policy", "weights", name, weight)
+    rows = [str(row["id"]) for row in model_rows(document)]
+    edits: dict[int, dict[str, object]] = {}
+    for (model, k), value in setting.cells.items():
+        if model not in rows:
+            gone = Problem("models", f"{model!r} is not in your draft", "search again")
+            raise CatalogError(source, [gone])
+        edits.setdefault(rows.index(model), {})[sweep.catalog.dimensions[k]] = value
+    return edit_capabilities(document.text(), edits)
+
+
+#: Weights of the two halves within this factor count as much the same.
+_ALIKE = 2.0
+
+
+def found(result: FoundPolicy, entry: SetEntry, sweep: Sweep, want: Wanted) -> None:
+    """What was found: the verdict, promised against kept, the setting, where to take it."""
+    widgets.verdict_box(result.verdict)
+    _figures(result)
+    take(result, entry, sweep)
+    plain = tuner_panels.without_cells(entry, sweep, want) if want.cells else None
+    left, right = st.columns([12, 8], gap="medium")
+    with left:
+        st.markdown("**Chosen on, reported on**")
+        _halves(result, plain)
+        st.caption(
+            "A setting promises more where it was chosen than it keeps on the other half. Expect "
+            "the kept figures, not the promised ones."
+        )
+        if want.cells and plain is None:
+            st.caption("Search once without cells to see here what the cells add.")
+    with right:
+        st.markdown(f"**The setting to use** :gray[·] τ {result.setting.tau:.4g}")
+        _weights(result, sweep)
+        st.caption(_agreement(result))
+    if want.cells:
+        tuner_cells.moved(result, sweep, want.cells)
+
+
+def _agreement(result: FoundPolicy) -> str:
+    """Whether both halves asked for much the same weights."""
+    first, second = (np.asarray(half.setting.weights) for half in result.halves)
+    apart = float(np.maximum(first / second, second / first).max())
+    if apart <= _ALIKE:
+        return "Searched on all queries. Both halves asked for much the same weights."
+    return (
+        f"Searched on all queries. The halves ask for weights up to {apart:.0f} times apart: the "
+        "queries hardly say which weights are right, so rely on τ more than on them."
+    )
+
+
+def _figures(result: FoundPolicy) -> None:
+    kept, gain = result.metrics, result.over_tau_only
+    qr, cost = kept.qr.scaled(100.0), kept.mean_cost_usd
+    further = result.optimism_cost_usd / (cost.value - result.optimism_cost_usd)
+    more, saved = gain.quality.scaled(100.0), gain.saving and gain.saving.scaled(100.0)
+    entries = (
+        ("QR kept", f"{qr.value:.1f} %", f"{qr.lo:.1f} to {min(qr.hi, 100.0):.1f} %",
+         "Quality retention on queries the setting was not chosen on."),
+        ("Cost per query", usd(cost.value), f"{usd(cost.lo)} to {usd(cost.hi)}",
+         "Mean realised cost on the same queries."),
+        ("Promised − kept", f"{signed(100 * result.optimism_qr)} pp",
+         f"cost {signed(100 * further)} %",
+         "QR promised minus QR kept; below, cost measured against cost promised."),
+        ("Gain over τ alone", f"{signed(more.value)} pp",
+         f"{signed(more.lo)} to {signed(more.hi)} pp",
+         "Quality at the same cost against choosing τ alone with the weights left as they are, "
+         "paired by query."),
+        ("Saved over τ alone", f"{signed(saved.value)} %" if saved else "–",
+         f"{signed(saved.lo)} to {signed(saved.hi)} %" if saved else "quality buys nothing here",
+         "The same gain as cost saved at the same quality, at the price that constants pay for "
+         "quality here."),
+    )  # fmt: skip
+    metric_row(entries)
+
+
+def _halves(result: FoundPolicy, without_cells: FoundPolicy | None) -> None:
+    rows = [
+        {
+            "part": f"Chosen on {'AB'[i]}, kept on {'BA'[i]}",
+            "n": half.queries,
+            "promised": 100 * half.promised.qr,
+            "kept": 100 * half.qr,
+            "promised_cost": half.promised.mean_cost_usd,
+            "kept_cost": half.mean_cost_usd,
+        }
+        for i, half in enumerate(result.halves)
+    ]
+    qr, cost = result.metrics.qr.value, result.metrics.mean_cost_usd.value
+    rows.append(
+        {
+            "part": "Together",
+            "n": result.metrics.n,
+            "promised": 100 * (qr + result.optimism_qr),
+            "kept": 100 * qr,
+            "promised_cost": cost - result.optimism_cost_usd,
+            "kept_cost": cost,
+        }
+    )
+    others = [("τ alone, together", result.tau_only)]
+    if without_cells is not None:
+        others.insert(0, ("Without cells, together", without_cells.metrics))
+    rows += [
+        {
+            "part": part,
+            "n": plain.n,
+            "kept": 100 * plain.qr.value,
+            "kept_cost": plain.mean_cost_usd.value,
+        }
+        for part, plain in others
+    ]
+    column = st.column_config
+    tables.kept(
+        pd.DataFrame(rows),
+        "tuner.parts",
+        height="content",
+        placeholder="",
+        column_config={
+            "part": column.TextColumn("", width=145),
+            "n": column.NumberColumn("Queries", format="localized", width=62),
+            "promised": column.NumberColumn("QR promised", format="%.1f %%", width=82),
+            "kept": column.NumberColumn("QR kept", format="%.1f %%", width=62),
+            "promised_cost": column.NumberColumn("Cost promised", format="$%.4f", width=90),
+            "kept_cost": column.NumberColumn("Cost kept", format="$%.4f", width=80),
+        },
+    )
+
+
+def _weights(result: FoundPolicy, sweep: Sweep) -> None:
+    columns: dict[str, object] = {
+        "Dimension": [name.replace("_", " ").capitalize() for name in sweep.catalog.dimensions],
+        "Catalog": list(sweep.catalog.policy.weights),
+        "Tuned": list(result.setting.weights),
+    }
+    for name, half in zip(("On A", "On B"), result.halves, strict=False):
+        columns[name] = list(half.setting.weights)
+    number = st.column_config.NumberColumn(format="%.2f", width=55)
+    tables.kept(
+        pd.DataFrame(columns),
+        "tuner.weights",
+        height="content",
+        column_config={
+            "Dimension": st.column_config.TextColumn(width=105),
+            **{name: number for name in columns if name != "Dimension"},
+        },
+    )
+
+
+_FEWEST = 20
+
+
+def tuner(entry: SetEntry, catalog: Catalog) -> None:
+    """The wishes on the left; the search or what it found on the right."""
+    try:
+        sweep = cache.sweep(entry, catalog, catalog.policy.weights)
+    except HydraError as error:
+        st.warning(widgets.literal(str(error)), icon=":material/link_off:")
+        link(SETS, "Go to Eval sets")
+        return
+    if state.get().rule_for(catalog) is Rule.VALUE:
+        search_form.by_value()
+        return
+    if len(sweep.data.rows) < _FEWEST:
+        st.info(f"Fewer than {_FEWEST} queries cannot be cut in two and tuned on.")
+        return
+    search(entry, sweep)
+
+
+def search(entry: SetEntry, sweep: Sweep) -> None:
+    """Controls above, so that the result has the whole width."""
+    with st.container(border=True):
+        places = st.columns([4, 2, 4, 2], vertical_alignment="bottom", gap="small")
+        want = search_form.wanted(sweep, places)
+        cells, reach = search_form.cells_wanted(sweep)
+        want = replace(want, cells=cells, reach=reach)
+        with places[3]:
+            task = search_form.search(entry, sweep, want)
+    basis()
+    widgets.notes(sweep)
+    if task is None:
+        search_form.nothing_yet(sweep, want)
+    elif task.running:
+        widgets.waiting(task, "Searching", unit="settings tried")
+    elif isinstance(task.result, FoundPolicy):
+        found(task.result, entry, sweep, want)
+    else:
+        search_form.stopped(task, sweep, want)
+
+
+def show(head: Head) -> None:
+    """The part Search: weights, threshold and, if asked for, profile cells."""
+    selectors.on_data(head, tuner, baseline=False, link={})

@@ -1,0 +1,163 @@
+"""What the Learn page shows of an outcome model, as plain values. No streamlit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hydra_core.base.spelling import signed
+from hydra_core.choosing.rivals import Rival
+from hydra_core.console.figures.intervals import IntervalsView, Series
+from hydra_core.console.tune.figure_reliability import ReliabilityLine
+from hydra_core.outcome_model.model import OutcomeModel
+
+_LIFT = "Quality above the constants at equal cost"
+_NO_CHANGE = ((0.0, "as a constant"),)
+#: What a learner may read, in words.
+_BLOCKS = {
+    "requirements": "the four requirements",
+    "length": "length",
+    "words": "counts of words, lines, digits and marks",
+    "vectors": "the encoder's vector",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Lifted:
+    """A lift in percentage points with its interval; the bounds are NaN where unknown."""
+
+    name: str
+    pp: float
+    low: float
+    high: float
+
+
+def headline(model: OutcomeModel) -> tuple[bool, str, str]:
+    """Whether to use it, a title, a sentence."""
+    title, _, sentence = str(model.figures["reason"]).partition(": ")
+    sentence = sentence.replace(" points [", " pp [")  # as outcome models of before have it
+    return bool(model.figures["recommend"]), title, sentence[:1].upper() + sentence[1:]
+
+
+def lifts(model: OutcomeModel) -> tuple[Lifted, ...]:
+    """At 25, 50 and 75 % of the cost range with simultaneous intervals, then their mean."""
+    found: Any = model.figures["lift"]
+    if found is None:
+        return ()
+    points = [
+        _lifted(f"At {point} % of the cost range", found["points"][point], ends)
+        for point, ends in found["simultaneous"].items()
+    ]
+    return (*points, _lifted("Mean of the three", found["mean"], found["interval"]))
+
+
+def _lifted(name: str, value: float, ends: Sequence[float | None]) -> Lifted:
+    low, high = (np.nan if end is None else 100.0 * end for end in ends)
+    return Lifted(name, 100.0 * value, low, high)
+
+
+def _view(rows: Sequence[Lifted]) -> IntervalsView:
+    value, low, high = (
+        np.array([getattr(row, name) for row in rows]) for name in ("pp", "low", "high")
+    )
+    return IntervalsView(
+        tuple(row.name for row in rows),
+        (Series("Lift", value, low, high),),
+        f"{_LIFT}, percentage points",
+        format="+.1f",
+        unit=" pp",
+        lines=_NO_CHANGE,
+    )
+
+
+def reliability_lines(model: OutcomeModel) -> tuple[ReliabilityLine, ...]:
+    """Predicted against achieved success of every model, on queries its heads had not seen."""
+    found: Any = model.figures["reliability"]
+    lines = []
+    for name, rows in found.items():
+        count, said, achieved = np.array(rows, dtype=np.float64).T
+        lines.append(ReliabilityLine(name, 100 * said, 100 * achieved, count))
+    return tuple(lines)
+
+
+def calibration_error(lines: Sequence[ReliabilityLine]) -> float:
+    """Mean distance between predicted and achieved success over all bins, percentage points."""
+    weight = np.concatenate([line.queries for line in lines])
+    apart = np.concatenate([np.abs(line.predicted - line.achieved) for line in lines])
+    return float(np.average(apart, weights=weight))
+
+
+def choices_table(model: OutcomeModel) -> pd.DataFrame:
+    """Every learner that was tried: its squared error on inner folds, best first."""
+    errors: Mapping[str, float] = model.figures["errors"]  # type: ignore[assignment]
+    rows = sorted(errors.items(), key=lambda item: item[1])
+    return pd.DataFrame(
+        {
+            "learner": [name[:1].upper() + name[1:] for name, _ in rows],
+            "error": [error for _, error in rows],
+            "chosen": [name == model.learner for name, _ in rows],
+        }
+    )
+
+
+def model_table(model: OutcomeModel) -> pd.DataFrame:
+    """One row a model: its outcomes, and whether it leans on what is known of the others."""
+    models: Mapping[str, Mapping[str, Any]] = model.figures["models"]  # type: ignore[assignment]
+    return pd.DataFrame(
+        {
+            "model": list(models),
+            "outcomes": [about["outcomes"] for about in models.values()],
+            "newcomer": [about["newcomer"] for about in models.values()],
+        }
+    )
+
+
+def read_blocks(model: OutcomeModel) -> str:
+    """What is read of a message, in words."""
+    names: Sequence[str] = model.figures["features"]  # type: ignore[assignment]
+    return ", ".join(_BLOCKS.get(name, name) for name in names)
+
+
+def curve_view(model: OutcomeModel) -> IntervalsView:
+    """Mean lift against the number of queries that were learned on."""
+    steps: Any = model.figures["learning_curve"]
+    return _view(
+        [_lifted(f"{one['queries']:,} queries", one["lift"], one["interval"]) for one in steps]
+    )
+
+
+def more_outcomes(model: OutcomeModel) -> str:
+    """What more outcomes would be expected to give, in one sentence."""
+    gains: Any = model.figures["expected_gain"]
+    known = [(int(more), 100 * gain) for more, gain in gains.items() if gain is not None]
+    if not known:
+        return "Too few steps to say what more outcomes would give."
+    told = ", ".join(f"{signed(pp)} pp from {more:,} more" for more, pp in known)
+    return f"Along this curve expect {told}."
+
+
+def slices_view(model: OutcomeModel, kind: str, most: int = 20) -> IntervalsView | None:
+    """Lift within each group or language, the largest first; None where the set has none."""
+    found: Any = model.figures["slices"]
+    rows = found.get(kind) or []
+    if not rows:
+        return None
+    return _view(
+        [
+            _lifted(f"{one['name']} ({one['queries']:,})", one["lift"], one["interval"])
+            for one in rows[:most]
+        ]
+    )
+
+
+def rivals_view(rivals: Sequence[Rival]) -> IntervalsView:
+    """What each way to route gains over the constants, the best first."""
+    rows = [
+        Lifted(one.name, 100 * one.lift.value, 100 * one.lift.lo, 100 * one.lift.hi)
+        for one in sorted(rivals, key=lambda one: -one.lift.value)
+    ]
+    return _view(rows)

@@ -1,0 +1,113 @@
+"""The figures of an operating point: where it stands, and at every step its knob can take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+import pandas as pd
+
+from hydra_core.base.spelling import usd
+from hydra_core.console.numbers import percent
+from hydra_core.replay.evaluation import Evaluation
+from hydra_core.replay.sweep import Sweep
+
+
+class Measure(StrEnum):
+    """What is read off an operating point; also the column of a `step_table`."""
+
+    QR = "qr"
+    QUALITY = "quality"
+    COST = "cost_usd"
+    CS = "cs"
+    MISROUTE = "misroute"
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One figure with its 95 % interval, both as text, and what it means.
+
+    `tone` is green or red where what stands in the interval's place is good or bad.
+    """
+
+    measure: Measure
+    label: str
+    value: str
+    interval: str
+    help: str
+    tone: str = ""
+
+
+def tiles(evaluation: Evaluation) -> tuple[Tile, ...]:
+    """The figures at the operating point, in the order they are read."""
+    metrics, data = evaluation.router, evaluation.sweep.data
+    least = " ≥" if data.unmeasured else ""
+    cost = metrics.mean_cost_usd
+    found = (
+        Tile(
+            Measure.QR,
+            f"Quality retention{least}",
+            *percent(metrics.qr),
+            "QR: how much of the best possible quality is kept. Quality of the router divided by "
+            "that of the best choice in hindsight (the oracle).",
+        ),
+        Tile(
+            Measure.QUALITY,
+            f"{'Resolved' if data.binary else 'Mean quality'}{least}",
+            *percent(metrics.quality),
+            f"{metrics.resolved:,} of {metrics.n:,} queries resolved.",
+        ),
+        Tile(
+            Measure.COST,
+            "Cost per query",
+            usd(cost.value),
+            f"{usd(cost.lo)} – {usd(cost.hi)}",
+            f"Mean realised cost in USD, from {data.costs or 'the eval set as recorded'}.",
+        ),
+        Tile(
+            Measure.CS,
+            "Cost savings",
+            *percent(metrics.cs),
+            f"CS: how much less this costs than sending every query to {metrics.baseline}.",
+        ),
+        Tile(
+            Measure.MISROUTE,
+            "Overpaid queries",
+            *percent(metrics.misroute),
+            "Share of all queries that a model cheaper than the chosen one resolved too (misroute "
+            "in the paper). It counts money, not failures: always the cheapest model has 0 %.",
+        ),
+    )
+    return tuple(replace(one, help=f"{one.help} Below: 95 % interval.") for one in found)
+
+
+def step_table(sweep: Sweep, baseline: str) -> pd.DataFrame:
+    """The exact figures at each of `sweep.steps`, for a knob that follows the hand.
+
+    Args:
+        baseline: Model that savings are measured against.
+
+    Returns:
+        A row a step: `knob`; every `Measure`, in percent but for the cost in USD; `lift`, quality
+        above the best constant at the same cost in percentage points; and `share_0`, ... with the
+        traffic of each model in [0, 1], cheapest first.
+    """
+    knobs, curve = np.asarray(sweep.steps), sweep.curve
+    rows = [curve.row(knob) for knob in sweep.steps]
+    quality, cost = curve.quality[rows], curve.mean_cost_usd[rows]
+    hull = [(one.mean_cost_usd, one.quality) for one in sweep.hull]
+    constant = np.interp(cost, *np.transpose(hull))
+    base = sweep.cost_of(baseline)
+    figures = {
+        Measure.QR.value: 100 * sweep.qr(quality),
+        Measure.QUALITY.value: 100 * quality,
+        Measure.COST.value: cost,
+        Measure.CS.value: 100 * (1 - cost / base) if base else np.zeros(len(cost)),
+        Measure.MISROUTE.value: 100 * curve.misroute[rows],
+        "lift": 100 * (quality - constant),
+    }
+    traffic = sweep.step_traffic
+    figures |= {f"share_{i}": traffic[:, i] for i in range(traffic.shape[1])}
+    narrow = {name: values.astype(np.float32) for name, values in figures.items()}
+    return pd.DataFrame({"knob": knobs} | narrow)  # the setting comes back: it keeps every digit

@@ -1,0 +1,278 @@
+"""Pieces that several pages repeat: header, badges, intervals, verdict, problems."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import plotly.graph_objects as go
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from hydra_core.base.errors import HydraError, ProblemsError
+from hydra_core.console import cache
+from hydra_core.console.demo import session
+from hydra_core.console.figures.theme import DARK, LIGHT, Palette, palette
+from hydra_core.console.frame import SETS, Place, link
+from hydra_core.console.inspect.view_words import block, escaped
+from hydra_core.console.tasks import Task
+from hydra_core.console.view_operating_point import tiles
+from hydra_core.evalsets.folders import EvalSetInfo
+from hydra_core.replay.evaluation import Evaluation
+from hydra_core.replay.metrics import PolicyMetrics
+from hydra_core.replay.pricing import RECORDED_COSTS
+from hydra_core.replay.replay import ReplayData
+from hydra_core.replay.sweep import Sweep
+from hydra_core.replay.verdict import Verdict, VerdictLabel
+
+_PAINT_S = 0.03
+_MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
+_ADDRESS = re.compile(r"https?(?=:)|www(?=\.)|@(?=\w)", re.IGNORECASE)
+_ON_ACCENT = "[data-testid*=-primary]:enabled, [data-testid=stMultiSelect] [data-tag] *"
+_CODE = "[data-testid=stCode] .token.token"
+_ASIDE = f"{_CODE}:is(.comment, .unchanged)"
+_NAMED = f"{_CODE}:is(.key, .property, .function, .keyword, .inserted)"
+_LEGIBLE = f"""<style>
+body :is({_ON_ACCENT}) {{color: PAGE}}
+.stApp :is({_ON_ACCENT}) {{color: light-dark({LIGHT.surface}, {DARK.surface})}}
+body [data-testid=stMultiSelect] button {{min-width: 24px; min-height: 24px}}
+body {_CODE} {{color: inherit}}
+body textarea {{unicode-bidi: plaintext}}
+.stApp {_ASIDE} {{color: light-dark({LIGHT.muted}, {DARK.muted})}}
+.stApp {_NAMED} {{color: light-dark({LIGHT.accent}, {DARK.accent})}}
+</style>"""
+_TONES = {
+    "success": (st.success, "check_circle"),
+    "info": (st.info, "balance"),
+    "warning": (st.warning, "warning"),
+    "error": (st.error, "error"),
+}
+_VERDICTS = {
+    VerdictLabel.BEATS: ("success", "trending_up", "Routing pays here"),
+    VerdictLabel.TIES: ("info", "balance", "Routing cannot be told from a constant here"),
+    VerdictLabel.LOSES: ("warning", "trending_down", "A constant does better here"),
+}
+
+
+def literal(text: str) -> str:
+    """Text from outside as Markdown that shows exactly that text: no markup, maths, icons, links.
+
+    Web and e-mail addresses would be made links after the escapes are gone: an invisible joiner
+    parts them.
+    """
+    return _MARKUP.sub(r"\\\1", _ADDRESS.sub("\\g<0>\u2060", text.replace("\n", " ")))
+
+
+def message(text: str, struck: str = "") -> None:
+    """A message as it stands, from right to left where it is so written; its end may be struck."""
+    end = f'<s style="color:{colors().muted}">{escaped(struck)}</s>' if struck else ""
+    st.html(block(escaped(text) + end))
+
+
+def colors() -> Palette:
+    """The palette of the theme the operator sees, with one colour a model on every page."""
+    return replace(palette(st.context.theme.type), order=_model_order(str(session.folder())))
+
+
+@st.cache_data(ttl=5, show_spinner=False)
+def _model_order(workspace: str) -> tuple[str, ...]:
+    """Every model known: those that most catalogs have come first, then as the catalogs list them.
+
+    Args:
+        workspace: Whose catalogs, those shipped aside.
+    """
+    del workspace
+    known = [entry.catalog for entry in cache.catalogs() if entry.catalog is not None]
+    listed = Counter(model.id for catalog in known for model in catalog.models)
+    return tuple(model for model, _ in listed.most_common())
+
+
+def legible() -> None:
+    """What the theme cannot say and WCAG 2.2 AA asks: dark text on a bright accent, larger crosses,
+    code in colours that can be read; and typed Arabic or Hebrew from right to left.
+
+    Streamlit writes white on the accent in both themes. No theme has an accent that carries white
+    and is legible itself on a dark page (4.5:1 each), so the text takes the page's own colour.
+    Popovers lie outside the app's element, which alone knows its scheme: theirs is written in.
+    """
+    st.html(_LEGIBLE.replace("PAGE", colors().surface))
+
+
+def commands(text: str) -> None:
+    """Command lines to copy, whole lines in sight."""
+    st.code(text, language="bash", wrap_lines=True)
+
+
+def figure(chart: go.Figure, key: str, *, alt: str, **selection: object) -> None:
+    """Draw a figure full width, without a toolbar."""
+    st.plotly_chart(
+        chart, theme=None, key=key, alt=alt, config={"displayModeBar": False}, **selection
+    )  # type: ignore[call-overload]
+
+
+def paint() -> None:
+    """Let the browser show what it has got before a plot comes, which keeps it busy.
+
+    It draws together what comes within 10 ms. Only where a part of a page runs again, as after the
+    release of a knob: a page that is opened is looked at when it is whole.
+    """
+    context = get_script_run_ctx()
+    if context is not None and context.fragment_ids_this_run:
+        time.sleep(_PAINT_S)
+
+
+def problem(error: HydraError | OSError) -> None:
+    """Show an error as a list of what to repair."""
+    if isinstance(error, ProblemsError) and len(error.problems) > 1:
+        lines = "\n".join(f"- {literal(str(one))}" for one in error.problems[:20])
+        more = len(error.problems) - 20
+        tail = f"\n- and {more} more" if more > 0 else ""
+        st.error(f"{lines}{tail}", title=literal(error.source), icon=":material/error:")
+    else:
+        st.error(literal(str(error)), icon=":material/error:")
+
+
+def synthetic_badge() -> None:
+    """Say that outcomes were simulated."""
+    st.badge(
+        "Synthetic data",
+        icon=":material/science:",
+        color="orange",
+        help="Outcomes and costs of this eval set were simulated; they were not measured.",
+    )
+
+
+def provenance(info: EvalSetInfo) -> None:
+    """What the figures on this page are computed from: invented outcomes are marked."""
+    if info.synthetic:
+        synthetic_badge()
+
+
+def notes(sweep: Sweep, further: Sequence[str] = ()) -> None:
+    """What the replay left out, and costs that nobody was billed; nothing when there is nothing."""
+    told = [*sweep.data.notes, *further]
+    if sweep.evalset.cost_estimated:
+        told.append("Costs are estimated from prices, not billed.")
+    if told:
+        st.caption(":material/info: " + " ".join(literal(note) for note in told))
+
+
+def metric_row(entries: Sequence[tuple[str, str, str, str]]) -> None:
+    """Figures side by side: (label, value, what stands below it or '', help) each."""
+    for column, (label, value, below, text) in zip(st.columns(len(entries)), entries, strict=True):
+        column.metric(
+            label, literal(value), delta=literal(below) or None, delta_color="off",
+            delta_arrow="off", help=text, border=True,
+        )  # fmt: skip
+
+
+def kpis(evaluation: Evaluation) -> None:
+    """The row of figures at the operating point, each with its 95 % interval."""
+    metric_row(
+        [(one.label, one.value, one.interval, literal(one.help)) for one in tiles(evaluation)]
+    )
+    recorded_costs(evaluation.sweep.data)
+    unknown_quality(evaluation.router, evaluation.sweep.data)
+
+
+def recorded_costs(data: ReplayData) -> None:
+    """Say that costs do not follow an edited price, where they do not."""
+    if data.recorded:
+        which = ", ".join(data.recorded) if len(data.recorded) < len(data.pool.ids) else ""
+        st.badge(
+            RECORDED_COSTS + (f": {literal(which)}" if which else ""),
+            icon=":material/price_change:",
+            color="orange",
+            help="The eval set holds neither tokens nor the prices at recording, so a price "
+            "that you edit does not move these costs.",
+        )
+
+
+def unknown_quality(metrics: PolicyMetrics, data: ReplayData) -> None:
+    """Say how much of the traffic goes to models without outcomes, and what that leaves open."""
+    if not metrics.unknown:
+        return
+    gets = [m for m in data.unmeasured if metrics.shares.get(m)]
+    least = 100 * metrics.quality.value
+    st.caption(
+        f":material/help: {100 * metrics.unknown:.1f} % of the queries go to "
+        f"{literal(', '.join(gets))}, without outcomes in this set: unknown whether they are "
+        f"resolved. Quality lies between {least:.1f} and {least + 100 * metrics.unknown:.1f} %; "
+        "the cost of that share is estimated from prices."
+    )
+
+
+def verdict_box(verdict: Verdict) -> None:
+    """The verdict sentence against the best constant policy at the same cost."""
+    tone, icon, title = _VERDICTS[verdict.label]
+    toned(tone, verdict.text, title, icon)
+
+
+def toned(tone: str, text: str, title: str = "", icon: str = "") -> None:
+    """An answer in a box of its tone.
+
+    Args:
+        tone: success, info, warning or error.
+        icon: Name of a Material symbol; empty for the tone's own.
+    """
+    box, own = _TONES[tone]
+    box(literal(text), title=literal(title) or None, icon=f":material/{icon or own}:")
+
+
+def empty(title: str, text: str, links: Sequence[tuple[Place, str]] = ()) -> None:
+    """An empty state: what is missing and where to go next."""
+    with st.container(border=True, horizontal_alignment="center", gap="small"):
+        st.space("small")
+        st.markdown(f"#### {title}", width="content")
+        st.markdown(text, width="content", text_alignment="center")
+        with st.container(horizontal=True, horizontal_alignment="center"):
+            for place, label in links:
+                link(place, label)
+        st.space("small")
+
+
+@st.fragment(run_every=0.7)
+def waiting(task: Task, doing: str, *, unit: str = "steps") -> None:
+    """How far work in the background is; the page runs once more when it ends.
+
+    Args:
+        doing: What it does, where the task names no stage of its own.
+        unit: What its steps are.
+    """
+    if not task.running:
+        st.rerun()
+    left = task.left_s
+    counted = f"{task.done:,} of {task.total:,} {unit}"
+    so_far = counted if task.total else f"{task.seconds:.0f} s so far"
+    rest = "" if left is None else f", about {max(left, 1):.0f} s left"
+    now = "Stopping after this step" if task.cancel.is_set() else task.stage or doing
+    share = min(task.done / task.total, 1.0) if task.total else 0.0
+    st.progress(share, text=literal(f"{now}: {so_far}{rest}"))
+    st.caption("You may leave this page; the work goes on and its result waits here.")
+
+
+def no_predictor() -> None:
+    """An empty state for pages that score messages."""
+    empty(
+        "No predictor",
+        "This page scores messages with the predictor bundle, and it cannot be opened. Install "
+        "the console again, or restore its bundle.",
+    )
+
+
+def no_evalset() -> None:
+    """An empty state for what is replayed on a set that fits the catalog."""
+    empty(
+        "Nothing to replay on",
+        "No eval set is scored by this catalog's predictor and shares models with it.",
+        [(SETS, "Import or score an eval set")],
+    )
+
+
+def forget(*keys: str) -> None:
+    """Drop remembered values that no longer apply."""
+    for key in keys:
+        st.session_state.pop(key, None)

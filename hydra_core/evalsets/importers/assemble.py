@@ -1,0 +1,240 @@
+"""Checked text rows of queries and outcomes to an eval set in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.evalsets.importers.draft import Draft, Dropped, language_of, report_on
+from hydra_core.evalsets.importers.reading.cells import (
+    FILE,
+    PLAIN,
+    Form,
+    first_places,
+    flags,
+    in_words,
+    language_codes,
+    note,
+    numbers,
+)
+from hydra_core.evalsets.importers.reading.issues import Issues
+from hydra_core.evalsets.importers.reading.tables import LINE
+from hydra_core.evalsets.rules import (
+    EXTRA_OUTCOMES,
+    OPTIONAL_QUERY_COLUMNS,
+    model_id_problem,
+    outcome_matrices,
+)
+
+#: What an import without texts warns of.
+NO_TEXTS = "there are no texts: this set cannot be scored here, and what reads texts leaves it out"
+
+_EXAMPLES = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Raw rows, every cell text, each with its FILE and LINE.
+
+    Attributes:
+        queries: query_id, text, ... (a query may occur in many rows, its cells blank or equal).
+        outcomes: query_id, model, quality, cost_usd, ... (one row per query and model).
+        warnings: What reading the files had to say.
+    """
+
+    queries: pd.DataFrame
+    outcomes: pd.DataFrame
+    warnings: tuple[str, ...] = ()
+
+
+def assemble(
+    rows: Rows,
+    source: str,
+    *,
+    form: Form = PLAIN,
+    need_text: bool = True,
+) -> Draft:
+    """Check the rows, line them up, drop what has no text or no outcome, and report it.
+
+    Queries and models come out sorted by id, so the order of rows and files does not matter.
+
+    Args:
+        rows: What the files hold.
+        source: Name of the import for messages.
+        form: How outcomes are written; its scale and words are the quality's.
+        need_text: Drop queries without text; else, where no query has one, the set has none.
+
+    Raises:
+        EvalSetError: With every problem found.
+    """
+    issues = Issues()
+    outcomes = _outcomes(rows.outcomes, issues, form)
+    queries = _queries(rows.queries, issues, need_text=need_text)
+    issues.raise_any(source)
+    again = _repeated(outcomes)
+    repeated, outcomes = outcomes[again], outcomes[~again]
+    no_quality = outcomes["quality"].isna()
+    known = outcomes.loc[~no_quality]
+    ids = pd.Index(queries["query_id"])
+    no_text = sorted(set(known["query_id"]) - set(ids))
+    no_outcome = ~ids.isin(known["query_id"])
+    dropped = [
+        Dropped("outcome that an earlier row holds too", len(repeated), _ids(repeated)),
+        Dropped("row without a quality", int(no_quality.sum()), _ids(outcomes[no_quality])),
+        Dropped("query without text", len(no_text), tuple(no_text[:_EXAMPLES])),
+        Dropped("query without an outcome", int(no_outcome.sum()), _ids(queries[no_outcome])),
+    ]
+    queries = queries.loc[~no_outcome].reset_index(drop=True)
+    known = known.loc[known["query_id"].isin(queries["query_id"])]
+    if known.empty:
+        reasons = "; ".join(str(entry) for entry in dropped if entry.count) or "the files are empty"
+        raise EvalSetError(source, [Problem("", f"no rows are left: {reasons}")])
+    queries, warnings = _with_languages(queries)
+    warnings += _read_words(rows.outcomes["quality"]) if form.words else []
+    return _draft(queries, known, dropped, [*rows.warnings, *warnings])
+
+
+def _read_words(cells: pd.Series) -> list[str]:
+    """Which words were read as qualities, as a warning; empty where there are none."""
+    words = cells[in_words(cells)].str.strip().str.lower().value_counts()
+    told = ", ".join(f"{word} ({count:,})" for word, count in words.items())
+    return [f"quality was read from words, 1 or 0: {told}"] if told else []
+
+
+def _ids(frame: pd.DataFrame) -> tuple[str, ...]:
+    return tuple(frame["query_id"].drop_duplicates().iloc[:_EXAMPLES])
+
+
+def _draft(
+    queries: pd.DataFrame, known: pd.DataFrame, dropped: Sequence[Dropped], warnings: list[str]
+) -> Draft:
+    models = tuple(sorted(known["model"].unique()))
+    ids = pd.Index(queries["query_id"])
+    matrices = outcome_matrices(known, ids, models)
+    quality, cost_usd = matrices.pop("quality"), matrices.pop("cost_usd")
+    if np.isnan(cost_usd).all():
+        warnings.append("there are no costs: cost per query and savings cannot be shown")
+    elif free := int((cost_usd == 0).sum()):
+        warnings.append(f"{free} outcomes cost exactly 0; check that their cost is known")
+    report = report_on(models, quality, cost_usd, dropped, warnings, queries)
+    return Draft(queries, models, quality, cost_usd, report, matrices)
+
+
+def _outcomes(raw: pd.DataFrame, issues: Issues, form: Form) -> pd.DataFrame:
+    _check_ids(raw, issues)
+    for model in raw["model"].unique():
+        problem = model_id_problem(model)
+        if problem is not None:
+            rows = raw.loc[raw["model"] == model]
+            message = f"model {problem.message}"
+            issues.add_rows(message, first_places(rows), len(rows), problem.remedy)
+    data: dict[str, object] = {"query_id": raw["query_id"], "model": raw["model"]}
+    plain = replace(form, scale=1.0, words=False)
+    read = partial(numbers, raw, issues=issues, form=plain)
+    remedy = f"quality is a share from 0 to 1; of percentages say that they are ({form.to_scale})"
+    data["quality"] = read("quality", high=1.0, remedy=remedy, form=form)
+    data["cost_usd"] = read("cost_usd", remedy="give USD per query")
+    for name in EXTRA_OUTCOMES:
+        if name in raw.columns:
+            data[name] = read(name)
+    parsed = pd.DataFrame(data, index=raw.index)
+    _check_pairs(raw, parsed, issues)
+    return parsed
+
+
+def _repeated(parsed: pd.DataFrame) -> pd.Series:
+    """Which outcomes stand in an earlier row too: the same query, model and values."""
+    return parsed["quality"].notna() & parsed.duplicated()
+
+
+def _check_pairs(raw: pd.DataFrame, parsed: pd.DataFrame, issues: Issues) -> None:
+    """Outcomes of one query and model that disagree, each with the row it disagrees with."""
+    once = parsed[parsed["quality"].notna() & ~_repeated(parsed)]
+    pair = ["query_id", "model"]
+    twice = once[once.duplicated(pair)]
+    if twice.empty:
+        return
+    first = once.drop_duplicates(pair).reset_index().set_index(pair)["index"]
+    shown = twice.iloc[:_EXAMPLES]
+    before = raw.loc[[first[tuple(one)] for one in shown[pair].to_numpy()]]
+    places = [
+        f"{file} line {line} (before: {other} line {at})"
+        for (file, line), (other, at) in zip(
+            first_places(raw.loc[shown.index]), first_places(before), strict=True
+        )
+    ]
+    more = ", ..." if len(twice) > len(shown) else ""
+    told = f"query and model occur before with other values: {', '.join(places)}{more}"
+    remedy = "keep one row for each pair"
+    issues.problem(Problem(f"{len(twice)} row(s)", told, remedy))
+
+
+def _check_ids(raw: pd.DataFrame, issues: Issues) -> None:
+    note(issues, raw, raw["query_id"].str.strip() == "", "query_id is empty", "give every row one")
+
+
+def _queries(raw: pd.DataFrame, issues: Issues, *, need_text: bool) -> pd.DataFrame:
+    """One row per query that has text, sorted by id, typed columns; language may be empty.
+
+    Where none has a text and none needs one, one row per query, without that column.
+    """
+    _check_ids(raw, issues)
+    raw = raw.copy()
+    if "language" in raw.columns:
+        raw["language"] = language_codes(raw, issues)
+    texts = _single(raw, "text", issues).sort_index()
+    queries = pd.DataFrame({"query_id": texts.index, "text": texts.to_numpy()})
+    if texts.empty and not need_text:
+        texts = texts.reindex(sorted(set(raw["query_id"])))
+        queries = pd.DataFrame({"query_id": texts.index})
+    for name in raw.columns:
+        if name not in ("query_id", "text", FILE, LINE):
+            cells = _single(raw, name, issues).reindex(texts.index, fill_value="")
+            queries[name] = cells.to_numpy()
+    if "language" not in queries.columns:
+        queries["language"] = ""
+    places = raw.drop_duplicates("query_id").set_index("query_id")[[FILE, LINE]]
+    return _typed(queries, places.reindex(texts.index), issues)
+
+
+def _single(raw: pd.DataFrame, name: str, issues: Issues) -> pd.Series:
+    """The one value of a column for each query that has any; two values are an issue."""
+    filled = raw.loc[raw[name].str.strip() != "", ["query_id", name, FILE, LINE]]
+    distinct = filled.drop_duplicates(["query_id", name])
+    other = distinct["query_id"].duplicated()
+    remedy = "one query_id must always have the same"
+    note(issues, distinct, other, f"{name} differs from an earlier row's", f"{remedy} {name}")
+    return distinct.loc[~other].set_index("query_id")[name]
+
+
+def _typed(queries: pd.DataFrame, places: pd.DataFrame, issues: Issues) -> pd.DataFrame:
+    located = queries.assign(**{FILE: places[FILE].to_numpy(), LINE: places[LINE].to_numpy()})
+    for name in list(queries.columns):
+        if name.startswith("label_"):
+            queries[name] = numbers(located, name, issues, high=1.0)
+        elif name == "turn":
+            queries[name] = numbers(located, name, issues, low=1.0)
+        elif name == "has_image":
+            queries[name] = flags(located, name, issues)
+    first = [name for name in ("query_id", "text", "language") if name in queries.columns]
+    rest = [n for n in OPTIONAL_QUERY_COLUMNS if n in queries.columns and n not in first]
+    labels = sorted(name for name in queries.columns if name.startswith("label_"))
+    return queries[[*first, *rest, *labels]]
+
+
+def _with_languages(queries: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    unknown = queries["language"] == ""
+    warnings = [] if "text" in queries.columns else [NO_TEXTS]
+    if not unknown.any():
+        return queries, warnings
+    if warnings:
+        count = f"the language of {int(unknown.sum()):,} queries is not known"
+        return queries.assign(language=queries["language"].mask(unknown, "und")), [*warnings, count]
+    guessed = queries.loc[unknown, "text"].map(language_of)
+    queries = queries.assign(language=queries["language"].mask(unknown, guessed))
+    return queries, [f"the language of {int(unknown.sum()):,} queries was guessed from their text"]

@@ -1,0 +1,192 @@
+"""What every importer makes: an eval set in memory with a report, and the way to disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hydra_core.base.types import FloatArray, ListPrice
+from hydra_core.evalsets.evalset import EvalSet, save_evalset
+from hydra_core.evalsets.format import require_free
+from hydra_core.evalsets.suspects import suspects
+
+_EXAMPLES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Something left out: why, how many, and the first few."""
+
+    reason: str
+    count: int
+    examples: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        more = ", ..." if self.count > len(self.examples) else ""
+        return f"{self.count} x {self.reason}" + (
+            f" (e.g. {', '.join(self.examples)}{more})" if self.examples else ""
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What an import kept and what it left out.
+
+    Attributes:
+        kept: Queries in the eval set.
+        outcomes: Known outcomes (query and model).
+        models: Model ids.
+        dropped: What was left out and why.
+        warnings: Things an operator should know before trusting the set.
+        missing: Model -> (queries without an outcome, queries without a cost); only models
+            with gaps.
+        columns: Field -> column it was read from, for a table.
+    """
+
+    kept: int
+    outcomes: int
+    models: tuple[str, ...]
+    dropped: tuple[Dropped, ...] = ()
+    warnings: tuple[str, ...] = ()
+    missing: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        lines = [f"kept {self.kept} queries, {self.outcomes} outcomes of {len(self.models)} models"]
+        if self.columns:
+            lines.append("read " + ", ".join(f"{f} from {c!r}" for f, c in self.columns.items()))
+        lines += [f"dropped {entry}" for entry in self.dropped]
+        lines += [
+            f"missing for {model}: {quality} outcomes, {cost} costs"
+            for model, (quality, cost) in self.missing.items()
+        ]
+        return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON-ready values."""
+        return {
+            "kept": self.kept,
+            "outcomes": self.outcomes,
+            "models": list(self.models),
+            "dropped": [
+                {"reason": d.reason, "count": d.count, "examples": list(d.examples)}
+                for d in self.dropped
+            ],
+            "missing": {m: {"quality": q, "cost_usd": c} for m, (q, c) in self.missing.items()},
+            "warnings": list(self.warnings),
+            "columns": dict(self.columns),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What an operator says about an eval set; `name` defaults to the folder's."""
+
+    name: str = ""
+    origin: str = ""
+    licence: str = ""
+    synthetic: bool = False
+    cost_estimated: bool = False
+    price_notes: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draft:
+    """An imported eval set that is not on disk yet; matrices are (n, m), NaN where missing.
+
+    Attributes:
+        cost_estimated: The importer computed costs from prices; no `About` can take that back.
+        price_notes: How, unless the operator's own notes say so.
+        prices: Model id -> list price that the costs were recorded or computed at, where known.
+    """
+
+    queries: pd.DataFrame
+    models: tuple[str, ...]
+    quality: FloatArray
+    cost_usd: FloatArray
+    report: ImportReport
+    extras: Mapping[str, FloatArray] = field(default_factory=dict)
+    cost_estimated: bool = False
+    price_notes: str = ""
+    prices: Mapping[str, ListPrice] = field(default_factory=dict)
+
+
+def report_on(
+    models: Sequence[str],
+    quality: FloatArray,
+    cost_usd: FloatArray,
+    dropped: Sequence[Dropped] = (),
+    warnings: Sequence[str] = (),
+    queries: pd.DataFrame | None = None,
+) -> ImportReport:
+    """The report of a finished import; counts the gaps in the (n, m) matrices.
+
+    Args:
+        queries: The kept ones, which are looked through for those that look dependent.
+    """
+    suspected = [] if queries is None else dependence_warnings(queries)
+    gaps = zip(models, np.isnan(quality).sum(axis=0), np.isnan(cost_usd).sum(axis=0), strict=True)
+    return ImportReport(
+        kept=len(quality),
+        outcomes=int(np.isfinite(quality).sum()),
+        models=tuple(models),
+        dropped=tuple(entry for entry in dropped if entry.count),
+        warnings=(*warnings, *suspected),
+        missing={model: (int(q), int(c)) for model, q, c in gaps if q or c},
+    )
+
+
+def dependence_warnings(queries: pd.DataFrame) -> list[str]:
+    """What looks like duplicates, translations or attempts by ids and texts, with examples."""
+    found = suspects(queries)
+    if not found.groups:
+        return []
+    ids = queries["query_id"].astype(str).to_numpy()
+    examples = "; ".join(", ".join(ids[rows[:_EXAMPLES]]) for rows in found.groups[:_EXAMPLES])
+    return [
+        f"{found} (e.g. {examples}). Intervals are too narrow unless they are declared as "
+        "clusters: look for them on Eval sets or with the verb dependence; once the set is "
+        "scored, also by meaning"
+    ]
+
+
+def write_draft(draft: Draft, out: Path, about: About, *, force: bool = False) -> EvalSet:
+    """Write an imported eval set to disk.
+
+    Args:
+        out: The folder to create.
+        about: Name, origin, licence and flags.
+        force: Replace an eval set that is already there.
+
+    Raises:
+        EvalSetError: `out` is taken or cannot be written; nothing was changed.
+    """
+    require_free(out, force=force)
+    return save_evalset(
+        out,
+        name=about.name or out.resolve().name,
+        queries=draft.queries,
+        models=draft.models,
+        quality=draft.quality,
+        cost_usd=draft.cost_usd,
+        origin=about.origin,
+        licence=about.licence,
+        synthetic=about.synthetic,
+        cost_estimated=about.cost_estimated or draft.cost_estimated,
+        price_notes=about.price_notes or draft.price_notes,
+        extras=draft.extras,
+        prices=draft.prices,
+        force=force,
+    )
+
+
+def language_of(text: str) -> str:
+    """The language code of a text, guessed from its script and words."""
+    from hydra_core.predictor.languages import detect  # only imports without a language need it
+
+    return detect(text)

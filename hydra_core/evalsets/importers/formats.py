@@ -1,0 +1,190 @@
+"""The formats that are imported: what each is called, an example, and one way to read them all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.evalsets.importers.draft import Draft
+from hydra_core.evalsets.importers.livecodebench import read_livecodebench
+from hydra_core.evalsets.importers.llmrouterbench import read_llmrouterbench
+from hydra_core.evalsets.importers.price_card import PriceCard
+from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
+from hydra_core.evalsets.importers.routellm import read_routellm
+from hydra_core.evalsets.importers.routerarena import read_routerarena
+from hydra_core.evalsets.importers.traffic.decision_log import read_decision_log
+from hydra_core.evalsets.importers.traffic.langfuse import read_langfuse
+from hydra_core.evalsets.importers.traffic.rows import rows_of
+from hydra_core.evalsets.importers.traffic.spend_logs import read_spend_logs
+from hydra_core.evalsets.importers.traffic.telemetry import read_spans
+
+
+class Kind(StrEnum):
+    """A format; the names are those of `python -m hydra_core import`."""
+
+    TABLE = "table"
+    LOG = "log"
+    SPEND_LOGS = "spend-logs"
+    LANGFUSE = "langfuse"
+    SPANS = "spans"
+    SWEBENCH = "swebench"
+    LIVECODEBENCH = "livecodebench"
+    LLMROUTERBENCH = "llmrouterbench"
+    ROUTERARENA = "routerarena"
+    ROUTELLM = "routellm"
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """What an operator is told of a format.
+
+    Attributes:
+        files: What to give.
+        example: The beginning of such a file.
+        more: What else belongs to it, '' for nothing.
+        priced: Whether costs may have to be estimated from prices.
+        scored: Whether one of several kinds of feedback may have to be chosen.
+    """
+
+    name: str
+    files: str
+    example: str
+    more: str = ""
+    priced: bool = False
+    scored: bool = False
+
+
+FORMATS: Final[Mapping[Kind, Format]] = {
+    Kind.TABLE: Format(
+        "Table",
+        "CSV, JSONL or Parquet: one row a query and model, or one row a query.",
+        "query_id,text,model,quality,cost_usd\nq1,Fix the race in ...,gpt-5,1,0.012\n"
+        "q1,Fix the race in ...,gpt-5-mini,0,0.001",
+    ),
+    Kind.LOG: Format(
+        "HyDRA decision log",
+        "The segments that `serve --log --log-text` wrote: .jsonl and .parquet.",
+        '{"decision_id": "d-1", "text": "...", "served": "gpt-5", "quality": 1.0, ...}',
+    ),
+    Kind.SPEND_LOGS: Format(
+        "LiteLLM spend logs",
+        "Rows of LiteLLM_SpendLogs as JSON, JSONL, CSV or Parquet.",
+        '{"request_id": "r1", "model": "gpt-5", "messages": [...], "spend": 0.012, ...}',
+        more="Feedback, a table with request_id and quality",
+    ),
+    Kind.LANGFUSE: Format(
+        "Langfuse export",
+        "Files of observations_v2.",
+        '{"id": "o1", "type": "GENERATION", "provided_model_name": "gpt-5", "input": ...}',
+        more="Files of scores",
+        scored=True,
+    ),
+    Kind.SPANS: Format(
+        "OpenTelemetry or OpenInference spans",
+        "JSONL, one span or export request a line.",
+        '{"spanId": "s1", "attributes": {"gen_ai.request.model": "gpt-5", ...}}',
+        priced=True,
+        scored=True,
+    ),
+    Kind.SWEBENCH: Format(
+        "SWE-bench leaderboard",
+        "leaderboards.json with per-instance details, and the problem statements.",
+        '{"leaderboards": [{"name": "Verified", "results": [{"folder": "...", ...}]}]}',
+    ),
+    Kind.LIVECODEBENCH: Format(
+        "LiveCodeBench",
+        "performances_generation.json.",
+        '{"performances": [{"question_id": "a", "model": "...", "pass@1": 100.0}]}',
+        more="A submission's evaluation file with the problem texts",
+        priced=True,
+    ),
+    Kind.LLMROUTERBENCH: Format(
+        "LLMRouterBench",
+        "Result files, one JSON a dataset, split and model.",
+        '{"model_name": "...", "dataset_name": "...", "records": [{"index": 0, "score": 1}]}',
+        priced=True,
+    ),
+    Kind.ROUTERARENA: Format(
+        "RouterArena",
+        "Cached results, one JSONL a model.",
+        '{"global_index": "a_1", "question": "...", "llm_selected": "gpt-5", ...}',
+        priced=True,
+    ),
+    Kind.ROUTELLM: Format(
+        "RouteLLM responses",
+        "CSV with a prompt and a True/False column per model.",
+        "prompt,mixtral-8x7b,gpt-4,gpt-4_response\nWhat is 2+2?,True,True,4",
+        priced=True,
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What an operator gave beside the files.
+
+    Attributes:
+        more: The files that belong to them (see `Format.more`).
+        models: Model id -> the name in the files; empty takes every one under its own name.
+        score: Which feedback is the quality, '' for the only one.
+        scale: The quality that means 1.
+    """
+
+    more: Sequence[TableFile] = ()
+    models: Mapping[str, str] | None = None
+    prices: PriceCard | None = None
+    score: str = ""
+    scale: float = 1.0
+
+
+def read(kind: Kind, files: Sequence[TableFile], given: Given) -> Draft:
+    """Read files of any format but tables and the SWE-bench leaderboard, which ask for more.
+
+    Raises:
+        EvalSetError: With every problem found.
+        LogError: A decision log that is damaged.
+    """
+    models, prices, scale = given.models or {}, given.prices or PriceCard(), given.scale
+    match kind:
+        case Kind.LOG:
+            return _decision_log(files, models)
+        case Kind.SPEND_LOGS:
+            rows = rows_of(files, Budget())
+            return read_spend_logs(rows, given.more, models, scale=scale)
+        case Kind.LANGFUSE:
+            return read_langfuse(files, given.more, models, score=given.score, scale=scale)
+        case Kind.SPANS:
+            return read_spans(files, models, prices, score=given.score, scale=scale)
+        case Kind.LIVECODEBENCH:
+            if not given.more:
+                remedy = "give a submission's evaluation file with question_content"
+                raise EvalSetError("LiveCodeBench", [Problem("", "has no problem texts", remedy)])
+            return read_livecodebench(files[0], given.more[0], models, prices)
+        case Kind.LLMROUTERBENCH:
+            return read_llmrouterbench(files, models, prices)
+        case Kind.ROUTERARENA:
+            return read_routerarena(files, models, prices)
+        case Kind.ROUTELLM:
+            return read_routellm(files, models, prices)
+        case _:
+            raise ValueError(f"{kind.value} is read by an importer of its own")
+
+
+def _decision_log(files: Sequence[TableFile], models: Mapping[str, str]) -> Draft:
+    """A log is a folder of segments: those that were given, by their own names."""
+    with TemporaryDirectory() as folder:
+        for file in files:
+            content = file.read_bytes() if isinstance(file, Path) else _all(file)
+            (Path(folder) / Path(file.name).name).write_bytes(content)
+        return read_decision_log(Path(folder), models)
+
+
+def _all(file: TableFile) -> bytes:
+    assert not isinstance(file, Path)
+    file.seek(0)
+    return file.read()

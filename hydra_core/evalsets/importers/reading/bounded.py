@@ -1,0 +1,215 @@
+"""Opening tables that may be compressed, with a bound on what they inflate to."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Protocol, TypeAlias, cast
+
+from hydra_core.base.errors import EvalSetError, Problem
+
+#: Data one import may read, over all its files and after decompression.
+MAX_BYTES = 200 << 20
+#: Rows one import may read, over all its files.
+MAX_ROWS = 2_000_000
+
+#: What gzip and zipfile raise on bytes that are not what they should be (RuntimeError: password).
+_DAMAGED = (
+    *(EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile, struct.error),
+    *(ValueError, OverflowError, RuntimeError, IndexError, KeyError),
+)
+_REMEDY = "drop columns that are not needed, or split the queries over several eval sets"
+
+
+class NamedStream(Protocol):
+    """An uploaded file: seekable bytes with a name."""
+
+    @property
+    def name(self) -> str:
+        """File name with its suffix."""
+        ...
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Up to `size` bytes."""
+        ...
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        """Move to a position."""
+        ...
+
+
+TableFile: TypeAlias = Path | NamedStream
+
+
+class Budget:
+    """What is left of an import's bytes and rows; taking too much raises EvalSetError."""
+
+    def __init__(self, max_bytes: int = MAX_BYTES, max_rows: int = MAX_ROWS) -> None:
+        self.max_bytes, self.max_rows = max_bytes, max_rows
+        self.bytes_left, self.rows_left = max_bytes, max_rows
+
+    def take_bytes(self, count: int, source: str) -> None:
+        """Count bytes that were read."""
+        self.bytes_left -= count
+        if self.bytes_left < 0:
+            raise self.too_large(source)
+
+    def take_rows(self, count: int, source: str) -> None:
+        """Count rows that were read."""
+        self.rows_left -= count
+        if self.rows_left < 0:
+            message = f"the import has more than {self.max_rows:,} rows, the limit"
+            raise EvalSetError(
+                source, [Problem("", message, "split the queries over several sets")]
+            )
+
+    def too_large(self, source: str) -> EvalSetError:
+        """The error for more data than the limit."""
+        message = f"the import holds more than {self.max_bytes >> 20} MiB of data, the limit"
+        return EvalSetError(source, [Problem("", message, _REMEDY)])
+
+    def check_sizes(self, files: list[TableFile]) -> None:
+        """Refuse plain files that are over the limit before any of them is read."""
+        total = 0
+        for file in files:
+            if Path(file.name).suffix.lower() in (".csv", ".tsv", ".jsonl", ".ndjson"):
+                total += _size(file)
+                if total > self.max_bytes:
+                    raise self.too_large(file.name)
+
+
+def _size(file: TableFile) -> int:
+    if isinstance(file, Path):
+        try:
+            return file.stat().st_size
+        except OSError:
+            return 0  # opening it says why
+    size = file.seek(0, io.SEEK_END)
+    file.seek(0)
+    return size
+
+
+class _Metered(io.RawIOBase):
+    """Bytes of a stream, counted against a budget; remembers the last byte."""
+
+    def __init__(self, inner: BinaryIO, budget: Budget, source: str) -> None:
+        self._inner, self._budget, self._source = inner, budget, source
+        self.last = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        try:
+            piece = self._inner.read(min(len(buffer), 1 << 20))
+        except _DAMAGED as error:
+            raise _cut_off(self._source, error) from error
+        self._budget.take_bytes(len(piece), self._source)
+        if piece:
+            self.last = piece[-1:]
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
+def tail_of(text: io.TextIOWrapper) -> bytes:
+    """The last byte read so far through a text stream of `open_plain`."""
+    buffered = cast(io.BufferedReader, text.buffer)
+    return cast(_Metered, buffered.raw).last
+
+
+@contextmanager
+def open_plain(
+    file: TableFile, budget: Budget
+) -> Iterator[tuple[str, BinaryIO | io.TextIOWrapper]]:
+    """Open a file: (kind, stream) with kind csv, tsv, jsonl, json (UTF-8 text) or parquet (bytes).
+
+    `.gz` and `.zip` (one file inside) are opened on the fly, never to disk.
+
+    Raises:
+        EvalSetError: Unknown suffix, unreadable, damaged, not UTF-8, or over the budget.
+    """
+    source = file.name
+    try:
+        with _raw(file) as raw, _inflated(raw, source) as (name, stream):
+            kind = _kind(name, source)
+            if kind == "parquet":
+                if stream is not raw:
+                    raise _problem(source, "is a compressed Parquet file", "give it as .parquet")
+                yield kind, raw
+                return
+            metered = io.BufferedReader(_Metered(stream, budget, source), 1 << 16)
+            with io.TextIOWrapper(metered, encoding="utf-8-sig", newline="") as text:
+                yield kind, text
+    except UnicodeDecodeError as error:
+        message = f"is not UTF-8 text (byte {error.object[error.start]:#04x})"
+        raise _problem(source, message, "save it as UTF-8") from error
+    except OSError as error:
+        raise _problem(source, f"cannot be read: {error}", "check the file") from error
+
+
+def _cut_off(source: str, error: Exception) -> EvalSetError:
+    return _problem(source, f"is damaged or cut off: {error}", "get the file again")
+
+
+def _problem(source: str, message: str, remedy: str) -> EvalSetError:
+    return EvalSetError(source, [Problem("", message, remedy)])
+
+
+@contextmanager
+def _raw(file: TableFile) -> Iterator[BinaryIO]:
+    if isinstance(file, Path):
+        with file.open("rb") as stream:
+            yield stream
+    else:
+        file.seek(0)
+        yield cast(BinaryIO, file)
+
+
+@contextmanager
+def _inflated(raw: BinaryIO, source: str) -> Iterator[tuple[str, BinaryIO]]:
+    """(name without the compression suffix, stream of the inflated bytes)."""
+    path = Path(source)
+    if path.suffix.lower() == ".gz":
+        with gzip.GzipFile(fileobj=raw) as stream:
+            yield path.stem, cast(BinaryIO, stream)
+    elif path.suffix.lower() == ".zip":
+        name, member = _only_member(raw, source)
+        with member:
+            yield name, member
+    else:
+        yield path.name, raw
+
+
+def _only_member(raw: BinaryIO, source: str) -> tuple[str, BinaryIO]:
+    try:
+        archive = zipfile.ZipFile(raw)
+        inside = [m for m in archive.namelist() if not m.endswith("/") and "__MACOSX" not in m]
+        if len(inside) == 1:
+            return inside[0], cast(BinaryIO, archive.open(inside[0]))
+    except _DAMAGED as error:
+        raise _cut_off(source, error) from error
+    remedy = "zip exactly one table, or give them unzipped"
+    raise _problem(source, f"holds {len(inside)} files", remedy)
+
+
+def _kind(name: str, source: str) -> str:
+    kinds = {
+        ".csv": "csv",
+        ".tsv": "tsv",
+        ".jsonl": "jsonl",
+        ".ndjson": "jsonl",
+        ".json": "json",
+        ".parquet": "parquet",
+    }
+    kind = kinds.get(Path(name).suffix.lower())
+    if kind is None:
+        remedy = "save it as .csv, .tsv, .jsonl or .parquet (text formats also as .gz or .zip)"
+        raise _problem(source, f"has the suffix {Path(name).suffix!r}, which is not read", remedy)
+    return kind

@@ -1,0 +1,143 @@
+"""Text cells to numbers, flags and codes; every cell that is no value is an issue with its line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from hydra_core.base.types import FloatArray
+from hydra_core.evalsets.importers.reading.issues import Issues
+from hydra_core.evalsets.importers.reading.tables import LINE
+
+#: Name of the column that holds the file each row came from.
+FILE = "\0file"
+
+_MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})
+_NUMBER = r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*"
+_SWAPPED = str.maketrans(".,", ",.")
+_TRUE, _FALSE = frozenset({"true", "yes"}), frozenset({"false", "no"})
+_PASSED = frozenset({"pass", "passed", "resolved", "solved", "correct"})
+_FAILED = frozenset({"fail", "failed", "unresolved", "unsolved", "incorrect", "wrong"})
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How numbers are written in cells, and how whoever imports would say that they are.
+
+    Attributes:
+        decimal: The decimal mark, `.` or `,`; the other one is then no part of a number.
+        scale: The value that means 1, such as 100 for percentages.
+        words: Whether pass and fail, resolved and unresolved and the like are 1 and 0.
+        to_scale, to_comma, to_words: The setting for a remedy to name; options of the command line
+            unless another is told.
+    """
+
+    decimal: str = "."
+    scale: float = 1.0
+    words: bool = False
+    to_scale: str = "--quality-scale 100"
+    to_comma: str = "--decimal-comma"
+    to_words: str = "--quality-words"
+
+
+#: Numbers as they stand, as far as nothing else is said.
+PLAIN = Form()
+
+
+def blank(cells: pd.Series) -> pd.Series:
+    """Which cells hold no value (empty, NA, NaN, null, None)."""
+    return cells.str.strip().str.lower().isin(_MISSING)
+
+
+def first_places(frame: pd.DataFrame) -> list[tuple[str, int]]:
+    """(file, line) of the first few rows."""
+    head = frame.iloc[:_SHOWN]
+    return list(zip(head[FILE].astype(str), head[LINE].astype(int), strict=True))
+
+
+def note(issues: Issues, frame: pd.DataFrame, bad: pd.Series, message: str, remedy: str) -> None:
+    """Report the bad rows of a frame as one problem."""
+    if bad.any():
+        found = frame.loc[bad]
+        issues.add_rows(message, first_places(found), len(found), remedy)
+
+
+def _shown(cells: pd.Series, bad: pd.Series) -> str:
+    values = list(dict.fromkeys(cells[bad].iloc[:50]))[:3]
+    return ", ".join(repr(str(value)[:60]) for value in values)
+
+
+def in_words(cells: pd.Series) -> pd.Series:
+    """Which cells say in a word whether a query was answered well (pass, unresolved, ...)."""
+    return cells.str.strip().str.lower().isin(_PASSED | _FAILED)
+
+
+def _other_number(bad: pd.Series, form: Form) -> str:
+    """What to do about cells that are no numbers, by what they hold."""
+    if form.decimal == "." and bad.str.translate(_SWAPPED).str.fullmatch(_NUMBER).any():
+        said = f"say of a table that its decimal mark is a comma ({form.to_comma})"
+        return f"use 0.5, not 0,5; or {said}"
+    if bad.str.contains("%", regex=False).any():
+        return f"leave the % out, and say that quality goes up to 100 ({form.to_scale})"
+    if in_words(bad).any():
+        return f"use 1 or 0; or say of a table that its quality is given in words ({form.to_words})"
+    return f"use a plain number such as 0{form.decimal}5, or true or false"
+
+
+def numbers(
+    frame: pd.DataFrame,
+    name: str,
+    issues: Issues,
+    *,
+    low: float = 0.0,
+    high: float = np.inf,
+    remedy: str = "",
+    form: Form = PLAIN,
+) -> FloatArray:
+    """(rows,) values of a column divided by its scale; NaN where blank, issues where not a number
+    or outside [low, high]. `true` and `false` count as 1 and 0.
+    """
+    cells = frame[name]
+    plain = cells.str.strip().str.lower()
+    empty = plain.isin(_MISSING)
+    pointed = cells if form.decimal == "." else cells.str.translate(_SWAPPED)
+    numeric = pointed.str.fullmatch(_NUMBER)
+    yes, no = plain.isin(_TRUE), plain.isin(_FALSE)
+    if form.words:
+        yes, no = yes | plain.isin(_PASSED), no | plain.isin(_FAILED)
+    bad = ~(empty | numeric | yes | no)
+    remedies = _other_number(cells[bad], form)
+    note(issues, frame, bad, f"{name} is not a number ({_shown(cells, bad)})", remedies)
+    values = np.full(len(frame), np.nan)
+    is_number = numeric.to_numpy(dtype=bool)
+    values[is_number] = pointed[numeric].to_numpy(dtype=object).astype(np.float64) / form.scale
+    values[yes.to_numpy(dtype=bool)] = 1.0
+    values[no.to_numpy(dtype=bool)] = 0.0
+    with np.errstate(invalid="ignore"):
+        out = pd.Series((values < low) | (values > high) | np.isinf(values), index=frame.index)
+    bound = f"in [{low:g}, {high:g}]" if np.isfinite(high) else f">= {low:g}"
+    note(issues, frame, out, f"{name} must be {bound}, got {_shown(cells, out)}", remedy)
+    return values
+
+
+def flags(frame: pd.DataFrame, name: str, issues: Issues) -> pd.Series:
+    """(rows,) true or false of a column; blank is false."""
+    plain = frame[name].str.strip().str.lower()
+    yes = plain.isin(_TRUE | {"1"})
+    bad = ~(yes | plain.isin(_FALSE | {"0"} | _MISSING))
+    shown = _shown(frame[name], bad)
+    note(issues, frame, bad, f"{name} is not true or false ({shown})", "use true or false")
+    return yes.astype(bool)
+
+
+def language_codes(frame: pd.DataFrame, issues: Issues) -> pd.Series:
+    """(rows,) ISO 639 codes (`en-US` becomes `en`); empty where blank."""
+    codes = frame["language"].str.strip().str.lower().str.replace(r"[-_].*", "", regex=True)
+    codes = codes.mask(codes.isin(_MISSING), "")
+    bad = ~codes.str.fullmatch(r"(?:[a-z]{2,3})?")
+    shown = _shown(frame["language"], bad)
+    note(issues, frame, bad, f"language is not a code ({shown})", "use ISO 639 codes such as en")
+    return codes

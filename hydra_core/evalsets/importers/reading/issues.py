@@ -1,0 +1,64 @@
+"""Row-level problems, gathered: one Problem for each kind, with its count and first lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from hydra_core.base.errors import EvalSetError, Problem
+
+_SHOWN = 5
+
+
+@dataclass(slots=True)
+class _Kind:
+    remedy: str
+    count: int = 0
+    lines: list[int] = field(default_factory=list)
+
+
+class Issues:
+    """Collects what is wrong with single rows of one or several files."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[tuple[str, str], _Kind] = {}
+        self._problems: list[Problem] = []
+
+    def add(self, message: str, line: int, remedy: str = "", file: str = "") -> None:
+        """One row with a problem."""
+        kind = self._kinds.setdefault((file, message), _Kind(remedy))
+        kind.count += 1
+        if len(kind.lines) < _SHOWN:
+            kind.lines.append(int(line))
+
+    def add_rows(
+        self, message: str, rows: Iterable[tuple[str, int]], count: int, remedy: str = ""
+    ) -> None:
+        """Many rows with one problem: the first (file, line) pairs and how many there are."""
+        if count:
+            places = ", ".join(f"{file} line {line}" for file, line in rows)
+            more = ", ..." if count > _SHOWN else ""
+            self._problems.append(Problem(f"{count} row(s)", f"{message}: {places}{more}", remedy))
+
+    def problem(self, problem: Problem) -> None:
+        """A problem that is not about rows."""
+        self._problems.append(problem)
+
+    def raise_any(self, source: str) -> None:
+        """Raise what was found, if anything.
+
+        Raises:
+            EvalSetError: With every problem.
+        """
+        found = [
+            Problem(_place(file, kind), message, kind.remedy)
+            for (file, message), kind in self._kinds.items()
+        ]
+        if found or self._problems:
+            raise EvalSetError(source, [*self._problems, *found])
+
+
+def _place(file: str, kind: _Kind) -> str:
+    lines = ", ".join(map(str, kind.lines)) + (", ..." if kind.count > _SHOWN else "")
+    place = f"line {lines}" if kind.count == 1 else f"{kind.count} rows (lines {lines})"
+    return f"{file} {place}".strip()

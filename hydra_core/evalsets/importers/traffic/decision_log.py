@@ -1,0 +1,57 @@
+"""Import of HyDRA's own decision log: the messages it was allowed to keep, and the feedback."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+
+import pandas as pd
+
+from hydra_core.decision_log.reading import read_log
+from hydra_core.evalsets.importers.draft import Draft
+from hydra_core.evalsets.importers.price_card import PriceCard
+from hydra_core.evalsets.importers.traffic.served import Served, Traffic
+
+
+def read_decision_log(
+    folder: Path, models: Mapping[str, str] | None = None, *, since: datetime | None = None
+) -> Draft:
+    """Decisions that were answered and have an outcome; each becomes a query.
+
+    Args:
+        folder: As given to `serve --log`; text is in it only with `--log-text`.
+        models: Model id -> name in the log; by default every model under its own name.
+        since: Leave out decisions before it.
+
+    Raises:
+        LogError: The folder is not there or damaged.
+        EvalSetError: Nothing is left, with the reasons.
+    """
+    traffic = Traffic()
+    for line, row in enumerate(read_log(folder, since=since).decisions.to_dict("records"), 1):
+        text = row["text"] if isinstance(row["text"], str) else ""
+        latency_ms = _number(row["latency_ms"])
+        traffic.add(
+            Served(
+                (folder.name, line),
+                str(row["decision_id"]),
+                text,
+                str(row["served"] or ""),
+                _number(row["quality"]),
+                _number(row["cost_usd"]),
+                _number(row["input_tokens"]),
+                _number(row["output_tokens"]),
+                latency_ms / 1e3,
+                row["conversation_id"] if isinstance(row["conversation_id"], str) else "",
+                int(row["turn"]),
+                _number(row["cached_tokens"]),
+                row["context"] if isinstance(row["context"], str) else "",
+            )
+        )
+    return traffic.draft("decision log", models or {}, PriceCard())
+
+
+def _number(value: object) -> float:
+    return math.nan if pd.isna(value) else float(value)  # type: ignore[call-overload, arg-type]

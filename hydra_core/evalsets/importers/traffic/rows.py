@@ -1,0 +1,98 @@
+"""Rows of logs as objects, whatever file they are in: JSON, JSONL, CSV or Parquet."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
+from hydra_core.evalsets.importers.reading.issues import Issues
+from hydra_core.evalsets.importers.reading.json_document import read_json
+from hydra_core.evalsets.importers.reading.tables import (
+    LINE,
+    columns_of,
+    json_objects,
+    read_columns,
+)
+
+#: Where a row stands, and what it holds.
+Row = tuple[tuple[str, int], dict[str, Any]]
+
+
+def rows_of(files: Sequence[TableFile], budget: Budget) -> Iterator[Row]:
+    """Every row of the files.
+
+    Raises:
+        EvalSetError: A file cannot be read, is damaged, or is over the budget.
+    """
+    for file in files:
+        issues = Issues()
+        kind = Path(file.name.lower().removesuffix(".gz").removesuffix(".zip")).suffix
+        if kind == ".json":
+            yield from _listed(file, budget)
+        elif kind in (".jsonl", ".ndjson"):
+            for line, found in json_objects(file, budget, issues):
+                budget.take_rows(1, file.name)
+                yield (file.name, line), found
+        else:
+            yield from _table(file, budget)
+        issues.raise_any(file.name)
+
+
+def _listed(file: TableFile, budget: Budget) -> Iterator[Row]:
+    found = read_json(file, budget)
+    found = found.get("data", found) if isinstance(found, dict) else found
+    if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
+        remedy = 'give [{...}, ...] or {"data": [...]}'
+        raise EvalSetError(file.name, [Problem("", "is not a list of objects", remedy)])
+    budget.take_rows(len(found), file.name)
+    for place, row in enumerate(found, 1):
+        yield (file.name, place), row
+
+
+def _table(file: TableFile, budget: Budget) -> Iterator[Row]:
+    columns = columns_of(file)
+    frame, _ = read_columns(file, columns, budget)
+    for row in frame.to_dict("records"):
+        place = (file.name, int(row.pop(LINE)))
+        yield place, {str(name): cell for name, cell in row.items()}
+
+
+def decoded(value: object) -> Any:  # noqa: ANN401 (JSON)
+    """What a cell holds: tables keep nested values as JSON text."""
+    if not isinstance(value, str) or value[:1] not in '[{"':
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+def number(value: object) -> float:
+    """A number, also one written as text; NaN for anything else."""
+    if isinstance(value, bool):
+        return float(value)
+    try:
+        found = float(value) if isinstance(value, int | float | str) else math.nan
+    except ValueError:
+        return {"true": 1.0, "false": 0.0}.get(str(value).strip().lower(), math.nan)
+    return found if math.isfinite(found) else math.nan
+
+
+def text(value: object) -> str:
+    """Text as it is, '' for anything else."""
+    return value if isinstance(value, str) else ""
+
+
+def seconds_between(start: object, end: object) -> float:
+    """Seconds from one ISO moment to another; NaN where one of them is none."""
+    try:
+        begun, done = (datetime.fromisoformat(str(one)) for one in (start, end))
+        return max((done - begun).total_seconds(), 0.0)
+    except (ValueError, TypeError):
+        return math.nan

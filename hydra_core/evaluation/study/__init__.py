@@ -1,1 +1,0 @@
-"""What-if, sensitivity, portability, ablation, languages, routability, baselines."""

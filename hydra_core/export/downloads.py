@@ -1,0 +1,69 @@
+"""Tables as files for people: CSV safe to open in a spreadsheet, Parquet, LaTeX."""
+
+from __future__ import annotations
+
+import io
+from typing import Final
+
+import pandas as pd
+
+from hydra_core.replay.report.significance import tabular
+
+#: What makes a spreadsheet read a cell as a formula (OWASP, "CSV Injection"): = + - @, tab,
+#: carriage return and line feed, and the full-width forms that some locales take for the same.
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+def csv_file(frame: pd.DataFrame) -> bytes:
+    """A table as CSV (RFC 4180), UTF-8 with a byte order mark, which spreadsheets expect.
+
+    Texts of an eval set or a catalog may come from strangers, and a spreadsheet would run one that
+    begins like a formula. Such cells of text, and such headings, get a leading apostrophe, as
+    OWASP advises. Numbers stay numbers (-0.5 is not text), and no other cell is changed.
+
+    For reading, not for importing again: where HyDRA reads a file back, write that file without
+    this guard. No importer strips the apostrophe, since it may be the text's own.
+    """
+    safe = frame.copy()
+    safe.columns = pd.Index([_guarded(name) for name in frame.columns])
+    for at, kind in enumerate(frame.dtypes):
+        if not (pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_datetime64_any_dtype(kind)):
+            safe.isetitem(at, [_guarded(value) for value in frame.iloc[:, at]])
+    # With this line end a lone carriage return inside a text is quoted; else it would begin a row.
+    return safe.to_csv(index=False, lineterminator="\r\n").encode("utf-8-sig")
+
+
+def parquet_file(frame: pd.DataFrame) -> bytes:
+    """A table as Parquet; texts stay as they are, and a column of mixed kinds becomes text."""
+    plain = frame.copy()
+    plain.columns = pd.Index([str(name) for name in frame.columns])
+    for at, kind in enumerate(frame.dtypes):
+        if pd.api.types.is_object_dtype(kind):
+            told = [None if _absent(value) else str(value) for value in frame.iloc[:, at]]
+            plain.isetitem(at, told)
+    kept = io.BytesIO()
+    plain.to_parquet(kept, index=False)
+    return kept.getvalue()
+
+
+def latex_file(frame: pd.DataFrame) -> bytes:
+    """A table as LaTeX (booktabs), every name and text escaped; what is missing is a dash."""
+    rows = [[_cell(value) for value in row] for row in frame.itertuples(index=False, name=None)]
+    head = [str(name) for name in frame.columns]
+    return ("\n".join(tabular(head, rows)) + "\n").encode()
+
+
+def _cell(value: object) -> str:
+    if _absent(value):
+        return "–"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _absent(value: object) -> bool:
+    return value is None or (isinstance(value, float) and value != value)
+
+
+def _guarded(value: object) -> object:
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
+    return value

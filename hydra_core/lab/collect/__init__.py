@@ -1,0 +1,1 @@
+"""Outcomes for an eval set: every model answers every message, a grader says what was achieved."""

@@ -1,0 +1,147 @@
+"""From what was answered to an eval set: every cell graded once, or missing with a reason."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hydra_core.base.types import FloatArray, ListPrice
+from hydra_core.evalsets.evalset import EvalSet, save_evalset
+from hydra_core.evalsets.importers.draft import language_of
+from hydra_core.lab.collect.graders import Kind, UngradedError, agreement, grade
+from hydra_core.lab.collect.plan import Asked, Cell, CollectPlan, answer_call
+from hydra_core.lab.labeling.ledger import Record
+
+_EXTRAS = ("latency_s", "input_tokens", "output_tokens", "cached_input_tokens")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Collected:
+    """What a collection came to; matrices are (n, m), NaN where nothing is known.
+
+    Attributes:
+        missing: Model -> reason -> how many of its cells have no grade.
+        agreement: Share of the answers graded twice whose grades agree; None without any.
+    """
+
+    messages: tuple[Asked, ...]
+    models: tuple[str, ...]
+    quality: FloatArray
+    cost_usd: FloatArray
+    extras: Mapping[str, FloatArray]
+    missing: Mapping[str, Counter[str]]
+    agreement: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values, by model."""
+        return {
+            "messages": len(self.messages),
+            "models": {
+                model: {
+                    "graded": int((~np.isnan(self.quality[:, i])).sum()),
+                    "quality": _mean(self.quality[:, i]),
+                    "mean_cost_usd": _mean(self.cost_usd[:, i]),
+                    "missing": dict(self.missing[model]),
+                }
+                for i, model in enumerate(self.models)
+            },
+            "judge_agreement": self.agreement,
+        }
+
+
+def collected(plan: CollectPlan, messages: Sequence[Asked], record: Record) -> Collected:
+    """Grade every answer that is there.
+
+    Only messages that some model answered with a grade are kept.
+    """
+    models = tuple(plan.models)
+    shape = (len(messages), len(models))
+    quality, cost = np.full(shape, np.nan), np.full(shape, np.nan)
+    extras = {name: np.full(shape, np.nan) for name in _EXTRAS}
+    missing: dict[str, Counter[str]] = {model: Counter() for model in models}
+    twice: list[tuple[float, float]] = []
+    for i, message in enumerate(messages):
+        for j, model in enumerate(models):
+            cell = Cell(message, model)
+            try:
+                quality[i, j] = _quality(plan, cell, record, twice)
+            except UngradedError as error:
+                missing[model][str(error)] += 1
+            cost[i, j] = _used(cell, record, {n: m[i : i + 1, j] for n, m in extras.items()})
+    kept = ~np.isnan(quality).all(axis=1)
+    return Collected(
+        tuple(one for one, keep in zip(messages, kept, strict=True) if keep), models,
+        quality[kept], cost[kept], {n: m[kept] for n, m in extras.items()},
+        missing, agreement(twice),
+    )  # fmt: skip
+
+
+def _quality(
+    plan: CollectPlan, cell: Cell, record: Record, twice: list[tuple[float, float]]
+) -> float:
+    first, *grades = plan.planned(cell)
+    if first not in record.answered:
+        raise UngradedError(record.aside.get(cell.id, "was not asked"))
+    grader = plan.settings.graders[cell.message.grader]
+    if grader.kind is not Kind.JUDGE:
+        return grade(grader, str(record.answered[first]), cell.message.own)
+    scores = [float(record.answered[call]) for call in grades if call in record.answered]
+    if not scores:
+        raise UngradedError(record.aside.get(cell.id, "was not graded"))
+    if len(scores) == 2:
+        twice.append((scores[0], scores[1]))
+    return sum(scores) / len(scores)
+
+
+def _used(cell: Cell, record: Record, extras: Mapping[str, FloatArray]) -> float:
+    """Put in what the answer took; its cost in USD, NaN where the server stated no tokens."""
+    used = record.used.get(answer_call(cell))
+    if used is None:
+        return math.nan
+    extras["latency_s"][0] = used.seconds
+    if used.tokens is None:
+        return math.nan
+    extras["input_tokens"][0], extras["output_tokens"][0] = used.tokens
+    extras["cached_input_tokens"][0] = used.cached
+    return used.cost_usd
+
+
+def write_set(
+    found: Collected, out: Path, name: str, prices: Mapping[str, ListPrice], *, force: bool = False
+) -> EvalSet:
+    """Write the eval set.
+
+    Raises:
+        EvalSetError: Nothing was graded, or `out` is taken; nothing was changed.
+    """
+    queries = pd.DataFrame(
+        {
+            "query_id": [one.id for one in found.messages],
+            "text": [one.text for one in found.messages],
+            "language": [
+                str(one.own.get("lang") or language_of(one.text)) for one in found.messages
+            ],
+        }
+    )
+    if any(one.context for one in found.messages):
+        queries["context"] = [one.context for one in found.messages]
+    for column in ("group", "conversation_id"):
+        if any(isinstance(one.own.get(column), str) for one in found.messages):
+            queries[column] = [str(one.own.get(column) or "") for one in found.messages]
+    return save_evalset(
+        out, name=name, queries=queries, models=found.models, quality=found.quality,
+        cost_usd=found.cost_usd, origin="collected: every model answered every message",
+        extras=found.extras, prices=prices, force=force,
+    )  # fmt: skip
+
+
+def _mean(column: FloatArray) -> float | None:
+    known = column[~np.isnan(column)]
+    return float(known.mean()) if known.size else None

@@ -1,0 +1,205 @@
+"""`grade.yaml`: graders, budget and limits of a collection; `grade.example.yaml` has every key."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from hydra_core.base.errors import LabelError, Problem
+from hydra_core.base.reading.fields import POSITIVE, SHARE, Interval, Problems, Section
+from hydra_core.base.reading.nodes import MapNode, ScalarNode
+from hydra_core.base.reading.yaml_reader import read_yaml
+from hydra_core.lab.collect.graders import Grader, Kind
+from hydra_core.lab.labeling.config import JsonMode, Server
+
+SCHEMA: Final = "hydra.grade/v1"
+#: A commented file to start from.
+EXAMPLE: Final = Path(__file__).with_name("grade.example.yaml")
+JUDGE: Final = "judge"
+_KEYS: Final = (
+    *("schema", "budget_usd", "max_tokens", "concurrency", "default", "graders", "judge"),
+    *("allow_judge_as_model", "honours_idempotency_key"),
+)
+_GRADER_KEYS: Final = (
+    *("kind", "ignore_case", "tolerance", "pattern", "schema", "argv", "timeout_s", "rubric"),
+    "twice_share",
+)
+_SERVER_KEYS: Final = (
+    *("model", "base_url", "api_key_env", "input_usd_per_mtok", "output_usd_per_mtok"),
+    *("max_tokens", "concurrency"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GradeSettings:
+    """What a collection may spend and how answers are graded.
+
+    Attributes:
+        max_tokens: Longest answer of a model.
+        concurrency: Calls at a time, to each model.
+        twice_share: Share of the answers that a judge grades a second time.
+        honours_idempotency_key: Whether every upstream answers a repeated call from the first one.
+    """
+
+    budget_usd: float
+    max_tokens: int
+    concurrency: int
+    default: str
+    graders: Mapping[str, Grader]
+    judge: Server | None
+    twice_share: float
+    allow_judge_as_model: bool
+    honours_idempotency_key: bool
+
+
+def load_settings(path: Path) -> GradeSettings:
+    """Read a `grade.yaml`.
+
+    Raises:
+        LabelError: Every problem found, with its line.
+        OSError: The file or one it names cannot be read.
+    """
+    root, faults = read_yaml(path.read_text(encoding="utf-8-sig"))
+    if faults or not isinstance(root, MapNode):
+        shown = faults or (Problem("", "must be a mapping", f"begin with schema: {SCHEMA}"),)
+        raise LabelError(str(path), shown)
+    problems = Problems()
+    found = _settings(Section(root, "", problems), path.parent)
+    if problems.found or found is None:
+        raise LabelError(str(path), problems.listed())
+    return found
+
+
+def _settings(top: Section, folder: Path) -> GradeSettings | None:
+    top.known(_KEYS)
+    if top.text("schema", f"write schema: {SCHEMA}") not in ("", SCHEMA):
+        top.wrong("schema", "does not say how answers are graded", f"write schema: {SCHEMA}")
+    budget = top.number("budget_usd", POSITIVE, "the most that the calls may cost")
+    tokens = _whole(top, "max_tokens", 2048, Interval(16, 1e6))
+    at_once = _whole(top, "concurrency", 4, Interval(1, 512))
+    graders, twice = _graders(top, folder)
+    default = top.text("default", "the name of one grader", required=len(graders) != 1)
+    default = default or next(iter(graders), "")
+    if graders and default not in graders:
+        top.wrong("default", f"{default!r} is no grader", f"one of {', '.join(graders)}")
+    judge = _judge(top)
+    if judge is None and any(one.kind is Kind.JUDGE for one in graders.values()):
+        top.wrong("judge", "is missing though a grader is of kind judge", "add its server")
+    if top.problems.found or budget is None or tokens is None or at_once is None:
+        return None
+    return GradeSettings(
+        budget, tokens, at_once, default, graders, judge, twice,
+        _flag(top, "allow_judge_as_model"), _flag(top, "honours_idempotency_key"),
+    )  # fmt: skip
+
+
+def _graders(top: Section, folder: Path) -> tuple[dict[str, Grader], float]:
+    section = top.section("graders", "one entry for each grader")
+    if section is None:
+        return {}, 0.0
+    found, twice = {}, 0.0
+    for name in section.node.entries:
+        one = section.section(name, "such as {kind: exact}")
+        if one is None:
+            continue
+        one.known(_GRADER_KEYS)
+        kind = one.choice("kind", Kind, f"one of {', '.join(Kind)}")
+        if kind is not None:
+            found[name] = _grader(one, kind, folder)
+            twice = max(twice, _share(one, "twice_share"))
+    return found, twice
+
+
+def _grader(one: Section, kind: Kind, folder: Path) -> Grader:
+    pattern = one.text("pattern", "a regular expression", required=False)
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        one.wrong("pattern", f"is not valid: {error}", "a Python regular expression")
+    tolerance = 1e-6
+    if "tolerance" in one.node.entries:
+        tolerance = one.number("tolerance", Interval(0.0), "such as 0.001") or 0.0
+    timeout = 30.0
+    if "timeout_s" in one.node.entries:
+        timeout = one.number("timeout_s", POSITIVE, "seconds, such as 30") or 30.0
+    argv = _argv(one) if kind is Kind.COMMAND else ()
+    return Grader(
+        kind, _flag(one, "ignore_case"), tolerance, pattern, _schema(one, folder), argv, timeout,
+        _text_of(one, "rubric", folder) if kind is Kind.JUDGE else "",
+    )  # fmt: skip
+
+
+def _argv(one: Section) -> tuple[str, ...]:
+    remedy = "the program and its arguments, such as [python, grade.py]"
+    nodes = one.items("argv", remedy, limit=100)
+    words = [str(n.value) if isinstance(n, ScalarNode) else "" for n in nodes]
+    if not words or not all(words):
+        one.wrong("argv", "must hold the program and its arguments", remedy)
+    return tuple(words)
+
+
+def _schema(one: Section, folder: Path) -> Mapping[str, Any] | None:
+    text = _text_of(one, "schema", folder)
+    if not text:
+        return None
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        one.wrong("schema", "the file holds no JSON object", "a JSON schema")
+        return None
+    return found
+
+
+def _text_of(one: Section, key: str, folder: Path) -> str:
+    """The content of the file that a key names; '' where it names none."""
+    name = one.text(key, "a file beside this one", required=False)
+    if not name:
+        return ""
+    path = folder / name
+    if not path.is_file():
+        one.wrong(key, f"there is no file {path}", "name a file beside this one")
+        return ""
+    return path.read_text(encoding="utf-8")
+
+
+def _judge(top: Section) -> Server | None:
+    one = top.section(JUDGE, "the judge's server", required=False)
+    if one is None:
+        return None
+    one.known(_SERVER_KEYS)
+    model = one.text("model", "the model's name on the server")
+    url = one.text("base_url", "such as https://host/v1")
+    if url and not url.startswith(("http://", "https://")):
+        one.wrong("base_url", "must begin with http:// or https://", "such as https://host/v1")
+    key = one.text("api_key_env", "NAME of an environment variable", required=False)
+    prices = [
+        one.number(f"{way}_usd_per_mtok", Interval(0.0), "USD per million tokens")
+        for way in ("input", "output")
+    ]
+    tokens = _whole(one, "max_tokens", 512, Interval(16, 1e6))
+    at_once = _whole(one, "concurrency", 4, Interval(1, 512))
+    if tokens is None or at_once is None or None in prices:
+        return None
+    inward, outward = (float(price or 0.0) for price in prices)
+    return Server(
+        JUDGE, model, url, key, inward, outward, tokens, at_once, False, JsonMode.OBJECT
+    )  # fmt: skip
+
+
+def _whole(one: Section, key: str, default: int, allowed: Interval) -> int | None:
+    present = key in one.node.entries
+    return one.integer(key, allowed, "a whole number") if present else default
+
+
+def _flag(one: Section, key: str) -> bool:
+    return key in one.node.entries and bool(one.flag(key, "true or false"))
+
+
+def _share(one: Section, key: str) -> float:
+    return one.number(key, SHARE, "such as 0.05", required=False) or 0.0

@@ -1,0 +1,242 @@
+"""Which calls a message still needs: answers first, then verdicts, however they are asked."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from hydra_core.lab.labeling.client import Reply
+from hydra_core.lab.labeling.config import LabelConfig, Server
+from hydra_core.lab.labeling.ledger import Call, Ledger, Record
+from hydra_core.lab.labeling.messages import Message
+from hydra_core.lab.labeling.prompts import (
+    ORDERS,
+    Body,
+    MalformedError,
+    ask_arm,
+    ask_judge,
+    read_answer,
+    read_verdict,
+    tokens_about,
+)
+
+_ENOUGH = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Calls still to make by stage, and their cost.
+
+    Attributes:
+        most_usd: Upper bound: every answer as long as it may be.
+        about_usd: From the mean cost of the calls so far; None before twenty of each stage.
+    """
+
+    calls: dict[str, int]
+    most_usd: float
+    about_usd: float | None
+
+
+def estimate(config: LabelConfig, messages: Sequence[Message], record: Record) -> Estimate:
+    """The calls a run would still make and what they can cost."""
+    return estimate_of(LabelPlan(config), messages, record, partial(_most_usd_of_all, config))
+
+
+def estimate_of(
+    plan: Plan[ItemT], items: Sequence[ItemT], record: Record, most: Callable[[ItemT, Call], float]
+) -> Estimate:
+    """The calls that are not answered yet, and their cost.
+
+    Args:
+        most: The most that a call about an item may cost, USD.
+    """
+    left: Counter[str] = Counter()
+    most_usd = 0.0
+    for item in items:
+        if item.id not in record.aside:
+            for call in plan.planned(item):
+                if call not in record.answered:
+                    left[call.stage] += 1
+                    most_usd += most(item, call)
+    made = Counter(call.stage for call in record.answered)
+    means = {s: record.spent_usd[s] / made[s] for s in left if made[s] >= _ENOUGH}
+    about = sum(left[s] * means[s] for s in left) if len(means) == len(left) else None
+    return Estimate(dict(left), most_usd, about)
+
+
+def _most_usd_of_all(config: LabelConfig, message: Message, call: Call) -> float:
+    stage = call.stage
+    server = config.servers[stage]
+    inward = tokens_about(message.text) + sum(tokens_about(text) for _, text in message.history)
+    if stage not in ("cheap", "strong"):
+        inward += tokens_about(config.rubric) + tokens_about(str(config.verdict_schema))
+        inward += sum(config.servers[arm].max_tokens for arm in ("cheap", "strong"))
+    return server.cost_usd(inward, server.max_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A call that can be made now: to whom, with what, how its answer is read, what it may cost."""
+
+    call: Call
+    server: Server
+    body: Body
+    read: Callable[[str], Any]
+    most_usd: float
+
+
+class Item(Protocol):
+    """What calls are made about; `digest` changes where its text does."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def digest(self) -> str: ...
+
+
+ItemT = TypeVar("ItemT", bound=Item, contravariant=True)
+
+
+class Plan(Protocol[ItemT]):
+    """Which calls a run makes, of whom, and for how much at most.
+
+    Attributes:
+        servers: By role; a call says whose it is by its server.
+        recipe: Digest of all that decides an answer.
+    """
+
+    @property
+    def servers(self) -> Mapping[str, Server]: ...
+    @property
+    def recipe(self) -> str: ...
+    @property
+    def budget_usd(self) -> float: ...
+    def role_of(self, call: Call) -> str:
+        """The role of the server that a call goes to."""
+
+    def planned(self, item: ItemT, /) -> list[Call]:
+        """Every call of an item in a whole run."""
+
+    def due(self, item: ItemT, record: Record, /) -> list[Due]:
+        """The calls of an item that can be made now; empty when it is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelPlan:
+    """Two answers and a judge's verdicts for each message."""
+
+    config: LabelConfig
+
+    @property
+    def servers(self) -> Mapping[str, Server]:
+        """By stage."""
+        return self.config.servers
+
+    @property
+    def recipe(self) -> str:
+        """See `LabelConfig.recipe`."""
+        return self.config.recipe
+
+    @property
+    def budget_usd(self) -> float:
+        """The most the calls may cost."""
+        return self.config.budget_usd
+
+    def role_of(self, call: Call) -> str:
+        """A call's stage."""
+        return call.stage
+
+    def planned(self, item: Message) -> list[Call]:
+        """See `planned`."""
+        return planned(self.config, item)
+
+    def due(self, item: Message, record: Record) -> list[Due]:
+        """See `due`."""
+        return due(self.config, item, record)
+
+
+def due(config: LabelConfig, message: Message, record: Record) -> list[Due]:
+    """The calls of a message that can be made now; empty when it is done or needs none."""
+    answers = {}
+    missing = []
+    for call in planned(config, message):
+        if call.stage in ("cheap", "strong"):
+            if call in record.answered:
+                answers[call.stage] = str(record.answered[call])
+            else:
+                missing.append(_arm(config, message, call))
+    if missing or not answers:
+        return missing
+    return [
+        _verdict(config, message, answers, call)
+        for call in planned(config, message)
+        if call.order and call not in record.answered
+    ]
+
+
+def planned(config: LabelConfig, message: Message) -> list[Call]:
+    """Every call of a message in a whole run; none for tiers that get the default."""
+    if message.tier not in config.label_tiers:
+        return []
+    calls = [Call(message.id, "cheap"), Call(message.id, "strong")]
+    again = 2 if sampled(message, "stability", config.stability_share) else 1
+    calls += [Call(message.id, "judge", order, g) for g in range(again) for order in ORDERS]
+    second = sampled(message, "agreement", config.agreement_share)
+    if "second_judge" in config.servers and second:
+        calls += [Call(message.id, "second_judge", order) for order in ORDERS]
+    return calls
+
+
+def sampled(message: Item, purpose: str, share: float) -> bool:
+    """Whether a message is in a share of the messages: by its id, the same in every run."""
+    digest = hashlib.sha256(f"{purpose}|{message.id}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") < share * 2.0**64
+
+
+def idempotency_key(recipe: str, call: Call, attempt: int) -> str:
+    """The same for the same attempt of the same call of the same recipe."""
+    return hashlib.sha256(f"{recipe}|{call}|{attempt}".encode()).hexdigest()
+
+
+def write_down(one: Due, reply: Reply, ledger: Ledger) -> str:
+    """Write an answer down; why it cannot be used, empty where it can.
+
+    A server that does not say how much was used is counted at its dearest, never guessed.
+    """
+    cost = one.most_usd
+    if reply.tokens is not None:
+        cost = one.server.cost_usd(*reply.tokens, reply.cached)
+    used = {"tokens": list(reply.tokens or ()), "cached": reply.cached, "seconds": reply.seconds}
+    try:
+        content = one.read(reply.text)
+    except MalformedError as error:
+        said = {"reason": str(error), "text": reply.text[:2_000]}
+        ledger.add("malformed", one.call, cost_usd=cost, **used, **said)
+        return str(error)
+    ledger.add("answered", one.call, cost_usd=cost, **used, content=content)
+    return ""
+
+
+def _most_usd(server: Server, body: Body) -> float:
+    inward = sum(tokens_about(turn["content"]) for turn in body["messages"])
+    return server.cost_usd(inward, server.max_tokens)
+
+
+def _arm(config: LabelConfig, message: Message, call: Call) -> Due:
+    server = config.servers[call.stage]
+    body = ask_arm(server, message)
+    return Due(call, server, body, read_answer, _most_usd(server, body))
+
+
+def _verdict(config: LabelConfig, message: Message, answers: dict[str, str], call: Call) -> Due:
+    server = config.servers[call.stage]
+    body = ask_judge(config, server, message, answers, call.order)
+
+    def read(text: str) -> dict[str, Any]:
+        return read_verdict(config, text, call.order)
+
+    return Due(call, server, body, read, _most_usd(server, body))

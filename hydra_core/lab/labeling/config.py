@@ -1,0 +1,234 @@
+"""`label.yaml`: servers, budget and rubric of a labelling run, read with every check."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+from hydra_core.base.errors import LabelError, Problem
+from hydra_core.base.reading.fields import POSITIVE, SHARE, Interval, Problems, Section
+from hydra_core.base.reading.nodes import MapNode, ScalarNode
+from hydra_core.base.reading.yaml_reader import read_yaml
+
+SCHEMA: Final = "hydra.label/v1"
+#: A commented configuration to start from.
+EXAMPLE: Final = Path(__file__).with_name("label.example.yaml")
+ROLES: Final = ("cheap", "strong", "judge", "second_judge")
+_RUBRIC: Final = Path(__file__).with_name("rubric.md")
+_VERDICT: Final = Path(__file__).with_name("verdict.schema.json")
+_PRICE: Final = "USD per million tokens; 0 for a server of your own"
+
+
+class JsonMode(StrEnum):
+    """How a server is asked for JSON: by schema, as any object, or in the prompt alone."""
+
+    SCHEMA = "schema"
+    OBJECT = "object"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One OpenAI-compatible server and the model asked there. Prices are USD per million tokens.
+
+    Attributes:
+        api_key_env: Name of the environment variable with the key; empty: none is needed.
+        max_tokens: Longest answer.
+        concurrency: Calls at a time.
+        honours_idempotency_key: A repeated call with the same key is answered from the first one.
+    """
+
+    role: str
+    model: str
+    base_url: str
+    api_key_env: str
+    input_usd_per_mtok: float
+    output_usd_per_mtok: float
+    max_tokens: int
+    concurrency: int
+    honours_idempotency_key: bool
+    json_mode: JsonMode
+    cached_input_usd_per_mtok: float | None = None
+
+    def cost_usd(self, input_tokens: float, output_tokens: float, cached: float = 0.0) -> float:
+        """What a call of that size costs; `cached` of the input tokens came from the cache."""
+        read = self.cached_input_usd_per_mtok
+        inward = self.input_usd_per_mtok * input_tokens
+        if read is not None:
+            inward += (read - self.input_usd_per_mtok) * cached
+        return (inward + self.output_usd_per_mtok * output_tokens) / 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class LabelConfig:
+    """A run's settings.
+
+    Attributes:
+        servers: By role: cheap, strong, judge and, where judges are compared, second_judge.
+        dimensions: Score names of the verdict schema, in its order.
+        label_tiers: Context tiers that are answered and judged.
+        synthetic_default: Label of the other tiers, in [0, 1].
+        stability_share, agreement_share: Share of messages judged again, or by the second judge.
+    """
+
+    servers: Mapping[str, Server]
+    rubric: str
+    verdict_schema: Mapping[str, Any]
+    dimensions: tuple[str, ...]
+    budget_usd: float
+    label_tiers: tuple[int, ...]
+    synthetic_default: float
+    stability_share: float
+    agreement_share: float
+
+    @property
+    def recipe(self) -> str:
+        """SHA-256 of all that decides a label: rubric, schema, models, lengths, tiers."""
+        parts = {
+            "rubric": self.rubric,
+            "schema": self.verdict_schema,
+            "models": {role: [s.model, s.max_tokens] for role, s in self.servers.items()},
+            "tiers": [*self.label_tiers, self.synthetic_default],
+            "shares": [self.stability_share, self.agreement_share],
+        }
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def load_config(path: Path) -> LabelConfig:
+    """Read a `label.yaml`.
+
+    Raises:
+        LabelError: Every problem found, with its line.
+        OSError: The file or one it names cannot be read.
+    """
+    root, faults = read_yaml(path.read_text(encoding="utf-8-sig"))
+    if faults or not isinstance(root, MapNode):
+        shown = faults or (Problem("", "must be a mapping", f"begin with schema: {SCHEMA}"),)
+        raise LabelError(str(path), shown)
+    problems = Problems()
+    config = _config(Section(root, "", problems), path.parent)
+    if problems.found or config is None:
+        raise LabelError(str(path), problems.listed())
+    return config
+
+
+def _config(top: Section, folder: Path) -> LabelConfig | None:
+    top.known(
+        ("schema", "budget_usd", "synthetic_default", "label_tiers", "stability_share")
+        + ("agreement_share", "allow_judge_as_arm", "rubric", "verdict_schema", "servers")
+    )
+    if top.text("schema", f"write schema: {SCHEMA}") not in ("", SCHEMA):
+        top.wrong("schema", "is not a labelling run", f"write schema: {SCHEMA}")
+    budget = top.number("budget_usd", POSITIVE, "the most the calls may cost")
+    default = top.number("synthetic_default", SHARE, "the paper's is 0.8", required=False)
+    stability = top.number("stability_share", SHARE, "0.05 is usual", required=False)
+    agreement = top.number("agreement_share", SHARE, "0.1 is usual", required=False)
+    tiers = _tiers(top)
+    servers = _servers(top)
+    rubric = _file(top, "rubric", folder, _RUBRIC).read_text(encoding="utf-8")
+    schema, dimensions = _verdict(top, _file(top, "verdict_schema", folder, _VERDICT))
+    if top.problems.found or budget is None:
+        return None
+    return LabelConfig(
+        servers, rubric, schema, dimensions, budget, tiers,
+        0.8 if default is None else default, stability or 0.0, agreement or 0.0,
+    )  # fmt: skip
+
+
+def _tiers(top: Section) -> tuple[int, ...]:
+    if "label_tiers" not in top.node.entries:
+        return (3,)
+    nodes = top.items("label_tiers", "a list of 1, 2 and 3", limit=3)
+    values = [n.value if isinstance(n, ScalarNode) else None for n in nodes]
+    if not all(value in (1, 2, 3) and not isinstance(value, bool) for value in values):
+        top.wrong("label_tiers", "must hold 1, 2 or 3", "[3] is the paper's")
+    return tuple(sorted({value for value in values if isinstance(value, int)}))
+
+
+def _file(top: Section, key: str, folder: Path, default: Path) -> Path:
+    name = top.text(key, "default, or a file's name", required=False) or "default"
+    path = default if name == "default" else folder / name
+    if not path.is_file():
+        top.wrong(key, f"there is no file {path}", "write default for the shipped one")
+        return default
+    return path
+
+
+def _verdict(top: Section, path: Path) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    """The verdict schema and the score names it asks for."""
+    try:
+        schema = json.loads(path.read_text(encoding="utf-8"))
+        scores = schema["properties"]["A"]
+        if "$ref" in scores:
+            scores = schema["$defs"][str(scores["$ref"]).rpartition("/")[2]]
+        names = tuple(map(str, scores["required"]))
+        if names and schema["type"] == "object":
+            return schema, names
+    except (ValueError, KeyError, TypeError):
+        pass
+    remedy = "start from the shipped verdict.schema.json"
+    top.wrong("verdict_schema", f"{path.name} does not say which scores A and B get", remedy)
+    return {}, ()
+
+
+def _servers(top: Section) -> dict[str, Server]:
+    section = top.section("servers", "one entry each for cheap, strong and judge")
+    if section is None:
+        return {}
+    section.known(ROLES)
+    found = {}
+    for role in ROLES:
+        one = section.section(role, "a server", required=role != "second_judge")
+        if one is not None and (server := _server(one, role)) is not None:
+            found[role] = server
+    _refuse_arm_as_judge(top, section, found)
+    return found
+
+
+def _server(one: Section, role: str) -> Server | None:
+    one.known(
+        ("model", "base_url", "api_key_env", "input_usd_per_mtok", "output_usd_per_mtok")
+        + ("max_tokens", "concurrency", "honours_idempotency_key", "json_mode")
+    )
+    model = one.text("model", "the model's name on the server")
+    url = one.text("base_url", "such as https://host/v1")
+    if url and not url.startswith(("http://", "https://")):
+        one.wrong("base_url", "must begin with http:// or https://", "such as https://host/v1")
+    key = one.text("api_key_env", "NAME of an environment variable", required=False)
+    prices = [one.number(f"{way}_usd_per_mtok", Interval(0.0), _PRICE) for way in _WAYS]
+    tokens = one.integer("max_tokens", Interval(16, 1e6), "longest answer in tokens")
+    at_once = _optional(one, "concurrency", 8)
+    honours = "honours_idempotency_key"
+    repeats = one.flag(honours, "true or false") if honours in one.node.entries else False
+    mode = one.choice("json_mode", JsonMode, "schema, object or none", required=False)
+    if tokens is None or at_once is None or None in prices:
+        return None
+    inward, outward = (float(price or 0.0) for price in prices)
+    return Server(
+        role, model, url, key, inward, outward, tokens, at_once, bool(repeats),
+        mode or JsonMode.SCHEMA,
+    )  # fmt: skip
+
+
+_WAYS: Final = ("input", "output")
+
+
+def _optional(one: Section, key: str, default: int) -> int | None:
+    present = key in one.node.entries
+    return one.integer(key, Interval(1, 512), "a whole number") if present else default
+
+
+def _refuse_arm_as_judge(top: Section, section: Section, servers: Mapping[str, Server]) -> None:
+    told = "allow_judge_as_arm"
+    if told in top.node.entries and top.flag(told, "true or false"):
+        return
+    arms = {servers[role].model for role in ("cheap", "strong") if role in servers}
+    for role in ("judge", "second_judge"):
+        if role in servers and servers[role].model in arms:
+            remedy = f"take a judge of another family, or write {told}: true"
+            section.wrong(role, f"{servers[role].model!r} is one of the answering models", remedy)

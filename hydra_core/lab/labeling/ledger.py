@@ -1,0 +1,262 @@
+"""The append-only record of a run: what was asked, answered, refused and set aside.
+
+A call is named (message, stage, order, generation). It is written down before it is sent, so that
+after a kill -9 a call whose answer was never written is known to be in doubt: it may have been
+paid. A line is only ever added; the last one may be torn by a crash and is cut off when the file is
+opened again, because a torn line was never acted upon.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import os
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Self
+
+from hydra_core.base.errors import LabelError, Problem
+
+SCHEMA: Final = "hydra.ledger/v1"
+_EVENTS: Final = ("asked", "answered", "refused", "malformed", "aside", "again")
+
+
+class Call(NamedTuple):
+    """One call: message id, stage (a server's role), order of the answers, generation."""
+
+    message: str
+    stage: str
+    order: str = ""
+    generation: int = 0
+
+    def __str__(self) -> str:
+        return "|".join((self.stage, self.order, str(self.generation), self.message))
+
+
+class Used(NamedTuple):
+    """What one answer took; tokens are None where the server did not state them."""
+
+    cost_usd: float
+    tokens: tuple[int, int] | None
+    cached: int
+    seconds: float
+
+
+def _used(entry: Mapping[str, Any]) -> Used:
+    tokens = list(entry.get("tokens") or ())
+    both = (int(tokens[0]), int(tokens[1])) if len(tokens) == 2 else None
+    cached, seconds = int(entry.get("cached", 0)), float(entry.get("seconds", 0.0))
+    return Used(float(entry["cost_usd"]), both, cached, seconds)
+
+
+@dataclass(slots=True)
+class Record:
+    """What the ledger says of one run so far.
+
+    Attributes:
+        answered: Content of each call that was answered well.
+        used: (cost in USD, input, output and cached tokens, seconds) of each of these; None for
+            tokens that the server did not state.
+        attempts: Times a call was answered, well or malformed.
+        open: Calls asked and neither answered nor refused -> most they may have cost.
+        aside: Messages set aside -> why.
+        digests: Message id -> digest of its text when it was first asked.
+        spent_usd: By stage, answered and malformed calls.
+    """
+
+    answered: dict[Call, Any] = field(default_factory=dict)
+    used: dict[Call, Used] = field(default_factory=dict)
+    attempts: dict[Call, int] = field(default_factory=lambda: defaultdict(int))
+    open: dict[Call, float] = field(default_factory=dict)
+    aside: dict[str, str] = field(default_factory=dict)
+    digests: dict[str, str] = field(default_factory=dict)
+    spent_usd: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    doubtful_usd: float = 0.0
+
+    def take(self, event: str, call: Call, more: Mapping[str, Any]) -> None:
+        """Bring the record up to date with one line."""
+        if event == "asked":
+            self.open[call] = float(more["most_usd"])
+            self.digests.setdefault(call.message, str(more["digest"]))
+        elif event in ("answered", "malformed"):
+            self.open.pop(call, None)
+            self.attempts[call] += 1
+            self.spent_usd[call.stage] += float(more["cost_usd"])
+            if event == "answered":
+                self.answered[call] = more["content"]
+                self.used[call] = _used(more)
+        elif event == "refused":
+            self.open.pop(call, None)
+        elif event == "aside":
+            self.aside[call.message] = str(more["reason"])
+        else:
+            self.aside.pop(call.message, None)
+            for old in [found for found in self.open if found.message == call.message]:
+                self.doubtful_usd += self.open.pop(old)
+
+    @property
+    def committed_usd(self) -> float:
+        """Spent, and what calls in doubt may have cost."""
+        return sum(self.spent_usd.values()) + sum(self.open.values()) + self.doubtful_usd
+
+
+class Ledger:
+    """An open ledger file; one process at a time.
+
+    Args:
+        path: The file; made where it is missing.
+        recipe: Digest of what decides a label; a file of another recipe is refused.
+
+    Raises:
+        LabelError: Another process has it, it belongs to another recipe, or a line is damaged.
+    """
+
+    def __init__(self, path: Path, recipe: str) -> None:
+        self.path, self.record = path, Record()
+        self._file = path.open("ab+")
+        self._written = self._synced = 0
+        self._lock = asyncio.Lock()
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._load(recipe)
+        except BlockingIOError:
+            self._file.close()
+            problem = Problem("", "another run is writing here", "wait for it to end")
+            raise LabelError(str(path), [problem]) from None
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+    def _load(self, recipe: str) -> None:
+        self._file.seek(0)
+        raw = self._file.read()
+        whole = raw.rfind(b"\n") + 1
+        if whole != len(raw):
+            self._file.truncate(whole)
+        if not whole:
+            self._write({"schema": SCHEMA, "recipe": recipe})
+            return
+        lines = _Lines(self.path, self.record)
+        lines.take(raw[:whole])
+        if lines.recipe != recipe:
+            problem = Problem(
+                "line 1", "was written with another rubric, schema, model or tier setting",
+                "take another --out, or bring label.yaml back to what it was",
+            )  # fmt: skip
+            raise LabelError(str(self.path), [problem])
+
+    def _write(self, entry: Mapping[str, Any]) -> None:
+        line = json.dumps(entry, separators=(",", ":")) + "\n"
+        self._file.write(line.encode("ascii"))
+        self._file.flush()
+        self._written += 1
+
+    def add(self, event: str, call: Call, **more: Any) -> None:  # noqa: ANN401 (JSON values)
+        """Add one line: it survives the process, and after `settled` the machine."""
+        self._write({"event": event, "call": list(call), **more})
+        self.record.take(event, call, more)
+
+    async def settled(self) -> None:
+        """Wait until every line so far is on the disk; callers at one time share one write."""
+        mine = self._written
+        async with self._lock:
+            if self._synced >= mine:
+                return
+            upto = self._written
+            await asyncio.to_thread(os.fsync, self._file.fileno())
+            self._synced = upto
+
+
+class Tail:
+    """A ledger read while another process may be writing it; nothing is ever written here.
+
+    Attributes:
+        record: What the whole lines say that were read so far. What the two models answered is
+            left out: answers are most of the file, and only that there is one matters here.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.record = path, Record()
+        self._lines = _Lines(path, self.record, answers=False)
+        self._at = 0
+
+    @property
+    def recipe(self) -> str:
+        """Digest of what decides a label; empty before the first line."""
+        return self._lines.recipe
+
+    def read(self) -> int:
+        """Take in what was written since; bytes read in all.
+
+        Raises:
+            LabelError: A line is damaged.
+            OSError: The file cannot be read.
+        """
+        with self.path.open("rb") as file:
+            file.seek(self._at)
+            raw = file.read()
+        whole = raw.rfind(b"\n") + 1
+        self._lines.take(raw[:whole])
+        self._at += whole
+        return self._at
+
+    def is_written(self) -> bool:
+        """Whether a process holds the ledger at this moment."""
+        with self.path.open("rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+            fcntl.flock(file, fcntl.LOCK_UN)
+        return False
+
+
+class _Lines:
+    """Whole lines of a ledger -> its record, with the number of a line that is damaged."""
+
+    def __init__(self, path: Path, record: Record, *, answers: bool = True) -> None:
+        self.path, self.record, self.answers = path, record, answers
+        self.recipe, self.count = "", 0
+
+    def take(self, raw: bytes) -> None:
+        for line in raw.splitlines():
+            self.count += 1
+            try:
+                entry = json.loads(line)
+                if self.count == 1:
+                    self.recipe = self._recipe(entry)
+                else:
+                    self._event(entry)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                remedy = "bring the file back from a backup; it is never repaired by guessing"
+                problem = Problem(f"line {self.count}", "is damaged", remedy)
+                raise LabelError(str(self.path), [problem]) from error
+
+    def _recipe(self, head: Mapping[str, Any]) -> str:
+        if head["schema"] != SCHEMA:
+            raise ValueError(head["schema"])
+        return str(head["recipe"])
+
+    def _event(self, entry: dict[str, Any]) -> None:
+        event, call = entry.pop("event"), Call(*entry.pop("call"))
+        if event not in _EVENTS:
+            raise ValueError(event)
+        if event == "answered" and not self.answers and not call.order:
+            entry["content"] = ""
+        self.record.take(event, call, entry)

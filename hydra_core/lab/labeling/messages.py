@@ -1,0 +1,141 @@
+"""The messages of a run: JSONL, one object a line, with every check."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from hydra_core.base.errors import EvalSetError, LabelError, Problem
+from hydra_core.evalsets.importers.reading.bounded import Budget
+from hydra_core.evalsets.importers.reading.issues import Issues
+from hydra_core.evalsets.importers.reading.tables import json_objects
+from hydra_core.predictor.languages import detect
+
+_PATH: Final = re.compile(
+    r"(?:^|[\s`'\"(])(?:\.{1,2}/|~/|/)[\w.-]+(?:/[\w.-]+)*"
+    r"|(?:^|[\s`'\"(])[\w.-]+(?:/[\w.-]+){2,}"
+    r"|[\w/-]+\.(?:py|tsx?|jsx?|go|rs|java|kt|cs|cpp|hpp|rb|php|swift|sql|ya?ml|toml|json|md|html|"
+    r"css|vue|ipynb|sh|txt|log|csv|lock|env)\b"
+)
+_URL: Final = re.compile(r"\w+://\S+")
+_ATTACHED: Final = re.compile(r"(?:^|\s)@[\w./-]*[/.][\w./-]+|#file:|#selection|#editor")
+_TRACE: Final = re.compile(r"Traceback \(most recent|^\s+at \S+\(.*:\d+|:\d+:\d+: error", re.M)
+#: Words that point at something outside the message, language by language.
+_POINTING: Final = re.compile(
+    r"\b(?:this|these|the|my|our) (?:\w+ )?(?:repo(?:sitory)?|project|codebase|code|function|class|"
+    r"file|method|tests?|build|branch|pr|app|bug|error|component|module)\b"
+    r"|^\s*(?:proceed|continue|go on|go ahead|do it|yes|ok(?:ay)?|try again|fix it|again)\b"
+    r"|\b(?:este|esta|el|la|mi|nuestro) (?:repositorio|proyecto|código|función|archivo|error)\b"
+    r"|\b(?:este|esta|o|a|meu|nosso) (?:repositório|projeto|código|função|arquivo|erro)\b"
+    r"|\b(?:ce|cette|le|la|mon|notre) (?:dépôt|projet|code|fonction|fichier|erreur)\b"
+    r"|\b(?:diese[rsn]?|das|die|den|mein|unser) (?:projekt|code|funktion|datei|fehler|tests?)\b"
+    r"|\b(?:questo|questa|il|la|mio|nostro) (?:progetto|codice|funzione|file|errore)\b"
+    r"|\b(?:этот|эту|эта|наш|мой) (?:проект|код|функци\w+|файл|ошибк\w+)\b"
+    r"|\b(?:ten|ta|tę|mój|nasz) (?:projekt|kod|funkcj\w+|plik|błąd)\b"
+    r"|\bbu (?:proje|kod|fonksiyon|dosya|hata)\w*|\b(?:proyek|kode|fungsi|file|galat) ini\b"
+    r"|\b(?:dự án|mã|hàm|tệp|lỗi) này\b|هذا (?:المشروع|الكود|الملف|الخطأ)|هذه الدالة"
+    r"|(?:这个|此|该|当前)(?:项目|仓库|代码|函数|文件|错误|类)|^继续"
+    r"|(?:この|その)(?:プロジェクト|コード|関数|ファイル|エラー|リポジトリ)|^続けて"
+    r"|이 (?:프로젝트|코드|함수|파일|오류)|^계속|(?:โปรเจกต์|โค้ด|ฟังก์ชัน|ไฟล์)นี้",
+    re.IGNORECASE,
+)  # fmt: skip
+
+
+def tier_of(text: str) -> int:
+    """1 where context is attached or named, 2 where it is only pointed at, else 3."""
+    prose = _URL.sub(" ", text)
+    if _ATTACHED.search(prose) or _TRACE.search(prose):
+        return 1
+    pointing = _POINTING.search(prose) is not None
+    if _PATH.search(prose):
+        return 1
+    return 2 if pointing else 3
+
+
+#: Turns before the last one that are shown to the arms and the judge, and characters of each
+#: assistant turn (paper section "Dual-Model Generation and Judging").
+_TURNS: Final = 10
+_ASSISTANT_CHARS: Final = 8_000
+_ROLES: Final = ("system", "user", "assistant")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One user message with what came before it.
+
+    Attributes:
+        history: (role, content) of the system prompt and up to ten turns before.
+        tier: Context tier 1 to 3, stated or read off the text.
+    """
+
+    id: str
+    text: str
+    lang: str
+    history: tuple[tuple[str, str], ...]
+    tier: int
+
+    @property
+    def digest(self) -> str:
+        """Sixteen hexadecimal digits of the text and its history."""
+        return hashlib.sha256(repr((self.history, self.text)).encode()).hexdigest()[:16]
+
+
+def read_messages(path: Path) -> tuple[Message, ...]:
+    """Objects with ``id`` and ``text``, and if wanted ``lang``, ``messages`` and ``tier``.
+
+    A message without ``lang`` gets the language that is detected in its text.
+
+    Raises:
+        LabelError: With every kind of problem and the lines it stands on.
+    """
+    issues, found = Issues(), dict[str, Message]()
+    try:
+        for number, entry in json_objects(path, Budget(), issues):
+            message = _message(entry, number, issues)
+            if message is not None and message.id in found:
+                issues.add(f"id {message.id!r} occurs twice", number, "give each its own id")
+            elif message is not None:
+                found[message.id] = message
+        issues.raise_any(path.name)
+    except EvalSetError as error:
+        raise LabelError(error.source, error.problems) from error
+    if not found:
+        raise LabelError(path.name, [Problem("", "there are no messages", "one object a line")])
+    return tuple(found.values())
+
+
+def _message(entry: Mapping[str, Any], number: int, issues: Issues) -> Message | None:
+    good = True
+    for key in ("id", "text", *(("lang",) if entry.get("lang") is not None else ())):
+        if not isinstance(entry.get(key), str) or not entry[key].strip():
+            issues.add(f"{key} must be text", number, '{"id": "q1", "text": "...", "lang": "en"}')
+            good = False
+    tier = entry.get("tier")
+    if tier is not None and (isinstance(tier, bool) or tier not in (1, 2, 3)):
+        issues.add("tier must be 1, 2 or 3", number, "leave it out to have it read off the text")
+        good = False
+    history = _history(entry.get("messages", []), number, issues)
+    if not good or history is None:
+        return None
+    text = entry["text"]
+    lang = entry.get("lang") or detect(text)
+    return Message(entry["id"], text, lang, history, tier or tier_of(text))
+
+
+def _history(turns: object, number: int, issues: Issues) -> tuple[tuple[str, str], ...] | None:
+    """The system prompts and the last ten turns; None where they are not turns."""
+    found = []
+    for turn in turns if isinstance(turns, list) else [None]:
+        known = turn if isinstance(turn, dict) else {}
+        role, content = known.get("role"), known.get("content")
+        if role not in _ROLES or not isinstance(content, str):
+            remedy = '[{"role": "user", "content": "..."}, ...], the turns before "text"'
+            issues.add("messages must be a list of turns", number, remedy)
+            return None
+        found.append((str(role), content[:_ASSISTANT_CHARS] if role == "assistant" else content))
+    system = [turn for turn in found if turn[0] == "system"]
+    return (*system, *[turn for turn in found if turn[0] != "system"][-_TURNS:])

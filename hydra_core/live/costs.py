@@ -1,0 +1,86 @@
+"""What the served traffic cost, against one model for everything: same tokens, one price list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+
+from hydra_core.base.types import Catalog, FloatArray, ModelSpec
+from hydra_core.catalog.profiles import pool
+from hydra_core.live.traffic import Traffic
+from hydra_core.replay.significance import Interval, ratio_interval
+
+
+@dataclass(frozen=True, slots=True)
+class CostAgainst:
+    """A policy's bill beside that of a baseline on the same tokens.
+
+    Attributes:
+        cost_usd, baseline_usd: Totals by the same price list.
+        change: cost / baseline - 1: below 0 the policy costs less.
+        counted: Requests with known tokens.
+    """
+
+    baseline: str
+    cost_usd: float
+    baseline_usd: float
+    change: Interval
+    counted: int
+
+
+def ends(catalog: Catalog, today: date) -> tuple[str, str]:
+    """The cheapest and the costliest routable model, as the catalog orders them by cost."""
+    routable = pool(catalog, today=today)
+    return routable.ids[int(routable.cost.argmin())], routable.ids[int(routable.cost.argmax())]
+
+
+def tokens_usd(traffic: Traffic, specs: Sequence[ModelSpec]) -> FloatArray:
+    """(n,) cost of each decision's tokens on the model given for it, USD.
+
+    What was read from the served model's prompt cache is billed at the cached price on any model.
+    """
+    prices = np.array([_prices(spec) for spec in specs]).reshape(len(specs), 3)
+    read, written = (
+        traffic.rows[name].to_numpy(dtype=np.float64) for name in ("input_tokens", "output_tokens")
+    )
+    cached = traffic.rows["cached_tokens"].fillna(0).to_numpy(dtype=np.float64)
+    tokens = np.column_stack([read - cached, cached, written])
+    cost: FloatArray = 1e-6 * (tokens * prices).sum(axis=1)
+    return cost
+
+
+def against(
+    traffic: Traffic, catalog: Catalog, ours: Sequence[str], others: Sequence[str], baseline: str
+) -> CostAgainst | None:
+    """One policy against another on the same tokens, both by the catalog's prices.
+
+    Args:
+        ours: (n,) the model of each decision, such as `traffic.models`.
+        others: (n,) the model that the baseline uses for it.
+        baseline: Its name.
+
+    Returns:
+        None where no decision has known tokens and two models with a price.
+    """
+    known = {model.id for model in catalog.models}
+    counted = traffic.rows[["input_tokens", "output_tokens"]].notna().all(axis=1)
+    both = [{a, b} <= known for a, b in zip(ours, others, strict=True)]
+    usable = np.asarray(counted, dtype=bool) & np.array(both, dtype=bool)
+    if not usable.any():
+        return None
+    some, rows = traffic.take(usable), np.flatnonzero(usable)
+    mine, theirs = (
+        tokens_usd(some, [catalog.model(names[i]) for i in rows.tolist()])
+        for names in (ours, others)
+    )
+    change = ratio_interval(mine, theirs, some.clusters).scaled(1.0, -1.0)
+    return CostAgainst(baseline, float(mine.sum()), float(theirs.sum()), change, len(some))
+
+
+def _prices(spec: ModelSpec) -> tuple[float, float, float]:
+    """USD per million tokens: read afresh, read from the prompt cache, written."""
+    read, cached = spec.input_usd_per_mtok, spec.cached_input_usd_per_mtok
+    return read, read if cached is None else cached, spec.output_usd_per_mtok

@@ -1,0 +1,152 @@
+"""Whether what live traffic asks for still looks like what the catalog was set up on.
+
+Per dimension: the population stability index (PSI) over tenths of the reference, and the shares
+below and above the score band. Without drift PSI / (1/n + 1/m) is chi-square with bins - 1 degrees
+of freedom, with drift it is noncentral; inverting that gives the interval. Decisions of one
+conversation are dependent, so n counts what they are worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from scipy import optimize, stats
+
+from hydra_core.base.types import Band, FloatArray, IntArray
+from hydra_core.live.traffic import Traffic, share
+from hydra_core.replay.significance import LEVEL, Interval, standard_error
+
+#: The customary reading of PSI: below the first it is steady, above the second it has changed.
+STEADY: Final = 0.1
+CHANGED: Final = 0.25
+_BINS = 10
+_LEAST = 0.5  # of a decision, in a bin where there is none
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """One dimension against the reference.
+
+    Attributes:
+        psi: With its 95 % interval.
+        mean, reference: Mean requirement here and there.
+    """
+
+    dimension: str
+    psi: Interval
+    mean: float
+    reference: float
+
+    @property
+    def verdict(self) -> str:
+        """steady, shifted, changed, or open where the interval reaches over a boundary."""
+        if self.psi.hi < STEADY:
+            return "steady"
+        if self.psi.lo > CHANGED:
+            return "changed"
+        return "shifted" if self.psi.lo > STEADY else "open"
+
+
+@dataclass(frozen=True, slots=True)
+class BandShares:
+    """Shares of one dimension's requirements outside the band; 5 % each where it was set."""
+
+    dimension: str
+    band: Band
+    below: Interval
+    above: Interval
+
+
+def drift(
+    traffic: Traffic,
+    reference: FloatArray,
+    dimensions: Sequence[str],
+) -> tuple[Drift, ...]:
+    """Every dimension of scored traffic against a reference.
+
+    Args:
+        traffic: Scored decisions.
+        reference: (m, K) scores, such as those of the eval set that the catalog was tuned on.
+        dimensions: (K,) names.
+    """
+    here = traffic.requirements()
+    return tuple(
+        Drift(
+            name,
+            psi(here[:, k], reference[:, k], traffic.clusters),
+            float(here[:, k].mean()),
+            float(reference[:, k].mean()),
+        )
+        for k, name in enumerate(dimensions)
+    )
+
+
+def band_shares(
+    traffic: Traffic, bands: Sequence[Band], dimensions: Sequence[str]
+) -> tuple[BandShares, ...]:
+    """How much of scored traffic lies outside each band."""
+    here = traffic.requirements()
+    return tuple(
+        BandShares(
+            name,
+            band,
+            share(traffic, here[:, k] < band.lo),
+            share(traffic, here[:, k] > band.hi),
+        )
+        for k, (name, band) in enumerate(zip(dimensions, bands, strict=True))
+    )
+
+
+def psi(here: FloatArray, reference: FloatArray, clusters: IntArray | None = None) -> Interval:
+    """Population stability index over tenths of the reference, with its 95 % interval.
+
+    Args:
+        here: (n,) values of today.
+        reference: (m,) values before.
+        clusters: (n,) numbers of dependent groups of `here`.
+    """
+    if reference.min() == reference.max():  # no tenths: nothing can be said
+        return Interval(float("nan"), 0.0, float("inf"))
+    edges = np.unique(np.quantile(reference, np.linspace(0.0, 1.0, _BINS + 1)[1:-1]))
+    bins = edges.size + 1
+    places = np.searchsorted(edges, here, side="right")
+    now = np.bincount(places, minlength=bins)
+    before = np.bincount(np.searchsorted(edges, reference, side="right"), minlength=bins)
+    p, q = (np.maximum(counts, _LEAST) / counts.sum() for counts in (now, before))
+    value = float(((p - q) * np.log(p / q)).sum())
+    noise = 1.0 / _worth(places, bins, clusters) + 1.0 / reference.size
+    found, freedom = value / noise, bins - 1
+    lo = _noncentrality(found, freedom, (1 + LEVEL) / 2)
+    hi = _noncentrality(max(found, freedom), freedom, (1 - LEVEL) / 2)  # chance can be too good
+    return Interval(value, noise * lo, noise * hi)
+
+
+def _worth(places: IntArray, bins: int, clusters: IntArray | None) -> float:
+    """How many independent values the (n,) binned ones are worth."""
+    n = places.size
+    if clusters is None or n < 2:
+        return float(n)
+    plain = clustered = 0.0
+    for one in range(bins):
+        inside = (places == one).astype(float)
+        inside -= inside.mean()
+        plain += standard_error(inside)[0] ** 2
+        clustered += standard_error(inside, clusters)[0] ** 2
+    if not np.isfinite(clustered):
+        return 1.0
+    return n * min(1.0, plain / clustered) if clustered > 0 else float(n)
+
+
+def _noncentrality(statistic: float, freedom: int, probability: float) -> float:
+    """The noncentrality at which `statistic` is this quantile; 0 where none is that small."""
+
+    def beyond(value: float) -> float:
+        return float(stats.ncx2.cdf(statistic, freedom, value)) - probability
+
+    if stats.chi2.cdf(statistic, freedom) <= probability:
+        return 0.0
+    top = statistic + 10.0 * np.sqrt(statistic + freedom) + 50.0
+    return float(optimize.brentq(beyond, 1e-12, top))

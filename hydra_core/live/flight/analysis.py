@@ -1,0 +1,224 @@
+"""A flight's figures: every metric in every arm against the control, now and after every day."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+from scipy import stats
+
+from hydra_core.base.errors import FlightError, Problem
+from hydra_core.live.flight.effects import Effect, Moments, Reading, compare, moments
+from hydra_core.live.flight.settings import Better, Flight, Level, Metric
+from hydra_core.live.flight.table import Rows, Units, by_unit
+from hydra_core.replay.significance import Interval, holm, ratio_interval
+
+
+class Alarm(StrEnum):
+    """None, a warning below .01, a stop below .001."""
+
+    NONE = "none"
+    YELLOW = "yellow"
+    RED = "red"
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRatio:
+    """Units found and promised in each arm, and the chi-square test of it."""
+
+    found: tuple[int, ...]
+    promised: tuple[float, ...]
+    p_value: float
+
+    @property
+    def alarm(self) -> Alarm:
+        """How bad it is."""
+        if self.p_value < 0.001:
+            return Alarm.RED
+        return Alarm.YELLOW if self.p_value < 0.01 else Alarm.NONE
+
+
+def sample_ratio(found: Sequence[int], shares: Sequence[float]) -> SampleRatio:
+    """Chi-square test of the units in each arm against the shares, which sum to 1."""
+    counts = np.asarray(found, dtype=float)
+    promised = counts.sum() * np.asarray(shares, dtype=float)
+    statistic = float(((counts - promised) ** 2 / promised).sum())
+    p_value = float(stats.chi2.sf(statistic, df=len(counts) - 1))
+    return SampleRatio(tuple(map(int, found)), tuple(promised.tolist()), p_value)
+
+
+@dataclass(frozen=True, slots=True)
+class MetricResult:
+    """One metric in one arm.
+
+    Attributes:
+        effect: Scalars (0-dimensional arrays).
+        p_holm: Adjusted over all metrics and arms.
+        units: Units that have the metric, in both arms; `left_out` have an empty cell.
+    """
+
+    metric: Metric
+    arm: str
+    effect: Effect
+    p_holm: float
+    left_out: int
+
+    def verdict(self, level: float = 0.95) -> str:
+        """better, worse or no difference shown; a guard holds, is broken or stays open."""
+        lower = self.metric.better is Better.LOWER
+        lo, hi = float(self.effect.lo), float(self.effect.hi)
+        good, bad = (hi < 0, lo > 0) if lower else (lo > 0, hi < 0)
+        if self.metric.guard is not None:
+            margin = self.metric.guard
+            ahead = float(self.effect.relative_hi if lower else -self.effect.relative_lo)
+            behind = float(self.effect.relative_lo if lower else -self.effect.relative_hi)
+            return "holds" if ahead <= margin else "broken" if behind > margin else "open"
+        if self.p_holm >= 1.0 - level:
+            return "no difference shown"
+        return "better" if good else "worse" if bad else "no difference shown"
+
+
+@dataclass(frozen=True, slots=True)
+class FlightReport:
+    """All of a flight.
+
+    Attributes:
+        units: Units by arm.
+        goods: Arm -> 1 - cost / what the flagship would have cost, with its interval.
+        strata: Names; one where there are none.
+    """
+
+    flight: Flight
+    reading: Reading
+    adjusted: bool
+    units: dict[str, int]
+    ratio: SampleRatio
+    results: tuple[MetricResult, ...]
+    goods: dict[str, Interval]
+    strata: tuple[str, ...]
+
+
+def analyse(
+    rows: Rows,
+    flight: Flight,
+    *,
+    reading: Reading = Reading.ALWAYS,
+    adjust: bool = True,
+) -> FlightReport:
+    """Compare every arm with the control.
+
+    Args:
+        reading: Whether the figures may be read at any look, or once at the end.
+        adjust: Take the covariate's part out, where the flight has one.
+
+    Raises:
+        FlightError: An arm or a stratum of it has fewer than two units.
+    """
+    adjust = adjust and bool(flight.covariate)
+    whole = by_unit(rows, flight)
+    counts = np.bincount(whole.arm, minlength=len(flight.arms))
+    _enough(whole, flight, rows.strata)
+    metrics = all_metrics(flight)
+    results = [one for metric in metrics for one in _now(whole, flight, metric, reading, adjust,
+                                                         len(rows.strata))]  # fmt: skip
+    adjusted = holm([float(np.nan_to_num(one.effect.p_value, nan=1.0)) for one in results])
+    return FlightReport(
+        flight,
+        reading,
+        adjust,
+        dict(zip(flight.arms, counts.tolist(), strict=True)),
+        sample_ratio(counts.tolist(), list(flight.arms.values())),
+        tuple(replace(one, p_holm=p) for one, p in zip(results, adjusted, strict=True)),
+        _goods(whole, flight),
+        rows.strata,
+    )
+
+
+def all_metrics(flight: Flight) -> tuple[Metric, ...]:
+    """The flight's metrics and those of its retention."""
+    back = (
+        Metric(f"Back after {days} days", f"back after {days} days", "", Better.HIGHER)
+        for days in flight.retention
+    )
+    return (*flight.metrics, *back)
+
+
+def _enough(units: Units, flight: Flight, strata: Sequence[str]) -> None:
+    arms = list(flight.arms)
+    counts = np.zeros((len(arms), len(strata)), dtype=int)
+    np.add.at(counts, (units.arm, units.stratum), 1)
+    problems = [
+        Problem(f"arm {arms[a]!r}, stratum {strata[s]!r}", f"has {counts[a, s]} units",
+                "two are the least; merge strata or wait")
+        for a, s in np.argwhere(counts < 2)
+    ]  # fmt: skip
+    if problems:
+        raise FlightError(flight.name, problems)
+
+
+def moments_of(
+    units: Units, flight: Flight, metric: Metric, arms: int, strata: int
+) -> tuple[Moments, int]:
+    """(arms, strata) moments of a metric, and how many units have an empty cell."""
+    y = units.values[metric.numerator]
+    x = units.values[metric.denominator] if metric.denominator else np.ones_like(y)
+    z = units.values[flight.covariate] if flight.covariate else np.zeros_like(y)
+    known = np.isfinite(y) & np.isfinite(x) & np.isfinite(z)
+    y, x, z = y[known], x[known], z[known]
+    cells = units.arm[known] * strata + units.stratum[known]
+    origin = np.array([v.mean() if v.size else 0.0 for v in (y, x, z)])
+    return moments(y, x, z, cells, (arms, strata), origin), int((~known).sum())
+
+
+def _now(
+    units: Units, flight: Flight, metric: Metric, reading: Reading, adjust: bool, strata: int
+) -> list[MetricResult]:
+    arms = list(flight.arms)
+    found, left_out = moments_of(units, flight, metric, len(arms), strata)
+    control = Moments(found.sums[0], found.origin)
+    results = []
+    for number, arm in enumerate(arms[1:], 1):
+        effect = compare(
+            control, Moments(found.sums[number], found.origin), reading=reading, adjust=adjust
+        )
+        results.append(MetricResult(metric, arm, effect, 1.0, left_out))
+    return results
+
+
+def looks(
+    rows: Rows, flight: Flight, metric: Metric, arm: str, *, reading: Reading, adjust: bool
+) -> Effect:
+    """One metric's effect after every day; the effect's arrays are (days,).
+
+    Requests count day by day; rows of units, which hold a unit's whole flight, from its first day.
+    """
+    whole, found = by_unit(rows, flight), []
+    for day in range(len(rows.days)):
+        units = by_unit(rows, flight, day) if flight.level is Level.REQUESTS else _since(whole, day)
+        with np.errstate(all="ignore"):
+            every = _now(units, flight, metric, reading, adjust, len(rows.strata))
+        found.append(next(one.effect for one in every if one.arm == arm))
+    names = Effect.__slots__
+    return Effect(**{n: np.array([float(getattr(e, n)) for e in found]) for n in names})
+
+
+def _since(units: Units, day: int) -> Units:
+    """The units whose first day has come."""
+    come = units.first_day <= day
+    values = {name: value[come] for name, value in units.values.items()}
+    return Units(units.arm[come], units.stratum[come], units.first_day[come], values)
+
+
+def _goods(units: Units, flight: Flight) -> dict[str, Interval]:
+    """1 - cost / flagship cost in each arm (delta method over units)."""
+    if not flight.cost:
+        return {}
+    found = {}
+    for number, arm in enumerate(flight.arms):
+        mine = units.arm == number
+        cost, flagship = units.values[flight.cost][mine], units.values[flight.flagship][mine]
+        known = np.isfinite(cost) & np.isfinite(flagship)
+        found[arm] = ratio_interval(cost[known], flagship[known]).scaled(-1.0, 1.0)
+    return found

@@ -1,0 +1,242 @@
+"""A second catalog on the same traffic, with no effect: what it would have routed differently.
+
+Replayed from the logged requirements (a catalog that routes by value: from predictions, `predicted`
+has them), so no message is needed and none is sent. Gates are those of
+the request; health and stickiness are not replayed: only decisions that the rule took afresh count.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from typing import Final
+
+import numpy as np
+
+from hydra_core.base.errors import MismatchError, Problem, ProblemsError
+from hydra_core.base.types import BoolArray, Catalog, FloatArray, IntArray, ModelSpec, Pool, Rule
+from hydra_core.catalog.profiles import pool
+from hydra_core.live.costs import CostAgainst, against
+from hydra_core.live.traffic import Traffic, share
+from hydra_core.outcome_model.features import Messages
+from hydra_core.predictor.onnx_predictor import Prediction
+from hydra_core.predictor.surface import surface_counts
+from hydra_core.replay.significance import Interval
+from hydra_core.routing.gates import gate_of
+from hydra_core.routing.matcher import choose, choose_by_value, shortfall
+from hydra_core.routing.query import Query
+from hydra_core.routing.valuation import Valuer, valuer_of
+
+#: (n,) messages, their turns and contexts -> their scores and vectors.
+Predict = Callable[[list[str], list[int], list[str]], Prediction]
+_SUCCESS: Final = "replayed_success"
+_COST: Final = "replayed_cost_usd"
+
+
+def predicted(
+    traffic: Traffic, catalog: Catalog, today: date, predict: Predict | None = None
+) -> Traffic:
+    """The traffic with the catalog's predictions where they can be known.
+
+    Args:
+        traffic: Returned as it is where the catalog does not route by value, or it was done before.
+        predict: Scores logged messages again; None where that is not wanted.
+
+    Raises:
+        HydraError: The catalog's outcome model is missing or belongs to another predictor.
+    """
+    if catalog.policy.rule is not Rule.VALUE or _SUCCESS in traffic.rows:
+        return traffic
+    valuer = valuer_of(catalog, pool(catalog, today=today))
+    assert valuer is not None
+    rows = traffic.rows.copy()
+    same = (rows["valued_by"] == valuer.digest) & rows["predicted_success"].notna()
+    rows[_SUCCESS] = rows["predicted_success"].where(same, None)
+    rows[_COST] = rows["predicted_cost_usd"].where(same, None)
+    made = Traffic(rows, traffic.clusters, traffic.orphans, traffic.lost)
+    if predict is not None:
+        _from_texts(made, valuer, catalog.predictor_fingerprint, predict)
+    return made
+
+
+def has_predictions(traffic: Traffic) -> BoolArray:
+    """(n,) whether the catalog's predictions are known; `predicted` made the traffic."""
+    return np.asarray(traffic.rows[_SUCCESS].notna(), dtype=bool)
+
+
+def predictions(traffic: Traffic) -> tuple[FloatArray, FloatArray]:
+    """(n, m) success and cost in USD, pool order; every decision must have them."""
+    success, cost_usd = (np.stack(list(traffic.rows[name])) for name in (_SUCCESS, _COST))
+    return success.astype(np.float64), cost_usd.astype(np.float64)
+
+
+def _from_texts(traffic: Traffic, valuer: Valuer, fingerprint: str, predict: Predict) -> None:
+    """Fill in what the log does not hold but for the message itself."""
+    rows = traffic.rows
+    wanted = traffic.routed & traffic.scored & ~has_predictions(traffic)
+    wanted &= np.asarray(rows["text"].notna() & (rows["predictor"] == fingerprint), dtype=bool)
+    places = np.flatnonzero(wanted)
+    if not places.size:
+        return
+    texts = rows["text"].iloc[places].tolist()
+    contexts = rows["context"].iloc[places].fillna("").tolist()
+    found = predict(texts, rows["turn"].iloc[places].astype(int).tolist(), contexts)
+    assert found.vectors is not None  # the outcome model's bundle has them
+    vectors = found.vectors.astype(np.float16)
+    said = valuer.heads.predict(Messages(found.requirements, vectors, surface_counts(texts)))
+    for name, values in ((_SUCCESS, said.success), (_COST, said.cost_usd)):
+        column = rows[name].to_numpy(dtype=object).copy()
+        for place, value in zip(places, values, strict=True):
+            column[place] = value
+        rows[name] = column
+
+
+_UNPREDICTED: Final = "served by another rule, outcome model, pool or prices, and without its text"
+_REMEDY: Final = (
+    "the value rule reads the messages: log them (serve --log-text) and ask the verb shadow, or "
+    "replay the catalog on an eval set (import log, then evaluate)"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shadow:
+    """A catalog's routes on logged traffic.
+
+    Attributes:
+        traffic: The replayed decisions.
+        models: (n,) the catalog's route for each.
+        agreement: Share of them with the model that was chosen live.
+        cost: The catalog's bill against the live one, both at its prices; None without tokens.
+        left_out: Why decisions could not be replayed -> how many.
+    """
+
+    traffic: Traffic
+    models: tuple[str, ...]
+    agreement: Interval
+    cost: CostAgainst | None
+    left_out: dict[str, int]
+
+    @property
+    def mixes(self) -> tuple[dict[str, float], dict[str, float]]:
+        """Share of the replayed decisions by model, live and under this catalog."""
+        live, here = Counter(self.traffic.rows["chosen"]), Counter(self.models)
+        n = len(self.models)
+        return {k: v / n for k, v in live.items()}, {k: v / n for k, v in here.items()}
+
+
+def shadow(traffic: Traffic, catalog: Catalog, today: date) -> Shadow:
+    """Replay logged decisions under another catalog.
+
+    Raises:
+        HydraError: The catalog cannot be replayed from this log, or nothing in it fits.
+    """
+    traffic = predicted(traffic, catalog, today)
+    usable, left_out = replayable(traffic, catalog)
+    some = traffic.take(usable)
+    found = routes(some, catalog, today)
+    served = found >= 0
+    if not served.all():
+        left_out["no model of the catalog can serve it"] = int((~served).sum())
+        some, found = some.take(served), found[served]
+    if not len(some):
+        raise MismatchError(f"no model of {catalog.name} can serve any of this traffic")
+    ids = pool(catalog, today=today).ids
+    models = tuple(ids[i] for i in found)
+    same = np.asarray(some.rows["chosen"] == np.array(models), dtype=bool)
+    cost = against(some, catalog, models, list(some.models), "live")
+    return Shadow(some, models, share(some, same), cost, left_out)
+
+
+def replayable(traffic: Traffic, catalog: Catalog) -> tuple[BoolArray, dict[str, int]]:
+    """(n,) decisions that a catalog can be replayed on, and why the others cannot.
+
+    Args:
+        traffic: With the catalog's predictions where it routes by value.
+
+    Raises:
+        ProblemsError: None can; the message says why.
+    """
+    routed, scored = traffic.routed, traffic.scored
+    bundle = np.asarray(traffic.rows["predictor"] == catalog.predictor_fingerprint, dtype=bool)
+    left_out = {
+        "kept by a conversation or asked for by name": int((~routed).sum()),
+        "not scored": int((routed & ~scored).sum()),
+        "scored by another predictor": int((routed & scored & ~bundle).sum()),
+    }
+    usable = routed & scored & bundle
+    by_value = catalog.policy.rule is Rule.VALUE
+    if by_value:
+        known = has_predictions(traffic)
+        left_out[_UNPREDICTED] = int((usable & ~known).sum())
+        usable &= known
+    told = {reason: count for reason, count in left_out.items() if count}
+    if not usable.any():
+        remedies = {_UNPREDICTED: _REMEDY}
+        problems = [
+            Problem(f"{count:,} decisions", reason, remedies.get(reason, ""))
+            for reason, count in told.items()
+        ]
+        raise ProblemsError(
+            f"{catalog.name} on this log", problems or [Problem("log", "holds no decisions yet")]
+        )
+    return usable, told
+
+
+def routes(traffic: Traffic, catalog: Catalog, today: date) -> IntArray:
+    """(n,) index of the catalog's route in its pool, -1 where no model can serve the request."""
+    routable = pool(catalog, today=today)
+    specs = [catalog.model(name) for name in routable.ids]
+    choice = _choice(traffic, catalog, routable)
+    open_ = _open(traffic, specs)
+    found = np.full(len(traffic), -1, dtype=np.intp)
+    for pattern in np.unique(open_, axis=0):
+        rows, able = np.flatnonzero((open_ == pattern).all(axis=1)), np.flatnonzero(pattern)
+        if able.size:
+            found[rows] = able[choice(rows, able)]
+    return found
+
+
+def _choice(
+    traffic: Traffic, catalog: Catalog, routable: Pool
+) -> Callable[[IntArray, IntArray], IntArray]:
+    """The catalog's rule: some decisions, and the models open to them, to places among these."""
+    policy = catalog.policy
+    if policy.rule is Rule.VALUE and policy.value_usd is not None:
+        success, cost_usd = predictions(traffic)
+        worth = policy.value_usd
+
+        def by_value(rows: IntArray, able: IntArray) -> IntArray:
+            part = np.ix_(rows, able)
+            return choose_by_value(success[part], cost_usd[part], worth)
+
+        return by_value
+    need = routable.capped(traffic.requirements())
+    lacking = shortfall(need, routable.capabilities, routable.weights)
+
+    def by_shortfall(rows: IntArray, able: IntArray) -> IntArray:
+        return choose(lacking[np.ix_(rows, able)], routable.cost[able], policy.tau)
+
+    return by_shortfall
+
+
+def _open(traffic: Traffic, specs: list[ModelSpec]) -> BoolArray:
+    """(n, m) whether a model passes the hard gates of each request."""
+    rows = traffic.rows
+    flags = (rows[name].fillna(False).astype(bool) for name in ("has_image", "needs_tools"))
+    lists = (rows[name] for name in ("allow", "deny"))
+    facts = [_fact(*one) for one in zip(*flags, *lists, strict=True)]
+    by_fact = {one: [gate_of(spec, one) is None for spec in specs] for one in set(facts)}
+    passes = np.array([by_fact[one] for one in facts], dtype=bool).reshape(len(rows), len(specs))
+    needed = rows["context_tokens"].fillna(0).to_numpy(dtype=np.float64)
+    windows = np.array([spec.context_window for spec in specs])
+    result: BoolArray = passes & (windows[None, :] >= needed[:, None])
+    return result
+
+
+def _fact(has_image: bool, needs_tools: bool, allow: object, deny: object) -> Query:
+    """What the gates look at, but for the length."""
+    listed = frozenset(map(str, allow)) if isinstance(allow, np.ndarray) else None
+    denied = frozenset(map(str, deny)) if isinstance(deny, np.ndarray) else frozenset()
+    return Query("", has_image=has_image, needs_tools=needs_tools, allow=listed, deny=denied)

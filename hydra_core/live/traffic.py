@@ -1,0 +1,162 @@
+"""Routed traffic out of a decision log, and how it went over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from hydra_core.base.types import BoolArray, FloatArray, IntArray
+from hydra_core.decision_log.reading import DecisionLog
+from hydra_core.replay.significance import Interval, mean_interval, standard_error, wilson
+from hydra_core.routing.decision import Cause
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """Feedback on one model's answers.
+
+    Attributes:
+        rated: Answers with feedback, of `served`.
+        quality: Mean quality of the rated ones in [0, 1]; not of all: who rates is not random.
+    """
+
+    model: str
+    served: int
+    rated: int
+    quality: Interval
+
+
+def feedback(traffic: Traffic) -> tuple[Rated, ...]:
+    """Every model that has feedback, most rated first."""
+    models = np.asarray(traffic.models, dtype=object)
+    told = np.asarray(traffic.rows["quality"].notna(), dtype=bool)
+    found = []
+    for name in dict.fromkeys(models[told].tolist()):
+        mine = models == name
+        some = traffic.take(mine & told)
+        quality = mean_interval(some.rows["quality"].to_numpy(dtype=np.float64), some.clusters)
+        found.append(Rated(name, int(mine.sum()), len(some), quality.clipped(0.0, 1.0)))
+    return tuple(sorted(found, key=lambda one: -one.rated))
+
+
+#: Widths of a bar in seconds: 10 s to a week.
+_WIDTHS: Final = (10, 30, 60, 300, 900, 3600, 4 * 3600, 86_400, 7 * 86_400)
+_MOST_BARS: Final = 48
+_KEEPS: Final = tuple(cause.value for cause in Cause if cause.keeps)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Traffic:
+    """Decisions of a log, oldest first.
+
+    Attributes:
+        rows: Columns of the log.
+        clusters: (n,) number of each decision's conversation; a single request has its own.
+        orphans: Outcomes of decisions that are not here.
+        lost: Records that are known to be lost.
+    """
+
+    rows: pd.DataFrame
+    clusters: IntArray
+    orphans: int
+    lost: int
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def models(self) -> pd.Series[str]:
+        """The model of every decision: who served it, else who was chosen."""
+        served = self.rows["served"]
+        return served.where(served.notna() & (served != ""), self.rows["chosen"])
+
+    @property
+    def routed(self) -> BoolArray:
+        """(n,) whether the rule chose afresh: not asked for by name, nor kept by a conversation."""
+        free = ~self.rows["cause"].isin(_KEEPS) & (self.rows["rule"] != "named")
+        return np.asarray(free, dtype=bool)
+
+    @property
+    def scored(self) -> BoolArray:
+        """(n,) whether the requirements are known."""
+        return np.asarray(self.rows["requirements"].notna(), dtype=bool)
+
+    def take(self, chosen: BoolArray) -> Traffic:
+        """Some of the decisions."""
+        rows = self.rows.loc[chosen].reset_index(drop=True)
+        return Traffic(rows, _clusters(rows), self.orphans, self.lost)
+
+    def requirements(self) -> FloatArray:
+        """(n, K) requirements; every decision must be scored."""
+        return np.stack(list(self.rows["requirements"])).astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Timeline:
+    """Decisions by name in bars of equal width.
+
+    Attributes:
+        starts: (t,) beginning of each bar, UTC.
+        width_s: Width of a bar.
+        names: (m,) most frequent first.
+        counts: (t, m).
+    """
+
+    starts: tuple[datetime, ...]
+    width_s: int
+    names: tuple[str, ...]
+    counts: IntArray
+
+
+def traffic_of(log: DecisionLog) -> Traffic:
+    """The decisions of a log; a request that no model may serve was not decided."""
+    rows = log.decisions
+    if "status" in rows:
+        rows = rows[rows["status"] != "refused"]
+    rows = rows.reset_index(drop=True)
+    return Traffic(rows, _clusters(rows), log.orphans, log.lost)
+
+
+def share(traffic: Traffic, which: BoolArray) -> Interval:
+    """Share of the decisions with its interval (Wilson's, on what dependent ones are worth)."""
+    values = which.astype(float)
+    mean = float(values.mean())
+    error, _ = standard_error(values - mean, traffic.clusters)
+    worth = float(np.unique(traffic.clusters).size)
+    if 0.0 < error < np.inf:
+        worth = min(mean * (1.0 - mean) / error**2, len(traffic))
+    found = wilson(mean * worth, max(1, round(worth)))
+    return Interval(mean, min(found.lo, mean), max(found.hi, mean))
+
+
+def timeline(traffic: Traffic, names: Sequence[str]) -> Timeline:
+    """How often each name occurred over time.
+
+    Args:
+        names: (n,) such as each decision's model.
+    """
+    at = traffic.rows["at"].astype("int64").to_numpy()
+    seconds = at // 1_000_000 if traffic.rows["at"].dt.unit == "us" else at // 1_000_000_000
+    length = int(seconds.max() - seconds.min()) + 1
+    width = next((one for one in _WIDTHS if length / one <= _MOST_BARS), _WIDTHS[-1])
+    bars = seconds // width
+    first, last = int(bars.min()), int(bars.max())
+    codes, found = pd.factorize(pd.Series(list(names)))
+    counts = np.zeros((last - first + 1, len(found)), dtype=np.int64)
+    np.add.at(counts, (bars - first, codes), 1)
+    order = np.argsort(-counts.sum(axis=0), kind="stable")
+    starts = pd.to_datetime(np.arange(first, last + 1) * width, unit="s", utc=True)
+    return Timeline(
+        tuple(starts.to_pydatetime()), width, tuple(str(found[i]) for i in order), counts[:, order]
+    )
+
+
+def _clusters(rows: pd.DataFrame) -> IntArray:
+    own = pd.Series(rows["decision_id"].astype(str))
+    key = rows["conversation_id"].where(rows["conversation_id"].notna(), "\0" + own)
+    return np.asarray(pd.factorize(key)[0], dtype=np.intp)

@@ -1,1 +1,0 @@
-"""How good a predictor is, and how it behaves."""

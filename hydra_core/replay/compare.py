@@ -1,0 +1,204 @@
+"""Two policies on the same queries: what moved from which model to which, and what it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hydra_core.base.types import BoolArray, FloatArray, IntArray
+from hydra_core.replay.metrics import misrouted, picked
+from hydra_core.replay.replay import ReplayData
+from hydra_core.replay.significance import Interval, McNemar, mcnemar, mean_interval, ratio_interval
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PolicyRun:
+    """One policy replayed: per query the model it went to and what came of it.
+
+    Attributes:
+        name: How the policy is called on the page.
+        rows: (n,) row numbers in the eval set, ascending.
+        ids: (m,) its pool.
+        choice: (n,) index in `ids` of the model each query went to.
+        quality: (n,) in [0, 1].
+        cost_usd: (n,).
+        oracle: (n,) the best quality any model of its pool reached.
+        misrouted: (n,) whether a cheaper-ranked model resolved the query.
+        unknown: (n,) whether the model it went to has no outcomes, so that quality is the least
+            possible; None where all have.
+    """
+
+    name: str
+    rows: IntArray
+    ids: tuple[str, ...]
+    choice: IntArray
+    quality: FloatArray
+    cost_usd: FloatArray
+    oracle: FloatArray
+    misrouted: FloatArray
+    unknown: BoolArray | None = None
+
+    @property
+    def models(self) -> np.typing.NDArray[np.str_]:
+        """(n,) model ids."""
+        return np.asarray(self.ids)[self.choice]
+
+
+@dataclass(frozen=True, slots=True)
+class FlipCell:
+    """Queries that went from one model to another; deltas are b minus a, per such query."""
+
+    before: str
+    after: str
+    queries: int
+    delta_quality: float
+    delta_cost_usd: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """b against a on the queries both have; every delta is b minus a with a paired interval.
+
+    Attributes:
+        n: Common queries.
+        left_out: Queries that only one of the two has outcomes for.
+        quality, cost_usd, qr, misroute: Deltas per query (quality and rates as fractions).
+        retained: QR of a and of b. Both, and their delta, are against one oracle, the best of
+            either pool: against its own, a pool that lost a model looks better.
+        savings: 1 - cost of b / cost of a.
+        mcnemar: On resolved or not.
+        flips: From largest to smallest number of queries; the diagonal is not in it.
+        flipped: (f,) row numbers in the eval set of the queries that changed model.
+        rows: (n,) row numbers compared.
+        delta_quality: (n,) per query.
+        delta_cost: (n,) per query, USD.
+        unknown: Fraction of queries whose change in quality nobody knows, since either side sends
+            them to a model without outcomes; the intervals hold all that is possible.
+    """
+
+    n: int
+    left_out: int
+    quality: Interval
+    cost_usd: Interval
+    qr: Interval
+    retained: tuple[Interval, Interval]
+    misroute: Interval
+    savings: Interval
+    mcnemar: McNemar
+    flips: tuple[FlipCell, ...]
+    flipped: IntArray
+    rows: IntArray
+    delta_quality: FloatArray
+    delta_cost: FloatArray
+    unknown: float = 0.0
+
+
+def policy_run(name: str, data: ReplayData, choice: IntArray) -> PolicyRun:
+    """What one assignment of queries to models came to."""
+    return PolicyRun(
+        name=name,
+        rows=data.rows,
+        ids=data.pool.ids,
+        choice=choice,
+        quality=picked(data.quality, choice),
+        cost_usd=picked(data.cost_usd, choice),
+        oracle=picked(data.quality, data.oracle),
+        misrouted=misrouted(data, choice).astype(np.float64),
+        unknown=data.unknown(choice) if data.unmeasured else None,
+    )
+
+
+def constant_run(data: ReplayData, model: str) -> PolicyRun:
+    """Always the same model."""
+    choice = np.full(len(data.rows), data.pool.ids.index(model), dtype=np.intp)
+    return policy_run(f"always {model}", data, choice)
+
+
+def compare(
+    a: PolicyRun, b: PolicyRun, clusters: Sequence[object] | IntArray | None = None
+) -> Comparison:
+    """Compare b with a, paired by query.
+
+    Args:
+        a: The reference.
+        b: The alternative.
+        clusters: Cluster of each eval set row, None when all are independent.
+
+    Raises:
+        ValueError: They have no query in common.
+    """
+    rows, in_a, in_b = np.intersect1d(a.rows, b.rows, assume_unique=True, return_indices=True)
+    if not rows.size:
+        raise ValueError(f"'{a.name}' and '{b.name}' have no query in common")
+    groups = None
+    if clusters is not None:
+        groups = np.unique(np.asarray(clusters)[rows], return_inverse=True)[1]
+    quality = b.quality[in_b] - a.quality[in_a]
+    cost = b.cost_usd[in_b] - a.cost_usd[in_a]
+    best = np.maximum(a.oracle[in_a], b.oracle[in_b])
+    names = sorted({*a.ids, *b.ids})
+    before, after = (
+        np.asarray([names.index(model) for model in run.ids])[run.choice[at]]
+        for run, at in ((a, in_a), (b, in_b))
+    )
+    unknown = [
+        np.zeros(len(rows)) if run.unknown is None else run.unknown[at] * (before != after)
+        for run, at in ((a, in_a), (b, in_b))
+    ]
+    least, most = quality - unknown[0], quality + unknown[1]
+
+    def between(lower: Interval, value: Interval, upper: Interval) -> Interval:
+        return Interval(value.value, min(lower.lo, value.lo), max(upper.hi, value.hi))
+
+    return Comparison(
+        n=int(rows.size),
+        left_out=len(a.rows) + len(b.rows) - 2 * int(rows.size),
+        quality=between(*(mean_interval(values, groups) for values in (least, quality, most))),
+        cost_usd=mean_interval(cost, groups),
+        qr=between(*(ratio_interval(values, best, groups) for values in (least, quality, most))),
+        retained=(_retained(a, in_a, best, groups), _retained(b, in_b, best, groups)),
+        misroute=mean_interval(b.misrouted[in_b] - a.misrouted[in_a], groups),
+        savings=ratio_interval(b.cost_usd[in_b], a.cost_usd[in_a], groups).scaled(-1.0, 1.0),
+        mcnemar=mcnemar(b.quality[in_b] >= 0.5, a.quality[in_a] >= 0.5),
+        flips=_flips(names, before, after, quality, cost),
+        flipped=rows[before != after],
+        rows=rows,
+        delta_quality=quality,
+        delta_cost=cost,
+        unknown=float((unknown[0] + unknown[1] > 0).mean()),
+    )
+
+
+def _retained(run: PolicyRun, at: IntArray, best: FloatArray, groups: IntArray | None) -> Interval:
+    least = run.quality[at]
+    found = ratio_interval(least, best, groups)
+    if run.unknown is None:
+        return found
+    return found.up_to(ratio_interval(least + run.unknown[at], best, groups))
+
+
+def _flips(
+    names: Sequence[str],
+    before: IntArray,
+    after: IntArray,
+    quality: FloatArray,
+    cost: FloatArray,
+) -> tuple[FlipCell, ...]:
+    moved = before != after
+    pair = (before * len(names) + after)[moved]
+    counts = np.bincount(pair)
+    gained = np.bincount(pair, weights=quality[moved])
+    spent = np.bincount(pair, weights=cost[moved])
+    cells = [
+        FlipCell(
+            before=names[i // len(names)],
+            after=names[i % len(names)],
+            queries=int(counts[i]),
+            delta_quality=gained[i] / counts[i],
+            delta_cost_usd=spent[i] / counts[i],
+        )
+        for i in np.flatnonzero(counts).tolist()
+    ]
+    return tuple(sorted(cells, key=lambda cell: (-cell.queries, cell.before, cell.after)))

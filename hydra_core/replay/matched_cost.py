@@ -1,0 +1,168 @@
+"""What a policy is held against: the best mixture of constant models at the same mean cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hydra_core.base.types import BoolArray, ChoiceArray, FloatArray, IntArray
+from hydra_core.replay.metrics import ConstantPolicy, picked, single_models, upper_hull
+from hydra_core.replay.replay import ReplayData
+from hydra_core.replay.significance import Interval, mean_interval
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """The best constant policy at one cost: a share of `strong`, the rest to `cheap`.
+
+    Attributes:
+        strong_share: In [0, 1]; 0 means always `cheap`.
+        quality: Mean quality it reaches, in [0, 1].
+        mean_cost_usd: USD per query it spends.
+    """
+
+    cheap: ConstantPolicy
+    strong: ConstantPolicy
+    strong_share: float
+    quality: float
+    mean_cost_usd: float
+
+    @property
+    def quality_per_usd(self) -> float:
+        """What one more USD per query buys along the hull here; 0 beyond its ends."""
+        if self.cheap.index == self.strong.index:
+            return 0.0
+        spread = self.strong.mean_cost_usd - self.cheap.mean_cost_usd
+        return (self.strong.quality - self.cheap.quality) / spread
+
+    def __str__(self) -> str:
+        if self.strong_share <= 0.0 or self.cheap.model == self.strong.model:
+            return f"always {self.cheap.model}"
+        if self.strong_share >= 1.0:
+            return f"always {self.strong.model}"
+        percent = 100 * self.strong_share
+        return f"{100 - percent:.0f} % {self.cheap.model}, {percent:.0f} % {self.strong.model}"
+
+
+def matched_cost_mix(hull: Sequence[ConstantPolicy], mean_cost_usd: float) -> Mix:
+    """The best random mixture of constants that spends no more than this per query.
+
+    Below the cheapest model there is no such mixture: the cheapest is returned as it is.
+    """
+    costs = [point.mean_cost_usd for point in hull]
+    upper = int(np.searchsorted(costs, mean_cost_usd, side="left"))
+    if upper in (0, len(hull)):
+        only = hull[min(upper, len(hull) - 1)]
+        return Mix(only, only, 0.0, only.quality, only.mean_cost_usd)
+    cheap, strong = hull[upper - 1], hull[upper]
+    share = (mean_cost_usd - cheap.mean_cost_usd) / (strong.mean_cost_usd - cheap.mean_cost_usd)
+    quality = cheap.quality + share * (strong.quality - cheap.quality)
+    return Mix(cheap, strong, share, quality, mean_cost_usd)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MatchedCost:
+    """The mixtures that p policies are held against, as arrays.
+
+    Attributes:
+        weights: (m, p) share of each model in each mixture.
+        ends: (2, p) the cheaper and the dearer model of each mixture (equal beyond the hull).
+        quality_per_usd: (p,) slope of the hull there.
+    """
+
+    weights: FloatArray
+    ends: IntArray
+    quality_per_usd: FloatArray
+
+    @classmethod
+    def of(cls, mixes: Sequence[Mix], models: int) -> MatchedCost:
+        """Line the mixtures up over a pool of so many models."""
+        ends = np.array([[m.cheap.index for m in mixes], [m.strong.index for m in mixes]])
+        share = np.array([mix.strong_share for mix in mixes])
+        weights = np.zeros((models, len(mixes)))
+        every = np.arange(len(mixes))
+        weights[ends[0], every] = 1 - share
+        weights[ends[1], every] += share
+        return cls(weights, ends, np.array([mix.quality_per_usd for mix in mixes]))
+
+    def differences(
+        self, quality: FloatArray, cost_usd: FloatArray, choice: ChoiceArray
+    ) -> FloatArray:
+        """What each query adds to "policy minus mixture at the same cost".
+
+        The mean over the queries that the hull was drawn from is the difference itself, and less
+        that mean these are its influence values: Q - [Qa + (C - Ca) / (Cb - Ca) (Qb - Qa)] to
+        first order, so the uncertainty of the matched cost is counted.
+
+        Args:
+            quality: (n, m) outcomes.
+            cost_usd: (n, m) realised cost, USD.
+            choice: (n, p) pool index each of the p policies sends each query to.
+
+        Returns:
+            (n, p) in units of quality.
+        """
+        used = np.unique(self.ends)
+        weights = self.weights[used]
+        result: FloatArray = picked(quality, choice) - quality[:, used] @ weights
+        extra_usd = picked(cost_usd, choice) - cost_usd[:, used] @ weights
+        extra_usd *= self.quality_per_usd
+        result -= extra_usd
+        return result
+
+    def away(self, choice: ChoiceArray) -> BoolArray:
+        """(2, n, p) True where a query is not sent to the mixture's cheaper (dearer) end."""
+        result: BoolArray = choice[None] != self.ends[:, None, :]
+        return result
+
+    def moved(self, choice: IntArray, clusters: IntArray | None = None) -> int:
+        """Independent queries that one policy (p = 1) sends elsewhere than the nearer end.
+
+        Args:
+            choice: (n,) pool index of each query's model.
+            clusters: (n,) cluster numbers, None when all queries are independent.
+        """
+        away = self.away(choice[:, None])[:, :, 0]
+        if clusters is None:
+            return int(away.sum(axis=1).min())
+        return min(int(np.unique(clusters[rows]).size) for rows in away)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedGain:
+    """One policy over another at the same cost; a cheaper but worse policy gains nothing by that.
+
+    Both are held against the mixture of constants at their own cost, so the difference in cost is
+    counted at what constants trade quality for there. It is one comparison with one interval.
+
+    Attributes:
+        quality: Mean quality gained at the same cost.
+        saving: The same as a share of the first policy's cost saved at the same quality; None
+            where more money buys no quality, so that quality cannot be turned into money.
+    """
+
+    quality: Interval
+    saving: Interval | None
+
+    @property
+    def gains(self) -> bool:
+        """Whether there is a gain beyond chance."""
+        return self.quality.lo > 0
+
+
+def matched_gain(data: ReplayData, before: IntArray, after: IntArray) -> MatchedGain:
+    """Compare two assignments of the same queries at the same cost.
+
+    Args:
+        before, after: (n,) pool index of each query's model; neither chosen on these queries.
+    """
+    both = np.stack([before, after], axis=1)
+    hull = upper_hull(single_models(data))
+    costs = picked(data.cost_usd, both).mean(axis=0).tolist()
+    mixes = [matched_cost_mix(hull, cost) for cost in costs]
+    lifts = MatchedCost.of(mixes, len(data.pool.ids)).differences(data.quality, data.cost_usd, both)
+    quality = mean_interval(lifts[:, 1] - lifts[:, 0], data.clusters)
+    worth = mixes[0].quality_per_usd * costs[0]
+    return MatchedGain(quality, quality.scaled(1 / worth) if worth > 0 else None)

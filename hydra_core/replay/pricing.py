@@ -1,0 +1,173 @@
+"""What an eval set's queries would cost at a catalog's prices of today.
+
+Recorded costs are what the models were billed when the set was made. An edited price moves them
+where the data allow it: recorded tokens times today's price; else the recorded cost scaled by the
+ratio of today's blended price to the one at recording; else they stay as they are, and are called
+so wherever they are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from hydra_core.base.types import Catalog, FloatArray, ListPrice
+from hydra_core.catalog import profiles
+from hydra_core.evalsets.evalset import EvalSet
+
+
+class Prices(StrEnum):
+    """Which prices a replay's costs follow."""
+
+    TODAY = "today"
+    RECORDED = "recorded"
+
+
+class CostSource(StrEnum):
+    """Where one model's costs come from."""
+
+    TOKENS = "tokens"
+    SAME_PRICE = "same_price"
+    SCALED = "scaled"
+    RECORDED = "recorded"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PricedCosts:
+    """Costs of an eval set under one catalog.
+
+    Attributes:
+        usd: (n, m) USD per query, columns as in the eval set; NaN where it is not known.
+        sources: Model id -> where its costs come from; the catalog's models alone.
+    """
+
+    usd: FloatArray
+    sources: Mapping[str, CostSource]
+
+    def note(self, models: Sequence[str]) -> str:
+        """What the costs of these models stand on where that has to be known; else empty."""
+        told = []
+        for kind, text in _TOLD.items():
+            named = [model for model in models if self.sources.get(model) is kind]
+            if named:
+                which = "" if len(named) == len(models) else f" ({', '.join(named)})"
+                told.append(f"{text}{which}.")
+        return " ".join(told)
+
+    def summary(self, models: Sequence[str]) -> str:
+        """Which prices the costs of these models stand on, in one phrase."""
+        if not self.sources:
+            return "as recorded"
+        kinds = dict.fromkeys(self.sources[model] for model in models if model in self.sources)
+        if set(kinds) == {CostSource.RECORDED}:
+            return RECORDED_COSTS.lower()
+        if CostSource.RECORDED in kinds:
+            named = [m for m in models if self.sources.get(m) is CostSource.RECORDED]
+            return f"the catalog's prices; {RECORDED_COSTS.lower()} for {', '.join(named)}"
+        return "the catalog's prices"
+
+
+#: What is said beside a cost that an edited price does not move.
+RECORDED_COSTS: Final = "Recorded costs, not your new price"
+
+_TOLD = {
+    CostSource.TOKENS: "Costs: recorded tokens times the catalog's prices",
+    CostSource.SCALED: "Costs: as recorded, scaled to the catalog's prices",
+}
+
+
+def priced_costs(evalset: EvalSet, catalog: Catalog, prices: Prices = Prices.TODAY) -> PricedCosts:
+    """The eval set's costs at the catalog's prices, or as they were recorded.
+
+    A model's recorded tokens are used where every outcome of it has them. Cached input is priced
+    as such where the set says how much of the input it was and the catalog has its price.
+
+    Args:
+        prices: RECORDED leaves every cost as it is.
+    """
+    if prices is Prices.RECORDED:
+        return PricedCosts(evalset.cost_usd, {})
+    known = {model.id: model.price for model in catalog.models}
+    return costs_at(evalset, known, catalog.policy.price_ratio)
+
+
+def costs_at(evalset: EvalSet, known: Mapping[str, ListPrice], price_ratio: float) -> PricedCosts:
+    """The eval set's costs at these prices; see `priced_costs`.
+
+    Args:
+        known: Model id -> list price.
+        price_ratio: Input tokens per output token, for sets without tokens.
+    """
+    usd = np.array(evalset.cost_usd)
+    sources = {}
+    for column, model in enumerate(evalset.models):
+        if model not in known:
+            continue
+        sources[model] = CostSource.RECORDED
+        by_tokens = _token_costs(evalset, column, known[model])
+        then = evalset.prices.get(model)
+        if by_tokens is not None:
+            usd[:, column], sources[model] = by_tokens, CostSource.TOKENS
+        elif then == known[model]:
+            sources[model] = CostSource.SAME_PRICE
+        elif then is not None:
+            usd[:, column] *= known[model].blended(price_ratio) / then.blended(price_ratio)
+            sources[model] = CostSource.SCALED
+    usd.setflags(write=False)
+    return PricedCosts(usd, sources)
+
+
+def _token_costs(evalset: EvalSet, column: int, price: ListPrice) -> FloatArray | None:
+    """(n,) USD by tokens, None where some outcome of the model lacks them."""
+    tokens = [evalset.extras.get(name) for name in ("input_tokens", "output_tokens")]
+    if tokens[0] is None or tokens[1] is None:
+        return None
+    read, written = tokens[0][:, column], tokens[1][:, column]
+    with_outcome = np.isfinite(evalset.quality[:, column])
+    if not np.isfinite(read + written)[with_outcome].all():
+        return None
+    usd = read * price.input_usd_per_mtok + written * price.output_usd_per_mtok
+    cached = evalset.extras.get("cached_input_tokens")
+    if cached is not None and price.cached_input_usd_per_mtok is not None:
+        saving = price.input_usd_per_mtok - price.cached_input_usd_per_mtok
+        usd = usd - np.nan_to_num(cached[:, column]) * saving
+    return np.asarray(usd / 1e6, dtype=np.float64)
+
+
+def estimated_costs(
+    evalset: EvalSet, catalog: Catalog, usd: FloatArray, measured: Collection[str]
+) -> dict[str, float]:
+    """USD per query of the catalog's models without outcomes, from their list prices.
+
+    Prices times the set's mean tokens, where it has tokens; else times the tokens that the other
+    models' costs come to at their blended prices.
+
+    Args:
+        usd: (n, m) costs of the set, columns as in it.
+        measured: Models with outcomes.
+    """
+    read, written = (_mean_tokens(evalset, name) for name in ("input_tokens", "output_tokens"))
+    prices = {model.id: model.price for model in catalog.models}
+    if read is not None and written is not None:
+        return {
+            name: (read * price.input_usd_per_mtok + written * price.output_usd_per_mtok) / 1e6
+            for name, price in prices.items()
+            if name not in measured
+        }
+    known = {
+        name: float(np.nanmean(usd[:, i]))
+        for i, name in enumerate(evalset.models)
+        if name in measured and np.isfinite(usd[:, i]).any()
+    }
+    return profiles.estimated_costs(catalog, known)
+
+
+def _mean_tokens(evalset: EvalSet, name: str) -> float | None:
+    tokens = evalset.extras.get(name)
+    if tokens is None or not np.isfinite(tokens).any():
+        return None
+    return float(np.nanmean(tokens))

@@ -1,0 +1,324 @@
+"""An eval set, its scores and a catalog's pool lined up as arrays, and the router replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import replace as replaced
+from datetime import date
+from functools import cached_property
+
+import numpy as np
+
+from hydra_core.base.errors import MismatchError
+from hydra_core.base.types import BoolArray, Catalog, CostBasis, FloatArray, IntArray, Pool
+from hydra_core.catalog.profiles import pool as routable_pool
+from hydra_core.evalsets.dependence import dependence_note
+from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
+from hydra_core.evalsets.format import scored_by
+from hydra_core.evalsets.score_files import load_scores
+from hydra_core.outcome_model.raw import Predicted
+from hydra_core.replay.frontier import Frontier, frontier
+from hydra_core.replay.pricing import CostSource, Prices, estimated_costs, priced_costs
+from hydra_core.routing.matcher import choose, choose_by_value, shortfall
+
+
+@dataclass(frozen=True)
+class ReplayData:
+    """Everything a replay needs, one row per query with complete outcomes.
+
+    Attributes:
+        query_ids: (n,) ids.
+        languages: (n,) language codes.
+        requirements: (n, K) predicted requirements.
+        quality: (n, m) outcomes in [0, 1], pool order.
+        cost_usd: (n, m) realised cost in USD, pool order.
+        pool: The routable models, all of them where a catalog was aligned.
+        rows: (n,) row numbers in the eval set.
+        clusters: (n,) cluster numbers, or None when queries are independent.
+        notes: What was left out and why, in plain words.
+        costs: Which prices the costs stand on, in one phrase; empty for a pool without a catalog.
+        prices: Whether costs are those of today's prices or as recorded.
+        recorded: The models whose costs an edited price does not move.
+        predicted: (n, m) predicted success and cost, None where there is no outcome model.
+        dependence: What a verdict must say about undeclared dependence; '' if there is nothing.
+        unmeasured: Models of the pool without outcomes here. They take their traffic; their quality
+            is unknown and stands as 0, the least possible, and their cost is an estimate.
+    """
+
+    query_ids: tuple[str, ...]
+    languages: tuple[str, ...]
+    requirements: FloatArray
+    quality: FloatArray
+    cost_usd: FloatArray
+    pool: Pool
+    rows: IntArray
+    clusters: IntArray | None = None
+    notes: tuple[str, ...] = ()
+    costs: str = ""
+    prices: Prices = Prices.TODAY
+    recorded: tuple[str, ...] = ()
+    dependence: str = ""
+    predicted: Predicted | None = None
+    unmeasured: tuple[str, ...] = ()
+
+    @cached_property
+    def measured(self) -> BoolArray:
+        """(m,) whether the set has outcomes of each model of the pool."""
+        return ~np.isin(self.pool.ids, self.unmeasured)
+
+    def unknown(self, choice: IntArray) -> BoolArray:
+        """(n,) whether nobody knows what the model chosen for each query would achieve."""
+        result: BoolArray = ~self.measured[choice]
+        return result
+
+    @cached_property
+    def with_outcomes(self) -> ReplayData:
+        """The same queries with the measured models alone, for what reads outcomes only."""
+        if not self.unmeasured:
+            return self
+        kept = np.flatnonzero(self.measured)
+        predicted = self.predicted
+        return replaced(
+            self,
+            quality=self.quality[:, kept],
+            cost_usd=self.cost_usd[:, kept],
+            pool=replaced(
+                self.pool,
+                ids=tuple(self.pool.ids[i] for i in kept),
+                capabilities=self.pool.capabilities[kept],
+                cost=self.pool.cost[kept],
+            ),
+            predicted=predicted
+            and Predicted(predicted.success[:, kept], predicted.cost_usd[:, kept]),
+            unmeasured=(),
+        )
+
+    @property
+    def independent(self) -> int:
+        """Queries, or clusters where the set has them."""
+        return len(self.query_ids) if self.clusters is None else int(np.unique(self.clusters).size)
+
+    @cached_property
+    def oracle(self) -> IntArray:
+        """(n,) the cheapest model that resolves each query, in hindsight (Eq. 7).
+
+        Highest quality first, then the pool's static cost order as in Algorithm 3 (so the oracle's
+        misroute is 0), then catalog order. A query nobody resolves goes to the cheapest. Models
+        without outcomes take no part.
+        """
+        best = self.measured & (self.quality >= self.quality.max(axis=1, keepdims=True))
+        choice: IntArray = np.where(best, self.pool.cost[None, :], np.inf).argmin(axis=1)
+        choice.flags.writeable = False
+        return choice
+
+    @cached_property
+    def cheapest_resolving(self) -> FloatArray:
+        """(n,) the lowest static cost of the models that resolve each query, infinite if none."""
+        resolved = self.quality >= RESOLVED_AT
+        cost: FloatArray = np.where(resolved, self.pool.cost, np.inf).min(axis=1)
+        cost.flags.writeable = False
+        return cost
+
+    @cached_property
+    def alone(self) -> tuple[FloatArray, FloatArray, IntArray]:
+        """(m,) mean quality, mean cost in USD and resolved queries of every model used alone."""
+        resolved = (self.quality >= RESOLVED_AT).sum(axis=0)
+        return self.quality.mean(axis=0), self.cost_usd.mean(axis=0), resolved
+
+    @cached_property
+    def binary(self) -> bool:
+        """Whether every outcome is a plain yes or no."""
+        return bool(np.isin(self.quality, (0.0, 1.0)).all())
+
+    def shortfalls(self, weights: FloatArray | None = None) -> FloatArray:
+        """(n, m) weighted shortfalls; `weights` (K,) are compensated, default the pool's."""
+        used = self.pool.weights if weights is None else weights
+        return shortfall(self.requirements, self.pool.capabilities, used)
+
+    def take(self, rows: IntArray) -> ReplayData:
+        """The same data for some rows only (for halves and language slices)."""
+        clusters = self.clusters
+        return replaced(
+            self,
+            query_ids=tuple(self.query_ids[i] for i in rows),
+            languages=tuple(self.languages[i] for i in rows),
+            requirements=self.requirements[rows],
+            quality=self.quality[rows],
+            cost_usd=self.cost_usd[rows],
+            rows=self.rows[rows],
+            clusters=None
+            if clusters is None
+            else np.unique(clusters[rows], return_inverse=True)[1],
+            predicted=self.predicted and self.predicted.take(rows),
+        )
+
+
+def align(
+    evalset: EvalSet,
+    requirements: FloatArray,
+    pool: Pool,
+    estimated: Mapping[str, float] | None = None,
+) -> ReplayData:
+    """Line up an eval set with a pool; nothing is imputed, what is left out is noted.
+
+    Args:
+        evalset: Loaded eval set.
+        requirements: (rows of the eval set, K) predicted requirements.
+        pool: Routable models of the catalog.
+        estimated: Model id -> USD per query of models without outcomes, which then stay in the
+            pool; without it they are left out.
+
+    Raises:
+        MismatchError: No model of the pool has outcomes, or no query has all of them.
+    """
+    columns = measured_columns(evalset)
+    having = [model for model in pool.ids if model in columns]
+    absent = tuple(model for model in pool.ids if model not in columns)
+    if not having:
+        raise MismatchError(
+            f"eval set '{evalset.name}' has no outcomes for any model of this catalog: it has "
+            f"{', '.join(evalset.models)}; the catalog has {', '.join(pool.ids)}. Rename the "
+            "models in one of them, or choose another eval set"
+        )
+    at = [columns[model] for model in having]
+    known = np.isfinite(evalset.quality[:, at]) & np.isfinite(evalset.cost_usd[:, at])
+    complete, scored = known.all(axis=1), np.isfinite(requirements).all(axis=1)
+    rows = np.flatnonzero(complete & scored)
+    if not rows.size:
+        raise MismatchError(
+            f"eval set '{evalset.name}' has no query with outcomes, costs and scores for all of "
+            f"{', '.join(having)}. Disable the models that lack outcomes"
+        )
+    kept = [i for i, model in enumerate(pool.ids) if estimated is not None or model in columns]
+    ids = tuple(pool.ids[i] for i in kept)
+    quality, cost_usd = np.zeros((rows.size, len(ids))), np.empty((rows.size, len(ids)))
+    for i, model in enumerate(ids):
+        if model in columns:
+            quality[:, i] = evalset.quality[rows, columns[model]]
+            cost_usd[:, i] = evalset.cost_usd[rows, columns[model]]
+        elif estimated is not None:
+            cost_usd[:, i] = estimated[model]
+    return ReplayData(
+        query_ids=tuple(evalset.queries["query_id"].iloc[rows].astype(str).tolist()),
+        languages=tuple(evalset.queries["language"].iloc[rows].astype(str).tolist()),
+        requirements=requirements[rows],
+        quality=quality,
+        cost_usd=cost_usd,
+        pool=Pool(ids, pool.capabilities[kept], pool.cost[kept], pool.weights),
+        rows=rows,
+        clusters=evalset.clusters_at(rows),
+        dependence=dependence_note(evalset.dependence),
+        notes=_notes(
+            absent, int((~complete).sum()), int((complete & ~scored).sum()), estimated is not None
+        ),
+        unmeasured=() if estimated is None else absent,
+    )
+
+
+def measured_columns(evalset: EvalSet) -> dict[str, int]:
+    """Model id -> column, of the models that have at least one outcome."""
+    some = np.isfinite(evalset.quality).sum(axis=0).tolist()
+    return {model: column for column, model in enumerate(evalset.models) if some[column]}
+
+
+def catalog_scores(evalset: EvalSet, catalog: Catalog) -> FloatArray:
+    """(n, K) requirements by the bundle the catalog is bound to; another bundle's are never used.
+
+    Raises:
+        MismatchError: The set is not scored by it; the message says what to do.
+        EvalSetError: The scores are damaged.
+    """
+    scores = load_scores(evalset, catalog.predictor_fingerprint)
+    if scores is not None:
+        return scores
+    others = ", ".join(name[:12] for name in scored_by(evalset.path))
+    raise MismatchError(
+        f"Eval set '{evalset.name}' is not scored by '{catalog.predictor}' "
+        f"({catalog.predictor_fingerprint[:12]}), the predictor that catalog '{catalog.name}' is "
+        f"bound to{f', but by {others}' if others else ''}. Score it on the Eval sets page or "
+        f"with python -m hydra_core score {evalset.path}, choose another catalog, or move this "
+        f"one to another predictor's bands: python -m hydra_core rebind {catalog.source}"
+    )
+
+
+def align_catalog(
+    evalset: EvalSet,
+    catalog: Catalog,
+    requirements: FloatArray,
+    weights: tuple[float, ...] | None = None,
+    *,
+    today: date,
+    prices: Prices = Prices.TODAY,
+) -> ReplayData:
+    """Line up an eval set with a catalog's routable models, ordered as its cost basis says.
+
+    Costs are those at the catalog's prices where the set allows it; the notes say what they are.
+
+    Args:
+        requirements: (rows of the eval set, K) scores by the catalog's own predictor bundle.
+        weights: (K,) stored weights to use instead of the policy's.
+        today: Decides about retiring models.
+        prices: Costs at the catalog's prices of today, or as they were recorded.
+
+    Raises:
+        MismatchError: They do not fit together, or a realised cost is missing.
+        RoutingError: No model is routable on that day.
+        CatalogError: `weights` does not hold one number > 0 per dimension.
+    """
+    basis = catalog.policy.cost_basis
+    costs = priced_costs(evalset, catalog, prices)
+    priced = replaced(evalset, cost_usd=costs.usd)
+    estimated = estimated_costs(evalset, catalog, costs.usd, measured_columns(evalset))
+    realised = {**estimated, **_measured_costs(priced)} if basis is CostBasis.REALISED else None
+    models = routable_pool(catalog, today=today, weights=weights, realised_cost=realised)
+    data = align(priced, models.capped(requirements), models, estimated)
+    ids = tuple(model for model in data.pool.ids if model not in data.unmeasured)
+    note = costs.note(ids)
+    recorded = tuple(m for m in ids if costs.sources.get(m) is CostSource.RECORDED)
+    notes = (*data.notes, note) if note else data.notes
+    return replaced(data, notes=notes, costs=costs.summary(ids), prices=prices, recorded=recorded)
+
+
+def _measured_costs(evalset: EvalSet) -> dict[str, float]:
+    return {m: cost for m, cost in evalset.mean_cost().items() if np.isfinite(cost)}
+
+
+def data_frontier(data: ReplayData, weights: FloatArray | None = None) -> Frontier:
+    """The exact frontier of a replayed set under (K,) compensated weights (default the pool's)."""
+    return frontier(data.shortfalls(weights), data.pool.cost, data.quality, data.cost_usd)
+
+
+def replay(data: ReplayData, tau: float, weights: FloatArray | None = None) -> IntArray:
+    """(n,) index of the model each query is routed to at tau, by the router's own rule."""
+    return choose(data.shortfalls(weights), data.pool.cost, tau)
+
+
+def replay_by_value(data: ReplayData, value_usd: float) -> IntArray:
+    """(n,) index of the model each query is routed to at V, by the router's own value rule.
+
+    Raises:
+        ValueError: There are no predictions.
+    """
+    if data.predicted is None:
+        raise ValueError("the value rule needs the predictions of an outcome model")
+    return choose_by_value(data.predicted.success, data.predicted.cost_usd, value_usd)
+
+
+def _notes(
+    absent: tuple[str, ...], incomplete: int, unscored: int, routed: bool
+) -> tuple[str, ...]:
+    notes = []
+    if absent and routed:
+        names, it = ", ".join(absent), "it" if len(absent) == 1 else "them"
+        notes.append(
+            f"No outcomes for {names}: what is routed to {it} counts as unresolved, so quality is "
+            "at least the figure shown, and its cost is estimated from prices."
+        )
+    elif absent:
+        notes.append(f"No outcomes for {', '.join(absent)}: left out of this replay.")
+    if incomplete:
+        notes.append(f"{incomplete} queries lack an outcome or cost of some model: left out.")
+    if unscored:
+        notes.append(f"{unscored} queries are not scored yet: left out.")
+    return tuple(notes)

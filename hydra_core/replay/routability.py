@@ -1,0 +1,236 @@
+"""Can routing help on this eval set at all? Said before anything is tuned.
+
+Three things bound what a router can win: how much a perfect one gains over the best constant, on
+how many queries the models differ, and how well the text tells which model will succeed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from hydra_core.base.types import BoolArray, FloatArray
+from hydra_core.replay.baselines.features import Inputs, TextFeatures, hashed_texts
+from hydra_core.replay.baselines.learners import chance
+from hydra_core.replay.folds import Fold, folds
+from hydra_core.replay.metrics import picked, single_models
+from hydra_core.replay.replay import ReplayData
+from hydra_core.replay.significance import Interval, mean_interval, normal_quantile
+
+#: Median AUC over the models from which success is called predicted.
+PREDICTIVE_AUC = 0.60
+#: Queries that AUCs are computed on; more are drawn at random, which changes little.
+_MOST = 6_000
+_PARTS = 5
+_FEWEST = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAuc:
+    """How well success of one model is predicted on queries not learned from (0.5 = not at all).
+
+    Attributes:
+        text: From the text's character n-grams.
+        scores: From the predictor's requirement scores.
+    """
+
+    model: str
+    text: Interval
+    scores: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Routability:
+    """What a router could win on a replayed set.
+
+    Attributes:
+        oracle_gain: Quality of the oracle minus the best constant's, 95 % interval.
+        oracle_saving: Fraction of the best constant's cost that the oracle saves.
+        decidable: Fraction of queries on which the models differ in quality.
+        aucs: Per model; empty where fewer than 10 queries succeed or fail.
+        advantage: For the queries on which the best and the cheapest model differ: how well it
+            is predicted which of them wins.
+        sampled: Queries the AUCs were computed on.
+        predicted: Median AUC over the models from the better of the two readings; NaN if unknown.
+        source: Which reading that is.
+        text: The sentence shown to an operator.
+    """
+
+    n: int
+    best_constant: str
+    oracle_quality: float
+    oracle_gain: Interval
+    oracle_saving: float
+    decidable: float
+    aucs: tuple[ModelAuc, ...]
+    advantage: ModelAuc | None
+    sampled: int
+    predicted: float
+    source: str
+    predictive: bool
+    text: str
+
+
+def routability(
+    data: ReplayData,
+    texts: Sequence[str],
+    *,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> Routability:
+    """Bound what routing can win, with cross-validated AUCs.
+
+    Args:
+        data: Replayed set.
+        texts: (n,) message of each query of `data`.
+        seed: Draws the parts and the sample.
+        progress: Called with (done, total) at the start and after each part's features and each
+            model; what it raises stops.
+    """
+    data = data.with_outcomes
+    oracle = data.oracle
+    best = max(single_models(data), key=lambda one: (one.quality, -one.mean_cost_usd))
+    gain = picked(data.quality, oracle) - data.quality[:, best.index]
+    spent = float(picked(data.cost_usd, oracle).mean())
+    aucs, advantage, sampled = _aucs(data, texts, best.index, seed, progress)
+    middle, source = _better(aucs)
+    predictive = middle >= PREDICTIVE_AUC
+    decidable = float((data.quality.max(axis=1) > data.quality.min(axis=1)).mean())
+    interval = mean_interval(gain, data.clusters)
+    return Routability(
+        n=len(texts),
+        best_constant=best.model,
+        oracle_quality=float(picked(data.quality, oracle).mean()),
+        oracle_gain=interval,
+        oracle_saving=1 - spent / best.mean_cost_usd if best.mean_cost_usd > 0 else float("nan"),
+        decidable=decidable,
+        aucs=aucs,
+        advantage=advantage,
+        sampled=sampled,
+        predicted=middle,
+        source=source,
+        predictive=predictive,
+        text=_sentence(interval, best.model, decidable, middle, source),
+    )
+
+
+def _better(aucs: Sequence[ModelAuc]) -> tuple[float, str]:
+    """The median AUC of the reading that predicts more, and that reading."""
+    if not aucs:
+        return float("nan"), ""
+    text = float(np.median([auc.text.value for auc in aucs]))
+    scores = float(np.median([auc.scores.value for auc in aucs]))
+    return max((text, "the text"), (scores, "the requirement scores"))
+
+
+def _aucs(
+    data: ReplayData,
+    texts: Sequence[str],
+    best: int,
+    seed: int,
+    progress: Callable[[int, int], None] | None,
+) -> tuple[tuple[ModelAuc, ...], ModelAuc | None, int]:
+    rng = np.random.default_rng(seed)
+    n = len(texts)
+    rows = np.sort(rng.choice(n, _MOST, replace=False)) if n > _MOST else np.arange(n)
+    part = data.take(rows)
+    units = n if part.clusters is None else np.unique(part.clusters).size
+    if units < 2 * _PARTS:
+        return (), None, len(rows)
+    cut = folds(part, _PARTS, rng)
+    targets = _targets(part, best)
+
+    def step(done: int) -> None:
+        if progress is not None:
+            progress(done, len(cut) + len(targets))
+
+    step(0)
+    hashed = hashed_texts([texts[i] for i in rows])
+    inputs = []
+    for fold in cut:
+        features = TextFeatures(hashed[fold.train], seed=seed)
+        train, test = (
+            features(hashed, side, part.requirements) for side in (fold.train, fold.test)
+        )
+        inputs.append((train, test))
+        step(len(inputs))
+    found = []
+    for target in targets:
+        found.append(_auc(*target, cut, inputs))
+        step(len(inputs) + len(found))
+    *models, advantage = found
+    return tuple(auc for auc in models if auc is not None), advantage, len(rows)
+
+
+def _targets(data: ReplayData, best: int) -> list[tuple[str, BoolArray, BoolArray]]:
+    """What is predicted, and among which queries: each model's success, then which of two wins."""
+    everything = np.ones(len(data.rows), dtype=np.bool_)
+    models = [
+        (model, data.quality[:, j] >= 0.5, everything) for j, model in enumerate(data.pool.ids)
+    ]
+    cheap = int(data.pool.cost.argmin())
+    ours, theirs = data.quality[:, best], data.quality[:, cheap]
+    name = f"{data.pool.ids[best]} over {data.pool.ids[cheap]}"
+    return [*models, (name, ours > theirs, ours != theirs)]
+
+
+def _auc(
+    name: str,
+    target: BoolArray,
+    among: BoolArray,
+    cut: Sequence[Fold],
+    inputs: Sequence[tuple[Inputs, Inputs]],
+) -> ModelAuc | None:
+    """Cross-validated AUC of one target among some queries; None where there are too few."""
+    if min((target & among).sum(), (~target & among).sum()) < _FEWEST:
+        return None
+    scores = np.zeros((2, target.size))
+    for fold, (train, test) in zip(cut, inputs, strict=True):
+        use, ask = among[fold.train], among[fold.test]
+        for i, kind in enumerate(("text", "requirements")):
+            known, asked = getattr(train, kind)[use], getattr(test, kind)[ask]
+            predicted = chance(known, target[fold.train][use], asked)
+            scores[i, fold.test[ask]] = _ranks(predicted)
+    text, requirements = (auc_interval(row[among], target[among]) for row in scores)
+    return ModelAuc(name, text, requirements)
+
+
+def _ranks(values: FloatArray) -> FloatArray:
+    """Ranks scaled to (0, 1), so that parts with other base rates can be pooled."""
+    ranks: FloatArray = pd.Series(values).rank().to_numpy() / (values.size + 1)
+    return ranks
+
+
+def auc_interval(scores: FloatArray, target: BoolArray) -> Interval:
+    """Area under the ROC curve with a 95 % interval (Hanley and McNeil 1982).
+
+    Args:
+        scores: (n,) higher means more likely.
+        target: (n,) with at least one True and one False.
+    """
+    ranks = pd.Series(scores).rank().to_numpy()
+    yes, no = int(target.sum()), int((~target).sum())
+    area = float((ranks[target].sum() - yes * (yes + 1) / 2) / (yes * no))
+    q1, q2 = area / (2 - area), 2 * area * area / (1 + area)
+    variance = area * (1 - area) + (yes - 1) * (q1 - area**2) + (no - 1) * (q2 - area**2)
+    half = normal_quantile() * float(np.sqrt(max(variance, 0.0) / (yes * no)))
+    return Interval(area, max(area - half, 0.0), min(area + half, 1.0))
+
+
+def _sentence(gain: Interval, best: str, decidable: float, middle: float, source: str) -> str:
+    bound = (
+        f"A perfect router would gain {100 * gain.value:.1f} pp over always {best}; the models "
+        f"differ on {100 * decidable:.0f} % of the queries."
+    )
+    if np.isnan(middle):
+        return f"{bound} There are too few outcomes to say whether success can be predicted."
+    told = f"at best from {source}, median AUC {middle:.2f}, 0.50 is chance"
+    if middle >= PREDICTIVE_AUC:
+        return f"{bound} Success can be predicted ({told}): routing can help."
+    return (
+        f"{bound} Success can hardly be predicted ({told}): expect little from any router that "
+        "reads the query alone."
+    )

@@ -1,0 +1,262 @@
+"""Intervals and paired tests for rates, means, ratios and differences (paper appendix
+"Statistical Significance on SWE-Bench Verified").
+
+All intervals are two-sided 95 % unless a level is given. Queries that share a cluster
+(translations of one task, turns of one conversation) are not independent; where `clusters` is
+given, variances are summed over clusters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from hydra_core.base.spelling import signed
+from hydra_core.base.types import FloatArray, IntArray
+
+#: Confidence level of every interval that is shown, two-sided.
+LEVEL: Final = 0.95
+_EXACT_BELOW = 25
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A point estimate with its lower and upper bound, all in the estimate's unit."""
+
+    value: float
+    lo: float
+    hi: float
+
+    @property
+    def standard_error(self) -> float:
+        """What a normal estimate with this interval has; NaN where the interval has no end."""
+        half = (self.hi - self.lo) / 2
+        return half / normal_quantile() if np.isfinite(half) else float("nan")
+
+    def scaled(self, factor: float, offset: float = 0.0) -> Interval:
+        """`offset + factor * x` for all three; bounds stay in order."""
+        ends = sorted((offset + factor * self.lo, offset + factor * self.hi))
+        return Interval(offset + factor * self.value, ends[0], ends[1])
+
+    def widened(self, factor: float) -> Interval:
+        """The same estimate with both bounds this many times as far from it."""
+        down, up = self.value - self.lo, self.hi - self.value
+        return Interval(self.value, self.value - factor * down, self.value + factor * up)
+
+    def up_to(self, other: Interval) -> Interval:
+        """The same estimate with the upper bound of an estimate that cannot be lower."""
+        return Interval(self.value, self.lo, max(self.hi, other.hi))
+
+    def text(self, unit: str) -> str:
+        """A difference with its interval: +0.6 pp [−0.8, +1.9]."""
+        return f"{signed(self.value)} {unit} [{signed(self.lo)}, {signed(self.hi)}]"
+
+    def clipped(self, lo: float, hi: float) -> Interval:
+        """The same with bounds no wider than what is possible at all."""
+        return Interval(self.value, max(self.lo, lo), min(self.hi, hi))
+
+
+@dataclass(frozen=True, slots=True)
+class McNemar:
+    """Paired test of two yes/no outcomes: only_a and only_b count the queries they differ on."""
+
+    only_a: int
+    only_b: int
+    p_value: float
+    exact: bool
+
+
+def normal_quantile(level: float = LEVEL) -> float:
+    """Half width of a two-sided normal interval in standard errors: 1.96 at 95 %."""
+    return float(special.ndtri(0.5 + level / 2))
+
+
+def student_quantile(units: int, level: float = LEVEL) -> float:
+    """Half width in standard errors of an interval from so many independent units (>= 2)."""
+    return float(special.stdtrit(units - 1, 0.5 + level / 2))
+
+
+def normal_p(statistic: float) -> float:
+    """Two-sided p-value of a statistic that is standard normal where there is no effect."""
+    return float(2 * special.ndtr(-abs(statistic)))
+
+
+def student_p(statistic: float, freedom: int) -> float:
+    """The same for Student's t with so many degrees of freedom (>= 1)."""
+    return float(2 * special.stdtr(freedom, -abs(statistic)))
+
+
+def wilson(successes: float, n: int, level: float = LEVEL) -> Interval:
+    """Wilson score interval of a rate.
+
+    Args:
+        successes: Number resolved, 0 <= successes <= n.
+        n: Number of queries, >= 1.
+        level: Confidence level.
+    """
+    if n < 1 or not 0 <= successes <= n:
+        raise ValueError(f"need 0 <= successes <= n and n >= 1, got {successes} of {n}")
+    z = normal_quantile(level)
+    rate = successes / n
+    centre = (rate + z * z / (2 * n)) / (1 + z * z / n)
+    half = z * np.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+    lo, hi = max(centre - half, 0.0), min(centre + half, 1.0)
+    return Interval(rate, lo if successes else 0.0, hi if successes < n else 1.0)
+
+
+def mcnemar(a: npt.ArrayLike, b: npt.ArrayLike) -> McNemar:
+    """McNemar's paired test of two policies on the same queries.
+
+    Chi-square with continuity correction; exact binomial when fewer than 25 queries differ.
+
+    Args:
+        a: (n,) resolved or not.
+        b: (n,) resolved or not, same queries.
+    """
+    has_a, has_b = np.asarray(a) > 0.5, np.asarray(b) > 0.5
+    only_a, only_b = int((has_a & ~has_b).sum()), int((has_b & ~has_a).sum())
+    differing = only_a + only_b
+    if differing < _EXACT_BELOW:
+        fewer = min(only_a, only_b)  # two-sided; an even split counts its middle once
+        p = min(1.0, 2.0 * float(special.bdtr(fewer, differing, 0.5))) if differing else 1.0
+        return McNemar(only_a, only_b, p, exact=True)
+    statistic = max(abs(only_a - only_b) - 1, 0) ** 2 / differing
+    return McNemar(only_a, only_b, float(special.chdtrc(1, statistic)), exact=False)
+
+
+def influence_interval(
+    value: float, influence: FloatArray, clusters: IntArray | None = None, level: float = LEVEL
+) -> Interval:
+    """Interval of an estimate from its influence values (delta method).
+
+    Args:
+        value: The estimate.
+        influence: (n,) each query's influence; their mean is 0 up to rounding.
+        clusters: (n,) cluster number per query, or None when all are independent.
+        level: Confidence level.
+    """
+    error, freedom = standard_error(influence, clusters)
+    if not freedom:
+        return Interval(value, float("-inf"), float("inf"))
+    half = student_quantile(freedom + 1, level) * error
+    return Interval(value, value - half, value + half)
+
+
+def standard_error(influence: FloatArray, clusters: IntArray | None = None) -> tuple[float, int]:
+    """Standard error of an estimate from its (n,) influence values, and its degrees of freedom.
+
+    Queries of one cluster count as dependent. With fewer than two clusters the error is infinite.
+    """
+    sums = influence if clusters is None else np.bincount(clusters, weights=influence)
+    count = sums.size
+    if count < 2:
+        return float("inf"), 0
+    # not sums @ sums: BLAS wakes a thread for it, and waits for that on a busy machine
+    variance = count / (count - 1) * float(np.square(sums).sum()) / influence.size**2
+    return float(np.sqrt(variance)), count - 1
+
+
+def mean_interval(
+    values: FloatArray, clusters: IntArray | None = None, level: float = LEVEL
+) -> Interval:
+    """Interval of a mean of (n,) values."""
+    mean = float(values.mean())
+    return influence_interval(mean, values - mean, clusters, level)
+
+
+def ratio_interval(
+    above: FloatArray, below: FloatArray, clusters: IntArray | None = None, level: float = LEVEL
+) -> Interval:
+    """Interval of mean(above) / mean(below), paired by query (delta method).
+
+    Args:
+        above: (n,) numerator.
+        below: (n,) denominator, mean != 0.
+    """
+    base = float(below.mean())
+    if base == 0.0:
+        return Interval(float("nan"), float("nan"), float("nan"))
+    ratio = float(above.mean()) / base
+    return influence_interval(ratio, (above - ratio * below) / base, clusters, level)
+
+
+def paired_bootstrap(
+    columns: FloatArray,
+    statistic: Callable[[FloatArray], FloatArray],
+    *,
+    rng: np.random.Generator,
+    resamples: int = 10_000,
+    level: float = LEVEL,
+) -> Interval:
+    """Percentile bootstrap of a statistic of column means; whole queries are resampled.
+
+    Args:
+        columns: (n, c) per-query values, e.g. router cost and baseline cost.
+        statistic: Callable of (r, c) means -> (r,) values.
+        rng: Source of chance.
+        resamples: Number of resamples (the paper: 10,000).
+        level: Confidence level.
+    """
+    means = bootstrap_means(columns, rng=rng, resamples=resamples)
+    values = statistic(means)
+    lo, hi = np.quantile(values, [0.5 - level / 2, 0.5 + level / 2])
+    point = float(statistic(columns.mean(axis=0, keepdims=True))[0])
+    return Interval(point, float(lo), float(hi))
+
+
+def bootstrap_means(
+    columns: FloatArray, *, rng: np.random.Generator, resamples: int = 10_000
+) -> FloatArray:
+    """(resamples, c) column means of (n, c) values when whole rows are drawn anew."""
+    n, width = columns.shape
+    kind = np.uint16 if n <= np.iinfo(np.uint16).max else np.uint32
+    means = np.empty((resamples, width))
+    chunk = max(1, min(resamples, 2_000_000 // max(n, 1)))
+    for begin in range(0, resamples, chunk):
+        rows = rng.integers(0, n, size=(min(chunk, resamples - begin), n), dtype=kind)
+        for column in range(width):
+            drawn = np.take(columns[:, column], rows)
+            means[begin : begin + len(rows), column] = drawn.mean(axis=1)
+    return means
+
+
+def holm(p_values: Sequence[float]) -> tuple[float, ...]:
+    """Holm-adjusted p values, in the order given: compare them with the level as they are."""
+    order = np.argsort(p_values, kind="stable")
+    count = len(p_values)
+    adjusted = np.empty(count)
+    running = 0.0
+    for rank, index in enumerate(order):
+        running = max(running, min(1.0, (count - rank) * p_values[index]))
+        adjusted[index] = running
+    return tuple(adjusted.tolist())
+
+
+def detectable_effect(
+    standard_deviation: float, n: int, level: float = LEVEL, power: float = 0.80
+) -> float:
+    """The smallest mean paired difference that n queries would show with this power.
+
+    Args:
+        standard_deviation: Of the per-query difference (for yes/no outcomes: the root of the
+            share of queries on which the two policies differ, minus the squared difference).
+        n: Number of queries (or clusters).
+        level: Two-sided confidence level.
+        power: Probability of seeing an effect of that size.
+    """
+    quantiles = normal_quantile(level) + special.ndtri(power)
+    return float(quantiles * standard_deviation / np.sqrt(n))
+
+
+def sample_size(
+    standard_deviation: float, effect: float, level: float = LEVEL, power: float = 0.80
+) -> int:
+    """How many queries it takes to see a mean paired difference of `effect` (not 0)."""
+    if effect == 0:
+        raise ValueError("no number of queries shows an effect of 0")
+    return int(np.ceil((detectable_effect(standard_deviation, 1, level, power) / effect) ** 2))

@@ -1,0 +1,268 @@
+"""One table of what any number of policies reach on the same queries, and what may be said of it.
+
+As in the paper's appendix "Statistical Significance on SWE-Bench Verified": each policy's resolved
+queries with Wilson's interval, QR, CS with a 10,000-fold bootstrap, and McNemar's test against
+always using the strong model, corrected for the number of policies (Holm). Beside it every pair of
+policies. Where queries come in clusters, Wilson and McNemar would count dependent queries as
+independent: the delta method over clusters and its t test stand in, and `methods` says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import combinations
+
+import numpy as np
+
+from hydra_core.base.types import FloatArray, IntArray
+from hydra_core.evalsets.evalset import RESOLVED_AT
+from hydra_core.replay.compare import PolicyRun
+from hydra_core.replay.significance import (
+    Interval,
+    bootstrap_means,
+    holm,
+    mcnemar,
+    mean_interval,
+    ratio_interval,
+    standard_error,
+    student_p,
+    wilson,
+)
+
+_RESAMPLES = 10_000
+#: More queries (clusters) are resampled in this many random groups, which spread as they do.
+_MOST_UNITS = 20_000
+_GROUPS = 5_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """A policy that stands in the table, and how it came about, in a word or two."""
+
+    run: PolicyRun
+    chosen: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One policy by itself; rates and QR are fractions.
+
+    Attributes:
+        resolved: Rate of queries with quality >= `RESOLVED_AT`.
+        qr: Against the oracle of the first policy's pool, the same for all.
+        cs: 1 - cost / cost of always the strong model; bootstrap.
+        only_it, only_strong: Queries that only one of it and the strong model resolves.
+        p_value: Against always the strong model, Holm-corrected; None for that model itself.
+    """
+
+    name: str
+    chosen: str
+    count: int
+    resolved: Interval
+    quality: Interval
+    mean_cost_usd: Interval
+    qr: Interval
+    cs: Interval
+    only_it: int
+    only_strong: int
+    p_value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """b minus a, paired by query: quality as a fraction, cost in USD per query.
+
+    Attributes:
+        only_a, only_b: Queries that only one of the two resolves.
+        p_value: Holm-corrected over all pairs.
+    """
+
+    a: str
+    b: str
+    quality: Interval
+    cost_usd: Interval
+    only_a: int
+    only_b: int
+    p_value: float
+
+
+@dataclass(frozen=True, slots=True)
+class SignificanceTable:
+    """Everything that may be said of some policies on the queries that all of them have.
+
+    Attributes:
+        n: Common queries.
+        independent: Clusters among them.
+        strong: Name of always the strong model.
+        methods: How intervals and p values were made, one sentence each.
+    """
+
+    n: int
+    independent: int
+    strong: str
+    standings: tuple[Standing, ...]
+    contrasts: tuple[Contrast, ...]
+    methods: tuple[str, ...]
+
+
+def significance_table(
+    entries: Sequence[Entry],
+    strong: PolicyRun,
+    clusters: IntArray | None = None,
+    *,
+    rng: np.random.Generator,
+    resamples: int = _RESAMPLES,
+) -> SignificanceTable:
+    """The table of some policies.
+
+    Args:
+        entries: Policies with different names, in the order in which they are to be shown.
+        strong: Always the strong model; savings and the test are against it.
+        clusters: Cluster of each eval set row, None when all are independent.
+        rng: Source of chance of the bootstrap.
+        resamples: Of whole queries (clusters); the paper's 10,000.
+
+    Raises:
+        ValueError: No policy, two of one name, or no query that all of them have.
+    """
+    names = [entry.run.name for entry in entries]
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"needs policies with different names, got {', '.join(names) or 'none'}")
+    runs = [entry.run for entry in entries]
+    rows = reduce(np.intersect1d, [run.rows for run in (*runs, strong)])
+    if not rows.size:
+        raise ValueError(f"{', '.join(names)} have no query in common")
+    groups = None if clusters is None else np.unique(clusters[rows], return_inverse=True)[1]
+    lined = [_Lined.of(run, rows) for run in runs]
+    base = _Lined.of(strong, rows)
+    best = runs[0].oracle[np.isin(runs[0].rows, rows)]
+    savings = _savings([one.cost_usd for one in lined], base.cost_usd, groups, rng, resamples)
+    tests = [_tested(one, base, groups) for one in lined]
+    others = [at for at, name in enumerate(names) if name != strong.name]
+    adjusted = dict(zip(others, holm([tests[at][2] for at in others]), strict=True))
+    standings = tuple(
+        Standing(
+            name=names[at],
+            chosen=entries[at].chosen,
+            count=int(one.resolved.sum()),
+            resolved=_rate(one.resolved, groups),
+            quality=mean_interval(one.quality, groups),
+            mean_cost_usd=mean_interval(one.cost_usd, groups),
+            qr=ratio_interval(one.quality, best, groups),
+            cs=savings[at],
+            only_it=tests[at][0],
+            only_strong=tests[at][1],
+            p_value=adjusted.get(at),
+        )
+        for at, one in enumerate(lined)
+    )
+    independent = rows.size if groups is None else int(groups.max()) + 1
+    return SignificanceTable(
+        n=int(rows.size),
+        independent=independent,
+        strong=strong.name,
+        standings=standings,
+        contrasts=_contrasts(names, lined, groups),
+        methods=_methods(clustered=groups is not None, strong=strong.name, resamples=resamples),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Lined:
+    """A run on the common queries only."""
+
+    quality: FloatArray
+    cost_usd: FloatArray
+    resolved: FloatArray
+
+    @classmethod
+    def of(cls, run: PolicyRun, rows: IntArray) -> _Lined:
+        kept = np.isin(run.rows, rows)
+        quality = run.quality[kept]
+        return cls(quality, run.cost_usd[kept], (quality >= RESOLVED_AT).astype(np.float64))
+
+
+def _rate(resolved: FloatArray, groups: IntArray | None) -> Interval:
+    if groups is None:
+        return wilson(float(resolved.sum()), resolved.size)
+    return mean_interval(resolved, groups).clipped(0.0, 1.0)
+
+
+def _tested(a: _Lined, b: _Lined, groups: IntArray | None) -> tuple[int, int, float]:
+    """Queries that only a resolves, that only b resolves, and the p value of no difference."""
+    found = mcnemar(a.resolved, b.resolved)
+    if groups is None:
+        return found.only_a, found.only_b, found.p_value
+    difference = a.resolved - b.resolved
+    delta = float(difference.mean())
+    error, freedom = standard_error(difference - delta, groups)
+    p_value = 1.0
+    if freedom and error > 0:
+        p_value = student_p(delta / error, freedom)
+    return found.only_a, found.only_b, p_value
+
+
+def _savings(
+    costs: Sequence[FloatArray],
+    base: FloatArray,
+    groups: IntArray | None,
+    rng: np.random.Generator,
+    resamples: int,
+) -> list[Interval]:
+    """1 - cost / base cost of each policy, on the same resamples."""
+    columns = np.stack([base, *costs], axis=1)
+    units = groups
+    if units is None and len(columns) > _MOST_UNITS:
+        units = rng.permutation(len(columns)) % _GROUPS
+    if units is not None:
+        summed = [np.bincount(units, weights=column) for column in columns.T]
+        columns = np.stack(summed, axis=1)
+    means = bootstrap_means(columns, rng=rng, resamples=resamples)
+    centre = columns.mean(axis=0)
+    if centre[0] == 0.0:
+        return [Interval(float("nan"), float("nan"), float("nan"))] * len(costs)
+    saved = 1 - means[:, 1:] / means[:, :1]
+    low, high = np.quantile(saved, [0.025, 0.975], axis=0)
+    values = 1 - centre[1:] / centre[0]
+    return [Interval(*map(float, ends)) for ends in zip(values, low, high, strict=True)]
+
+
+def _contrasts(
+    names: Sequence[str], lined: Sequence[_Lined], groups: IntArray | None
+) -> tuple[Contrast, ...]:
+    pairs = list(combinations(range(len(names)), 2))
+    tests = [_tested(lined[i], lined[j], groups) for i, j in pairs]
+    adjusted = holm([test[2] for test in tests]) if tests else ()
+    return tuple(
+        Contrast(
+            names[i],
+            names[j],
+            mean_interval(lined[j].quality - lined[i].quality, groups),
+            mean_interval(lined[j].cost_usd - lined[i].cost_usd, groups),
+            test[0],
+            test[1],
+            p_value,
+        )
+        for (i, j), test, p_value in zip(pairs, tests, adjusted, strict=True)
+    )
+
+
+def _methods(*, clustered: bool, strong: str, resamples: int) -> tuple[str, ...]:
+    unit = "clusters" if clustered else "queries"
+    if clustered:
+        resolved = "Resolved: delta method over clusters, since queries are dependent (not Wilson)."
+        test = f"p: t test of the paired difference over clusters against {strong}"
+    else:
+        resolved = "Resolved: Wilson's score interval."
+        test = f"p: McNemar's test against {strong}"
+    return (
+        resolved,
+        "Quality, QR and differences: delta method, paired by query; QR is against one oracle, "
+        "that of the first policy's pool.",
+        f"CS: {resamples:,}-fold bootstrap of whole {unit}, percentiles, against {strong}.",
+        f"{test}, Holm-corrected for the number of policies; of pairs, for the number of pairs.",
+        "All intervals are 95 % and hold for a point that was fixed beforehand. Where a point was "
+        "chosen by looking at these queries, its verdict goes by the band over the whole curve.",
+    )

@@ -1,1 +1,0 @@
-"""Encoder, heads and the training loop."""

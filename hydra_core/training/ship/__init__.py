@@ -1,1 +1,0 @@
-"""A trained predictor to a bundle."""

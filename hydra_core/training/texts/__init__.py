@@ -1,1 +1,0 @@
-"""Messages, labels, splits, wordings and tokens."""

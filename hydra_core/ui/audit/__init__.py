@@ -1,1 +1,0 @@
-"""The Audit page: draw a sample, rate it blind, agreement, recalibration."""

@@ -1,1 +1,0 @@
-"""The Eval sets page."""

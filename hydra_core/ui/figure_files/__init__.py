@@ -1,1 +1,0 @@
-"""Every figure on a page as a file."""

@@ -1,1 +1,0 @@
-"""The Flight page: choose or load a flight, its results, looks and plan."""

@@ -1,1 +1,0 @@
-"""The Labels page: a labelling run while it is under way and afterwards."""

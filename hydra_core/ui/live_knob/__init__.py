@@ -1,1 +1,0 @@
-"""A knob that the page follows while it is dragged."""

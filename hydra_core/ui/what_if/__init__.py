@@ -1,1 +1,0 @@
-"""What a draft, or an event, would change."""

@@ -1,1 +1,0 @@
-"""What is shown of catalogs: their pools, policies, and new ones."""

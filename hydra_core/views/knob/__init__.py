@@ -1,1 +1,0 @@
-"""What a knob shows at every step, ready before the hand moves."""

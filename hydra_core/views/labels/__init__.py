@@ -1,1 +1,0 @@
-"""What the Labels page shows of a labelling run."""

@@ -1,1 +1,0 @@
-"""What the Learn page shows, as plain values."""

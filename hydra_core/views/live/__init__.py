@@ -1,1 +1,0 @@
-"""What the Live page shows, as plain values."""

@@ -1,8 +1,0 @@
-"""Profiles: from benchmark evidence to capabilities, bands and weights (Algorithm 1)."""
-
-from __future__ import annotations
-
-from hydra_core.ui.catalog.page import draft_page
-from hydra_core.ui.profiles.page import VIEWS, show
-
-draft_page("Profiles", VIEWS, show)

@@ -1,0 +1,5 @@
+"""The page Compare."""
+
+from hydra_core.console.compare import page
+
+page.show()

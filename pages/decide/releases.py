@@ -1,0 +1,5 @@
+"""The page Releases."""
+
+from hydra_core.console.releases import page
+
+page.show()

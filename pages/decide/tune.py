@@ -1,0 +1,5 @@
+"""The page Tune."""
+
+from hydra_core.console.tune import page
+
+page.show()

@@ -1,0 +1,189 @@
+"""Learning finds what the vectors predict, says so, and never claims what is not there."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hydra_core.base.errors import EvalSetError, OutcomeModelError
+from hydra_core.choosing.heads import PENALTIES, grouped_parts, ridge_path
+from hydra_core.choosing.learn import learn
+from hydra_core.choosing.lift import POINTS
+from hydra_core.choosing.trees import grow
+from hydra_core.choosing.write import figures_of
+from hydra_core.evalsets.score_files import messages_of
+from tests.choosing.learning_sets import FINGERPRINT, MODELS, WIDTH, learnable, material_of
+
+PRICES = np.array([[0.1, 0.4], [1.0, 4.0], [5.0, 20.0]])
+
+
+@pytest.fixture(scope="module")
+def material(tmp_path_factory):
+    return material_of(learnable(tmp_path_factory.mktemp("learn") / "set"))
+
+
+@pytest.fixture(scope="module")
+def learned(material):
+    return learn(material, PRICES, folds=3)
+
+
+def test_a_set_that_can_be_routed_is_recommended(learned):
+    assert learned.recommend, learned.reason
+    assert learned.reason.startswith("Use it: +")
+    assert learned.lift.mean.lo > 0.03
+    assert all(learned.lift.at(percent).value > 0 for percent in POINTS)
+    assert "vectors" in learned.heads.features.blocks
+
+
+def test_predictions_are_reliable(learned):
+    n, said, achieved = learned.reliability[0].T
+    assert n.sum() == learned.material.n
+    assert np.abs(np.average(said - achieved, weights=n)) < 0.03
+    assert achieved[-1] - achieved[0] > 0.5
+
+
+def test_more_queries_give_more_lift(learned):
+    sizes = [step.queries for step in learned.curve]
+    assert sizes == sorted(sizes)
+    assert learned.expected_gain(1000) >= learned.expected_gain(200) >= 0.0
+
+
+def test_groups_are_told_apart(learned):
+    names = {found.name for found in learned.slices["group"]}
+    assert names == {"easy", "hard"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_shuffled_outcomes_are_not_recommended(material, seed):
+    order = np.random.default_rng(seed).permutation(material.n)
+    shuffled = replace(material, quality=material.quality[order], cost_usd=material.cost_usd[order])
+    found = learn(shuffled, None, folds=2, seed=seed, curve=False)
+    assert not found.recommend
+    assert found.reason.startswith("Keep the constant")
+
+
+@pytest.mark.slow
+def test_the_same_seed_learns_the_same_model(material, learned):
+    again = learn(material, PRICES, folds=3)
+    assert figures_of(again) == figures_of(learned)
+
+
+def test_cost_is_predicted_tokens_at_the_prices_given(material, learned):
+    spent = learned.predicted.cost_usd.mean(axis=0)
+    np.testing.assert_allclose(spent, material.cost_usd.mean(axis=0), rtol=0.05)
+    pool = learned.heads.for_pool(MODELS, np.zeros(3), 2 * PRICES)
+    twice = pool.combine(learned.raw).cost_usd.mean(axis=0)
+    np.testing.assert_allclose(twice, 2 * spent)
+
+
+def test_a_newcomer_leans_on_what_is_known_of_the_others(tmp_path, material):
+    few = material_of(learnable(tmp_path / "set", known={"strong": 40}))
+    assert few.models == ("cheap", "middle", "strong")
+    assert (few.together, few.counted) == (2, (600, 600, 40))
+    found = learn(few, PRICES, folds=3, curve=False)
+    success = found.heads.for_pool(MODELS, np.zeros(3), PRICES).predict(few.messages).success
+    hard = material.evalset.queries["group"].to_numpy() == "hard"
+    gain = success[:, 2] - success[:, 0]
+    assert gain[hard].mean() - gain[~hard].mean() > 0.15
+
+
+def test_a_model_without_outcomes_stands_between_its_neighbours(learned):
+    names = ("cheap", "new", "strong")
+    strength = np.array([0.2, 0.5, 0.8])
+    pool = learned.heads.for_pool(names, strength, PRICES)
+    success = pool.predict(learned.material.messages).success.mean(axis=0)
+    assert pool.placed == ("new",)
+    assert success[0] < success[1] < success[2]
+
+
+@pytest.mark.parametrize(
+    ("change", "models", "said"),
+    [
+        ({}, ("cheap",), "models: are 1"),
+        ({}, ("cheap", "cheap"), "names a model twice"),
+        ({}, ("cheap", "gpt"), "'gpt' has no outcomes here"),
+        ({"known": {"strong": 10}}, MODELS, "model 'strong': has 10 outcomes"),
+    ],
+)
+def test_what_cannot_be_learned_is_refused(tmp_path, change, models, said):
+    evalset = learnable(tmp_path / "set", 60, **change)
+    with pytest.raises(OutcomeModelError, match=said):
+        material_of(evalset, models)
+
+
+def test_constant_outcomes_are_refused(tmp_path):
+    evalset = learnable(tmp_path / "set", 60)
+    constant = evalset.quality.copy()
+    constant[:, 2] = 1.0
+    with pytest.raises(OutcomeModelError, match=r"model 'strong': has the same outcome \(1\)"):
+        material_of(replace(evalset, quality=constant))
+
+
+def test_a_set_scored_by_another_bundle_is_refused(tmp_path):
+    evalset = learnable(tmp_path / "set", 60, texts=False)
+    with pytest.raises(EvalSetError, match="has no text vectors of the bundle 000000000000"):
+        messages_of(evalset, "0" * 64, WIDTH)
+    assert messages_of(evalset, FINGERPRINT, WIDTH).vectors.shape == (60, WIDTH)
+
+
+def test_equal_texts_stay_in_one_part(material):
+    vectors = material.messages.vectors.copy()
+    vectors[1::2] = vectors[::2]
+    twins = replace(material.messages, vectors=vectors)
+    clusters = gather_again(material, twins).clusters
+    part = grouped_parts(clusters, 5, np.random.default_rng(0))
+    np.testing.assert_array_equal(part[::2], part[1::2])
+
+
+def gather_again(material, messages):
+    from hydra_core.choosing.material import gather
+
+    return gather(material.evalset, messages, MODELS)
+
+
+def test_every_penalty_of_the_path_is_the_ridge_solution():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(40, 5)), rng.normal(size=(40, 2))
+    path = ridge_path(x, y)
+    centred = x - x.mean(axis=0)
+    for number in (0, 9, 18):
+        gram = centred.T @ centred + 40 * PENALTIES[number] * np.eye(5)
+        weights = np.linalg.solve(gram, centred.T @ (y - y.mean(axis=0)))
+        expected = centred @ weights + y.mean(axis=0)
+        np.testing.assert_allclose(path.predict_all(x)[number], expected)
+        np.testing.assert_allclose(path.heads(PENALTIES[number])(x), expected, rtol=1e-4, atol=1e-6)
+
+
+def test_the_arrays_of_a_forest_say_what_its_trees_say():
+    from sklearn.ensemble import ExtraTreesRegressor
+
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 4)).astype(np.float32)
+    y = np.stack([x[:, 0] > 0, x[:, 1] * x[:, 2]], axis=1).astype(float)
+    along = rng.normal(size=(300, 8))
+    for further, fitted in ((along[:, :0], y), (along, np.concatenate([y, along], axis=1))):
+        forest = grow(x, y, further, 20, seed=3)
+        same = ExtraTreesRegressor(
+            20, min_samples_leaf=8, max_features=0.3, max_depth=14, random_state=3
+        ).fit(x, fitted)
+        np.testing.assert_allclose(forest(x), same.predict(x)[:, :2], rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(forest(x[:1]), forest(x)[:1], rtol=1e-6)
+
+
+def test_further_models_of_the_set_are_learned_along_and_not_predicted(tmp_path):
+    evalset = learnable(tmp_path / "set", 120)
+    found = material_of(evalset, ("strong", "cheap"))
+    np.testing.assert_array_equal(found.others, evalset.quality[:, [1]])
+    rows = np.array([5, 7])
+    np.testing.assert_array_equal(found.take(rows).others, evalset.quality[rows][:, [1]])
+    assert learn(found, None, folds=2, curve=False).heads.models == ("strong", "cheap")
+    assert material_of(evalset).others.shape == (120, 0)
+
+
+@pytest.mark.parametrize("unknown", [np.nan, 1.0])
+def test_a_further_model_with_gaps_or_one_outcome_only_says_nothing(tmp_path, unknown):
+    evalset = learnable(tmp_path / "set", 120)
+    quality = evalset.quality.copy()
+    quality[3 if np.isnan(unknown) else slice(None), 1] = unknown
+    assert material_of(replace(evalset, quality=quality), ("strong", "cheap")).others.size == 0

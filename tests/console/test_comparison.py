@@ -1,0 +1,83 @@
+"""Two policies on the shipped reconstruction: totals, slices, lists and receipts agree."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hydra_core.console.compare.view import Kind, Side, mix_run, pair, routed_run, sentence, totals
+from hydra_core.console.compare.view_figures import Measure, flip_view
+from hydra_core.console.compare.view_tables import (
+    MOST_TRIAGED,
+    Filters,
+    Which,
+    receipts,
+    selected,
+    slice_names,
+    slices,
+)
+from tests.pages.conftest import workspace  # noqa: F401 (a fixture)
+from tests.pages.pairs import paper_pair, paper_sweep
+
+
+@pytest.fixture
+def both(workspace):  # noqa: F811
+    return paper_pair()
+
+
+def listed(both, which, **filters):
+    found, evalset = both
+    names = slice_names(evalset, "language")
+    return selected(found, which, Filters(**filters), names, frozenset())
+
+
+def test_the_slices_of_one_language_are_the_whole(both):
+    found, evalset = both
+    frame = slices(found, evalset, "language")
+    assert frame["n"].sum() == found.found.n
+    assert frame["quality"].iloc[0] == pytest.approx(100 * found.found.quality.value)
+    assert frame["savings"].iloc[0] == pytest.approx(100 * found.found.savings.value)
+    assert frame["savings_lo"].iloc[0] == pytest.approx(100 * found.found.savings.lo)
+
+
+def test_losses_are_losses_and_wastes_are_wastes(both):
+    found, _ = both
+    losses, wastes = listed(both, Which.LOSSES), listed(both, Which.WASTES)
+    assert (found.found.delta_quality[losses] < 0).all()
+    assert (np.diff(found.found.delta_quality[losses]) >= 0).all()
+    assert (found.found.delta_quality[wastes] <= 0).all()
+    assert (np.diff(found.found.delta_cost[wastes]) <= 0).all()
+    assert max(len(losses), len(wastes)) <= MOST_TRIAGED
+
+
+def test_the_flip_matrix_counts_every_query_that_moved(both):
+    view = flip_view(both[0], Measure.NUMBER)
+    assert np.nansum(view.values) == both[0].found.flipped.size
+
+
+def test_a_mixture_spends_what_it_is_told_to(workspace):  # noqa: F811
+    sweep = paper_sweep()
+    run = mix_run(sweep, 0.2)
+    assert run.cost_usd.mean() == pytest.approx(0.2, rel=0.15)
+
+
+def test_the_receipt_names_the_model_that_the_run_chose(both):
+    found, _ = both
+    sweep = paper_sweep()
+    router = Side("x", "router", Kind.ROUTER, knob=0.24)
+    always = Side("y", "always", Kind.ALWAYS, model=sweep.baselines[0])
+    for row in found.found.rows[:20]:
+        frame = receipts(int(row), found, ((always, sweep), (router, sweep)))
+        at = int(np.searchsorted(found.found.rows, row))
+        chosen = frame.loc[frame["says_b"] == "chosen", "model"].item()
+        assert chosen == found.b.models[found.at_b[at]]
+        eligible = frame.loc[frame["says_b"] == "eligible", "says_of_b"]
+        assert (eligible <= 0.24).all()
+
+
+def test_the_sentence_says_when_nothing_differs(workspace):  # noqa: F811
+    sweep = paper_sweep()
+    run = routed_run("a", sweep, 0.3)
+    same = pair(run, run, sweep)
+    assert "same model" in sentence(same)
+    assert totals(same)[0].quality.value == pytest.approx(run.quality.mean())

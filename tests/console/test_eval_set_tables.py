@@ -1,0 +1,33 @@
+"""Intervals in the tables of Eval sets hold their point and stay possible, or are left out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hydra_core.console.eval_sets.view import model_table, outcomes_view, percent_range
+from hydra_core.replay.significance import Interval, mean_interval
+from tests.evalsets.sets import QUALITY, queries, saved
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_range_holds_its_share_and_is_possible(seed):
+    rng = np.random.default_rng(seed)
+    values = (rng.random(int(rng.integers(1, 12))) < rng.random()).astype(float)
+    low, high = percent_range(mean_interval(values))
+    if np.isnan(low):
+        assert values.size == 1
+    else:
+        assert 0.0 <= low <= 100 * values.mean() <= high <= 100.0
+
+
+def test_a_range_without_ends_is_left_out():
+    assert np.isnan(percent_range(Interval(0.5, float("-inf"), float("inf")))).all()
+
+
+def test_one_cluster_has_no_range_and_is_still_drawn(tmp_path):
+    evalset = saved(tmp_path / "one", queries=queries().assign(cluster="same"), quality=QUALITY)
+    table = model_table(evalset)
+    assert table["low"].isna().all()
+    view = outcomes_view(evalset, table)
+    assert np.isfinite(np.concatenate([view.low, view.high])).all()

@@ -1,0 +1,83 @@
+"""Prices as entered in the table: nothing guessed, everything wrong named."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+
+import pytest
+
+from hydra_core.base.errors import CatalogError
+from hydra_core.base.types import ListPrice
+from hydra_core.catalog.prices.price_file import GivenPrice
+from hydra_core.choosing.new_catalog import (
+    entered_prices,
+    free_key,
+    price_table,
+    prices_of_text,
+    recorded_prices,
+)
+
+GIVEN = {"a": GivenPrice(ListPrice(1.0, 2.0), date(2025, 1, 2), "list")}
+
+
+def edited(model, **cells):
+    table = price_table(["a", "b"], GIVEN)
+    for name, value in cells.items():
+        table.loc[table["model"] == model, name] = value
+    return entered_prices(table, GIVEN)
+
+
+def test_models_without_a_price_are_named():
+    entered = edited("a")
+    assert entered.missing == ("b",)
+    assert not entered.complete
+
+
+def test_half_a_price_is_none():
+    assert edited("b", input=1.0).missing == ("b",)
+
+
+def test_a_price_that_was_not_changed_keeps_its_date_and_an_edited_one_does_not():
+    kept = dict(edited("b", input=3.0, output=4.0).prices)
+    assert kept["a"] == GIVEN["a"]
+    assert kept["b"] == GivenPrice(ListPrice(3.0, 4.0), None, "given by the operator")
+    assert dict(edited("a", output=2.5).prices)["a"].day is None
+
+
+@pytest.mark.parametrize("value", [0.0, -5.0, float("inf")])
+@pytest.mark.parametrize("column", ["input", "output", "cached"])
+def test_a_price_that_cannot_be_is_named_with_the_way_out(column, value):
+    entered = edited("a", **{column: value})
+    (problem,) = entered.problems
+    assert problem.place == "a"
+    assert f"{value:g}" in problem.message
+    assert "above 0" in problem.remedy
+    assert not entered.complete
+
+
+def test_a_model_that_is_not_used_needs_no_price():
+    entered = edited("b", use=False)
+    assert entered.models == ("a",)
+    assert entered.complete
+
+
+def test_an_eval_sets_own_prices_say_where_they_come_from():
+    table = price_table(["a"], recorded_prices({"a": ListPrice(1.0, 2.0, 0.5)}))
+    assert table.loc[0, ["input", "output", "cached"]].tolist() == [1.0, 2.0, 0.5]
+    assert "eval set" in table.loc[0, "source"]
+
+
+def test_a_price_file_and_a_public_list_are_read_and_other_models_left_out():
+    text = "models:\n  a: {input: 1, output: 2}\n  c: {input: 1, output: 2}\n"
+    assert list(prices_of_text(text, "p.yaml", ["a", "b"], date(2025, 1, 1))) == ["a"]
+    costs = {"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6}
+    listed = json.dumps({"b": {**costs, "litellm_provider": "x"}})
+    found = prices_of_text(listed, "p.json", ["a", "b"], date(2025, 1, 1))
+    assert found["b"].price == ListPrice(1.0, 2.0)
+    with pytest.raises(CatalogError, match="input"):
+        prices_of_text("models: {a: {input: 0, output: 2}}", "p.yaml", ["a"], date(2025, 1, 1))
+
+
+def test_a_catalogs_key_is_free():
+    assert free_key("My Set", ["my_set", "my_set_2"]) == "my_set_3"

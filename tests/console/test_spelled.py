@@ -1,0 +1,20 @@
+"""Tables spell differences as sentences do, and their cells stay numbers."""
+
+import numpy as np
+import pandas as pd
+
+from hydra_core.console import tables
+
+
+def test_differences_have_a_minus_and_nothing_has_no_sign():
+    points = tables.change("+.0f", " pp")
+    assert [points(one) for one in (-7.3, 0.4, -0.4, 2.0)] == ["−7 pp", "0 pp", "0 pp", "+2 pp"]
+
+
+def test_a_spelled_table_keeps_its_numbers_and_shows_a_dash_for_none():
+    frame = pd.DataFrame({"quality": [-7.3, np.nan]})
+    spelled = tables.spelled(frame, {"quality": tables.change()})
+    assert spelled.data["quality"].dtype == float
+    told = spelled.to_string(delimiter="|")
+    assert "−7.3" in told
+    assert "–" in told

@@ -1,0 +1,22 @@
+"""One colour a model, whatever the order it is drawn in."""
+
+from dataclasses import replace
+
+from hydra_core.console.figures.theme import LIGHT, model_colors
+
+KNOWN = replace(LIGHT, order=("a", "b", "c"))
+
+
+def test_a_model_keeps_its_colour_when_prices_change_the_order():
+    before, after = model_colors(("a", "b", "c"), KNOWN), model_colors(("c", "a", "b"), KNOWN)
+    assert before == after == dict(zip("abc", LIGHT.models, strict=False))
+    assert list(after) == ["c", "a", "b"]
+    assert model_colors(("c",), KNOWN)["c"] == before["c"]
+
+
+def test_unknown_models_come_after_and_none_shares_a_colour():
+    many = replace(LIGHT, order=tuple(f"m{i:02}" for i in range(20)))
+    drawn = model_colors(("m00", "m12", "new", "m01"), many)  # m12 would start again at m00's
+    assert len(set(drawn.values())) == 4
+    assert drawn["m00"] == LIGHT.models[0]
+    assert drawn["m01"] == LIGHT.models[1]

@@ -1,0 +1,503 @@
+"""Import of tables: any form gives the same set; whatever is wrong is said, all at once."""
+
+import gzip
+import io
+import json
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hydra_core.base.errors import EvalSetError
+from hydra_core.catalog.identifiers import proposed_ids
+from hydra_core.evalsets.evalset import load_evalset
+from hydra_core.evalsets.importers.assemble import NO_TEXTS
+from hydra_core.evalsets.importers.mapping import TableMapping, parse_map, suggest_mapping
+from hydra_core.evalsets.importers.reading.bounded import MAX_BYTES
+from hydra_core.evalsets.importers.reading.cells import Form
+from hydra_core.evalsets.importers.table import import_table, model_names, preview, read_table
+
+HEADER = "query_id,text,language,model,quality,cost_usd\n"
+GOOD = HEADER + (
+    'a,"Fix, it",en,cheap,1,0.01\n'
+    'a,"Fix, it",en,strong,0.5,0.2\n'
+    'b,"Two\nlines",de,cheap,true,0.02\n'
+    "b,,,strong,0,3e-1\n"
+)
+
+
+def write(folder, name, content):
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def assert_is_good(draft):
+    assert list(draft.queries["query_id"]) == ["a", "b"]
+    assert list(draft.queries["text"]) == ["Fix, it", "Two\nlines"]
+    assert list(draft.queries["language"]) == ["en", "de"]
+    assert draft.models == ("cheap", "strong")
+    np.testing.assert_array_equal(draft.quality, [[1, 0.5], [1, 0]])
+    np.testing.assert_array_equal(draft.cost_usd, [[0.01, 0.2], [0.02, 0.3]])
+
+
+def zipped(name, content):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+FORMS = {
+    "plain.csv": GOOD,
+    "bom.csv": b"\xef\xbb\xbf" + GOOD.encode(),
+    "windows.csv": GOOD.replace("\n", "\r\n").replace("Two\r\nlines", "Two\nlines"),
+    "semicolon.csv": 'query_id;text;language;model;quality;cost_usd\na;"Fix, it";en;cheap;1;0.01\n'
+    'a;"Fix, it";en;strong;0.5;0.2\nb;"Two\nlines";de;cheap;true;0.02\nb;;;strong;0;3e-1\n',
+    "packed.csv.gz": gzip.compress(GOOD.encode()),
+    "packed.zip": zipped("inner.csv", GOOD),
+    "rows.jsonl": "\n".join(
+        json.dumps(row)
+        for row in [
+            {"query_id": "a", "text": "Fix, it", "language": "en", "model": "cheap", "quality": 1,
+             "cost_usd": 0.01},
+            {"query_id": "a", "model": "strong", "quality": 0.5, "cost_usd": 0.2},
+            {"query_id": "b", "text": "Two\nlines", "language": "de-AT", "model": "cheap",
+             "quality": True, "cost_usd": 0.02},
+            {"query_id": "b", "text": None, "model": "strong", "quality": 0.0, "cost_usd": 0.3},
+        ]
+    ) + "\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_form_of_file_gives_the_same_set(tmp_path, name):
+    assert_is_good(read_table([write(tmp_path, name, FORMS[name])]))
+
+
+def test_parquet_gives_the_same_set(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "query_id": ["a", "a", "b", "b"],
+            "text": ["Fix, it", "Fix, it", "Two\nlines", None],
+            "language": ["en", "en", "de", "de"],
+            "model": ["cheap", "strong", "cheap", "strong"],
+            "quality": [1.0, 0.5, 1.0, 0.0],
+            "cost_usd": [0.01, 0.2, 0.02, 0.3],
+        }
+    )
+    frame.to_parquet(tmp_path / "rows.parquet")
+    assert_is_good(read_table([tmp_path / "rows.parquet"]))
+
+
+def test_texts_and_outcomes_may_lie_in_different_files(tmp_path):
+    texts = write(tmp_path, "t.csv", 'query_id,text,language\na,"Fix, it",en\nb,"Two\nlines",de\n')
+    outcomes = write(
+        tmp_path,
+        "o.csv",
+        "query_id,model,quality,cost_usd\nb,cheap,1,0.02\nb,strong,0,0.3\n"
+        "a,strong,0.5,0.2\na,cheap,1,0.01\n",
+    )
+    assert_is_good(read_table([outcomes, texts]))
+
+
+def test_an_uploaded_stream_is_read_like_a_file():
+    stream = io.BytesIO(GOOD.encode())
+    stream.name = "upload.csv"
+    assert_is_good(read_table([stream]))
+
+
+def test_an_import_writes_a_sound_folder(tmp_path):
+    report = import_table([write(tmp_path, "good.csv", GOOD)], tmp_path / "set")
+    found = load_evalset(tmp_path / "set")
+    assert (report.kept, report.outcomes, report.missing) == (2, 4, {})
+    assert (found.name, found.origin) == ("set", "good.csv")
+
+
+ids = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc", "Zs")), min_size=1)
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), min_size=1).filter(
+    str.strip
+)
+qualities = st.none() | st.floats(0, 1)
+costs = st.none() | st.floats(0, 1e6)
+
+
+@st.composite
+def outcome_tables(draw):
+    """query -> (text, {model: (quality, cost)})"""
+    models = draw(st.lists(st.sampled_from(["m1", "m/2", "m:3"]), min_size=1, unique=True))
+    names = draw(st.lists(ids.filter(str.strip), min_size=1, max_size=5, unique=True))
+    return {
+        name: (draw(texts), {model: (draw(qualities), draw(costs)) for model in models})
+        for name in names
+    }
+
+
+def long_frame(table):
+    return pd.DataFrame(
+        [
+            {"query_id": q, "text": text, "language": "en", "model": m, "quality": x, "cost_usd": c}
+            for q, (text, outcomes) in table.items()
+            for m, (x, c) in outcomes.items()
+        ]
+    ).astype({"quality": float, "cost_usd": float})
+
+
+def wide_frame(table):
+    return pd.DataFrame(
+        [
+            {
+                "query_id": q,
+                "text": text,
+                "language": "en",
+                **{f"quality:{m}": x for m, (x, _) in outcomes.items()},
+                **{f"cost:{m}": c for m, (_, c) in outcomes.items()},
+            }
+            for q, (text, outcomes) in table.items()
+        ]
+    )
+
+
+def same(one, other):
+    assert one.models == other.models
+    pd.testing.assert_frame_equal(one.queries, other.queries)
+    np.testing.assert_array_equal(one.quality, other.quality)
+    np.testing.assert_array_equal(one.cost_usd, other.cost_usd)
+
+
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(table=outcome_tables(), seed=st.integers(0, 100))
+def test_long_and_wide_and_any_order_of_rows_give_the_same_set(tmp_path, table, seed):
+    long, wide = long_frame(table), wide_frame(table)
+    long.to_csv(tmp_path / "long.csv", index=False)
+    wide.to_csv(tmp_path / "wide.csv", index=False)
+    mixed = long.sample(frac=1, random_state=seed)
+    mixed.to_csv(tmp_path / "mixed.csv", index=False)
+    lines = [json.dumps(row) + "\n" for row in mixed.to_dict("records")]  # with NaN, as Python does
+    (tmp_path / "mixed.jsonl").write_text("".join(lines))
+    if long["quality"].isna().all():
+        for name in ("long.csv", "wide.csv", "mixed.csv", "mixed.jsonl"):
+            with pytest.raises(EvalSetError, match="no rows are left"):
+                read_table([tmp_path / name])
+        return
+    first = read_table([tmp_path / "long.csv"])
+    for name in ("wide.csv", "mixed.csv", "mixed.jsonl"):
+        same(first, read_table([tmp_path / name]))
+    known = long.dropna(subset="quality").set_index(["query_id", "model"])
+    for i, query in enumerate(first.queries["query_id"]):
+        for j, model in enumerate(first.models):
+            if (query, model) in known.index:
+                assert first.quality[i, j] == known.loc[(query, model), "quality"]
+            else:
+                assert np.isnan(first.quality[i, j])
+
+
+def row(query="a", text="Fix", model="other", quality="1", cost="0.1"):
+    return f"{query},{text},en,{model},{quality},{cost}\n"
+
+
+BROKEN = {
+    "missing column": (GOOD.replace("quality", "grade"), "quality: the column is missing"),
+    "duplicate": (
+        GOOD + 'a,"Fix, it",en,cheap,0,0.01\n',
+        "occur before with other values: x.csv line 7 (before: x.csv line 2)",
+    ),
+    "negative cost": (GOOD + row("c", cost="-5"), "cost_usd must be >= 0, got '-5': x.csv line 7"),
+    "infinite cost": (GOOD + row("c", cost="1e999"), "got '1e999'"),
+    "quality 1.7": (GOOD + row("c", quality="1.7"), "must be in [0, 1], got '1.7': x.csv line 7"),
+    "comma number": (GOOD + row("c", quality='"0,5"'), "quality is not a number ('0,5')"),
+    "text number": (GOOD + row("c", cost="free"), "cost_usd is not a number ('free')"),
+    "html model": (GOOD + row("c", model="<img src=x>"), "'<img src=x>' holds"),
+    "other text": (GOOD + row("a", text="Break"), "text differs from an earlier row's"),
+    "no id": (GOOD + row(" "), "query_id is empty"),
+    "language": (GOOD + row("c").replace(",en,", ",English,"), "language is not a code"),
+    "cut in quotes": (GOOD[: GOOD.index("lines")], "cut off inside a quoted text"),
+    "cut row": (GOOD[:-8], "cells instead of 6"),
+    "no rows": (HEADER, "has no rows"),
+    "empty": ("", "is empty"),
+    "not utf-8": (GOOD.replace("Fix", "Füx").encode("latin-1"), "not UTF-8"),
+    "utf-16": (GOOD.encode("utf-16"), "not UTF-8"),
+    "twice": (GOOD.replace("language,", "text,"), "column 'text': occurs twice"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_what_is_broken_is_said_and_nothing_is_written(tmp_path, case):
+    content, message = BROKEN[case]
+    source = write(tmp_path, "x.csv", content)
+    with pytest.raises(EvalSetError) as caught:
+        import_table([source], tmp_path / "set")
+    assert message in str(caught.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["x.csv"]
+
+
+def test_all_problems_are_reported_with_counts_and_first_lines(tmp_path):
+    rows = "".join(row(f"q{i}", quality="7") for i in range(20)) + row("z", cost="-1", model="<b>")
+    with pytest.raises(EvalSetError) as caught:
+        read_table([write(tmp_path, "x.csv", HEADER + rows)])
+    text = str(caught.value)
+    assert "20 row(s): quality must be in [0, 1], got '7': x.csv line 2, x.csv line 3" in text
+    assert "cost_usd must be >= 0" in text
+    assert "holds less-than sign" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("x.jsonl", '{"query_id": "a"}\n[1]\n{"que', "2 rows (lines 2, 3): is not a JSON object"),
+        ("x.jsonl", '{"query_id": ["a"], "text": "x", "model": "m", "quality": 1, "cost": 1}\n',
+         "holds a list"),
+        ("x.jsonl", '{"query_id": "a", "text": "\\ud800", "model": "m", "quality": 1, "cost": 1}\n',
+         "half a character"),
+        ("x.jsonl", "[" * 100_000 + "\n", "line 1: is not a JSON object"),
+        ("x.parquet", b"PAR1 and no more", "is not a whole Parquet file"),
+        ("x.csv.gz", gzip.compress(GOOD.encode())[:-12], "damaged or cut off"),
+        ("x.zip", b"PK\x03\x04 and no more", "damaged or cut off"),
+        ("x.zip", zipped("a/b.txt", "x"), "suffix '.txt'"),
+        ("x.xlsx", b"PK", "suffix '.xlsx'"),
+        ("x.json", "[]", "is JSON, not a table"),
+    ],
+)  # fmt: skip
+def test_other_damaged_files_are_named_too(tmp_path, name, content, message):
+    with pytest.raises(EvalSetError) as caught:
+        read_table([write(tmp_path, name, content)])
+    assert message in str(caught.value)
+
+
+def test_a_plain_file_over_the_limit_is_refused_before_it_is_read(tmp_path):
+    path = write(tmp_path, "x.csv", GOOD)
+    with path.open("r+b") as stream:
+        stream.truncate(300_000_000)  # sparse: no disk, no time
+    with pytest.raises(EvalSetError, match="more than 200 MiB of data, the limit"):
+        read_table([path])
+
+
+@pytest.mark.parametrize("name", ["bomb.csv.gz", "bomb.zip"])
+def test_a_bomb_is_stopped_at_the_limit(tmp_path, name):
+    path = tmp_path / name
+    piece = (row("q", text="0" * 1000) * 1000).encode()
+    count = MAX_BYTES // len(piece) + 2
+    if name.endswith("gz"):
+        with gzip.open(path, "wb", compresslevel=1) as stream:
+            stream.writelines([HEADER.encode(), *[b"0" * len(piece)] * count])
+    else:
+        with (
+            zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+            archive.open("inner.csv", "w", force_zip64=True) as stream,
+        ):
+            stream.writelines([HEADER.encode(), *[b"0" * len(piece)] * count])
+    assert path.stat().st_size < 2_000_000
+    with pytest.raises(EvalSetError, match="more than 200 MiB of data, the limit"):
+        read_table([path])
+
+
+def test_rows_without_outcome_and_queries_without_text_are_counted(tmp_path):
+    content = GOOD + row("c", quality="") + row("d", text="") + "e,Lonely,en,cheap,,\n"
+    report = read_table([write(tmp_path, "x.csv", content)]).report
+    dropped = {entry.reason: entry.count for entry in report.dropped}
+    assert dropped == {
+        "row without a quality": 2,
+        "query without text": 1,
+        "query without an outcome": 2,
+    }
+    assert "2 x row without a quality (e.g. c, e)" in str(report)
+
+
+def test_gaps_are_shown_per_model_and_not_filled(tmp_path):
+    content = GOOD + row("c", model="cheap", cost="")
+    draft = read_table([write(tmp_path, "x.csv", content)])
+    assert draft.report.missing == {"cheap": (0, 1), "strong": (1, 1)}
+    assert np.isnan(draft.quality[2, 1])
+
+
+def test_languages_are_guessed_only_where_they_are_missing(tmp_path):
+    content = (
+        "query_id,text,language,model,quality,cost_usd\n"
+        "a,Hello there my good friend,,m,1,1\nb,Привет мой друг,,m,1,1\nc,Hallo,nl,m,1,1\n"
+    )
+    draft = read_table([write(tmp_path, "x.csv", content)])
+    assert list(draft.queries["language"]) == ["en", "ru", "nl"]
+    assert any("2 queries was guessed" in text for text in draft.report.warnings)
+
+
+def test_a_file_without_a_last_line_break_is_mentioned(tmp_path):
+    draft = read_table([write(tmp_path, "x.csv", GOOD.rstrip("\n"))])
+    assert any("cut off" in text for text in draft.report.warnings)
+
+
+def test_percentages_need_a_word(tmp_path):
+    path = write(tmp_path, "x.csv", HEADER + row("a", quality="75"))
+    with pytest.raises(EvalSetError, match="--quality-scale 100"):
+        read_table([path])
+    assert read_table([path], form=Form(scale=100.0)).quality[0, 0] == 0.75
+
+
+EUROPEAN = HEADER.replace(",", ";") + "a;Fix;en;cheap;0,5;0,01\na;Fix;en;strong;1;2e-1\n"
+
+
+def test_decimal_commas_are_read_where_they_are_said(tmp_path):
+    path = write(tmp_path, "x.csv", EUROPEAN)
+    with pytest.raises(EvalSetError, match="--decimal-comma"):
+        read_table([path])
+    draft = read_table([path], form=Form(","))
+    assert draft.quality.tolist() == [[0.5, 1.0]]
+    assert draft.cost_usd.tolist() == [[0.01, 0.2]]
+
+
+def test_a_point_is_no_decimal_mark_beside_commas(tmp_path):
+    path = write(tmp_path, "x.csv", EUROPEAN.replace("0,01", "1.234"))
+    with pytest.raises(EvalSetError, match=r"cost_usd is not a number \('1.234'\)"):
+        read_table([path], form=Form(","))
+
+
+@pytest.mark.parametrize(
+    ("cell", "remedy"),
+    [("83 %", "leave the % out"), ("$5", "use a plain number such as 0.5"), ("0,5", "not 0,5")],
+)
+def test_the_remedy_fits_what_the_cell_holds(tmp_path, cell, remedy):
+    path = write(tmp_path, "x.csv", HEADER + row("a", quality=f'"{cell}"'))
+    with pytest.raises(EvalSetError, match=remedy):
+        read_table([path])
+
+
+def test_costs_may_be_absent_only_when_said(tmp_path):
+    path = write(tmp_path, "x.csv", "query_id,text,language,model,quality\na,Fix,en,m,1\n")
+    with pytest.raises(EvalSetError, match="cost_usd: the column is missing"):
+        read_table([path])
+    draft = read_table([path], need_cost=False)
+    assert np.isnan(draft.cost_usd).all()
+    assert any("no costs" in text for text in draft.report.warnings)
+
+
+def test_texts_may_be_absent_only_when_said(tmp_path):
+    content = "query_id,language,model,quality,cost_usd\nb,en,m,1,1\na,,m,0,2\n"
+    path = write(tmp_path, "x.csv", content)
+    with pytest.raises(EvalSetError, match="--map text=COLUMN, or that there are none with"):
+        read_table([path])
+    draft = read_table([path], need_text=False)
+    assert draft.queries.to_dict("list") == {"query_id": ["a", "b"], "language": ["und", "en"]}
+    assert draft.quality.ravel().tolist() == [0.0, 1.0]
+    assert draft.report.warnings[0] == NO_TEXTS
+    blank = write(tmp_path, "y.csv", "query_id,text,language,model,quality,cost_usd\na,,en,m,1,1\n")
+    with pytest.raises(EvalSetError, match="1 x query without text"):
+        read_table([blank])
+
+
+@pytest.mark.parametrize(
+    ("columns", "fields", "quality", "cost"),
+    [
+        (["id", "Prompt", "lang", "model", "score", "cost"],
+         {"query_id": "id", "text": "Prompt", "language": "lang", "model": "model",
+          "quality": "score", "cost_usd": "cost"}, {}, {}),
+        (["qid", "question", "quality:a", "cost:a", "b:quality", "b:cost_usd"],
+         {"query_id": "qid", "text": "question"},
+         {"a": "quality:a", "b": "b:quality"}, {"a": "cost:a", "b": "b:cost_usd"}),
+        (["sample_id", "prompt", "gpt-4", "gpt-4|total_cost"],
+         {"query_id": "sample_id", "text": "prompt"},
+         {"gpt-4": "gpt-4"}, {"gpt-4": "gpt-4|total_cost"}),
+        (["id", "text", "gpt-5_resolved", "gpt-5_total_cost", "cost_b.1", "quality_b.1", "x_cost"],
+         {"query_id": "id", "text": "text"},
+         {"gpt-5": "gpt-5_resolved", "b.1": "quality_b.1"},
+         {"gpt-5": "gpt-5_total_cost", "b.1": "cost_b.1"}),
+        (["query_id", "text", "label_reasoning"],
+         {"query_id": "query_id", "text": "text", "label_reasoning": "label_reasoning"}, {}, {}),
+        (["x", "y"], {}, {}, {}),
+    ],
+)  # fmt: skip
+def test_usual_names_suggest_a_mapping(columns, fields, quality, cost):
+    assert suggest_mapping(columns) == TableMapping(fields, quality, cost)
+
+
+def test_what_is_said_wins_over_what_is_suggested(tmp_path):
+    content = "id,task,text,gpt_ok,gpt_usd\n1,T1,Fix,1,0.1\n2,T2,Mend,0,0.2\n"
+    mapping = parse_map(["query_id=task", "quality:gpt=gpt_ok", "cost:gpt=gpt_usd"])
+    draft = read_table([write(tmp_path, "x.csv", content)], mapping)
+    assert list(draft.queries["query_id"]) == ["T1", "T2"]
+    assert draft.models == ("gpt",)
+    assert draft.report.columns == {
+        "query_id": "task",
+        "text": "text",
+        "quality:gpt": "gpt_ok",
+        "cost:gpt": "gpt_usd",
+    }
+
+
+def test_a_mapping_to_no_column_asks_what_was_meant(tmp_path):
+    with pytest.raises(EvalSetError, match="did you mean 'quality'"):
+        read_table([write(tmp_path, "x.csv", GOOD)], parse_map(["quality=qualty"]))
+
+
+@pytest.mark.parametrize("pair", ["query_id", "=x", "query_id=", "speed:gpt=x"])
+def test_a_mapping_of_another_form_is_refused(pair):
+    with pytest.raises(EvalSetError, match="is not FIELD=COLUMN"):
+        parse_map([pair])
+
+
+def test_html_in_a_wide_header_is_refused(tmp_path):
+    content = "query_id,text,quality:<b>x</b>,cost:<b>x</b>\na,Fix,1,1\n"
+    with pytest.raises(EvalSetError, match="holds less-than sign"):
+        read_table([write(tmp_path, "x.csv", content)])
+
+
+def test_a_preview_shows_the_first_rows_and_the_suggestion(tmp_path):
+    seen = preview(write(tmp_path, "x.csv", GOOD), 2)
+    assert seen.columns == ("query_id", "text", "language", "model", "quality", "cost_usd")
+    assert list(seen.rows["model"]) == ["cheap", "strong"]
+    assert seen.suggested.fields["text"] == "text"
+
+
+def test_optional_columns_are_typed(tmp_path):
+    content = (
+        "query_id,text,language,turn,has_image,group,label_reasoning,model,quality,cost_usd,tokens\n"
+        "a,Fix,en,2,true,x,0.4,m,1,0.1,99\nb,Mend,en,,,,,m,1,0.1,\n"
+    )
+    import_table([write(tmp_path, "x.csv", content)], tmp_path / "set")
+    found = load_evalset(tmp_path / "set")
+    assert list(found.queries["has_image"]) == [True, False]
+    assert found.queries["turn"].tolist()[0] == 2
+    assert np.isnan(found.queries["label_reasoning"].tolist()[1])
+    assert found.extras["tokens"][0, 0] == 99
+
+
+LONG_MESSY = "task,prompt,llm,is correct?,usd\n1,Hi,GPT 4o (May),1,0.1\n1,Hi,small,0,0.01\n"
+
+
+def test_names_that_cannot_be_ids_come_with_a_proposal_and_take_one(tmp_path):
+    path = tmp_path / "messy.csv"
+    path.write_text(LONG_MESSY)
+    mapping = parse_map(["query_id=task", "quality=is correct?"])
+    assert model_names([path], mapping) == ("GPT 4o (May)", "small")
+    with pytest.raises(EvalSetError, match="such as gpt-4o-may"):
+        read_table([path], mapping)
+    ids = proposed_ids(model_names([path], mapping))
+    assert read_table([path], mapping, ids=ids).models == ("gpt-4o-may", "small")
+
+
+def test_two_names_never_become_one_id(tmp_path):
+    path = tmp_path / "messy.csv"
+    path.write_text(LONG_MESSY)
+    mapping = parse_map(["query_id=task", "quality=is correct?"])
+    with pytest.raises(EvalSetError, match="would be the id of 'GPT 4o \\(May\\)', 'small'"):
+        read_table([path], mapping, ids={"GPT 4o (May)": "small"})
+    wide = tmp_path / "wide.csv"
+    wide.write_text("id,text,quality:A 1,cost:A 1,quality:b,cost:b\n1,Hi,1,0.1,0,0.2\n")
+    assert read_table([wide], ids={"A 1": "a-1"}).models == ("a-1", "b")
+    with pytest.raises(EvalSetError, match="two models"):
+        read_table([wide], ids={"A 1": "b"})
+
+
+def test_what_looks_dependent_is_said_in_the_import_report():
+    from hydra_core.evalsets.importers.draft import dependence_warnings
+
+    texts = ["One thing", "one thing.", "Same text!", "same  text", "another"]
+    queries = pd.DataFrame({"query_id": list("abcde"), "language": "en", "text": texts})
+    (told,) = dependence_warnings(queries)
+    assert "4 queries look like 2 groups" in told
+    assert "a, b; c, d" in told
+    assert "declared as clusters" in told
+    assert dependence_warnings(queries.iloc[1:3]) == []

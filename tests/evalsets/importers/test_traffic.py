@@ -1,0 +1,285 @@
+"""Logs of live traffic become eval sets of one outcome a query; what is skipped is counted."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import psycopg
+import pytest
+
+from hydra_core.base.errors import EvalSetError
+from hydra_core.cli.main import main
+from hydra_core.decision_log.records import OutcomeRecord
+from hydra_core.decision_log.writer import LogWriter
+from hydra_core.evalsets.evalset import load_evalset
+from hydra_core.evalsets.importers.price_card import parse_prices
+from hydra_core.evalsets.importers.reading.bounded import Budget
+from hydra_core.evalsets.importers.traffic.decision_log import read_decision_log
+from hydra_core.evalsets.importers.traffic.langfuse import read_langfuse
+from hydra_core.evalsets.importers.traffic.rows import rows_of
+from hydra_core.evalsets.importers.traffic.spend_logs import read_spend_logs, spend_log_rows
+from hydra_core.evalsets.importers.traffic.telemetry import read_spans
+from tests.decision_log.test_log import AT, record
+from tests.store.servers import postgres, postgres_bin
+
+
+def jsonl(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def skipped(draft):
+    return {entry.reason: entry.count for entry in draft.report.dropped}
+
+
+def outcomes(draft):
+    """(query id, model) -> (quality, cost)."""
+    return {
+        (query, draft.models[j]): (draft.quality[i, j], draft.cost_usd[i, j])
+        for i, query in enumerate(draft.queries["query_id"])
+        for j in range(len(draft.models))
+        if not np.isnan(draft.quality[i, j])
+    }
+
+
+def test_our_own_log_gives_rated_answers_with_text(tmp_path):
+    log = LogWriter(tmp_path / "log")
+    log.add(record(1, text="one", cost_usd=0.25, conversation_id="c", turn=2))
+    log.add(record(2, text="two"))
+    log.add(record(3))
+    log.add(record(4, text="four", served="", status="failed"))
+    for number in (1, 3, 4):
+        log.add(OutcomeRecord(f"d{number}", AT, 0.5))
+    log.close()
+    draft = read_decision_log(tmp_path / "log")
+    assert outcomes(draft) == {("d1", "x"): (0.5, 0.25)}
+    assert draft.queries["conversation_id"].tolist() == ["c"]
+    assert skipped(draft) == {
+        "no feedback": 1,
+        "no message was stored": 1,
+        "no model answered": 1,
+    }
+
+
+def test_a_log_without_text_says_why_nothing_is_left(tmp_path):
+    log = LogWriter(tmp_path / "log")
+    log.add(record(1))
+    log.close()
+    with pytest.raises(EvalSetError, match="no message was stored"):
+        read_decision_log(tmp_path / "log")
+
+
+def spend(number, **changes):
+    row = {
+        "request_id": f"r{number}",
+        "session_id": "s",
+        "model": "openai/gpt-5",
+        "messages": [{"role": "user", "content": f"question {number}"}],
+        "proxy_server_request": {},
+        "spend": 0.01 * number,
+        "prompt_tokens": 10,
+        "completion_tokens": 5,
+        "status": "success",
+        "cache_hit": "False",
+        "startTime": "2026-11-22T10:00:00+00:00",
+        "endTime": "2026-11-22T10:00:02.500000+00:00",
+    }
+    return row | changes
+
+
+def spend_rows():
+    request = {"messages": [{"role": "user", "content": "from the request"}]}
+    return [
+        spend(1),
+        spend(2, messages={}, proxy_server_request=request),
+        spend(3, messages={}),
+        spend(4, status="failure"),
+        spend(5, cache_hit="True"),
+        spend(6),
+    ]
+
+
+def nested_as_text(rows):
+    return [
+        {
+            key: json.dumps(cell) if isinstance(cell, list | dict) else cell
+            for key, cell in row.items()
+        }
+        for row in rows
+    ]
+
+
+@pytest.mark.parametrize("kind", ["json", "jsonl", "csv", "parquet"])
+def test_spend_logs_in_every_form_give_the_same_set(tmp_path, kind):
+    path = tmp_path / f"spend.{kind}"
+    rows = spend_rows()
+    if kind == "json":
+        path.write_text(json.dumps(rows))
+    elif kind == "jsonl":
+        jsonl(path, rows)
+    elif kind == "csv":
+        pd.DataFrame(nested_as_text(rows)).to_csv(path, index=False)
+    else:
+        pd.DataFrame(nested_as_text(rows)).to_parquet(path)
+    votes = tmp_path / "votes.csv"
+    votes.write_text("request_id,quality\nr1,1\nr2,0\nr3,1\nr4,1\nr5,1\n")
+    draft = read_spend_logs(rows_of([path], Budget()), [votes], {"gpt-5": "openai/gpt-5"})
+    assert outcomes(draft) == {("r1", "gpt-5"): (1.0, 0.01), ("r2", "gpt-5"): (0.0, 0.02)}
+    assert draft.queries["text"].tolist() == ["question 1", "from the request"]
+    assert draft.extras["latency_s"].ravel().tolist() == [2.5, 2.5]
+    assert skipped(draft) == {
+        "no message was stored": 1,
+        "the request failed": 1,
+        "answered from a cache": 1,
+        "no feedback": 1,
+    }
+
+
+@pytest.mark.skipif(postgres_bin() is None, reason="PostgreSQL is not installed")
+def test_spend_logs_are_read_from_postgresql_itself(tmp_path):
+    with postgres() as url:
+        with psycopg.connect(url) as connection:
+            columns = ", ".join(
+                f'"{name}" {"double precision" if name == "spend" else "text"}' for name in spend(1)
+            )
+            connection.execute(f'create table "LiteLLM_SpendLogs" ({columns})')
+            for row in nested_as_text(spend_rows()):
+                names = ", ".join(f'"{name}"' for name in row)
+                marks = ", ".join(["%s"] * len(row))
+                values = [cell if name == "spend" else str(cell) for name, cell in row.items()]
+                connection.execute(
+                    f'insert into "LiteLLM_SpendLogs" ({names}) values ({marks})', values
+                )
+        votes = jsonl(tmp_path / "votes.jsonl", [{"request_id": "r1", "quality": 1}])
+        draft = read_spend_logs(list(spend_log_rows(url)), [votes])
+    assert outcomes(draft) == {("r1", "openai/gpt-5"): (1.0, 0.01)}
+    with pytest.raises(EvalSetError, match="cannot be read"):
+        list(spend_log_rows(url))
+
+
+def generation(number, **changes):
+    row = {
+        "id": f"o{number}",
+        "trace_id": f"t{number}",
+        "type": "GENERATION",
+        "input": json.dumps([{"role": "user", "content": f"question {number}"}]),
+        "provided_model_name": "gpt-5",
+        "usage_details": json.dumps({"input": 10, "output": 5}),
+        "total_cost": 0.5,
+        "latency": 1.5,
+        "session_id": "s",
+    }
+    return row | changes
+
+
+def test_langfuse_scores_bind_to_the_generation_else_to_the_last_of_its_trace(tmp_path):
+    observations = jsonl(
+        tmp_path / "observations.jsonl",
+        [
+            generation(1),
+            generation(2, type="SPAN"),
+            generation(3, trace_id="t"),
+            generation(4, trace_id="t", input="plain text"),
+            generation(5),
+        ],
+    )
+    rated = [
+        {"name": "helpful", "observation_id": "o1", "trace_id": "t1", "value": 4},
+        {"name": "helpful", "observation_id": None, "trace_id": "t", "value": 1},
+    ]
+    scores = jsonl(tmp_path / "scores.jsonl", rated)
+    draft = read_langfuse([observations], [scores], scale=4)
+    assert outcomes(draft) == {("o1", "gpt-5"): (1.0, 0.5), ("o4", "gpt-5"): (0.25, 0.5)}
+    assert skipped(draft) == {
+        "no generation (a span or an event)": 1,
+        "not the last generation of its trace": 1,
+        "no feedback": 1,
+    }
+
+
+def test_of_several_langfuse_scores_one_must_be_chosen(tmp_path):
+    observations = jsonl(tmp_path / "observations.jsonl", [generation(1)])
+    rated = [
+        {"name": name, "observation_id": "o1", "trace_id": "t1", "value": value}
+        for name, value in (("helpful", 1), ("toxic", 0))
+    ]
+    scores = jsonl(tmp_path / "scores.jsonl", rated)
+    with pytest.raises(EvalSetError, match="--score"):
+        read_langfuse([observations], [scores])
+    with pytest.raises(EvalSetError, match="does not occur"):
+        read_langfuse([observations], [scores], score="nice")
+    assert len(outcomes(read_langfuse([observations], [scores], score="toxic"))) == 1
+
+
+GENAI = {
+    "gen_ai.operation.name": "chat",
+    "gen_ai.request.model": "auto",
+    "gen_ai.response.model": "gpt-5",
+    "gen_ai.conversation.id": "c",
+    "gen_ai.usage.input_tokens": 1_000_000,
+    "gen_ai.usage.output_tokens": 500_000,
+    "gen_ai.usage.cache_read.input_tokens": 200_000,
+    "gen_ai.input.messages": json.dumps(
+        [{"role": "user", "parts": [{"type": "text", "content": "genai question"}]}]
+    ),
+}
+OPENINFERENCE = {
+    "openinference.span.kind": "LLM",
+    "llm.model_name": "gpt-5-mini",
+    "llm.input_messages.0.message.role": "system",
+    "llm.input_messages.0.message.content": "be kind",
+    "llm.input_messages.1.message.role": "user",
+    "llm.input_messages.1.message.content": "inference question",
+    "llm.cost.total": 0.75,
+    "annotations.0.annotation.name": "correct",
+    "annotations.0.annotation.score": 1,
+}
+
+
+def otlp(attributes, events):
+    def typed(value):
+        return {"stringValue": value} if isinstance(value, str) else {"intValue": str(value)}
+
+    def listed(facts):
+        return [{"key": key, "value": typed(value)} for key, value in facts.items()]
+
+    told = [{"name": name, "attributes": listed(facts)} for name, facts in events]
+    times = {"startTimeUnixNano": "1000000000", "endTimeUnixNano": "3000000000"}
+    span = {"spanId": "otlp", "attributes": listed(attributes), "events": told, **times}
+    return {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}
+
+
+def test_spans_of_both_conventions_are_read(tmp_path):
+    rated = [("gen_ai.evaluation.result", {"gen_ai.evaluation.score.value": 1})]
+    lines = [
+        otlp(GENAI, rated),
+        {"span_id": "flat", "attributes": OPENINFERENCE},
+        {"span_id": "tool", "attributes": {"gen_ai.operation.name": "execute_tool"}},
+        {"span_id": "unrated", "attributes": GENAI},
+    ]
+    path = jsonl(tmp_path / "spans.jsonl", lines)
+    draft = read_spans([path], prices=parse_prices(["gpt-5=2,4"]))
+    assert outcomes(draft) == {("otlp", "gpt-5"): (1.0, 4.0), ("flat", "gpt-5-mini"): (1.0, 0.75)}
+    assert skipped(draft) == {"not a model call": 1, "no feedback": 1}
+    assert draft.cost_estimated
+    assert "none of them was billed" in draft.report.warnings[-1]
+    assert draft.prices["gpt-5"].output_usd_per_mtok == 4
+    row, column = draft.queries["query_id"].tolist().index("otlp"), draft.models.index("gpt-5")
+    found = {name: draft.extras[name][row, column] for name in draft.extras if "tokens" in name}
+    assert found == {
+        "input_tokens": 1_000_000, "output_tokens": 500_000, "cached_input_tokens": 200_000
+    }  # fmt: skip
+
+
+def test_the_command_writes_an_eval_set_and_tells_what_it_skipped(tmp_path, capsys):
+    log = LogWriter(tmp_path / "log")
+    for number in range(3):
+        log.add(replace(record(number, text=f"message {number}", cost_usd=0.1)))
+        log.add(OutcomeRecord(f"d{number}", AT, 1.0))
+    log.add(record(9, text="not rated"))
+    log.close()
+    out = tmp_path / "set"
+    assert main(["import", "log", str(tmp_path / "log"), "--out", str(out)]) == 0
+    assert "1 x no feedback" in capsys.readouterr().out
+    assert load_evalset(out).n == 3

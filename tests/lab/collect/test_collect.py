@@ -1,0 +1,198 @@
+"""A collection against a fake server: outcomes, faults, kills, budget, and what is set aside."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from hydra_core.base.shipped import CATALOGS
+from hydra_core.catalog import load_catalog
+from hydra_core.cli.main import main
+from hydra_core.evalsets.evalset import load_evalset
+from tests.lab.labeling import fake_server
+from tests.lab.labeling.fake_server import FakeServer
+
+CATALOG = CATALOGS / "matched_three.yaml"
+SMALL, LARGE = "gpt-5-mini", "gpt-5"
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setattr(fake_server, "content", content)
+    found = FakeServer()
+    yield found
+    found.shutdown()
+    found.server_close()
+
+
+def content(body, rubbish=False):
+    """`large` is right, `small` on even numbers; the judge likes an answer that holds "right"."""
+    if rubbish:
+        return ""
+    asked = body["messages"][-1]["content"]
+    if body["model"] == "the-judge":
+        return json.dumps({"score": 1.0 if "right" in json.loads(asked)["answer"] else 0.0})
+    number = int(asked.split()[-1])
+    good = body["model"] == "large-1" or number % 2 == 0
+    return f"right: {2 * number}" if good else f"wrong: {2 * number + 1}"
+
+
+@pytest.fixture
+def files(tmp_path, server):
+    """Messages, catalog, upstreams and grade.yaml for the fake server."""
+    rows = [
+        {"id": f"q{i:03d}", "text": f"Double the number {i}", "reference": str(2 * i), "lang": "en"}
+        for i in range(20)
+    ]
+    (tmp_path / "messages.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "upstreams.yaml").write_text(
+        "schema: hydra.upstreams/v1\nupstreams:\n  - name: fake\n"
+        f"    base_url: {server.url}\n    models: {{{SMALL}: small-1, {LARGE}: large-1}}\n"
+    )
+    grade(tmp_path, "default: number\ngraders:\n  number: {kind: number}\n")
+    return tmp_path
+
+
+def grade(folder, more, budget=100):
+    text = f"schema: hydra.grade/v1\nbudget_usd: {budget}\nmax_tokens: 100\nconcurrency: 8\n{more}"
+    (folder / "grade.yaml").write_text(text)
+
+
+def judge_of(model, server):
+    prices = "input_usd_per_mtok: 1, output_usd_per_mtok: 1"
+    return f"judge: {{model: {model}, base_url: {server.url}, {prices}}}\n"
+
+
+def command(files, out, *more):
+    return [
+        "collect", str(files / "messages.jsonl"), "--catalog", str(CATALOG),
+        "--upstreams", str(files / "upstreams.yaml"), "--grade", str(files / "grade.yaml"),
+        "--out", str(out), "--models", f"{SMALL},{LARGE}", *more,
+    ]  # fmt: skip
+
+
+def test_every_model_answers_every_message_once(files, server):
+    assert main(command(files, files / "set")) == 0
+    made = load_evalset(files / "set")
+    assert made.models == (SMALL, LARGE)
+    assert server.paid.total() == 40
+    by_number = np.array([int(name[1:]) % 2 == 0 for name in made.query_ids])
+    np.testing.assert_array_equal(made.quality[:, 1], 1.0)
+    np.testing.assert_array_equal(made.quality[:, 0], by_number)
+    catalog = load_catalog(CATALOG)
+    for i, model in enumerate(map(catalog.model, (SMALL, LARGE))):
+        usd = (120 * model.input_usd_per_mtok + 40 * model.output_usd_per_mtok) / 1e6
+        np.testing.assert_allclose(made.cost_usd[:, i], usd)
+
+
+def test_a_second_run_pays_nothing(files, server):
+    assert main(command(files, files / "set")) == 0
+    assert main(command(files, files / "set", "--force")) == 0
+    assert server.paid.total() == 40
+
+
+def test_a_dry_run_asks_nothing(files, server, capsys):
+    assert main(command(files, files / "set", "--dry-run")) == 0
+    assert server.paid.total() == 0
+    assert "40 answer" in capsys.readouterr().err
+    assert not (files / "set").exists()
+
+
+def test_a_sample_of_the_models_and_messages(files, server):
+    assert main(command(files, files / "set", "--sample", "5", "--models", LARGE)) == 0
+    made = load_evalset(files / "set")
+    assert (made.models, len(made.query_ids)) == ((LARGE,), 5)
+    assert server.paid.total() == 5
+
+
+def test_a_judge_grades_blind_and_twice_where_asked(files, server):
+    judge = judge_of("the-judge", server)
+    grade(files, "default: j\ngraders:\n  j: {kind: judge, twice_share: 1.0}\n" + judge)
+    assert main(command(files, files / "set")) == 0
+    made = load_evalset(files / "set")
+    np.testing.assert_array_equal(made.quality[:, 1], 1.0)
+    assert made.quality[:, 0].sum() == 10
+    assert server.paid.total() == 40 + 80
+
+
+def test_a_judge_that_is_one_of_the_models_is_refused(files, server, capsys):
+    judge = judge_of("large-1", server)
+    grade(files, "default: j\ngraders:\n  j: {kind: judge}\n" + judge)
+    assert main(command(files, files / "set")) == 2
+    assert "one of the models" in capsys.readouterr().err
+
+
+def test_the_budget_is_never_exceeded_and_what_was_paid_is_kept(files, server, capsys):
+    assert main(command(files, files / "set", "--budget", "0.006")) == 1
+    made = load_evalset(files / "set")
+    assert np.nansum(made.cost_usd) <= 0.006
+    assert np.isnan(made.quality).any()
+    assert "is left" in capsys.readouterr().err
+
+
+def test_what_could_not_be_graded_is_missing_with_its_reason(files, capsys):
+    argv = json.dumps([sys.executable, "-c", "raise SystemExit(1)"])
+    graders = f"graders:\n  c: {{kind: command, argv: {argv}}}\n  n: {{kind: number}}\n"
+    grade(files, "default: c\n" + graders)
+    rows = [json.loads(line) for line in (files / "messages.jsonl").read_text().splitlines()]
+    for row in rows[:10]:
+        row["grader"] = "n"
+    (files / "messages.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(command(files, files / "set", "--json")) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["models"][SMALL]["missing"] == {"the command ended with 1": 10}
+    assert said["messages"] == 10
+
+
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        ("default: x\ngraders:\n  n: {kind: number}\n", "'x' is no grader"),
+        ("graders:\n  n: {kind: nmber}\n", "did you mean"),
+        ("graders:\n  n: {kind: judge}\n", "judge"),
+        ("graders:\n  n: {kind: command}\n", "argv"),
+        ("graders:\n  n: {kind: regex, pattern: '('}\n", "pattern"),
+    ],
+)
+def test_a_wrong_grade_file_names_place_and_remedy(files, capsys, more, named):
+    grade(files, more)
+    assert main(command(files, files / "set")) == 2
+    assert named in capsys.readouterr().err
+
+
+def test_messages_without_what_their_grader_needs_are_refused(files, capsys):
+    (files / "messages.jsonl").write_text('{"id": "a", "text": "Double the number 1"}\n')
+    assert main(command(files, files / "set")) == 2
+    assert "needs a reference" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_faults_and_three_kills_change_nothing_and_nothing_is_paid_twice(files, server):
+    assert main(command(files, files / "calm")) == 0
+    server.paid.clear()
+    server._memory = {}
+    server.busy, server.broken, server.malformed = 0.05, 0.02, 0.01
+    server.remembers, server.rubbish_once, server.delay_s = False, True, 0.02
+    run = ["--run", str(files / "run")]
+    for _ in range(3):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "hydra_core", *command(files, files / "rough", *run, "--force")],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        target = server.paid.total() + 8
+        while server.paid.total() < target and process.poll() is None:
+            time.sleep(0.002)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert main(command(files, files / "rough", *run, "--force")) == 0
+    assert server.paid_twice == 0
+    calm, rough = load_evalset(files / "calm"), load_evalset(files / "rough")
+    at = [calm.query_ids.index(name) for name in rough.query_ids]
+    known = ~np.isnan(rough.quality)
+    np.testing.assert_array_equal(rough.quality[known], calm.quality[at][known])
+    assert main(command(files, files / "rough", *run, "--force", "--again")) == 0
+    np.testing.assert_array_equal(load_evalset(files / "rough").quality, calm.quality)

@@ -1,0 +1,51 @@
+"""A flight is kept whole, checked and told, by somebody who may."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hydra_core.base.errors import AccessError, FlightError
+from hydra_core.base.shipped import SAMPLE_DATA
+from hydra_core.live.flight.folders import list_flights, save_flight
+from hydra_core.store import Actor, Role, Store, open_store
+from sample_data.paper_flight import users
+
+SETTINGS = (SAMPLE_DATA / "paper_flight" / "flight.yaml").read_text()
+EDITOR = Actor("eda", Role.EDITOR, proven=True)
+VIEWER = Actor("vic", Role.VIEWER, proven=True)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return open_store(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def table() -> bytes:
+    frame = users(np.random.default_rng(3)).head(200)
+    return frame.to_csv(index=False).encode()
+
+
+def kept(root: Path, table: bytes, actor: Actor, store: Store) -> Path:
+    return save_flight(root, "mine", SETTINGS, table, "users.csv", actor=actor, store=store)
+
+
+def test_an_editor_keeps_a_flight_and_it_is_told(tmp_path, store, table):
+    folder = kept(tmp_path / "flights", table, EDITOR, store)
+    assert [found.path for found in list_flights(tmp_path / "flights")] == [folder]
+    told = store.audit()[0]
+    assert (told.actor, told.action, told.subject) == ("eda", "keep a flight", "flight mine")
+
+
+def test_a_viewer_keeps_none_and_nothing_is_written(tmp_path, store, table):
+    with pytest.raises(AccessError, match="keep a flight"):
+        kept(tmp_path / "flights", table, VIEWER, store)
+    assert not (tmp_path / "flights").exists()
+
+
+def test_a_table_that_does_not_fit_leaves_nothing(tmp_path, store):
+    with pytest.raises(FlightError):
+        kept(tmp_path / "flights", b"user\na\n", EDITOR, store)
+    assert list_flights(tmp_path / "flights") == ()
+    assert not list((tmp_path / "flights").iterdir())

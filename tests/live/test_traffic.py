@@ -1,0 +1,89 @@
+"""Mix over time, cost against constants, feedback and clusters of a log."""
+
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from hydra_core.live.costs import against, ends
+from hydra_core.live.regions import regions
+from hydra_core.live.traffic import feedback, share, timeline
+from tests.live.logs import AT, DAY, decision, levels, traffic
+from tests.routing.conftest import make_catalog, spec
+
+
+def test_bars_add_up_and_keep_their_place(tmp_path):
+    some = traffic(tmp_path, [decision(i, at=AT + timedelta(minutes=i)) for i in range(120)])
+    found = timeline(some, ["a", "a", "b"] * 40)
+    assert (found.width_s, len(found.starts)) == (300, 24)
+    assert found.starts[0] == AT
+    assert found.names == ("a", "b")
+    assert found.counts.sum(axis=0).tolist() == [80, 40]
+    assert (found.counts.sum(axis=1) == 5).all()
+
+
+def test_one_decision_is_one_bar(tmp_path):
+    assert len(timeline(traffic(tmp_path, [decision(0)]), ["a"]).starts) == 1
+
+
+def test_turns_of_one_conversation_count_as_dependent(tmp_path):
+    rows = [decision(i, conversation_id=f"c{i % 3}" if i < 60 else None) for i in range(80)]
+    some = traffic(tmp_path, rows)
+    assert len(set(some.clusters.tolist())) == 3 + 20
+    apart = share(some, np.arange(80) < 40)
+    assert apart.lo < 0.5 < apart.hi
+
+
+def test_kept_and_named_decisions_are_not_routed_afresh(tmp_path):
+    rows = [decision(0), decision(1, cause="kept_by_session", requirements=None, shortfalls=None),
+            decision(2, rule="named")]  # fmt: skip
+    some = traffic(tmp_path, rows)
+    assert some.routed.tolist() == [True, False, False]
+    assert some.scored.tolist() == [True, False, True]
+
+
+def test_cost_against_one_model_is_the_same_tokens_at_its_prices(tmp_path):
+    catalog = make_catalog(spec("cheap", 1, 0.2), spec("mid", 3, 0.5),
+                           spec("strong", 10, 0.9, cached_input_usd_per_mtok=1.0))  # fmt: skip
+    rows = [decision(0, 0.1), decision(1, 0.4), decision(2, 0.1, cached_tokens=500),
+            decision(3, input_tokens=None)]  # fmt: skip
+    some = traffic(tmp_path, rows)
+    assert ends(catalog, DAY) == ("cheap", "strong")
+    models = list(some.models)
+    found = against(some, catalog, models, ["strong"] * 4, "strong")
+    assert found.counted == 3
+    assert found.cost_usd == pytest.approx(1e-3 * (2 + 6 + 2))
+    assert found.baseline_usd == pytest.approx(1e-3 * (20 + 20 + 5 + 0.5 + 10))
+    assert found.change.value == pytest.approx(found.cost_usd / found.baseline_usd - 1)
+    dearer = against(some, catalog, models, ["cheap"] * 4, "cheap")
+    assert dearer.change.value > 0
+    assert against(some, catalog, models, [""] * 4, "none") is None
+
+
+def test_feedback_says_how_many_were_rated(tmp_path):
+    rows = [decision(i, 0.1 if i % 2 else 0.4) for i in range(10)]
+    some = traffic(tmp_path, rows, {"d1": 1.0, "d3": 0.0, "d4": 1.0, "nobody": 1.0})
+    cheap, mid = feedback(some)
+    assert (cheap.model, cheap.served, cheap.rated, cheap.quality.value) == ("cheap", 5, 2, 0.5)
+    assert (mid.model, mid.rated) == ("mid", 1)
+    assert some.orphans == 1
+
+
+def test_a_cluster_without_ratings_or_eval_queries_is_unknown_and_comes_first(tmp_path):
+    rng = np.random.default_rng(1)
+    near = rng.normal(0.1, 0.01, 200).clip(0).tolist()
+    far = rng.normal(0.8, 0.01, 40).tolist()
+    some = traffic(tmp_path, [decision(i, level) for i, level in enumerate([*near, *far])])
+    reference = np.tile(rng.normal(0.1, 0.01, 100)[:, None], 4)
+    found = regions(some, reference, clusters=2)
+    assert [one.known for one in found] == [False, True]
+    assert found[0].decisions == 40
+    assert found[0].model == "strong"
+    assert found[0].centre == pytest.approx([0.8] * 4, abs=0.02)
+    assert sum(one.share for one in found) == pytest.approx(1.0)
+    assert all(not one.known for one in regions(some, None, clusters=2))
+
+
+def test_as_many_clusters_as_there_are_different_requests(tmp_path):
+    some = traffic(tmp_path, [decision(i, float(level > 0.4)) for i, level in enumerate(levels(9))])
+    assert len(regions(some, None)) == 2

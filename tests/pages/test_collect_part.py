@@ -1,0 +1,43 @@
+"""Eval sets, part Collect: how a run is begun, and how far the runs are."""
+
+import json
+
+from hydra_core.lab.collect.plan import LEDGER, SETUP, SUFFIX
+from hydra_core.lab.labeling.ledger import Call, Ledger
+
+PAGE = "pages/configure/eval_sets.py?part=collect"
+
+
+def test_without_a_run_it_says_what_it_is_for_and_how_to_begin(open_page):
+    app = open_page(PAGE)
+    assert not app.exception
+    said = " ".join(one.value for one in app.markdown)
+    assert "Have every model answer the same messages" in said
+    assert "estimates the cost without calling a model" in said
+
+
+def test_a_run_is_shown_with_what_it_has_and_what_it_cost(open_page, workspace):
+    folder = workspace / "evalsets" / f"mine{SUFFIX}"
+    folder.mkdir(parents=True)
+    setup = {"models": ["a", "b"], "cells": 4, "set": "x", "budget_usd": 2.0}
+    (folder / SETUP).write_text(json.dumps(setup))
+    with Ledger(folder / LEDGER, "recipe") as ledger:
+        for i, model in enumerate(("a", "b", "a")):
+            call = Call(f"{model}|q{i}", "answer", model)
+            ledger.add("asked", call, most_usd=0.5, digest="d")
+            ledger.add("answered", call, cost_usd=0.25, tokens=[1, 2], content="yes")
+        ledger.add("aside", Call("b|q9", "answer", "b"), reason="was lost")
+    app = open_page(PAGE)
+    assert not app.exception
+    (row,) = app.dataframe[0].value.to_dict("records")
+    assert (row["run"], row["state"], row["done"]) == ("mine", "complete", 75.0)
+    assert (row["answers"], row["aside"], row["spent"]) == ("3 of 4", 1, "$0.75 of $2")
+
+
+def test_a_damaged_run_is_named_and_hides_no_other(open_page, workspace):
+    folder = workspace / "evalsets" / f"torn{SUFFIX}"
+    folder.mkdir(parents=True)
+    (folder / LEDGER).write_text("")
+    app = open_page(PAGE)
+    assert not app.exception
+    assert "torn" in app.warning[0].value

@@ -1,0 +1,136 @@
+"""The report: one HTML file that opens offline, a JSON twin, nothing unescaped; the CLI verbs."""
+
+import json
+import re
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from hydra_core.cli.main import main
+from hydra_core.replay.evaluation import evaluate
+from hydra_core.replay.report.document import evaluation_document
+from hydra_core.replay.report.html import evaluation_html
+from hydra_core.replay.sweep import Sweep
+
+ROOT = Path(__file__).parents[3]
+SET = ROOT / "sample_data" / "paper_swebench"
+CATALOG = ROOT / "catalog" / "paper_five_published.yaml"
+NAMES = [str(SET), "--catalog", str(CATALOG)]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    out = tmp_path_factory.mktemp("report") / "report.html"
+    assert main(["report", "evaluation", *NAMES, "--out", str(out), "--tuned-on", "<b>x"]) == 0
+    return out.read_text(encoding="utf-8"), json.loads(out.with_suffix(".json").read_text())
+
+
+class Tags(HTMLParser):
+    """Collects tags and checks that they are closed in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.seen = [], set()
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.add(tag)
+        if tag not in ("meta", "circle", "path", "polyline"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.seen.add(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_html_is_whole_and_needs_nothing_else(written):
+    html, _ = written
+    tags = Tags()
+    tags.feed(html)
+    assert tags.open == []
+    assert {"svg", "table", "figure", "style"} <= tags.seen
+    assert not {"script", "img", "link", "iframe"} & tags.seen
+    assert not re.search(r"https?://|url\(", html)
+    assert len(html) < 300_000
+
+
+def test_the_html_says_what_matters(written):
+    html, twin = written
+    assert twin["verdict"]["text"] in html.replace("&#x27;", "'")
+    assert "Synthetic: these outcomes were simulated" in html
+    assert twin["fingerprints"]["evalset_sha256"] in html
+    assert twin["fingerprints"]["catalog_sha256"] in html
+    assert "promised less kept" in html
+
+
+def test_what_comes_from_outside_is_escaped(written):
+    html, _ = written
+    assert "&lt;b&gt;x" in html
+    assert "<b>x" not in html
+
+
+def test_the_twin_holds_the_same_figures(written):
+    _, twin = written
+    assert twin["schema"] == "hydra.evaluation/v1"
+    assert twin["n"] == 500
+    assert len(twin["models"]) == 5
+    low, high = twin["router"]["ci"]["qr"]
+    assert low < twin["router"]["qr"] < high
+    taus = [tau for tau, _, _ in twin["frontier"]]
+    assert taus == sorted(taus)
+    assert 0 < twin["verdict"]["detectable_difference"] < 0.2
+
+
+def test_hostile_names_do_not_reach_the_page(written):
+    _, twin = written
+    evil = "<script>alert(1)</script>\"'&"
+    twin = json.loads(json.dumps(twin))
+    twin["fingerprints"]["evalset"] = evil
+    twin["models"][evil] = twin["models"].popitem()[1]
+    twin["notes"] = [evil]
+    twin["languages"] = [{**one, "name": evil} for one in twin["languages"] * 2]
+    html = evaluation_html(twin)
+    assert "<script" not in html
+
+
+def test_a_tiny_set_has_a_report_without_a_cross_fit(tmp_path):
+    from datetime import date
+
+    from hydra_core.catalog import load_catalog, pool
+    from hydra_core.evalsets.evalset import load_evalset
+    from hydra_core.evalsets.score_files import load_scores
+    from hydra_core.replay.replay import align
+
+    catalog, evalset = load_catalog(CATALOG), load_evalset(SET)
+    scores = load_scores(evalset, catalog.predictor_fingerprint)
+    data = align(evalset, scores, pool(catalog, today=date(2026, 1, 1)))
+    few = data.take(data.rows[:6])
+    made = datetime(2026, 1, 1, tzinfo=UTC)
+    sweep = Sweep(evalset, catalog, few, catalog.policy.weights)
+    found = evaluation_document(evaluate(sweep, 0.1), made=made)
+    assert found["cross_fit"] is None
+    assert "too small to tune" in evaluation_html(found)
+
+
+def test_portability_on_the_command_line(capsys):
+    argv = ["report", "portability", *NAMES, "--event", "remove:gpt-5.4-mini"]
+    assert main(argv) == 0
+    out = capsys.readouterr().out
+    assert "nothing retrained" in out
+    assert "remove gpt-5.4-mini" in out
+    assert main([*argv, "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["moved"] > 0
+    assert main([*argv[:-1], "remove:nobody"]) == 2
+    assert "the catalog has no 'nobody'" in capsys.readouterr().err
+
+
+def test_ablation_on_the_command_line(capsys):
+    assert main(["report", "ablation", *NAMES, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [len(one["kept"]) for one in found] == [4] + [3] * 4 + [2] * 6 + [1] * 4
+    assert main(["report", "ablation", *NAMES]) == 0
+    assert "reasoning + code_generation" in capsys.readouterr().out

@@ -1,0 +1,158 @@
+"""QR, CS, misroute, the hull and the verdict."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hydra_core.base.types import Pool, Selection
+from hydra_core.replay.matched_cost import matched_cost_mix
+from hydra_core.replay.metrics import (
+    ConstantPolicy,
+    costliest,
+    evaluate_choice,
+    single_models,
+    upper_hull,
+)
+from hydra_core.replay.operating_point import (
+    InfeasibleError,
+    best_with_cost,
+    cheapest_with_quality,
+    cross_fit,
+    knee,
+)
+from hydra_core.replay.replay import ReplayData, data_frontier, replay
+from hydra_core.replay.verdict import VerdictLabel, verdict
+from tests.replay.conftest import make_data
+
+
+@pytest.fixture
+def tiny():
+    """Four queries, cheap and strong: solved by both, strong only, nobody, cheap only."""
+    return ReplayData(
+        query_ids=("a", "b", "c", "d"),
+        languages=("en",) * 4,
+        requirements=np.zeros((4, 1)),
+        quality=np.array([[1.0, 1.0], [0.0, 1.0], [0.0, 0.0], [1.0, 0.0]]),
+        cost_usd=np.array([[1.0, 5.0], [1.0, 5.0], [1.0, 5.0], [1.0, 5.0]]),
+        pool=Pool(("cheap", "strong"), np.zeros((2, 1)), np.array([1.0, 5.0]), np.ones(1)),
+        rows=np.arange(4),
+    )
+
+
+def test_algorithm_3_by_hand(tiny):
+    metrics = evaluate_choice(tiny, np.array([1, 1, 1, 1]))
+    assert metrics.resolved == 2
+    assert metrics.quality.value == 0.5
+    assert metrics.qr.value == pytest.approx(2 / 3)
+    assert metrics.cs.value == 0.0
+    assert metrics.misroute.value == 0.5  # a and d: the cheap model resolved them too
+    assert metrics.baseline == costliest(tiny) == "strong"
+    assert metrics.shares == {"cheap": 0.0, "strong": 1.0}
+
+
+def test_the_oracle_takes_the_cheapest_that_resolves_and_the_cheapest_of_all_otherwise(tiny):
+    assert tiny.oracle.tolist() == [0, 1, 0, 0]
+
+
+def test_an_unknown_baseline_is_named(tiny):
+    with pytest.raises(ValueError, match="'gpt-9' is not among"):
+        evaluate_choice(tiny, np.zeros(4, dtype=int), baseline="gpt-9")
+
+
+def test_hull_leaves_out_what_a_mixture_beats():
+    a, b, c, d = (
+        ConstantPolicy(name, i, 0, quality, cost)
+        for i, (name, quality, cost) in enumerate(
+            [("a", 0.2, 1.0), ("b", 0.3, 2.0), ("c", 0.8, 3.0), ("d", 0.7, 4.0)]
+        )
+    )
+    assert upper_hull([d, c, b, a]) == (a, c)
+    mix = matched_cost_mix((a, c), 2.0)
+    assert (mix.quality, mix.strong_share) == pytest.approx((0.5, 0.5))
+    assert matched_cost_mix((a, c), 9.0).quality == 0.8
+    assert matched_cost_mix((a, c), 0.1).quality == 0.2
+
+
+def test_no_mixture_of_constants_lies_above_the_hull(data):
+    rng = np.random.default_rng(0)
+    singles = single_models(data)
+    hull = upper_hull(singles)
+    for share in rng.dirichlet(np.ones(len(singles)), size=200):
+        cost = sum(p.mean_cost_usd * w for p, w in zip(singles, share, strict=True))
+        quality = sum(p.quality * w for p, w in zip(singles, share, strict=True))
+        assert quality <= matched_cost_mix(hull, cost).quality + 1e-12
+
+
+def test_a_router_that_reads_difficulty_beats_the_constant():
+    data = make_data(n=3000, seed=1)
+    found = verdict(data, replay(data, 0.3), Selection.FIXED)
+    assert found.label is VerdictLabel.BEATS
+    assert found.interval.lo > 0
+    assert "beats" in found.text
+
+
+def test_a_router_that_is_a_constant_says_so(data):
+    found = verdict(data, np.zeros(len(data.query_ids), dtype=int), Selection.FIXED)
+    assert (found.label, found.delta) == (VerdictLabel.TIES, 0.0)
+    assert "is a constant policy: always m0" in found.text
+
+
+def test_a_router_worse_than_the_constant_is_told_so():
+    data = make_data(n=3000, seed=2)
+    backwards = np.where(data.requirements.mean(axis=1) > 0.5, 0, 2)
+    assert verdict(data, backwards, Selection.FIXED).label is VerdictLabel.LOSES
+
+
+def test_random_routing_is_seldom_said_to_beat():
+    rng = np.random.default_rng(7)
+    wins = 0
+    for seed in range(200):
+        data = make_data(n=300, seed=seed)
+        wins += verdict(data, rng.integers(0, 3, 300), Selection.FIXED).label is VerdictLabel.BEATS
+    assert wins <= 8
+
+
+def test_translations_of_one_task_do_not_make_the_verdict_surer():
+    once = make_data(n=60, seed=3)
+    many = once.take(np.repeat(np.arange(60), 16))
+    clustered = replace(many, clusters=np.repeat(np.arange(60), 16))
+    a, b = (verdict(d, replay(d, 0.3), Selection.FIXED).interval for d in (once, clustered))
+    assert (a.lo, a.hi) == pytest.approx((b.lo, b.hi))
+
+
+def test_operating_points_meet_their_constraint(data):
+    curve = data_frontier(data)
+    wanted = float(np.quantile(curve.quality, 0.6))
+    point = cheapest_with_quality(curve, wanted)
+    assert point.quality >= wanted
+    assert not ((curve.quality >= wanted) & (curve.mean_cost_usd < point.mean_cost_usd)).any()
+    within = float(np.median(curve.mean_cost_usd))
+    point = best_with_cost(curve, within)
+    assert point.mean_cost_usd <= within
+    assert not ((curve.mean_cost_usd <= within) & (curve.quality > point.quality)).any()
+    assert curve.mean_cost_usd.min() <= knee(curve).mean_cost_usd <= curve.mean_cost_usd.max()
+
+
+def test_a_constraint_nobody_can_meet_says_what_is_possible(data):
+    curve = data_frontier(data)
+    with pytest.raises(InfeasibleError, match=r"the most is \d"):
+        cheapest_with_quality(curve, 1.5)
+    with pytest.raises(InfeasibleError, match="the cheapest costs"):
+        best_with_cost(curve, 0.0)
+
+
+def test_cross_fit_measures_where_it_did_not_choose():
+    data = make_data(n=400, seed=5, signal=0.0)
+    fits = [
+        cross_fit(
+            data,
+            lambda half, curve: float(curve.tau[curve.quality.argmax()]),
+            rng=np.random.default_rng(seed),
+        )
+        for seed in range(20)
+    ]
+    assert all(len(fit.knobs) == 2 for fit in fits)
+    assert np.mean([fit.optimism for fit in fits]) > 0  # picking the peak always flatters
+    for fit in fits:
+        assert fit.optimism == pytest.approx(fit.in_sample_quality - fit.metrics.quality.value)

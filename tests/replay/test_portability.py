@@ -1,0 +1,132 @@
+"""Catalog events and ablations as reports: the same policy, nothing retrained."""
+
+from datetime import date
+
+import pandas as pd
+import pytest
+
+from hydra_core.base.errors import CatalogError
+from hydra_core.base.types import Band, Benchmark, Catalog, ModelSpec, ModelStatus, Policy
+from hydra_core.evalsets.evalset import save_evalset
+from hydra_core.lab.ablation import ablation
+from hydra_core.replay.portability import Event, EventKind, default_events, parse_event, portability
+from tests.replay.conftest import make_data
+
+TODAY = date(2026, 1, 1)
+BANDS = (Band(0.2, 0.8),) * 4
+DIMENSIONS = ("a", "b", "c", "d")
+
+
+def spec(name, price, score):
+    return ModelSpec(
+        id=name,
+        provider="x",
+        status=ModelStatus.ACTIVE,
+        input_usd_per_mtok=price,
+        output_usd_per_mtok=price,
+        context_window=1000,
+        vision=False,
+        tools=True,
+        scores={"bench": score},
+        overrides={},
+        price_source="x",
+        price_date=TODAY,
+    )
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    data = make_data(n=400, seed=1)
+    queries = pd.DataFrame(
+        {"query_id": data.query_ids, "text": list(data.query_ids), "language": data.languages}
+    )
+    evalset = save_evalset(
+        tmp_path_factory.mktemp("sets") / "s",
+        name="s",
+        queries=queries,
+        models=data.pool.ids,
+        quality=data.quality,
+        cost_usd=data.cost_usd,
+    )
+    models = tuple(spec(f"m{i}", 4.0**i, 0.2 + 0.3 * i) for i in range(3))
+    benchmarks = (Benchmark("bench", 1.0, (1.0,) * 4),)
+    policy = Policy(tau=0.2, weights=(1.0,) * 4)
+    catalog = Catalog("c", DIMENSIONS, "p", "0" * 64, BANDS, policy, benchmarks, models)
+    return catalog, evalset, data
+
+
+def report(world, *events):
+    catalog, evalset, data = world
+    return portability(catalog, evalset, data.requirements, events, today=TODAY)
+
+
+def test_a_removed_model_gets_no_traffic_and_the_rest_is_compared(world):
+    (found,) = report(world, Event(EventKind.REMOVE, "m1"))
+    assert found.before.shares["m1"] > 0
+    assert set(found.after.shares) == {"m0", "m2"}
+    assert found.moved >= found.before.shares["m1"]
+    assert found.comparison.n == 400
+    assert found.comparison.quality.value == pytest.approx(
+        found.after.quality.value - found.before.quality.value
+    )
+
+
+def test_adding_is_removing_the_other_way_round(world):
+    added, removed = report(world, Event(EventKind.ADD, "m1"), Event(EventKind.REMOVE, "m1"))
+    assert added.before.shares == removed.after.shares
+    assert added.comparison.quality.value == pytest.approx(-removed.comparison.quality.value)
+
+
+def test_a_model_that_becomes_the_cheapest_takes_traffic_and_the_estimate_is_said(world):
+    (found,) = report(world, parse_event("reprice:m2=0.1,0.1"))
+    assert found.after.shares["m2"] == 1.0
+    assert found.after.mean_cost_usd.value < found.before.mean_cost_usd.value
+    assert "an estimate" in found.notes[0]
+
+
+def test_both_pools_are_held_against_one_oracle(world):
+    (found,) = report(world, Event(EventKind.REMOVE, "m2"))
+    gained = found.qr_after.value - found.qr_before.value
+    best = world[2].quality.max(axis=1).mean()  # of all models, before and after
+    assert gained == pytest.approx(found.comparison.quality.value / best)
+    own = found.after.qr.value - found.before.qr.value
+    assert own > gained  # without its best model a pool seems to lose less than it does
+
+
+def test_every_unknown_model_is_named_at_once(world):
+    with pytest.raises(CatalogError) as caught:
+        report(world, Event(EventKind.REMOVE, "x"), Event(EventKind.ADD, "y"))
+    assert len(caught.value.problems) == 2
+
+
+@pytest.mark.parametrize("text", ["", "remove:", "drop:m1", "reprice:m1", "reprice:m1=1,-1"])
+def test_what_is_no_event_is_refused(text):
+    with pytest.raises(CatalogError, match="is not an event"):
+        parse_event(text)
+
+
+def test_by_default_each_model_is_removed_and_added(world):
+    assert len(default_events(world[2])) == 6
+
+
+def test_ablation_covers_every_subset_at_no_more_than_the_full_cost():
+    data = make_data(n=600, seed=2)
+    found = ablation(data, DIMENSIONS, (1.0,) * 4, BANDS, 0.2)
+    assert [len(one.kept) for one in found] == [4] + [3] * 4 + [2] * 6 + [1] * 4
+    assert found[0].against_full.quality.value == 0.0
+    costs = [one.metrics.mean_cost_usd.value for one in found]
+    assert max(costs) < 1.1 * costs[0]  # nobody gets more than the full policy
+
+
+def test_the_dimension_that_matters_is_missed():
+    data = make_data(n=1500, seed=3)
+    levels = data.pool.capabilities.mean(axis=1)
+    data.quality[:] = levels[None, :] >= data.requirements[:, :1]
+    found = {one.kept: one for one in ablation(data, DIMENSIONS, (1.0,) * 4, BANDS, 0.2)}
+    assert found[("a",)].against_full.quality.lo > 0
+    assert found[("b", "c", "d")].against_full.quality.hi < 0
+
+
+def test_too_many_dimensions_are_refused():
+    with pytest.raises(ValueError, match="too many subsets"):
+        ablation(make_data(n=20), tuple("abcdefg"), (1.0,) * 7, BANDS, 0.1)
