@@ -7,6 +7,7 @@ import streamlit as st
 from hydra_core.base.shipped import LOGO, MARK
 from hydra_core.console import frame, widgets
 from hydra_core.console.access import identity
+from hydra_core.console.components.back_button import back_button
 from hydra_core.console.components.figure_files import figure_files
 from hydra_core.console.demo import address
 from hydra_core.console.demo import panel as demo
@@ -83,6 +84,7 @@ if in_demo:
     demo.sidebar(page.title)
 identity.badge()
 with st.sidebar:
+    back_button()
     figure_files()
 if not demo.offered():
     page.run()

@@ -2,39 +2,35 @@
 
 python -m docs.write_reference
 
-For catalogs a complete one is read and every question that the reader asks of it is noted: place,
-kind, allowed values, remedy. For eval sets every column is offered a wrong value: the answer is the
-rule. A test holds the written pages equal to what this makes.
+For catalogs it reads a complete one and notes every question that the reader asks: place, kind,
+allowed values, remedy. For eval sets it offers a wrong value in every column: the answer is the
+rule. A test compares the written pages with what this makes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
-from unittest.mock import patch
+from typing import TypeVar
 
 import pandas as pd
 
-from hydra_core.base.reading.fields import Interval, Section
+from hydra_core.base.reading.fields import SHARE, Interval, Problems, Section
+from hydra_core.base.reading.nodes import MapNode, Node
+from hydra_core.base.reading.yaml_reader import read_yaml
 from hydra_core.base.types import Policy, StickyPolicy
-from hydra_core.catalog.schema import MAX_DIMENSIONS, SCHEMA, parse_catalog
+from hydra_core.catalog.schema import MAX_DIMENSIONS, SCHEMA, catalog_of
 from hydra_core.evalsets import format as evalset_format
 from hydra_core.evalsets import rules
 
+_Choice = TypeVar("_Choice", bound=StrEnum)
 FOLDER = Path(__file__).parent / "reference"
 EXAMPLE = FOLDER / "complete_catalog.yaml"
 _HEAD = "<!-- Written by `python -m docs.write_reference`: change that, not this file. -->\n\n"
-_KINDS = {
-    "integer": "whole number",
-    "section": "mapping",
-    "items": "list",
-    "flag": "true or false",
-    "day": "date",
-}
 #: Sections that the reader opens only where they are given, and keys that others call for.
 _CONDITIONS = {
     "policy.value_usd": "rule `value`",
@@ -94,84 +90,97 @@ def catalog_page() -> str:
     )
 
 
+@dataclass(frozen=True)
+class NotingSection(Section):
+    """A section that also notes each question of the reader, by place.
+
+    Attributes:
+        questions: Place -> the first question about it.
+        names: Places of all fields that the reader knows.
+    """
+
+    questions: dict[str, Asked] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+
+    def _note(self, key: str, kind: str, allowed: str, remedy: str, required: bool = True) -> None:
+        place = _general(self.at(key))
+        self.questions.setdefault(place, Asked(place, kind, allowed, required, remedy))
+
+    def known(self, keys: Sequence[str], what: str = "") -> None:
+        if not what:
+            self.names.update(_general(self.at(key)) for key in keys)
+        super().known(keys, what)
+
+    def number(
+        self, key: str, allowed: Interval, remedy: str, *, required: bool = True
+    ) -> float | None:
+        self._note(key, "number", str(allowed), remedy, required)
+        return super().number(key, allowed, remedy, required=required)
+
+    def checked_number(self, key: str, node: Node, allowed: Interval, remedy: str) -> float | None:
+        """Also numbers inside lists and mappings, whose places were noted without limits."""
+        self._note(key, "number", "", remedy, required=False)
+        place = _general(self.at(key))
+        self.questions[place] = replace(self.questions[place], allowed=str(allowed))
+        return super().checked_number(key, node, allowed, remedy)
+
+    def integer(self, key: str, allowed: Interval, remedy: str) -> int | None:
+        self._note(key, "whole number", str(allowed), remedy)
+        return super().integer(key, allowed, remedy)
+
+    def text(self, key: str, remedy: str, *, required: bool = True, limit: int = 0) -> str:
+        self._note(key, "text", f"at most {limit:,} characters" if limit else "", remedy, required)
+        limits = {"limit": limit} if limit else {}
+        return super().text(key, remedy, required=required, **limits)
+
+    def flag(self, key: str, remedy: str) -> bool | None:
+        self._note(key, "true or false", "", remedy)
+        return super().flag(key, remedy)
+
+    def choice(
+        self, key: str, options: type[_Choice], remedy: str, *, required: bool = True
+    ) -> _Choice | None:
+        words = ", ".join(f"`{option.value}`" for option in options)
+        self._note(key, "choice", words, remedy, required)
+        return super().choice(key, options, remedy, required=required)
+
+    def day(self, key: str, remedy: str, *, required: bool = True) -> date | None:
+        self._note(key, "date", "", remedy, required)
+        return super().day(key, remedy, required=required)
+
+    def section(self, key: str, remedy: str, *, required: bool = True) -> NotingSection | None:
+        self._note(key, "mapping", "", remedy, required)
+        return super().section(key, remedy, required=required)
+
+    def items(self, key: str, remedy: str, *, limit: int) -> tuple[Node, ...]:
+        self._note(key, "list", f"at most {limit:,} entries", remedy)
+        return super().items(key, remedy, limit=limit)
+
+    def rates(
+        self, known: Sequence[str], what: str, remedy: str, *, skip: str | None = None
+    ) -> dict[str, float]:
+        self._note(f"<{what}>", "number", str(SHARE), remedy, required=False)
+        return super().rates(known, what, remedy, skip=skip)
+
+
 def asked(text: str) -> list[Asked]:
     """What the reader asks of a catalog, each place once, in the catalog's order.
 
     Raises:
-        ValueError: The catalog lacks a key that the reader knows, so the page would.
+        ValueError: The catalog is not valid, or lacks a key that the reader knows.
     """
-    found: dict[str, Asked] = {}
-    known: set[str] = set()
-    with ExitStack() as patches:
-        for kind in ("number", "integer", "text", "flag", "choice", "day", "section", "items"):
-            reader = _noting(getattr(Section, kind), kind, found)
-            patches.enter_context(patch.object(Section, kind, reader))
-        for name, noting in (("rates", _noting_rates), ("checked_number", _noting_numbers)):
-            reader = noting(getattr(Section, name), found)
-            patches.enter_context(patch.object(Section, name, reader))
-        patches.enter_context(patch.object(Section, "known", _noting_known(Section.known, known)))
-        parse_catalog(text)
-    if lacking := sorted(known - found.keys() - {"schema"}):
+    root, _ = read_yaml(text)
+    if not isinstance(root, MapNode):
+        raise ValueError(f"{EXAMPLE.name} is not a mapping")
+    section = NotingSection(root, "", Problems())
+    if catalog_of(section, text, EXAMPLE.name) is None:
+        raise ValueError(f"{EXAMPLE.name} is not valid: {section.problems.listed()}")
+    if lacking := sorted(section.names - section.questions.keys() - {"schema"}):
         raise ValueError(f"reading {EXAMPLE.name} never comes to {', '.join(lacking)}")
-    begun = f"\n{text}"
+    after = f"\n{text}"
     return sorted(
-        found.values(), key=lambda a: begun.index(f"\n{re.match('[a-z_]+', a.place)[0]}:")
-    )
-
-
-def _noting(reader: Callable[..., Any], kind: str, found: dict[str, Asked]) -> Callable[..., Any]:
-    """`reader`, with what it is asked noted in `found`."""
-
-    def note(section: Section, key: str, *args: Any, **options: Any) -> Any:  # noqa: ANN401
-        place = _general(section.at(key))
-        allowed = "; ".join(filter(None, map(_limits, args)))
-        if "limit" in options:
-            unit = "characters" if kind == "text" else "entries"
-            allowed = f"at most {options['limit']:,} {unit}"
-        required = bool(options.get("required", True))
-        remedy = next(arg for arg in reversed(args) if isinstance(arg, str))
-        found.setdefault(place, Asked(place, _KINDS.get(kind, kind), allowed, required, remedy))
-        return reader(section, key, *args, **options)
-
-    return note
-
-
-def _noting_rates(reader: Callable[..., Any], found: dict[str, Asked]) -> Callable[..., Any]:
-    def note(section: Section, known: Any, what: str, remedy: str, **options: Any) -> Any:  # noqa: ANN401
-        place = _general(section.at(f"<{what}>"))
-        found.setdefault(place, Asked(place, "number", str(Interval(0.0, 1.0)), False, remedy))
-        return reader(section, known, what, remedy, **options)
-
-    return note
-
-
-def _noting_numbers(reader: Callable[..., Any], found: dict[str, Asked]) -> Callable[..., Any]:
-    """Numbers inside lists and mappings, whose own places were noted without limits."""
-
-    def note(section: Section, key: str, node: object, allowed: Interval, remedy: str) -> Any:  # noqa: ANN401
-        place = _general(section.at(key))
-        was = found.get(place, Asked(place, "number", "", False, remedy))
-        found[place] = replace(was, allowed=str(allowed))
-        return reader(section, key, node, allowed, remedy)
-
-    return note
-
-
-def _noting_known(reader: Callable[..., Any], known: set[str]) -> Callable[..., Any]:
-    """Which fields there are at all, to see that the example uses each."""
-
-    def note(section: Section, keys: Sequence[str], what: str = "") -> None:
-        known.update(_general(section.at(key)) for key in keys if not what)
-        reader(section, keys, what)
-
-    return note
-
-
-def _limits(argument: object) -> str:
-    if isinstance(argument, Interval):
-        return str(argument)
-    return (
-        ", ".join(f"`{option.value}`" for option in argument) if isinstance(argument, type) else ""
+        section.questions.values(),
+        key=lambda a: after.index(f"\n{re.match('[a-z_]+', a.place)[0]}:"),
     )
 
 
@@ -263,18 +272,18 @@ def eval_set_page() -> str:
 def _query_rows(columns: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     for name in columns:
         row: dict[str, object] = {"query_id": "q1", "language": "en", name: _wrong(name)}
-        told = rules.check_queries(pd.DataFrame([row]))
+        problems = rules.check_queries(pd.DataFrame([row]))
         needed = "yes" if name in rules.REQUIRED_QUERY_COLUMNS else ""
-        yield f"`{name}`", needed, _COLUMNS[name], _rule(told[0].message)
+        yield f"`{name}`", needed, _COLUMNS[name], _rule(problems[0].message)
 
 
 def _outcome_rows(columns: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     for name in columns:
         row: dict[str, object] = {"query_id": "q1", "model": "a", "quality": 1.0, "cost_usd": 0.1}
-        row |= {name: "stranger" if name in ("query_id", "model") else -1.0}
-        told = rules.check_outcomes(pd.DataFrame([row]), pd.Index(["q1"]), ["a"])
+        row |= {name: "unknown" if name in ("query_id", "model") else -1.0}
+        problems = rules.check_outcomes(pd.DataFrame([row]), pd.Index(["q1"]), ["a"])
         needed = "" if name in rules.EXTRA_OUTCOMES else "yes"
-        yield f"`{name}`", needed, _COLUMNS[name], _rule(told[0].message)
+        yield f"`{name}`", needed, _COLUMNS[name], _rule(problems[0].message)
 
 
 def _wrong(column: str) -> object:

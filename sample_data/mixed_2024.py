@@ -1,8 +1,8 @@
-"""A real set without texts, with a catalog and an outcome model of its pool: mixed traffic of 2024.
+"""Public benchmark questions of 2024 with real outcomes, and a catalog and outcome model of them.
 
-Outcomes, costs and ids are facts; the messages themselves stay where they are, and so does the part
-whose licence is missing (bfcl). Built from the replay data beside the project where it is there:
-the messages are scored in a temporary folder, which is thrown away.
+Outcomes, costs and ids are real; the questions themselves are left out, and so is the part whose
+licence is missing (bfcl). Built from the replay data beside the project where it is there: the
+questions are scored in a temporary folder, which is deleted.
 """
 
 from __future__ import annotations
@@ -33,8 +33,6 @@ from hydra_core.evalsets.suspects import answer, suspects
 from hydra_core.export.release import write_release
 from hydra_core.predictor.bundle import Bundle
 from hydra_core.predictor.onnx_predictor import default_predictor
-
-__all__ = ["MODELS", "SOURCE", "build", "catalog", "read", "without_texts"]
 
 SOURCE: Final = Path(__file__).parents[2] / "shared" / "data" / "replay" / "mixed-2024"
 _MADE: Final = date(2026, 11, 22)
@@ -68,7 +66,7 @@ _PRICES: Final = (
 
 
 def read(folder: Path, source: Path = SOURCE, models: tuple[str, ...] = MODELS) -> EvalSet:
-    """The set with its texts, for building and for benchmarks; never to be shipped.
+    """The set with its texts, for building and for benchmarks; it must not be shipped.
 
     Raises:
         EvalSetError: The data are not there.
@@ -90,7 +88,7 @@ def read(folder: Path, source: Path = SOURCE, models: tuple[str, ...] = MODELS) 
     values = {name: matrix(name).to_numpy(dtype=float) for name in names}
     return save_evalset(
         folder,
-        name="Mixed traffic of 2024, real outcomes",
+        name="Public benchmark questions of 2024, real outcomes",
         origin=_ORIGIN,
         licence=_LICENCE,
         cost_estimated=True,
@@ -106,7 +104,7 @@ def read(folder: Path, source: Path = SOURCE, models: tuple[str, ...] = MODELS) 
 
 
 def without_texts(whole: EvalSet, bundle: Bundle, folder: Path) -> EvalSet:
-    """The same set, scored, less its texts and the part that may not be shipped."""
+    """The same set, scored, without its texts and without the part that may not be shipped."""
     rows = (~whole.queries["group"].isin(_LEFT_OUT)).to_numpy().nonzero()[0]
     made = save_evalset(
         folder,
@@ -148,7 +146,7 @@ def catalog(evalset: EvalSet, bundle: Bundle, path: Path) -> None:
         evalset,
         scores,
         {model: GivenPrice(price, _DAY, note) for model, price in _PRICE.items()},
-        name="mixed traffic of 2024, five models",
+        name="public benchmark questions of 2024, five models",
         predictor=bundle.name,
         fingerprint=bundle.fingerprint,
         dimensions=bundle.dimensions,

@@ -77,7 +77,7 @@ def test_evaluate_has_the_promised_keys(run, world):
     assert all(low <= router[name] <= high for name, (low, high) in router["ci"].items())
     assert sum(router["shares"].values()) == pytest.approx(1)
     assert found["verdict"].keys() >= {"label", "text", "delta", "interval", "constant"}
-    assert found["verdict"]["label"] in ("beats", "ties", "loses")
+    assert found["verdict"]["label"] in ("better", "no measurable difference", "worse")
     assert all(len(point) == 3 for point in found["frontier"])
     assert found["frontier"][0][0] == 0
 
@@ -110,7 +110,7 @@ def test_evaluate_prints_a_table_and_the_verdict(run, world):
     code, out, _ = run("evaluate", world / "set", "--catalog", world / "pool.yaml")
     assert code == 0
     assert "oracle" in out
-    assert "verdict: " in out
+    assert "result: " in out
 
 
 def test_the_synthetic_reconstruction_uses_the_papers_own_scores(run):
@@ -233,7 +233,15 @@ def test_evaluate_predictor_has_the_promised_keys(run, world, tmp_path):
     ]
     labelled = tmp_path / "labelled.jsonl"
     labelled.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    common = ("evaluate-predictor", labelled, "--bundle", world / "bundle", "--resamples", 50)
+    common = (
+        "lab",
+        "evaluate-predictor",
+        labelled,
+        "--bundle",
+        world / "bundle",
+        "--resamples",
+        50,
+    )
     code, out, _ = run(*common, "--json")
     found = json.loads(out)
     names = {"pearson", "spearman", "mae", "rmse", "accuracy", "alpha", "groups", "bundle", "n"}
@@ -369,7 +377,8 @@ def shell(*arguments, **options):
 
 
 VERBS = ["import swebench", "import table", "score", "evaluate", "route", "validate",
-         "score-texts", "evaluate-predictor", "rebind", "console"]  # fmt: skip
+         "score-texts", "rebind", "console", "lab evaluate-predictor", "lab label", "lab probe",
+         "lab ablate", "lab recalibrate"]  # fmt: skip
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -379,7 +388,7 @@ def test_every_verb_has_help_with_examples_and_exit_codes(capsys, verb):
     out = capsys.readouterr().out
     assert caught.value.code == 0
     assert "example" in out
-    assert f"python -m hydra_core {verb}" in out
+    assert f"hydra-router {verb}" in out
     assert "exit codes" in out
 
 

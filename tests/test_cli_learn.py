@@ -116,7 +116,7 @@ def test_learn_answers_in_words_first(run, world, tmp_path):
     options = (world / "other", "--models", "gpt-5-mini,gpt-5.2", "--out", tmp_path / "om")
     code, out, err = run("learn", *options, "--folds", "2")
     assert code == 0, err
-    assert out.startswith(("Use it: +", "Keep the constant"))
+    assert out.startswith(("Use it: +", "Keep the fixed mix"))
     assert re.search(r"50 % of the cost range +[+-]\d+\.\d +\[", out)
     digest = load_outcome_model(tmp_path / "om").digest
     assert f"sha256: {digest}" in out
@@ -147,7 +147,7 @@ def test_evaluate_by_value_has_the_promised_keys(run, world, learned):
     assert (np.diff(rows[:, 0]) > 0).all()
     assert found["router"]["value_usd"] > 0
     assert found["outcome_model"]["cross_fitted"] is False
-    assert found["verdict"]["label"] in ("beats", "ties", "loses")
+    assert found["verdict"]["label"] in ("better", "no measurable difference", "worse")
 
 
 def test_both_ends_of_the_frontier_are_the_cheapest_and_the_surest(run, world, learned):
@@ -299,10 +299,10 @@ def test_a_value_that_is_not_a_price_is_refused(run, world, learned, value):
 @pytest.mark.parametrize(
     ("knob", "by_value", "told"),
     [
-        (("--tau", "0.1"), True, "--tau: says nothing under the value rule"),
-        (("--weights", "1,1,1,1"), True, "--weights: says nothing under the value rule"),
-        (("--value", "0.1"), False, "--value: says nothing under the shortfall rule"),
-        (("--cross-fitted",), False, "--cross-fitted: says nothing under the shortfall rule"),
+        (("--tau", "0.1"), True, "--tau: has no effect under the value rule"),
+        (("--weights", "1,1,1,1"), True, "--weights: has no effect under the value rule"),
+        (("--value", "0.1"), False, "--value: has no effect under the shortfall rule"),
+        (("--cross-fitted",), False, "--cross-fitted: has no effect under the shortfall rule"),
     ],
 )
 def test_a_knob_of_the_other_rule_is_refused(run, world, learned, knob, by_value, told):

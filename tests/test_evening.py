@@ -55,8 +55,6 @@ def test_the_evening_ends_with_a_published_router(server, tmp_path, monkeypatch,
         words = shlex.split(command)
         assert words[0] == "hydra-router"
         capsys.readouterr()
-        for named in ("workspace/catalogs",):
-            Path(named).mkdir(parents=True, exist_ok=True)
         assert main(words[1:]) == 0, line
         if target:
             Path(target).write_text(capsys.readouterr().out)

@@ -1,10 +1,10 @@
-"""LiteLLM's complexity router as released, imported as a policy on mixed traffic, beside ours.
+"""LiteLLM's complexity router as released, imported as a policy, beside our rules.
 
     python -m benchmarks.quality.complexity_router [--python .venv-litellm/bin/python] [--set DIR]
         [--pools ABCDE] [--quick]
 
 Its package runs offline in an environment of its own (`make litellm-test` makes one). Its score is
-one threshold along the hull of constants, set by cost alone at 25, 50 and 75 % of the cost range.
+one threshold along the best fixed mixes, set by cost alone at 25, 50 and 75 % of the cost range.
 It takes 36 values on these queries, so how ties are cut matters: at random, which is what it says,
 or in the file's order, which keeps benchmarks together and so knows more than the score does. Its
 four tiers with the boundaries it ships are one more policy, the pool's hull dealt out from SIMPLE
@@ -121,7 +121,7 @@ def report(options, evalset, messages, found, scratch):
     """Print a line a pool and policy, and the means."""
     tiers, scores = found
     table: dict[str, list[float]] = {}
-    print("points above the hull of constants at the same cost [95 % interval]; constant: +0.00")
+    print("points above the best fixed mix at the same cost [95 % interval]; fixed mix: +0.00")
     for name in options.pools:
         models = POOLS[name]
         data = align(evalset, messages.requirements, flat_pool(models, range(4)))

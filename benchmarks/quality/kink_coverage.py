@@ -1,4 +1,4 @@
-"""Does the verdict's interval hold where the hull of constants has a kink?
+"""Does the interval of the result hold at a vertex of the hull of fixed mixes?
 
     python -m benchmarks.quality.kink_coverage [--sets 300] [--queries 500 2000]
 
@@ -105,11 +105,11 @@ def main():
             for shares in SHARES:
                 for skill in (0.0, 0.5):
                     found = measure(n, skills, shares, skill, options.sets)
-                    told = ", ".join(
+                    listed = ", ".join(
                         f"{name} {100 * held:.1f} % ({width:.2f} pp wide)"
                         for name, (held, width) in found.items()
                     )
-                    print(f"{n} queries, {kind} kink, shares {shares}, skill {skill}: {told}")
+                    print(f"{n} queries, {kind} vertex, shares {shares}, skill {skill}: {listed}")
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ def _run(folder: Path, name: str, server: FakeServer, *, kills: int) -> Path:
 
 
 def _start(folder: Path, config: Path, out: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "hydra_core", "label", str(folder / "messages.jsonl")]
+    command = [sys.executable, "-m", "hydra_core", "lab", "label", str(folder / "messages.jsonl")]
     arguments = ["--config", str(config), "--out", str(out)]
     return subprocess.Popen([*command, *arguments], stdout=subprocess.DEVNULL,
                             stderr=subprocess.DEVNULL)  # fmt: skip

@@ -1,4 +1,4 @@
-"""What learned heads gain on mixed traffic: pools A to E, newcomers, and shuffled outcomes.
+"""What learned heads gain on public questions: pools A to E, newcomers, and shuffled outcomes.
 
     python -m benchmarks.quality.outcome_lift [--set DIR] [--pools ABCDE] [--newcomer]
         [--shuffled N]

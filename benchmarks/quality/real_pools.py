@@ -20,8 +20,6 @@ from hydra_core.evalsets.importers.routellm import read_routellm
 from hydra_core.evalsets.importers.swebench import list_runs, read_swebench
 from sample_data import mixed_2024
 
-__all__ = ["SETS", "RealSet", "evalset_of", "options_of_sets"]
-
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "replay"
 
 #: MMLU is cut to this many queries, drawn with a fixed seed, so that a run takes minutes.
@@ -122,9 +120,9 @@ def _mixed(shared: Path, models: tuple[str, ...]) -> Draft:
 MIXED = tuple(
     RealSet(
         f"mixed-2024-{name}",
-        f"Mixed traffic of 2024, pool {name}",
+        f"Public benchmark questions of 2024, pool {name}",
         partial(_mixed, models=models),
-        "Costs ESTIMATED from tokens and the list prices of 2024 (SOURCE.md beside the data).",
+        "Costs are estimated from tokens and the list prices of 2024.",
     )
     for name, models in POOLS.items()
 )
@@ -133,22 +131,22 @@ SETS = (
         "swebench-matched",
         "SWE-bench Verified, the paper's matched pool",
         lambda shared: _swebench(shared, _MATCHED),
-        "Billed costs. Profiles from the evidence in catalog/matched_three.yaml, whose benchmarks "
-        "include SWE-bench itself; runs of two harness versions.",
+        "Costs are as billed. Profiles come from the evidence in catalog/matched_three.yaml, whose "
+        "benchmarks include SWE-bench itself. The runs are of two harness versions.",
         "catalog/matched_three.yaml",
     ),
     RealSet(
         "swebench-mini-2.0.0",
         "SWE-bench Verified, all 12 models on one harness",
         _one_harness,
-        "Billed costs, one harness version (mini-SWE-agent 2.0.0).",
+        "Costs are as billed, with one harness version (mini-SWE-agent 2.0.0).",
     ),
     RealSet(
         "livecodebench",
         "LiveCodeBench (January 2025), o1-high, o1-mini and small models",
         _livecodebench,
-        "Costs ESTIMATED: January 2025 list prices, question bytes / 4, and assumed mean answer "
-        "lengths ("
+        "Costs are estimated from January 2025 list prices, question bytes / 4, and assumed mean "
+        "answer lengths ("
         + ", ".join(f"{m} {p.rpartition(',')[2]}" for m, (_, p) in _LIVECODEBENCH.items())
         + " tokens). Quality is pass@1.",
     ),
@@ -156,15 +154,15 @@ SETS = (
         "gsm8k",
         "RouteLLM GSM8K",
         lambda shared: _routellm(shared, "gsm8k/*.csv"),
-        "Costs ESTIMATED from the bytes of prompt and answer. Upstream's list of contaminated "
-        "prompts was not applied.",
+        "Costs are estimated from the bytes of prompt and answer. The source's list of "
+        "contaminated prompts was not applied.",
     ),
     RealSet(
         "mmlu",
         "RouteLLM MMLU",
         _mmlu,
-        f"Costs ESTIMATED from the bytes of the prompt. {MMLU_QUERIES:,} of 14,042 queries, drawn "
-        "with a fixed seed.",
+        f"Costs are estimated from the bytes of the prompt. The set is {MMLU_QUERIES:,} of 14,042 "
+        "queries, drawn with a fixed seed.",
     ),
     *MIXED,
 )
@@ -183,7 +181,7 @@ def evalset_of(real: RealSet, shared: Path, workspace: Path) -> EvalSet:
 
 
 def options_of_sets(doc: str) -> argparse.ArgumentParser:
-    """What every measurement on these sets is asked: where they are, which, where to write."""
+    """The options of every measurement on these sets: where they are, which, where to write."""
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     parser.add_argument("--shared", type=Path, default=SHARED)
     parser.add_argument("--workspace", type=Path)

@@ -1,4 +1,4 @@
-"""HyDRA and every baseline on real outcomes at matched cost, with intervals and verdicts.
+"""HyDRA and every baseline on real outcomes at matched cost, with intervals and results.
 
     python -m benchmarks.quality.real_sets [--shared ../shared/data/replay] [--workspace DIR]
         [--only NAME ...] [--out docs/real_sets.md] [--json]
@@ -56,18 +56,17 @@ LEVEL = 0.025
 
 
 def measured(data, choice):
-    """One policy at one cost: QR with interval, delta against the hull at its own cost."""
-    found, said = evaluate_choice(data, choice), verdict(data, choice, Selection.FIXED)
+    """One policy at one cost: QR with interval, delta from the best fixed mix at its own cost."""
+    metrics, result = evaluate_choice(data, choice), verdict(data, choice, Selection.FIXED)
     return {
-        "qr": [found.qr.value, found.qr.lo, found.qr.hi],
-        "mean_cost_usd": found.mean_cost_usd.value,
-        "delta": [said.delta, said.interval.lo, said.interval.hi],
-        "label": said.label.value,
+        "qr": [metrics.qr.value, metrics.qr.lo, metrics.qr.hi],
+        "mean_cost_usd": metrics.mean_cost_usd.value,
+        "delta": [result.delta, result.interval.lo, result.interval.hi],
     }
 
 
 def over_all_costs(data, hull, choices, counts):
-    """Mean delta against the hull over the costs, with a bootstrap interval and a p value.
+    """Mean delta from the best fixed mix over the costs, with a bootstrap interval and p values.
 
     Args:
         choices: One (n,) choice per cost.
@@ -102,11 +101,11 @@ def all_policies(data, runs, hull, costs, rng):
         cells = [measured(data, choice) for choice in choices]
         rows[run.name] = {"cells": cells, **over_all_costs(data, hull, choices, counts)}
     judged = [row for name, row in rows.items() if name != RANDOM_MIX]
-    for side, label in ((0, "beats"), (1, "loses")):
+    for side, result in ((0, "better"), (1, "worse")):
         for row, p in zip(judged, holm([row["p"][side] for row in judged]), strict=True):
-            row.setdefault("label", "ties")
-            row["label"] = label if p < LEVEL else row["label"]
-    rows[RANDOM_MIX]["label"] = "control"
+            row.setdefault("result", "no difference")
+            row["result"] = result if p < LEVEL else row["result"]
+    rows[RANDOM_MIX]["result"] = "control"
     return rows
 
 

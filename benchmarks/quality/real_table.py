@@ -8,8 +8,6 @@ from benchmarks.quality.real_policies import VALUE_RULE
 from hydra_core.replay.baselines.run import RANDOM_MIX
 from hydra_core.replay.routability import PREDICTIVE_AUC
 
-__all__ = ["document"]
-
 
 def cell_text(cell):
     qr, lo, hi = (100 * value for value in cell["qr"])
@@ -20,8 +18,8 @@ def cell_text(cell):
 def row_text(name, row):
     delta, low, high = (100 * value for value in row["delta"])
     cells = " | ".join(cell_text(cell) for cell in row["cells"])
-    said = f"**{row['label']}**" if row["label"] == "beats" else row["label"]
-    return f"| {name} | {cells} | {delta:+.1f} pp [{low:+.1f}, {high:+.1f}] | {said} |"
+    result = f"**{row['result']}**" if row["result"] == "better" else row["result"]
+    return f"| {name} | {cells} | {delta:+.1f} pp [{low:+.1f}, {high:+.1f}] | {result} |"
 
 
 def auc_text(auc):
@@ -36,32 +34,34 @@ def section(found):
     advantage = explored.advantage
     lines = [f"## {found['title']}", "", found["note"], ""]
     if found["derived"]:
-        lines += ["Profiles and cost order come from the other half alone (see above).", ""]
+        lines += ["Profiles and cost order come from the other half only.", ""]
     lines.append(
         f"{found['queries']:,} queries, {len(found['constants'])} models. Oracle quality "
         f"{100 * found['oracle'][0]:.1f} % at ${found['oracle'][1]:.4g} per query. {explored.text}"
     )
     if aucs:
         lines.append(
-            f"Success of single models is predicted with AUC {min(aucs):.2f} to {max(aucs):.2f} "
-            f"from the text and {min(scores):.2f} to {max(scores):.2f} from the four scores"
+            f"The success of a single model is predicted with AUC {min(aucs):.2f} to "
+            f"{max(aucs):.2f} from the text, and {min(scores):.2f} to {max(scores):.2f} from the "
+            "four scores."
             + (
-                f"; which of {advantage.model.replace(' over ', ' and ')} wins where they differ, "
-                f"with {auc_text(advantage.text)} and {auc_text(advantage.scores)}."
+                f" Where {advantage.model.replace(' over ', ' and ')} differ, the better one is "
+                f"predicted with AUC {auc_text(advantage.text)} from the text and "
+                f"{auc_text(advantage.scores)} from the scores."
                 if advantage
-                else "."
+                else ""
             )
         )
     heads = [f"${cost:.4g}" for cost in found["costs"]]
-    heads += ["mean of the three", "verdict"]
+    heads += ["mean of the three", "result"]
     lines += ["", "| policy | " + " | ".join(heads) + " |", "|---|" + "---|" * len(heads)]
     hull = [f"{100 * qr:.1f}" for qr in found["hull_qr"]]
-    lines.append(f"| hull of constants ({', '.join(found['hull'])}) | {' | '.join(hull)} | | |")
+    lines.append(f"| best fixed mix ({', '.join(found['hull'])}) | {' | '.join(hull)} | | |")
     lines += [row_text(name, row) for name, row in found["policies"].items()]
     oracle = f"100.0 at ${found['oracle'][1]:.4g}"
     lines.append(f"| oracle | {oracle} | | | | |")
     constants = "; ".join(f"{m} {100 * qr:.1f} at ${c:.4g}" for m, qr, c in found["constants"])
-    lines += ["", f"Always one model (QR %): {constants}.", ""]
+    lines += ["", f"Always using one model (QR in %): {constants}.", ""]
     return lines
 
 
@@ -86,8 +86,9 @@ def summary(results):
         lines.append(f"| {shown} |")
     lines += [
         "",
-        "Mean difference in quality from the hull over the three costs, and the median AUC over "
-        "the models; the best of several is picked after the fact and flatters its column.",
+        "Each cell holds the mean difference in quality from the best fixed mix over the three "
+        'costs. AUC is the median over the models. "Best" is picked after the fact, which flatters '
+        "its column.",
         "",
     ]
     return lines
@@ -95,7 +96,7 @@ def summary(results):
 
 def short_text(row):
     delta, low, high = (100 * value for value in row["delta"])
-    return f"{delta:+.1f} pp [{low:+.1f}, {high:+.1f}] {row['label']}"
+    return f"{delta:+.1f} pp [{low:+.1f}, {high:+.1f}] {row['result']}"
 
 
 def document(results, bundle):
@@ -103,25 +104,31 @@ def document(results, bundle):
     lines = [
         "# Real outcomes at matched cost",
         "",
-        "Written by `python -m benchmarks.quality.real_sets`. Every policy is cross-fitted in two "
-        "halves: nothing routes a query that it was learned, profiled or tuned on. At three costs "
-        "per query (25, 50 and 75 % of the way from the cheapest constant to the best one) each "
-        "cell holds QR (quality / oracle quality, in %) with its 95 % interval, and the difference "
-        "in quality from the hull of constants at the policy's own cost. The knob (tau, threshold, "
-        "alpha) is set by cost alone. The verdict is on the mean difference over the three costs "
-        "(bootstrap over queries), with Holm's correction over the set's policies; `ties` means: "
-        "cannot be told from the hull on this set. The random mixture is a control: it is the "
-        "hull, so what it shows is chance.",
+        "Written by `python -m benchmarks.quality.real_sets`.",
         "",
-        "The value rule routes by success heads on the predictor's vectors, learned from the other "
-        "half with everything chosen inside it (`learn`, without its guard).",
+        "How to read the tables:",
         "",
-        "All baselines but the random mixture are model-coupled: they need retraining when the "
-        "pool changes. They are written after the published descriptions, on character n-grams "
-        "instead of the published embeddings. Where a pool has no published evidence, HyDRA's "
-        "profiles come from the other half by Algorithm 1, each query a benchmark that exercises "
-        "a dimension as far as its requirement says, and models are ordered by their mean cost "
-        f"there. Text is called predictive from a median AUC of {PREDICTIVE_AUC:.2f}.",
+        "- Every policy is cross-fitted in two halves: no query is routed by something that was "
+        "learned, profiled or tuned on it.",
+        "- The three costs per query are 25, 50 and 75 % of the way from the cheapest single model "
+        "to the best one. tau, threshold or alpha is set by cost only.",
+        "- Each cell holds quality retention (QR: quality / oracle quality, in %) with its 95 % "
+        "interval, and the difference in quality from the best fixed mix at the policy's own cost.",
+        "- The result is that of the mean difference over the three costs (bootstrap over "
+        "queries), with Holm's correction over the policies of the set. `no difference` means: no "
+        "measurable difference from the best fixed mix on this set.",
+        "- The random mixture is a control. It is a fixed mix itself, so its differences show "
+        "chance.",
+        "",
+        "The value rule routes by success heads on the predictor's vectors. The heads are learned "
+        "from the other half, and everything is chosen inside it (`learn`, without its guard).",
+        "",
+        "All baselines except the random mixture depend on the models: they must be trained again "
+        "when the pool changes. They follow the published descriptions, with character n-grams "
+        "instead of the published embeddings. If a pool has no published evidence, HyDRA's "
+        "profiles come from the other half by Algorithm 1: each query is a benchmark that uses a "
+        "dimension as much as its requirement says. The models are then ordered by their mean "
+        f"cost there. Text counts as predictive from a median AUC of {PREDICTIVE_AUC:.2f}.",
         "",
         f"Predictor bundle: {bundle.name} {bundle.version} ({bundle.fingerprint[:12]}).",
         "",

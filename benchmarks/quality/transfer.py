@@ -1,4 +1,4 @@
-"""Do the scores order real difficulty? On the third of mixed traffic that nothing learns from.
+"""Do the scores order real difficulty? On the third that nothing learns from.
 
     python -m benchmarks.quality.transfer --data ../shared/data [--bundle DIR]
 
@@ -84,7 +84,9 @@ def measure(folder: Path, bundle: Path) -> list[tuple[str, int, float, float]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Scores against real outcomes of mixed traffic.")
+    parser = argparse.ArgumentParser(
+        description="Scores against real outcomes of public benchmark questions."
+    )
     parser.add_argument("--data", type=Path, required=True, help="folder with replay/mixed-2024/")
     parser.add_argument("--bundle", type=Path, default=SHIPPED)
     options = parser.parse_args()

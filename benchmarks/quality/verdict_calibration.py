@@ -4,7 +4,7 @@
 
 The models' outcomes share the query's hidden difficulty, costs are heavy-tailed and correlate with
 it, and all models lie on the hull. On null sets the requirements are noise, so the router is the
-matched-cost mixture whatever tau and weights are. How often is "beats" said of
+matched-cost mixture whatever tau and weights are. How often is the result "better" for
 
 - fixed: a tau settled beforehand;
 - dragged: the best of every tau, judged by the band over the curve (and, to see what that is good
@@ -72,7 +72,7 @@ SAMPLE = Path(__file__).parents[2] / "sample_data" / "console_demo"
 
 
 def judged(data):
-    """Fixed, dragged and knee on one set: name -> whether "beats" is said."""
+    """Fixed, dragged and knee on one set: name -> whether the result is "better"."""
     curve = data_frontier(data)
     knob = curve.knob[curve.simplified(BAND_POSITIONS)]
     routed = choices(data.shortfalls(), data.pool.cost, knob)
@@ -88,7 +88,7 @@ def judged(data):
         "knee": verdict(data, bent, Selection.LOOKED, critical=band.critical),
         "knee_pointwise": verdict(data, bent, Selection.FIXED),
     }
-    said = {name: one.label is VerdictLabel.BEATS for name, one in found.items()}
+    said = {name: one.label is VerdictLabel.BETTER for name, one in found.items()}
     said["dragged"] = bool((band.lo > 0)[shown].any())
     said["dragged_pointwise"] = bool((band.estimate > alone)[shown].any())
     return said, found["fixed"]
@@ -107,7 +107,7 @@ def null_set(seed, n, m, clustered):
     data = simulated(np.random.default_rng(seed), n, m, clusters_of(n, clustered))
     said, _ = judged(data)
     found = checked(data, seed)
-    said["weights"] = found.verdict.label is VerdictLabel.BEATS
+    said["weights"] = found.verdict.label is VerdictLabel.BETTER
     said["over_tau_alone"] = found.over_tau_only.gains
     return said
 
@@ -120,7 +120,7 @@ def power_set(seed, n, m, clustered, follow):
 def checked_set(seed, n, m, clustered, follow):
     """What the cross-fitted check says where there is something to find."""
     data = simulated(np.random.default_rng(seed), n, m, clusters_of(n, clustered), follow)
-    return {"weights": checked(data, seed).verdict.label is VerdictLabel.BEATS}
+    return {"weights": checked(data, seed).verdict.label is VerdictLabel.BETTER}
 
 
 def learned_set(seed, n, m, clustered, follow=0.0):
@@ -251,7 +251,7 @@ def held(rows):
 
 
 def pooled(rows):
-    """The false "beats" of all null sets together."""
+    """The false "better" results of all null sets together."""
     hits, sets = Counter(), Counter()
     for _, name, one in held(rows):
         hits[name] += one["beats"]
@@ -284,7 +284,7 @@ def main():
             f"{name} {100 * one['rate']:.1f} [{100 * one['lo']:.1f}, {100 * one['hi']:.1f}]"
             for name, one in found.items()
         )
-        print(f'{case}, "beats" in %: {cells}')
+        print(f'{case}, "better" in %: {cells}')
     everything = [(case, name, one) for case, name, one in held(rows)]
     case, name, worst = max(everything, key=lambda one: one[2]["rate"])
     print(

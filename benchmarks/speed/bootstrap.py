@@ -16,8 +16,9 @@ import time
 
 import numpy as np
 
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import FloatArray
-from hydra_core.replay.significance import Interval, paired_bootstrap
+from hydra_core.replay.significance import paired_bootstrap
 
 LIMIT_S = 1.5
 SMALL = (200, 2_000)  # queries, resamples of the comparison: one batch of draws

@@ -3,9 +3,9 @@
 HydraError
 ├── ProblemsError      input that was read but is not valid; carries every Problem found
 │   ├── CatalogError   a catalog YAML (catalog/schema.py)
-│   ├── EvalSetError   an eval set folder or an import (evaluation/)
-│   ├── FlightError    a flight's settings or table (evaluation/flight/)
-│   ├── LabelError     a labelling run: its settings, messages or ledger (labeling/)
+│   ├── EvalSetError   an eval set folder or an import (evalsets/)
+│   ├── FlightError    a flight's settings or table (live/flight/)
+│   ├── LabelError     a labelling run: its settings, messages or ledger (lab/labeling/)
 │   ├── BundleError    a predictor bundle: missing, damaged or foreign files
 │   └── OutcomeModelError  an outcome model, or what it should be learned on
 ├── MismatchError      catalog and predictor bundle (or eval set) do not belong together
@@ -13,7 +13,8 @@ HydraError
 ├── StoreError         a read or write of the workspace store failed; nothing was changed
 │   └── ConflictError  somebody else saved first; nothing was changed
 ├── ExtraError         an optional part of HyDRA that is not installed here
-└── AccessError        the acting role may not do this
+├── AccessError        the acting role may not do this
+└── CancelledError     work was stopped on request
 
 Each message names the place, the value found and the way out.
 """
@@ -130,3 +131,7 @@ class ExtraError(HydraError):
 
 class AccessError(HydraError):
     """The acting role may not do this."""
+
+
+class CancelledError(HydraError):
+    """Work was stopped on request; a search with a trial store goes on from there when repeated."""

@@ -24,10 +24,10 @@ def require_bundle(catalog: Catalog, fingerprint: str) -> None:
         return
     source = catalog.source or catalog.name
     raise MismatchError(
-        f"{source}: its bands are those of predictor {catalog.predictor!r} (fingerprint "
+        f"{source}: its score bands are those of predictor {catalog.predictor!r} (fingerprint "
         f"{_short(catalog.predictor_fingerprint)}), but the scores come from "
-        f"{_short(fingerprint)}. Capabilities and tau would mean something else. Choose the bundle "
-        f"it was made for, or recompute the catalog from its evidence on the other bundle's bands: "
+        f"{_short(fingerprint)}. Capabilities and tau do not hold for other scores. Choose the "
+        "bundle that the catalog was made for, or recompute it for the other bundle: "
         f"python -m hydra_core rebind {source}"
     )
 
@@ -63,9 +63,9 @@ def rebind(
     by_hand = [model.id for model in catalog.models if model.overrides]
     if by_hand and not keep_places:
         raise MismatchError(
-            f"catalog {catalog.name!r}: the capabilities of {', '.join(by_hand)} are set by hand "
-            f"on the bands of predictor {catalog.predictor!r} and cannot be recomputed; set them "
-            "to 'derived' first"
+            f"catalog {catalog.name!r}: the capabilities of {', '.join(by_hand)} are set by "
+            f"hand on the score bands of predictor {catalog.predictor!r} and cannot be recomputed; "
+            "set them to 'derived' first"
         )
     document = CatalogDocument.parse(text)
     document.set("predictor", "name", bundle_name)

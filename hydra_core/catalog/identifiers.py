@@ -47,7 +47,7 @@ def id_problem(name: str) -> tuple[str, str] | None:
         label = unicodedata.name(bad, "an unnamed character").lower()
         hint = f"write {normal!r}" if normal != name and all(map(_allowed, normal)) else ""
         allowed = f"use letters, digits and {' '.join(_PUNCTUATION)}"
-        return f"{name!r} holds {label} (U+{ord(bad):04X})", hint or allowed
+        return f"{name!r} contains {label} (U+{ord(bad):04X})", hint or allowed
     if normal != name:
         return f"{name!r} is not in the normal form NFKC", f"write {normal!r}"
     if not re.match(r"[^\W_]", name):

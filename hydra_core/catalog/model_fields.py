@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from datetime import date
 from typing import Final
 
-from hydra_core.base.reading.fields import POSITIVE, Interval, Section
+from hydra_core.base.reading.fields import POSITIVE, Bounds, Section
 from hydra_core.base.reading.nodes import ListNode, MapNode, ScalarNode, shown
 from hydra_core.base.types import (
     Benchmark,
@@ -24,13 +24,13 @@ MAX_BENCHMARKS: Final = 500
 def read_id(parent: Section, name: str, index: int, node: MapNode) -> tuple[str, Section]:
     """The id of the `index`-th entry of list `name`, and its section labelled with that id."""
     place = f"{parent.at(name)}[{index}]"
-    found = Section(node, place, parent.problems).text("id", "give it a unique id")
+    found = parent.inside(node, place).text("id", "give it a unique id")
     if found:
         place = f"{place} {found[:60]!r}"
         problem = id_problem(found)
         if problem is not None:
-            Section(node, place, parent.problems).wrong("id", *problem)
-    return found, Section(node, place, parent.problems)
+            parent.inside(node, place).wrong("id", *problem)
+    return found, parent.inside(node, place)
 
 
 def unique(section: Section, name: str, seen: dict[str, tuple[str, int]]) -> None:
@@ -72,7 +72,7 @@ def read_benchmarks(root: Section, dimensions: tuple[str, ...]) -> tuple[Benchma
 
 def _benchmark(section: Section, name: str, dimensions: tuple[str, ...]) -> Benchmark:
     section.known(("id", "importance", "weights"))
-    importance = section.number("importance", Interval(0.0), "alpha_b >= 0, such as 0.3")
+    importance = section.number("importance", Bounds(0.0), "alpha_b >= 0, such as 0.3")
     weights = section.section("weights", "omega per dimension, such as {reasoning: 0.5}")
     omega: dict[str, float] = {}
     if weights is not None:
@@ -109,7 +109,7 @@ def missing_evidence(
     ]
     if lacking:
         names = ", ".join(map(repr, lacking[:5])) + (", ..." if len(lacking) > 5 else "")
-        message = f"misses {names}: a missing rate is never filled in"
+        message = f"misses {names}: missing rates are not filled in"
         remedy = "add the measured rate, set the importance to 0, or override the capabilities"
         model.wrong("scores", message, remedy)
     bare = [dimensions[k] for k in derived if not any(b.weights[k] for b in counting)]
@@ -144,7 +144,7 @@ def read_realised_costs(
     names = [model.id for model in models]
     costs.known(names, "model")
     found = {
-        name: costs.checked_number(name, node, Interval(0.0), _REMEDY)
+        name: costs.checked_number(name, node, Bounds(0.0), _REMEDY)
         for name in names
         if (node := costs.node.get(name)) is not None
     }
@@ -174,7 +174,7 @@ _KEYS: Final = (
 )
 #: What a client writes in place of a model's id to have its request routed.
 _ROUTED: Final = "auto"
-_TOKENS: Final = Interval(1.0, 1e9)
+_TOKENS: Final = Bounds(1.0, 1e9)
 #: Below this a price is taken for USD per token: 0.001 USD per Mtok is sold nowhere.
 _LEAST_PRICE: Final = 1e-3
 _NOT_IN_POOL: Final = [one.value for one in ModelStatus if not one.in_pool]

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from hydra_core.base.digests import SHA256
-from hydra_core.base.reading.fields import POSITIVE, SHARE, Interval, Section
+from hydra_core.base.reading.fields import POSITIVE, SHARE, Bounds, Section
 from hydra_core.base.types import (
     Chosen,
     CostBasis,
@@ -54,7 +54,7 @@ _KEYS: Final = (
     *("tau", "weights", "cost_basis", "price_ratio", "sticky", "health_floor"),
     *("rule", "value_usd", "defences", "chosen_on"),
 )
-_VALUE_REMEDY: Final = "what one more resolved query is worth to you in USD, such as 0.02"
+_VALUE_REMEDY: Final = "value of one more resolved query in USD, such as 0.02"
 _MODEL_REMEDY: Final = "give path and sha256, as printed by `python -m hydra_core learn`"
 _MARK: Final = re.compile(r"[0-9a-f]{12}")
 
@@ -65,7 +65,7 @@ def read_policy(root: Section, dimensions: tuple[str, ...]) -> Policy | None:
     if section is None:
         return None
     section.known(_KEYS)
-    tau = section.number("tau", Interval(0.0), "the largest acceptable shortfall, such as 0.24")
+    tau = section.number("tau", Bounds(0.0), "the largest acceptable shortfall, such as 0.24")
     weights = _weights(section, dimensions)
     basis = section.choice("cost_basis", CostBasis, "list_price or realised", required=False)
     ratio = section.number(
@@ -162,7 +162,7 @@ def _sticky(policy: Section) -> StickyPolicy | None:
     mode = section.choice("mode", StickyMode, "such as per_session", required=False)
     threshold = section.number("threshold", SHARE, "such as 0.3", required=False)
     ttl_s = section.number("ttl_s", POSITIVE, "seconds, such as 3600", required=False)
-    margin = section.number("margin", Interval(0.0), "such as 0.05", required=False)
+    margin = section.number("margin", Bounds(0.0), "such as 0.05", required=False)
     return StickyPolicy(
         mode=default.mode if mode is None else mode,
         threshold=default.threshold if threshold is None else threshold,

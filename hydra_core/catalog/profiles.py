@@ -159,7 +159,7 @@ def pool(
     rows = [row for row, model in enumerate(catalog.models) if is_routable(model, today)]
     if not rows:
         raise RoutingError(
-            f"{catalog.source or catalog.name}: no model can be routed to on {today.isoformat()}",
+            f"{catalog.source or catalog.name}: no model is routable on {today.isoformat()}",
             http_status=503,
         )
     models = [catalog.models[row] for row in rows]

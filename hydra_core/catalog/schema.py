@@ -88,7 +88,7 @@ def parse_catalog(text: str, source: str = "catalog") -> Catalog:
     root, yaml_problems = read_yaml(text)
     problems = Problems(list(yaml_problems))
     if isinstance(root, MapNode):
-        catalog = _catalog(Section(root, "", problems), text, source)
+        catalog = catalog_of(Section(root, "", problems), text, source)
     else:
         catalog = None
         if root is not None:
@@ -99,8 +99,8 @@ def parse_catalog(text: str, source: str = "catalog") -> Catalog:
     return catalog
 
 
-def _catalog(root: Section, text: str, source: str) -> Catalog | None:
-    """The catalog, or None with at least one problem recorded."""
+def catalog_of(root: Section, text: str, source: str) -> Catalog | None:
+    """The catalog in a tree, or None with at least one problem recorded."""
     if not _is_this_schema(root):
         return None
     root.known(_KEYS)
@@ -145,7 +145,7 @@ def _is_this_schema(root: Section) -> bool:
             message = "is missing; this does not look like a catalog"
         root.wrong("schema", message, remedy)
         return related
-    root.wrong("schema", f"must be {SCHEMA}, got {shown(found)}", "this version reads only that")
+    root.wrong("schema", f"must be {SCHEMA}, got {shown(found)}", "this version reads no other")
     return False
 
 
@@ -156,7 +156,7 @@ def _dimensions(root: Section) -> tuple[str, ...]:
     for node in nodes:
         name = node.value if isinstance(node, ScalarNode) else None
         if not isinstance(name, str):
-            root.wrong("dimensions", f"must hold names, got {shown(node)}", remedy)
+            root.wrong("dimensions", f"must contain names, got {shown(node)}", remedy)
             continue
         problem = id_problem(name)
         if problem is not None:

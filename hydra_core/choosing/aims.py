@@ -42,7 +42,7 @@ class Aim:
             return f"the cheapest policy with QR >= {100 * self.value:.1f} %"
         if self.kind is AimKind.BEST_WITH_COST:
             return f"the best quality at no more than ${self.value:.4g} per query"
-        return "the largest area under the frontier; the knob at its knee"
+        return "the largest area under the frontier; tau or V at its knee"
 
     def met_by(self, qr: float, mean_cost_usd: float) -> bool:
         """Whether a QR in [0, 1] and a mean cost in USD per query keep the aim's limit."""

@@ -232,6 +232,21 @@ class Choice:
     held_out: FloatArray
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _RidgeFold:
+    """What ridge predicts for the queries of one inner fold.
+
+    Attributes:
+        rows: (t,) the fold's rows.
+        path: (penalties, t, 1 + b) predictions.
+        errors: (2, penalties) squared errors of f0 and of the differences.
+    """
+
+    rows: IntArray
+    path: FloatArray
+    errors: FloatArray
+
+
 def grouped_parts(clusters: IntArray, count: int, rng: np.random.Generator) -> IntArray:
     """(n,) number of the part that each query belongs to; clusters stay whole."""
     names, unit = np.unique(clusters, return_inverse=True)
@@ -299,18 +314,16 @@ def choose(material: Material, rng: np.random.Generator) -> Choice:
     wanted = targets(material.quality[:, : material.together])
     along = _along(material, wanted)
     predicted = {c.name: np.zeros_like(wanted) for c in CANDIDATES}
-    paths: dict[str, list[FloatArray]] = {}
+    folds: dict[str, list[_RidgeFold]] = {}
     part = grouped_parts(material.clusters, _INNER, rng)
     for number in range(_INNER):
         train, test = np.flatnonzero(part != number), np.flatnonzero(part == number)
         seed = int(rng.integers(2**31))
         for name, path in _inner(material.messages, wanted, along, train, test, predicted, seed):
-            errors = (path - wanted[None, test]) ** 2
-            paths.setdefault(name, []).append(
-                np.stack([errors[:, :, 0].sum(axis=1), errors[:, :, 1:].sum(axis=(1, 2))])
-            )
-            paths.setdefault(f"{name}\0rows", []).append(path)
-    penalties = _take_best(part, predicted, paths)
+            squares = (path - wanted[None, test]) ** 2
+            errors = np.stack([squares[:, :, 0].sum(axis=1), squares[:, :, 1:].sum(axis=(1, 2))])
+            folds.setdefault(name, []).append(_RidgeFold(test, path, errors))
+    penalties = _take_best(folds, predicted)
     for candidate in CANDIDATES:
         if 0.0 < candidate.ridge < 1.0:
             linear_one, trees = _pure(candidate)
@@ -357,18 +370,17 @@ def _inner(
 
 
 def _take_best(
-    part: IntArray, predicted: dict[str, FloatArray], paths: dict[str, list[FloatArray]]
+    folds: dict[str, list[_RidgeFold]], predicted: dict[str, FloatArray]
 ) -> dict[str, tuple[float, float]]:
-    """Penalties of every ridge candidate; its predictions at them are filled in."""
-    found = {}
-    for name in [name for name in paths if not name.endswith("\0rows")]:
-        shared, differing = np.sum(paths[name], axis=0).argmin(axis=1)
-        for number, path in enumerate(paths[f"{name}\0rows"]):
-            rows = part == number
-            predicted[name][rows, :1] = path[shared][:, :1]
-            predicted[name][rows, 1:] = path[differing][:, 1:]
-        found[name] = (float(PENALTIES[shared]), float(PENALTIES[differing]))
-    return found
+    """Penalties of every ridge candidate; fills in its predictions at them."""
+    penalties = {}
+    for name, parts in folds.items():
+        shared, differing = np.sum([part.errors for part in parts], axis=0).argmin(axis=1)
+        for part in parts:
+            predicted[name][part.rows, :1] = part.path[shared][:, :1]
+            predicted[name][part.rows, 1:] = part.path[differing][:, 1:]
+        penalties[name] = (float(PENALTIES[shared]), float(PENALTIES[differing]))
+    return penalties
 
 
 def fit(material: Material, choice: Choice, *, seed: int, trees: int = _TREES) -> OutcomeHeads:

@@ -57,8 +57,8 @@ class CatalogText:
         self._costs = known if len(known) == len(half.pool.ids) else {}
         undated = [m for m in half.pool.ids if prices[m].day is None]
         self.assumptions = [
-            f"Context window {ASSUMED_WINDOW:,} tokens, no vision, tools: the data do not say.",
-            "Provider: the data do not say.",
+            f"Assumed: context window {ASSUMED_WINDOW:,} tokens, no vision, supports tools.",
+            "Provider: not in the data.",
         ]
         if undated:
             self.assumptions.append(f"Price date today: none was given for {', '.join(undated)}.")
@@ -307,10 +307,9 @@ def price_order_warnings(catalog: Catalog) -> tuple[str, ...]:
     blended = {m.id: m.price.blended(catalog.policy.price_ratio) for m in catalog.models}
     by_cost = sorted((m for m in blended if m in realised), key=lambda m: realised[m])
     return tuple(
-        f"{dearer} is the dearer one by list price (${blended[dearer]:.3g} against "
+        f"{dearer} costs more by list price (${blended[dearer]:.3g} against "
         f"${blended[cheaper]:.3g} per Mtok, blended) but costs less per query here "
-        f"(${realised[dearer]:.4g} against ${realised[cheaper]:.4g}): the catalog goes by the "
-        "realised cost"
+        f"(${realised[dearer]:.4g} against ${realised[cheaper]:.4g}): the order is by realised cost"
         for dearer, cheaper in zip(by_cost, by_cost[1:], strict=False)
         if blended[dearer] > blended[cheaper]
     )

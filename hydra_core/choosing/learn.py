@@ -13,13 +13,14 @@ from typing import Final
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import FloatArray, IntArray, Progress
 from hydra_core.choosing.heads import Choice, choose, fit, grouped_parts
 from hydra_core.choosing.lift import Lift, lift_of, recommendation
 from hydra_core.choosing.material import Material
 from hydra_core.outcome_model.model import OutcomeHeads
 from hydra_core.outcome_model.raw import Predicted, Raw
-from hydra_core.replay.significance import Interval, mean_interval
+from hydra_core.replay.significance import mean_interval
 
 #: Shares of the training queries that the learning curve is drawn at.
 _SHARES: Final = (0.125, 0.25, 0.5)

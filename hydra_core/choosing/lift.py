@@ -7,12 +7,13 @@ from typing import Final
 
 import numpy as np
 
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import FloatArray, IntArray
 from hydra_core.outcome_model.raw import Predicted
 from hydra_core.replay.band import MIN_MOVED, CurveBand, lift_band
 from hydra_core.replay.matched_cost import MatchedCost, matched_cost_mix
 from hydra_core.replay.metrics import ConstantPolicy, upper_hull
-from hydra_core.replay.significance import Interval, mean_interval
+from hydra_core.replay.significance import mean_interval
 from hydra_core.replay.value_curve import value_curve
 from hydra_core.routing.matcher import choose_by_value
 
@@ -101,14 +102,14 @@ def differences_to_hull(
 def recommendation(lift: Lift | None) -> tuple[bool, str]:
     """Whether to use the outcome model, and one sentence that says why."""
     if lift is None:
-        return False, "Keep the constant: one model is both the cheapest and the best here."
+        return False, "Keep one model: it is both the cheapest and the best here."
     interval = lift.mean.scaled(100.0).text("pp")
     if not all(lift.counted(percent) for percent in POINTS):
         return False, (
-            f"Keep the constant: fewer than {MIN_MOVED} queries would go elsewhere, too few to "
-            "show anything."
+            f"Keep the fixed mix: fewer than {MIN_MOVED} queries would go to another model, too "
+            "few for a result."
         )
     lowest = min(lift.at(percent).value for percent in POINTS)
     if lift.mean.lo <= 0 or lowest <= 0 or (lift.band.hi < 0).any():
-        return False, f"Keep the constant: not shown to help here ({interval} at the same cost)."
-    return True, f"Use it: {interval} more quality than the best constant policy at the same cost."
+        return False, f"Keep the fixed mix: no measurable gain here ({interval} at the same cost)."
+    return True, f"Use it: {interval} more quality than the best fixed mix at the same cost."

@@ -20,7 +20,7 @@ import numpy as np
 from hydra_core.base.spelling import signed
 from hydra_core.base.types import FloatArray, IntArray, Selection
 from hydra_core.catalog.profiles import compensated_weights
-from hydra_core.choosing.aims import Aim, Aimed, aim_at
+from hydra_core.choosing.aims import Aim, Aimed, AimKind, aim_at
 from hydra_core.choosing.seeded_search import TrialStore, search
 from hydra_core.choosing.space import Cell, Setting, Space, checked, simplified, with_cells
 from hydra_core.replay.folds import folds
@@ -76,6 +76,26 @@ class FoundPolicy:
     seed: int
 
     @property
+    def met(self) -> bool:
+        """Whether the tuned setting keeps the aim's limit on queries it was not chosen on."""
+        return self._keeps(self.metrics)
+
+    @property
+    def tau_alone_better(self) -> bool:
+        """Whether tau alone serves the aim better on queries it was not chosen on."""
+        tuned, plain = self.metrics, self.tau_only
+        if self.met != self._keeps(plain):
+            return self._keeps(plain)
+        if self.aim.kind is AimKind.HYPERVOLUME:
+            return self.over_tau_only.quality.value < 0
+        cheaper = plain.mean_cost_usd.value < tuned.mean_cost_usd.value
+        quality_counts = self.met is (self.aim.kind is AimKind.BEST_WITH_COST)
+        return plain.qr.value > tuned.qr.value if quality_counts else cheaper
+
+    def _keeps(self, metrics: PolicyMetrics) -> bool:
+        return self.aim.met_by(metrics.qr.value, metrics.mean_cost_usd.value)
+
+    @property
     def text(self) -> str:
         """What was chosen on what, and what it kept of its promise."""
         qr, cost = self.metrics.qr, self.metrics.mean_cost_usd
@@ -84,7 +104,7 @@ class FoundPolicy:
         moved = len(self.setting.cells)
         cells = f" Profile cells moved: {moved}." if moved else ""
         return (
-            f"Aim: {self.aim}. Chosen on one half and measured on the other: QR "
+            f"Aim: {self.aim}. Picked on one half of the queries and measured on the other: QR "
             f"{100 * qr.value:.1f} % [{100 * qr.lo:.1f}, {100 * qr.hi:.1f}] at ${cost.value:.4g} "
             f"per query; the halves promised {100 * (qr.value + self.optimism_qr):.1f} % at "
             f"${cost.value - self.optimism_cost_usd:.4g} (promised less kept "

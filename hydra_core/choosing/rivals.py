@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import FloatArray, IntArray, Progress, Rule
 from hydra_core.choosing.heads import grouped_parts
 from hydra_core.choosing.lift import POINTS, differences_to_hull, hull_of
@@ -17,7 +18,7 @@ from hydra_core.replay.baselines.run import BASELINES, RANDOM_MIX, run_baselines
 from hydra_core.replay.folds import Fold
 from hydra_core.replay.matched_cost import matched_cost_mix
 from hydra_core.replay.metrics import ConstantPolicy
-from hydra_core.replay.significance import Interval, mean_interval
+from hydra_core.replay.significance import mean_interval
 from hydra_core.replay.sweep import Sweep
 
 _SHORT, _LONG = 15, 400

@@ -19,17 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from hydra_core.base.errors import HydraError, StoreError
+from hydra_core.base.errors import CancelledError, StoreError
 
 _SAVE_EVERY = 25
 _STARTUP = 40
 
 #: Parameter name -> (low, high), both ends included.
 Box = Mapping[str, tuple[float, float]]
-
-
-class CancelledError(HydraError):
-    """The search was stopped; with a trial store the next call goes on from there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +53,7 @@ class TrialStore:
                 )
                 yield database
         except sqlite3.Error as error:
-            raise StoreError(f"{self._path}: trials cannot be kept there: {error}") from error
+            raise StoreError(f"{self._path}: trials cannot be written there: {error}") from error
 
     def load(self, key: str) -> list[tuple[dict[str, float], float]]:
         """Parameters and score of the trials of one search, in their order.

@@ -13,6 +13,7 @@ from ruamel.yaml import YAML
 
 from hydra_core.base.digests import file_sha256
 from hydra_core.base.errors import OutcomeModelError, Problem
+from hydra_core.base.intervals import Interval
 from hydra_core.choosing.learn import Learning
 from hydra_core.choosing.lift import POINTS
 from hydra_core.evalsets.folders import replace_folder
@@ -28,7 +29,6 @@ from hydra_core.outcome_model.format import (
 from hydra_core.outcome_model.heads import Forest
 from hydra_core.outcome_model.model import OutcomeHeads, OutcomeModel, text_digests
 from hydra_core.outcome_model.raw import Raw
-from hydra_core.replay.significance import Interval
 from hydra_core.store import Action, Actor, Store, require
 
 _MORE = (200, 1000)

@@ -45,9 +45,9 @@ def require_account(asks: str) -> None:
 
 
 def store_of(*paths: Path) -> Store | None:
-    """The store of the workspace that one of `paths` lies in; None outside of it.
+    """The workspace's store if one of `paths` lies in the workspace, else None.
 
-    A link from the workspace to elsewhere is inside, and so is one from elsewhere to the workspace.
+    A link from the workspace to elsewhere counts as inside, and so does one into the workspace.
     """
     from hydra_core.base.workspace import workspace_folder
     from hydra_core.store import open_store

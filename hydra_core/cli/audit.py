@@ -1,44 +1,42 @@
-"""The verb audit: is the trail of who changed what whole?"""
+"""The verb audit verify: whether the trail of who changed what is complete."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
-from hydra_core.cli.grammar import verb
+from hydra_core.cli.options import Verbs, verb
 from hydra_core.cli.output import print_json, say
 
 _VERIFY = """\
-Reads the whole audit trail of the workspace's store (or of HYDRA_DATABASE_URL). Every record
-carries the digest of the one before, so the first that was changed or is missing is named; exit
-code 2 then. Whoever can write the database can also write the whole trail anew: keep the digest
-that is printed somewhere else, and give it next time.
+Reads the whole audit trail of the workspace's store (or of HYDRA_DATABASE_URL). Every record holds
+the digest of the one before. If a record was changed or is missing, the first such record is named
+and the exit code is 2. Whoever can write the database can also rewrite the whole trail: keep the
+printed digest somewhere else, and pass it next time with --kept.
 
 examples:
-  python -m hydra_core audit verify
-  python -m hydra_core audit verify --kept 4c1f...
+  hydra-router audit verify
+  hydra-router audit verify --kept 4c1f...
 """
 
 
-def add_audit(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
-    """Add the verb."""
-    kinds = verbs.add_parser("audit", help="the trail of who changed what")
-    kinds = kinds.add_subparsers(metavar="WHAT", required=True)
-    parser = verb(kinds, "verify", _verify, "name the first record changed or missing", _VERIFY)
-    parser.add_argument("--kept", default="", metavar="DIGEST", help="one that was noted down")
+def add_verbs(verbs: Verbs) -> None:
+    """Add audit verify."""
+    short = "name the first record that was changed or is missing"
+    parser = verb(verbs, "verify", _verify, short, _VERIFY)
+    parser.add_argument("--kept", default="", metavar="DIGEST", help="a digest you noted earlier")
 
 
 def _verify(options: argparse.Namespace) -> int:
     from hydra_core.store import open_store
 
     store = open_store()
-    found, where = store.check_audit(options.kept), store.where
+    trail, where = store.check_audit(options.kept), store.where
     store.close()
     if options.json:
-        told = {"entries": found.entries, "head": found.head, "fault": found.fault or None}
-        print_json({"whole": not found.fault, **told})
-    elif found.fault:
-        say(f"{where}: {found.fault}; the {found.entries} records before it are whole")
+        facts = {"entries": trail.entries, "head": trail.head, "fault": trail.fault or None}
+        print_json({"whole": not trail.fault, **facts})
+    elif trail.fault:
+        say(f"{where}: {trail.fault}; the {trail.entries} records before it are unchanged")
     else:
-        print(f"{where}: {found.entries} records, whole; the newest has digest\n{found.head}")
-    return 2 if found.fault else 0
+        print(f"{where}: {trail.entries} records, unchanged; the newest has digest\n{trail.head}")
+    return 2 if trail.fault else 0

@@ -6,10 +6,10 @@ import argparse
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hydra_core.base.errors import HydraError, Problem, ProblemsError
-from hydra_core.cli.grammar import verb
+from hydra_core.cli.options import Verbs, verb
 from hydra_core.cli.output import print_json, say
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ examples:
 """
 
 
-def add_canary(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
-    """Add the verb."""
+def add_verbs(verbs: Verbs) -> None:
+    """Add canary."""
     short = "begin, stop or resume a canary of a running service"
     parser = verb(verbs, "canary", _canary, short, _CANARY)
     parser.add_argument("action", choices=["begin", "stop", "resume", "end", "show"])

@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hydra_core.cli.account import changes
-from hydra_core.cli.grammar import verb
-from hydra_core.cli.output import CannotRunError, existing, print_json, say
+from hydra_core.cli.options import Verbs, verb
+from hydra_core.cli.output import CannotRunError, print_json, say
+from hydra_core.cli.workspace import EVALSET, existing, open_catalog
 
 if TYPE_CHECKING:
     from hydra_core.base.types import ListPrice
@@ -35,30 +36,31 @@ multiple_choice, command, judge.
 RUN: a folder for the ledger of the run, beside the set (default: OUT.collect).
 
 examples:
-  hydra-router collect messages.jsonl --catalog pool.yaml --upstreams upstreams.yaml \\
-      --grade grade.yaml --out workspace/evalsets/mine --dry-run
-  hydra-router collect messages.jsonl --catalog pool.yaml --upstreams upstreams.yaml \\
-      --grade grade.yaml --out workspace/evalsets/mine --sample 300
+  hydra-router collect messages.jsonl --prices prices.yaml --upstreams upstreams.yaml \\
+      --grade grade.yaml --out mine --dry-run
+  hydra-router collect messages.jsonl --catalog mine --upstreams upstreams.yaml \\
+      --grade grade.yaml --out mine --sample 300
 """
 
 
-def add_collect(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
-    """Add the verb."""
+def add_verbs(verbs: Verbs) -> None:
+    """Add collect."""
     short = "have every model answer messages, and grade the answers"
     parser = verb(verbs, "collect", _collect, short, _COLLECT, "IMPORT")
     parser.add_argument("messages", type=Path, nargs="?", metavar="MESSAGES")
-    parser.add_argument("--catalog", type=Path, metavar="C.yaml", help="models and prices")
+    parser.add_argument("--catalog", metavar="CATALOG", help="models and prices")
     parser.add_argument("--prices", type=Path, metavar="P.yaml", help="instead of a catalog")
     parser.add_argument("--upstreams", type=Path, metavar="U.yaml")
     parser.add_argument("--grade", type=Path, metavar="GRADE.yaml")
-    parser.add_argument("--out", type=Path, metavar="SET", help="set to write")
+    help_text = "name in the workspace, or a new folder"
+    parser.add_argument("--out", type=EVALSET.place, metavar="SET", help=help_text)
     parser.add_argument("--example", action="store_true", help="print a commented GRADE.yaml")
     parser.add_argument("--run", type=Path, metavar="RUN", dest="run_folder")
     parser.add_argument("--models", metavar="a,b,c", help="only these models")
     parser.add_argument("--sample", type=int, metavar="N", help="only N of the messages")
     parser.add_argument("--budget", type=float, metavar="USD", help="instead of budget_usd")
     parser.add_argument("--name", default="", help="name of the eval set (default: the folder's)")
-    parser.add_argument("--dry-run", action="store_true", help="estimate the cost, ask nothing")
+    parser.add_argument("--dry-run", action="store_true", help="estimate the cost, call no model")
     parser.add_argument("--again", action="store_true", help="retry what was set aside")
     parser.add_argument("--force", action="store_true", help="replace an eval set that is there")
 
@@ -117,7 +119,6 @@ def _settings(options: argparse.Namespace) -> GradeSettings:
 def _prices(options: argparse.Namespace) -> dict[str, ListPrice]:
     """Model id -> list price, of a catalog or a price file; only those asked for."""
     from hydra_core.base.types import ListPrice
-    from hydra_core.catalog import load_catalog
     from hydra_core.catalog.prices.price_file import read_price_file
 
     if (options.catalog is None) == (options.prices is None):
@@ -132,7 +133,7 @@ def _prices(options: argparse.Namespace) -> dict[str, ListPrice]:
                 model.output_usd_per_mtok,
                 model.cached_input_usd_per_mtok,
             )
-            for model in load_catalog(existing(options.catalog)).models
+            for model in open_catalog(options.catalog).models
         }
     ids = [one.strip() for one in options.models.split(",")] if options.models else list(known)
     for one in ids:
@@ -177,7 +178,11 @@ def _sampled(messages: Sequence[Asked], wanted: int | None) -> tuple[Asked, ...]
 def _say_cost(plan: CollectPlan, cells: Sequence[Cell], record: Record) -> None:
     found = plan.estimate(cells, record)
     calls = ", ".join(f"{count:,} {stage}" for stage, count in found.calls.items()) or "none"
-    about = "" if found.about_usd is None else f", about ${found.about_usd:.2f} going by so far"
+    about = (
+        ""
+        if found.about_usd is None
+        else f", about ${found.about_usd:.2f} judging by the calls so far"
+    )
     say(f"calls still to make: {calls}; at most ${found.most_usd:.2f}{about}; "
         f"committed ${record.committed_usd:.2f} of ${plan.budget_usd:g}")  # fmt: skip
 

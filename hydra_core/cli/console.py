@@ -1,16 +1,15 @@
-"""`console`: the pages in a browser."""
+"""The verb console: the pages in a browser."""
 
 from __future__ import annotations
 
 import argparse
 import os
-from typing import Any
 
-from hydra_core.cli.grammar import verb
+from hydra_core.cli.options import Verbs, verb
 
 _CONSOLE = """\
 Starts the console and opens it in a browser; Ctrl-C stops it. Every option is one of Streamlit's.
-What is imported, drafted and published is kept in ./workspace, or in HYDRA_WORKSPACE.
+Eval sets, drafts and published catalogs are kept in ./workspace, or in HYDRA_WORKSPACE.
 
 examples:
   hydra-router console
@@ -18,8 +17,8 @@ examples:
 """
 
 
-def add_console(verbs: Any) -> None:  # noqa: ANN401
-    """The verb's grammar; what it does not know is passed on to Streamlit."""
+def add_verbs(verbs: Verbs) -> None:
+    """Add console; options that it does not know go to Streamlit."""
     short = "start the console in a browser"
     parser = verb(verbs, "console", _console, short, _CONSOLE, prints=False)
     parser.usage = "%(prog)s [-h] [STREAMLIT OPTIONS]"

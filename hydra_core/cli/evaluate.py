@@ -5,66 +5,126 @@ from __future__ import annotations
 import argparse
 import math
 from datetime import date, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hydra_core.base.errors import CatalogError, EvalSetError, Problem
 from hydra_core.base.spelling import usd
-from hydra_core.cli.output import existing, print_json, say, table
-from hydra_core.cli.scoring import scores_for
+from hydra_core.cli.options import (
+    Verbs,
+    bundle_option,
+    catalog_option,
+    evalset_argument,
+    fixed_option,
+    tau_option,
+    verb,
+)
+from hydra_core.cli.output import print_json, progress_bar, say, table
+from hydra_core.cli.score import scores_for, vectors_for
+from hydra_core.cli.workspace import OUTCOME_MODEL, existing, open_catalog
 
 if TYPE_CHECKING:
     from hydra_core.base.types import Catalog, Selection
+    from hydra_core.evalsets.evalset import EvalSet
+    from hydra_core.replay.baselines.run import BaselineRun
     from hydra_core.replay.evaluation import Evaluation
     from hydra_core.replay.metrics import PolicyMetrics
     from hydra_core.replay.replay import ReplayData
+    from hydra_core.replay.significance_table import SignificanceTable
     from hydra_core.replay.sweep import Sweep
+    from hydra_core.replay.value_sweep import ValueSweep
+
+_EVALUATE = """\
+Replays the router over an eval set: single models, oracle, the router at one tau with 95 %
+intervals, the result against the best fixed mix of models at the same cost, the exact frontier.
+Queries that are not scored yet are scored first.
+
+The catalog's own policy counts as fixed beforehand, except on the sets that its chosen_on names. On
+those, tau was picked on these queries, so the interval covers the whole curve. The same holds for a
+--tau or --weights of your own, unless you state with --fixed that nobody had seen results on this
+set; then the output says that this is your statement.
+
+examples:
+  hydra-router evaluate mine --catalog mine
+  hydra-router evaluate paper_swebench --catalog paper_five_published
+  hydra-router evaluate mine --catalog pool.yaml --tau 0.1 --baseline gpt-5 --json
+  hydra-router evaluate mine --catalog mine --weights 1,2,1,0.5
+  hydra-router evaluate other --catalog mine --outcome-model mine --json
+  hydra-router evaluate mine --catalog mine --tau 0.1 --fixed
+  hydra-router evaluate mine --catalog mine --table --points 0.1,0.2
+  hydra-router evaluate mine --catalog mine --table table.tex
+"""
+_KNOBS = {"shortfall": "tau", "value": "value of one more resolved query (V) in USD"}
 
 
-_KNOBS = {"shortfall": "tau", "value": "one more resolved query worth USD"}
+def add_verbs(verbs: Verbs) -> None:
+    """Add evaluate."""
+    short = "replay the router over an eval set"
+    parser = verb(verbs, "evaluate", _evaluate, short, _EVALUATE)
+    evalset_argument(parser)
+    catalog_option(parser)
+    tau_option(parser)
+    parser.add_argument(
+        "--weights", metavar="r,c,d,t", help="one stored weight per dimension, catalog order"
+    )
+    help_text = "savings are against this model (default: the most expensive)"
+    parser.add_argument("--baseline", metavar="MODEL", help=help_text)
+    help_text = "at the catalog's prices (default), or as recorded"
+    parser.add_argument("--costs", choices=("today", "recorded"), default="today", help=help_text)
+    bundle_option(parser)
+    help_text = (
+        "replay the value rule by this model's predictions (name in the workspace or folder)"
+    )
+    parser.add_argument("--outcome-model", type=OUTCOME_MODEL.find, metavar="MODEL", help=help_text)
+    parser.add_argument(
+        "--value", type=float, metavar="V", help="value of one more resolved query in USD"
+    )
+    help_text = "the set was learned on: predict each query by heads that were not fitted on it"
+    parser.add_argument("--cross-fitted", action="store_true", help=help_text)
+    fixed_option(parser)
+    help_text = "significance table of router, single models and imported policies (.csv, .tex)"
+    parser.add_argument("--table", nargs="?", const="-", metavar="FILE", help=help_text)
+    help_text = "more values of tau (or V) as rows of the table"
+    parser.add_argument("--points", metavar="a,b,c", help=help_text)
+    help_text = "learned routers, cross-fitted, in the table too"
+    parser.add_argument("--baselines", action="store_true", help=help_text)
 
 
-def evaluate(options: argparse.Namespace) -> int:
-    """Replay an eval set under a catalog."""
-    from hydra_core.catalog.schema import load_catalog
-    from hydra_core.cli.evaluate_rules import value_sweep
+def _evaluate(options: argparse.Namespace) -> int:
     from hydra_core.evalsets.evalset import load_evalset
-    from hydra_core.replay.evaluation import evaluate as evaluate_policy
+    from hydra_core.replay.evaluation import evaluate
     from hydra_core.replay.report.document import evaluation_document
 
-    catalog = load_catalog(existing(options.catalog))
+    catalog = open_catalog(options.catalog)
     evalset = load_evalset(existing(options.evalset))
-    by_value = value_sweep(options, catalog, evalset)
-    sweep, knob = by_value or loaded_sweep(options, options.weights)
+    by_value = _value_sweep(options, catalog, evalset)
+    sweep, knob = by_value or shortfall_sweep(options, catalog, evalset, options.weights)
     baseline = _baseline(options.baseline, sweep.data)
-    found = evaluate_policy(sweep, knob, baseline, selection=selection(options))
+    evaluation = evaluate(sweep, knob, baseline, selection=selection(options))
     if options.table is not None:
-        from hydra_core.cli.evaluate_table import print_table
-
-        print_table(options, found)
+        _print_table(options, evaluation)
     elif options.json:
         made = datetime.now().astimezone()
-        print_json(evaluation_document(found, made=made), indent=None)
+        print_json(evaluation_document(evaluation, made=made), indent=None)
     else:
-        print(_text(found))
+        print(_text(evaluation))
     return 0
 
 
 def selection(options: argparse.Namespace) -> Selection | None:
-    """Fixed beforehand where the operator says so; None leaves it to what the policy is."""
+    """FIXED where the operator states it; None leaves it to the policy."""
     from hydra_core.base.types import Selection
 
     return Selection.FIXED if options.fixed else None
 
 
-def loaded_sweep(options: argparse.Namespace, weights: str | None = None) -> tuple[Sweep, float]:
-    """The eval set replayed under the catalog, and the tau to look at; notes go to stderr."""
-    from hydra_core.catalog.schema import load_catalog
-    from hydra_core.evalsets.evalset import load_evalset
+def shortfall_sweep(
+    options: argparse.Namespace, catalog: Catalog, evalset: EvalSet, weights: str | None = None
+) -> tuple[Sweep, float]:
+    """The eval set replayed under the catalog, and the chosen tau; notes go to stderr."""
     from hydra_core.replay.pricing import Prices
     from hydra_core.replay.sweep import sweep_catalog
 
-    catalog = load_catalog(existing(options.catalog))
-    evalset = load_evalset(existing(options.evalset))
     tau = checked_tau(options.tau, catalog)
     stored = _weights(weights, catalog)
     scores = scores_for(evalset, catalog, options.bundle)
@@ -76,7 +136,7 @@ def loaded_sweep(options: argparse.Namespace, weights: str | None = None) -> tup
 
 
 def checked_tau(given: float | None, catalog: Catalog) -> float:
-    """The tau to use.
+    """The given tau, or the catalog's.
 
     Raises:
         CatalogError: It is negative or not a number.
@@ -88,7 +148,7 @@ def checked_tau(given: float | None, catalog: Catalog) -> float:
 
 
 def _weights(text: str | None, catalog: Catalog) -> tuple[float, ...] | None:
-    """Stored weights from `r,c,d,t`; `pool` checks their number and sign."""
+    """Stored weights of `r,c,d,t`; `pool` checks their number and sign."""
     if text is None:
         return None
     try:
@@ -107,12 +167,67 @@ def _baseline(name: str | None, data: ReplayData) -> str | None:
     raise EvalSetError("--baseline", [Problem("", message, f"one of {', '.join(data.pool.ids)}")])
 
 
+def _value_sweep(
+    options: argparse.Namespace, catalog: Catalog, evalset: EvalSet
+) -> tuple[ValueSweep, float] | None:
+    """The set under the value rule, and V; None for the shortfall rule.
+
+    The value rule applies where an outcome model is given, or where the catalog routes by it and
+    no tau is given.
+
+    Raises:
+        MismatchError: Outcome model, catalog and set do not fit together.
+        EvalSetError: Missing text vectors cannot be made.
+        CatalogError: V is not a number > 0, or a knob of the other rule was given.
+    """
+    by_catalog = catalog.policy.rule.value == "value" and options.tau is None
+    by_value = options.outcome_model is not None or by_catalog
+    _require_knobs_of(options, by_value=by_value)
+    if not by_value:
+        return None
+    from hydra_core.outcome_model.find import catalog_outcome_model, require_same_bundle
+    from hydra_core.outcome_model.format import load_outcome_model
+    from hydra_core.replay.pricing import Prices
+    from hydra_core.replay.value_sweep import sweep_by_value
+
+    if options.outcome_model is None:
+        model = catalog_outcome_model(catalog)
+    else:
+        model = load_outcome_model(existing(options.outcome_model))
+        require_same_bundle(catalog, model)
+    vectors_for(evalset, catalog, options.bundle)
+    sweep = sweep_by_value(
+        evalset, catalog, model, cross_fitted=options.cross_fitted, today=date.today(),
+        prices=Prices(options.costs),
+    )  # fmt: skip
+    for note in sweep.data.notes:
+        say(f"note: {note}")
+    value = sweep.own_knob if options.value is None else options.value
+    if not (math.isfinite(value) and value > 0):
+        problem = Problem("", f"must be a number > 0, got {value:g}", "in USD, such as 0.02")
+        raise CatalogError("--value", [problem])
+    return sweep, value
+
+
+def _require_knobs_of(options: argparse.Namespace, *, by_value: bool) -> None:
+    foreign = {"--tau": options.tau, "--weights": options.weights}
+    remedy = "leave it out, or evaluate without --outcome-model and by --tau"
+    if not by_value:
+        foreign = {"--value": options.value, "--cross-fitted": options.cross_fitted or None}
+        remedy = "give --outcome-model, or leave it out"
+    rule = "value" if by_value else "shortfall"
+    for name, given in foreign.items():
+        if given is not None:
+            problem = Problem("", f"has no effect under the {rule} rule", remedy)
+            raise CatalogError(name, [problem])
+
+
 def _percent(value: float) -> str:
     return f"{100 * value:.1f} %"
 
 
-def _text(found: Evaluation) -> str:
-    evalset, router = found.sweep.evalset, found.router
+def _text(evaluation: Evaluation) -> str:
+    evalset, router, data = evaluation.sweep.evalset, evaluation.router, evaluation.sweep.data
     flags = [
         text
         for flag, text in (
@@ -121,9 +236,9 @@ def _text(found: Evaluation) -> str:
         )
         if flag
     ]
-    ids = found.sweep.data.pool.ids
-    policies = {**{one: found.constants[one] for one in ids}, "oracle": found.oracle}
-    policies["router"] = router
+    known = evaluation.constants
+    singles = {one: known[one] for one in data.pool.ids if one in known}
+    policies = {**singles, "oracle": evaluation.oracle, "router": router}
     header = ["", "resolved", "quality", "USD/query", "CS"]
     ranges = "; ".join(
         f"{name} {_percent(one.value)} [{_percent(one.lo)}, {_percent(one.hi)}]"
@@ -137,30 +252,33 @@ def _text(found: Evaluation) -> str:
     shares = ", ".join(f"{model} {_percent(share)}" for model, share in router.shares.items())
     return "\n".join(
         [
-            f"{evalset.name}: {router.n} queries, catalog {found.sweep.catalog.name}, "
-            f"{_KNOBS[found.sweep.rule.value]} {found.knob:g}",
+            f"{evalset.name}: {router.n} queries, catalog {evaluation.sweep.catalog.name}, "
+            f"{_KNOBS[evaluation.sweep.rule.value]} {evaluation.knob:g}",
             *flags,
             "",
             table(header, [_row(name, one) for name, one in policies.items()]),
             "",
             f"router, 95 % intervals: {ranges}",
             f"traffic: {shares}",
-            f"costs: {found.sweep.data.costs}",
-            f"savings are against {found.baseline}",
-            *_conversations(found),
-            f"verdict: {found.verdict.label}. {found.verdict.text}",
-            *filter(None, [found.caution]),
+            f"costs: {data.costs}",
+            f"savings are against {evaluation.baseline}",
+            *_conversations(evaluation),
+            f"result: {evaluation.verdict.title}. {evaluation.verdict.text}",
+            *(
+                f"  {one}"
+                for one in (*evaluation.verdict.details, *filter(None, [evaluation.caution]))
+            ),
         ]
     )
 
 
-def _conversations(found: Evaluation) -> list[str]:
+def _conversations(evaluation: Evaluation) -> list[str]:
     """Every sticky mode on whole conversations, or why replay is per query."""
     from hydra_core.replay.conversations import replay_conversations, why_per_query
 
-    played = replay_conversations(found.sweep, found.knob, found.baseline)
+    played = replay_conversations(evaluation.sweep, evaluation.knob, evaluation.baseline)
     if played is None:
-        return [why_per_query(found.sweep)]
+        return [why_per_query(evaluation.sweep)]
     rows = [
         [
             one.mode.value,
@@ -194,3 +312,94 @@ def _row(name: str, one: PolicyMetrics) -> list[str]:
         usd(one.mean_cost_usd.value)[1:],
         _percent(one.cs.value),
     ]
+
+
+def _print_table(options: argparse.Namespace, evaluation: Evaluation) -> None:
+    """Print the significance table, or write it to a file.
+
+    Raises:
+        CatalogError: A point is no number, or the file is neither CSV nor LaTeX.
+    """
+    from hydra_core.replay.report.significance import common_table, significance_document
+
+    _require_known(options.table)
+    made = common_table(
+        evaluation.sweep,
+        [evaluation.knob, *_points(options.points)],
+        strong=evaluation.baseline,
+        fixed=options.fixed,
+        learned=_learned(evaluation) if options.baselines else (),
+    )
+    if options.table != "-":
+        _write_table(Path(options.table), made)
+    elif options.json:
+        print_json(significance_document(made))
+    else:
+        print(_table_text(made))
+
+
+def _require_known(target: str) -> None:
+    if target != "-" and Path(target).suffix not in (".csv", ".tex"):
+        remedy = "name a file that ends in .csv or .tex, or none for the terminal"
+        raise CatalogError("--table", [Problem("", f"{target!r} is neither CSV nor LaTeX", remedy)])
+
+
+def _points(text: str | None) -> list[float]:
+    try:
+        points = [float(part) for part in text.split(",")] if text else []
+    except ValueError:
+        points = [math.nan]
+    if not all(math.isfinite(point) and point >= 0 for point in points):
+        remedy = "write numbers with commas, such as 0.1,0.2"
+        raise CatalogError(
+            "--points", [Problem("", f"{text!r} is not a list of numbers >= 0", remedy)]
+        )
+    return points
+
+
+def _learned(evaluation: Evaluation) -> tuple[BaselineRun, ...]:
+    from hydra_core.replay.baselines.run import BASELINES, RANDOM_MIX, run_baselines
+
+    sweep = evaluation.sweep
+    if sweep.evalset.texts is None:
+        say("note: the set has no texts, which learned routers read: left out")
+        return ()
+    texts = sweep.evalset.texts.astype(str).iloc[sweep.data.rows].tolist()
+    names = tuple(name for name in BASELINES if name != RANDOM_MIX)
+    with progress_bar("learned routers", unit=" steps") as step:
+        return tuple(run_baselines(sweep.data, texts, names=names, progress=step))
+
+
+def _write_table(path: Path, made: SignificanceTable) -> None:
+    from hydra_core.export.downloads import csv_file
+    from hydra_core.replay.report.significance import latex, pair_frame, standing_frame
+
+    files = {path: latex(made).encode()}
+    if path.suffix == ".csv":
+        pairs = path.with_name(f"{path.stem}-pairs.csv")
+        files = {path: csv_file(standing_frame(made)), pairs: csv_file(pair_frame(made))}
+    for file, content in files.items():
+        file.write_bytes(content)
+        say(f"written to {file}")
+
+
+def _table_text(made: SignificanceTable) -> str:
+    from hydra_core.replay.report.significance import HEAD, matrix, standing_cells
+
+    cells = matrix(made)
+    numbers = [f"({i + 1})" for i in range(len(cells))]
+    rows = [
+        [f"({i + 1}) {name}", *row]
+        for i, (name, row) in enumerate(zip(cells.index, cells.to_numpy().tolist(), strict=True))
+    ]
+    return "\n".join(
+        [
+            f"{made.n:,} queries, {made.independent:,} independent",
+            table(list(HEAD), standing_cells(made)),
+            "",
+            "row minus column, points of quality; * where the corrected p is below 0.05",
+            table(["", *numbers], rows),
+            "",
+            *made.methods,
+        ]
+    )

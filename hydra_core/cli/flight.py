@@ -6,8 +6,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hydra_core.cli.grammar import verb
-from hydra_core.cli.output import existing, print_json, table
+from hydra_core.cli.options import Verbs, verb
+from hydra_core.cli.output import print_json, table
+from hydra_core.cli.workspace import existing
 
 if TYPE_CHECKING:
     from hydra_core.live.flight.analysis import FlightReport
@@ -18,31 +19,32 @@ if TYPE_CHECKING:
 
 _FLIGHT = """\
 Compares the arms of an A/B flight: relative difference with a 95 % interval for every metric, Holm
-over all of them, guard metrics, sample-ratio mismatch, cost against the flagship. Intervals are
-always valid: look daily and stop when you like (--fixed: one look at the planned end, narrower).
+correction over all of them, guardrail metrics, sample-ratio mismatch, cost against the flagship.
+The intervals are valid at any time: read them daily and stop when you like (--fixed: read once at
+the planned end, narrower).
 
 FLIGHT.yaml names the table's columns (CSV, TSV, JSONL or Parquet, a row per user or per request; a
-decision log too); sample_data/paper_flight/flight.yaml is a commented one. --table gives another
-table than the one it names.
+decision log too); sample_data/paper_flight/flight.yaml is a commented example. --table reads
+another table than the one it names.
 
-With --plan the flight is planned from data of before: how many users and days until a change of
-that size is shown with 80 % power.
+With --plan it says, from earlier data, how many users and days are needed until a change of that
+size is detected with 80 % power.
 
 examples:
-  python -m hydra_core flight sample_data/paper_flight/flight.yaml
-  python -m hydra_core flight flight.yaml --table users.csv --json
-  python -m hydra_core flight flight.yaml --plan 0.02 --per-day 3000
+  hydra-router flight sample_data/paper_flight/flight.yaml
+  hydra-router flight flight.yaml --table users.csv --json
+  hydra-router flight flight.yaml --plan 0.02 --per-day 3000
 """
 
 
-def add_flight(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
-    """Add `flight` to the verbs."""
+def add_verbs(verbs: Verbs) -> None:
+    """Add flight."""
     parser = verb(verbs, "flight", _flight, "compare the arms of an A/B flight", _FLIGHT)
     parser.add_argument("flight", type=Path, metavar="FLIGHT.yaml")
     parser.add_argument("--table", type=Path, metavar="FILE", help="default: the one it names")
-    parser.add_argument("--fixed", action="store_true", help="one look at the planned end")
-    parser.add_argument("--plain", action="store_true", help="leave the covariate out (no CUPED)")
-    parser.add_argument("--plan", type=float, metavar="CHANGE", help="relative change to be shown")
+    parser.add_argument("--fixed", action="store_true", help="read once, at the planned end")
+    parser.add_argument("--plain", action="store_true", help="without the covariate (no CUPED)")
+    parser.add_argument("--plan", type=float, metavar="CHANGE", help="relative change to detect")
     parser.add_argument("--per-day", type=float, default=0.0, metavar="N", help="new units a day")
 
 
@@ -68,16 +70,16 @@ def _flight(options: argparse.Namespace) -> int:
 def _plan(options: argparse.Namespace, flight: Flight, rows: Rows, reading: Reading) -> int:
     from hydra_core.live.flight.planning import plans
 
-    found = plans(
+    needs = plans(
         rows, flight, options.plan, units_per_day=options.per_day, reading=reading,
         adjust=not options.plain,
     )  # fmt: skip
     if options.json:
         print_json([{"metric": one.metric, "value": one.value, "deviation": one.deviation,
-                     "units": one.need.units, "days": one.need.days} for one in found])  # fmt: skip
+                     "units": one.need.units, "days": one.need.days} for one in needs])  # fmt: skip
     else:
         shown = [[one.metric, f"{one.value:#.4g}", _count(one.need.units), _count(one.need.days)]
-                 for one in found]  # fmt: skip
+                 for one in needs]  # fmt: skip
         print(table(["metric", "now", "units", "days"], shown))
     return 0
 
@@ -132,7 +134,7 @@ def _text(report: FlightReport) -> str:
     ]
     kind = "read at any time" if report.reading.value == "always" else "read once, at the end"
     alarm = report.ratio.alarm.value
-    said = "as promised" if alarm == "none" else f"{alarm.upper()}: not as promised"
-    ratio = f"sample ratio {said} (p = {report.ratio.p_value:.3g})"
+    state = "as planned" if alarm == "none" else f"{alarm.upper()}: not as planned"
+    ratio = f"sample ratio {state} (p = {report.ratio.p_value:.3g})"
     return "\n".join([f"{report.flight.name}: {units} units, {kind}; {ratio}", "",
                       table(head, rows), "", *goods])  # fmt: skip

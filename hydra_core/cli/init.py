@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from hydra_core.base.errors import CatalogError, Problem
 from hydra_core.cli.account import require_account
-from hydra_core.cli.grammar import verb
-from hydra_core.cli.output import existing, open_predictor, print_json, say
-from hydra_core.cli.scoring import scored
+from hydra_core.cli.options import Verbs, bundle_option, evalset_argument, verb
+from hydra_core.cli.output import print_json, say
+from hydra_core.cli.score import open_predictor, scored
+from hydra_core.cli.workspace import CATALOG, existing, shown
 
 if TYPE_CHECKING:
     from hydra_core.catalog.prices.price_file import GivenPrice
@@ -19,16 +20,16 @@ if TYPE_CHECKING:
 
 
 _INIT = """\
-Makes a catalog that fits an eval set: profiles by Algorithm 1 and tau from a half of its outcomes,
-bands from its requirements, cost order by what the models really cost. Prices are given, never
-guessed; what the data do not say, such as a context window, is written down as assumed. Queries
-that are not scored yet are scored first.
+Makes a catalog that fits an eval set: profiles by Algorithm 1 and tau from half of its outcomes,
+score bands from its requirements, cost order from the models' recorded costs. You give the prices;
+they are never guessed. What is not in the data, such as a context window, is written down as
+assumed. Queries that are not scored yet are scored first.
 
 examples:
-  python -m hydra_core init evalsets/mine --prices prices.yaml --out pool.yaml
-  python -m hydra_core init evalsets/mine --models gpt-4o,gpt-4o-mini \\
+  hydra-router init mine --prices prices.yaml --out mine
+  hydra-router init mine --models gpt-4o,gpt-4o-mini \\
       --price gpt-4o=2.5,10 --price gpt-4o-mini=0.15,0.6 --out pool.yaml
-  python -m hydra_core init evalsets/mine --prices model_prices_and_context_window.json --out p.yaml
+  hydra-router init mine --prices model_prices_and_context_window.json --out mine
 
 prices.yaml:
   models:
@@ -36,11 +37,11 @@ prices.yaml:
 """
 
 
-def add_init(verbs: Any) -> None:  # noqa: ANN401
-    """Add the verb to the grammar."""
+def add_verbs(verbs: Verbs) -> None:
+    """Add init."""
     short = "make a catalog that fits an eval set"
-    parser = verb(verbs, "init", init, short, _INIT, "MAKE_CATALOG")
-    parser.add_argument("evalset", type=Path, metavar="DIR")
+    parser = verb(verbs, "init", _init, short, _INIT, "MAKE_CATALOG")
+    evalset_argument(parser)
     parser.add_argument("--models", default="", metavar="A,B,C", help="default: all of the set")
     parser.add_argument(
         "--prices", type=Path, metavar="FILE", help="price file (YAML) or a public list (JSON)"
@@ -48,16 +49,18 @@ def add_init(verbs: Any) -> None:  # noqa: ANN401
     parser.add_argument(
         "--price", action="append", default=[], metavar="ID=INPUT,OUTPUT", help="USD per Mtok"
     )
-    parser.add_argument("--cut-to-hull", action="store_true", help="leave dominated models out")
+    parser.add_argument("--cut-to-hull", action="store_true", help="without models below the hull")
     parser.add_argument("--name", default="", help="name of the catalog (default: the set's)")
     parser.add_argument("--seed", type=int, default=0, help="draws the training half")
-    parser.add_argument("--bundle", type=Path, metavar="B", help="predictor bundle folder")
-    parser.add_argument("--out", type=Path, required=True, metavar="CATALOG.yaml")
+    bundle_option(parser)
+    help_text = "name in the workspace, or a new YAML file"
+    parser.add_argument(
+        "--out", type=CATALOG.place, required=True, metavar="CATALOG", help=help_text
+    )
     parser.add_argument("--force", action="store_true", help="replace a file that is there")
 
 
-def init(options: argparse.Namespace) -> int:
-    """Make a catalog and write it."""
+def _init(options: argparse.Namespace) -> int:
     from datetime import date
 
     from hydra_core.choosing.initial_catalog import initial_catalog
@@ -71,7 +74,7 @@ def init(options: argparse.Namespace) -> int:
         require_account("REPLACE_CATALOG")
     evalset = load_evalset(existing(options.evalset))
     models = [name.strip() for name in options.models.split(",") if name.strip()]
-    prices = gathered_prices(options, models or evalset.models, evalset.prices)
+    prices = _gathered_prices(options, models or evalset.models, evalset.prices)
     predictor = open_predictor(options.bundle)
     made = initial_catalog(
         evalset,
@@ -86,16 +89,17 @@ def init(options: argparse.Namespace) -> int:
         today=date.today(),
         seed=options.seed,
     )
+    options.out.parent.mkdir(parents=True, exist_ok=True)
     write_release(options.out, made.text)
     if options.json:
         print_json(_summary(made, options.out))
     else:
         print(_text(made, options.out))
-    say(f"next: python -m hydra_core evaluate {options.evalset} --catalog {options.out}")
+    say(f"next: hydra-router evaluate {shown(options.evalset)} --catalog {shown(options.out)}")
     return 0
 
 
-def gathered_prices(
+def _gathered_prices(
     options: argparse.Namespace,
     models: Sequence[str],
     recorded: Any,  # noqa: ANN401
@@ -105,14 +109,16 @@ def gathered_prices(
     from hydra_core.choosing.new_catalog import recorded_prices
     from hydra_core.evalsets.importers.price_card import parse_prices
 
-    found = recorded_prices(recorded)
+    prices = recorded_prices(recorded)
     if options.prices is not None:
         path = existing(options.prices)
         is_list = path.suffix in (".json", ".toml")
-        found |= listed_prices(path, models) if is_list else read_price_file(path)
+        prices |= listed_prices(path, models) if is_list else read_price_file(path)
     card = parse_prices(options.price)
-    found |= {m: GivenPrice(p.price, None, "given by the operator") for m, p in card.prices.items()}
-    return found
+    prices |= {
+        m: GivenPrice(p.price, None, "given by the operator") for m, p in card.prices.items()
+    }
+    return prices
 
 
 def _summary(made: InitialCatalog, out: Path) -> dict[str, Any]:
@@ -142,5 +148,5 @@ def _text(made: InitialCatalog, out: Path) -> str:
     ]
     for one in made.under_hull:
         done = "left out" if one.model in made.left_out else "consider --cut-to-hull"
-        lines.append(f"under the hull: {one}; {done}")
+        lines.append(f"below the best fixed mix: {one}; {done}")
     return "\n".join(lines)

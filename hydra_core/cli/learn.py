@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydra_core.base.errors import OutcomeModelError, Problem
+from hydra_core.base.workspace import workspace_folder
 from hydra_core.cli.account import acting, changes, store_of
-from hydra_core.cli.grammar import verb
-from hydra_core.cli.output import existing, open_predictor, print_json, progress_bar, table
+from hydra_core.cli.options import Verbs, bundle_option, evalset_argument, verb
+from hydra_core.cli.output import print_json, progress_bar, say, table
+from hydra_core.cli.score import open_predictor
+from hydra_core.cli.workspace import OUTCOME_MODEL, existing, open_catalog
 
 if TYPE_CHECKING:
     from hydra_core.base.types import FloatArray
@@ -18,36 +21,41 @@ if TYPE_CHECKING:
 
 
 _LEARN = """\
-Learns what your models achieve and cost from the outcomes of an eval set, and says whether routing
-by it beats the best constant policy at the same cost. Every figure is cross-fitted: no query is
-predicted by heads that have seen it. Text vectors that are missing are made first.
+Learns from an eval set what your models achieve and cost, and says whether routing by these
+predictions does better than the best fixed mix of models at the same cost. Every figure is
+cross-fitted: no query is predicted by heads that were fitted on it. Missing text vectors are made
+first.
 
-A model with 25 outcomes or more takes part; one with few leans on what is known of the others.
+A model with 25 outcomes or more takes part; one with few borrows from the others' outcomes.
 Lifts are in quality from 0 to 1: 0.024 is 2.4 points.
 
 examples:
-  python -m hydra_core learn evalsets/mine --catalog pool.yaml --out workspace/outcome_models/mine
-  python -m hydra_core learn evalsets/mine --models gpt-5,gpt-5-mini --out om --json
+  hydra-router learn mine --catalog mine --out mine
+  hydra-router learn mine --models gpt-5,gpt-5-mini --out small --json
 """
 
 
-def add_learn(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
-    """Add the verb."""
-    parser = verb(verbs, "learn", learn, "learn an outcome model from an eval set", _LEARN, "LEARN")
-    parser.add_argument("evalset", type=Path, metavar="SET")
+def add_verbs(verbs: Verbs) -> None:
+    """Add learn."""
+    short = "learn an outcome model from an eval set"
+    parser = verb(verbs, "learn", _learn, short, _LEARN, "LEARN")
+    evalset_argument(parser)
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("--catalog", type=Path, metavar="C.yaml", help="its models, at its prices")
+    help_text = "its models, at its prices (name in the workspace, or a YAML file)"
+    which.add_argument("--catalog", metavar="CATALOG", help=help_text)
     which.add_argument("--models", metavar="a,b,c", help="these models, at the set's own costs")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write")
-    parser.add_argument("--folds", type=int, default=5, metavar="N", help="outer parts (5)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="draws parts and trees")
+    help_text = "name in the workspace, or a new folder"
+    parser.add_argument(
+        "--out", type=OUTCOME_MODEL.place, required=True, metavar="MODEL", help=help_text
+    )
+    parser.add_argument("--folds", type=int, default=5, metavar="N", help="outer folds (5)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="draws folds and trees")
     parser.add_argument("--force", action="store_true", help="replace an outcome model there")
-    parser.add_argument("--bundle", type=Path, metavar="B", help="predictor bundle folder")
+    bundle_option(parser)
 
 
-def learn(options: argparse.Namespace) -> int:
-    """Learn, write, and say what it is worth."""
-    from hydra_core.choosing.learn import learn as learn_model
+def _learn(options: argparse.Namespace) -> int:
+    from hydra_core.choosing.learn import learn
     from hydra_core.choosing.material import gather
     from hydra_core.choosing.write import require_free_folder, telling, write_outcome_model
     from hydra_core.evalsets.evalset import load_evalset
@@ -66,9 +74,9 @@ def learn(options: argparse.Namespace) -> int:
     material = gather(evalset, messages, models)
     prices = None if priced is None else priced[[models.index(name) for name in material.models]]
     with progress_bar(f"{evalset.name}: folds", unit=" steps") as step:
-        found = learn_model(material, prices, folds=options.folds, seed=options.seed, progress=step)
+        learned = learn(material, prices, folds=options.folds, seed=options.seed, progress=step)
     made = write_outcome_model(
-        options.out, found, fingerprint=bundle.fingerprint, force=options.force, tell=tell
+        options.out, learned, fingerprint=bundle.fingerprint, force=options.force, tell=tell
     )
     if options.json:
         print_json({**made.figures, "path": str(options.out), "sha256": made.digest})
@@ -79,7 +87,7 @@ def learn(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> None:
     if not 2 <= options.folds <= 20:
-        problem = Problem("", f"must be 2 to 20, got {options.folds}", "5 is a good number")
+        problem = Problem("", f"must be 2 to 20, got {options.folds}", "5 is the usual number")
         raise OutcomeModelError("--folds", [problem])
 
 
@@ -92,10 +100,8 @@ def _models(
     if options.models is not None:
         return [name.strip() for name in options.models.split(",") if name.strip()], None
     from hydra_core.catalog.binding import require_bundle
-    from hydra_core.catalog.schema import load_catalog
-    from hydra_core.cli.output import say
 
-    catalog = load_catalog(existing(options.catalog))
+    catalog = open_catalog(options.catalog)
     require_bundle(catalog, fingerprint)
     models = [model for model in catalog.models if model.id in evalset.models]
     absent = [model.id for model in catalog.models if model.id not in evalset.models]
@@ -107,31 +113,40 @@ def _models(
 
 def _text(made: OutcomeModel) -> str:
     """The answer first, then what it rests on."""
-    found: Any = made.figures
-    lines = [found["reason"], ""]
-    if found["lift"] is not None:
-        lift = found["lift"]
+    figures: Any = made.figures
+    lines = [figures["reason"], ""]
+    if figures["lift"] is not None:
+        lift = figures["lift"]
         rows = [
             [f"{point} % of the cost range", _pp(lift["points"][point]), _range(ends)]
             for point, ends in lift["simultaneous"].items()
         ]
         rows.append(["mean of the three", _pp(lift["mean"]), _range(lift["interval"])])
-        lines += [table(["above the constants at equal cost", "points", "95 % interval"], rows), ""]
+        lines += [
+            table(["above the best fixed mix at equal cost", "points", "95 % interval"], rows),
+            "",
+        ]
     counts = ", ".join(
         f"{name} {about['outcomes']}{' (newcomer)' if about['newcomer'] else ''}"
-        for name, about in found["models"].items()
+        for name, about in figures["models"].items()
     )
-    steps = [f"{one['queries']}: {_pp(one['lift'])}" for one in found["learning_curve"]]
+    steps = [f"{one['queries']}: {_pp(one['lift'])}" for one in figures["learning_curve"]]
     lines += [
-        f"chosen inside: {found['learner']}",
-        f"outcomes: {counts}; {found['n']} queries learned on",
-        f"lift by queries learned on: {'; '.join(steps) or 'not known'}",
+        f"chosen on inner folds: {figures['learner']}",
+        f"outcomes: {counts}; {figures['n']} queries learned on",
+        f"lift by queries learned on: {'; '.join(steps) or 'unknown'}",
         "",
         "for the catalog:",
         "policy: {rule: value, value_usd: ...}",
-        f"outcome_model: {{path: {made.path}, sha256: {made.digest}}}",
+        f"outcome_model: {{path: {_path(made.path)}, sha256: {made.digest}}}",
     ]
     return "\n".join(lines)
+
+
+def _path(path: Path) -> Path:
+    """As a catalog names it: below the workspace where it lies there."""
+    folder = workspace_folder()
+    return path.relative_to(folder) if path.is_relative_to(folder) else path
 
 
 def _pp(value: float) -> str:

@@ -1,19 +1,14 @@
-"""What the verbs share: messages, JSON, progress, and reading what they are pointed at."""
+"""What verbs print and read: messages, JSON, tables, progress, standard input."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from hydra_core.base.errors import HydraError, Problem, ProblemsError
 from hydra_core.base.json_values import json_text
-
-if TYPE_CHECKING:
-    from hydra_core.predictor.onnx_predictor import Predictor
-
 
 _STDIN_BYTES = 64 << 20
 
@@ -30,17 +25,6 @@ def say(text: str) -> None:
 def print_json(value: object, *, indent: int | None = 2) -> None:
     """One JSON document on stdout; NaN and infinities become null."""
     print(json_text(value, indent=indent, ascii_only=True))
-
-
-def existing(path: Path) -> Path:
-    """The path, if there is something.
-
-    Raises:
-        CannotRunError: There is nothing.
-    """
-    if not path.exists():
-        raise CannotRunError(f"{path}: there is no such file or folder")
-    return path
 
 
 def stdin() -> BinaryIO:
@@ -68,19 +52,6 @@ def utf8_stdin() -> str:
     except UnicodeDecodeError as error:
         problem = Problem(f"byte {error.start}", "is not UTF-8 text")
         raise ProblemsError("standard input", [problem]) from error
-
-
-def open_predictor(bundle: Path | None) -> Predictor:
-    """The predictor of a bundle folder, or the shipped one.
-
-    Raises:
-        BundleError: It is damaged or foreign.
-        CannotRunError: There is no such folder.
-    """
-    from hydra_core.predictor.bundle import load_bundle
-    from hydra_core.predictor.onnx_predictor import Predictor, default_predictor
-
-    return default_predictor() if bundle is None else Predictor(load_bundle(existing(bundle)))
 
 
 @contextmanager

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from hydra_core.base.errors import HydraError
 from hydra_core.cli.account import acting
-from hydra_core.cli.grammar import verb
-from hydra_core.cli.output import CannotRunError, existing, print_json, say
+from hydra_core.cli.options import Verbs, verb
+from hydra_core.cli.output import CannotRunError, print_json, say
+from hydra_core.cli.workspace import CATALOG, EVALSET, existing
 
 if TYPE_CHECKING:
     from hydra_core.base.types import Catalog
@@ -23,8 +24,8 @@ HYDRA_DATABASE_URL), with the checks, roles and audit trail of the page Releases
 store:NAME` takes it within seconds. With --evalset the figures measured there are kept with it.
 
 examples:
-  hydra-router publish pool.yaml --as pool --note "Haiku's price rose on 1 March"
-  hydra-router publish pool.yaml --as pool --evalset workspace/evalsets/mine
+  hydra-router publish mine --note "Haiku's price rose on 1 March"
+  hydra-router publish pool.yaml --as pool --evalset mine
 """
 _HISTORY = """\
 Lists the revisions of a published catalog, newest first; without a name, what is published.
@@ -72,13 +73,15 @@ example:
 _FORMATS = ("hydra", "litellm", "vllm")
 
 
-def add_releases(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
-    """Add the verbs."""
+def add_verbs(verbs: Verbs) -> None:
+    """Add publish, history, diff, rollback, export, backup and restore."""
     parser = verb(verbs, "publish", _publish, "publish a catalog", _PUBLISH, "PUBLISH")
-    parser.add_argument("catalog", type=Path, metavar="C.yaml")
+    help_text = "name in the workspace, or a YAML file"
+    parser.add_argument("catalog", type=CATALOG.find, metavar="CATALOG", help=help_text)
     parser.add_argument("--as", dest="name", metavar="NAME", help="default: the file's name")
     parser.add_argument("--note", default="", help="why")
-    parser.add_argument("--evalset", type=Path, metavar="SET", help="measure it there first")
+    help_text = "measure it there first (name in the workspace, or a folder)"
+    parser.add_argument("--evalset", type=EVALSET.find, metavar="SET", help=help_text)
     parser = verb(verbs, "history", _history, "revisions of a published catalog", _HISTORY)
     parser.add_argument("name", nargs="?", metavar="NAME")
     parser = verb(verbs, "diff", _diff, "what two revisions do differently", _DIFF)
@@ -106,18 +109,19 @@ def _open() -> Store:
 
 
 def _newest(store: Store, name: str) -> Revision:
-    found = store.newest(name)
-    if found is None:
+    """The newest revision of a bare name; the console calls a file of the workspace my/NAME."""
+    revision = store.newest(f"my/{name}") or store.newest(name)
+    if revision is None:
         known = ", ".join(store.catalogs()) or "nothing yet"
         raise CannotRunError(f"{name!r} is not published; published: {known}")
-    return found
+    return revision
 
 
 def _publish(options: argparse.Namespace) -> int:
     from hydra_core.catalog.schema import read_catalog_text
 
     path = existing(options.catalog)
-    name = options.name or path.stem
+    name = options.name or (f"my/{own}" if (own := CATALOG.name_of(path)) else path.stem)
     store = _open()
     newest = store.newest(name)
     revision = store.publish(
@@ -136,7 +140,7 @@ def _metrics(options: argparse.Namespace, path: Path) -> dict[str, Any]:
     if options.evalset is None:
         return {}
     from hydra_core.catalog import load_catalog
-    from hydra_core.cli.scoring import vectors_for
+    from hydra_core.cli.score import vectors_for
     from hydra_core.evalsets.evalset import load_evalset
     from hydra_core.evalsets.folders import list_evalsets
     from hydra_core.export.provenance import measured
@@ -186,8 +190,7 @@ def _history(options: argparse.Namespace) -> int:
         if not published and not options.json:
             say("nothing is published yet")
         return 0
-    _newest(store, options.name)
-    found = store.history(options.name)
+    found = store.history(_newest(store, options.name).catalog)
     if options.json:
         print_json({"revisions": [_shown(one) for one in found]})
         return 0
@@ -201,12 +204,11 @@ def _diff(options: argparse.Namespace) -> int:
     from hydra_core.catalog.diff import semantic_diff
 
     store = _open()
-    newest = _newest(store, options.name).number
-    one = options.one or str(max(newest - 1, 1))
-    other = options.other or str(newest)
-    changes = semantic_diff(
-        _catalog(store, options.name, one), _catalog(store, options.name, other)
-    )
+    newest = _newest(store, options.name)
+    one = options.one or str(max(newest.number - 1, 1))
+    other = options.other or str(newest.number)
+    name = newest.catalog
+    changes = semantic_diff(_catalog(store, name, one), _catalog(store, name, other))
     if options.json:
         print_json({"changes": [
             {"kind": c.kind.value, "subject": c.subject, "before": c.before, "after": c.after}
@@ -233,16 +235,16 @@ def _catalog(store: Store, name: str, which: str) -> Catalog:
 def _rollback(options: argparse.Namespace) -> int:
     store = _open()
     newest = _newest(store, options.name)
-    kept = store.revision(options.name, options.revision)
+    kept = store.revision(newest.catalog, options.revision)
     made = store.roll_back(
-        options.name, options.revision, actor=acting(), base_revision=newest.number,
+        newest.catalog, options.revision, actor=acting(), base_revision=newest.number,
         note=options.note, metrics=kept.metrics,
     )  # fmt: skip
     if options.json:
         print_json(_shown(made))
     else:
-        print(f"{options.name}: revision {made.number} is published; it says what "
-              f"revision {options.revision} said")  # fmt: skip
+        print(f"{options.name}: revision {made.number} is published; it equals "
+              f"revision {options.revision}")  # fmt: skip
     return 0
 
 

@@ -1,69 +1,92 @@
-"""The verbs report evaluation, report portability and report ablation."""
+"""The verbs report evaluation, portability and ablation: documents about one policy."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hydra_core.cli.evaluate import loaded_sweep, selection
-from hydra_core.cli.grammar import add_fixed, verb
+from hydra_core.cli.evaluate import selection, shortfall_sweep
+from hydra_core.cli.options import (
+    Verbs,
+    bundle_option,
+    catalog_option,
+    evalset_argument,
+    fixed_option,
+    tau_option,
+    verb,
+)
 from hydra_core.cli.output import print_json, table
+from hydra_core.cli.workspace import existing, open_catalog
 
 if TYPE_CHECKING:
-    from hydra_core.replay.significance import Interval
+    from hydra_core.base.intervals import Interval
+    from hydra_core.replay.sweep import Sweep
 
 
 _EVALUATION = """\
-Writes the current evaluation as one HTML file that needs no network and prints to PDF: verdict,
+Writes the current evaluation as one HTML file that needs no network and prints to PDF: result,
 frontier, policies with 95 % intervals, languages, fingerprints, what was tuned on what. A JSON
 file with the same figures is written beside it.
 
 example:
-  python -m hydra_core report evaluation sample_data/paper_swebench \\
-      --catalog catalog/paper_five_published.yaml --out report.html
+  hydra-router report evaluation mine --catalog mine --out report.html
 """
 _PORTABILITY = """\
-Replays catalog events one by one, nothing retrained: each is compared with the catalog as it is
-(for add: with the catalog without that model), on the same queries and at the same tau.
+Replays changes to a catalog one by one; nothing is retrained. Each is compared with the catalog as
+it is (for add: with the catalog without that model), on the same queries and at the same tau.
 
 examples:
-  python -m hydra_core report portability evalsets/mine --catalog pool.yaml
-  python -m hydra_core report portability evalsets/mine --catalog pool.yaml \\
+  hydra-router report portability mine --catalog mine
+  hydra-router report portability mine --catalog mine \\
       --event remove:gpt-5 --event reprice:gpt-5-mini=0.5,4
 """
 _ABLATION = """\
-Replays the router on every subset of its dimensions. Tau is chosen on one half for the full
-policy's cost and measured on the other.
+Replays the router on every subset of its dimensions. For each subset, tau is chosen on one half of
+the queries so that the cost is the full policy's, and measured on the other half.
 
 example:
-  python -m hydra_core report ablation evalsets/mine --catalog pool.yaml
+  hydra-router report ablation mine --catalog mine
 """
 
 
-def add_report(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
-    """Add the verb and its three kinds."""
-    kinds = verbs.add_parser("report", help="evaluation, portability or ablation as a document")
-    kinds = kinds.add_subparsers(metavar="KIND", required=True)
-    for name, run, short, long in (
-        ("evaluation", _evaluation, "one HTML file and its JSON twin", _EVALUATION),
-        ("portability", _portability, "what catalog events do", _PORTABILITY),
-        ("ablation", _ablation, "the router on fewer dimensions", _ABLATION),
-    ):
-        asks = "WRITE" if name == "evaluation" else ""
-        parser = verb(kinds, name, run, short, long, asks)
-        parser.add_argument("evalset", type=Path, metavar="DIR")
-        parser.add_argument("--catalog", type=Path, required=True, metavar="C.yaml")
-        parser.add_argument("--tau", type=float, metavar="T", help="default: the catalog's")
-        parser.add_argument("--bundle", type=Path, metavar="B", help="predictor bundle folder")
-        if name == "evaluation":
-            parser.add_argument("--out", type=Path, metavar="REPORT.html", required=True)
-            parser.add_argument("--tuned-on", default="", help="what tau was chosen on")
-            add_fixed(parser)
-        if name == "portability":
-            help_text = "remove:ID, add:ID or reprice:ID=IN,OUT; default: each removed and added"
-            parser.add_argument("--event", action="append", default=[], help=help_text)
+def add_verbs(verbs: Verbs) -> None:
+    """Add the three kinds of report."""
+    short = "one HTML file and a JSON file with the same figures"
+    parser = _report(verbs, "evaluation", _evaluation, short, _EVALUATION, "WRITE")
+    parser.add_argument("--out", type=Path, metavar="REPORT.html", required=True)
+    parser.add_argument("--tuned-on", default="", help="what tau was chosen on")
+    fixed_option(parser)
+    short = "what adding, removing or repricing a model does"
+    parser = _report(verbs, "portability", _portability, short, _PORTABILITY)
+    help_text = "remove:ID, add:ID or reprice:ID=IN,OUT; default: each model removed and added"
+    parser.add_argument("--event", action="append", default=[], help=help_text)
+    _report(verbs, "ablation", _ablation, "the router on fewer dimensions", _ABLATION)
+
+
+def _report(
+    verbs: Verbs,
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    short: str,
+    long: str,
+    asks: str = "",
+) -> argparse.ArgumentParser:
+    parser = verb(verbs, name, run, short, long, asks)
+    evalset_argument(parser)
+    catalog_option(parser)
+    tau_option(parser)
+    bundle_option(parser)
+    return parser
+
+
+def _sweep(options: argparse.Namespace) -> tuple[Sweep, float]:
+    from hydra_core.evalsets.evalset import load_evalset
+
+    evalset = load_evalset(existing(options.evalset))
+    return shortfall_sweep(options, open_catalog(options.catalog), evalset)
 
 
 def _evaluation(options: argparse.Namespace) -> int:
@@ -71,17 +94,17 @@ def _evaluation(options: argparse.Namespace) -> int:
     from hydra_core.replay.evaluation import evaluate
     from hydra_core.replay.report.html import evaluation_html, report_document
 
-    found = evaluate(*loaded_sweep(options), selection=selection(options))
+    evaluation = evaluate(*_sweep(options), selection=selection(options))
     made = datetime.now().astimezone()
-    content = report_document(found, made=made, tuned_on=options.tuned_on)
+    content = report_document(evaluation, made=made, tuned_on=options.tuned_on)
     options.out.write_text(evaluation_html(content), encoding="utf-8")
-    twin = options.out.with_suffix(".json")
-    twin.write_text(json_text(content) + "\n", encoding="utf-8")
+    data = options.out.with_suffix(".json")
+    data.write_text(json_text(content) + "\n", encoding="utf-8")
     if options.json:
         print_json(content)
     else:
-        print(f"written to {options.out} and {twin}")
-        print(f"verdict: {found.verdict.label}. {found.verdict.text}")
+        print(f"written to {options.out} and {data}")
+        print(f"result: {evaluation.verdict.title}. {evaluation.verdict.text}")
     return 0
 
 
@@ -97,11 +120,11 @@ def _portability(options: argparse.Namespace) -> int:
     from hydra_core.replay.portability import default_events, parse_event, portability
     from hydra_core.replay.replay import catalog_scores
 
-    sweep, tau = loaded_sweep(options)
+    sweep, tau = _sweep(options)
     catalog, evalset = sweep.catalog, sweep.evalset
     scores = catalog_scores(evalset, catalog)
     events = tuple(parse_event(text) for text in options.event) or default_events(sweep.data)
-    found = portability(catalog, evalset, scores, events, today=date.today(), tau=tau)
+    replays = portability(catalog, evalset, scores, events, today=date.today(), tau=tau)
     if options.json:
         print_json(
             [
@@ -115,7 +138,7 @@ def _portability(options: argparse.Namespace) -> int:
                     "verdict": one.verdict.label.value,
                     "notes": list(one.notes),
                 }
-                for one in found
+                for one in replays
             ]
         )
         return 0
@@ -129,13 +152,13 @@ def _portability(options: argparse.Namespace) -> int:
             f"{100 * one.moved:.0f}",
             one.verdict.label.value,
         ]
-        for one in found
+        for one in replays
     ]
-    head = ["event", "QR before", "after", "quality, pp", "cost saved, %", "moved, %", "verdict"]
+    head = ["event", "QR before", "after", "quality, pp", "cost saved, %", "moved, %", "result"]
     print(f"{evalset.name}: catalog {catalog.name}, tau {tau:g}, nothing retrained")
     print(table(head, rows))
     print("QR, before and after, is against one oracle: the best of either pool")
-    for note in dict.fromkeys(note for one in found for note in one.notes):
+    for note in dict.fromkeys(note for one in replays for note in one.notes):
         print(f"note: {note}")
     return 0
 
@@ -143,9 +166,9 @@ def _portability(options: argparse.Namespace) -> int:
 def _ablation(options: argparse.Namespace) -> int:
     from hydra_core.lab.ablation import ablation
 
-    sweep, tau = loaded_sweep(options)
+    sweep, tau = _sweep(options)
     catalog, evalset = sweep.catalog, sweep.evalset
-    found = ablation(sweep.data, catalog.dimensions, sweep.weights, catalog.bands, tau)
+    ablated = ablation(sweep.data, catalog.dimensions, sweep.weights, catalog.bands, tau)
     if options.json:
         print_json(
             [
@@ -156,7 +179,7 @@ def _ablation(options: argparse.Namespace) -> int:
                     "against_full": _triple(one.against_full.quality),
                     "verdict": one.verdict.label.value,
                 }
-                for one in found
+                for one in ablated
             ]
         )
         return 0
@@ -169,8 +192,8 @@ def _ablation(options: argparse.Namespace) -> int:
             _shown(one.against_full.quality),
             one.verdict.label.value,
         ]
-        for one in found
+        for one in ablated
     ]
     print(f"{evalset.name}: catalog {catalog.name}, cost limit of tau {tau:g}, cross-fitted")
-    print(table(["kept", "K", "QR", "USD/query", "against all, pp", "verdict"], rows))
+    print(table(["kept", "K", "QR", "USD/query", "against all, pp", "result"], rows))
     return 0

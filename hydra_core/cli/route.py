@@ -1,29 +1,72 @@
-"""The verb route: one message or a stream of them, by the router's own rule."""
+"""The verb route: one message, or a stream of them, by the router's own rule."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import sys
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
+from hydra_core.base.errors import Problem, ProblemsError, RoutingError
 from hydra_core.cli.evaluate import checked_tau
-from hydra_core.cli.output import existing, open_predictor, print_json, say, table, utf8_stdin
-from hydra_core.cli.route_stream import route_stream
+from hydra_core.cli.options import Verbs, bundle_option, catalog_option, tau_option, verb
+from hydra_core.cli.output import print_json, say, stdin, table, utf8_stdin
+from hydra_core.cli.score import open_predictor
+from hydra_core.cli.workspace import open_catalog
+from hydra_core.routing.query import FIELDS, BadFieldError, Fields, check_fields, limits_of
 
 if TYPE_CHECKING:
     from hydra_core.base.types import Catalog
     from hydra_core.routing.decision import Decision
     from hydra_core.routing.query import Query
+    from hydra_core.routing.router import Router
+
+_ROUTE = """\
+Routes the message on standard input and prints the model's id.
+
+With --stream every line of standard input is a request and every line of standard output its
+decision, in order, written at once. Keys: text or messages (the OpenAI form, with tools), and
+optionally id turn conversation_id prefix has_image needs_tools context_tokens allow deny compacted
+current health. Conversations keep their model as the catalog's sticky policy says. A line that
+cannot be routed is answered with "error".
+
+With messages the last user turn is routed. A bundle that was trained on what came before reads
+that, too; the two that come with HyDRA score the message alone.
+
+examples:
+  echo "Fix the failing test" | hydra-router route --catalog paper_five
+  hydra-router route --catalog mine --tau 0.1 --explain < message.txt
+  hydra-router route --catalog mine --json < message.txt | jq .model
+  hydra-router route --catalog mine --messages < conversation.json
+  hydra-router route --catalog mine --stream --receipt < requests.jsonl > routed.jsonl
+"""
+_LINE_BYTES: Final = 16 << 20
+_CONVERSATIONS: Final = 100_000
 
 
-def route(options: argparse.Namespace) -> int:
-    """Route the message on standard input, or with --stream every line of it."""
+def add_verbs(verbs: Verbs) -> None:
+    """Add route."""
+    parser = verb(verbs, "route", _route, "route one message, or a stream of them", _ROUTE)
+    catalog_option(parser)
+    tau_option(parser)
+    parser.add_argument("--explain", action="store_true", help="why, model by model")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--stream", action="store_true", help="JSONL in, JSONL out")
+    help_text = "a conversation in: OpenAI messages, or lines User: ... and Assistant: ..."
+    form.add_argument("--messages", action="store_true", help=help_text)
+    parser.add_argument("--receipt", action="store_true", help="the whole receipt as JSON")
+    bundle_option(parser)
+
+
+def _route(options: argparse.Namespace) -> int:
     from hydra_core.catalog.binding import require_bundle
-    from hydra_core.catalog.schema import load_catalog
     from hydra_core.routing.router import Router
     from hydra_core.routing.sessions import MemorySessions
 
-    catalog = load_catalog(existing(options.catalog))
+    catalog = open_catalog(options.catalog)
     tau = checked_tau(options.tau, catalog)
     predictor = open_predictor(options.bundle)
     require_bundle(catalog, predictor.bundle.fingerprint)
@@ -32,16 +75,16 @@ def route(options: argparse.Namespace) -> int:
         router = Router(catalog, predictor, sessions=MemorySessions())
         return route_stream(router, receipts=options.receipt)
     text = utf8_stdin().removesuffix("\n")  # the one that echo and editors add
-    decision = Router(catalog, predictor).route(_query(text, messages=options.messages))
+    decision = Router(catalog, predictor).route(_message_query(text, messages=options.messages))
     reading = decision.reading
     if reading and reading.truncated:
-        say("note: the message is longer than the predictor reads; its middle was not seen")
+        say("note: the message is longer than the predictor reads; its middle was not read")
     if reading and reading.ignored_chars:
         only = f"the last {reading.ignored_chars} characters only claim difficulty"
         say(f"note: {only} and were not scored")
     if reading and reading.unusual:
-        far = f"{reading.distance:.2f} times the distance that nearly all of them keep"
-        say(f"note: unlike the messages the predictor was trained on ({far}); scores say little")
+        far = f"{reading.distance:.2f} times the distance within which nearly all of them lie"
+        say(f"note: unlike what the predictor was trained on ({far}); do not trust the scores")
     if options.json or options.receipt:
         print_json(decision.receipt())
     elif options.explain:
@@ -51,7 +94,7 @@ def route(options: argparse.Namespace) -> int:
     return 0
 
 
-def _query(text: str, *, messages: bool) -> Query:
+def _message_query(text: str, *, messages: bool) -> Query:
     """The message, or the last user turn of a conversation.
 
     Raises:
@@ -68,7 +111,7 @@ def _query(text: str, *, messages: bool) -> Query:
 
 
 def _explanation(decision: Decision, catalog: Catalog) -> str:
-    """Requirements, every model cheapest first, which model for every tau, the nearest flips."""
+    """Requirements, every model cheapest first, the model for every tau, the nearest changes."""
     if decision.valuation is not None:
         return _valued(decision, catalog)
     needs = ", ".join(
@@ -100,7 +143,7 @@ def _explanation(decision: Decision, catalog: Catalog) -> str:
             "",
             f"needs: {needs}",
             _read(decision),
-            "below: price, what a model lacks per dimension, the weighted sum, the outcome",
+            "for each model: price, what it lacks per dimension, the weighted sum, what happened",
             "",
             table(header, rows),
             "",
@@ -125,15 +168,15 @@ def _valued(decision: Decision, catalog: Catalog) -> str:
         success, cost = f"{100 * valued.success[i]:.1f} %", f"{valued.cost_usd[i]:.5f}"
         rows.append([one.model, success, between, cost, one.fate.value])
         reasons.append(f"  {one.model}: {one.reason}")
-    near = [
-        f"  {found.query_id} ({found.likeness:.2f}): "
-        + ", ".join(f"{name} {quality:g}" for name, quality in found.outcomes.items())
-        for found in valued.neighbours()
+    neighbours = [
+        f"  {near.query_id} ({near.likeness:.2f}): "
+        + ", ".join(f"{name} {quality:g}" for name, quality in near.outcomes.items())
+        for near in valued.neighbours()
     ]
     return "\n".join(
         [
-            f"{decision.model} ({decision.cause.value.replace('_', ' ')}, one more resolved query "
-            f"worth ${valued.value_usd:g})",
+            f"{decision.model} ({decision.cause.value.replace('_', ' ')}, value of one more "
+            f"resolved query ${valued.value_usd:g})",
             "",
             _read(decision),
             "",
@@ -141,20 +184,20 @@ def _valued(decision: Decision, catalog: Catalog) -> str:
             "",
             *reasons,
             "",
-            "which model for every worth in USD:",
+            "which model for every value (V) in USD:",
             *(f"  above {part.start:.5g}  {part.model}" for part in strip(decision)),
             "",
             "smallest changes of one number that choose another model:",
             *(f"  {flip}" for flip in flips(decision, catalog)),
             "",
-            "nearest queries learned on, and what the models achieved there:",
-            *near,
+            "most similar queries learned on, and what the models achieved there:",
+            *neighbours,
         ]
     )
 
 
 def _read(decision: Decision) -> str:
-    """Signal flags found and tokens read."""
+    """Signal flags and the number of tokens read."""
     from hydra_core.predictor.signals import signal_prefix
 
     query = decision.query
@@ -177,3 +220,148 @@ def _what_if(decision: Decision, catalog: Catalog) -> list[str]:
         "smallest changes of one number that choose another model:",
         *(changes or ["  none: only one model can serve this message"]),
     ]
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+#: Field -> what it must be, in words and as a check.
+_FIELDS: Final[Fields] = {
+    "id": ("a text or a whole number", _is_id),
+    "text": ("a text", lambda value: isinstance(value, str)),
+    "messages": ("a list of messages", lambda value: isinstance(value, list)),
+    "tools": ("a list of tools", lambda value: isinstance(value, list)),
+    **FIELDS,
+}
+
+
+class _BadLineError(Exception):
+    """A line that is no request; its text says why."""
+
+
+class _Turns:
+    """Counts the turns of conversations whose lines do not number them; evicts the oldest."""
+
+    def __init__(self) -> None:
+        self._last: OrderedDict[str, int] = OrderedDict()
+
+    def next(self, conversation: str) -> int:
+        number = self._last.pop(conversation, 0) + 1
+        self._last[conversation] = number
+        if len(self._last) > _CONVERSATIONS:
+            self._last.popitem(last=False)
+        return number
+
+
+def route_stream(router: Router, *, receipts: bool) -> int:
+    """Answer every line of standard input; the exit code is 2 when a line was not valid.
+
+    A line that cannot be read or routed is answered with "error", and the stream goes on.
+
+    Args:
+        receipts: Put the whole receipt into every answer.
+    """
+    bad = 0
+    turns = _Turns()
+    for number, raw in _lines():
+        request: dict[str, Any] = {}
+        try:
+            request = _decoded(raw, first=number == 1)
+            _check_fields(request)
+            answer = _answer(router, request, turns, receipts=receipts)
+        except _BadLineError as error:
+            bad += 1
+            answer = {"error": str(Problem(f"line {number}", str(error)))}
+        except RoutingError as error:
+            answer = {"error": str(error), "http_status": error.http_status}
+        named = {"id": request["id"]} if _is_id(request.get("id")) else {}
+        sys.stdout.write(json.dumps({**named, **answer}, allow_nan=False) + "\n")
+        sys.stdout.flush()
+    return 2 if bad else 0
+
+
+def _lines() -> Iterator[tuple[int, bytes]]:
+    """Number and bytes of every line that is not blank; only the start of one that is too long."""
+    number = 0
+    stream = stdin()
+    while raw := stream.readline(_LINE_BYTES + 1):
+        number += 1
+        rest = raw
+        while len(rest) > _LINE_BYTES and not rest.endswith(b"\n"):
+            rest = stream.readline(_LINE_BYTES + 1)
+        if raw.strip():
+            yield number, raw
+
+
+def _decoded(raw: bytes, *, first: bool) -> dict[str, Any]:
+    if len(raw) > _LINE_BYTES:
+        raise _BadLineError("is longer than 16 MiB")
+    try:
+        request = json.loads(raw.decode("utf-8-sig" if first else "utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise _BadLineError(f"is not JSON: {str(error)[:120]}") from error
+    if not isinstance(request, dict):
+        raise _BadLineError('must be an object with "text", such as {"text": "Hello"}')
+    return request
+
+
+def _check_fields(request: Mapping[str, Any]) -> None:
+    if ("text" in request) == ("messages" in request):
+        both = "has both" if "text" in request else "has neither of"
+        remedy = 'give one, such as {"text": "Hello"}'
+        raise _BadLineError(f'{both} "text" and "messages"; {remedy}')
+    try:
+        check_fields(request, _FIELDS)
+    except BadFieldError as error:
+        raise _BadLineError(str(error)) from error
+
+
+def _answer(
+    router: Router, request: Mapping[str, Any], turns: _Turns, *, receipts: bool
+) -> dict[str, Any]:
+    decision = router.route(_query(request, turns), health=request.get("health"))
+    answer: dict[str, Any] = {"model": decision.model, "cause": decision.cause.value}
+    if decision.scored:
+        needs = zip(decision.dimensions, decision.requirements.tolist(), strict=True)
+        answer |= {
+            "requirements": dict(needs),
+            "shortfall": float(decision.shortfalls[decision.index]),
+        }
+    if decision.reading is not None:
+        answer |= {
+            "tokens": decision.reading.tokens,
+            "truncated": decision.reading.truncated,
+        }
+    return {**answer, "receipt": decision.receipt()} if receipts else answer
+
+
+def _query(request: Mapping[str, Any], turns: _Turns) -> Query:
+    from hydra_core.routing.query import Query
+
+    if "messages" in request:
+        return _of_messages(request)
+    conversation = request.get("conversation_id")
+    turn = request.get("turn") or (turns.next(conversation) if conversation is not None else 1)
+    return Query(
+        text=request["text"],
+        turn=turn,
+        conversation_id=conversation,
+        prefix=tuple(request.get("prefix", ())),
+        has_image=request.get("has_image", False),
+        needs_tools=request.get("needs_tools", False),
+        context_tokens=request.get("context_tokens", 0),
+        **limits_of(request),
+    )
+
+
+def _of_messages(request: Mapping[str, Any]) -> Query:
+    """As `serve` reads the same messages; the conversation itself numbers its turns."""
+    from hydra_core.routing.conversations.messages import read_messages
+    from hydra_core.server.chat import query_of
+
+    try:
+        conversation = read_messages(request, "messages")
+    except ProblemsError as error:
+        raise _BadLineError("; ".join(map(str, error.problems))) from error
+    return query_of(conversation, request, request.get("conversation_id"))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from hydra_core.base.errors import Problem, ProblemsError
-from hydra_core.cli.grammar import verb
+from hydra_core.cli.options import Verbs, verb
 from hydra_core.cli.output import print_json, say
+from hydra_core.cli.workspace import catalog_source, log_folder
 
 _SERVE = """\
 Routes live traffic. POST /v1/decision says which model and why, and spends nothing; POST
@@ -17,12 +17,12 @@ included, and asks the next model when one does not answer. Also /v1/models, /v1
 one that is not valid changes nothing. Keys are in the variables that the upstreams file names.
 
 examples:
-  python -m hydra_core serve --catalog catalog/paper_five.yaml
-  python -m hydra_core serve --catalog store:production --upstreams upstreams.yaml --log log/
-  python -m hydra_core serve --catalog pool.yaml --upstreams upstreams.yaml --check
-  python -m hydra_core serve --catalog store:production --upstreams upstreams.yaml --log log/ \\
-      --canary candidate.yaml --canary-share 0.1
-  python -m hydra_core serve --catalog pool.yaml --host 0.0.0.0 --tokens tokens.yaml --workers 2 \\
+  hydra-router serve --catalog paper_five
+  hydra-router serve --catalog mine --upstreams upstreams.yaml --log log
+  hydra-router serve --catalog mine --upstreams upstreams.yaml --check
+  hydra-router serve --catalog store:production --upstreams upstreams.yaml --log log \\
+      --canary candidate --canary-share 0.1
+  hydra-router serve --catalog pool.yaml --host 0.0.0.0 --tokens tokens.yaml --workers 2 \\
       --redis redis://localhost:6379/0
 """
 _TOKEN = """\
@@ -31,22 +31,26 @@ holds its hash only, goes to standard error. Roles: a viewer may ask for decisio
 also have requests answered and send outcomes.
 
 example:
-  python -m hydra_core token --name ci --role viewer
+  hydra-router token --name ci --role viewer
 """
 
 
-def add_serve(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
-    """Add both verbs."""
+def add_verbs(verbs: Verbs) -> None:
+    """Add serve and token."""
     parser = verb(verbs, "serve", _serve, "route live traffic over HTTP", _SERVE)
-    parser.add_argument("--catalog", required=True, metavar="C.yaml|store:NAME")
+    help_text = "name in the workspace, a YAML file, or store:NAME"
+    parser.add_argument("--catalog", required=True, metavar="CATALOG", help=help_text)
     parser.add_argument("--upstreams", default="", metavar="U.yaml", help="who serves each model")
     parser.add_argument("--host", default="127.0.0.1", help="address (default: this machine only)")
     parser.add_argument("--port", type=int, default=8600)
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes")
     parser.add_argument("--redis", default="", metavar="URL", help="workers share conversations")
-    parser.add_argument("--log", default="", metavar="DIR", help="write a decision log")
+    help_text = "write a decision log to this folder; `log` is the workspace's"
+    parser.add_argument("--log", default="", metavar="LOG", help=help_text)
     parser.add_argument("--log-text", action="store_true", help="with the messages themselves")
-    parser.add_argument("--tokens", default="", metavar="T.yaml", help="who may ask, as hashes")
+    parser.add_argument(
+        "--tokens", default="", metavar="T.yaml", help="who may send requests, as hashes"
+    )
     parser.add_argument(
         "--insecure-no-sign-in", action="store_true", help="answer anybody, decisions only"
     )
@@ -65,7 +69,7 @@ def add_serve(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
         "--explore-budget", type=float, default=1.0, metavar="USD", help="a day, all workers"
     )
     parser.add_argument(
-        "--canary", default="", metavar="C2.yaml", help="a second catalog, stopped when it is worse"
+        "--canary", default="", metavar="CATALOG", help="a second catalog, stopped when it is worse"
     )
     parser.add_argument(
         "--canary-share", type=float, default=0.1, metavar="SHARE", help="of the conversations"
@@ -105,13 +109,13 @@ def _serve(options: argparse.Namespace) -> int:
     from hydra_core.server.settings import Settings
 
     settings = Settings(
-        catalog=options.catalog,
+        catalog=catalog_source(options.catalog),
         upstreams=options.upstreams,
         host=options.host,
         port=options.port,
         workers=options.workers,
         redis=options.redis,
-        log=options.log,
+        log=str(log_folder(options.log)) if options.log else "",
         log_text=options.log_text,
         tokens=options.tokens,
         insecure=options.insecure_no_sign_in,
@@ -119,7 +123,7 @@ def _serve(options: argparse.Namespace) -> int:
         explore_share=options.explore,
         explore_floor=options.explore_floor,
         explore_budget_usd=options.explore_budget,
-        canary=options.canary,
+        canary=catalog_source(options.canary) if options.canary else "",
         canary_share=options.canary_share,
         canary_limit=options.canary_limit,
         max_body_mb=options.max_body_mb,

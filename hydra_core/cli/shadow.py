@@ -7,60 +7,61 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hydra_core.cli.grammar import verb
-from hydra_core.cli.output import existing, print_json, say, table
+from hydra_core.cli.options import Verbs, bundle_option, catalog_option, verb
+from hydra_core.cli.output import print_json, say, table
+from hydra_core.cli.workspace import existing, log_folder, open_catalog
 
 if TYPE_CHECKING:
+    from hydra_core.base.intervals import Interval
     from hydra_core.base.types import Catalog
     from hydra_core.live.logged_value import LoggedValue
     from hydra_core.live.shadow import Predict, Shadow
     from hydra_core.predictor.onnx_predictor import Prediction
-    from hydra_core.replay.significance import Interval
 
 
 _SHADOW = """\
 Replays a second catalog on the traffic of a decision log (serve --log), from the logged
-requirements: how often it agrees with what was chosen, its mix, and its cost with the sign shown.
+requirements: how often it chooses the model that was served, its mix, and the change of cost.
 Its quality is estimated (IPS, SNIPS, doubly robust, with the effective sample size) only where the
-log has feedback and true probabilities (serve --explore); else it says what is missing.
-A catalog that routes by value is replayed from the logged predictions where only V is another one,
-else from the messages where the log holds them (serve --log-text).
+log has feedback and true probabilities (serve --explore); otherwise it says what is missing.
+A catalog that routes by value is replayed from the logged predictions where only V differs,
+otherwise from the messages where the log holds them (serve --log-text).
 
 examples:
-  python -m hydra_core shadow log/ --catalog candidate.yaml
-  python -m hydra_core shadow log/ --catalog candidate.yaml --json
+  hydra-router shadow log --catalog candidate
+  hydra-router shadow log --catalog candidate.yaml --json
 """
 
 
-def add_shadow(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
-    """Add `shadow` to the verbs."""
+def add_verbs(verbs: Verbs) -> None:
+    """Add shadow."""
     short = "a second catalog on logged traffic: agreement, mix, cost, value"
     parser = verb(verbs, "shadow", _shadow, short, _SHADOW)
-    parser.add_argument("log", type=Path, metavar="LOG", help="folder of a decision log")
-    parser.add_argument("--catalog", type=Path, required=True, metavar="C.yaml")
-    parser.add_argument("--bundle", type=Path, metavar="B", help="default: the shipped one")
+    help_text = "folder of a decision log; `log` is the workspace's"
+    parser.add_argument("log", type=log_folder, metavar="LOG", help=help_text)
+    catalog_option(parser)
+    bundle_option(parser)
 
 
 def _shadow(options: argparse.Namespace) -> int:
-    from hydra_core.catalog import load_catalog
     from hydra_core.decision_log.reading import read_log
     from hydra_core.live.logged_value import logged_value
     from hydra_core.live.off_policy import NoOverlapError
     from hydra_core.live.shadow import predicted, shadow
     from hydra_core.live.traffic import traffic_of
 
-    catalog, today = load_catalog(existing(options.catalog)), date.today()
+    catalog, today = open_catalog(options.catalog), date.today()
     traffic = traffic_of(read_log(existing(options.log)))
     traffic = predicted(traffic, catalog, today, _scorer(catalog, options.bundle))
-    found = shadow(traffic, catalog, today)
+    replay = shadow(traffic, catalog, today)
     try:
         value, why = logged_value(traffic, catalog, today), ""
     except NoOverlapError as error:
         value, why = None, str(error)
     if options.json:
-        print_json(_document(found, value, why))
+        print_json(_document(replay, value, why))
     else:
-        print(_text(found, value, why))
+        print(_text(replay, value, why))
     return 0
 
 
@@ -79,50 +80,52 @@ def _scorer(catalog: Catalog, bundle: Path | None) -> Predict:
     return scored
 
 
-def _document(found: Shadow, value: LoggedValue | None, why: str) -> dict[str, Any]:
-    live, here = found.mixes
+def _document(replay: Shadow, value: LoggedValue | None, why: str) -> dict[str, Any]:
+    live, here = replay.mixes
     return {
-        "replayed": len(found.traffic),
-        "left_out": found.left_out,
-        "agreement": _ends(found.agreement),
+        "replayed": len(replay.traffic),
+        "left_out": replay.left_out,
+        "agreement": _ends(replay.agreement),
         "live_mix": live,
         "mix": here,
-        "cost_change": None if found.cost is None else _ends(found.cost.change),
+        "cost_change": None if replay.cost is None else _ends(replay.cost.change),
         "no_value_because": why or None,
         "value": None if value is None else _value(value),
     }
 
 
-def _value(found: LoggedValue) -> dict[str, Any]:
-    value = found.value
+def _value(logged: LoggedValue) -> dict[str, Any]:
+    value = logged.value
     return {
         "n": value.n,
         "effective": value.effective,
-        "explored": found.explored,
-        "live": _ends(found.live),
+        "explored": logged.explored,
+        "live": _ends(logged.live),
         "ips": _ends(value.ips),
         "snips": _ends(value.snips),
         "doubly_robust": None if value.dr is None else _ends(value.dr),
     }
 
 
-def _text(found: Shadow, value: LoggedValue | None, why: str) -> str:
-    live, here = found.mixes
+def _text(replay: Shadow, value: LoggedValue | None, why: str) -> str:
+    live, here = replay.mixes
     names = list(dict.fromkeys([*live, *here]))
     mix = [[name, _percent(live.get(name, 0.0)), _percent(here.get(name, 0.0))] for name in names]
-    lines = [f"{len(found.traffic):,} decisions replayed"]
-    lines += [f"  left out, {reason}: {count:,}" for reason, count in found.left_out.items()]
-    lines += [f"agreement: {_told(found.agreement)}"]
-    if found.cost is not None:
-        change = found.cost.change
-        lines += [f"cost against live: {_told(change, '+')}, {found.cost.counted:,} with tokens"]
+    lines = [f"{len(replay.traffic):,} decisions replayed"]
+    lines += [f"  left out, {reason}: {count:,}" for reason, count in replay.left_out.items()]
+    lines += [f"agreement: {_with_ends(replay.agreement)}"]
+    if replay.cost is not None:
+        change = replay.cost.change
+        lines += [
+            f"cost against live: {_with_ends(change, '+')}, {replay.cost.counted:,} with tokens"
+        ]
     lines += ["", table(["model", "live", "this catalog"], mix), ""]
     if value is None:
         return "\n".join([*lines, f"quality: not estimated, {why}"])
     estimates = {"live": value.live, "IPS": value.value.ips, "SNIPS": value.value.snips}
     if value.value.dr is not None:
         estimates["doubly robust"] = value.value.dr
-    lines += [f"quality, {name}: {_told(one)}" for name, one in estimates.items()]
+    lines += [f"quality, {name}: {_with_ends(one)}" for name, one in estimates.items()]
     size = f"{value.value.n:,} rated decisions are worth {value.value.effective:,.0f}"
     return "\n".join([*lines, f"  {size} (effective sample size)"])
 
@@ -135,6 +138,6 @@ def _percent(share: float, sign: str = "") -> str:
     return f"{100 * share:{sign}.1f} %"
 
 
-def _told(interval: Interval, sign: str = "") -> str:
-    ends = f"{_percent(interval.lo, sign)} to {_percent(interval.hi, sign)}"
+def _with_ends(interval: Interval, sign: str = "") -> str:
+    ends = interval.bounds(lambda end: _percent(end, sign))
     return f"{_percent(interval.value, sign)} [{ends}]"

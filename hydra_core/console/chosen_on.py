@@ -24,7 +24,7 @@ def _queries(digest: str, _evalset: EvalSet) -> tuple[str, tuple[str, ...]]:
     return _evalset.queries_digest, sample_of(_evalset.query_marks)
 
 
-def in_sight(catalog: Catalog) -> SetEntry | None:
+def in_view(catalog: Catalog) -> SetEntry | None:
     """The eval set whose figures the pages show for a catalog; None where none fits.
 
     It is the chosen one where that fits, else the best that does.

@@ -76,7 +76,7 @@ class Working:
 
 
 def load(entry: CatalogEntry) -> Working:
-    """The catalog as it stands for the actor.
+    """Load a catalog with the draft of the actor.
 
     Raises:
         HydraError: The store or the file cannot be read.
@@ -125,9 +125,9 @@ def edit(
     restart: bool = True,
     chosen: Chosen | None = None,
 ) -> bool:
-    """Change the draft, starting one where there is none; a problem is told on the next run.
+    """Change the draft, starting one where there is none; a problem is shown on the next run.
 
-    A choice made while an eval set's figures are in sight is recorded in the draft as such.
+    A choice made while an eval set's figures are in view is recorded in the draft as such.
 
     Args:
         change: From the text to the new text.
@@ -135,7 +135,7 @@ def edit(
             nothing is changed. None for changes that hold whatever it says.
         restart: Whether tables have to be drawn anew, because rows moved or values did not come
             from the table itself.
-        chosen: How the new policy was chosen; by default, by looking at the set in sight.
+        chosen: How the new policy was chosen; by default, by looking at the set in view.
 
     Returns:
         Whether it was saved.
@@ -143,16 +143,13 @@ def edit(
     try:
         working = load(entry)
         if seen is not None and seen != working.text:
-            raise ConflictError(
-                f"{entry.key}: your draft was changed in another window; nothing was changed "
-                "here. This page shows it as it is now"
-            )
+            raise _changed_elsewhere(entry)
         text = change(working.text)
         if chosen is not None:
             text = record_choice(text, chosen)
         else:
             before, shown = working.catalog or working.published, working.published
-            seen_on = None if shown is None else chosen_on.in_sight(shown)
+            seen_on = None if shown is None else chosen_on.in_view(shown)
             text = chosen_on.looked_at(before, text, seen_on)
         if text != working.text:
             _save(working, text)
@@ -163,6 +160,19 @@ def edit(
     if restart:
         renew()
     return True
+
+
+def refuse(entry: CatalogEntry) -> None:
+    """Change nothing, and say on the next run that the draft was changed in another window."""
+    keep_error(_changed_elsewhere(entry))
+    renew()
+
+
+def _changed_elsewhere(entry: CatalogEntry) -> ConflictError:
+    return ConflictError(
+        f"{entry.key}: your draft was changed in another window; nothing was changed here. This "
+        "page shows it as it is now"
+    )
 
 
 def record_looked(working: Working, entry: SetEntry | None) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from hydra_core.base.spelling import usd
+from hydra_core.base.intervals import Interval
+from hydra_core.base.spelling import signed, usd
 from hydra_core.base.types import Policy, Rule
-from hydra_core.replay.significance import Interval
 
 #: What people call a rule and its knob.
 RULES = {Rule.SHORTFALL: "Shortfall", Rule.VALUE: "Value"}
@@ -20,12 +20,16 @@ def knob_text(rule: Rule, knob: float) -> str:
 
 
 def percent(interval: Interval) -> tuple[str, str]:
-    """A share as the figure and, below it, its interval; '' where there is none, – for no share."""
+    """A share as the figure and, below it, its interval or why there is none; – for no share."""
     shown = interval.scaled(100.0)
     if math.isnan(shown.value):
         return "–", ""
-    ends = f"{shown.lo:.1f} – {shown.hi:.1f} %" if math.isfinite(shown.hi) else ""
-    return f"{shown.value:.1f} %", ends
+    return f"{shown.value:.1f} %", shown.bounds(between=" – ") + (" %" if shown.known else "")
+
+
+def points(share: float, digits: int = 1) -> str:
+    """A difference of shares: +1.8 pp; "not known" where it is NaN."""
+    return "not known" if math.isnan(share) else f"{signed(100 * share, digits)} pp"
 
 
 def policy_text(policy: Policy) -> str:

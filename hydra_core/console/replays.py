@@ -1,4 +1,4 @@
-"""Cached results of the Compare and Explore pages, keyed by digests and frozen values."""
+"""Cached replays of the console, keyed by digests and frozen values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hydra_core.choosing.space import Space
 from hydra_core.console.cache import ReplayKey, SetEntry, bundle, evalset, replay_key, sweep
 from hydra_core.console.compare.view import Kind, Paired, Side, pair, side_run
 from hydra_core.console.demo import session
-from hydra_core.console.eval_sets.figure_upset import SpreadView, UpsetView
+from hydra_core.console.eval_sets.figures import SpreadView, UpsetView
 from hydra_core.console.eval_sets.view_routing_help import Bounds, bounds, spread_view, upset_view
 from hydra_core.console.tasks import Tasks
 from hydra_core.evalsets.evalset import EvalSet

@@ -203,7 +203,7 @@ def use_set(key: str) -> None:
 
 def choose_evalset(place: DeltaGenerator, catalog: Catalog) -> SetEntry | None:
     """Draw the selector of the eval sets that fit a catalog; None where none does."""
-    chosen = chosen_on.in_sight(catalog)
+    chosen = chosen_on.in_view(catalog)
     if chosen is not None:
         names = {one.key: one.info.name for one in cache.evalsets() if one.fits(catalog)}
         _select(place, "Eval set", "evalset", list(names), chosen.key, names, _set_changed)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
 import streamlit as st
 
@@ -143,15 +143,36 @@ def get() -> Tuning:
     return _TUNING.get()
 
 
-def put(**changes: object) -> None:
+class TuningChange(TypedDict, total=False):
+    """New values for fields of a `Tuning`."""
+
+    evalset: str
+    catalog: str
+    tau: float | None
+    weights: tuple[float, ...] | None
+    rule: Rule | None
+    value_usd: float | None
+    baseline: str
+    x: XAxis
+    y: YAxis
+    costs: Prices
+    pin: Pin | None
+    aim: Aim | None
+    view: str
+
+
+def put(**changes: Unpack[TuningChange]) -> None:
     """Change some fields; the address follows with `write_link`."""
-    _TUNING.put(**changes)
+    _TUNING.set(replace(get(), **changes))
     st.session_state[_TOUCHED] = True
 
 
 def turn(rule: Rule, knob: float) -> None:
     """Set the knob of a rule, tau or V in USD, by hand: no aim chose it."""
-    put(**{"value_usd" if rule is Rule.VALUE else "tau": knob}, aim=None)
+    if rule is Rule.VALUE:
+        put(value_usd=knob, aim=None)
+    else:
+        put(tau=knob, aim=None)
 
 
 def follow_link() -> None:

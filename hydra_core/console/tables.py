@@ -35,7 +35,7 @@ _FILES = (
 )
 
 
-def take_along(
+def offer_downloads(
     frame: pd.DataFrame | Callable[[], pd.DataFrame], key: str, *, disabled: bool = False
 ) -> None:
     """A table as a file: CSV, Parquet or LaTeX, made when it is asked for.
@@ -92,7 +92,7 @@ def kept(
         shown: As `st.dataframe` takes it.
     """
     st.dataframe(spelled(frame, spelling) if spelling else frame, hide_index=True, **shown)
-    take_along(frame, key)
+    offer_downloads(frame, key)
 
 
 def _written(

@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
-from hydra_core.base.errors import HydraError
-from hydra_core.choosing.seeded_search import CancelledError
+from hydra_core.base.errors import CancelledError, HydraError
 from hydra_core.store import Action, Actor, Store, require
 
 _KEPT = 48

@@ -10,6 +10,7 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import FloatArray, Rule
 from hydra_core.console.figures.frontier import (
     AxisSpec,
@@ -26,7 +27,6 @@ from hydra_core.replay.evaluation import Evaluation
 from hydra_core.replay.languages import SMALL
 from hydra_core.replay.matched_cost import Mix
 from hydra_core.replay.metrics import ConstantPolicy, PolicyMetrics, evaluate_choice
-from hydra_core.replay.significance import Interval
 from hydra_core.replay.step_curve import CurvePoint
 from hydra_core.replay.sweep import Sweep
 

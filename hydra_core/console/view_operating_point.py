@@ -62,8 +62,9 @@ def tiles(evaluation: Evaluation) -> tuple[Tile, ...]:
             Measure.COST,
             "Cost per query",
             usd(cost.value),
-            f"{usd(cost.lo)} – {usd(cost.hi)}",
-            f"Mean realised cost in USD, from {data.costs or 'the eval set as recorded'}.",
+            cost.bounds(usd, " – "),
+            "Mean realised cost in USD, "
+            f"from {evaluation.sweep.data.costs or 'the eval set as recorded'}.",
         ),
         Tile(
             Measure.CS,

@@ -20,13 +20,14 @@ from hydra_core.console.frame import SETS, Place, link
 from hydra_core.console.inspect.view_words import block, escaped
 from hydra_core.console.tasks import Task
 from hydra_core.console.view_operating_point import tiles
+from hydra_core.console.view_result import TONES
 from hydra_core.evalsets.folders import EvalSetInfo
 from hydra_core.replay.evaluation import Evaluation
 from hydra_core.replay.metrics import PolicyMetrics
 from hydra_core.replay.pricing import RECORDED_COSTS
 from hydra_core.replay.replay import ReplayData
 from hydra_core.replay.sweep import Sweep
-from hydra_core.replay.verdict import Verdict, VerdictLabel
+from hydra_core.replay.verdict import Verdict
 
 _PAINT_S = 0.03
 _MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
@@ -49,11 +50,6 @@ _TONES = {
     "info": (st.info, "balance"),
     "warning": (st.warning, "warning"),
     "error": (st.error, "error"),
-}
-_VERDICTS = {
-    VerdictLabel.BEATS: ("success", "trending_up", "Routing pays here"),
-    VerdictLabel.TIES: ("info", "balance", "Routing cannot be told from a constant here"),
-    VerdictLabel.LOSES: ("warning", "trending_down", "A constant does better here"),
 }
 
 
@@ -206,9 +202,12 @@ def unknown_quality(metrics: PolicyMetrics, data: ReplayData) -> None:
 
 
 def verdict_box(verdict: Verdict) -> None:
-    """The verdict sentence against the best constant policy at the same cost."""
-    tone, icon, title = _VERDICTS[verdict.label]
-    toned(tone, verdict.text, title, icon)
+    """The result against the best fixed mix at the same cost; what it rests on behind Details."""
+    tone, icon = TONES[verdict.label]
+    toned(tone, verdict.text, verdict.title, icon)
+    if verdict.details:
+        with st.popover("Details", type="tertiary", icon=":material/info:"):
+            st.markdown("\n".join(f"- {literal(one)}" for one in verdict.details))
 
 
 def toned(tone: str, text: str, title: str = "", icon: str = "") -> None:

@@ -84,8 +84,12 @@ def begin_canary(folder: Path, fresh: CanaryRecord) -> CanaryRecord:
         LogError: It cannot be read or written.
     """
     path = _path(folder, fresh.digest)
-    record = replace(_read(path), share=fresh.share) if path.exists() else fresh
-    if record == fresh or record != _read(path):
+    if not path.exists():
+        _write(path, fresh)
+        return fresh
+    record = _read(path)
+    if record.share != fresh.share:  # else nothing is written: somebody may just have stopped it
+        record = replace(record, share=fresh.share)
         _write(path, record)
     return record
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pandas as pd
 
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import Catalog
 from hydra_core.catalog.diff import Change, ChangeKind
 from hydra_core.catalog.profiles import blended_price, capabilities
 from hydra_core.evalsets.folders import EvalSetInfo
 from hydra_core.export.release import Provenance
-from hydra_core.replay.significance import Interval
 from hydra_core.replay.what_if import Replayed
 from hydra_core.store.records import Revision
 

@@ -16,13 +16,13 @@ from pathlib import Path, PurePath
 from typing import Final
 
 from hydra_core.base.errors import StoreError
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import Catalog, CostBasis, Policy, Rule
 from hydra_core.base.whole_file import whole_file
 from hydra_core.base.workspace import OUTCOME_MODELS
 from hydra_core.catalog import CatalogDocument, compensated_weights, parse_catalog
 from hydra_core.outcome_model.find import catalog_outcome_model
 from hydra_core.outcome_model.format import FIGURES, HEADS, LEARNED, MANIFEST
-from hydra_core.replay.significance import Interval
 
 _MOMENT: Final = (1980, 1, 1, 0, 0, 0)
 
@@ -185,7 +185,7 @@ def write_release(path: Path, text: str) -> None:
             fresh.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o644)
             fresh.write_text(text, encoding="utf-8", newline="")
     except OSError as error:
-        raise StoreError(f"{path} could not be written, it is as it was: {error}") from error
+        raise StoreError(f"{path} could not be written and is unchanged: {error}") from error
 
 
 def header_lines(catalog: Catalog, provenance: Provenance) -> list[str]:
@@ -218,7 +218,7 @@ def _policy(catalog: Catalog) -> Iterator[str]:
         what = "tau (or V)" if one.knob_alone else "policy and profiles"
         yield f"{what} chosen on: {one.evalset}, {one.how}, queries sha256 {one.queries}"
     if policy.rule is Rule.VALUE:
-        yield f"rule: value, one more resolved query is worth {policy.value_usd!r} USD"
+        yield f"rule: value, one more resolved query has the value {policy.value_usd!r} USD"
     if catalog.outcome_model is not None:
         named = catalog.outcome_model
         yield f"outcome model: {named.path}, sha256 {named.sha256}; its folder lies beside this"
@@ -232,7 +232,7 @@ def _policy(catalog: Catalog) -> Iterator[str]:
 
 def _measured(provenance: Provenance) -> Iterator[str]:
     if not provenance.evalset:
-        yield "measured: nothing; no eval set was chosen"
+        yield "not measured: no eval set was chosen"
         return
     kind = " (simulated)" if provenance.synthetic else ""
     yield f"measured on: {provenance.evalset}{kind}, digest {provenance.evalset_digest}"

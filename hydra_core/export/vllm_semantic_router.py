@@ -28,7 +28,7 @@ _BENCHMARK: Final = "hydra/capability@1"
 
 
 def vllm_semantic_router_config(catalog: Catalog) -> Export:
-    """A `config.yaml` of schema v0.3; the costliest model is the default, being the safe one."""
+    """A `config.yaml` of schema v0.3; the most expensive model is the default, the safe one."""
     models = exported_models(catalog)
     default = max(models, key=lambda model: blended_price(model, catalog.policy.price_ratio))
     vectors = profiles(catalog)
@@ -52,7 +52,7 @@ def _not_expressed(catalog: Catalog, default: ModelSpec) -> list[str]:
     return [
         *decision_rules(
             catalog,
-            f"the one decision below sends everything to {default.id}, the costliest model",
+            f"the one decision below sends everything to {default.id}, the most expensive model",
         ),
         f"stickiness ({catalog.policy.sticky.mode.value}), the health veto and the cost order",
         "the evidence the capabilities come from; the capabilities themselves are evaluation "

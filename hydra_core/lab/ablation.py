@@ -189,7 +189,7 @@ def reading_ablation(
         HydraError: Set and catalog do not fit together.
     """
     if evalset.texts is None:
-        remedy = "take a set that has texts"
+        remedy = "choose a set with texts"
         raise EvalSetError(str(evalset.path), [Problem("queries: text", "there are none", remedy)])
     texts, total = evalset.texts.astype(str).tolist(), evalset.n * len(ways)
     found: list[AblatedReading] = []
@@ -225,7 +225,7 @@ def _moved(catalog: Catalog, bundle: Bundle) -> Catalog:
     by_hand = [model.id for model in catalog.models if model.overrides]
     if by_hand:
         raise MismatchError(
-            f"{', '.join(by_hand)}: capabilities set by hand are places on the bands of "
+            f"{', '.join(by_hand)}: capabilities set by hand hold on the score bands of "
             f"{catalog.predictor!r}; compare other bundles with a catalog that derives them"
         )
     return replace(

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from hydra_core.base.intervals import tails
 from hydra_core.base.types import FloatArray
 from hydra_core.predictor.bundle import Bundle
 
@@ -160,7 +161,7 @@ def _intervals(
         defined = ~np.isnan(values).any(axis=1)
         if not defined.any():
             continue
-        low, high = np.percentile(values[defined], [2.5, 97.5], axis=0)
+        low, high = np.quantile(values[defined], tails(), axis=0)
         pairs = zip([*dimensions, "mean"], low.tolist(), high.tolist(), strict=True)
         result[name] = {key: [a, b] for key, a, b in pairs}
     return result

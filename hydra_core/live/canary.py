@@ -15,10 +15,10 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.intervals import LEVEL
 from hydra_core.base.types import BoolArray, FloatArray, IntArray
 from hydra_core.live.flight.effects import Effect, Moments, compare, moments
 from hydra_core.live.traffic import Traffic
-from hydra_core.replay.significance import LEVEL
 
 MAIN: Final = "main"
 CANARY: Final = "canary"

@@ -15,9 +15,10 @@ from typing import Final
 import numpy as np
 from scipy import optimize, stats
 
+from hydra_core.base.intervals import LEVEL, Interval
 from hydra_core.base.types import Band, FloatArray, IntArray
 from hydra_core.live.traffic import Traffic, share
-from hydra_core.replay.significance import LEVEL, Interval, standard_error
+from hydra_core.replay.significance import standard_error
 
 #: The customary reading of PSI: below the first it is steady, above the second it has changed.
 STEADY: Final = 0.1
@@ -109,7 +110,7 @@ def psi(here: FloatArray, reference: FloatArray, clusters: IntArray | None = Non
         clusters: (n,) numbers of dependent groups of `here`.
     """
     if reference.min() == reference.max():  # no tenths: nothing can be said
-        return Interval(float("nan"), 0.0, float("inf"))
+        return Interval.none(float("nan"), "the reference has one value only")
     edges = np.unique(np.quantile(reference, np.linspace(0.0, 1.0, _BINS + 1)[1:-1]))
     bins = edges.size + 1
     places = np.searchsorted(edges, here, side="right")
@@ -121,7 +122,7 @@ def psi(here: FloatArray, reference: FloatArray, clusters: IntArray | None = Non
     found, freedom = value / noise, bins - 1
     lo = _noncentrality(found, freedom, (1 + LEVEL) / 2)
     hi = _noncentrality(max(found, freedom), freedom, (1 - LEVEL) / 2)  # chance can be too good
-    return Interval(value, noise * lo, noise * hi)
+    return Interval.holding(value, noise * lo, noise * hi)
 
 
 def _worth(places: IntArray, bins: int, clusters: IntArray | None) -> float:

@@ -7,6 +7,7 @@ from datetime import date
 
 import numpy as np
 
+from hydra_core.base.intervals import SHARE, Interval
 from hydra_core.base.types import Catalog, FloatArray
 from hydra_core.catalog.profiles import pool
 from hydra_core.live.off_policy import (
@@ -18,7 +19,7 @@ from hydra_core.live.off_policy import (
 )
 from hydra_core.live.shadow import predicted, replayable, routes
 from hydra_core.live.traffic import Traffic
-from hydra_core.replay.significance import Interval, mean_interval
+from hydra_core.replay.significance import mean_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ def logged_value(traffic: Traffic, catalog: Catalog, today: date) -> LoggedValue
         raise NoOverlapError(
             "no decision has both a known probability and feedback. Send outcomes (POST "
             "/v1/outcomes) and explore (serve --explore); until then only mix, agreement and cost "
-            "can be said"
+            "are known"
         )
     wanted = routes(some, catalog, today)
     some, wanted = some.take(wanted >= 0), wanted[wanted >= 0]
@@ -60,9 +61,9 @@ def logged_value(traffic: Traffic, catalog: Catalog, today: date) -> LoggedValue
     explored = float((chances.max(axis=1) < 1.0).mean())
     if not explored:
         raise NoOverlapError(
-            "every decision was certain: nothing was explored, so the log says nothing about "
-            "models that were not chosen. Start serve with --explore 0.02; until then only mix, "
-            "agreement and cost can be said"
+            "nothing was explored, so the log has no outcomes of models that were not chosen. "
+            "Start serve with --explore 0.02; until then only mix, "
+            "agreement and cost are known"
         )
     served = np.array([ids[name] for name in some.models])
     quality = some.rows["quality"].to_numpy(dtype=np.float64)
@@ -72,7 +73,7 @@ def logged_value(traffic: Traffic, catalog: Catalog, today: date) -> LoggedValue
     target[np.arange(len(some)), [ids[names[i]] for i in wanted]] = 1.0
     quality_by_model = cross_fitted_quality(some.requirements(), logged)
     value = policy_value(logged, target, quality_by_model)
-    return LoggedValue(value, mean_interval(quality, some.clusters), explored)
+    return LoggedValue(value, mean_interval(quality, some.clusters).clipped(*SHARE), explored)
 
 
 def _chances(some: Traffic, more: tuple[str, ...]) -> tuple[FloatArray, dict[str, int]]:

@@ -13,11 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from hydra_core.base.errors import HydraError
+from hydra_core.base.intervals import SHARE, Interval
 from hydra_core.base.types import FloatArray, IntArray
-from hydra_core.replay.significance import Interval, mean_interval, ratio_interval
+from hydra_core.replay.significance import mean_interval, ratio_interval
 
 #: Below this effective sample size no value is given.
 LEAST_EFFECTIVE = 100.0
+#: Below this many decisions that carry its variance, IPS has no interval.
+_LEAST_CARRYING = 50.0
 _FOLDS = 5
 _PENALTY = 1.0
 
@@ -69,8 +72,9 @@ class PolicyValue:
     """Mean quality of a policy, estimated three ways, with 95 % intervals.
 
     Attributes:
+        ips: Without an interval where a few decisions carry it.
         dr: Doubly robust, None where no predictions were given.
-        effective: Effective sample size (Kish).
+        effective: How many decisions of the target policy the log is worth (`effective_size`).
         n: Logged decisions.
     """
 
@@ -81,10 +85,29 @@ class PolicyValue:
     n: int
 
 
-def effective_size(weights: FloatArray) -> float:
-    """(sum w)^2 / sum w^2: how many decisions the weighted ones are worth."""
-    square = float((weights**2).sum())
-    return float(weights.sum()) ** 2 / square if square else 0.0
+def effective_size(target: FloatArray, propensities: FloatArray) -> float:
+    """How many decisions of the target policy the log is expected to be worth.
+
+    n over the mean squared weight that the propensities promise, (n, m) each. Kish's size of the
+    weights that were drawn looks largest where the rare, heavy ones happened not to be drawn; a
+    value given only then misses its interval (IPS covered 0 to 85 % at n = 600).
+    """
+    possible = np.where(propensities > 0, propensities, 1.0)
+    return len(target) / float((target**2 / possible).sum(axis=1).mean())
+
+
+def _ips(logged: LoggedOutcomes, target: FloatArray, earned: FloatArray) -> Interval:
+    """IPS, without an interval where too few decisions are expected to carry its variance.
+
+    Its interval covered 83 to 92 % in such logs; those of SNIPS and doubly robust hold there.
+    """
+    possible = np.where(logged.propensities > 0, logged.propensities, 1.0)
+    second = float((target**2 / possible).sum(axis=1).mean())
+    fourth = float((target**4 / possible**3).sum(axis=1).mean())
+    value = mean_interval(earned, logged.clusters).clipped(*SHARE)
+    if len(target) * second**2 / fourth < _LEAST_CARRYING:
+        return Interval.none(value.value, "too few decisions carry IPS; see SNIPS")
+    return value
 
 
 def policy_value(
@@ -106,15 +129,15 @@ def policy_value(
     if beyond > 1e-9:
         raise NoOverlapError(
             f"in {100 * beyond:.1f} % of the decisions this policy would serve a model that the "
-            "log could not have served: nothing is known of its quality there. Explore (serve "
+            "log could not have served: no evidence of its quality there. Explore (serve "
             "--explore), or compare policies that differ less"
         )
     weights = logged.weights(target)
-    effective = effective_size(weights)
+    effective = effective_size(target, logged.propensities)
     if effective < LEAST_EFFECTIVE:
         raise NoOverlapError(
             f"{len(weights):,} logged decisions are worth {effective:.0f} for this policy; a value "
-            f"takes at least {LEAST_EFFECTIVE:.0f}. Log longer, or explore a larger share"
+            f"needs at least {LEAST_EFFECTIVE:.0f}. Log longer, or explore a larger share"
         )
     earned = weights * logged.quality
     doubly = None
@@ -122,9 +145,10 @@ def policy_value(
         mine = predicted[np.arange(len(weights)), logged.served]
         base = (target * predicted).sum(axis=1)
         doubly = mean_interval(base + weights * (logged.quality - mine), logged.clusters)
+        doubly = doubly.clipped(*SHARE)
     return PolicyValue(
-        ips=mean_interval(earned, logged.clusters),
-        snips=ratio_interval(earned, weights, logged.clusters),
+        ips=_ips(logged, target, earned),
+        snips=ratio_interval(earned, weights, logged.clusters).clipped(*SHARE),
         dr=doubly,
         effective=effective,
         n=len(weights),

@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 
 from hydra_core.base.errors import MismatchError, Problem, ProblemsError
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import BoolArray, Catalog, FloatArray, IntArray, ModelSpec, Pool, Rule
 from hydra_core.catalog.profiles import pool
 from hydra_core.live.costs import CostAgainst, against
@@ -23,7 +24,6 @@ from hydra_core.live.traffic import Traffic, share
 from hydra_core.outcome_model.features import Messages
 from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.predictor.surface import surface_counts
-from hydra_core.replay.significance import Interval
 from hydra_core.routing.gates import gate_of
 from hydra_core.routing.matcher import choose, choose_by_value, shortfall
 from hydra_core.routing.query import Query

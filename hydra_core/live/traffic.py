@@ -10,9 +10,10 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import BoolArray, FloatArray, IntArray
 from hydra_core.decision_log.reading import DecisionLog
-from hydra_core.replay.significance import Interval, mean_interval, standard_error, wilson
+from hydra_core.replay.significance import mean_interval, standard_error, wilson
 from hydra_core.routing.decision import Cause
 
 
@@ -131,7 +132,7 @@ def share(traffic: Traffic, which: BoolArray) -> Interval:
     if 0.0 < error < np.inf:
         worth = min(mean * (1.0 - mean) / error**2, len(traffic))
     found = wilson(mean * worth, max(1, round(worth)))
-    return Interval(mean, min(found.lo, mean), max(found.hi, mean))
+    return Interval.holding(mean, found.lo, found.hi)
 
 
 def timeline(traffic: Traffic, names: Sequence[str]) -> Timeline:

@@ -59,7 +59,7 @@ SHIPPED = Path(__file__).parent / "default"
 SHIPPED_SMALL = Path(__file__).parent / "modernbert"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Bundle(Manifest):
     """A checked bundle: what its manifest says, and the folder it lies in."""
 

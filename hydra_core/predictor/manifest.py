@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hydra_core.base.digests import SHA256
 from hydra_core.base.errors import BundleError, Problem
@@ -109,7 +109,7 @@ _REQUIRED = (
 _OPTIONAL = ("input", "calibration", "calibration_by_script", "vectors", "reference")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """A `bundle.yaml` that passed every check.
 
@@ -138,19 +138,19 @@ class Manifest:
     encoder: Yaml
     dimensions: tuple[str, ...]
     bands: tuple[Band, ...]
-    max_tokens: int
-    model: str
-    tokenizer: str
-    before: str
-    conversation: int
-    calibration: tuple[Curve, ...] | None
-    calibration_by_script: Mapping[str, Mapping[str, Curve]]
-    vectors: int
-    reference: str
-    fingerprint: str
-    files: Mapping[str, str]
     training: Yaml
     quality: Yaml
+    max_tokens: int = 512
+    model: str = "model.int8.onnx"
+    tokenizer: str = "tokenizer.json"
+    before: str = ""
+    conversation: int = 0
+    calibration: tuple[Curve, ...] | None = None
+    calibration_by_script: Mapping[str, Mapping[str, Curve]] = field(default_factory=dict)
+    vectors: int = 0
+    reference: str = ""
+    fingerprint: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 def _read_yaml(text: str, source: str) -> Yaml:

@@ -20,10 +20,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hydra_core.base.intervals import DIFFERENCE, LEVEL, Interval
 from hydra_core.base.types import BoolArray, ChoiceArray, FloatArray, IntArray, Progress
 from hydra_core.replay.matched_cost import MatchedCost, matched_cost_mix
 from hydra_core.replay.metrics import ConstantPolicy, picked, upper_hull
-from hydra_core.replay.significance import Interval, student_quantile
+from hydra_core.replay.significance import student_quantile
 
 #: Fewer moved queries (clusters) than this cannot carry a verdict.
 MIN_MOVED = 20
@@ -65,9 +66,8 @@ class CurveBand:
 
     def interval(self, position: int) -> Interval:
         """The simultaneous interval at one position."""
-        return Interval(
-            float(self.estimate[position]), float(self.lo[position]), float(self.hi[position])
-        )
+        ends = (self.estimate, self.lo, self.hi)
+        return Interval(*(float(values[position]) for values in ends)).clipped(*DIFFERENCE)
 
 
 def simultaneous_band(
@@ -77,7 +77,7 @@ def simultaneous_band(
     *,
     rng: np.random.Generator,
     counted: BoolArray | None = None,
-    level: float = 0.95,
+    level: float = LEVEL,
     draws: int = _DRAWS,
     progress: Progress | None = None,
 ) -> CurveBand:
@@ -124,7 +124,7 @@ def lift_band(
     clusters: IntArray | None = None,
     *,
     rng: np.random.Generator,
-    level: float = 0.95,
+    level: float = LEVEL,
     draws: int = _DRAWS,
     progress: Progress | None = None,
     measured: BoolArray | None = None,

@@ -7,10 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hydra_core.base.intervals import DIFFERENCE, SHARE, Interval
 from hydra_core.base.types import BoolArray, FloatArray, IntArray
 from hydra_core.replay.metrics import misrouted, picked
 from hydra_core.replay.replay import ReplayData
-from hydra_core.replay.significance import Interval, McNemar, mcnemar, mean_interval, ratio_interval
+from hydra_core.replay.significance import (
+    McNemar,
+    mcnemar,
+    mean_interval,
+    ratio_interval,
+    saving_interval,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,10 +52,20 @@ class PolicyRun:
         """(n,) model ids."""
         return np.asarray(self.ids)[self.choice]
 
+    @property
+    def known_quality(self) -> FloatArray:
+        """(n,) quality, NaN where the model chosen has no outcomes."""
+        if self.unknown is None:
+            return self.quality
+        return np.where(self.unknown, np.nan, self.quality)
+
 
 @dataclass(frozen=True, slots=True)
 class FlipCell:
-    """Queries that went from one model to another; deltas are b minus a, per such query."""
+    """Queries that went from one model to another; deltas are b minus a, per such query.
+
+    delta_quality is NaN where nobody knows it.
+    """
 
     before: str
     after: str
@@ -72,7 +89,8 @@ class Comparison:
         flips: From largest to smallest number of queries; the diagonal is not in it.
         flipped: (f,) row numbers in the eval set of the queries that changed model.
         rows: (n,) row numbers compared.
-        delta_quality: (n,) per query.
+        delta_quality: (n,) per query, NaN where nobody knows it.
+        least, most: (n,) what delta_quality is at least and at most.
         delta_cost: (n,) per query, USD.
         unknown: Fraction of queries whose change in quality nobody knows, since either side sends
             them to a model without outcomes; the intervals hold all that is possible.
@@ -92,6 +110,8 @@ class Comparison:
     rows: IntArray
     delta_quality: FloatArray
     delta_cost: FloatArray
+    least: FloatArray
+    most: FloatArray
     unknown: float = 0.0
 
 
@@ -148,35 +168,39 @@ def compare(
         for run, at in ((a, in_a), (b, in_b))
     ]
     least, most = quality - unknown[0], quality + unknown[1]
-
-    def between(lower: Interval, value: Interval, upper: Interval) -> Interval:
-        return Interval(value.value, min(lower.lo, value.lo), max(upper.hi, value.hi))
+    known = np.where(least == most, quality, np.nan)
 
     return Comparison(
         n=int(rows.size),
         left_out=len(a.rows) + len(b.rows) - 2 * int(rows.size),
-        quality=between(*(mean_interval(values, groups) for values in (least, quality, most))),
+        quality=mean_interval(quality, groups)
+        .spanning(mean_interval(least, groups), mean_interval(most, groups))
+        .clipped(*DIFFERENCE),
         cost_usd=mean_interval(cost, groups),
-        qr=between(*(ratio_interval(values, best, groups) for values in (least, quality, most))),
+        qr=ratio_interval(quality, best, groups)
+        .spanning(ratio_interval(least, best, groups), ratio_interval(most, best, groups))
+        .clipped(*DIFFERENCE),
         retained=(_retained(a, in_a, best, groups), _retained(b, in_b, best, groups)),
-        misroute=mean_interval(b.misrouted[in_b] - a.misrouted[in_a], groups),
-        savings=ratio_interval(b.cost_usd[in_b], a.cost_usd[in_a], groups).scaled(-1.0, 1.0),
-        mcnemar=mcnemar(b.quality[in_b] >= 0.5, a.quality[in_a] >= 0.5),
-        flips=_flips(names, before, after, quality, cost),
+        misroute=mean_interval(b.misrouted[in_b] - a.misrouted[in_a], groups).clipped(*DIFFERENCE),
+        savings=saving_interval(b.cost_usd[in_b], a.cost_usd[in_a], groups),
+        mcnemar=mcnemar(b.quality[in_b], a.quality[in_a]),
+        flips=_flips(names, before, after, known, cost),
         flipped=rows[before != after],
         rows=rows,
-        delta_quality=quality,
+        delta_quality=known,
         delta_cost=cost,
-        unknown=float((unknown[0] + unknown[1] > 0).mean()),
+        least=least,
+        most=most,
+        unknown=float(np.isnan(known).mean()),
     )
 
 
 def _retained(run: PolicyRun, at: IntArray, best: FloatArray, groups: IntArray | None) -> Interval:
     least = run.quality[at]
     found = ratio_interval(least, best, groups)
-    if run.unknown is None:
-        return found
-    return found.up_to(ratio_interval(least + run.unknown[at], best, groups))
+    if run.unknown is not None:
+        found = found.spanning(ratio_interval(least + run.unknown[at], best, groups))
+    return found.clipped(*SHARE)
 
 
 def _flips(

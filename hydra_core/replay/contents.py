@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hydra_core.base.intervals import SHARE, Interval
 from hydra_core.base.types import FloatArray
 from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
 from hydra_core.evalsets.suspects import normalised
-from hydra_core.replay.significance import Interval, mean_interval
+from hydra_core.replay.significance import mean_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +166,7 @@ def difficulty(evalset: EvalSet, column: str = "language") -> tuple[Difficulty, 
             Difficulty(
                 name=name or "(none)",
                 n=n,
-                quality=mean_interval(quality.mean(axis=1)),
+                quality=mean_interval(quality.mean(axis=1)).clipped(*SHARE),
                 oracle=float(quality.max(axis=1).mean()),
                 decidable=float(np.mean(quality.max(axis=1) > quality.min(axis=1))),
             )

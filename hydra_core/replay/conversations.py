@@ -19,9 +19,10 @@ from datetime import date
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.intervals import COST, SHARE, Interval
 from hydra_core.base.types import CostBasis, FloatArray, IntArray, ModelStatus, Rule, StickyMode
 from hydra_core.predictor.onnx_predictor import Prediction
-from hydra_core.replay.significance import Interval, mean_interval, ratio_interval
+from hydra_core.replay.significance import mean_interval, saving_interval
 from hydra_core.replay.sweep import Sweep
 from hydra_core.routing.conversations.economics import TurnTokens, conversation_cost
 from hydra_core.routing.query import Query
@@ -120,9 +121,9 @@ def replay_conversations(sweep: Sweep, tau: float, baseline: str) -> Conversatio
         modes.append(
             ModeOutcome(
                 mode=mode,
-                quality=mean_interval(sweep.data.quality[order, choice], unit),
-                usd_per_turn=mean_interval(played.cost_usd, unit),
-                cs=ratio_interval(played.cost_usd, always.cost_usd, unit).scaled(-1.0, 1.0),
+                quality=mean_interval(sweep.data.quality[order, choice], unit).clipped(*SHARE),
+                usd_per_turn=mean_interval(played.cost_usd, unit).clipped(*COST),
+                cs=saving_interval(played.cost_usd, always.cost_usd, unit),
                 cached_share=played.cached / max(played.read, 1.0),
                 switches=switches / len(conversations),
                 lost_usd=played.lost_usd / len(conversations),

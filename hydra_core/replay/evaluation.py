@@ -1,29 +1,30 @@
 """One policy on one eval set: every figure that a page, the command line or a report shows.
 
-Pages draw it through `views`, `evaluate` prints it as text, and `evaluation/report` writes it as
-the JSON document `hydra.evaluation/v1` and as HTML.
+Pages draw it, `evaluate` prints it as text, and `replay/report` writes it as the JSON document
+`hydra.evaluation/v1` and as HTML.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import IntArray, Rule, Selection
 from hydra_core.replay.languages import Slice, Spread, by_group, by_language, spread
 from hydra_core.replay.metrics import PolicyMetrics, evaluate_choice
 from hydra_core.replay.operating_point import CrossFit, cheapest_with_quality, cross_fit
 from hydra_core.replay.replay import ReplayData
-from hydra_core.replay.significance import Interval, detectable_effect
+from hydra_core.replay.significance import detectable_effect
 from hydra_core.replay.step_curve import StepCurve
 from hydra_core.replay.sweep import Sweep
 from hydra_core.replay.verdict import Verdict, verdict
 
 _FEWEST_TO_HALVE = 20
 #: Where the operator says how the point came about.
-STATED = "as the operator states; nothing here can check that"
+STATED = "The operator states this; nothing here can check it."
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,10 +119,10 @@ class Evaluation:
         chosen = any(not one.knob_alone for one in self.sweep.chosen_here)
         if not ((self.weights_edited or chosen) and self.verdict.selection is Selection.LOOKED):
             return ""
-        what = "weights edited" if self.weights_edited else "weights, profiles or a pool chosen"
+        what = "weights" if self.weights_edited else "weights, profiles or a pool"
         return (
-            f"The band covers the threshold alone: {what} while looking at this set are a choice "
-            "of their own. Check them cross-fitted with the Tuner."
+            f"This interval does not cover {what} tuned on this set. Check them cross-fitted on "
+            "Tune, part Search."
         )
 
     def _metrics(self, choice: IntArray) -> PolicyMetrics:
@@ -142,7 +143,7 @@ def evaluate(
         baseline: Model that savings are measured against; the costliest where it is not replayed.
         selection: How this point came about, stated by the operator; by default the catalog's own
             policy counts as fixed beforehand on queries that it was not chosen on, and any other
-            as chosen by looking.
+            as picked on these queries.
     """
     chosen = selection or sweep.selection(knob)
     critical = sweep.band().critical if chosen is Selection.LOOKED else None
@@ -154,5 +155,7 @@ def evaluate(
         knob=knob,
         choice=choice,
         router=evaluate_choice(sweep.data, choice, baseline=named),
-        verdict=replace(verdict(sweep.data, choice, chosen, critical=critical), origin=origin),
+        verdict=verdict(
+            sweep.data, choice, chosen, critical=critical, knob=sweep.curve.symbol, origin=origin
+        ),
     )

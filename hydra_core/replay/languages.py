@@ -10,18 +10,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hydra_core.base.intervals import COST, DIFFERENCE, FREE_BASELINE, SHARE, Interval
 from hydra_core.base.types import BoolArray, FloatArray, IntArray
 from hydra_core.predictor.languages import group_of
 from hydra_core.replay.metrics import costliest, picked
 from hydra_core.replay.replay import ReplayData
 from hydra_core.replay.significance import (
-    Interval,
     holm,
     influence_interval,
     mean_interval,
     normal_p,
+    rate_interval,
     ratio_interval,
-    wilson,
+    saving_interval,
 )
 
 #: Below this many queries a language is flagged: its interval says little.
@@ -107,14 +108,14 @@ def _slice(
     sent = (choice[rows] == strong).astype(np.float64)
     units = len(rows) if part.clusters is None else np.unique(part.clusters).size
     clustered = units < len(rows)
-    difference = _contrast(data, choice, inside, ~inside)
+    difference = _contrast(data, choice, inside, ~inside).clipped(*DIFFERENCE)
     return Slice(
         name=name,
         n=len(rows),
-        qr=ratio_interval(quality, best, part.clusters),
-        cs=ratio_interval(cost, part.cost_usd[:, strong], part.clusters).scaled(-1.0, 1.0),
-        strong=mean_interval(sent, part.clusters) if clustered else wilson(sent.sum(), len(rows)),
-        mean_cost_usd=mean_interval(cost, part.clusters),
+        qr=ratio_interval(quality, best, part.clusters).clipped(*SHARE),
+        cs=saving_interval(cost, part.cost_usd[:, strong], part.clusters),
+        strong=rate_interval(sent, part.clusters if clustered else None),
+        mean_cost_usd=mean_interval(cost, part.clusters).clipped(*COST),
         difference=difference,
         p_value=_p_value(difference),
         small=units < SMALL,
@@ -141,7 +142,7 @@ def _ratio_contrast(
     for part, sign in ((inside, 1.0), (outside, -1.0)):
         base = float(below[part].mean()) if part.any() else 0.0
         if base == 0.0:
-            return Interval(float("nan"), float("nan"), float("nan"))
+            return Interval.none(float("nan"), FREE_BASELINE)
         ratio = float(above[part].mean()) / base
         value += sign * ratio
         weight = n / part.sum()
@@ -173,5 +174,13 @@ def spread(
     found = []
     for name in sorted(set(groups.tolist()) - {reference}):
         qr, cs, share = (_ratio_contrast(data, a, b, groups == name, against) for a, b in pairs)
-        found.append(Spread(name, reference, qr, cs.scaled(-1.0), share))
+        found.append(
+            Spread(
+                name,
+                reference,
+                qr.clipped(*DIFFERENCE),
+                cs.scaled(-1.0),
+                share.clipped(*DIFFERENCE),
+            )
+        )
     return tuple(found)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import BoolArray, ChoiceArray, FloatArray, IntArray
 from hydra_core.replay.metrics import ConstantPolicy, picked, single_models, upper_hull
 from hydra_core.replay.replay import ReplayData
-from hydra_core.replay.significance import Interval, mean_interval
+from hydra_core.replay.significance import mean_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +38,30 @@ class Mix:
         spread = self.strong.mean_cost_usd - self.cheap.mean_cost_usd
         return (self.strong.quality - self.cheap.quality) / spread
 
+    @property
+    def mixed(self) -> bool:
+        """Whether it is more than one model when shares are shown in whole percent."""
+        return 0.005 <= self.strong_share < 0.995 and self.cheap.index != self.strong.index
+
+    @property
+    def model(self) -> str:
+        """The model that has most of the traffic."""
+        return (self.strong if self.strong_share >= 0.5 else self.cheap).model
+
+    @property
+    def action(self) -> str:
+        """Subject of a sentence: Sending 80 % to a and 20 % to b."""
+        if not self.mixed:
+            return f"Always using {self.model}"
+        percent = 100 * self.strong_share
+        return (
+            f"Sending {100 - percent:.0f} % to {self.cheap.model} and {percent:.0f} % to "
+            f"{self.strong.model}"
+        )
+
     def __str__(self) -> str:
-        if self.strong_share <= 0.0 or self.cheap.model == self.strong.model:
-            return f"always {self.cheap.model}"
-        if self.strong_share >= 1.0:
-            return f"always {self.strong.model}"
+        if not self.mixed:
+            return f"always {self.model}"
         percent = 100 * self.strong_share
         return f"{100 - percent:.0f} % {self.cheap.model}, {percent:.0f} % {self.strong.model}"
 

@@ -7,10 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hydra_core.base.intervals import COST, SHARE, Interval
 from hydra_core.base.types import BoolArray, ChoiceArray, FloatArray, IntArray
 from hydra_core.evalsets.evalset import RESOLVED_AT
 from hydra_core.replay.replay import ReplayData
-from hydra_core.replay.significance import Interval, mean_interval, ratio_interval, wilson
+from hydra_core.replay.significance import (
+    mean_interval,
+    rate_interval,
+    ratio_interval,
+    saving_interval,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,22 +110,18 @@ def evaluate_choice(
     most = quality + unknown
 
     def mean_quality(values: FloatArray) -> Interval:
-        if data.binary and data.clusters is None:
-            return wilson(values.sum(), n)
-        return mean_interval(values, data.clusters)
+        return (rate_interval if data.binary else mean_interval)(values, data.clusters)
 
     return PolicyMetrics(
         n=n,
         resolved=int((quality >= RESOLVED_AT).sum()),
-        quality=mean_quality(quality).up_to(mean_quality(most)),
-        mean_cost_usd=mean_interval(cost, data.clusters),
+        quality=mean_quality(quality).spanning(mean_quality(most)).clipped(*SHARE),
+        mean_cost_usd=mean_interval(cost, data.clusters).clipped(*COST),
         qr=ratio_interval(quality, best, data.clusters)
-        .up_to(ratio_interval(most, best, data.clusters))
-        .clipped(0.0, 1.0),
-        cs=ratio_interval(cost, base_cost, data.clusters).scaled(-1.0, 1.0),
-        misroute=wilson(float(wrong.sum()), n)
-        if data.clusters is None
-        else mean_interval(wrong.astype(np.float64), data.clusters),
+        .spanning(ratio_interval(most, best, data.clusters))
+        .clipped(*SHARE),
+        cs=saving_interval(cost, base_cost, data.clusters),
+        misroute=rate_interval(wrong.astype(np.float64), data.clusters),
         baseline=name,
         shares={m: float(c) / n for m, c in zip(data.pool.ids, counts, strict=True)},
         unknown=float(unknown.mean()),

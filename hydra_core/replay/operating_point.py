@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class CrossFit:
     Attributes:
         knobs: The tau (V under the value rule) chosen on each half.
         metrics: All queries, each routed with the knob its own half did not choose.
-        verdict: Against the best constant, on the same.
+        verdict: Against the best fixed mix, on the same; its `note` says that it is cross-fitted.
         in_sample_quality: Mean quality the two halves promised where they were chosen.
         optimism: in_sample_quality minus the quality measured on the other half.
     """
@@ -117,10 +117,11 @@ def cross_fit(
         kept = data.take(here)
         choice[here] = replay(kept, knob, weights) if shortfall else replay_by_value(kept, knob)
     metrics = evaluate_choice(data, choice, baseline=baseline)
+    found = verdict(data, choice, Selection.CROSS_FITTED, knob="tau" if shortfall else "V")
     return CrossFit(
         knobs=tuple(knobs),
         metrics=metrics,
-        verdict=verdict(data, choice, Selection.CROSS_FITTED),
+        verdict=replace(found, cross_fitted=True),
         in_sample_quality=promised,
         optimism=promised - metrics.quality.value,
     )

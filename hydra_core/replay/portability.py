@@ -16,6 +16,7 @@ from enum import StrEnum
 import numpy as np
 
 from hydra_core.base.errors import CatalogError, Problem
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import Catalog, FloatArray, ModelStatus, Selection
 from hydra_core.catalog.profiles import blended_price
 from hydra_core.evalsets.evalset import EvalSet
@@ -23,7 +24,6 @@ from hydra_core.replay.compare import Comparison, compare, policy_run
 from hydra_core.replay.metrics import PolicyMetrics, evaluate_choice
 from hydra_core.replay.pricing import CostSource, priced_costs
 from hydra_core.replay.replay import ReplayData, align_catalog, replay
-from hydra_core.replay.significance import Interval
 from hydra_core.replay.verdict import Verdict, verdict
 
 

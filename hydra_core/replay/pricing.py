@@ -72,7 +72,7 @@ class PricedCosts:
 
 
 #: What is said beside a cost that an edited price does not move.
-RECORDED_COSTS: Final = "Recorded costs, not your new price"
+RECORDED_COSTS: Final = "Price edits do not change this set's costs"
 
 _TOLD = {
     CostSource.TOKENS: "Costs: recorded tokens times the catalog's prices",

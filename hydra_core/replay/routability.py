@@ -12,13 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.intervals import SHARE, Interval, normal_quantile
 from hydra_core.base.types import BoolArray, FloatArray
+from hydra_core.evalsets.evalset import RESOLVED_AT
 from hydra_core.replay.baselines.features import Inputs, TextFeatures, hashed_texts
 from hydra_core.replay.baselines.learners import chance
 from hydra_core.replay.folds import Fold, folds
 from hydra_core.replay.metrics import picked, single_models
 from hydra_core.replay.replay import ReplayData
-from hydra_core.replay.significance import Interval, mean_interval, normal_quantile
+from hydra_core.replay.significance import mean_interval
 
 #: Median AUC over the models from which success is called predicted.
 PREDICTIVE_AUC = 0.60
@@ -99,7 +101,7 @@ def routability(
     middle, source = _better(aucs)
     predictive = middle >= PREDICTIVE_AUC
     decidable = float((data.quality.max(axis=1) > data.quality.min(axis=1)).mean())
-    interval = mean_interval(gain, data.clusters)
+    interval = mean_interval(gain, data.clusters).clipped(*SHARE)
     return Routability(
         n=len(texts),
         best_constant=best.model,
@@ -169,7 +171,8 @@ def _targets(data: ReplayData, best: int) -> list[tuple[str, BoolArray, BoolArra
     """What is predicted, and among which queries: each model's success, then which of two wins."""
     everything = np.ones(len(data.rows), dtype=np.bool_)
     models = [
-        (model, data.quality[:, j] >= 0.5, everything) for j, model in enumerate(data.pool.ids)
+        (model, data.quality[:, j] >= RESOLVED_AT, everything)
+        for j, model in enumerate(data.pool.ids)
     ]
     cheap = int(data.pool.cost.argmin())
     ours, theirs = data.quality[:, best], data.quality[:, cheap]
@@ -217,7 +220,7 @@ def auc_interval(scores: FloatArray, target: BoolArray) -> Interval:
     q1, q2 = area / (2 - area), 2 * area * area / (1 + area)
     variance = area * (1 - area) + (yes - 1) * (q1 - area**2) + (no - 1) * (q2 - area**2)
     half = normal_quantile() * float(np.sqrt(max(variance, 0.0) / (yes * no)))
-    return Interval(area, max(area - half, 0.0), min(area + half, 1.0))
+    return Interval(area, area - half, area + half).clipped(*SHARE)
 
 
 def _sentence(gain: Interval, best: str, decidable: float, middle: float, source: str) -> str:

@@ -10,55 +10,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from hydra_core.base.spelling import signed
+from hydra_core.base.intervals import (
+    FREE_BASELINE,
+    LEVEL,
+    ONE_OBSERVATION,
+    SAVING,
+    SHARE,
+    Interval,
+    normal_quantile,
+    tails,
+)
 from hydra_core.base.types import FloatArray, IntArray
+from hydra_core.evalsets.evalset import RESOLVED_AT
 
-#: Confidence level of every interval that is shown, two-sided.
-LEVEL: Final = 0.95
 _EXACT_BELOW = 25
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A point estimate with its lower and upper bound, all in the estimate's unit."""
-
-    value: float
-    lo: float
-    hi: float
-
-    @property
-    def standard_error(self) -> float:
-        """What a normal estimate with this interval has; NaN where the interval has no end."""
-        half = (self.hi - self.lo) / 2
-        return half / normal_quantile() if np.isfinite(half) else float("nan")
-
-    def scaled(self, factor: float, offset: float = 0.0) -> Interval:
-        """`offset + factor * x` for all three; bounds stay in order."""
-        ends = sorted((offset + factor * self.lo, offset + factor * self.hi))
-        return Interval(offset + factor * self.value, ends[0], ends[1])
-
-    def widened(self, factor: float) -> Interval:
-        """The same estimate with both bounds this many times as far from it."""
-        down, up = self.value - self.lo, self.hi - self.value
-        return Interval(self.value, self.value - factor * down, self.value + factor * up)
-
-    def up_to(self, other: Interval) -> Interval:
-        """The same estimate with the upper bound of an estimate that cannot be lower."""
-        return Interval(self.value, self.lo, max(self.hi, other.hi))
-
-    def text(self, unit: str) -> str:
-        """A difference with its interval: +0.6 pp [−0.8, +1.9]."""
-        return f"{signed(self.value)} {unit} [{signed(self.lo)}, {signed(self.hi)}]"
-
-    def clipped(self, lo: float, hi: float) -> Interval:
-        """The same with bounds no wider than what is possible at all."""
-        return Interval(self.value, max(self.lo, lo), min(self.hi, hi))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +39,6 @@ class McNemar:
     only_b: int
     p_value: float
     exact: bool
-
-
-def normal_quantile(level: float = LEVEL) -> float:
-    """Half width of a two-sided normal interval in standard errors: 1.96 at 95 %."""
-    return float(special.ndtri(0.5 + level / 2))
 
 
 def student_quantile(units: int, level: float = LEVEL) -> float:
@@ -115,10 +80,10 @@ def mcnemar(a: npt.ArrayLike, b: npt.ArrayLike) -> McNemar:
     Chi-square with continuity correction; exact binomial when fewer than 25 queries differ.
 
     Args:
-        a: (n,) resolved or not.
+        a: (n,) resolved or not, or quality in [0, 1].
         b: (n,) resolved or not, same queries.
     """
-    has_a, has_b = np.asarray(a) > 0.5, np.asarray(b) > 0.5
+    has_a, has_b = np.asarray(a) >= RESOLVED_AT, np.asarray(b) >= RESOLVED_AT
     only_a, only_b = int((has_a & ~has_b).sum()), int((has_b & ~has_a).sum())
     differing = only_a + only_b
     if differing < _EXACT_BELOW:
@@ -142,7 +107,7 @@ def influence_interval(
     """
     error, freedom = standard_error(influence, clusters)
     if not freedom:
-        return Interval(value, float("-inf"), float("inf"))
+        return Interval.none(value, ONE_OBSERVATION)
     half = student_quantile(freedom + 1, level) * error
     return Interval(value, value - half, value + half)
 
@@ -180,9 +145,23 @@ def ratio_interval(
     """
     base = float(below.mean())
     if base == 0.0:
-        return Interval(float("nan"), float("nan"), float("nan"))
+        return Interval.none(float("nan"), FREE_BASELINE)
     ratio = float(above.mean()) / base
     return influence_interval(ratio, (above - ratio * below) / base, clusters, level)
+
+
+def saving_interval(
+    cost_usd: FloatArray, base_usd: FloatArray, clusters: IntArray | None = None
+) -> Interval:
+    """Interval of 1 - mean(cost) / mean(base): the share of a cost that is saved, (n,) each."""
+    return ratio_interval(cost_usd, base_usd, clusters).scaled(-1.0, 1.0).clipped(*SAVING)
+
+
+def rate_interval(holds: FloatArray, clusters: IntArray | None = None) -> Interval:
+    """Interval of the mean of (n,) zeros and ones: Wilson's, or over clusters where there are."""
+    if clusters is None:
+        return wilson(float(holds.sum()), holds.size)
+    return mean_interval(holds, clusters).clipped(*SHARE)
 
 
 def paired_bootstrap(
@@ -204,9 +183,9 @@ def paired_bootstrap(
     """
     means = bootstrap_means(columns, rng=rng, resamples=resamples)
     values = statistic(means)
-    lo, hi = np.quantile(values, [0.5 - level / 2, 0.5 + level / 2])
+    lo, hi = np.quantile(values, tails(level))
     point = float(statistic(columns.mean(axis=0, keepdims=True))[0])
-    return Interval(point, float(lo), float(hi))
+    return Interval.holding(point, float(lo), float(hi))
 
 
 def bootstrap_means(

@@ -16,19 +16,27 @@ from itertools import combinations
 
 import numpy as np
 
+from hydra_core.base.intervals import (
+    COST,
+    DIFFERENCE,
+    FREE_BASELINE,
+    SAVING,
+    SHARE,
+    Interval,
+    tails,
+)
 from hydra_core.base.types import FloatArray, IntArray
 from hydra_core.evalsets.evalset import RESOLVED_AT
 from hydra_core.replay.compare import PolicyRun
 from hydra_core.replay.significance import (
-    Interval,
     bootstrap_means,
     holm,
     mcnemar,
     mean_interval,
+    rate_interval,
     ratio_interval,
     standard_error,
     student_p,
-    wilson,
 )
 
 _RESAMPLES = 10_000
@@ -147,10 +155,10 @@ def significance_table(
             name=names[at],
             chosen=entries[at].chosen,
             count=int(one.resolved.sum()),
-            resolved=_rate(one.resolved, groups),
-            quality=mean_interval(one.quality, groups),
-            mean_cost_usd=mean_interval(one.cost_usd, groups),
-            qr=ratio_interval(one.quality, best, groups),
+            resolved=rate_interval(one.resolved, groups),
+            quality=mean_interval(one.quality, groups).clipped(*SHARE),
+            mean_cost_usd=mean_interval(one.cost_usd, groups).clipped(*COST),
+            qr=ratio_interval(one.quality, best, groups).clipped(*SHARE),
             cs=savings[at],
             only_it=tests[at][0],
             only_strong=tests[at][1],
@@ -182,12 +190,6 @@ class _Lined:
         kept = np.isin(run.rows, rows)
         quality = run.quality[kept]
         return cls(quality, run.cost_usd[kept], (quality >= RESOLVED_AT).astype(np.float64))
-
-
-def _rate(resolved: FloatArray, groups: IntArray | None) -> Interval:
-    if groups is None:
-        return wilson(float(resolved.sum()), resolved.size)
-    return mean_interval(resolved, groups).clipped(0.0, 1.0)
 
 
 def _tested(a: _Lined, b: _Lined, groups: IntArray | None) -> tuple[int, int, float]:
@@ -222,11 +224,14 @@ def _savings(
     means = bootstrap_means(columns, rng=rng, resamples=resamples)
     centre = columns.mean(axis=0)
     if centre[0] == 0.0:
-        return [Interval(float("nan"), float("nan"), float("nan"))] * len(costs)
+        return [Interval.none(float("nan"), FREE_BASELINE)] * len(costs)
     saved = 1 - means[:, 1:] / means[:, :1]
-    low, high = np.quantile(saved, [0.025, 0.975], axis=0)
+    low, high = np.quantile(saved, tails(), axis=0)
     values = 1 - centre[1:] / centre[0]
-    return [Interval(*map(float, ends)) for ends in zip(values, low, high, strict=True)]
+    return [
+        Interval.holding(*map(float, ends)).clipped(*SAVING)
+        for ends in zip(values, low, high, strict=True)
+    ]
 
 
 def _contrasts(
@@ -239,7 +244,7 @@ def _contrasts(
         Contrast(
             names[i],
             names[j],
-            mean_interval(lined[j].quality - lined[i].quality, groups),
+            mean_interval(lined[j].quality - lined[i].quality, groups).clipped(*DIFFERENCE),
             mean_interval(lined[j].cost_usd - lined[i].cost_usd, groups),
             test[0],
             test[1],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 from typing import TypeVar
@@ -63,6 +63,7 @@ class Sweep:
     catalog: Catalog
     data: ReplayData
     weights: tuple[float, ...]
+    _bands: list[CurveBand] = field(default_factory=list, init=False, repr=False)
 
     @property
     def rule(self) -> Rule:
@@ -187,11 +188,10 @@ class Sweep:
         Args:
             progress: Called with (done, total) queries.
         """
-        kept = vars(self)
-        if "_band" not in kept:
+        if not self._bands:
             rows, data = self.curve.simplified(BAND_POSITIONS), self.data
             knob = np.array([self.curve.point(int(row)).knob for row in rows])
-            kept["_band"] = lift_band(
+            band = lift_band(
                 data.quality,
                 data.cost_usd,
                 self.choices(knob),
@@ -201,13 +201,13 @@ class Sweep:
                 progress=progress,
                 measured=data.measured,
             )
-        band: CurveBand = kept["_band"]
-        return band
+            self._bands.append(band)
+        return self._bands[0]
 
     @property
     def has_band(self) -> bool:
         """Whether the band is computed already."""
-        return "_band" in vars(self)
+        return bool(self._bands)
 
     def own(self, knob: float) -> bool:
         """Whether this is the catalog's own policy."""
@@ -239,17 +239,17 @@ class Sweep:
         return Selection.FIXED if fixed else Selection.LOOKED
 
     def origin(self, knob: float) -> str:
-        """What is known of how this point came about beyond its `selection`, in one phrase."""
+        """What is known of how this point came about beyond its `selection`, in one sentence."""
         if not self.own(knob):
             return ""
         if self.chosen_here:
             same = any(one.queries == self._queries for one in self.chosen_here)
             some = "" if same else "some of "
-            return f"on {some}these queries, as the catalog records"
+            return f"The catalog's policy was chosen on {some}these queries."
         others = [one.evalset for one in self.catalog.policy.chosen_on]
         if others:
-            return f"the catalog's own, chosen on {', '.join(others)}"
-        return "the catalog's own; it records no set that it was chosen on"
+            return f"The catalog's policy was chosen on {', '.join(others)}."
+        return "The catalog does not say on which set its policy was chosen."
 
     def cost_of(self, model: str) -> float:
         """Mean realised cost of always using `model`, USD per query."""

@@ -1,4 +1,4 @@
-"""Does the router beat the best constant policy at its own cost? Said with an interval, or not."""
+"""Does the router do better than the best fixed mix of models at its own cost?"""
 
 from __future__ import annotations
 
@@ -7,47 +7,52 @@ from enum import StrEnum
 
 import numpy as np
 
+from hydra_core.base.intervals import DIFFERENCE, Interval
+from hydra_core.base.spelling import signed
 from hydra_core.base.types import IntArray, Selection
 from hydra_core.replay.band import MIN_MOVED
 from hydra_core.replay.matched_cost import MatchedCost, Mix, matched_cost_mix
 from hydra_core.replay.metrics import picked, single_models, upper_hull
 from hydra_core.replay.replay import ReplayData
-from hydra_core.replay.significance import (
-    Interval,
-    influence_interval,
-    sample_size,
-    student_quantile,
-)
+from hydra_core.replay.significance import influence_interval, sample_size, student_quantile
 
-#: Half of the last digit shown: a smaller effect is printed as +0.0 pp, so it is none.
+#: Half of the last digit shown: a smaller effect is printed as 0.0 points, so it is none.
 _SMALLEST_SHOWN = 0.0005
 _MOST_QUERIES = 1_000_000
+#: Costs nearer than this share are one cost.
+_SAME_COST = 0.005
 
 
 class VerdictLabel(StrEnum):
-    """`ties` means: cannot be told from the constant at this sample size."""
+    """How the router does against the best fixed mix of models at its own cost."""
 
-    BEATS = "beats"
-    TIES = "ties"
-    LOSES = "loses"
+    BETTER = "better"
+    SAME = "no measurable difference"
+    WORSE = "worse"
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer in one word, one number and a few sentences.
+    """The result of a point: a label, one difference with its interval, and the sentences on it.
+
+    `quality` and `mean_cost_usd` are those of the point's metrics, to the last digit; where
+    `cross_fitted` is set they are those of the cross-fitted metrics, and `note` says so.
 
     Attributes:
-        delta: Mean quality of the router minus that of the constant at the same cost.
+        delta: Mean quality of the router minus that of the fixed mix at the same cost.
         interval: 95 % interval of delta for this point alone, paired by query.
         simultaneous: 95 % interval that holds along the whole curve; None where it was not asked.
         selection: How the point came about.
-        moved: Independent queries that go elsewhere than the constant mixture's nearer end.
+        moved: Independent queries that go elsewhere than the fixed mix's nearer end.
         independent: Independent queries (clusters) in all.
-        constant: The constant policy compared with.
+        constant: The fixed mix compared with.
         quality: Mean quality of the router.
         mean_cost_usd: Its cost, USD per query.
         dependence: What is known about undeclared dependence; empty where nothing is suspected.
-        origin: Who says how the point came about, and where it was chosen; '' if nobody does.
+        origin: Where the point was chosen, and who says so, in one sentence; '' if nobody does.
+        knob: What was set: tau or V.
+        cross_fitted: Two settings, each picked on one half and measured on the other, gave these
+            figures (`cross_fit`).
         unknown: Fraction of queries that go to models without outcomes. Quality and delta are the
             least possible then, and the intervals reach to the most possible.
     """
@@ -63,16 +68,18 @@ class Verdict:
     mean_cost_usd: float
     dependence: str = ""
     origin: str = ""
+    knob: str = "tau"
+    cross_fitted: bool = False
     unknown: float = 0.0
 
     @property
     def label(self) -> VerdictLabel:
-        """Beats, ties or loses; neither of the sharp words where too few queries move."""
+        """Better, worse or no measurable difference, which it is where too few queries move."""
         if self._thin:
-            return VerdictLabel.TIES
+            return VerdictLabel.SAME
         if self.judged_by.lo > 0:
-            return VerdictLabel.BEATS
-        return VerdictLabel.LOSES if self.judged_by.hi < 0 else VerdictLabel.TIES
+            return VerdictLabel.BETTER
+        return VerdictLabel.WORSE if self.judged_by.hi < 0 else VerdictLabel.SAME
 
     @property
     def judged_by(self) -> Interval:
@@ -85,115 +92,153 @@ class Verdict:
         """The interval with so many standard errors to each side instead of Student's."""
         factor = critical / student_quantile(max(self.independent, 2))
         known = replace(self.interval, hi=self.interval.hi - self.unknown).widened(factor)
-        return replace(known, hi=known.hi + self.unknown)
+        return replace(known, hi=known.hi + self.unknown).clipped(*DIFFERENCE)
+
+    @property
+    def title(self) -> str:
+        """The result in one line."""
+        if self.moved == 0:
+            return "The router is a fixed mix here"
+        if self._open:
+            return "Not known: some models have no outcomes"
+        if self.moved < MIN_MOVED:
+            return "Too few queries move for a result"
+        return {
+            VerdictLabel.BETTER: "The router does better here",
+            VerdictLabel.SAME: "No measurable difference from the best fixed mix",
+            VerdictLabel.WORSE: "A fixed mix does better here"
+            if self.constant.mixed
+            else f"{self.constant.model} alone does better here",
+        }[self.label]
 
     @property
     def text(self) -> str:
-        """Everything that is said to an operator: what, against what, how chosen, what next."""
-        return " ".join(part for part in (self.facts, self.how, self.dependence, self.next) if part)
+        """The comparison and what to do next, in two sentences at most."""
+        return f"{self.comparison} {self.next}"
 
     @property
-    def facts(self) -> str:
-        """The policy compared with, the cost, the difference and its interval."""
+    def comparison(self) -> str:
+        """The fixed mix, the two qualities, their difference and its interval."""
         if self.moved == 0:
+            return f"Every query goes where {self.constant} sends it, at {self._cost} per query."
+        shown = self.judged_by.scaled(100.0)
+        if self._open:
             return (
-                f"Here the router is a constant policy: {self.constant} at "
-                f"${self.mean_cost_usd:.4g} per query."
+                f"{100 * self.unknown:.1f} % of the queries go to models without outcomes in this "
+                f"set, so the difference from {self.constant} lies between {shown.bounds(signed)} "
+                "points."
             )
-        said = self.judged_by
+        ends = f"95 % interval {shown.bounds(signed)}" if shown.known else shown.reason
         return (
-            f"At ${self.mean_cost_usd:.4g} per query the router reaches "
-            f"{100 * self.quality:.1f} % quality; the best constant policy at that cost "
-            f"({self.constant}) reaches {100 * self.constant.quality:.1f} %: "
-            f"{said.scaled(100.0).text('pp')}. "
-            f"{self._conclusion}"
+            f"{self.constant.action} costs {self._mix_cost} and reaches "
+            f"{100 * self.constant.quality:.1f} %, against {100 * self.quality:.1f} % with the "
+            f"router ({signed(shown.value)} points, {ends})."
+        )
+
+    @property
+    def next(self) -> str:
+        """What to do with this result."""
+        if self.moved == 0:
+            return "Choose a setting at which several models share the traffic."
+        if self._open:
+            return "Collect outcomes of these models: Eval sets, Collect."
+        if self._thin:
+            return "Choose a setting that moves more queries, or collect more."
+        if self.label is VerdictLabel.BETTER:
+            return "Publish it, and check it on new traffic."
+        if self.label is VerdictLabel.WORSE or self.delta <= 0:
+            return f"Serve {self.constant}, or change the weights or the pool."
+        if self.selection is Selection.LOOKED and self.interval.lo > 0:
+            return "Let Find choose a setting, and check it on queries that it did not see."
+        return f"Until a larger set shows a difference, {self.constant} is as good."
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """What the result rests on, one sentence each."""
+        if self.moved == 0:
+            return tuple(filter(None, [self.dependence]))
+        cost = f"The router costs {self._cost} per query."
+        return tuple(
+            filter(None, [cost, self.how, self.origin, self.note, self._evidence, self.dependence])
         )
 
     @property
     def how(self) -> str:
         """How the point came about, and which interval that calls for."""
-        if self.moved == 0:
-            return ""
-        judged, interval = {
-            Selection.FIXED: ("The point was fixed beforehand", "its own 95 % interval"),
-            Selection.CROSS_FITTED: (
-                "Judged on queries it was not chosen on (cross-fitted)", "its own 95 % interval",
-            ),
-            Selection.LOOKED: (
-                "The point was chosen by looking", "the 95 % band over the whole curve"
-            ),
-        }[self.selection]  # fmt: skip
-        return f"{judged}{self.origin and f' ({self.origin})'}: {interval}."
+        return {
+            Selection.FIXED: f"{self.knob} was fixed beforehand, so the interval is for it alone.",
+            Selection.CROSS_FITTED: f"{self.knob} was picked on other queries than it is judged "
+            "on (cross-fitted), so the interval is for it alone.",
+            Selection.LOOKED: f"{self.knob} was picked on these queries, so the interval covers "
+            "the whole curve.",
+        }[self.selection]
 
     @property
-    def next(self) -> str:
-        """What to do with this answer."""
-        if self.moved == 0:
-            return "Next: choose a setting at which several models share the traffic."
-        if self._open:
-            return "Next: collect outcomes of these models, on Eval sets under Collect."
-        if self._thin:
-            return "Next: take a setting that moves more queries, or collect more."
-        if self.label is VerdictLabel.BEATS:
-            return "Next: publish it, and check it on new traffic."
-        if self.label is VerdictLabel.LOSES:
-            return f"Next: serve {self.constant}, or change the weights or the pool."
-        if self.selection is Selection.LOOKED and self.interval.lo > 0:
-            return "Next: let Find choose a point and check it on queries it did not see."
-        if self.delta <= 0:
-            return f"Next: serve {self.constant}, or change the weights or the pool."
-        return f"Next: {self._needed}; until then {self.constant} is as good."
+    def note(self) -> str:
+        """Why these figures differ from those of the setting itself; '' where they do not."""
+        if not self.cross_fitted:
+            return ""
+        return (
+            "Quality and cost here are cross-fitted, so they can differ from those of "
+            f"one {self.knob} on all queries."
+        )
+
+    @property
+    def _cost(self) -> str:
+        return f"${self.mean_cost_usd:.4g}"
+
+    @property
+    def _mix_cost(self) -> str:
+        """What the mix costs; beyond the ends of the hull it cannot cost the same."""
+        mix = self.constant.mean_cost_usd
+        same = abs(mix - self.mean_cost_usd) <= _SAME_COST * self.mean_cost_usd
+        return "the same" if same else f"${mix:.4g} per query"
 
     @property
     def _open(self) -> bool:
         """Whether the result hangs on models without outcomes."""
-        return bool(self.unknown) and self.moved > 0 and self.label is VerdictLabel.TIES
+        return bool(self.unknown) and self.moved > 0 and self.label is VerdictLabel.SAME
 
     @property
     def _thin(self) -> bool:
         return self.moved < MIN_MOVED or abs(self.delta) < _SMALLEST_SHOWN
 
     @property
-    def _conclusion(self) -> str:
-        if self._open:
-            return (
-                f"{100 * self.unknown:.1f} % of the queries go to models without outcomes in this "
-                "set, so the result is not known: these queries count as unresolved here, and the "
-                "interval holds all that they may turn out to be."
-            )
+    def _evidence(self) -> str:
+        """What a result lacks, or how many queries would show a difference of this size."""
         if self.moved < MIN_MOVED:
             return (
-                f"Too few queries move: {self.moved} of {self.independent:,} independent ones, "
-                f"and a verdict needs {MIN_MOVED}."
+                f"{self.moved} of {self.independent:,} independent queries go elsewhere; a result "
+                f"needs {MIN_MOVED}."
             )
         if self._thin:
-            return "Too few queries move: the difference is under 0.05 pp."
-        return {
-            VerdictLabel.BEATS: "The router beats the constant.",
-            VerdictLabel.TIES: "That cannot be told from noise on this set.",
-            VerdictLabel.LOSES: "The constant is better: do not route at this setting.",
-        }[self.label]
-
-    @property
-    def _needed(self) -> str:
-        """How many queries would show a difference of this size (80 % power)."""
+            return "The difference is under 0.05 points."
+        if self.label is not VerdictLabel.SAME or self.delta <= 0:
+            return ""
         deviation = self.interval.standard_error * np.sqrt(self.independent)
         needed = sample_size(float(deviation), self.delta)
         if needed > _MOST_QUERIES:
-            return "no set of a practical size would show so small a difference"
-        return f"about {float(f'{needed:.2g}'):,.0f} independent queries would show it"
+            return "No set of a practical size would show so small a difference."
+        count = f"{float(f'{needed:.2g}'):,.0f}"
+        return f"About {count} independent queries would show a difference of this size."
 
 
 def verdict(
-    data: ReplayData, choice: IntArray, selection: Selection, *, critical: float | None = None
+    data: ReplayData,
+    choice: IntArray,
+    selection: Selection,
+    *,
+    critical: float | None = None,
+    knob: str = "tau",
+    origin: str = "",
 ) -> Verdict:
-    """Compare an assignment with the best constant policy at the same mean cost.
+    """Compare an assignment with the best fixed mix of models at the same mean cost.
 
-    The constant is picked in hindsight on the same queries, which favours the constant, so
-    "beats" is not said lightly. The interval is paired by query and counts the uncertainty of
+    The mix is picked in hindsight on the same queries, which favours it, so "better" is not said
+    lightly. The interval is paired by query and counts the uncertainty of
     the matched cost (delta method; over clusters where the set has them); at kinks of the hull a
     bootstrap that picks the hull again covers no better (`benchmarks/quality/kink_coverage.py`).
-    Neither "beats" nor "loses" is said of fewer than `MIN_MOVED` moved queries, or of an effect
+    Neither "better" nor "worse" is said of fewer than `MIN_MOVED` moved queries, or of an effect
     too small to print.
 
     Args:
@@ -201,27 +246,30 @@ def verdict(
         choice: (n,) index of the chosen model.
         selection: How the point came about.
         critical: Half width of the simultaneous band over the curve that the point was chosen
-            from, in standard errors (`CurveBand.critical`); needed if it was chosen by looking.
+            from, in standard errors (`CurveBand.critical`); needed if it was picked here.
+        knob: What was set: tau or V.
+        origin: Where the point was chosen, in one sentence.
 
     Raises:
-        ValueError: Chosen by looking, and no band given.
+        ValueError: Picked on these queries, and no band given.
     """
     if selection is Selection.LOOKED and critical is None:
-        raise ValueError("a point chosen by looking is judged by a band: give its critical value")
+        raise ValueError("a point picked here is judged by a band: give its critical value")
     quality, cost = picked(data.quality, choice), picked(data.cost_usd, choice)
     mix = matched_cost_mix(upper_hull(single_models(data)), float(cost.mean()))
     against = MatchedCost.of([mix], len(data.pool.ids))
     moved, independent = against.moved(choice, data.clusters), data.independent
     delta = float(quality.mean()) - mix.quality
     differences = against.differences(data.quality, data.cost_usd, choice[:, None])[:, 0]
-    interval = influence_interval(delta, differences - differences.mean(), data.clusters)
+    influence = differences - differences.mean()
+    interval = influence_interval(delta, influence, data.clusters)
     unknown = data.unknown(choice)
     if unknown.any():
         most = differences + unknown
-        spread = influence_interval(
-            delta + float(unknown.mean()), most - most.mean(), data.clusters
-        )
-        interval = interval.up_to(spread)
+        possible = delta + float(unknown.mean())
+        spread = influence_interval(possible, most - most.mean(), data.clusters)
+        interval = interval.spanning(spread)
+    interval = interval.clipped(*DIFFERENCE)
     if moved == 0:  # the router is this constant
         delta, interval = 0.0, Interval(0.0, 0.0, 0.0)
     found = Verdict(
@@ -235,6 +283,8 @@ def verdict(
         quality=float(quality.mean()),
         mean_cost_usd=float(cost.mean()),
         dependence=data.dependence,
+        origin=origin,
+        knob=knob,
         unknown=float(unknown.mean()),
     )
     if critical is None:

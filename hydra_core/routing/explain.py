@@ -211,11 +211,11 @@ def flip_text(flip: Flip, dimensions: Sequence[str], basis: CostBasis) -> FlipTe
     """A flip in words; the value shown flips as well, and is as short as it can be."""
     before, after = _shown(flip)
     subject = "τ"
+    dimension = "" if flip.dimension is None else _word(dimensions[flip.dimension])
     if flip.what == "weight":
-        subject = f"Weight of {_word(dimensions[int(flip.name)])}"
+        subject = f"Weight of {dimension}"
     elif flip.what == "capability":
-        model, column = flip.name.split("\t")
-        subject = f"{_word(dimensions[int(column)]).capitalize()} capability of {model}"
+        subject = f"{dimension.capitalize()} capability of {flip.name}"
     elif flip.what == "cost":
         listed = basis is CostBasis.LIST_PRICE
         subject = f"Blended price of {flip.name}" if listed else f"Realised cost of {flip.name}"

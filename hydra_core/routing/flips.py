@@ -8,7 +8,7 @@ answer. "Just beyond" is a relative 1e-9.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -37,12 +37,13 @@ class Flip:
 
     Attributes:
         what: tau, weight, capability or cost (value, price or success under the value rule).
-        name: The dimension, model, or model and dimension concerned; '' for tau and V.
+        name: The model concerned; '' for tau, V and a weight.
         before: Value now.
         after: Value at which the choice has changed.
         model: The model chosen then.
         cheaper: Whether that model then costs less than the present choice costs now.
         until: Where the model's own stretch ends beyond `after`, where that is known.
+        dimension: Number of the dimension concerned, of a weight or a capability.
     """
 
     what: str
@@ -52,6 +53,7 @@ class Flip:
     model: str
     cheaper: bool = False
     until: float | None = None
+    dimension: int | None = None
 
     @property
     def change(self) -> float:
@@ -185,8 +187,8 @@ def _cell_flips(case: _Case, i: int, j: int) -> tuple[Flip, ...]:
         return case.choice(capabilities=changed)
 
     inside = [*roots[(roots >= 0) & (roots <= 1)], case.need[j]]
-    name = f"{pool.ids[i]}\t{j}"
-    return _first_flips("capability", name, now, inside, chosen, pool.ids, lo=0.0, hi=1.0)
+    flip = Flip("capability", pool.ids[i], float(now), float(now), "", dimension=j)
+    return _first_flips(flip, inside, chosen, pool.ids, lo=0.0, hi=1.0)
 
 
 def _price_flips(case: _Case, i: int) -> tuple[Flip, ...]:
@@ -199,7 +201,8 @@ def _price_flips(case: _Case, i: int) -> tuple[Flip, ...]:
         return case.choice(cost=changed)
 
     roots = np.delete(pool.cost, i).tolist()
-    return _first_flips("cost", pool.ids[i], float(pool.cost[i]), roots, chosen, pool.ids, lo=0.0)
+    now = float(pool.cost[i])
+    return _first_flips(Flip("cost", pool.ids[i], now, now, ""), roots, chosen, pool.ids, lo=0.0)
 
 
 def _weight_flips(case: _Case, j: int) -> tuple[Flip, ...]:
@@ -225,9 +228,9 @@ def _weight_flips(case: _Case, j: int) -> tuple[Flip, ...]:
 
     positive = [root for root in roots if root > 0]
     lo, hi = WEIGHT_RANGE
-    return _first_flips(
-        "weight", str(j), float(case.stored[j]), positive, chosen, case.pool.ids, lo=lo, hi=hi
-    )
+    now = float(case.stored[j])
+    flip = Flip("weight", "", now, now, "", dimension=j)
+    return _first_flips(flip, positive, chosen, case.pool.ids, lo=lo, hi=hi)
 
 
 def _real_roots(a: float, b: float, c: float) -> list[float]:
@@ -242,9 +245,7 @@ def _real_roots(a: float, b: float, c: float) -> list[float]:
 
 
 def _first_flips(
-    what: str,
-    name: str,
-    now: float,
+    flip: Flip,
     boundaries: Iterable[float],
     chosen: Callable[[float], tuple[int, float]],
     ids: Sequence[str],
@@ -252,7 +253,12 @@ def _first_flips(
     lo: float,
     hi: float = np.inf,
 ) -> tuple[Flip, ...]:
-    """Try the choice just beyond every boundary, nearest first, until both directions are found."""
+    """Try the choice just beyond every boundary, nearest first, until both directions are found.
+
+    Args:
+        flip: What is changed, and its value now.
+    """
+    now = flip.before
     before, paid = chosen(now)
     found: dict[bool, Flip] = {}
     for boundary in sorted(boundaries, key=lambda value: abs(value - now)):
@@ -261,7 +267,7 @@ def _first_flips(
             after, cost = chosen(value)
             cheaper = cost < paid
             if after != before and cheaper not in found:
-                found[cheaper] = Flip(what, name, float(now), value, ids[after], cheaper)
+                found[cheaper] = replace(flip, after=value, model=ids[after], cheaper=cheaper)
         if len(found) == 2:
             break
     return tuple(found.values())

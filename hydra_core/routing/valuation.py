@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hydra_core.base.errors import RoutingError
+from hydra_core.base.intervals import normal_quantile
 from hydra_core.base.spelling import signed, usd
 from hydra_core.base.types import Catalog, Float32Array, FloatArray, Pool, Rule
 from hydra_core.outcome_model.features import Messages
@@ -73,7 +74,9 @@ class Valuation:
         near = int(np.abs(np.where(n > 0, said, np.inf) - self.success[i]).argmin())
         if not n[near]:
             return None
-        half = 1.96 * np.sqrt(max(achieved[near] * (1 - achieved[near]), 0.01) / n[near])
+        half = normal_quantile() * np.sqrt(
+            max(achieved[near] * (1 - achieved[near]), 0.01) / n[near]
+        )
         shift = self.success[i] - said[near]
         middle = achieved[near] + shift
         here = float(self.success[i])

@@ -23,7 +23,9 @@ from hydra_core.base.errors import ExtraError, StoreError
 from hydra_core.store import tables
 
 #: The newest migration; a test holds it to the files in `migrations/versions`.
-HEAD: Final = "0004"
+HEAD: Final = "0005"
+#: The schema of the first release: an older one was never released, and is refused.
+_FIRST: Final = "0005"
 _WAIT_S: Final = 30
 #: Where Alembic keeps the migration that a database is at.
 _VERSIONS: Final = sa.Table(
@@ -124,7 +126,7 @@ def open_database(url: sa.URL) -> Database:
     """The database at `url`, made where it is not there yet and brought up to date.
 
     Raises:
-        StoreError: It cannot be opened, is not a store, or was made by a newer version.
+        StoreError: It cannot be opened, is not a store, or was made by another version.
     """
     where = _where(url)
     if url.get_backend_name() == "sqlite":
@@ -207,6 +209,12 @@ def _version(connection: sa.Connection, where: str) -> str | None:
             f"{where} was written by a newer version of HyDRA (schema {found}, this one knows "
             f"{HEAD}); update HyDRA or choose another workspace"
         )
+    if found is not None and found < _FIRST:
+        raise StoreError(
+            f"{where} was made by a version of HyDRA before its first release (schema {found}) and "
+            "cannot be read. Download your catalogs and exports with that version, move the store "
+            "away or set HYDRA_WORKSPACE to another folder, and add the catalogs there"
+        )
     return found
 
 
@@ -218,15 +226,15 @@ def _make(connection: sa.Connection) -> None:
     connection.execute(_VERSIONS.insert().values(version_num=HEAD))
 
 
-def _upgrade(connection: sa.Connection, revision: str = HEAD) -> None:
-    """To this migration. Only an older store pays for importing Alembic."""
+def _upgrade(connection: sa.Connection) -> None:
+    """Run the migrations up to the newest. Only an older store pays for importing Alembic."""
     from alembic import command
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     config.attributes["connection"] = connection
-    command.upgrade(config, revision)
+    command.upgrade(config, HEAD)
 
 
 def _where(url: sa.URL) -> str:

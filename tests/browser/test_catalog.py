@@ -26,12 +26,12 @@ def test_an_edited_price_is_weighed_published_and_remembered(page):
 
     page.reload()
     page.get_by_text("Draft: 1 change").wait_for()
-    page.get_by_role("link", name="Ship", exact=True).click()
+    page.get_by_role("link", name="Releases", exact=True).click()
     page.get_by_text("1 change to what is published").wait_for()
     page.get_by_label("Note: why this change").fill("codex costs more now")
     page.keyboard.press("Control+Enter")
     page.get_by_role("button", name="Publish revision 1").click()
-    page.get_by_text("Revision 1 is published").wait_for()
+    page.get_by_text("Revision 1 is published").first.wait_for()
     page.get_by_text("History", exact=True).click()
     page.get_by_text("This is what is published").wait_for()
     note = page.locator("[data-testid^=glide-cell]", has_text="codex costs more now")
@@ -39,7 +39,7 @@ def test_an_edited_price_is_weighed_published_and_remembered(page):
 
 
 def test_prices_typed_one_after_another_are_all_kept(page):
-    page.goto("/catalog?set=console_demo&catalog=paper_eight")
+    page.goto("/catalog?part=models&set=console_demo&catalog=paper_eight")
     wait_until_drawn(page)
     box = page.locator("[data-testid=stDataFrame]").first.bounding_box()
     page.mouse.click(box["x"] + INPUT_PRICE[1], box["y"] + 54)
@@ -56,8 +56,48 @@ def test_prices_typed_one_after_another_are_all_kept(page):
     assert [page.locator(f"#glide-cell-3-{row}").inner_text() for row in rows] == typed
 
 
+@pytest.mark.parametrize("delay", [60, 90, 140])
+def test_the_first_edit_of_a_page_is_kept_however_fast_it_is_typed(page, delay):
+    page.goto("/catalog?part=models&set=console_demo&catalog=paper_five")
+    wait_until_drawn(page)
+    box = page.locator("[data-testid=stDataFrame]").first.bounding_box()
+    page.mouse.click(box["x"] + INPUT_PRICE[1], box["y"] + 54)
+    page.locator("#glide-cell-3-0[aria-selected=true]").wait_for(state="attached")
+    page.keyboard.type("0.4321", delay=delay)
+    page.keyboard.press("Enter")
+    page.get_by_text("Draft: 1 change").wait_for()
+    assert page.locator("#glide-cell-3-0").inner_text() == "0.4321"
+    page.get_by_role("button", name="Discard").click()  # other tests look at this catalog
+    page.get_by_text("No unpublished edits").wait_for()
+
+
+def test_a_model_is_added_in_six_clicks(page):
+    page.goto("/")
+    clicks = 0
+
+    def click(target):
+        nonlocal clicks
+        clicks += 1
+        target.click()
+
+    click(page.get_by_role("link", name="Catalog", exact=True))
+    click(page.get_by_role("button", name="Add model"))
+    click(page.get_by_label("Model id"))
+    for typed in ("haiku-next", "anthropic", "0.3", "0.6", "200000"):
+        page.keyboard.type(typed)
+        page.keyboard.press("Tab")
+    click(page.get_by_role("spinbutton", name="It resolves"))
+    page.keyboard.type("70")
+    page.keyboard.press("Tab")
+    click(page.get_by_role("button", name="Add to the draft"))
+    page.get_by_text("of the queries go to haiku-next, without outcomes").first.wait_for()
+    assert clicks <= 6
+    page.get_by_role("button", name="Discard").click()
+    page.get_by_text("No unpublished edits").wait_for()
+
+
 def test_a_price_below_nothing_is_refused_and_never_read_as_its_opposite(page):
-    page.goto("/catalog?set=console_demo&catalog=paper_five_published")
+    page.goto("/catalog?part=models&set=console_demo&catalog=paper_five_published")
     wait_until_drawn(page)
     type_into_cell(page, INPUT_PRICE[0], CODEX, INPUT_PRICE[1], "-5")
     page.get_by_text("1 cell to correct before this can be published").wait_for()
@@ -67,7 +107,7 @@ def test_a_price_below_nothing_is_refused_and_never_read_as_its_opposite(page):
 
 
 def test_ticked_rows_are_removed_with_the_mouse_straight_from_the_table(page):
-    page.goto("/catalog?set=console_demo&catalog=matched_three")
+    page.goto("/catalog?part=models&set=console_demo&catalog=matched_three")
     wait_until_drawn(page)
     box = page.locator("[data-testid=stDataFrame]").first.bounding_box()
     page.mouse.click(box["x"] + 18, box["y"] + 54)

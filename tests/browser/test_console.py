@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hydra_core.console.frame import MOVED
+from tests.browser.conftest import at_rest
 
 pytestmark = pytest.mark.browser
 
@@ -77,6 +78,25 @@ def test_back_takes_tau_back(page):
     page.get_by_text("τ 0.24").first.wait_for()
     page.go_forward()
     page.get_by_text("τ 0.5").first.wait_for()
+
+
+def test_each_press_of_back_leads_one_page_back(page):
+    page.goto("/")
+    names = ("Inspect", "Catalog", "Eval sets", "Tune", "Compare")
+
+    def arrived(name):
+        page.get_by_role("heading", level=1).filter(has_text=name).first.wait_for()
+        at_rest(page)
+
+    arrived("Home")
+    for name in names:
+        page.get_by_test_id("stSidebarNavLink").filter(has_text=name).click()
+        arrived(name)
+    for name in (*names[-2::-1], "Home"):
+        page.go_back()
+        arrived(name)
+    page.go_forward()
+    arrived("Inspect")
 
 
 def test_state_survives_a_page_change(page):

@@ -38,17 +38,17 @@ def test_outcomes_are_learned_and_taken_into_the_draft(page):
     page.get_by_role("button", name="Take it into the catalog draft").click()
     page.get_by_text("Your draft of the catalog routes by value.").wait_for()
     page.get_by_role("link", name="Review and publish").click()
-    page.get_by_role("heading", name="Ship").wait_for()
+    page.get_by_role("heading", name="Releases").wait_for()
 
 
 def test_the_toggle_on_tune_changes_the_rule_and_both_curves_stay(page):
     page.goto(f"/tune?{REAL}")
     page.get_by_role("spinbutton", name="Threshold τ").wait_for()
     page.wait_for_selector(PLOT)
-    page.get_by_text("A constant does better here").wait_for()
+    page.get_by_text("A fixed mix of models does better here").wait_for()
     page.get_by_role("radio", name="Value", exact=True).click()
     page.get_by_role("spinbutton", name="V: one more resolved query").wait_for()
-    page.get_by_text("Routing pays here").wait_for()
+    page.get_by_text("Routing helps here").wait_for()
     at_rest(page)  # the plot with its band takes the place of the curve alone
     page.wait_for_selector(f"{PLOT} .legendtext")
     legend = page.locator(f"{PLOT} .legendtext").all_text_contents()

@@ -116,5 +116,5 @@ def test_messy_file_to_a_tuned_published_catalog_in_few_steps(page, tmp_path):
     page.locator("[data-testid=stPlotlyChart] .js-plotly-plot").first.wait_for()
     picture(page, "5-tune")
     assert "my_results" in page.url
-    assert page.get_by_text("recorded costs, not your new price").count() == 0
+    assert page.get_by_text("price edits do not change this set's costs").count() == 0
     assert steps.count <= MOST_STEPS, steps.count

@@ -171,7 +171,7 @@ CASES = {
         "puzzles: 0.5, bugs: 0.4",
         "puzzles: 0.5",
         f"{CHEAP}: scores (line 34)",
-        "misses 'bugs': a missing rate is never filled in",
+        "misses 'bugs': missing rates are not filled in",
         "importance to 0",
     ),
     "scores missing": (

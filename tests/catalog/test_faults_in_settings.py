@@ -8,7 +8,13 @@ from tests.catalog.small import assert_told
 
 #: old text, new text, place, part of the message, part of the remedy
 CASES = {
-    "schema version": ("catalog/v1", "catalog/v2", "schema (line 1)", "hydra.catalog/v2", "only"),
+    "schema version": (
+        "catalog/v1",
+        "catalog/v2",
+        "schema (line 1)",
+        "hydra.catalog/v2",
+        "no other",
+    ),
     "schema missing": ("schema: hydra.catalog/v1\n", "", "schema (line 1)", "missing", "begin"),
     "unknown key": ("name: small", "nmae: small", "nmae (line 2)", "not a known key", "'name'?"),
     "name missing": ("name: small\n", "", "name (line 1)", "missing", "short name"),

@@ -125,4 +125,4 @@ def test_without_costs_the_list_price_orders_and_says_so(evalset, requirements, 
 def test_a_dear_list_price_with_a_low_realised_cost_is_told(evalset, requirements):
     dear = {**PRICES, "small": GivenPrice(ListPrice(50.0, 80.0))}
     (told,) = made(evalset, requirements, prices=dear).warnings
-    assert told.startswith("small is the dearer one by list price")
+    assert told.startswith("small costs more by list price")

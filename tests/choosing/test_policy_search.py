@@ -5,11 +5,11 @@ import threading
 import numpy as np
 import pytest
 
-from hydra_core.base.errors import StoreError
+from hydra_core.base.errors import CancelledError, StoreError
 from hydra_core.base.types import Band
 from hydra_core.choosing.aims import Aim, AimKind, aim_at, hypervolume
 from hydra_core.choosing.policy_search import search_policy
-from hydra_core.choosing.seeded_search import CancelledError, TrialStore, search
+from hydra_core.choosing.seeded_search import TrialStore, search
 from hydra_core.choosing.space import Space
 from hydra_core.replay.metrics import oracle_quality
 from hydra_core.replay.operating_point import InfeasibleError
@@ -33,7 +33,7 @@ def test_what_was_promised_and_what_was_kept_are_both_given(tuned):
     assert sum(half.queries for half in found.halves) == found.metrics.n == 600
     promised = np.mean([half.promised.qr for half in found.halves])
     assert found.optimism_qr == pytest.approx(promised - found.metrics.qr.value, abs=1e-3)
-    assert "Chosen on one half and measured on the other" in found.text
+    assert "Picked on one half of the queries and measured on the other" in found.text
 
 
 def test_the_setting_keeps_its_promise_on_what_it_was_searched_on(tuned):
@@ -93,7 +93,7 @@ def test_trials_of_other_data_are_never_used(tmp_path):
 def test_a_file_that_is_no_trial_store_says_so(tmp_path):
     path = tmp_path / "trials.sqlite"
     path.write_text("not a database, only text that is long enough to be looked at")
-    with pytest.raises(StoreError, match="cannot be kept there"):
+    with pytest.raises(StoreError, match="cannot be written there"):
         search_policy(make_data(n=50), SPACE, QR90, trials=3, storage=path)
 
 

@@ -89,7 +89,7 @@ def test_prices_without_tokens_leave_the_recorded_costs_and_say_so(at):
     assert at.init()[0] == 0
     found = at.evaluated()[1]
     assert mean_costs(found) == {"small": 0.5, "large": 4.0}
-    assert "not your new price" in found["costs"]
+    assert "do not change this set" in found["costs"]
     assert sorted(found["recorded_costs"]) == ["large", "small"]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hydra_core.console.compare.figure_deltas import DeltasView, deltas_figure
-from hydra_core.console.eval_sets.figure_upset import (
+from hydra_core.console.eval_sets.figures import (
     SpreadView,
     UpsetView,
     spread_figure,

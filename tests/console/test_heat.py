@@ -46,3 +46,15 @@ def test_long_names_of_columns_are_broken_or_turned_and_have_their_room():
     many, highest = columns(*["claude-3-5-sonnet-20240620"] * 8)
     assert (many.tickangle, many.ticktext[0]) == (-90, "claude-3-5-sonnet-20240620")
     assert low < higher < highest
+
+
+def test_three_names_that_would_touch_in_a_narrow_card_are_broken_or_turned():
+    names = ("llama-3-70b", "gpt-5.4-mini", "claude-haiku")
+    values, texts = np.zeros((1, 3)), (("0",) * 3,)
+    view = HeatView(("claude-3-5-sonnet-20240620",), names, values, texts, texts, (0.0, 1.0))
+    wide, narrow = (heat_figure(view, LIGHT, width=width).layout.xaxis for width in (880, 450))
+    assert wide.ticktext == names
+    assert narrow.tickangle in (0, -90)
+    room = (450 - 220 - 12) / 3
+    longest = max(len(line) for text in narrow.ticktext for line in text.split("<br>"))
+    assert narrow.tickangle == -90 or 7 * longest <= room

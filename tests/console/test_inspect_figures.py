@@ -5,10 +5,12 @@ import numpy as np
 from hydra_core.base.types import Band
 from hydra_core.console.figures.strip import Part, Strip, strip_figure
 from hydra_core.console.figures.theme import LIGHT
-from hydra_core.console.inspect.figure_lanes import Lane, Stop, lanes_figure
-from hydra_core.console.inspect.figure_requirements import (
+from hydra_core.console.inspect.figures import (
+    Lane,
     Need,
     RequirementsView,
+    Stop,
+    lanes_figure,
     requirements_figure,
 )
 

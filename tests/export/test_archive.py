@@ -62,6 +62,8 @@ def test_a_release_without_its_outcome_model_is_refused(catalog):
 
 @pytest.mark.parametrize("write", [litellm_config, vllm_semantic_router_config])
 def test_an_export_names_the_value_rule_as_lost(catalog, write):
+    named = tuple(replace(model, provider="openai") for model in catalog.models)
+    catalog = replace(catalog, models=named)  # the shipped one does not state its providers
     policy = replace(catalog.policy, rule=Rule.VALUE, value_usd=0.02)
     notes = write(replace(catalog, policy=policy)).not_expressed
     assert notes[0].startswith("the value rule: V 0.02 USD, outcome model mixed_2024 (")

@@ -88,13 +88,13 @@ def test_a_set_without_texts_is_refused(world):
     folder, bundle, catalog = world
     evalset = load_evalset(folder / "set")
     bare = replace(evalset, queries=evalset.queries.drop(columns="text"))
-    with pytest.raises(EvalSetError, match="has texts"):
+    with pytest.raises(EvalSetError, match="set with texts"):
         reading_ablation(bare, catalog, [Reading("x", bundle)], today=TODAY)
 
 
 def test_the_verb_prints_every_way(world, capsys):
     folder, _, _ = world
-    arguments = ["ablate", str(folder / "set"), "--catalog", "catalog/matched_three.yaml"]
+    arguments = ["lab", "ablate", str(folder / "set"), "--catalog", "catalog/matched_three.yaml"]
     arguments += ["--bundle", str(folder / "bundle"), "--against", str(folder / "bundle")]
     assert main([*arguments, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

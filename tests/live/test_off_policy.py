@@ -99,9 +99,35 @@ def test_a_value_that_hangs_on_a_few_decisions_is_refused():
         policy_value(log, rarely)
 
 
-def test_the_effective_size_of_equal_weights_is_their_number():
-    assert effective_size(np.full(50, 3.0)) == pytest.approx(50)
-    assert effective_size(np.array([1.0, 0.0, 0.0])) == pytest.approx(1)
+def test_the_effective_size_counts_what_the_propensities_promise():
+    same = np.full((50, 2), 0.5)
+    assert effective_size(same, same) == pytest.approx(50)
+    always = np.tile([1.0, 0.0], (50, 1))
+    assert effective_size(always, same) == pytest.approx(25)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "share"), [(600, 0.3), (600, 0.6), (2_000, 0.1), (3_000, 0.05)])
+@pytest.mark.parametrize("knob", [0.1, 0.3, -0.8])
+def test_a_value_from_few_decisions_covers_the_truth_or_is_not_given(n, share, knob):
+    """Whether a value is given depends on the propensities alone, not on what was drawn."""
+    rng = np.random.default_rng(12)
+    features, success = world(rng, 400_000)
+    truth = (one_hot(choices(features, knob)) * success).sum(axis=1).mean()
+    inside = dict.fromkeys(["ips", "snips", "dr"], 0)
+    known = dict.fromkeys(inside, 0)
+    for _ in range(300):
+        features, _, log = logged(rng, n, share)
+        try:
+            target = one_hot(choices(features, knob))
+            value = policy_value(log, target, cross_fitted_quality(features, log))
+        except NoOverlapError:
+            continue
+        for name in inside:
+            interval = getattr(value, name)
+            known[name] += interval.known
+            inside[name] += interval.lo <= truth <= interval.hi
+    assert all(inside[name] >= 0.91 * known[name] for name in inside), (inside, known)
 
 
 def test_a_log_that_contradicts_itself_is_refused():

@@ -134,3 +134,12 @@ def test_a_set_without_labels_has_no_columns_for_them(open_page, monkeypatch):
     tables = [table.value for table in app.dataframe]
     assert [table for table in tables if "predictor_mae" in table]
     assert not [name for table in tables for name in table if name.startswith("label_")]
+
+
+def test_label_quality_opens_with_ratings_where_there_are_no_runs(open_page):
+    page = "pages/configure/eval_sets.py?part=label-quality"
+    assert "No labelling run yet" in " ".join(one.value for one in open_page(page).markdown)
+    drawn("first")
+    app = open_page(page, **DEMO)
+    assert app.segmented_control(key="label_quality.view").value == "samples"
+    assert app.selectbox(key="audit.sample").value == "first"

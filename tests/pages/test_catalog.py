@@ -125,7 +125,9 @@ def test_a_new_model_takes_traffic_in_the_preview_and_its_quality_is_unknown(ope
     assert "of the queries go to newcomer, without outcomes in this set" in said
     assert "Quality lies between" in said
     assert any(one.label == "Resolved ≥" for one in app.metric)
-    assert "partly unknown" in tile(app, "Resolved ≥").delta
+    change = tile(app, "Resolved ≥").delta.replace("\\", "")
+    assert change.startswith("−")
+    assert " to +" in change
 
 
 def test_capabilities_by_hand_start_empty_and_have_to_be_typed(open_page, workspace):

@@ -37,7 +37,7 @@ def told(app):
 def test_the_draft_is_shown_with_its_new_cost(open_page, costs, page):
     text = told(open_page(f"pages/{page}", **LINK))
     assert usd(costs[1]) in text
-    assert "not your new price" not in text
+    assert "do not change this set" not in text
 
 
 @pytest.mark.parametrize("page", ["tune.py?part=by-hand", "compare.py"])

@@ -130,3 +130,24 @@ def test_an_address_with_an_unknown_part_opens_the_first(open_page):
     app = open_page(PAGE, **PAPER, view="rubbish")
     assert not app.exception
     assert app.segmented_control(key="explore.view").value == "Who solves what"
+
+
+def test_a_set_picked_under_sets_is_the_one_that_the_other_parts_use(open_page):
+    app = open_page("pages/configure/eval_sets.py?part=sets")
+    app.radio(key="eval_sets.chosen").set_value("console_demo").run()
+    for part in ("routing-help", "label-quality"):
+        app.segmented_control(key="eval_sets.part").set_value(part).run()
+        assert not app.exception
+    app.segmented_control(key="label_quality.view").set_value("samples").run()
+    assert app.selectbox(key="data.evalset").value == "console_demo"
+    app.segmented_control(key="eval_sets.part").set_value("routing-help").run()
+    assert app.selectbox(key="data.evalset").value == "console_demo"
+    app.selectbox(key="data.evalset").set_value("mixed_2024").run()
+    app.segmented_control(key="eval_sets.part").set_value("sets").run()
+    assert app.radio(key="eval_sets.chosen").value == "mixed_2024"
+
+
+def test_possible_gain_is_never_green(page):
+    wait()
+    page.run()
+    assert not page.success

@@ -49,7 +49,7 @@ def uploaded(app, text):
 
 def test_a_column_that_is_needed_and_not_found_is_asked_for_before_the_import(open_page):
     app = uploaded(importing(open_page), "Task #,What was asked,Pass?\n1,Fix it,1\n")
-    assert "Pick the column of: Query id, Message text, Model" in shown(app)
+    assert "Choose a column for: Query id, Message text, Model" in shown(app)
     assert not [button for button in app.button if button.key == "eval_sets.import"]
 
 

@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from hydra_core.evalsets.evalset import load_evalset, save_evalset
+from tests.pages import live
 from tests.pages.conftest import ROOT
 
 TUNE = "pages/decide/tune.py?part=by-hand"
@@ -12,8 +13,10 @@ HERE = {"set": "paper_swebench", "catalog": "paper_five_published"}
 
 
 def verdict(app):
-    """The text of the first verdict box."""
-    return next(text for text in boxes(app) if "per query" in text)
+    """The first result box, and what stands behind its Details."""
+    box = next(text for text in boxes(app) if "interval" in text or "per query" in text)
+    details = next(one.value for one in app.markdown if "so the interval" in one.value)
+    return f"{box} {details}".replace("\\", "")
 
 
 def boxes(app):
@@ -24,27 +27,36 @@ def test_the_catalogs_own_policy_is_fixed_and_a_moved_tau_was_looked_at(open_pag
     app = open_page(TUNE, **HERE)
     assert "fixed beforehand" in verdict(app)
     app.number_input(key="tune.tau").set_value(0.2).run()
-    assert "chosen by looking" in verdict(app)
+    assert "picked on these queries" in verdict(app)
 
 
-def test_what_find_chose_is_judged_on_queries_it_was_not_chosen_on(open_page):
+def test_what_find_chose_is_measured_on_queries_it_was_not_chosen_on(open_page):
     app = open_page(TUNE, **HERE)
     app.button(key="tune.find").click().run()
-    assert "cross-fitted" in verdict(app)
+    assert any("not tuned on (cross" in one.value.replace("\\", "") for one in app.caption)
     app.number_input(key="tune.tau").set_value(0.2).run()
-    assert "chosen by looking" in verdict(app)
+    assert "picked on these queries" in verdict(app)
 
 
 def test_edited_weights_are_cautioned_and_checked_in_one_click(open_page):
     app = open_page(TUNE, **HERE)
     assert not [b for b in app.button if b.key == "tune.check"]
     app.number_input(key="tune.w.reasoning").set_value(2.5).run()
-    assert any("covers the threshold alone" in caption.value for caption in app.caption)
+    assert any("does not cover weights" in caption.value for caption in app.caption)
     app.button(key="tune.find").click().run()
-    assert "chosen by looking" in verdict(app)  # the weights were not chosen on a half
+    assert "picked on these queries" in verdict(app)  # the weights were not chosen on a half
     app.button(key="tune.check").click().run()
-    assert any("cross-fitted" in text for text in boxes(app))
+    assert any("cross-fitted" in one.value.replace("\\", "") for one in app.markdown)
     assert not app.exception
+
+
+def test_tiles_and_result_show_the_same_figures_after_find(open_page):
+    app = open_page(TUNE, set="console_demo", catalog="paper_five")
+    app.button(key="tune.find").click().run()
+    shown = live.shown(app)
+    quality, cost = shown["Resolved"], shown["Cost per query"]
+    assert quality in boxes(app)[0]
+    assert f"Cost: {cost} per query" in verdict(app)
 
 
 def imported(workspace, name="mine"):

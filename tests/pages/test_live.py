@@ -24,7 +24,7 @@ def log(tmp_path, monkeypatch):
              "propensities": (1.0,) + (0.0,) * (len(ids) - 1), "chosen": ids[0], "served": ids[0],
              "shortfalls": (0.0,) * len(ids)}  # fmt: skip
     now = datetime.now(UTC)
-    rows = [decision(i, requirements=tuple(rng.uniform(0, 0.4, 4)),
+    rows = [decision(i, requirements=tuple(rng.uniform(0, 0.4, 4)), text=f"Fix bug number {i}",
                      at=now - timedelta(seconds=60 - i), **facts) for i in range(60)]  # fmt: skip
     folder = tmp_path / "decisions"
     traffic(folder, rows, {f"d{i}": 1.0 for i in range(0, 60, 3)})
@@ -77,3 +77,9 @@ def test_a_stopped_canary_says_why(open_page, log):
     begin_canary(log, record)
     app = open_page(PAGE, **{"live.view": "Canary"})
     assert "it failed" in app.error[0].value
+
+
+def test_without_a_log_there_is_nothing_to_make_a_set_of(open_page):
+    app = open_page("pages/operate/live.py?part=log")
+    assert not app.exception
+    assert any("hydra-router serve" in one.value for one in app.markdown)

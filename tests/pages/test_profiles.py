@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.pages.store_steps import shown
+from hydra_core.catalog import parse_catalog
+from tests.pages.store_steps import ANA, FILE, NAME, opened, shown
 
 PAGE = "pages/configure/catalog.py?part=profiles"
 HERE = {"set": "console_demo", "catalog": "paper_five"}
@@ -70,11 +71,21 @@ def test_bands_from_the_sets_own_queries_go_into_the_draft(open_page):
     assert after.loc[0, "lo"] == pytest.approx(low, abs=1e-3)
 
 
-def test_bands_under_profiles_set_by_hand_are_refused(open_page):
+def test_capabilities_set_by_hand_keep_their_place_on_new_bands(open_page, workspace):
     link = {"set": "paper_swebench", "catalog": "paper_five_published"}
     app = opened_at(open_page, "Score bands, weights", **link)
     assert not app.exception
-    assert any("set by hand" in one.value for one in app.error)
+    assert not app.error  # nobody did anything wrong
+    assert "keep their place on the score band" in shown(app)
+    app.button(key="profiles.bands").click().run()
+    assert not app.error
+    saved = opened(workspace).drafts.find(NAME, ANA)
+    before, after = parse_catalog(FILE), parse_catalog(saved.text)
+    for old, new in zip(before.models, after.models, strict=True):
+        for k, dimension in enumerate(before.dimensions):
+            place = (old.overrides[dimension] - before.bands[k].lo) / before.bands[k].width
+            moved = (new.overrides[dimension] - after.bands[k].lo) / after.bands[k].width
+            assert moved == pytest.approx(place, abs=1e-4) or new.overrides[dimension] in (0, 1)
 
 
 def test_sensitivity_names_models_out_of_reach(open_page):

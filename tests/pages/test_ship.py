@@ -168,7 +168,7 @@ def test_a_tau_found_by_dragging_is_not_fixed_on_that_set_once_published(open_pa
     assert "Revision 1 is published" in shown(app)
     to(app, tune).run()
     assert app.number_input(key="tune.tau").value == 0.31
-    told = "\n".join(box.value for box in [*app.success, *app.info, *app.warning])
+    told = shown(app)  # the details of the result are among it
     assert "on these queries, as the catalog records" in told
     assert "fixed beforehand" not in told
 
@@ -183,7 +183,7 @@ def own(workspace):
 
 def table(app):
     """Label -> cells of the table before and after."""
-    (found,) = [one.value for one in app.markdown if one.value.startswith("| |")]
+    (found,) = [one.value for one in app.markdown if one.value.startswith("| Figure |")]
     lines = [line.replace("\\", "").strip("| ").split(" | ") for line in found.split("\n")[2:]]
     return {cells[0].strip(): [one.strip() for one in cells[1:]] for cells in lines}
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 
 from hydra_core.catalog.schema import parse_catalog
+from hydra_core.choosing.aims import Aim, AimKind
 from hydra_core.choosing.policy_search import FoundPolicy
 from hydra_core.console import cache, replays
+from hydra_core.replay.significance import Interval
 from tests.pages.moving import to
 
 pytestmark = pytest.mark.slow
@@ -55,6 +58,35 @@ def test_the_result_says_what_was_promised_and_what_was_kept(done):
     assert table["promised"].notna().sum() == 3
     assert table["kept"].notna().all()
     assert isinstance(only_task().result, FoundPolicy)
+
+
+def with_result(app, **changed):
+    """The page again, as if the search had come to this."""
+    task = only_task()
+    task.result = replace(task.result, **changed)
+    app.run()
+    assert not app.exception
+    return [f"{box.proto.title} {box.value}".replace("\\", "") for box in (*app.warning, *app.info)]
+
+
+def test_an_aim_that_is_missed_is_the_headline(done):
+    found = only_task().result
+    least = max(found.metrics.qr.value, found.tau_only.qr.value)
+    said = with_result(done, aim=Aim(AimKind.CHEAPEST_WITH_QR, least + 0.01))
+    assert said[0].startswith(f"The aim of QR {100 * (least + 0.01):.1f} % is missed")
+    assert f"QR {100 * found.metrics.qr.value:.1f} %" in said[0]
+
+
+def test_tau_alone_is_offered_where_it_meets_an_aim_that_the_search_misses(done):
+    found = only_task().result
+    aim = Aim(AimKind.CHEAPEST_WITH_QR, found.metrics.qr.value + 0.005)
+    better = replace(found.tau_only, qr=Interval(aim.value + 0.005, 0.5, 1.0))
+    said = with_result(done, aim=aim, tau_only=better)
+    assert "use it" in said[0]
+    done.button(key="tuner.tau_alone").click().run()
+    to(done, "pages/decide/tune.py?part=by-hand").run()
+    assert done.number_input(key="tune.w.reasoning").value == 1.0
+    assert done.number_input(key="tune.goal_qr").value == pytest.approx(100 * aim.value)
 
 
 def test_one_click_opens_it_in_tune(done):

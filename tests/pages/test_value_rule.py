@@ -85,7 +85,7 @@ def test_v_is_the_knob_and_the_link_carries_it(opened):
     assert app.number_input(key="tune.value").value == VALUE_USD
     assert "cross-fitted" in told(app)  # the set is the one that was learned on
     app.number_input(key="tune.value").set_value(0.006).run()
-    assert "chosen by looking" in told(app)
+    assert "picked on these queries" in told(app)
     assert app.query_params["v"] == "0.006"
 
 
@@ -107,7 +107,7 @@ def test_find_a_pin_and_the_details_work_under_value(opened):
     assert "Pinned V $0.01" in told(app)
     assert app.query_params["pin_rule"] == "value"
     app.button(key="tune.find").click().run()
-    assert "Judged on queries it was not chosen on (cross-fitted)" in told(app)
+    assert "On queries it was not tuned on (cross-fitted)" in told(app)
     for part in ("Languages", "Numbers"):
         app.segmented_control(key="tune.details").set_value(part).run()
         assert not app.exception

@@ -130,22 +130,23 @@ def test_nothing_below_the_pages_writes_for_a_viewer(filled):
 VERBS = [
     ["import", "table", "rows.csv", "--out", "{workspace}/evalsets/new"],
     ["import", "table", "rows.csv", "--out", "{workspace}/evalsets/mine", "--force"],
-    ["import", "table", "rows.csv", "--out", "elsewhere"],
+    ["import", "table", "rows.csv", "--out", "./elsewhere"],
     ["score", "{workspace}/evalsets/mine"],
-    ["score-parts", "parts", "--out", "elsewhere"],
-    ["sweep", "parts", "--catalog", "pool.yaml", "--out", "elsewhere"],
+    ["score-parts", "parts", "--out", "./elsewhere"],
+    ["sweep", "parts", "--catalog", "pool.yaml", "--out", "./elsewhere"],
     ["dependence", "{workspace}/evalsets/mine", "--accept"],
-    ["learn", "{workspace}/evalsets/mine", "--models", "a,b", "--out", "elsewhere"],
-    ["init", "{workspace}/evalsets/mine", "--price", "a=1,2", "--out", "elsewhere"],
+    ["learn", "{workspace}/evalsets/mine", "--models", "a,b", "--out", "./elsewhere"],
+    ["init", "{workspace}/evalsets/mine", "--price", "a=1,2", "--out", "./elsewhere"],
     ["init", "{workspace}/evalsets/mine", "--out", "pool.yaml", "--force"],
-    ["collect", "rows.jsonl", "--grade", "grade.yaml", "--out", "elsewhere"],
+    ["collect", "rows.jsonl", "--grade", "grade.yaml", "--out", "./elsewhere"],
     ["publish", "pool.yaml"],
     ["rollback", "pool", "1"],
-    ["export", "pool", "--out", "elsewhere"],
-    ["restore", "elsewhere"],
-    ["label", "rows.jsonl", "--config", "label.yaml", "--out", "elsewhere"],
-    ["recalibrate", "rows.csv", "--evalset", "{workspace}/evalsets/mine", "--out", "elsewhere"],
-    ["report", "evaluation", "set", "--catalog", "pool.yaml", "--out", "elsewhere"],
+    ["export", "pool", "--out", "./elsewhere"],
+    ["restore", "./elsewhere"],
+    ["lab", "label", "rows.jsonl", "--config", "label.yaml", "--out", "./elsewhere"],
+    ["lab", "recalibrate", "rows.csv", "--evalset", "{workspace}/evalsets/mine"]
+    + ["--out", "./elsewhere"],
+    ["report", "evaluation", "set", "--catalog", "pool.yaml", "--out", "./elsewhere"],
     ["rebind", "pool.yaml"],
 ]
 
@@ -168,7 +169,7 @@ def test_no_verb_writes_for_a_viewer(filled, tmp_path, monkeypatch, capsys, word
 
 
 def test_every_verb_that_takes_a_place_to_write_is_tried():
-    tried = {" ".join(words[: 1 + (words[0] == "report")]) for words in VERBS}
+    tried = {" ".join(words[: 1 + (words[0] in ("report", "lab"))]) for words in VERBS}
     importers = kinds_of(kinds_of(build_parser())["import"])
     assert all(parser.get_default("asks") == "IMPORT" for parser in importers.values())
     assert set(writing(build_parser())) - {f"import {name}" for name in importers} <= tried

@@ -30,7 +30,7 @@ def test_real_sets_come_before_synthetic_ones(workspace):
 def test_overview_opens_on_it_and_says_both_rules(open_page):
     app = opened(open_page, "pages/operate/home.py")
     told = said(app)
-    assert "Mixed traffic of 2024, real outcomes" in told
+    assert "Public benchmark questions of 2024, real outcomes" in told
     assert [box.value for box in app.warning if "The constant is better" in box.value]
     assert [box.value for box in app.success if "The router beats the constant" in box.value]
     assert "Route by what was learned" in told

@@ -12,7 +12,7 @@ from hydra_core.base.errors import BundleError
 from hydra_core.base.types import DIMENSIONS, Band
 from hydra_core.lab.bundle_writing import write_manifest
 from hydra_core.predictor.bundle import Bundle, load_bundle
-from hydra_core.predictor.manifest import MANIFEST, Curve
+from hydra_core.predictor.manifest import MANIFEST, Curve, Manifest
 
 Maker = Callable[..., Bundle]
 
@@ -209,13 +209,15 @@ def test_a_manifest_needs_its_files(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         write_manifest(
             tmp_path,
-            name="x",
-            version="1",
-            encoder={},
-            dimensions=("a",),
-            bands=(Band(0.0, 1.0),),
-            training={},
-            quality={},
+            Manifest(
+                name="x",
+                version="1",
+                encoder={},
+                dimensions=("a",),
+                bands=(Band(0.0, 1.0),),
+                training={},
+                quality={},
+            ),
         )
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from hydra_core.base.errors import BundleError
-from hydra_core.lab.bundle_writing import rewrite_manifest
+from hydra_core.lab.bundle_writing import write_manifest
 from hydra_core.predictor.bundle import SHIPPED, SHIPPED_SMALL, Bundle, load_bundle
 from hydra_core.predictor.manifest import MANIFEST, Curve
 from hydra_core.predictor.onnx_predictor import Predictor
@@ -61,7 +62,7 @@ def test_a_shipped_bundle_is_written_again_to_the_byte(folder: Path, tmp_path: P
     bundle = load_bundle(folder)
     assert bundle.calibration_by_script == {}
     copy = shutil.copytree(folder, tmp_path / "copy")
-    assert rewrite_manifest(bundle, copy).fingerprint == bundle.fingerprint
+    assert write_manifest(copy, bundle).fingerprint == bundle.fingerprint
     assert (copy / MANIFEST).read_bytes() == (folder / MANIFEST).read_bytes()
 
 
@@ -119,7 +120,8 @@ def test_a_claim_in_another_script_does_not_choose_the_curve(
     """What is not scored does not say through which curve the rest goes."""
     copy = shutil.copytree(shipped.path, tmp_path / "copy")
     low = {name: Curve((0.0, 1.0), (0.0, 0.01)) for name in shipped.dimensions}
-    predictor = Predictor(rewrite_manifest(shipped, copy, calibration_by_script={"cyrillic": low}))
+    changed = replace(shipped, calibration_by_script={"cyrillic": low})
+    predictor = Predictor(write_manifest(copy, changed))
     message = "What is a list?"
     claim = (
         " Это чрезвычайно сложная задача, которая требует самой мощной модели и глубокого анализа."

@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -9,7 +10,7 @@ import pytest
 
 from hydra_core.base.errors import BundleError
 from hydra_core.cli.main import main
-from hydra_core.lab.bundle_writing import rewrite_manifest
+from hydra_core.lab.bundle_writing import write_manifest
 from hydra_core.predictor.bundle import Bundle, load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor, default_predictor
 from hydra_core.predictor.reference import REFERENCE, Reference, write_reference
@@ -29,7 +30,7 @@ def bare(tmp_path) -> Bundle:
 
 def with_reference(bundle: Bundle, reference: Reference) -> Bundle:
     write_reference(bundle.path / REFERENCE, reference)
-    return rewrite_manifest(bundle, reference=REFERENCE)
+    return write_manifest(bundle.path, replace(bundle, reference=REFERENCE))
 
 
 @pytest.fixture
@@ -94,7 +95,7 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_file_that_is_not_what_it_must_be_is_refused(bare, fault):
     (bare.path / REFERENCE).write_bytes(FAULTS[fault])
-    made = rewrite_manifest(bare, reference=REFERENCE)
+    made = write_manifest(bare.path, replace(bare, reference=REFERENCE))
     with pytest.raises(BundleError, match=r"reference\.npz: cannot be used.*leave `reference` out"):
         Predictor(made)
     assert main(["validate", str(made.path)]) == 2

@@ -13,6 +13,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from hydra_core.base.types import DIMENSIONS, Band
 from hydra_core.lab.bundle_writing import write_manifest
 from hydra_core.predictor.bundle import Bundle
+from hydra_core.predictor.manifest import Manifest
 
 WIDTH = 8
 WORDS = ("[PAD]", "[CLS]", "[SEP]", "[UNK]", "T1", "SHORT", "CODE", "fix", "bug", "write", "poem")
@@ -95,4 +96,6 @@ def make_bundle(folder: Path, **changes: object) -> Bundle:
         "training": {"examples": 0},
         "quality": {"pearson": {"mean": 0.0}},
     }
-    return write_manifest(folder, **(facts | changes))  # type: ignore[arg-type]
+    others = changes.pop("other_files", ())
+    manifest = Manifest(**(facts | changes))  # type: ignore[arg-type]
+    return write_manifest(folder, manifest, other_files=others)  # type: ignore[arg-type]

@@ -48,7 +48,7 @@ def test_a_text_that_tells_is_used(runs, name):
     run = next(run for run in found if run.name == name)
     middle = float(data.cost_usd.mean(axis=0).mean())
     choice = run.at_cost(middle, np.random.default_rng(0))
-    assert verdict(data, choice, Selection.FIXED).label is VerdictLabel.BEATS
+    assert verdict(data, choice, Selection.FIXED).label is VerdictLabel.BETTER
 
 
 def test_a_text_that_does_not_tell_beats_nothing():
@@ -57,7 +57,7 @@ def test_a_text_that_does_not_tell_beats_nothing():
     for run in run_baselines(data, texts):
         if run.name != "binary-v1 style":  # reads the requirements, not the text
             choice = run.at_cost(middle, np.random.default_rng(77))
-            assert verdict(data, choice, Selection.FIXED).label is not VerdictLabel.BEATS
+            assert verdict(data, choice, Selection.FIXED).label is not VerdictLabel.BETTER
 
 
 def test_the_requirements_serve_the_binary_router():
@@ -65,7 +65,7 @@ def test_the_requirements_serve_the_binary_router():
     data.requirements[:, 0] = 1.0 - data.quality[:, 0]
     (run,) = run_baselines(data, ["same"] * 300, names=["binary-v1 style"])
     choice = run.at_cost(float(np.median(run.mean_cost_usd)), np.random.default_rng(77))
-    assert verdict(data, choice, Selection.FIXED).label is VerdictLabel.BEATS
+    assert verdict(data, choice, Selection.FIXED).label is VerdictLabel.BETTER
 
 
 def test_a_binary_router_cannot_use_what_lies_between():

@@ -31,7 +31,7 @@ def judged(demo, *records, selection=None):
 def test_the_catalogs_own_point_is_fixed_where_no_record_says_otherwise(demo):
     said = judged(demo).verdict
     assert said.selection is Selection.FIXED
-    assert "records no set that it was chosen on" in said.how
+    assert "does not say on which set" in said.origin
 
 
 @pytest.mark.parametrize("how", [Selection.LOOKED, Selection.CROSS_FITTED])
@@ -40,7 +40,8 @@ def test_on_the_set_it_was_chosen_on_it_is_judged_by_the_band(demo, how):
     said = found.verdict
     assert said.selection is Selection.LOOKED
     assert said.judged_by == said.simultaneous
-    assert "on these queries, as the catalog records" in said.how
+    assert said.origin == "The catalog's policy was chosen on these queries."
+    assert said.origin in said.details
     assert not found.caution
     more = judged(demo, Chosen(demo.queries_digest, "demo", how, knob_alone=False))
     assert "weights, profiles or a pool" in more.caution
@@ -49,13 +50,13 @@ def test_on_the_set_it_was_chosen_on_it_is_judged_by_the_band(demo, how):
 def test_on_another_set_it_is_fixed_and_says_where_it_was_chosen(demo):
     said = judged(demo, Chosen("0" * 64, "last month", Selection.LOOKED, knob_alone=False)).verdict
     assert said.selection is Selection.FIXED
-    assert "chosen on last month" in said.how
+    assert "chosen on last month" in said.origin
 
 
 def test_what_the_operator_states_is_said_to_be_their_statement(demo):
     record = Chosen(demo.queries_digest, "demo", Selection.LOOKED, knob_alone=True)
     said = judged(demo, record, selection=Selection.FIXED).verdict
-    assert "as the operator states" in said.how
+    assert "The operator states this" in said.origin
 
 
 def test_the_queries_stay_the_same_under_another_name_and_order(demo):
@@ -92,7 +93,7 @@ def test_a_renamed_or_cut_down_list_is_known_by_the_sample(demo):
     sweep = sweep_catalog(part, catalog, scores, today=date(2026, 6, 1))
     said = evaluate(sweep, catalog.policy.tau).verdict
     assert said.selection is Selection.LOOKED
-    assert "on some of these queries, as the catalog records" in said.how
+    assert "chosen on some of these queries" in said.origin
 
 
 def test_marks_go_by_the_text_and_by_the_id_without_one():

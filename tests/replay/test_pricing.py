@@ -71,7 +71,7 @@ def test_with_neither_the_costs_stay_and_say_so(tmp_path):
     costs = priced_costs(saved(tmp_path / "set"), with_output_price("strong", 30.0))
     np.testing.assert_array_equal(costs.usd, COST_USD)
     assert costs.note(MODELS) == ""
-    assert costs.summary(MODELS) == "recorded costs, not your new price"
+    assert costs.summary(MODELS) == "price edits do not change this set's costs"
 
 
 def test_recorded_is_the_other_choice(tokens):

@@ -33,25 +33,27 @@ def lucky(moved, n=6_554):
 def test_few_moved_queries_carry_no_verdict_however_certain():
     said = verdict(*lucky(7), Selection.FIXED)
     assert said.interval.lo > 0
-    assert (said.label, said.moved) == (VerdictLabel.TIES, 7)
-    assert "Too few queries move: 7 of 6,554 independent ones, and a verdict needs 20." in said.text
+    assert (said.label, said.moved) == (VerdictLabel.SAME, 7)
+    assert said.title == "Too few queries move for a result"
+    needs = "7 of 6,554 independent queries go elsewhere; a result needs 20."
+    assert needs in said.details
     enough = verdict(*lucky(MIN_MOVED), Selection.FIXED)
-    assert (enough.label, enough.moved) == (VerdictLabel.BEATS, MIN_MOVED)
+    assert (enough.label, enough.moved) == (VerdictLabel.BETTER, MIN_MOVED)
 
 
 def test_moved_queries_are_counted_in_clusters():
     data, choice = lucky(40)
     clustered = replace(data, clusters=np.arange(6_554) // 4)
     said = verdict(clustered, choice, Selection.FIXED)
-    assert (said.moved, said.independent, said.label) == (10, 1_639, VerdictLabel.TIES)
+    assert (said.moved, said.independent, said.label) == (10, 1_639, VerdictLabel.SAME)
 
 
 def test_an_effect_that_prints_as_zero_is_none():
     said = verdict(*lucky(20, n=60_000), Selection.FIXED)
     assert 0 < said.delta < 0.0005
     assert said.interval.lo > 0
-    assert said.label is VerdictLabel.TIES
-    assert "Too few queries move: the difference is under 0.05 pp." in said.text
+    assert said.label is VerdictLabel.SAME
+    assert "The difference is under 0.05 points." in said.details
 
 
 def test_a_point_chosen_by_looking_is_judged_by_the_band():
@@ -60,42 +62,47 @@ def test_a_point_chosen_by_looking_is_judged_by_the_band():
     alone = verdict(data, choice, Selection.FIXED)
     critical = (alone.delta / alone.interval.standard_error) * 1.02
     looked = verdict(data, choice, Selection.LOOKED, critical=critical)
-    assert (alone.label, looked.label) == (VerdictLabel.BEATS, VerdictLabel.TIES)
+    assert (alone.label, looked.label) == (VerdictLabel.BETTER, VerdictLabel.SAME)
     assert looked.interval == alone.interval
     error = (alone.interval.hi - alone.delta) / stats.t.ppf(0.975, 599)
     wanted = (alone.delta - critical * error, alone.delta + critical * error)
     assert (looked.simultaneous.lo, looked.simultaneous.hi) == pytest.approx(wanted)
     assert looked.judged_by == looked.simultaneous
-    assert "chosen by looking" in looked.text
-    assert "let Find choose a point" in looked.next
+    assert looked.how == "tau was picked on these queries, so the interval covers the whole curve."
+    assert looked.how in looked.details
+    assert "Let Find choose a setting" in looked.next
     with pytest.raises(ValueError, match="judged by a band"):
         verdict(data, choice, Selection.LOOKED)
 
 
 @pytest.mark.parametrize(
     ("selection", "told"),
-    [(Selection.FIXED, "fixed beforehand"), (Selection.CROSS_FITTED, "not chosen on")],
+    [(Selection.FIXED, "fixed beforehand"), (Selection.CROSS_FITTED, "picked on other queries")],
 )
 def test_every_verdict_names_constant_cost_interval_choice_and_next_step(selection, told):
     data = make_data(600)
     said = verdict(data, replay(data, 0.3), selection)
-    for part in (str(said.constant), f"${said.mean_cost_usd:.4g}", "pp [", told, "Next: "):
+    for part in (said.constant.action, "points, 95 % interval", said.next):
         assert part in said.text
+    for part in (f"${said.mean_cost_usd:.4g}", told):
+        assert part in " ".join(said.details)
+    assert said.text.count(". ") == 1
 
 
 def test_open_questions_about_dependence_are_said():
     data = replace(make_data(300), dependence="Nobody has looked.")
-    assert "Nobody has looked." in verdict(data, replay(data, 0.3), Selection.FIXED).text
+    assert "Nobody has looked." in verdict(data, replay(data, 0.3), Selection.FIXED).details
 
 
 def test_a_tie_says_how_many_queries_would_show_it():
     data = make_data(200, signal=0.6, seed=1)
     said = verdict(data, replay(data, 0.3), Selection.FIXED)
-    assert said.label is VerdictLabel.TIES
+    assert said.label is VerdictLabel.SAME
     assert said.delta > 0
     z = stats.norm.ppf(0.975) + stats.norm.ppf(0.8)
     needed = 200 * (z * said.interval.standard_error / said.delta) ** 2
-    assert f"about {float(f'{needed:.2g}'):,.0f} independent queries" in said.next
+    count = f"About {float(f'{needed:.2g}'):,.0f} independent queries"
+    assert any(one.startswith(count) for one in said.details)
 
 
 @pytest.mark.parametrize("clustered", [False, True])

@@ -77,9 +77,12 @@ def test_a_weight_that_nobody_would_set_is_not_told():
     ("flip", "told"),
     [
         (Flip("tau", "", 0.24, 0.31040001, "b"), "τ: 0.24 -> 0.311 chooses b"),
-        (Flip("weight", "2", 1.0, 1.4001, "b"), "Weight of debugging: 1.00 -> 1.401 chooses b"),
         (
-            Flip("capability", "a\t3", 0.10, 0.2199, "b"),
+            Flip("weight", "", 1.0, 1.4001, "b", dimension=2),
+            "Weight of debugging: 1.00 -> 1.401 chooses b",
+        ),
+        (
+            Flip("capability", "a", 0.10, 0.2199, "b", dimension=3),
             "Tool use capability of a: 0.10 -> 0.22 chooses b",
         ),
         (

@@ -36,11 +36,10 @@ def routed(need, pool, stored, tau, flip=None, share=1.0):
             tau = value
         elif flip.what == "weight":
             changed = stored.copy()
-            changed[int(flip.name)] = value
+            changed[flip.dimension] = value
             weights = compensated_weights(changed, BANDS)
         elif flip.what == "capability":
-            model, dimension = flip.name.split("\t")
-            capabilities[pool.ids.index(model), int(dimension)] = value
+            capabilities[pool.ids.index(flip.name), flip.dimension] = value
         else:
             cost[pool.ids.index(flip.name)] = value
     s = shortfall(need[None, :], capabilities, weights)
@@ -137,5 +136,5 @@ def test_a_flip_is_told_in_numbers():
     flips = {f.what: f for f in nearest_flips(need, pool, np.ones(4), (Band(0, 1),) * 4, 0.1)}
     assert flips["tau"].after == pytest.approx(0.2)
     assert flips["capability"].after == pytest.approx(0.5)
-    assert flips["capability"].name == "cheap\t0"
+    assert (flips["capability"].name, flips["capability"].dimension) == ("cheap", 0)
     assert {f.model for f in flips.values()} == {"cheap"}

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from hydra_core.cli.route_stream import route_stream
+from hydra_core.cli.route import route_stream
 from hydra_core.routing.redecide import redecide
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions

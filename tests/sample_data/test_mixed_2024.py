@@ -50,7 +50,7 @@ def test_it_is_scored_by_the_shipped_bundle_with_vectors_reduced(evalset):
 def test_the_shortfall_rule_does_not_win_and_the_learned_one_is_recommended(evalset, catalog):
     scores = load_scores(evalset, catalog.predictor_fingerprint)
     found = evaluate(sweep_catalog(evalset, catalog, scores, today=TODAY), catalog.policy.tau)
-    assert found.verdict.label is VerdictLabel.LOSES
+    assert found.verdict.label is VerdictLabel.WORSE
     model = catalog_outcome_model(catalog)
     assert model.evalset_digest == evalset.digest
     assert model.figures["recommend"]

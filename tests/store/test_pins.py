@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import replace
 
 import pytest
 
 from hydra_core.base.errors import AccessError, ConflictError, StoreError
 from hydra_core.base.types import Rule
-from hydra_core.store import open_store
-from hydra_core.store.database import sqlite_url
 from tests.catalog.small import SMALL
 from tests.store.conftest import ANA, BEN, EDITOR, VIEWER
 
@@ -126,19 +123,3 @@ def test_a_point_of_the_value_rule_keeps_its_rule_and_v(catalog):
             catalog.points.pin(
                 "small", "other", actor=EDITOR, **POINT, rule=Rule.VALUE, value_usd=value
             )
-
-
-def test_a_point_kept_before_points_had_rules_still_loads(tmp_path):
-    store = open_store(tmp_path)
-    store.publish("small", SMALL, actor=ANA, base_revision=0, note="")
-    point = store.points.pin("small", "night", actor=EDITOR, **POINT)
-    store.close()
-    with sqlite3.connect(sqlite_url(tmp_path).database) as older:  # as schema 0003 left it
-        older.execute("ALTER TABLE operating_points DROP COLUMN rule")
-        older.execute("ALTER TABLE operating_points DROP COLUMN value_usd")
-        older.execute("UPDATE alembic_version SET version_num = '0003'")
-    older.close()
-    store = open_store(tmp_path)
-    assert store.points.all("small") == (point,)
-    assert point.rule is Rule.SHORTFALL
-    store.close()

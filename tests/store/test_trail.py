@@ -8,8 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from hydra_core.base.errors import AccessError
-from hydra_core.store import Action, open_store, tables
-from hydra_core.store.database import _engine, _upgrade
+from hydra_core.store import Action, tables
 from tests.catalog.small import SMALL
 from tests.store.conftest import ANA, BEN, EDITOR, VIEWER
 
@@ -97,26 +96,6 @@ def test_records_of_many_writers_make_one_chain(store):
     for writer in writers:
         writer.join()
     assert (store.check_audit().entries, store.check_audit().fault) == (40, "")
-
-
-def test_a_trail_from_before_the_chain_is_chained_as_it_stands(url):
-    engine = _engine(url)
-    with engine.connect() as connection:
-        writer = connection.execution_options(hydra_write=True)
-        with writer.begin():
-            _upgrade(writer, "0001")
-            old = sa.text(
-                "INSERT INTO audit (at, actor, role, action, subject, reason, metrics) VALUES"
-                " ('2026-03-01 12:00:00.250000', 'ana', 'publisher', 'x', 'y', 'z', '{\"q\": 0.1}')"
-            )
-            writer.execute(old)
-            writer.execute(old)
-    engine.dispose()
-    store = open_store(url=url)
-    assert (store.check_audit().entries, store.check_audit().fault) == (2, "")
-    store.notes.add("d" * 64, "q1", "look", actor=EDITOR)
-    assert (store.check_audit().entries, store.check_audit().fault) == (3, "")
-    store.close()
 
 
 def test_a_write_elsewhere_is_told_with_before_and_after(store):

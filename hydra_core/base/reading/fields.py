@@ -6,10 +6,10 @@ import difflib
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import StrEnum
-from typing import Final, TypeVar
+from typing import Final, Self, TypeVar
 
 from hydra_core.base.errors import Problem
 from hydra_core.base.reading.nodes import ListNode, MapNode, Node, ScalarNode, shown
@@ -54,7 +54,7 @@ class Problems:
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class Bounds:
     """Which numbers are allowed: between `lo` and `hi`; `above` excludes `lo` itself."""
 
     lo: float = -math.inf
@@ -77,10 +77,10 @@ class Interval:
         )
 
 
-POSITIVE: Final = Interval(0.0, above=True)
+POSITIVE: Final = Bounds(0.0, above=True)
 #: Beyond these, sums and ratios of a catalog's numbers overflow while routing.
 _LEAST, _MOST = 1e-12, 1e12
-SHARE: Final = Interval(0.0, 1.0)
+SHARE: Final = Bounds(0.0, 1.0)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -116,6 +116,10 @@ class Section:
         named = self.place.endswith(("'", '"'))
         return f"{self.place}: {label}" if named else f"{self.place}.{label}"
 
+    def inside(self, node: MapNode, place: str) -> Self:
+        """A mapping inside this one, read in the same way."""
+        return replace(self, node=node, place=place)
+
     def wrong(self, key: str, message: str, remedy: str = "") -> None:
         """Record a problem at `key`, on its line, or on the section's where it is absent."""
         node = self.node.get(key)
@@ -150,13 +154,13 @@ class Section:
         return None
 
     def number(
-        self, key: str, allowed: Interval, remedy: str, *, required: bool = True
+        self, key: str, allowed: Bounds, remedy: str, *, required: bool = True
     ) -> float | None:
         """A finite number inside `allowed`; a bool or a number in quotes is not one."""
         node = self._scalar(key, "a number", remedy, required)
         return None if node is None else self.checked_number(key, node, allowed, remedy)
 
-    def checked_number(self, key: str, node: Node, allowed: Interval, remedy: str) -> float | None:
+    def checked_number(self, key: str, node: Node, allowed: Bounds, remedy: str) -> float | None:
         """`node` as a number inside `allowed`, problems recorded at `key`."""
         value = node.value if isinstance(node, ScalarNode) else None
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -173,7 +177,7 @@ class Section:
             return None
         return number
 
-    def integer(self, key: str, allowed: Interval, remedy: str) -> int | None:
+    def integer(self, key: str, allowed: Bounds, remedy: str) -> int | None:
         """A whole number inside `allowed`."""
         number = self.number(key, allowed, remedy)
         if number is None:
@@ -234,13 +238,13 @@ class Section:
         self.wrong(key, f"must be a date, got {shown(node)}", "write it as YYYY-MM-DD")
         return None
 
-    def section(self, key: str, remedy: str, *, required: bool = True) -> Section | None:
+    def section(self, key: str, remedy: str, *, required: bool = True) -> Self | None:
         """A nested mapping."""
         node = self._present(key, remedy, required)
         if node is None:
             return None
         if isinstance(node, MapNode):
-            return Section(node, self.at(key), self.problems)
+            return self.inside(node, self.at(key))
         self.wrong(key, f"must be a mapping, got {shown(node)}", remedy)
         return None
 
@@ -273,7 +277,7 @@ class Section:
             node = self.node.get(key)
             if node is None or (isinstance(node, ScalarNode) and node.value == skip is not None):
                 continue
-            rate = self.checked_number(key, node, Interval(0.0, 1.0), remedy)
+            rate = self.checked_number(key, node, Bounds(0.0, 1.0), remedy)
             if rate is not None:
                 rates[key] = rate
         return rates

@@ -6,31 +6,39 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hydra_core.cli.grammar import verb
-from hydra_core.cli.output import existing, open_predictor, print_json, progress_bar, table
+from hydra_core.cli.options import (
+    Verbs,
+    bundle_option,
+    catalog_option,
+    evalset_argument,
+    verb,
+)
+from hydra_core.cli.output import print_json, progress_bar, table
+from hydra_core.cli.score import open_predictor
+from hydra_core.cli.workspace import existing, open_catalog
 
 if TYPE_CHECKING:
     from hydra_core.lab.ablation import AblatedReading
 
 
 _ABLATE = """\
-Scores an eval set again with fewer tokens seen, without the signal prefix, and with other predictor
-bundles; prints how well the scores agree with labels (where the set has them) and what the router
-keeps of the oracle's quality at the cost it has as it is. Leaving dimensions out is
+Scores an eval set again with fewer tokens read, without the signal prefix, and with other predictor
+bundles. Prints how well the scores agree with labels (where the set has them) and which share of
+the oracle's quality the router keeps at its present cost. For fewer dimensions see
 `report ablation`.
 
 examples:
-  python -m hydra_core ablate sample_data/console_demo --catalog catalog/paper_five.yaml
-  python -m hydra_core ablate evalsets/mine --catalog pool.yaml --against bundles/small --json
+  hydra-router lab ablate console_demo --catalog paper_five
+  hydra-router lab ablate mine --catalog mine --against bundles/small --json
 """
 
 
-def add_ablate(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
-    """Add `ablate` to the verbs."""
+def add_verbs(verbs: Verbs) -> None:
+    """Add lab ablate."""
     parser = verb(verbs, "ablate", _ablate, "what each part of reading a message is worth", _ABLATE)
-    parser.add_argument("evalset", type=Path, metavar="DIR")
-    parser.add_argument("--catalog", type=Path, required=True, metavar="C.yaml")
-    parser.add_argument("--bundle", type=Path, metavar="B", help="default: the shipped one")
+    evalset_argument(parser)
+    catalog_option(parser)
+    bundle_option(parser)
     other = "another bundle to compare with; may be given several times"
     parser.add_argument(
         "--against", type=Path, action="append", default=[], metavar="B", help=other
@@ -40,7 +48,6 @@ def add_ablate(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type
 def _ablate(options: argparse.Namespace) -> int:
     from datetime import date
 
-    from hydra_core.catalog.schema import load_catalog
     from hydra_core.evalsets.evalset import load_evalset
     from hydra_core.lab.ablation import reading_ablation, readings
     from hydra_core.predictor.bundle import load_bundle
@@ -48,7 +55,7 @@ def _ablate(options: argparse.Namespace) -> int:
     bundle = open_predictor(options.bundle).bundle
     others = [load_bundle(existing(path)) for path in options.against]
     evalset = load_evalset(existing(options.evalset))
-    catalog = load_catalog(existing(options.catalog))
+    catalog = open_catalog(options.catalog)
     with progress_bar(evalset.name, unit=" messages") as step:
         found = reading_ablation(
             evalset, catalog, readings(bundle, others), today=date.today(), progress=step

@@ -1,4 +1,4 @@
-"""The verb label: requirement labels of an operator's own messages."""
+"""The verb lab label: requirement labels of an operator's own messages."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hydra_core.base.json_values import json_text
 from hydra_core.cli.account import require_account
-from hydra_core.cli.grammar import verb
-from hydra_core.cli.output import CannotRunError, existing, print_json, say
+from hydra_core.cli.options import Verbs, verb
+from hydra_core.cli.output import CannotRunError, print_json, say
+from hydra_core.cli.workspace import LABELING_RUN, existing
 
 if TYPE_CHECKING:
     from hydra_core.lab.labeling.config import LabelConfig
@@ -30,34 +31,37 @@ Any OpenAI-compatible server; keys come from the environment. Needs: pip install
 A run can be stopped or killed at any moment: started again, it goes on where it was. A call whose
 answer was lost is never paid twice: its message is set aside (--again asks it anew).
 
-MESSAGES.jsonl: {"id", "text", "lang"}, and if wanted "messages" (the turns before), "tier" (1-3)
-OUT: labels.jsonl (for evaluate-predictor and training), set_aside.jsonl, quality.md, quality.json,
-ledger.jsonl, run.json. With OUT in labels/ of the workspace, the console's page Labels shows the
-run while it is under way.
+MESSAGES.jsonl: {"id", "text", "lang"}, and optionally "messages" (earlier turns), "tier" (1-3)
+RUN: labels.jsonl (for evaluate-predictor and training), set_aside.jsonl, quality.md, quality.json,
+ledger.jsonl, run.json. A run with a bare name lies in the workspace, and the console shows it under
+Eval sets > Label quality while it is running.
 
 examples:
-  python -m hydra_core label --example > label.yaml
-  python -m hydra_core label messages.jsonl --config label.yaml --out workspace/labels/one --dry-run
-  python -m hydra_core label messages.jsonl --config label.yaml --out workspace/labels/one
-  python -m hydra_core label messages.jsonl --config label.yaml --out runs/two --write-batch
-  python -m hydra_core label messages.jsonl --config label.yaml --out runs/two \\
+  hydra-router lab label --example > label.yaml
+  hydra-router lab label messages.jsonl --config label.yaml --out one --dry-run
+  hydra-router lab label messages.jsonl --config label.yaml --out one
+  hydra-router lab label messages.jsonl --config label.yaml --out two --write-batch
+  hydra-router lab label messages.jsonl --config label.yaml --out two \\
       --read-batch output.jsonl
 """
 
 
-def add_label(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
-    """Add `label` to the verbs."""
+def add_verbs(verbs: Verbs) -> None:
+    """Add lab label."""
     short = "label messages by two answers and a judge"
     parser = verb(verbs, "label", _label, short, _LABEL)
     parser.add_argument("messages", type=Path, nargs="?", metavar="MESSAGES.jsonl")
     parser.add_argument("--config", type=Path, metavar="LABEL.yaml")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the run")
+    help_text = "name in the workspace, or a folder"
+    parser.add_argument("--out", type=LABELING_RUN.place, metavar="RUN", help=help_text)
     parser.add_argument("--example", action="store_true", help="print a commented configuration")
-    parser.add_argument("--dry-run", action="store_true", help="say the cost, ask nothing")
+    parser.add_argument("--dry-run", action="store_true", help="estimate the cost, call no model")
     parser.add_argument("--again", action="store_true", help="retry messages that were set aside")
     parser.add_argument("--answers", type=Path, metavar="F.jsonl", help="answers you have")
-    parser.add_argument("--judgements", type=Path, metavar="F.jsonl", help="verdicts you have")
-    parser.add_argument("--write-batch", action="store_true", help="write batch files, ask nothing")
+    parser.add_argument("--judgements", type=Path, metavar="F.jsonl", help="judgements you have")
+    parser.add_argument(
+        "--write-batch", action="store_true", help="write batch files, call no model"
+    )
     parser.add_argument("--read-batch", type=Path, nargs="+", default=[], metavar="F.jsonl")
 
 
@@ -72,7 +76,9 @@ def _label(options: argparse.Namespace) -> int:
         print(EXAMPLE.read_text(encoding="utf-8"), end="")
         return 0
     if not (options.messages and options.config and options.out):
-        raise CannotRunError("label needs MESSAGES.jsonl, --config and --out (see label --help)")
+        raise CannotRunError(
+            "label needs MESSAGES.jsonl, --config and --out (see lab label --help)"
+        )
     require_account("LABEL")
     config = load_config(existing(options.config))
     messages = read_messages(existing(options.messages))
@@ -92,7 +98,7 @@ def _with_ledger(
     from hydra_core.lab.labeling.calls import LabelPlan
     from hydra_core.lab.labeling.run import BudgetError, reopen, run
 
-    _take_in(options, config, messages, ledger)
+    _read_answers(options, config, messages, ledger)
     if options.again:
         reopened = reopen(LabelPlan(config), messages, ledger)
         say(f"{reopened} messages that were set aside are asked again")
@@ -115,7 +121,7 @@ def _with_ledger(
     return code
 
 
-def _take_in(
+def _read_answers(
     options: argparse.Namespace, config: LabelConfig, messages: Sequence[Message], ledger: Ledger
 ) -> None:
     from hydra_core.lab.labeling.batch import read_batch
@@ -148,10 +154,14 @@ def _write_batch(
 def _say_cost(config: LabelConfig, messages: Sequence[Message], ledger: Ledger) -> None:
     from hydra_core.lab.labeling.calls import estimate
 
-    found = estimate(config, messages, ledger.record)
-    calls = ", ".join(f"{count} {stage}" for stage, count in found.calls.items()) or "none"
-    about = "" if found.about_usd is None else f", about ${found.about_usd:.2f} going by so far"
-    say(f"calls still to make: {calls}; at most ${found.most_usd:.2f}{about}; "
+    estimated = estimate(config, messages, ledger.record)
+    calls = ", ".join(f"{count} {stage}" for stage, count in estimated.calls.items()) or "none"
+    about = (
+        ""
+        if estimated.about_usd is None
+        else f", about ${estimated.about_usd:.2f} judging by the calls so far"
+    )
+    say(f"calls still to make: {calls}; at most ${estimated.most_usd:.2f}{about}; "
         f"committed ${ledger.record.committed_usd:.2f} of ${config.budget_usd:g}")  # fmt: skip
 
 
@@ -177,12 +187,12 @@ def _finish(
     from hydra_core.lab.labeling.quality import quality, quality_text, write_outputs
 
     write_outputs(options.out, config, messages, ledger.record)
-    found = quality(config, messages, ledger.record)
-    text = quality_text(found)
+    figures = quality(config, messages, ledger.record)
+    text = quality_text(figures)
     (options.out / "quality.md").write_text(text + "\n", encoding="utf-8")
-    shown = json_text(found, ascii_only=True)
-    (options.out / "quality.json").write_text(shown + "\n", encoding="utf-8")
+    document = json_text(figures, ascii_only=True)
+    (options.out / "quality.json").write_text(document + "\n", encoding="utf-8")
     if options.json:
-        print_json(found)
+        print_json(figures)
     else:
         print(text)

@@ -1,4 +1,4 @@
-"""The verb probe: what claims of difficulty and slips do to a router's choices."""
+"""The verb lab probe: what claims of difficulty and typing errors do to a router's choices."""
 
 from __future__ import annotations
 
@@ -7,42 +7,51 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hydra_core.cli.grammar import verb
-from hydra_core.cli.output import existing, open_predictor, print_json, progress_bar, table
+from hydra_core.cli.options import (
+    Verbs,
+    bundle_option,
+    catalog_option,
+    evalset_argument,
+    tau_option,
+    verb,
+)
+from hydra_core.cli.output import print_json, progress_bar, table
+from hydra_core.cli.score import open_predictor
+from hydra_core.cli.workspace import CATALOG, existing
 
 if TYPE_CHECKING:
+    from hydra_core.base.intervals import Interval
     from hydra_core.base.types import Catalog
     from hydra_core.lab.robustness.findings import Findings
-    from hydra_core.replay.significance import Interval
 
 
 _PROBE = """\
 Appends claims of difficulty to every message of an eval set that routes to a cheap model, in its
-own language and in English, and counts how often that buys one of the two dearest models (attack
-success) and what it costs. Case, typing slips and, where the set has several (a cluster), another
-wording of the same task must not change the model either. The catalog's rule decides, shortfall or
-value.
+own language and in English. Counts how often the claim gets one of the two most expensive models
+(attack success) and what that costs. Upper case, typing errors and, where the set has several (a
+cluster), another wording of the same task must not change the model either. The catalog's rule
+decides, shortfall or value.
 
 Eight families come with HyDRA (five as in the paper); --suffixes adds your own: a text file with
 one a line, or YAML family: {en: ..., de: ...}.
 
 examples:
-  python -m hydra_core probe sample_data/console_demo --catalog catalog/paper_five.yaml
-  python -m hydra_core probe evalsets/mine --catalog pool.yaml --tau 0.05 --suffixes own.txt --json
+  hydra-router lab probe console_demo --catalog paper_five
+  hydra-router lab probe mine --catalog mine --tau 0.05 --suffixes own.txt --json
 """
 
 
-def add_probe(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
-    """Add `probe` to the verbs."""
+def add_verbs(verbs: Verbs) -> None:
+    """Add lab probe."""
     short = "attack a router with claims of difficulty"
     parser = verb(verbs, "probe", _probe, short, _PROBE)
-    parser.add_argument("evalset", type=Path, metavar="DIR")
-    parser.add_argument("--catalog", type=Path, required=True, metavar="C.yaml")
-    parser.add_argument("--tau", type=float, metavar="T", help="threshold (default: the catalog's)")
-    value = "what one more resolved query is worth, under the value rule (default: the catalog's)"
+    evalset_argument(parser)
+    catalog_option(parser)
+    tau_option(parser)
+    value = "value of one more resolved query, for the value rule (default: the catalog's)"
     parser.add_argument("--value-usd", type=float, metavar="V", help=value)
     parser.add_argument("--suffixes", type=Path, metavar="FILE", help="further suffixes")
-    parser.add_argument("--bundle", type=Path, metavar="B", help="default: the shipped one")
+    bundle_option(parser)
 
 
 def _probe(options: argparse.Namespace) -> int:
@@ -53,12 +62,12 @@ def _probe(options: argparse.Namespace) -> int:
     from hydra_core.lab.robustness.probe import routed as routes
 
     predictor = open_predictor(options.bundle)
-    catalog = bound_catalog(existing(options.catalog), predictor.bundle)
+    catalog = bound_catalog(existing(CATALOG.find(options.catalog)), predictor.bundle)
     knob = _knob(options, catalog)
     evalset = load_evalset(existing(options.evalset))
     texts, languages = set_messages(evalset)
     own = own_suffixes(existing(options.suffixes)) if options.suffixes else {}
-    with progress_bar(options.evalset.name, unit=" messages") as step:
+    with progress_bar(evalset.name, unit=" messages") as step:
         found = probed(predictor, texts, languages, {**load_probes(), **own}, step,
                        other_wordings(evalset), cheap_at(catalog, knob))  # fmt: skip
     routed = routes(found, catalog)

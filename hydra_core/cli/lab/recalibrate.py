@@ -1,45 +1,51 @@
-"""The verb recalibrate: a bundle's scores brought onto the scale of human ratings."""
+"""The verb lab recalibrate: a bundle's scores brought onto the scale of human ratings."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hydra_core.cli.grammar import verb
-from hydra_core.cli.output import existing, open_predictor, print_json, say, table
+from hydra_core.cli.options import Verbs, bundle_option, verb
+from hydra_core.cli.output import CannotRunError, print_json, say, table
+from hydra_core.cli.score import open_predictor
+from hydra_core.cli.workspace import EVALSET, existing, shown
 
 if TYPE_CHECKING:
     from hydra_core.lab.audit.recalibrate import Recalibration, ScriptPart
 
 
 _RECALIBRATE = """\
-Fits one monotone curve a dimension from a bundle's scores to human ratings, shows the error before
-and after on messages that a curve did not see (cross-fitted, translations kept together), and
-writes a copy of the bundle that scores through the curves, with bands and a fingerprint of its own.
-Move catalogs to it with `rebind`, and tune tau anew.
+Fits one monotone curve per dimension from a bundle's scores to human ratings. Shows the error
+before and after on messages that the curve was not fitted on (cross-fitted, translations kept
+together). Writes a copy of the bundle that scores through the curves, with score bands and a
+fingerprint of its own. Move catalogs to it with `rebind`, and tune tau anew.
 
 Messages of a writing system (latin, cjk, cyrillic, arabic, other) get a curve of their own in a
 dimension where at least 40 of them are rated (translations count once) and their cross-fitted error
 is more than 2 % lower with it than with the common curve, the whole 95 % interval of the difference
 included. The second table says which did.
 
-RATINGS.csv is what the page Audit exports: query_id, rater, one column a dimension from 1 to 5.
+RATINGS.csv is what Eval sets > Label quality exports: query_id, rater, and a column per dimension
+with ratings from 1 to 5.
 
 examples:
-  python -m hydra_core recalibrate ratings.csv --evalset evalsets/mine --dry-run
-  python -m hydra_core recalibrate ratings.csv --evalset evalsets/mine --out bundles/recalibrated
+  hydra-router lab recalibrate ratings.csv --evalset mine --dry-run
+  hydra-router lab recalibrate ratings.csv --evalset mine --out bundles/recalibrated
 """
 
 
-def add_recalibrate(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
-    """Add `recalibrate` to the verbs."""
+def add_verbs(verbs: Verbs) -> None:
+    """Add lab recalibrate."""
     short = "bring a bundle's scores onto the scale of human ratings"
     parser = verb(verbs, "recalibrate", _recalibrate, short, _RECALIBRATE, "WRITE")
     parser.add_argument("ratings", type=Path, metavar="RATINGS.csv")
-    parser.add_argument("--evalset", type=Path, required=True, metavar="DIR", help="scored already")
-    parser.add_argument("--bundle", type=Path, metavar="B", help="default: the shipped one")
+    help_text = "scored already; name in the workspace, or a folder"
+    parser.add_argument(
+        "--evalset", type=EVALSET.find, required=True, metavar="SET", help=help_text
+    )
+    bundle_option(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the new bundle")
     parser.add_argument("--dry-run", action="store_true", help="show before and after only")
 
@@ -47,7 +53,6 @@ def add_recalibrate(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public
 def _recalibrate(options: argparse.Namespace) -> int:
     import numpy as np
 
-    from hydra_core.cli.output import CannotRunError
     from hydra_core.evalsets.evalset import load_evalset
     from hydra_core.evalsets.score_files import load_scores
     from hydra_core.lab.audit.recalibrate import recalibrate, scripts_of, write_recalibrated
@@ -59,7 +64,10 @@ def _recalibrate(options: argparse.Namespace) -> int:
     evalset = load_evalset(existing(options.evalset))
     scores = load_scores(evalset, bundle.fingerprint)
     if scores is None:
-        raise CannotRunError(f"{options.evalset} is not scored with this bundle; run score first")
+        name = shown(options.evalset)
+        raise CannotRunError(
+            f"{name} is not scored with this bundle; first: hydra-router score {name}"
+        )
     rows = from_csv(existing(options.ratings), bundle.dimensions, evalset.query_ids)
     places, human = mean_ratings(rows, evalset.query_ids)
     groups = evalset.clusters_at(places)

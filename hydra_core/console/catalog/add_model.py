@@ -146,7 +146,7 @@ def _possible(place: Place, catalog: Catalog, known: Mapping[str, float]) -> boo
 
 def _success_rates(catalog: Catalog) -> tuple[dict[str, float], str]:
     """What share each model resolves, and of which queries: the set in view, or the benchmarks."""
-    entry = chosen_on.in_sight(catalog)
+    entry = chosen_on.in_view(catalog)
     if entry is None:
         return newcomer.benchmark_rates(catalog), "the benchmarks"
     loaded = cache.evalset(entry.info.path, entry.info.digest)

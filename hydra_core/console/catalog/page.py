@@ -12,14 +12,11 @@ from hydra_core.base.types import Catalog
 from hydra_core.console import cache, drafts, frame, selectors, widgets
 from hydra_core.console.cache import CatalogEntry, SetEntry
 from hydra_core.console.catalog import add_model, profiles_page
-from hydra_core.console.catalog import cards as catalog_cards
 from hydra_core.console.catalog import dialogs as catalog_dialogs
-from hydra_core.console.catalog import models as catalog_panels
+from hydra_core.console.catalog import models as models_view
 from hydra_core.console.catalog import policy as catalog_policy
 from hydra_core.console.catalog import status as catalog_status
-from hydra_core.console.catalog import what_if as draft_what_if
-from hydra_core.console.catalog import what_if as what_if_knob
-from hydra_core.console.catalog import what_if as what_if_panels
+from hydra_core.console.catalog import what_if as what_if_view
 from hydra_core.console.components.cell_typing import cell_typing
 from hydra_core.console.drafts import Working
 from hydra_core.console.frame import Head, Part
@@ -77,7 +74,7 @@ def choose(place: DeltaGenerator, catalog: Catalog, chosen: SetEntry) -> Event |
     return Event(EventKind.REPRICE, model, *prices)
 
 
-_TOLD, _DETAILS = "what_if.told", "what_if.details"
+_SUMMARY, _DETAILS = "what_if.told", "what_if.details"
 _VIEWS = ("Edit", "Cards", "Capabilities")
 
 
@@ -133,20 +130,20 @@ def _models(entry: CatalogEntry, working: Working, view: str) -> None:
     if view in ("Edit", ""):
         _edit(entry, working)
         return
-    catalog_panels.problems(working)
+    models_view.problems(working)
     catalog = working.catalog or working.published
     if catalog is None:
         return
     if view == "Cards":
-        catalog_cards.cards(catalog)
+        models_view.cards(catalog)
     else:
         with st.container(border=True):
-            catalog_cards.capability_map(catalog)
+            models_view.capability_map(catalog)
 
 
 def _policy(entry: CatalogEntry, working: Working, view: str) -> None:
     del view
-    catalog_panels.problems(working)
+    models_view.problems(working)
     if (working.catalog or working.published) is not None:
         catalog_policy.policy(entry, working)
 
@@ -157,15 +154,15 @@ def _edit(entry: CatalogEntry, working: Working) -> None:
     tools = st.container(horizontal=True, gap="small")
     rows, wrong, below = st.container(), st.container(), st.container()
     with below:  # first, so that the figures do not wait for the table
-        draft_what_if.strip(working)
+        what_if_view.draft_effect(working)
     with rows:
-        ticked = catalog_panels.table(entry, working)
+        ticked = models_view.table(entry, working)
     with tools:
         # no further right: the bar that the table shows under the mouse would cover a button
         _tools(entry, working)
-        catalog_panels.row_tools(entry, working, ticked)
+        models_view.row_tools(entry, working, ticked)
     with wrong:
-        catalog_panels.problems(working)
+        models_view.problems(working)
 
 
 def _tools(entry: CatalogEntry, working: Working) -> None:
@@ -181,7 +178,7 @@ def _tools(entry: CatalogEntry, working: Working) -> None:
 
 def _what_if(entry: CatalogEntry, working: Working, view: str) -> None:
     del entry, view
-    catalog_panels.problems(working)
+    models_view.problems(working)
     if working.catalog is None or working.published is None:
         return
     controls = st.columns([5, 3, 6], vertical_alignment="bottom")
@@ -189,7 +186,7 @@ def _what_if(entry: CatalogEntry, working: Working, view: str) -> None:
     if chosen is None:
         widgets.no_evalset()
         return
-    at = what_if_knob.ask(controls[1], working.published, working.catalog)
+    at = what_if_view.common_setting(controls[1], working.published, working.catalog)
     event = choose(controls[2], working.published, chosen)
     before, after, names = working.published, working.catalog, ("published", "draft")
     if event is not None:
@@ -202,28 +199,28 @@ def _what_if(entry: CatalogEntry, working: Working, view: str) -> None:
             ),
             icon=":material/science:",
         )
-    found = draft_what_if.compared(chosen, before, after, at)
+    found = what_if_view.compared(chosen, before, after, at)
     if found is None:
         return
     if event is None and not working.edited:
         st.caption("The draft says what is published. Edit a model, or try an event.")
     else:
-        with st.container(key=_TOLD):
-            _told_in_full(found, chosen)
-    what_if_knob.knob_deltas(
-        found, chosen, before=names[0], after=names[1], fades=(_TOLD, _DETAILS)
+        with st.container(key=_SUMMARY):
+            _summary(found, chosen)
+    what_if_view.knob_deltas(
+        found, chosen, before=names[0], after=names[1], fades=(_SUMMARY, _DETAILS)
     )
     evalset = cache.evalset(chosen.info.path, chosen.info.digest)
     with st.container(key=_DETAILS):
-        what_if_panels.details(found, evalset, before=names[0], after=names[1])
+        what_if_view.details(found, evalset, before=names[0], after=names[1])
 
 
-def _told_in_full(found: WhatIf, chosen: SetEntry) -> None:
+def _summary(found: WhatIf, chosen: SetEntry) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if chosen.info.synthetic:
             widgets.synthetic_badge()
         notes = "".join(f" {literal(note)}" for note in found.after.data.notes)
-        st.caption(literal(what_if_panels.sentence(found)) + notes)
+        st.caption(literal(what_if_view.sentence(found)) + notes)
 
 
 PARTS = {

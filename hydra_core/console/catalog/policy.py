@@ -13,8 +13,7 @@ from hydra_core.base.errors import HydraError
 from hydra_core.base.types import Catalog, CostBasis, Policy, Rule, StickyMode
 from hydra_core.console import cache, drafts, learned_models, selectors
 from hydra_core.console.cache import CatalogEntry, SetEntry
-from hydra_core.console.catalog import what_if as draft_what_if
-from hydra_core.console.catalog import what_if as what_if_panels
+from hydra_core.console.catalog import what_if as what_if_view
 from hydra_core.console.catalog.view_policy import (
     CAPS,
     alone,
@@ -51,7 +50,7 @@ class _Setting:
 _RULE = _Setting(
     "rule", "Rule",
     "Shortfall: the cheapest model that falls short by no more than τ. Value: the model whose "
-    "predicted success is worth most against its cost; it needs an outcome model from Learn.",
+    "predicted success is worth most against its cost; Tune, Learned makes the model it needs.",
     options={Rule.SHORTFALL: "Shortfall", Rule.VALUE: "Value"},
 )  # fmt: skip
 _TAU = _Setting(
@@ -98,7 +97,7 @@ def _cap(dimension: str) -> _Setting:
     return _Setting(
         f"{CAPS}.{dimension}", f"Cap on {named}",
         f"Scores of {named} count up to here under the shortfall rule, whatever a message claims. "
-        "The page Robustness shows what it keeps out.", step=0.05, most=1.0, empty="no cap",
+        "Inspect, Robustness shows what it keeps out.", step=0.05, most=1.0, empty="no cap",
     )  # fmt: skip
 
 
@@ -168,7 +167,7 @@ def _control(entry: CatalogEntry, working: Working, catalog: Catalog, setting: _
 
 
 def _possible(option: StrEnum, catalog: Catalog) -> bool:
-    """The value rule needs an outcome model and a V, which Learn sets together."""
+    """The value rule needs an outcome model and a V, which Tune, Learned sets together."""
     return option is not Rule.VALUE or catalog.outcome_model is not None
 
 
@@ -187,7 +186,7 @@ def _effect(setting: _Setting, working: Working, catalog: Catalog, chosen: SetEn
     before = f"Published: {literal(shown)}. "
     if was == now and decides_routes(setting.name):
         learn = setting is _RULE and catalog.outcome_model is None
-        return "As published." + (" Learn offers the value rule." if learn else "")
+        return "As published." + (" Tune, Learned offers the value rule." if learn else "")
     before = "As published. " if was == now else before
     if chosen is None:
         return before + "No eval set fits this catalog, so its effect cannot be shown."
@@ -201,7 +200,7 @@ def _effect(setting: _Setting, working: Working, catalog: Catalog, chosen: SetEn
         found = what_if(replayed, learned_models.replayed(chosen, changed))
     except (HydraError, ValueError) as error:
         return before + literal(str(error))
-    return before + literal(what_if_panels.alone(found))
+    return before + literal(what_if_view.alone(found))
 
 
 def _together(working: Working, catalog: Catalog, chosen: SetEntry) -> None:
@@ -209,6 +208,6 @@ def _together(working: Working, catalog: Catalog, chosen: SetEntry) -> None:
     if working.published is None:
         return
     st.subheader("All edits together", anchor=False)
-    found = draft_what_if.compared(chosen, working.published, catalog)
+    found = what_if_view.compared(chosen, working.published, catalog)
     if found is not None:
-        what_if_panels.deltas(found)
+        what_if_view.deltas(found)

@@ -122,7 +122,7 @@ def evidence(entry: CatalogEntry, working: Working) -> None:
         frame, key, fixed=["id"], columns=columns, on_change=_edited, column_order=order,
         args=(entry, key, edit_evidence), height="content" if len(frame) <= 12 else 460,
     )  # fmt: skip
-    tables.take_along(frame.drop(columns="tick"), "profiles.evidence")
+    tables.offer_downloads(frame.drop(columns="tick"), "profiles.evidence")
     edited = (st.session_state.get(key) or {}).get("edited_rows", {})
     ticked = [int(row) for row, cells in edited.items() if cells.get("tick")]
     with tools:
@@ -244,7 +244,7 @@ def capability_table(entry: CatalogEntry, catalog: Catalog) -> None:
         args=(entry, key, edit_capabilities),
         column_order=[*order, *(n for n in frame.columns if n not in ("model", "hand"))],
     )  # fmt: skip
-    tables.take_along(frame, "profiles.capabilities")
+    tables.offer_downloads(frame, "profiles.capabilities")
 
 
 def contribution_plot(catalog: Catalog) -> None:
@@ -308,7 +308,7 @@ def scales(entry: CatalogEntry, catalog: Catalog) -> None:
         on_change=_scales_edited,
         args=(entry, key, catalog.dimensions),
     )  # fmt: skip
-    tables.take_along(frame, "profiles.scales")
+    tables.offer_downloads(frame, "profiles.scales")
     st.caption(
         f"Bands are those of predictor {widgets.literal(catalog.predictor)}: where its scores lie "
         "in practice. Edit them only if you know your traffic's."

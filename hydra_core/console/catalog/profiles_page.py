@@ -1,4 +1,4 @@
-"""The Profiles page's views: Algorithm 1 step by step, and what it does to routing."""
+"""Catalog, Profiles: Algorithm 1 step by step, and what it does to routing."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from hydra_core.console import (
     widgets,
 )
 from hydra_core.console.cache import CatalogEntry, SetEntry
-from hydra_core.console.catalog import models as catalog_panels
-from hydra_core.console.catalog import profiles as profile_panels
-from hydra_core.console.catalog import what_if as draft_what_if
+from hydra_core.console.catalog import models as models_view
+from hydra_core.console.catalog import profiles as profiles_view
+from hydra_core.console.catalog import what_if as what_if_view
 from hydra_core.console.drafts import Working
 from hydra_core.console.widgets import literal
 from hydra_core.replay.replay import ReplayData
@@ -60,7 +60,7 @@ def fails_open(data: ReplayData, tau: float) -> float:
 
 def from_evalset(entry: CatalogEntry, working: Working, catalog: Catalog) -> None:
     """Bands as the set in use has them, what they would change, and the button."""
-    chosen = chosen_on.in_sight(working.published or catalog)
+    chosen = chosen_on.in_view(working.published or catalog)
     if chosen is None:
         return
     with st.container(border=True):
@@ -79,7 +79,7 @@ def from_evalset(entry: CatalogEntry, working: Working, catalog: Catalog) -> Non
             "Put into the draft", icon=":material/straighten:", key="profiles.bands",
             on_click=_take, args=(entry, working, catalog, bands), width="stretch",
             disabled=not drafts.may_edit() or bands == catalog.bands,
-            help="They stand in the table above then, and can be edited there.",
+            help="Writes them into the table above, where they can be edited.",
         )  # fmt: skip
 
 
@@ -99,9 +99,11 @@ def _preview(chosen: SetEntry, catalog: Catalog, text: str) -> tuple[tuple[Band,
         100 * fails_open(learned_models.replayed(chosen, one).data, one.policy.tau)
         for one in (catalog, after)
     )
+    by_hand = any(model.overrides for model in catalog.models)
+    kept = " Capabilities set by hand keep their place on the score band." * by_hand
     return bands, literal(
         f"Queries that no model is eligible for at τ {catalog.policy.tau:g}, so that the nearest "
-        f"gets them: {before_share:.0f} % now, {share:.0f} % then. Tune τ anew afterwards."
+        f"gets them: {before_share:.0f} % now, {share:.0f} % then. Tune τ anew afterwards.{kept}"
     )
 
 
@@ -124,7 +126,9 @@ def _table(frame: pd.DataFrame) -> None:
 
 
 def _rebound(text: str, catalog: Catalog, bands: tuple[Band, ...]) -> str:
-    return rebind(text, catalog.predictor, catalog.predictor_fingerprint, bands)
+    """The text on other bands; capabilities set by hand keep their place on them."""
+    predictor = catalog.predictor, catalog.predictor_fingerprint
+    return rebind(text, *predictor, bands, keep_places=True)
 
 
 def _take(entry: CatalogEntry, working: Working, catalog: Catalog, bands: tuple[Band, ...]) -> None:
@@ -255,24 +259,24 @@ VIEWS = ("Evidence", "Capabilities", "Score bands, weights", "Sensitivity")
 def show(entry: CatalogEntry, working: Working, view: str) -> None:
     """One view of the profiles."""
     if view == "Evidence":
-        profile_panels.evidence(entry, working)
-        catalog_panels.problems(working)
-        draft_what_if.strip(working, knob=True)
+        profiles_view.evidence(entry, working)
+        models_view.problems(working)
+        what_if_view.draft_effect(working, knob=True)
         return
-    catalog_panels.problems(working)
+    models_view.problems(working)
     catalog = working.catalog
     if catalog is None:
-        st.caption("Undo the last edit, or correct it here or on the Catalog page.")
+        st.caption("Undo the last edit, or correct it here or under Models.")
         return
     if view == "Sensitivity":
         show_sensitivity(catalog)
         return
     if view == "Capabilities":
-        profile_panels.capability_table(entry, catalog)
-        draft_what_if.strip(working, knob=True)
+        profiles_view.capability_table(entry, catalog)
+        what_if_view.draft_effect(working, knob=True)
         with st.container(border=True):
-            profile_panels.contribution_plot(catalog)
+            profiles_view.contribution_plot(catalog)
         return
-    profile_panels.scales(entry, catalog)
-    draft_what_if.strip(working, knob=True)
+    profiles_view.scales(entry, catalog)
+    what_if_view.draft_effect(working, knob=True)
     from_evalset(entry, working, catalog)

@@ -57,7 +57,7 @@ def _badges(working: Working) -> None:
             f"Revision {working.revision} was published meanwhile",
             icon=":material/merge:",
             color="red",
-            help="Merge on the Ship page.",
+            help="Merge them under Releases, Publish.",
         )
 
 

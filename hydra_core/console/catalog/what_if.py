@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.base.errors import HydraError
+from hydra_core.base.intervals import Interval
 from hydra_core.base.spelling import signed, signed_usd, usd
 from hydra_core.base.types import Catalog, Rule
 from hydra_core.console import learned_models, selectors, tables, widgets
@@ -22,13 +23,12 @@ from hydra_core.console.drafts import Working
 from hydra_core.console.figures.heat import HeatView, heat_figure
 from hydra_core.console.figures.theme import model_colors
 from hydra_core.console.figures.traffic import TrafficView, traffic_figure
-from hydra_core.console.numbers import SYMBOLS, knob_text, policy_text
+from hydra_core.console.numbers import SYMBOLS, knob_text, points, policy_text
 from hydra_core.console.replays import sweep_key
 from hydra_core.console.view_operating_point import Measure, Tile
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.replay.compare import Comparison
-from hydra_core.replay.significance import Interval
 from hydra_core.replay.sweep import Sweep
 from hydra_core.replay.what_if import Replayed, WhatIf, what_if
 
@@ -116,10 +116,10 @@ def _signed(change: Interval, money: bool, unknown: float = 0.0) -> str:
         lo, hi = f"{change.lo:+.{places}f}", f"{change.hi:+.{places}f}"
         sign = "-" if change.value < 0 else "+"
         return f"{sign}${abs(change.value):.{places}f} ({lo} to {hi})".replace("-", "−")
-    points = change.scaled(100.0)
+    shown = change.scaled(100.0)
     if unknown:
-        return f"{signed(points.lo)} to {signed(points.hi)} pp, partly unknown"
-    return f"{signed(points.value)} pp ({signed(points.lo)} to {signed(points.hi)})"
+        return f"{signed(shown.lo)} to {signed(shown.hi)} pp"
+    return f"{signed(shown.value)} pp ({signed(shown.lo)} to {signed(shown.hi)})"
 
 
 def _color(change: Interval, better: int) -> str:
@@ -168,7 +168,7 @@ def _flips(found: WhatIf) -> None:
         texts[at[0]][at[1]] = f"{cell.queries:,}"
         hover[at[0]][at[1]] = (
             f"<b>{cell.before} → {cell.after}</b><br>{cell.queries:,} queries<br>"
-            f"quality {signed(100 * cell.delta_quality)} pp each<br>"
+            f"quality {points(cell.delta_quality)} each<br>"
             f"cost {signed_usd(cell.delta_cost_usd)} each"
         )
     most = float(np.nanmax(values))
@@ -176,7 +176,7 @@ def _flips(found: WhatIf) -> None:
         rows, columns, values, tuple(map(tuple, texts)), tuple(map(tuple, hover)), (0.0, most)
     )
     widgets.figure(
-        heat_figure(view, widgets.colors(), row_height=32),
+        heat_figure(view, widgets.colors(), row_height=32, width=450),
         "what_if.flips",
         alt="Queries that move from one model to another",
     )
@@ -261,7 +261,7 @@ def _models(part: Replayed, rows: np.typing.NDArray[np.intp]) -> list[str]:
 _KEYS = {Rule.SHORTFALL: "what_if.tau", Rule.VALUE: "what_if.value_usd"}
 
 
-def ask(place: DeltaGenerator, before: Catalog, after: Catalog) -> float | None:
+def common_setting(place: DeltaGenerator, before: Catalog, after: Catalog) -> float | None:
     """The setting to compare both at, as a number; None for each at its own."""
     rule, own = after.policy.rule, after.policy.knob
     same = before.policy.rule is rule
@@ -341,10 +341,10 @@ def _sweeps(found: WhatIf, chosen: SetEntry) -> tuple[Sweep, Sweep] | None:
     return a, b
 
 
-_TOLD = "what_if.told"
+_SUMMARY = "what_if.told"
 
 
-def strip(working: Working, *, knob: bool = False) -> None:
+def draft_effect(working: Working, *, knob: bool = False) -> None:
     """What the draft would do on the eval set in use, in one row of figures.
 
     Args:
@@ -361,13 +361,13 @@ def strip(working: Working, *, knob: bool = False) -> None:
             "with it is needed."
         )
         return
-    at = ask(middle, working.published, working.catalog) if knob else None
+    at = common_setting(middle, working.published, working.catalog) if knob else None
     found = compared(chosen, working.published, working.catalog, at)
     if found is not None:
-        with st.container(key=_TOLD):
-            _told(found, chosen, working)
+        with st.container(key=_SUMMARY):
+            _summary(found, chosen, working)
         if knob:
-            knob_deltas(found, chosen, fades=(_TOLD,))
+            knob_deltas(found, chosen, fades=(_SUMMARY,))
         else:
             deltas(found)
         _moved(working.published, working.catalog)
@@ -384,7 +384,7 @@ def _moved(before: Catalog, after: Catalog) -> None:
         )
 
 
-def _told(found: WhatIf, chosen: SetEntry, working: Working) -> None:
+def _summary(found: WhatIf, chosen: SetEntry, working: Working) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if chosen.info.synthetic:
             widgets.synthetic_badge()

@@ -11,11 +11,10 @@ from hydra_core.console import cache, frame, learned_models, replays, selectors,
 from hydra_core.console import reports as reporting
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.compare import learned as compare_learned
-from hydra_core.console.compare import policies as compare_panels
+from hydra_core.console.compare import policies as compare_policies
 from hydra_core.console.compare import queries as compare_queries
 from hydra_core.console.compare import significance as compare_significance
 from hydra_core.console.compare import state as compare_state
-from hydra_core.console.compare import state as link
 from hydra_core.console.compare.view import Paired, Side, totals
 from hydra_core.console.compare.view_figures import Measure
 from hydra_core.console.compare.view_tables import Sides, Which
@@ -58,19 +57,19 @@ def compare(entry: SetEntry, catalog: Catalog) -> None:
         make_catalog.offer(entry)
         return
     for card, found in zip(cards, totals(both), strict=True):
-        compare_panels.side_figures(card, found)
+        compare_policies.side_figures(card, found)
     compare_state.keep_link(entry, state.get().catalog, a, b)
     if views(own, both, both_sides) == "Significance":
         compare_significance.significance(entry, own, options, (a, b), sweep_of)
-    link.write()
+    compare_state.write()
 
 
 def choose(options: dict[str, Side], a: Side, b: Side) -> tuple[DeltaGenerator, DeltaGenerator]:
     """Both cards with their selectors, and the button between them."""
     left, middle, right = st.columns([10, 1, 10], gap="small", vertical_alignment="center")
     cards = left.container(border=True), right.container(border=True)
-    compare_panels.choose(cards[0], "a", "the reference", options, a)
-    compare_panels.choose(cards[1], "b", "the alternative", options, b)
+    compare_policies.choose(cards[0], "a", "the reference", options, a)
+    compare_policies.choose(cards[1], "b", "the alternative", options, b)
     middle.button(
         "", icon=":material/swap_horiz:", on_click=compare_state.swap, args=(a, b),
         key="compare.swap", help="Swap A and B", width="stretch",
@@ -81,7 +80,7 @@ def choose(options: dict[str, Side], a: Side, b: Side) -> tuple[DeltaGenerator, 
 def views(own: Sweep, both: Paired, both_sides: Sides) -> str | None:
     """The answer, then the view that is asked for, which is returned."""
     b = both_sides[1][0]
-    compare_panels.answer(both)
+    compare_policies.answer(both)
     widgets.recorded_costs(own.data)
     widgets.notes(own)
     if both.found.left_out:
@@ -95,15 +94,15 @@ def views(own: Sweep, both: Paired, both_sides: Sides) -> str | None:
         if b.knob is not None:
             reporting.button(both_sides[1][1], b.knob, "compare", "Report of B")
     if view == "Who moved":
-        compare_panels.flips(both)
+        compare_policies.flips(both)
     elif view == "Queries":
         compare_queries.queries(both, both_sides)
     elif view == "Languages and groups":
-        compare_panels.by_slice(both, own)
+        compare_policies.by_slice(both, own)
     return view
 
 
 def show() -> None:
     """The whole page."""
-    link.follow(_FIXED)
+    compare_state.follow(_FIXED)
     selectors.on_data(frame.head("Compare"), compare, baseline=False)

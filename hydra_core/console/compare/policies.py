@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from hydra_core.base.intervals import Interval
 from hydra_core.base.spelling import signed, usd
 from hydra_core.base.types import Rule
 from hydra_core.console import tables, widgets
@@ -20,7 +21,6 @@ from hydra_core.console.compare.view_tables import grouping, slices
 from hydra_core.console.figures.heat import heat_figure
 from hydra_core.console.widgets import literal
 from hydra_core.replay.report.significance import p_text
-from hydra_core.replay.significance import Interval
 from hydra_core.replay.sweep import Sweep
 
 _NO_INTERVAL = "too few to say"
@@ -242,4 +242,4 @@ def _slice_table(frame: pd.DataFrame) -> None:
             "note": "",
         },
     )  # fmt: skip
-    tables.take_along(frame, "compare.slices")
+    tables.offer_downloads(frame, "compare.slices")

@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
-from hydra_core.base.spelling import signed, usd
+from hydra_core.base.spelling import usd
 from hydra_core.base.types import IntArray, Rule
 from hydra_core.console import cache, tables, widgets
 from hydra_core.console.access import identity
@@ -30,6 +30,7 @@ from hydra_core.console.compare.view_tables import (
 )
 from hydra_core.console.frame import MESSAGE, go
 from hydra_core.console.inspect import state as inspect_state
+from hydra_core.console.numbers import points
 from hydra_core.console.widgets import literal
 from hydra_core.store.records import Note
 from hydra_core.store.roles import Action
@@ -66,7 +67,9 @@ def queries(both: Paired, sides: Sides) -> None:
         ids = evalset.queries["query_id"]
         noted = frozenset(np.flatnonzero(ids.isin(list(by_id))).tolist()) if by_id else frozenset()
         at = selected(both, which, filters, languages, noted)
-        tables.take_along(lambda: whole_table(both, sides, at), "compare", disabled=not at.size)
+        tables.offer_downloads(
+            lambda: whole_table(both, sides, at), "compare", disabled=not at.size
+        )
     st.caption(f"{_TELLS[which]} {at.size:,} found.")
     if not at.size:
         st.info(_nothing(which, filters), icon=":material/check_circle:")
@@ -192,7 +195,7 @@ def _detail(row: int, both: Paired, sides: Sides, notes: Sequence[Note]) -> None
     quality, cost = both.found.delta_quality[at], both.found.delta_cost[at]
     st.markdown(
         f"**{literal(str(query['query_id']))}** :gray[A] {literal(str(a))} → :gray[B] "
-        f"{literal(str(b))} :gray[·] quality **{signed(100 * quality, 0)} pp** :gray[·] cost "
+        f"{literal(str(b))} :gray[·] quality **{points(quality, 0)}** :gray[·] cost "
         f"**{literal(('−' if cost < 0 else '+') + usd(abs(float(cost))))}**"
     )
     left, right = st.columns([8, 11], gap="medium")
@@ -266,11 +269,11 @@ def _drop(note: Note) -> None:
     try:
         cache.store().notes.remove(note, actor=identity.actor())
     except HydraError as error:
-        st.session_state["compare.told"] = str(error)
+        st.session_state["compare.message"] = str(error)
 
 
 def _write(digest: str, query_id: str) -> None:
-    told = st.session_state.pop("compare.told", "")
+    told = st.session_state.pop("compare.message", "")
     if told:
         st.error(literal(told))
     if not identity.may(Action.NOTE):
@@ -292,7 +295,7 @@ def _save(digest: str, query_id: str) -> None:
     try:
         cache.store().notes.add(digest, query_id, text, actor=identity.actor())
     except HydraError as error:
-        st.session_state["compare.told"] = str(error)
+        st.session_state["compare.message"] = str(error)
         return
     st.session_state["compare.note"] = ""
     st.session_state["compare.cause"] = None

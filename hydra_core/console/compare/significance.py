@@ -135,7 +135,7 @@ def _standings(table: SignificanceTable) -> None:
             "p": column.TextColumn("p", width=58),
         },
     )  # fmt: skip
-    tables.take_along(frame, "compare.policies")
+    tables.offer_downloads(frame, "compare.policies")
 
 
 def _pairs(table: SignificanceTable) -> None:
@@ -143,7 +143,7 @@ def _pairs(table: SignificanceTable) -> None:
         return
     st.markdown("**Row minus column, quality in pp** (* corrected p below 0.05)")
     st.dataframe(matrix(table), height="content")
-    tables.take_along(pair_frame(table), "compare.pairs")
+    tables.offer_downloads(pair_frame(table), "compare.pairs")
 
 
 def _downloads(table: SignificanceTable, name: str) -> None:

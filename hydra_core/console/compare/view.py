@@ -11,14 +11,15 @@ from enum import StrEnum
 
 import numpy as np
 
-from hydra_core.base.spelling import usd
+from hydra_core.base.intervals import COST, SHARE, Interval
+from hydra_core.base.spelling import signed, usd
 from hydra_core.base.types import IntArray, Rule
 from hydra_core.console.numbers import knob_text
 from hydra_core.replay.baselines.run import BaselineRun
 from hydra_core.replay.compare import Comparison, PolicyRun, compare, constant_run, policy_run
 from hydra_core.replay.imported_policies import imported_choice
 from hydra_core.replay.matched_cost import matched_cost_mix
-from hydra_core.replay.significance import Interval, mean_interval
+from hydra_core.replay.significance import mean_interval
 from hydra_core.replay.sweep import Sweep
 
 
@@ -174,13 +175,17 @@ def totals(both: Paired) -> tuple[Totals, Totals]:
     sides = ((both.a, both.at_a), (both.b, both.at_b))
     found = [
         Totals(
-            quality=mean_interval(run.quality[at], both.clusters),
-            mean_cost_usd=mean_interval(run.cost_usd[at], both.clusters),
+            quality=mean_interval(run.quality[at], both.clusters).clipped(*SHARE),
+            mean_cost_usd=mean_interval(run.cost_usd[at], both.clusters).clipped(*COST),
             qr=retained,
         )
         for (run, at), retained in zip(sides, both.found.retained, strict=True)
     ]
     return found[0], found[1]
+
+
+#: A higher cost than this much more is given as a multiple.
+_MOST_PERCENT = 300.0
 
 
 def sentence(both: Paired) -> str:
@@ -193,16 +198,30 @@ def sentence(both: Paired) -> str:
     if not np.isfinite(saved.value):
         spent = f"B costs {usd(float(after))} per query, A nothing"
     else:
-        side = saved if saved.value >= 0 else saved.scaled(-1.0)
-        word = "less" if saved.value >= 0 else "more"
         spent = (
-            f"B costs {side.value:.1f} % {word} [{side.lo:.1f}, {side.hi:.1f}] "
-            f"({usd(float(after))} instead of {usd(float(before))} per query)"
+            f"B costs {_relative_cost(saved)}, {usd(float(after))} instead of "
+            f"{usd(float(before))} per query"
         )
     change = found.quality.scaled(100.0)
-    gained = f"quality {change.text('pp')}"
+    ends = f"95 % interval {signed(change.lo)} to {signed(change.hi)}"
+    gained = f"{signed(abs(change.value))[1:]} points of quality ({ends})"
     if change.lo > 0:
-        return f"{spent} and gains: {gained}."
+        return f"{spent}, and gains {gained}."
     if change.hi < 0:
-        return f"{spent} and loses: {gained}."
-    return f"{spent}; its quality cannot be told from A's on this set: {gained}."
+        return f"{spent}, and loses {gained}."
+    if found.unknown:
+        return (
+            f"{spent}. How its quality compares is not known: {100 * found.unknown:.1f} % of the "
+            f"queries go to models without outcomes ({signed(change.lo)} to {signed(change.hi)} "
+            "points)."
+        )
+    return f"{spent}. No measurable difference in quality: {signed(change.value)} points ({ends})."
+
+
+def _relative_cost(saved: Interval) -> str:
+    """What is saved, in percent, in words."""
+    if saved.value < -_MOST_PERCENT:
+        return f"about {1 - saved.value / 100:.3g} times as much"
+    side = saved if saved.value >= 0 else saved.scaled(-1.0)
+    word = "less" if saved.value >= 0 else "more"
+    return f"{side.value:.1f} % {word} ({side.lo:.1f} to {side.hi:.1f})"

@@ -7,11 +7,12 @@ from enum import StrEnum
 import numpy as np
 import pandas as pd
 
-from hydra_core.base.spelling import signed, signed_usd
+from hydra_core.base.spelling import signed_usd
 from hydra_core.console.compare.figure_deltas import DeltasView
 from hydra_core.console.compare.view import Paired
 from hydra_core.console.figures.heat import HeatView
 from hydra_core.console.figures.theme import plain
+from hydra_core.console.numbers import points
 from hydra_core.replay.compare import FlipCell
 
 
@@ -68,7 +69,7 @@ def _cell_text(cell: FlipCell | None, kept: int, measure: Measure) -> str:
     if measure is Measure.NUMBER:
         return f"{cell.queries:,}"
     if measure is Measure.QUALITY:
-        return f"{signed(100 * cell.delta_quality)} pp"
+        return points(cell.delta_quality)
     return signed_usd(cell.delta_cost_usd)
 
 
@@ -77,7 +78,7 @@ def _cell_hover(row: str, column: str, cell: FlipCell | None, kept: int) -> str:
         return f"{kept:,} queries stay with <b>{plain(row)}</b>" if kept else "no query"
     return (
         f"<b>{plain(row)} → {plain(column)}</b><br>{cell.queries:,} queries<br>quality "
-        f"{signed(100 * cell.delta_quality)} pp<br>"
+        f"{points(cell.delta_quality)}<br>"
         f"cost {signed_usd(cell.delta_cost_usd)} per query"
     )
 

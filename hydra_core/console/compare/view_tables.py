@@ -12,13 +12,19 @@ from enum import StrEnum
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.intervals import DIFFERENCE, Interval
 from hydra_core.base.types import FloatArray, IntArray, Rule
 from hydra_core.console.compare.view import Paired, Side
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.predictor.languages import group_of, language_name
 from hydra_core.replay.evaluation import Evaluation
 from hydra_core.replay.languages import SMALL
-from hydra_core.replay.significance import Interval, holm, mcnemar, mean_interval, ratio_interval
+from hydra_core.replay.significance import (
+    holm,
+    mcnemar,
+    mean_interval,
+    saving_interval,
+)
 from hydra_core.replay.sweep import Sweep
 
 
@@ -28,7 +34,7 @@ def group_table(evaluation: Evaluation) -> pd.DataFrame:
     Every figure with its 95 % bounds as `_lo` and `_hi`; NaN differences for English itself.
     """
     apart = {one.group: one for one in evaluation.spreads}
-    unknown = Interval(np.nan, np.nan, np.nan)
+    unknown = Interval.none(np.nan, "not in both")
     rows = []
     for one in evaluation.groups:
         to = apart.get(one.name)
@@ -88,9 +94,12 @@ def _slice(
         clusters = np.unique(clusters, return_inverse=True)[1]
     units = len(inside) if clusters is None else int(np.unique(clusters).size)
     a, b = both.at_a[inside], both.at_b[inside]
-    quality = mean_interval(both.found.delta_quality[inside], clusters).scaled(100.0)
-    saved = ratio_interval(both.b.cost_usd[b], both.a.cost_usd[a], clusters).scaled(-100.0, 100.0)
-    test = mcnemar(both.b.quality[b] >= 0.5, both.a.quality[a] >= 0.5)
+    least, most = (
+        mean_interval(values[inside], clusters) for values in (both.found.least, both.found.most)
+    )
+    quality = least.spanning(most).clipped(*DIFFERENCE).scaled(100.0)
+    saved = saving_interval(both.b.cost_usd[b], both.a.cost_usd[a], clusters).scaled(100.0)
+    test = mcnemar(both.b.quality[b], both.a.quality[a])
     return {
         "name": name,
         "n": len(inside),
@@ -231,8 +240,8 @@ def whole_table(both: Paired, sides: Sides, at: IntArray) -> pd.DataFrame:
             "language": queries["language"].astype(str).to_numpy(),
             "model_a": both.a.models[a],
             "model_b": both.b.models[b],
-            "quality_a": both.a.quality[a],
-            "quality_b": both.b.quality[b],
+            "quality_a": both.a.known_quality[a],
+            "quality_b": both.b.known_quality[b],
             "quality_change": found.delta_quality[at],
             "cost_usd_a": both.a.cost_usd[a],
             "cost_usd_b": both.b.cost_usd[b],

@@ -26,7 +26,7 @@ class LiveKnob {
     this.input.min = 0;
     this.lifted = element("span", "lift", line);
     this.lift = element("b", "", this.lifted);
-    this.lifted.append(" against the best constant at this cost");
+    this.lifted.append(" against the best fixed mix at this cost");
     this.given = element("div", "given", line);
     this.shares = element("div", "bars", box);
     this.shares.setAttribute("aria-hidden", "true"); // the legend says the same

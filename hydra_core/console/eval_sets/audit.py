@@ -1,4 +1,4 @@
-"""Drawing a sample, agreement with its tables, and what recalibration would do."""
+"""Ratings by people: draw a sample, rate it, agreement, recalibration, import and export."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ _ASKED = {
 def rating_form(sample: Sample, evalset: EvalSet) -> None:
     """The next message of this rater, its scores, and what the keys do."""
     if not identity.may(Action.RATE):
-        st.info("Viewers cannot rate. Ask a publisher for the role of an editor.")
+        st.info("Viewers cannot rate. Ask a publisher for the role editor.")
         return
     store, me = cache.store(), identity.actor()
     ratings = store.ratings.of(sample.name)
@@ -112,11 +112,11 @@ def rating_form(sample: Sample, evalset: EvalSet) -> None:
     texts = dict(zip(evalset.query_ids, evalset.require_texts("an audit"), strict=True))
     left, right = st.columns([5.4, 4.6], gap="medium")
     with left.container(border=True, height=430):
-        st.caption("How much does this message need, to be answered well?")
+        st.caption("How much of each does a good answer to this message need?")
         if query in texts:
             widgets.message(texts[query])
         else:
-            st.caption("This message is no longer in the eval set; skip it.")
+            st.caption("This message is no longer in the eval set. Skip it.")
     with right:
         _scores(sample, query)
 
@@ -131,7 +131,7 @@ def _scores(sample: Sample, query: str) -> None:
                 help=_ASKED.get(name), width="stretch",
             )
         )  # fmt: skip
-    note = st.text_input("Why (if you like)", key=f"audit.note.{query}", max_chars=2000)
+    note = st.text_input("Reason (optional)", key=f"audit.note.{query}", max_chars=2000)
     whole = [score for score in found if score is not None]
     with st.container(horizontal=True):
         if st.button("Save", type="primary", key="audit.save", shortcut="Alt+S",
@@ -170,8 +170,9 @@ def draw_form(entry: SetEntry, evalset: EvalSet, scores: FloatArray) -> None:
     with st.form("audit.draw", border=True):
         st.markdown("#### Draw a sample to rate")
         st.caption(
-            "Languages, the dimension that is needed most and the disagreement of predictor and "
-            "label take turns, so that rare kinds are there too. Raters see the message alone."
+            "The sample takes turns over languages, the dimension that is needed most, and how "
+            "much predictor and label disagree, so that rare kinds are included. Raters see only "
+            "the message."
         )
         name, count, seed = st.columns([5, 2.5, 2.5])
         named = name.text_input("Name", f"{entry.key} audit", max_chars=120)
@@ -204,7 +205,9 @@ def _labels(evalset: EvalSet, dimensions: tuple[str, ...]) -> FloatArray | None:
 
 def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
     """The paper's two tables and the figure, then error by language and length."""
-    found = _rated(sample, evalset, _LEAST, "With two raters or more their agreement is shown too.")
+    found = _rated(
+        sample, evalset, _LEAST, "With two raters or more, their agreement is shown too."
+    )
     if found is None:
         return
     labels = _labels(evalset, sample.dimensions)
@@ -225,7 +228,7 @@ def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
                                     "raters": text("Between raters", width=width),
                                     "predictor": text("With predictor", width=width),
                                     "label": text("With label", width=width)})  # fmt: skip
-        tables.take_along(agreement_frame(result), "audit.agreement")
+        tables.offer_downloads(agreement_frame(result), "audit.agreement")
     with right:
         st.markdown("**Error on [0, 1]**")
         errors = error_frame(result).dropna(axis="columns", how="all")  # a set may have no labels
@@ -240,11 +243,12 @@ def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
                          "label_mae": _COUNT("Label MAE", width=68),
                          "label_bias": _COUNT("Label bias", width=68),
                      })  # fmt: skip
-        tables.take_along(errors, "audit.errors")
+        tables.offer_downloads(errors, "audit.errors")
     who = ", ".join(map(literal, found.raters))
-    st.caption(f"{len(found.query_ids):,} messages, rated by {who}. The reference is the mean "
-               "rating. Pooled is one alpha over all cells; averaged is the mean of the "
-               "dimensions.")  # fmt: skip
+    st.caption(
+        f"{len(found.query_ids):,} messages, rated by {who}. The reference is the mean rating. "
+        "Pooled: one alpha over all cells. Averaged: the mean of the dimensions."
+    )
     texts = evalset.require_texts("an audit").iloc[found.places]
     parts = {
         "language": evalset.queries["language"].astype(str).iloc[found.places].tolist(),
@@ -277,7 +281,7 @@ def _rated(sample: Sample, evalset: EvalSet, least: int, then: str) -> Rated | N
     widgets.empty(
         "Not enough ratings yet",
         f"{count:,} of {drawn:,} messages of this sample are rated, at least {least} are needed. "
-        + ("Rate more under Rate, or take ratings in from a CSV file under Exchange. " if
+        + ("Rate more under Rate, or import a CSV file under Import and export. " if
            drawn >= least else "Draw a larger sample: choose New sample above. ")
         + then,
     )  # fmt: skip
@@ -290,7 +294,7 @@ def recalibration(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
     """
     found = _rated(
         sample, evalset, LEAST_RATED,
-        "You then see the predictor's error before and after a curve fitted to the ratings.",
+        "You then see the predictor's error before and after fitting a curve to the ratings.",
     )  # fmt: skip
     if found is None:
         return
@@ -317,8 +321,8 @@ def recalibration(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
         recalibration_frame(result, sample.dimensions), "audit.recalibration", biases,
         height="content", column_config={"dimension": "Dimension", **figures},
     )  # fmt: skip
-    st.caption("Mean absolute error and bias on [0, 1] against the mean rating, cross-fitted: "
-               "each message is judged by a curve that did not see it.")  # fmt: skip
+    st.caption("Mean absolute error and bias on [0, 1] against the mean rating. Cross-fitted: the "
+               "curve for a message was fitted without it.")  # fmt: skip
     tables.kept(
         script_frame(result, sample.dimensions), "audit.scripts", biases, height="content",
         column_config={"dimension": "Dimension", "script": st.column_config.TextColumn(
@@ -327,13 +331,13 @@ def recalibration(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
                        "curve": "Curve"},
     )  # fmt: skip
     st.caption(
-        f"A writing system gets a curve of its own from {LEAST_IN_SCRIPT} rated messages on "
-        "(translations count once), where that lowers the error by more than "
-        f"{100 * LEAST_GAIN:.0f} % beyond its 95 % interval; all others go through the common one."
+        f"A writing system gets its own curve from {LEAST_IN_SCRIPT} rated messages on "
+        f"(translations count once), if that lowers the error by more than {100 * LEAST_GAIN:.0f} "
+        "% beyond its 95 % interval. All others use the common curve."
     )
-    st.markdown("Export the ratings, then write the new bundle and move your catalogs to it:")
+    st.markdown("Download the ratings, then write the new bundle and rebind your catalogs to it:")
     widgets.commands(
-        f"python -m hydra_core recalibrate ratings.csv --evalset {evalset.path} \\\n"
+        f"python -m hydra_core lab recalibrate ratings.csv --evalset {evalset.path} \\\n"
         "    --out bundles/recalibrated\n"
         "python -m hydra_core rebind pool.yaml --bundle bundles/recalibrated"
     )
@@ -346,19 +350,19 @@ def exchange(sample: Sample) -> None:
     rows = [(one.query_id, one.rater, one.scores, one.note) for one in given]
     left, right = st.columns(2, gap="large")
     with left:
-        st.markdown("#### Out")
-        st.caption("query_id, rater, one column a dimension (1 to 5), note. Made to be read again.")
+        st.markdown("#### Export")
+        st.caption("Columns: query_id, rater, one per dimension (1 to 5), note.")
         st.download_button(
             f"{len(rows):,} ratings as CSV", to_csv(rows, sample.dimensions),
             f"{sample.name}.csv", icon=":material/download:", disabled=not rows, key="audit.out",
         )  # fmt: skip
     with right:
-        st.markdown("#### In")
+        st.markdown("#### Import")
         if not identity.may(Action.MODERATE):
-            st.caption("Taking in other people's ratings needs the role of a publisher.")
+            st.caption("Importing ratings of other people needs the role publisher.")
             return
         file = st.file_uploader("Ratings as CSV", ["csv"], key="audit.file")
-        if file is None or not st.button("Take in", type="primary", key="audit.in"):
+        if file is None or not st.button("Import", type="primary", key="audit.in"):
             return
         try:
             taken = from_csv(file, sample.dimensions, sample.query_ids)
@@ -366,7 +370,7 @@ def exchange(sample: Sample) -> None:
         except HydraError as error:
             widgets.problem(error)
             return
-        st.success(f"{count:,} ratings taken in.")
+        st.success(f"{count:,} ratings imported.")
 
 
 _VIEWS = ("Rate", "Agreement", "Recalibrate", "Import and export")
@@ -413,17 +417,19 @@ def one_sample(
 
 
 def show(place: DeltaGenerator) -> None:
-    """Audits: do people agree with one another, with the labels, and with the predictor?"""
+    """Rated by people: do they agree with each other, with the labels, with the predictor?"""
     selectors.follow(_LINK)
     pair = selectors.current()
     if pair is None:
-        widgets.empty("No eval set", "Import one on Eval sets: an audit rates its messages.")
+        widgets.empty("No eval set", "Import one under Sets: people rate its messages.")
         return
     with place:
         places = st.columns([6, 4])
         chosen = selectors.choose_evalset(places[0], pair[1].catalog) if pair[1].catalog else None
     if chosen is None:
-        widgets.empty("No scored eval set", "Score one on Eval sets: an audit compares its scores.")
+        widgets.empty(
+            "No scored eval set", "Score one under Sets: ratings are compared with its scores."
+        )
         return
     with places[1]:
         drawn = choose(chosen)
@@ -434,14 +440,14 @@ def show(place: DeltaGenerator) -> None:
         if opened.texts is None:
             widgets.empty(
                 "This set has no texts",
-                "In an audit people rate messages blind, by keyboard. You then see how far they "
-                "agree with one another, with the labels and with the predictor (Krippendorff's "
-                "alpha), and may recalibrate the predictor on it. Open a set with texts:",
+                "People rate messages by keyboard, without seeing any score. You then see how well "
+                "they agree with each other, with the labels and with the predictor "
+                "(Krippendorff's alpha), and can recalibrate the predictor. Open a set with texts:",
             )
             selectors.offer_texts()
         elif found is None:
             widgets.empty(
-                "Not scored", "Score this eval set with the predictor in use on Eval sets."
+                "Not scored", "Score this eval set with the current predictor under Sets."
             )
         else:
             one_sample(chosen, opened, found, drawn)

@@ -18,9 +18,9 @@ _MESSAGE = '{"id": "q1", "text": "What is 12.5 % of 640?", "reference": "80"}'
 _COMMANDS = """\
 hydra-router collect --example > grade.yaml
 hydra-router collect messages.jsonl --catalog pool.yaml --upstreams upstreams.yaml \\
-    --grade grade.yaml --out {out} --dry-run
+    --grade grade.yaml --out mine --dry-run
 hydra-router collect messages.jsonl --catalog pool.yaml --upstreams upstreams.yaml \\
-    --grade grade.yaml --out {out}"""
+    --grade grade.yaml --out mine"""
 
 
 def show(head: Head) -> None:
@@ -42,7 +42,7 @@ def show(head: Head) -> None:
         "It runs on the command line, where its keys are. The first command writes a commented "
         "grader file, the second estimates the cost without calling a model, the third begins."
     )
-    widgets.commands(_COMMANDS.format(out=root / "mine"))
+    widgets.commands(_COMMANDS)
     st.markdown("Each line of messages.jsonl is one message:")
     st.code(_MESSAGE, language=None)
     st.download_button(

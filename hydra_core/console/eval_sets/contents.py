@@ -1,4 +1,4 @@
-"""What is wrong with an eval set: gaps, duplicates, texts that other sets hold as well."""
+"""Data checks: missing outcomes, duplicates, and texts that other sets contain too."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ Found = tuple[tuple[DuplicateGroup, ...], tuple[Overlap, ...]]
 
 
 def checks(entry: SetEntry, evalset: EvalSet) -> None:
-    """Missing data, duplicates, and texts that other sets hold as well."""
     missing = missing_data(evalset)
     complete = missing.complete == missing.queries
     tone = "success" if complete else "warning"
@@ -37,7 +36,8 @@ def checks(entry: SetEntry, evalset: EvalSet) -> None:
         tables.kept(pd.DataFrame(rows), "explore.missing", height="content")
     if evalset.texts is None:
         st.info(
-            "This set has no texts to compare. Learn takes queries with equal text vectors as one.",
+            "This set has no texts to compare. Learning treats queries with equal text vectors as "
+            "one.",
             title="Duplicates",
             icon=":material/notes:",
         )
@@ -49,7 +49,7 @@ def checks(entry: SetEntry, evalset: EvalSet) -> None:
     if task is None:
         _offer_look(key, entry, evalset)
     elif task.running:
-        widgets.waiting(task, "Looking for duplicates")
+        widgets.waiting(task, "Finding duplicates")
     elif task.error:
         st.error(literal(task.error), icon=":material/error:")
     else:
@@ -83,11 +83,11 @@ def _texts(others: list[tuple[str, Path, str]]) -> dict[str, list[str]]:
 def _offer_look(key: Hashable, entry: SetEntry, evalset: EvalSet) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(
-            "**Duplicates and leakage.** Compares every text with every other one here and in "
-            "the other eval sets.",
+            "**Duplicates and leakage.** Compares every text with every other text here and in the "
+            "other eval sets.",
             width="stretch",
         )
-        if st.button("Look for duplicates", key="explore.duplicates"):
+        if st.button("Find duplicates", key="explore.duplicates"):
             _look(key, entry, evalset)
             st.rerun()
 
@@ -105,9 +105,9 @@ def _repeated(found: Found) -> None:
         extra = sum(len(one.query_ids) - 1 for one in loose)
         differ = sum(one.outcomes_differ for one in loose)
         st.warning(
-            f"{len(loose):,} texts occur more than once ({extra:,} queries too many); for "
-            f"{differ:,} of them outcomes differ. Intervals are too narrow and a tuned policy may "
-            "meet what it was tuned on: declare them as one cluster, or remove them.",
+            f"{len(loose):,} texts occur more than once ({extra:,} extra queries). The outcomes of "
+            f"{differ:,} of them differ. This makes intervals too narrow: declare each group as "
+            "one cluster, or remove the extra queries.",
             title="Duplicates",
             icon=":material/warning:",
         )
@@ -124,8 +124,8 @@ def _repeated(found: Found) -> None:
         )
     for one in shared:
         st.warning(
-            f"{one.queries:,} texts also lie in {literal(one.other)}: what is tuned on one is not "
-            "new to the other.",
+            f"{one.queries:,} texts are also in {literal(one.other)}. A policy tuned on one set is "
+            "not tested fairly on the other.",
             title="Overlap with another eval set",
             icon=":material/join_inner:",
         )

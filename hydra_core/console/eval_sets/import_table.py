@@ -14,7 +14,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from hydra_core.base.errors import HydraError
 from hydra_core.catalog.identifiers import proposed_ids
 from hydra_core.console import tables, widgets
-from hydra_core.console.eval_sets.import_swebench import Runner
+from hydra_core.console.eval_sets.import_records import Runner
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.importers.draft import About, ImportReport
 from hydra_core.evalsets.importers.mapping import TableMapping
@@ -70,7 +70,7 @@ def table_source(uploads: Sequence[UploadedFile]) -> tuple[Runner, str] | None:
 
     bare = "text" not in mapping.fields and st.checkbox(
         "These files hold no message texts", key="eval_sets.no_texts",
-        help="The set can then be explored, but not scored: requirements are read from texts.",
+        help="Without texts the set cannot be scored, because requirements are read from texts.",
     )  # fmt: skip
     lacking = [
         label
@@ -79,7 +79,7 @@ def table_source(uploads: Sequence[UploadedFile]) -> tuple[Runner, str] | None:
     ]
     if lacking:
         st.warning(
-            f"Pick the column of: {', '.join(lacking)}.", icon=":material/view_column:"
+            f"Choose a column for: {', '.join(lacking)}.", icon=":material/view_column:"
         )  # fmt: skip
         return None
 
@@ -160,7 +160,7 @@ def _model_ids(names: Sequence[str]) -> dict[str, str]:
     st.markdown("##### Model names")
     st.caption(
         f"{len(strange)} of {len(names)} names cannot be ids (letters, digits and . _ - / : @ +). "
-        "These would stand for them; change what you like."
+        "These ids replace them; change any of them."
     )
     places = st.columns(min(4, len(strange)))
     return {
@@ -176,7 +176,7 @@ def _per_model(
 ) -> tuple[dict[str, str], dict[str, str]]:
     quality: dict[str, str] = {}
     cost: dict[str, str] = {}
-    st.caption(f"Columns of {len(suggested.quality)} models were found.")
+    st.caption(f"The file has columns of {len(suggested.quality)} models.")
     for model, column in suggested.quality.items():
         name, left, right = st.columns([2, 3, 3], vertical_alignment="bottom")
         name.markdown(f"**{literal(model)}**")

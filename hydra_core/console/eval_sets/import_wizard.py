@@ -1,4 +1,4 @@
-"""The import wizard of the Eval sets page: files, what the columns mean, report."""
+"""The import wizard: files, what their columns mean, and the report."""
 
 from __future__ import annotations
 
@@ -14,8 +14,13 @@ from hydra_core.console import cache, selectors, state, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.demo import session
 from hydra_core.console.eval_sets import make_catalog
-from hydra_core.console.eval_sets.import_records import MOST_MB, SUFFIXES, records_source
-from hydra_core.console.eval_sets.import_swebench import Runner, swebench_source
+from hydra_core.console.eval_sets.import_records import (
+    MOST_MB,
+    SUFFIXES,
+    Runner,
+    records_source,
+    swebench_source,
+)
 from hydra_core.console.eval_sets.import_table import table_source
 from hydra_core.console.eval_sets.routing_help import ASKED
 from hydra_core.console.eval_sets.view import dropped_table
@@ -88,11 +93,11 @@ def _files(kind: Kind) -> list[UploadedFile]:
         told = FORMATS[kind].files
         if kind is Kind.TABLE:
             told += (
-                " Needed: a query id, the message, and for every model its quality (0 to 1); the "
-                "cost in USD or the tokens in and out, to know what routing would cost. One row "
-                "per query has columns such as “quality:gpt-5” and “cost:gpt-5”."
+                " Needed: a query id, the message, and the quality of each model (0 to 1). Add the "
+                "cost in USD, or the tokens read and written, to see what routing costs. With one "
+                "row per query, columns are named like “quality:gpt-5” and “cost:gpt-5”."
             )
-        st.caption(f"{told} Nothing is imputed; missing outcomes stay missing.")
+        st.caption(f"{told} Missing outcomes are not filled in.")
     return uploads
 
 
@@ -128,7 +133,7 @@ def _finish(run: Runner, name: str) -> None:
     st.markdown("##### About the set")
     left, right = st.columns(2)
     name = left.text_input("Name", name, key=f"eval_sets.name.{name}", max_chars=120)
-    origin = right.text_input("Origin", placeholder="where the outcomes come from")
+    origin = right.text_input("Origin", placeholder="Gateway log of May 2026")
     with st.container(horizontal=True, gap="medium"):
         synthetic = st.checkbox("Outcomes are simulated")
         estimated = st.checkbox("Costs are estimated from prices")
@@ -136,7 +141,7 @@ def _finish(run: Runner, name: str) -> None:
     if not st.button(
         "Import", type="primary", icon=":material/upload:", key="eval_sets.import",
         disabled=not identity.may(Action.IMPORT),
-        help=None if identity.may(Action.IMPORT) else "Importing takes the role editor.",
+        help=None if identity.may(Action.IMPORT) else "Importing needs the role editor.",
     ):  # fmt: skip
         return
     folder = folder_name(name)
@@ -171,7 +176,7 @@ def _report(report: ImportReport, key: str, name: str) -> None:
     for warning in report.warnings:
         st.warning(literal(warning), icon=":material/warning:")
     if report.dropped:
-        st.markdown("##### What was left out, and why")
+        st.markdown("##### Left out")
         tables.kept(
             dropped_table(report),
             "eval_sets.left_out",
@@ -182,17 +187,17 @@ def _report(report: ImportReport, key: str, name: str) -> None:
         st.caption("Nothing was left out.")
     if report.missing:
         lines = [f"{m}: {q:,} outcomes, {c:,} costs" for m, (q, c) in report.missing.items()]
-        st.caption(literal("Missing, and left missing: " + "; ".join(lines)))
+        st.caption(literal("Missing (not filled in): " + "; ".join(lines)))
     known = covered(report.models, [one.catalog for one in cache.catalogs()])
     if not known:
-        st.caption("No catalog knows all of these models yet: make one, then tune it.")
+        st.caption("No catalog has all of these models yet. Make one, then tune it.")
     with st.container(horizontal=True):
         if not known:
             st.button(
                 "Make a catalog", type="primary", on_click=_make, args=(key,),
                 key="eval_sets.make", icon=":material/add_notes:",
             )  # fmt: skip
-        elif st.button("Does routing help?", type="primary", key="eval_sets.help"):
+        elif st.button("Can routing help?", type="primary", key="eval_sets.help"):
             widgets.forget(_REPORT)
             state.put(evalset=key, catalog="", tau=None, weights=None, pin=None)
             st.session_state[ASKED] = key

@@ -25,7 +25,7 @@ from hydra_core.console.figures.heat import heat_figure
 from hydra_core.console.figures.intervals import intervals_figure
 from hydra_core.console.widgets import literal
 from hydra_core.lab.labeling.messages import Message
-from hydra_core.lab.labeling.run_folder import LEDGER, Followed, RunStatus, list_runs
+from hydra_core.lab.labeling.run_folder import LEDGER, RunStatus, TrackedRun, list_runs
 
 
 def root() -> Path:
@@ -38,22 +38,22 @@ def runs() -> dict[str, Path]:
     return {folder.name: folder for folder in list_runs(root())}
 
 
-def run(folder: Path) -> Followed:
+def run(folder: Path) -> TrackedRun:
     """The run of a folder; another ledger under its name is another run."""
     return _followed(folder, (folder / LEDGER).stat().st_ino)
 
 
 @st.cache_resource(max_entries=8)
-def _followed(folder: Path, inode: int) -> Followed:
+def _followed(folder: Path, inode: int) -> TrackedRun:
     del inode
-    return Followed(folder)
+    return TrackedRun(folder)
 
 
 _EVERY = "3s"
 _ROWS = 1_000
 
 
-def watch(run: Followed) -> RunStatus:
+def watch(run: TrackedRun) -> RunStatus:
     """How far the run is, refreshed every three seconds while it runs."""
     found = run.status()
     if found.running:
@@ -63,7 +63,7 @@ def watch(run: Followed) -> RunStatus:
     return found
 
 
-def _bar(run: Followed) -> None:
+def _bar(run: TrackedRun) -> None:
     found = run.status()
     share, text = progress(found)
     st.progress(share, text)
@@ -108,7 +108,7 @@ def judge(found: Mapping[str, Any]) -> None:
                       f"{found['position']['n']:,}")  # fmt: skip
     if counts:
         st.caption(literal(f"Messages: {'; '.join(counts)}."))
-    tables.take_along(views.judge_frame(found), "labels.judge")
+    tables.offer_downloads(views.judge_frame(found), "labels.judge")
 
 
 def labels(found: Mapping[str, Any]) -> None:
@@ -136,7 +136,7 @@ def labels(found: Mapping[str, Any]) -> None:
                                help="The judge found the cheap answer as good or better"),
             },
         )  # fmt: skip
-        tables.take_along(frame, "labels.levels")
+        tables.offer_downloads(frame, "labels.levels")
     if found["synthetic"]:
         st.caption(f"Not counted: {found['synthetic']:,} messages that need a repository. They "
                    "get the default label of their tier.")  # fmt: skip
@@ -165,7 +165,7 @@ def set_aside(aside: Sequence[tuple[Message, str]]) -> None:
     )  # fmt: skip
     if len(frame) > _ROWS:
         st.caption(f"Shown: the first {_ROWS:,} of {len(frame):,}. The download has all rows.")
-    tables.take_along(frame, "labels.aside")
+    tables.offer_downloads(frame, "labels.aside")
 
 
 def steps(found: Sequence[Step]) -> None:

@@ -1,4 +1,4 @@
-"""Make a catalog that fits an eval set: offered wherever none does, made on Eval sets."""
+"""Make a catalog for an eval set; offered wherever no catalog fits."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def offer(entry: SetEntry, *, primary: bool = True) -> None:
     if st.button(
         "Make a catalog", type="primary" if primary else "secondary",
         icon=":material/add_notes:", key="make_catalog.offer", on_click=open_for,
-        args=(entry.key,), help="Models, prices and profiles from this eval set",
+        args=(entry.key,), help="A catalog with the models, prices and profiles of this eval set",
     ):  # fmt: skip
         go(SETS)
 
@@ -124,16 +124,15 @@ def _lacking(entered: EnteredPrices) -> None:
     for problem in entered.problems:
         st.error(literal(str(problem)), icon=":material/error:")
     if not entered.models:
-        st.warning("Tick at least one model.", icon=":material/checklist:")
+        st.warning("Select at least one model.", icon=":material/checklist:")
     elif entered.missing:
         st.warning(
-            literal(f"{', '.join(entered.missing)}. Fill them in, or untick the models. Nothing "
-            "is guessed."),
+            literal(f"{', '.join(entered.missing)}. Type them in, or untick these models."),
             title=f"Prices of {len(entered.missing)} of {len(entered.models)} models are missing",
             icon=":material/payments:",
         )  # fmt: skip
     elif entered.complete:
-        st.caption(":material/check_circle: Every model that is used has a price.")
+        st.caption(":material/check_circle: Every selected model has a price.")
 
 
 def _catalog(entry: SetEntry, loaded: EvalSet, entered: EnteredPrices) -> None:
@@ -142,7 +141,7 @@ def _catalog(entry: SetEntry, loaded: EvalSet, entered: EnteredPrices) -> None:
     made = replays.new_catalog(entry, entered, cut)
     with st.container(border=True):
         policy = made.catalog.policy
-        order = {"realised": "what each model really costs here", "list_price": "list price"}
+        order = {"realised": "mean cost in this set", "list_price": "list price"}
         st.markdown(
             literal(
                 f"{len(made.catalog.models)} models, ordered by {order[policy.cost_basis.value]}. "
@@ -154,14 +153,14 @@ def _catalog(entry: SetEntry, loaded: EvalSet, entered: EnteredPrices) -> None:
             names = ", ".join(one.model for one in made.under_hull)
             st.checkbox(
                 literal(f"Leave out {names}"), value=True, key="make_catalog.cut",
-                help="Routing by shortfall loses most where a model is dearer and worse than a "
-                "mixture of others.",
+                help="The shortfall rule loses most with a model that costs more than a mix of "
+                "other models and is worse.",
             )  # fmt: skip
             for one in made.under_hull:
                 st.caption(literal(str(one)))
         for warning in made.warnings:
             st.warning(literal(warning), icon=":material/warning:")
-        st.caption(":material/info: Assumed, and to be edited in the catalog: "
+        st.caption(":material/info: Assumed; edit it in the catalog: "
                    + " ".join(literal(text) for text in made.assumptions))  # fmt: skip
         _publication(entry, loaded, made)
 
@@ -173,7 +172,7 @@ def _publication(entry: SetEntry, loaded: EvalSet, made: InitialCatalog) -> None
     key = free_key(name, [one.key for one in cache.catalogs()])
     text = named(made.text, name.strip() or key)
     if not identity.may(Action.PUBLISH):
-        st.caption("Publishing takes a publisher: download the catalog and hand it over.")
+        st.caption("Publishing needs the role publisher. Download the catalog and give it to one.")
         right.download_button(
             "Download the catalog", text, f"{key}.yaml", "application/yaml",
             icon=":material/download:", width="stretch", key="make_catalog.download",

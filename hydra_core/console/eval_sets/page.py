@@ -5,9 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from hydra_core.console import cache, frame, selectors
-from hydra_core.console.eval_sets import audit, collect, labels, routing_help
-from hydra_core.console.eval_sets import import_wizard as import_panels
-from hydra_core.console.eval_sets import sets as evalset_panels
+from hydra_core.console.eval_sets import audit, collect, import_wizard, labels, routing_help
+from hydra_core.console.eval_sets import sets as all_sets
 from hydra_core.console.frame import Head, Part
 
 _VIEWS = ("All sets", "Import")
@@ -23,17 +22,17 @@ def _sets(head: Head) -> None:
             label_visibility="collapsed",
         )  # fmt: skip
     if view == "Import":
-        import_panels.wizard()
+        import_wizard.wizard()
         return
     sets = cache.evalsets()
     if not sets:
-        evalset_panels.nothing_yet()
+        all_sets.nothing_yet()
         return
     narrow, wide = st.columns([3, 7], gap="medium")
     with narrow:
-        entry = evalset_panels.choose(sets)
+        entry = all_sets.choose(sets)
     with wide:
-        evalset_panels.show(entry)
+        all_sets.show(entry)
 
 
 def _label_quality(head: Head) -> None:

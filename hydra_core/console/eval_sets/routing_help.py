@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from datetime import date
 
 import numpy as np
 import streamlit as st
@@ -10,14 +11,14 @@ import streamlit as st
 from hydra_core.base.errors import HydraError
 from hydra_core.base.types import Catalog, IntArray
 from hydra_core.console import cache, replays, selectors, tables, widgets
+from hydra_core.console.access import identity
 from hydra_core.console.cache import SetEntry
-from hydra_core.console.eval_sets import ablations as explore_ablations
-from hydra_core.console.eval_sets import contents as explore_checks
-from hydra_core.console.eval_sets import make_catalog
-from hydra_core.console.eval_sets import scoring as evalset_scoring
-from hydra_core.console.eval_sets.figure_upset import spread_figure, upset_figure
+from hydra_core.console.eval_sets import contents, make_catalog, scoring
+from hydra_core.console.eval_sets.figures import spread_figure, upset_figure
 from hydra_core.console.eval_sets.view_routing_help import (
     Bounds,
+    ablation_table,
+    ablation_view,
     auc_view,
     difficulty_table,
     difficulty_view,
@@ -28,6 +29,8 @@ from hydra_core.console.frame import BY_HAND, LEARNED, Head, link
 from hydra_core.console.tasks import Task
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.evalset import EvalSet
+from hydra_core.lab.ablation import AblatedReading, reading_ablation, readings
+from hydra_core.predictor.bundle import SHIPPED_SMALL, load_bundle
 from hydra_core.replay.replay import replay
 from hydra_core.replay.routability import Routability, routability
 from hydra_core.replay.sweep import Sweep
@@ -233,7 +236,7 @@ def difficulty_by(evalset: EvalSet) -> None:
             "decidable": column.NumberColumn("Models differ on", format="%.0f %%"),
         },
     )
-    tables.take_along(frame, "explore.difficulty.table")
+    tables.offer_downloads(frame, "explore.difficulty.table")
 
 
 def predictability(entry: SetEntry, sweep: Sweep, task: Task | None) -> None:
@@ -285,7 +288,7 @@ def replayed(entry: SetEntry, catalog: Catalog) -> Sweep | None:
     try:
         if st.session_state.get(ASKED) == entry.key:
             loaded = cache.evalset(entry.info.path, entry.info.digest)
-            if loaded.texts is not None and not evalset_scoring.score_now(entry, loaded):
+            if loaded.texts is not None and not scoring.score_now(entry, loaded):
                 return None
         return cache.sweep(entry, catalog, catalog.policy.weights)
     except HydraError as error:
@@ -330,16 +333,80 @@ def one_view(
     if view == _PREDICTED and sweep is not None:
         predictability(entry, sweep, task)
     elif view == _READING and sweep is not None:
-        explore_ablations.ablations(entry, sweep)
+        readings_compared(entry, sweep)
     elif view == "Costs":
         costs(evalset)
     elif view == "Difficulty":
         difficulty_by(evalset)
     elif view == _CHECKS:
-        explore_checks.checks(entry, evalset)
+        contents.checks(entry, evalset)
     else:
         who_solves(evalset, sweep)
 
 
 def show(head: Head) -> None:
     selectors.on_data(head, explore, baseline=False, link={"view": "explore.view"})
+
+
+def readings_compared(entry: SetEntry, sweep: Sweep) -> None:
+    """Fewer tokens, no signal prefix, the other bundle: agreement with labels, and routing."""
+    key = ("readings", replays.sweep_key(entry, sweep))
+    task = replays.tasks().get(key)
+    if task is not None and task.running:
+        widgets.waiting(task, "Reading every message in every way")
+        return
+    if task is not None and task.error:
+        st.error(literal(task.error), icon=":material/error:")
+    found = task.result if task is not None else None
+    if not isinstance(found, tuple):
+        _offer_readings(key, sweep)
+        return
+    _readings(found)
+
+
+def _offer_readings(key: Hashable, sweep: Sweep) -> None:
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            f"**What does each part of reading a message add?** The console scores all "
+            f"{sweep.evalset.n:,} messages again: with fewer tokens, without the signal prefix, "
+            "and with its other predictor.",
+            width="stretch",
+        )
+        if st.button("Measure", type="primary", key="explore.ablate"):
+            _measure_readings(key, sweep)
+            st.rerun()
+
+
+def _measure_readings(key: Hashable, sweep: Sweep) -> None:
+    bundle, other = cache.bundle(), load_bundle(SHIPPED_SMALL)
+
+    def work(task: Task) -> tuple[AblatedReading, ...]:
+        return reading_ablation(
+            sweep.evalset, sweep.catalog, readings(bundle, [other]), today=date.today(),
+            progress=task.step,
+        )  # fmt: skip
+
+    replays.tasks().start(key, work, owner=identity.actor().name)
+
+
+def _readings(found: tuple[AblatedReading, ...]) -> None:
+    widgets.figure(
+        intervals_figure(ablation_view(found), widgets.colors()),
+        "explore.ablations",
+        alt="Quality retention of every way of reading against the predictor as it is",
+    )
+    column = st.column_config
+    tables.kept(
+        ablation_table(found), "explore.ablations.table", height="content",
+        column_config={
+            "reading": column.TextColumn("Reading"),
+            "pearson": column.NumberColumn("Pearson", format="%.3f", help="Against the labels"),
+            "mae": column.NumberColumn("MAE", format="%.3f", help="Against the labels"),
+            "qr": column.NumberColumn("QR", format="%.1f %%"),
+            "cost": column.NumberColumn("Cost per query", format="$%.4g"),
+        },
+    )  # fmt: skip
+    st.caption(
+        "All rows route at about the same cost: τ is chosen on one half of the queries and "
+        "measured on the other half. Lines are 95 % intervals, paired by query."
+    )

@@ -1,4 +1,4 @@
-"""Scoring an eval set on the Eval sets page: who scored it, the offer, and progress."""
+"""Scoring an eval set: which predictors have scored it, the offer, and progress."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hydra_core.predictor.bundle import Bundle
 from hydra_core.store import Action, Actor, Store
 
 #: Where an error of a callback waits for the next run.
-TOLD = "eval_sets.told"
+LATER = "eval_sets.error"
 
 
 #: Queries between two writes to disk, after which a stop is noticed.
@@ -57,7 +57,7 @@ def scores(entry: SetEntry, loaded: EvalSet) -> None:
     except HydraError as error:
         names = ", ".join(entry.info.scored) or "none"
         st.info(
-            literal(f"Scored by: {names}. The shipped predictor cannot be used: {error}"),
+            literal(f"Scored by: {names}. The predictor of this console cannot be used: {error}"),
             icon=":material/neurology:",
         )
         return
@@ -121,10 +121,10 @@ def _offer(loaded: EvalSet, name: str, job: Task | None, elsewhere: bool) -> Non
     if job is not None and job.error:
         st.error(literal(job.error), icon=":material/error:")
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        other = " It is scored by another predictor only." if elsewhere else ""
+        other = " Only another predictor has scored it." if elsewhere else ""
         st.markdown(
             f"**Not scored yet by {literal(name)}.**{other} Routing needs the requirement scores "
-            "of every query; this takes some milliseconds per query and can be resumed.",
+            "of every query. Scoring takes a few milliseconds per query and can be resumed.",
             width="stretch",
         )
         st.button(
@@ -133,18 +133,18 @@ def _offer(loaded: EvalSet, name: str, job: Task | None, elsewhere: bool) -> Non
         )  # fmt: skip
 
 
-def _tell(error: HydraError) -> None:
+def _show_later(error: HydraError) -> None:
     """Shown by the next run: what a callback writes is lost."""
-    st.session_state[TOLD] = error
+    st.session_state[LATER] = error
 
 
 def _start(loaded: EvalSet) -> None:
     try:
         _begin(loaded)
     except HydraError as error:
-        _tell(error)
+        _show_later(error)
 
 
 def _progress(job: Task) -> None:
     widgets.waiting(job, "Scoring", unit="queries")
-    stop_button(job, "eval_sets.stop", help="What is done is kept; scoring can resume.")
+    stop_button(job, "eval_sets.stop", help="Finished scores are kept, and scoring can resume.")

@@ -1,4 +1,4 @@
-"""The panels of the Eval sets page: the list, one set in detail, scoring with progress."""
+"""The part Sets: the list, and one set in detail."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hydra_core.console.access import identity
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.demo import address, session
 from hydra_core.console.eval_sets import make_catalog, scoring
-from hydra_core.console.eval_sets.figure_outcomes import outcomes_figure
-from hydra_core.console.eval_sets.scoring import TOLD
+from hydra_core.console.eval_sets.figures import outcomes_figure
+from hydra_core.console.eval_sets.scoring import LATER
 from hydra_core.console.eval_sets.view import (
     NO_INTERVAL,
     model_table,
@@ -37,7 +37,7 @@ _LOOKED = "eval_sets.looked"
 
 
 def dependence(entry: SetEntry, loaded: EvalSet) -> None:
-    """What is known about dependent queries, the way to look, and the way to answer."""
+    """Show what is known about dependent queries, and offer to check and to answer."""
     kept = loaded.dependence
     looked: tuple[str, Suspects] | None = st.session_state.get(_LOOKED)
     if looked is not None and looked[0] == loaded.digest:
@@ -47,11 +47,11 @@ def dependence(entry: SetEntry, loaded: EvalSet) -> None:
     elif kept.answer == DECLINED:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption(
-                f"{kept.queries:,} queries look like {kept.groups:,} groups and were declined as "
-                "clusters; every verdict says so.",
+                f"{kept.queries:,} queries form {kept.groups:,} groups that were declared "
+                "independent. Every result carries a warning.",
                 width="content",
             )
-            _look_button(entry, loaded, "Look again")
+            _look_button(entry, loaded, "Check again")
     else:
         found = f"{kept.groups:,} groups declared as clusters" * (kept.answer == ACCEPTED)
         by = "ids, texts and meaning" if kept.vectors else "ids and texts"
@@ -66,15 +66,15 @@ def _ask(entry: SetEntry, loaded: EvalSet) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(
             "**Do queries depend on each other?** Translations, near-duplicates and repeated "
-            "attempts make intervals too narrow unless they are declared as clusters. Every "
-            "verdict says that nobody has looked yet.",
+            "attempts make intervals too narrow unless they are declared as clusters. Until you "
+            "check, every result carries a warning.",
             width="stretch",
         )
-        _look_button(entry, loaded, "Look for them")
+        _look_button(entry, loaded, "Check")
 
 
 def _look_button(entry: SetEntry, loaded: EvalSet, label: str) -> None:
-    shipped = "The shipped sets cannot be changed here." if entry.shipped else None
+    shipped = "Sets that come with the console cannot be changed." if entry.shipped else None
     barred = entry.shipped or not identity.may(Action.REPLACE)
     if st.button(label, key="eval_sets.look", disabled=barred, help=shipped):
         shown = st.progress(0.0, "Comparing texts")
@@ -99,7 +99,7 @@ def _offer(loaded: EvalSet, found: Suspects) -> None:
         st.markdown(f"**{literal(str(found))}.** Do they belong together?")
         tables.kept(suspect_table(loaded, found), "eval_sets.suspects", height="content")
         if not found.vectors:
-            st.caption("Texts were not compared by meaning: score the set first for that.")
+            st.caption("Texts were not compared by meaning. Score the set first for that.")
         with st.container(horizontal=True):
             _button("Yes, declare them as clusters", loaded, found, accepted=True)
             _button("No, they are independent", loaded, found, accepted=False)
@@ -126,41 +126,37 @@ def _button(label: str, loaded: EvalSet, found: Suspects, *, accepted: bool) -> 
 _SHOWN = 10
 
 
-def earlier_states(entry: SetEntry, told: str) -> None:
-    """What can be undone, and the way to remove a set of one's own.
-
-    Args:
-        told: Key of the session state where an error waits for the next run.
-    """
+def earlier_states(entry: SetEntry) -> None:
+    """What can be undone, and the way to remove a set of one's own."""
     states = earlier(session.folder() / "evalsets")
     if entry.shipped and not states:
         return
-    with st.popover("Remove or bring back", icon=":material/history:", width="stretch"):
+    with st.popover("Remove or restore", icon=":material/history:", width="stretch"):
         if not entry.shipped:
-            _offer_removal(entry, told)
+            _offer_removal(entry)
         if states:
             st.markdown("**Replaced or removed**")
         for number, state in enumerate(states[:_SHOWN]):
-            _offer_return(state, number, told)
+            _offer_return(state, number)
 
 
-def _offer_removal(entry: SetEntry, told: str) -> None:
+def _offer_removal(entry: SetEntry) -> None:
     st.button(
         f"Remove {literal(entry.info.name)}", icon=":material/delete:", width="stretch",
-        key="eval_sets.remove", on_click=_remove, args=(entry, told),
+        key="eval_sets.remove", on_click=_remove, args=(entry,),
         disabled=not identity.may(Action.DELETE),
     )  # fmt: skip
-    st.caption("It is kept and can be brought back here. This takes the role publisher.")
+    st.caption("A removed set is kept and can be restored here. Needs the role publisher.")
 
 
-def _offer_return(state: Earlier, number: int, told: str) -> None:
+def _offer_return(state: Earlier, number: int) -> None:
     left, right = st.columns([3, 2], vertical_alignment="center")
     with left.container(gap=None):
         st.markdown(literal(_named(state)))
         st.caption(literal(f"{state.name}, until {state.until:%Y-%m-%d %H:%M:%S} UTC"))
     right.button(
-        "Bring back", key=f"eval_sets.bring_back.{number}", width="stretch",
-        on_click=_bring_back, args=(state, told), disabled=not identity.may(Action.REPLACE),
+        "Restore", key=f"eval_sets.bring_back.{number}", width="stretch",
+        on_click=_bring_back, args=(state,), disabled=not identity.may(Action.REPLACE),
     )  # fmt: skip
 
 
@@ -175,18 +171,18 @@ def _changes() -> EvalSetChanges:
     return EvalSetChanges(identity.actor(), cache.store())
 
 
-def _remove(entry: SetEntry, told: str) -> None:
+def _remove(entry: SetEntry) -> None:
     try:
         _changes().remove(entry.info.path)
     except HydraError as error:
-        st.session_state[told] = error
+        st.session_state[LATER] = error
 
 
-def _bring_back(state: Earlier, told: str) -> None:
+def _bring_back(state: Earlier) -> None:
     try:
         _changes().bring_back(state)
     except HydraError as error:
-        st.session_state[told] = error
+        st.session_state[LATER] = error
 
 
 _CHOSEN = "eval_sets.chosen"
@@ -199,8 +195,8 @@ def nothing_yet() -> None:
     """Say what an eval set is and how to get one."""
     widgets.empty(
         "No eval set yet",
-        "An eval set holds queries with what each model achieved and cost on them. "
-        "Choose **Import** above to bring one from CSV, JSONL or Parquet.",
+        "An eval set holds queries, and the quality and cost of each model on them. Choose "
+        "**Import** above to read one from CSV, JSONL or Parquet.",
     )
 
 
@@ -222,7 +218,7 @@ def choose(sets: Sequence[SetEntry]) -> SetEntry:
         )
     address.write({"set": chosen})
     st.session_state[_LINK] = chosen
-    earlier_states(by_key[chosen], TOLD)
+    earlier_states(by_key[chosen])
     return by_key[chosen]
 
 
@@ -250,7 +246,7 @@ def _caption(entry: SetEntry) -> str:
 
 def show(entry: SetEntry) -> None:
     """Everything about one set."""
-    error = st.session_state.pop(TOLD, None)
+    error = st.session_state.pop(LATER, None)
     if error is not None:
         widgets.problem(error)
     try:
@@ -263,7 +259,7 @@ def show(entry: SetEntry) -> None:
     with right.container(horizontal_alignment="right"):
         _next(entry)
     about = " · ".join(literal(part) for part in (loaded.origin, loaded.licence) if part)
-    st.caption(about or "No origin or licence was given.")
+    st.caption(about or "No origin or licence stated.")
     _facts(loaded)
     _badges(loaded)
     if make_catalog.is_open(entry):
@@ -291,7 +287,7 @@ def show(entry: SetEntry) -> None:
         tables.models(table)
         if table["low"].isna().any() and table["quality"].notna().any():
             st.caption(NO_INTERVAL)
-        tables.take_along(table, "eval_sets.table.models")
+        tables.offer_downloads(table, "eval_sets.table.models")
 
 
 def _queries(loaded: EvalSet) -> None:
@@ -302,9 +298,9 @@ def _queries(loaded: EvalSet) -> None:
         bundle = cache.bundle()
         dimensions, scores = bundle.dimensions, load_scores(loaded, bundle.fingerprint)
     except HydraError as error:
-        st.caption(f":material/info: Without requirements: {literal(str(error))}")
+        st.caption(f":material/info: No requirements to show: {literal(str(error))}")
     tables.queries(query_table(loaded, dimensions, scores), loaded.n)
-    tables.take_along(
+    tables.offer_downloads(
         lambda: with_requirements(loaded, dimensions, scores), "eval_sets.table.queries"
     )
 

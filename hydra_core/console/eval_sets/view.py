@@ -8,13 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import FloatArray
-from hydra_core.console.eval_sets.figure_outcomes import OutcomesView
+from hydra_core.console.eval_sets.figures import OutcomesView
 from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
 from hydra_core.evalsets.importers.draft import ImportReport
 from hydra_core.evalsets.importers.swebench import Run
 from hydra_core.evalsets.suspects import Suspects
-from hydra_core.replay.significance import Interval, mean_interval
+from hydra_core.replay.significance import mean_interval
 
 _SHOWN_QUERIES = 200
 _SHOWN_CHARS = 240

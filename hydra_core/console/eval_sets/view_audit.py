@@ -1,4 +1,4 @@
-"""What the Audit page shows: who rates what next, agreement tables, before and after."""
+"""What Rated by people shows: the next message, agreement, before and after recalibration."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import FloatArray
 from hydra_core.console.figures.intervals import IntervalsView, Series
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.lab.audit.recalibrate import Recalibration
 from hydra_core.lab.audit.tables import Audit, on_unit_scale
-from hydra_core.replay.significance import Interval
 from hydra_core.store.records import Rating, RatingState, Sample
 
 #: What the console calls the writing systems of `script_of`.

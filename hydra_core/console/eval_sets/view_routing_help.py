@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.intervals import SHARE, Interval
 from hydra_core.base.types import IntArray
-from hydra_core.console.eval_sets.figure_upset import SpreadView, UpsetView
+from hydra_core.console.eval_sets.figures import SpreadView, UpsetView
 from hydra_core.console.eval_sets.view import percent_range
 from hydra_core.console.figures.intervals import IntervalsView, Series
 from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
@@ -18,7 +19,7 @@ from hydra_core.predictor.languages import language_name
 from hydra_core.replay.contents import Difficulty, DuplicateGroup, solve_patterns
 from hydra_core.replay.metrics import picked
 from hydra_core.replay.routability import PREDICTIVE_AUC, Routability
-from hydra_core.replay.significance import Interval, mean_interval
+from hydra_core.replay.significance import mean_interval
 from hydra_core.replay.sweep import Sweep
 
 _PATTERNS = 22
@@ -63,7 +64,7 @@ def bounds(sweep: Sweep) -> Bounds:
         best=best.model,
         quality=best.quality,
         oracle=float(reached.mean()),
-        gain=mean_interval(reached - data.quality[:, best.index], data.clusters).clipped(0.0, 1.0),
+        gain=mean_interval(reached - data.quality[:, best.index], data.clusters).clipped(*SHARE),
         oracle_saving=1 - spent / base if base > 0 else float("nan"),
         decidable=float((data.quality.max(axis=1) > data.quality.min(axis=1)).mean()),
     )

@@ -38,20 +38,26 @@ class HeatView:
 
 #: One of them has 4.5:1 on any colour, which ink and surface of a theme have not.
 _FONTS = ("#000000", "#FFFFFF")
-#: Characters of a column's name that fit beside others, and of a line of a longer one; more columns
-#: than this have no room for lines.
-_LONG, _LINE, _MOST_BROKEN = 16, 12, 4
+#: Characters of a line of a broken name, pixels of a character, and the most columns with lines.
+_LINE, _CHAR_PX, _MOST_BROKEN = 12, 7, 4
 
 
-def heat_figure(view: HeatView, colors: Palette, *, row_height: int = 38) -> go.Figure:
-    """Cells coloured by value, each with its number; columns are named on top."""
+def heat_figure(
+    view: HeatView, colors: Palette, *, row_height: int = 38, width: int = 880
+) -> go.Figure:
+    """Cells coloured by value, each with its number; columns are named on top.
+
+    Args:
+        width: Pixels that the figure has in a window of 1,280: names are fitted to them.
+    """
     signed = view.limits[0] < 0
     title = 24 if view.x_title else 0
-    names, above = _columns(view.columns)
-    layout = base_layout(colors, height=row_height * len(view.rows) + 12 + above + title)
     longest = max(map(len, view.rows), default=0)
+    left = min(_CHAR_PX * longest + 24, 220) + (24 if view.y_title else 0)
+    names, above = _columns(view.columns, (width - left - 12) / max(len(view.columns), 1))
+    layout = base_layout(colors, height=row_height * len(view.rows) + 12 + above + title)
     layout["margin"] = {
-        "l": min(7 * longest + 24, 220) + (24 if view.y_title else 0),
+        "l": left,
         "r": 12,
         "t": above + title,
         "b": 8,
@@ -83,14 +89,19 @@ def _labels(names: tuple[str, ...]) -> dict[str, Any]:
     return {"tickvals": list(range(len(names))), "ticktext": [plain(name) for name in names]}
 
 
-def _columns(names: tuple[str, ...]) -> tuple[dict[str, Any], int]:
-    """The ticks of the columns, and the pixels they need: long names are broken or turned."""
+def _columns(names: tuple[str, ...], room: float) -> tuple[dict[str, Any], int]:
+    """The ticks of the columns, and the pixels they need: long names are broken or turned.
+
+    Args:
+        room: Pixels across that each column has.
+    """
     longest = max(map(len, names), default=0)
-    if longest <= _LONG:
+    if _CHAR_PX * longest + 12 <= min(room, 16 * _CHAR_PX + 12):
         return _labels(names), 36
-    if len(names) > _MOST_BROKEN:
-        return {**_labels(names), "tickangle": -90}, 7 * longest + 16
     lines = [_broken(name) for name in names]
+    widest = _CHAR_PX * max(len(line) for name in lines for line in name) + 8
+    if len(names) > _MOST_BROKEN or widest > room:
+        return {**_labels(names), "tickangle": -90}, _CHAR_PX * longest + 16
     texts = ["<br>".join(map(plain, one)) for one in lines]
     return {**_labels(names), "ticktext": texts, "tickangle": 0}, 20 + 17 * max(map(len, lines))
 

@@ -128,34 +128,26 @@ def _traffic() -> None:
     """What was routed in the last 24 hours, and by which text."""
     from hydra_core.console.live import cache as logs
 
+    st.markdown(":material/monitoring: **Traffic of the last 24 hours**")
     folders = () if session.demo() is not None else logs.folders()
-    title = ":material/monitoring: **Traffic of the last 24 hours**"
     if not folders:
-        st.markdown(title)
         st.caption("There is no decision log, so this console does not see any traffic.")
         frame.link(frame.TRAFFIC, "Connect your traffic")
         return
     try:
         traffic = logs.traffic(logs.key_of(folders[0], _DAY_S, datetime.now(UTC)))
     except (HydraError, OSError) as error:
-        st.markdown(title)
         widgets.problem(error)
         return
-    st.markdown(title)
     if not len(traffic):
         st.caption(literal(f"No requests in {folders[0]}/ in this time."))
         return
-    st.markdown(literal_lines(view.day(traffic)))
+    counts, mix = view.day(traffic)
+    st.markdown(f"**{literal(counts)}**")
     last = traffic.rows.iloc[-1]
-    st.caption(literal(_served_by(str(last["catalog"]), str(last["catalog_digest"]))))
+    by = _served_by(str(last["catalog"]), str(last["catalog_digest"]))
+    st.caption(f"{literal(mix)}.  \n{literal(by)}")
     frame.link(frame.TRAFFIC, "Open Live")
-
-
-def literal_lines(text: str) -> str:
-    """Lines whose only markup is bold."""
-    return "\n".join(
-        "**".join(literal(part) for part in line.split("**")) for line in text.split("\n")
-    )
 
 
 def _served_by(name: str, digest: str) -> str:
@@ -213,8 +205,9 @@ def _cached(key: ReplayKey, knob: float, baseline: str | None, _sweep: Sweep) ->
 def _result(used: InUse) -> None:
     """Whether routing helps, in one sentence; the rest behind Details."""
     evaluation, learned = _current(used), _learned(used)
-    said = view_result.answer(evaluation.verdict)
-    widgets.toned(said.tone, said.text, said.title, said.icon)
+    verdict = evaluation.verdict
+    tone, icon = view_result.TONES[verdict.label]
+    widgets.toned(tone, verdict.text, verdict.title, icon)
     rule = evaluation.sweep.rule
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(
@@ -247,19 +240,15 @@ def _details(evaluation: Evaluation, learned: Evaluation | None) -> None:
 def _next(used: InUse | None) -> None:
     """Draw the few things that would help most now, the most pressing first."""
     st.subheader("What to do next", anchor=False)
-    steps = list(_steps(used))
-    if not _only_samples():
-        for place, step in zip(st.columns(min(len(steps), 3)), steps, strict=False):
-            with place.container(border=True, height="stretch"):
-                _card(step)
-                frame.link(step.place, step.label)
-        return
-    places = st.columns(4)
-    with places[0].container(border=True, height="stretch"):
-        _card(steps[0])
-        frame.link(steps[0].place, steps[0].label)
-    for place, (kind, step) in zip(places[1:], _ways_in().items(), strict=True):
-        with place.container(border=True, height="stretch"):
+    ways = _ways_in() if _only_samples() else {}
+    steps = list(_steps(used))[: 1 if ways else 3]
+    places = iter(st.columns(len(steps) + len(ways)))
+    for step in steps:
+        with next(places).container(border=True, height="stretch"):
+            _card(step)
+            frame.link(step.place, step.label)
+    for kind, step in ways.items():
+        with next(places).container(border=True, height="stretch"):
             _card(step)
             if st.button(step.label, key=f"home.way.{kind}", icon=":material/arrow_forward:"):
                 _go_in(kind, step.place)
@@ -327,7 +316,7 @@ def _steps(used: InUse | None) -> Iterator[Step]:
     yield from _own_steps()
     current = None if used is None else _current(used).verdict
     learned = None if used is None else _learned(used)
-    if learned is not None and learned.verdict.label is VerdictLabel.BEATS:
+    if learned is not None and learned.verdict.label is VerdictLabel.BETTER:
         gain = learned.verdict.judged_by.scaled(100.0)
         yield Step(
             "school", "Route by what was learned",
@@ -335,7 +324,7 @@ def _steps(used: InUse | None) -> Iterator[Step]:
             f"({signed(gain.lo)} to {signed(gain.hi)}).",
             frame.LEARNED, "See what was learned",
         )  # fmt: skip
-    if current is not None and current.label is VerdictLabel.BEATS:
+    if current is not None and current.label is VerdictLabel.BETTER:
         yield Step(
             "tune", "Choose quality and cost",
             "Turn the knob on Tune until quality and cost suit you.",
@@ -344,7 +333,7 @@ def _steps(used: InUse | None) -> Iterator[Step]:
     elif current is not None:
         yield Step(
             "tune", "Find a better setting",
-            "At this setting the router does not beat a fixed mix of the same cost.",
+            "At this setting the router shows no gain over a fixed mix of the same cost.",
             frame.BY_HAND, "Tune",
         )  # fmt: skip
     unscored = [entry.info.name for entry in cache.evalsets() if not entry.info.scored]
@@ -432,7 +421,7 @@ def _catalog(entry: CatalogEntry) -> None:
             f"({literal(catalog.predictor_fingerprint[:12])})"
         )
         tables.pool(pool_table(catalog))
-        tables.take_along(pool_table(catalog), "home.pool")
+        tables.offer_downloads(pool_table(catalog), "home.pool")
 
 
 def _bundle() -> None:

@@ -18,19 +18,15 @@ PURPOSE: Final = (
 )
 
 
-def day(traffic: Traffic) -> str:
-    """Requests, cost, failures and the largest shares, in one line each."""
-    rows, n = traffic.rows, len(traffic)
-    cost = rows["cost_usd"].astype(float)
-    parts = [f"**{n:,} requests**"]
-    if cost.notna().any():
-        parts.append(usd(float(cost.sum())))
-    failed = float(np.mean(rows["status"] == "failed"))
-    parts.append(f"{100 * failed:.1f} % failed")
+def day(traffic: Traffic) -> tuple[str, str]:
+    """Requests, cost and failures in one line, the largest shares in another."""
+    n, cost = len(traffic), traffic.rows["cost_usd"].astype(float)
+    spent = f" · {usd(float(cost.sum()))}" if cost.notna().any() else ""
+    failed = 100 * float(np.mean(traffic.rows["status"] == "failed"))
     counts = traffic.models.value_counts()
     mix = ", ".join(f"{name} {100 * k / n:.0f} %" for name, k in counts.head(3).items())
     more = f" and {len(counts) - 3} more" if len(counts) > 3 else ""
-    return f"{' · '.join(parts)}\n\n{mix}{more}"
+    return f"{n:,} requests{spent} · {failed:.1f} % failed", f"{mix}{more}"
 
 
 def when(at: datetime) -> str:

@@ -18,7 +18,7 @@ from hydra_core.console.inspect import conversation_input
 from hydra_core.console.inspect import message_input as inspect_input
 from hydra_core.console.inspect import view_conversation as views
 from hydra_core.console.inspect.conversation_input import Memo, get, put
-from hydra_core.console.inspect.figure_lanes import lanes_figure
+from hydra_core.console.inspect.figures import lanes_figure
 from hydra_core.console.inspect.message_cost import mean_answers, valuation
 from hydra_core.console.inspect.view_conversation import MODE_MEANINGS, MODES
 from hydra_core.console.inspect.view_words import valid
@@ -114,7 +114,7 @@ def modes(played: Mapping[StickyMode, Played]) -> None:
         "From cache": "{:.0f} %",
     }
     st.table(styled.format({**money, **whole}), border="horizontal")
-    tables.take_along(views.mode_table(played), "conversation.modes")
+    tables.offer_downloads(views.mode_table(played), "conversation.modes")
     st.caption("Paler cells: the history is billed in full, because no prompt cache holds it.")
 
 

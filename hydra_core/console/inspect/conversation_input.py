@@ -1,4 +1,4 @@
-"""The Conversation page's controls: what is played, and what happens during it."""
+"""The controls of Conversation: what is played, and what happens during it."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from hydra_core.console.figures.theme import model_colors, tint
 from hydra_core.console.inspect import state as inspect_state
 from hydra_core.console.inspect import value_rule, view
 from hydra_core.console.inspect import view_words as words
-from hydra_core.console.inspect.figure_requirements import requirements_figure
+from hydra_core.console.inspect.figures import requirements_figure
 from hydra_core.console.inspect.view import Inspection, facts, knob_of, message_steps, settable
 from hydra_core.console.numbers import RULES, knob_text
 from hydra_core.console.widgets import colors, figure, literal
@@ -345,7 +345,7 @@ def needs(shown: Mapping[str, Inspection]) -> None:
 
 
 def flips(one: Inspection) -> None:
-    """The nearest changes that would decide otherwise: towards cheaper, then towards dearer."""
+    """The nearest changes to another model: cheaper ones first, then more expensive ones."""
     st.markdown("**What would change it**")
     if not one.flips:
         st.caption("Nothing: only one model can serve this request.")
@@ -374,11 +374,11 @@ def candidates(one: Inspection) -> None:
     st.markdown("**Every model, cheapest first**")
     weights = dict(zip(deficits, one.decision.pool.weights.tolist(), strict=True))
     st.table(_heat(frame, weights, literal(one.decision.model)), border="horizontal")
-    tables.take_along(view.candidate_table(one), "inspect.candidates.table")
+    tables.offer_downloads(view.candidate_table(one), "inspect.candidates.table")
     told = ", ".join(f"{name.lower()} {weight:.3g}" for name, weight in weights.items())
     costs = f" {literal(one.costs.basis)}" if one.costs else ""
     st.caption(
-        "Under each requirement: what the model lacks. Shortfall: the sum of what it lacks times "
+        "Under each requirement: the model's deficit. Shortfall: the sum of the deficits times "
         f"the compensated weights ({literal(told)}); the shade shows what each adds. The rule "
         f"takes the first model, by the order, whose shortfall is within τ.{costs}"
     )
@@ -416,7 +416,7 @@ def comparison(shown: Mapping[str, Inspection]) -> None:
         hide_index=True,
         height="content",
     )
-    tables.take_along(frame, "inspect.comparison")
+    tables.offer_downloads(frame, "inspect.comparison")
 
 
 def differences(shown: Mapping[str, Inspection]) -> None:

@@ -11,10 +11,7 @@ from hydra_core.base.types import Catalog
 from hydra_core.console import cache, frame, widgets
 from hydra_core.console.demo import address
 from hydra_core.console.frame import Head, Part
-from hydra_core.console.inspect import conversation, robustness, samples, value_rule, view
-from hydra_core.console.inspect import message as inspect_panels
-from hydra_core.console.inspect import message as inspect_strip
-from hydra_core.console.inspect import message as inspect_words
+from hydra_core.console.inspect import conversation, message, robustness, samples, value_rule, view
 from hydra_core.console.inspect import message_input as inspect_input
 from hydra_core.console.inspect import state as inspect_state
 from hydra_core.console.inspect.message import SessionPredictor
@@ -25,7 +22,7 @@ from hydra_core.routing.query import Query
 from hydra_core.routing.router import Router
 
 #: What a knob fades while it moves.
-DECISION, RULES, FLIPS, CANDIDATES = inspect_strip.DECIDED
+DECISION, RULES, FLIPS, CANDIDATES = message.DECIDED
 
 
 def explained(catalog: Catalog, text: str) -> Inspection | None:
@@ -60,8 +57,8 @@ def one_message(key: str, catalog: Catalog) -> None:
             st.markdown("Type or pick a message to see which model it goes to, and why.")
             return
         with st.container(key=DECISION):
-            inspect_panels.decision(one)
-        inspect_words.share(one, key)
+            message.decision(one)
+        message.share(one, key)
     widgets.paint()
     other = value_rule.other_rule(catalog)
     beside = None if other is None or not text else explained(other, text)
@@ -69,25 +66,25 @@ def one_message(key: str, catalog: Catalog) -> None:
         with st.container(border=True, key=RULES):
             value_rule.both(one, beside)
     details(text, one, beside, key)
-    address.write(inspect_words.link(one, key))
+    address.write(message.link(one, key))
 
 
 def details(text: str, one: Inspection, beside: Inspection | None, key: str) -> None:
     """Requirements and flips, strips with their knobs, candidates, words."""
     left, right = st.columns([13, 7], gap="small")
     with left.container(border=True, height="stretch"):
-        inspect_panels.needs({"requirement": one})
+        message.needs({"requirement": one})
     with right.container(border=True, height="stretch", key=FLIPS):
-        inspect_panels.flips(one)
-    inspect_strip.both_strips(one, beside)
+        message.flips(one)
+    message.both_strips(one, beside)
     with st.container(border=True, key=CANDIDATES):
-        inspect_panels.candidates(one)
+        message.candidates(one)
     if one.decision.valuation is not None:
         with st.container(border=True):
             value_rule.neighbours(one)
     if text:
         with st.container(border=True):
-            inspect_words.words_panel(text, one, inspect_state.get().turn, key)
+            message.words_panel(text, one, inspect_state.get().turn, key)
 
 
 def two_messages(key: str, catalog: Catalog) -> None:
@@ -100,21 +97,21 @@ def two_messages(key: str, catalog: Catalog) -> None:
             if one is None:
                 st.markdown("Type or pick a message, or append something to the other one.")
                 continue
-            inspect_panels.decision(one, label=f"Chosen for {name}")
+            message.decision(one, label=f"Chosen for {name}")
             shown[name] = one
     if "A" in shown:
-        address.write(inspect_words.link(shown["A"], key))
+        address.write(message.link(shown["A"], key))
     if len(shown) < 2:
         return
     left, right = st.columns([13, 7], gap="small")
     with left.container(border=True, height="stretch"):
-        inspect_panels.needs(shown)
+        message.needs(shown)
     with right.container(border=True, height="stretch"):
-        inspect_panels.differences(shown)
+        message.differences(shown)
     with st.container(border=True):
-        inspect_strip.strip(shown)
+        message.strip(shown)
     with st.container(border=True, key=CANDIDATES):
-        inspect_panels.comparison(shown)
+        message.comparison(shown)
 
 
 def example_for(catalog: Catalog) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import Catalog, Rule
 from hydra_core.catalog.binding import require_bundle
 from hydra_core.console import cache, replays, selectors, state, tables, widgets
@@ -24,7 +25,7 @@ from hydra_core.console.frame import Head
 from hydra_core.console.inspect import message_input
 from hydra_core.console.inspect import state as inspect_state
 from hydra_core.console.inspect import view_robustness as views
-from hydra_core.console.inspect.figure_knob_rate import knob_rate_figure
+from hydra_core.console.inspect.figures import knob_rate_figure
 from hydra_core.console.numbers import percent
 from hydra_core.console.tasks import Task
 from hydra_core.console.widgets import colors, figure, literal, metric_row
@@ -41,7 +42,6 @@ from hydra_core.lab.robustness.harmless import load_probes
 from hydra_core.lab.robustness.probe import own_suffixes, suffix_lines
 from hydra_core.predictor.languages import detect
 from hydra_core.predictor.onnx_predictor import cores
-from hydra_core.replay.significance import Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +358,7 @@ def _messages(exchanges: tuple[Exchange, ...], unusual: str) -> None:
         if told:
             st.caption(literal(" ".join(told)))
     with right:
-        tables.take_along(table, "robustness")
+        tables.offer_downloads(table, "robustness")
     rows = picked.selection.rows
     if rows and rows[0] < len(shown):
         _one(shown[rows[0]])
@@ -367,7 +367,7 @@ def _messages(exchanges: tuple[Exchange, ...], unusual: str) -> None:
 
 
 def _one(one: Exchange) -> None:
-    """A whole message; what was taken for a claim is struck out."""
+    """A whole message; what was recognised as a claim is struck out."""
     end = len(one.text) - one.ignored
     with st.container(border=True):
         widgets.message(one.text[:end], one.text[end:])

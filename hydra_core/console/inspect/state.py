@@ -1,4 +1,4 @@
-"""What the Inspect page remembers, and the link that reopens it."""
+"""What Inspect keeps through a session, and the link that reopens a message."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ LINK_CHARS: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Inspecting:
-    """What is looked at.
+    """What the part Message shows.
 
     Attributes:
-        catalog: Key of the catalog that the settings below belong to, '' for any.
+        catalog: Key of the catalog that tau, weights, rule and V belong to, '' for any.
         tau: None for that of the policy being tuned, else of the catalog.
         weights, rule, value_usd: None likewise.
         text: The message; '' for none.
         other: The message to compare with.
-        compare: Whether two messages are looked at.
+        compare: Whether two messages are compared.
         share_text: Whether the link carries the text.
         requirements: (K,) from a link that came without its text.
         predicted: (m,) success and (m,) cost in USD, likewise, under the value rule.
-        part: The dimension whose words are looked at; '' for the first.
-        example: Whether an example of the console's is still to be put in, one that fits the pool.
+        part: The dimension whose words are shown; '' for the first.
+        example: Whether the page still has to put in an example that fits the pool.
     """
 
     catalog: str = ""

@@ -53,7 +53,7 @@ def candidates(one: Inspection) -> None:
     st.table(styled.hide(axis="index"), border="horizontal")
     valued = one.decision.valuation
     assert valued is not None
-    tables.take_along(view.value_table(one), "inspect.candidates.table")
+    tables.offer_downloads(view.value_table(one), "inspect.candidates.table")
     st.caption(_basis(valued) + (f" {literal(one.costs.basis)}" if one.costs else ""))
 
 

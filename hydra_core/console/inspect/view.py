@@ -11,7 +11,7 @@ import pandas as pd
 from hydra_core.base.spelling import usd
 from hydra_core.base.types import Catalog, CostBasis, Rule
 from hydra_core.console.figures.strip import TAU, Part, Scale, Strip, strip_end
-from hydra_core.console.inspect.figure_requirements import Need, RequirementsView
+from hydra_core.console.inspect.figures import Need, RequirementsView
 from hydra_core.console.inspect.view_cost import MessageCosts
 from hydra_core.predictor.signals import Signals, signals
 from hydra_core.predictor.tokens import Gap, TokenCounter

@@ -9,7 +9,7 @@ import pandas as pd
 
 from hydra_core.base.spelling import usd
 from hydra_core.base.types import StickyMode
-from hydra_core.console.inspect.figure_lanes import Lane, Stop
+from hydra_core.console.inspect.figures import Lane, Stop
 from hydra_core.routing.conversations.conversation import Event, Simulation, TurnOutcome
 
 MODES: Mapping[StickyMode, str] = {
@@ -79,7 +79,7 @@ def mode_table(played: Mapping[StickyMode, Simulation]) -> pd.DataFrame:
 
 
 def alone(kept: TurnOutcome, routed: TurnOutcome) -> str:
-    """What a kept turn would get on its own, and how far the kept model falls short of it.
+    """The model that a kept turn would get by itself, and the shortfall of the kept one.
 
     Args:
         kept: The turn in a sticky mode.
@@ -98,7 +98,7 @@ def alone(kept: TurnOutcome, routed: TurnOutcome) -> str:
             f"{behind:.1f} pp less here (value rule)."
         )
     short = float(made.shortfalls[made.pool.ids.index(str(kept.model))])
-    tail = f"; {kept.model} falls short by {short:.2f} here (τ {made.tau:.4g})"
+    tail = f"; {kept.model} has shortfall {short:.2f} here (τ {made.tau:.4g})"
     return f"By itself this turn would go to {routed.model}{tail if short > made.tau else ''}."
 
 

@@ -23,7 +23,7 @@ class Answers:
     evalset: str = ""
 
     def of(self, model: str) -> float:
-        """A model's mean; that of the others where it has none; 0 where nobody has one."""
+        """A model's mean, else the mean of the other models, else 0."""
         others = list(self.tokens.values())
         return self.tokens.get(model, float(np.mean(others)) if others else 0.0)
 

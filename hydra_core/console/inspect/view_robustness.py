@@ -1,4 +1,4 @@
-"""What the Robustness page shows of an attack, as plain values."""
+"""What Robustness shows of an attack, as plain values."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.intervals import Interval
 from hydra_core.console.figures.intervals import IntervalsView, Series
 from hydra_core.console.figures.strip import TAU
-from hydra_core.console.inspect.figure_knob_rate import KnobRateView
+from hydra_core.console.inspect.figures import KnobRateView
 from hydra_core.lab.robustness.attack import Attacked
 from hydra_core.lab.robustness.findings import EVERYONE, AttackRow, Exchange, Findings, FlipRow
 from hydra_core.predictor.languages import LANGUAGES
-from hydra_core.replay.significance import Interval
 
 #: From this share of successful attacks or re-routed messages on, the page warns.
 BOUND: Final = 0.05
@@ -144,7 +144,7 @@ def exchange_table(exchanges: Sequence[Exchange], most: int = 2_000) -> pd.DataF
 
 
 def unusual_text(found: Attacked) -> str:
-    """How many messages are unlike what the predictor was trained on; '' where nobody can say."""
+    """How many messages are unlike the training messages; '' where the bundle cannot say."""
     reads = [attack.read for attack in found.attacks]
     distances = np.concatenate([read.distances for read in reads] or [np.empty(0)])
     if np.isnan(found.clean.distances).any() or not distances.size:

@@ -130,7 +130,7 @@ def results(report: FlightReport, arm: str) -> None:
                 "verdict": column.TextColumn("Result", width=74),
             },
         )
-        tables.take_along(results_frame(report, arm), "flight.results")
+        tables.offer_downloads(results_frame(report, arm), "flight.results")
     left_out = {one.metric.name: one.left_out for one in arm_results(report, arm) if one.left_out}
     if left_out:
         counts = ", ".join(f"{name} {count:,}" for name, count in left_out.items())

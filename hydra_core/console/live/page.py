@@ -1,4 +1,4 @@
-"""Live: what is routed right now, and what experiments on live traffic say."""
+"""Live: what is routed right now, experiments on live traffic, and eval sets of it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _traffic(head: Head) -> None:
 
 PARTS = {
     "traffic": Part("Traffic", _traffic),
-    "experiments": Part("Experiments", flight.show),
+    "experiments": Part("Experiments", flight.show, (6.4, 5.6)),
     "log": Part("Log", log.show),
 }
 

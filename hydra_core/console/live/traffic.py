@@ -151,6 +151,7 @@ def traffic(look: LogView) -> None:
         model_frame(found),
         hide_index=True,
         height="content",
+        placeholder="–",
         column_config={
             "model": column.TextColumn("Model", width=220),
             "share": column.ProgressColumn(
@@ -162,7 +163,7 @@ def traffic(look: LogView) -> None:
             "latency_ms": column.NumberColumn("Latency, ms", format="%.0f", help="Median"),
         },
     )
-    tables.take_along(model_frame(found), "live.models")
+    tables.offer_downloads(model_frame(found), "live.models")
 
 
 def cost(look: LogView) -> None:

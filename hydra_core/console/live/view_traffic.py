@@ -9,6 +9,7 @@ from datetime import datetime
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.intervals import Interval
 from hydra_core.base.spelling import usd
 from hydra_core.console.figures.intervals import IntervalsView, Series
 from hydra_core.console.figures.shares import TimelineView
@@ -22,7 +23,6 @@ from hydra_core.live.logged_value import LoggedValue
 from hydra_core.live.regions import LEAST_KNOWN, Region
 from hydra_core.live.shadow import Shadow
 from hydra_core.live.traffic import Rated, Traffic, share, timeline
-from hydra_core.replay.significance import Interval
 from hydra_core.routing.decision import Cause
 from hydra_core.routing.explain import CAUSES
 
@@ -47,7 +47,7 @@ def head(traffic: Traffic, now: datetime) -> list[tuple[str, str, str, str]]:
          "Another model than the chosen one answered. Below: 95 % interval."),
         ("Cost", usd(float(cost.sum())), per,
          "Tokens as upstreams counted them, at the prices of the catalog in use then."),
-        ("Deciding", f"{decide.median():.1f} ms" if slow else "–", slow,
+        ("Decision time", f"{decide.median():.1f} ms" if slow else "–", slow,
          "Median time that the router itself took. Below: 95 of 100 decisions took less."),
     ]  # fmt: skip
 

@@ -112,7 +112,10 @@ def _litellm(entry: CatalogEntry, catalog: Catalog, name: str) -> None:
         st.caption("LiteLLM calls each model by provider/name, and the catalog has no provider.")
         for place, model in zip(cycle(st.columns(3)), missing, strict=False):
             providers[model] = place.text_input(
-                literal(model), key=f"ship.provider.{model}", placeholder="openai", max_chars=60
+                literal(model),
+                key=f"ship.provider.{model}",
+                placeholder="for example openai",
+                max_chars=60,
             ).strip()
         if not all(providers.values()):
             return
@@ -155,7 +158,7 @@ def _foreign(made: Export, name: str, run: str = "") -> None:
 def _tables(catalog: Catalog, name: str) -> None:
     frame = release_facts.pool_export(catalog)
     with st.container(horizontal=True):
-        tables.take_along(frame, "ship.models")
+        tables.offer_downloads(frame, "ship.models")
         st.download_button(
             "Models as JSON", frame.to_json(orient="records", indent=2), f"{name}.models.json",
             "application/json", icon=":material/download:", type="tertiary", on_click="ignore",

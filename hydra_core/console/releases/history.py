@@ -64,7 +64,7 @@ def _table(history: tuple[Revision, ...]) -> Revision:
             "evalset": column.TextColumn("Measured on", width=160),
         },
     )
-    tables.take_along(frame, "ship.revisions")
+    tables.offer_downloads(frame, "ship.revisions")
     rows = event["selection"]["rows"]
     return history[rows[0]] if rows and rows[0] < len(history) else history[0]
 

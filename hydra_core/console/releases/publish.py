@@ -62,8 +62,9 @@ def publish(entry: CatalogEntry, working: Working) -> None:
     _tuned(entry, working.catalog)
     if not working.edited and working.newest is not None:
         widgets.empty(
-            f"Revision {working.revision} is published",
-            "Your draft has no other values. Edit a model or its evidence, then publish it here.",
+            "Nothing to publish",
+            f"Your draft says what revision {working.revision} says. Edit a model or its evidence, "
+            "then publish it here.",
             [(MODELS, "Edit the catalog")],
         )
         return
@@ -198,7 +199,7 @@ def _before_and_after(chosen: SetEntry | None, before: Side | None, after: Side)
 def _table(rows: Sequence[Row], *, first: bool) -> None:
     """Figures with their 95 % intervals; a first revision has nothing to be compared with."""
     names = ("New",) if first else ("Published", "Draft", "Change")
-    lines = [f"| | {' | '.join(names)} |", "|---|" + "---:|" * len(names)]
+    lines = [f"| Figure | {' | '.join(names)} |", "|---|" + "---:|" * len(names)]
     for row in rows:
         cells = (row.new,) if first else (row.published, row.new, row.change)
         lines.append(f"| {literal(row.label)} | {' | '.join(map(literal, cells))} |")

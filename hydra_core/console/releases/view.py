@@ -8,7 +8,7 @@ from typing import NamedTuple
 from hydra_core.base.spelling import usd
 from hydra_core.console.numbers import percent
 from hydra_core.console.view_operating_point import Tile
-from hydra_core.console.view_result import answer, difference
+from hydra_core.console.view_result import difference, short
 from hydra_core.replay.verdict import Verdict
 from hydra_core.replay.what_if import Replayed
 
@@ -54,7 +54,7 @@ def rows(before: Side | None, after: Side, changes: Sequence[Tile] = ()) -> tupl
         row("Quality retention", lambda one: _share(one, "qr", alone), "qr"),
         row("Cost per query", lambda one: _cost(one, alone), "cost_usd"),
         row("Against the best fixed mix", lambda one: difference(one.verdict)),
-        row("Result", lambda one: answer(one.verdict).short),
+        row("Result", lambda one: short(one.verdict)),
         *traffic(before, after),
     )
 

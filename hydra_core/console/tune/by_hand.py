@@ -14,8 +14,7 @@ from hydra_core.console.eval_sets import make_catalog, scoring
 from hydra_core.console.figures.frontier import FrontierView, frontier_figure
 from hydra_core.console.frame import Head
 from hydra_core.console.numbers import SYMBOLS
-from hydra_core.console.tune import details as tune_panels
-from hydra_core.console.tune import knob as judgement
+from hydra_core.console.tune import details as tune_details
 from hydra_core.console.tune import knob as tune_knob
 from hydra_core.console.view_frontier import Axes, XAxis, YAxis, frontier_view
 from hydra_core.replay.evaluation import evaluate
@@ -53,29 +52,34 @@ def tune(entry: SetEntry, catalog: Catalog) -> None:
     with top:
         replays.band(sweep)
         evaluation = evaluate(sweep, knob, axes.baseline)
-        held_out = judgement.found(entry, evaluation)
-        evaluation = judgement.judged(evaluation, held_out)
+        held_out = tune_knob.held_out(entry, evaluation)
         tune_knob.live(evaluation)  # above all that changes its height, so that it never slips away
         with st.container(key=tune_knob.VERDICT):
-            judgement.verdict(evaluation, entry)
+            tune_knob.result(evaluation, entry, held_out)
     widgets.paint()
     with narrow:
-        tune_panels.controls(evaluation, pinned, held_out)
+        tune_details.controls(evaluation, pinned, held_out)
     with place.container():
         _plot(sweep, view(), on_select=lambda: _clicked(sweep), selection_mode="points")
     widgets.notes(sweep, imported.notes)
-    tune_panels.details(evaluation, imported)
+    tune_details.details(evaluation, imported)
     state.write_link()
 
 
 def _toggles() -> None:
     with st.container(horizontal=True, horizontal_alignment="distribute", gap="small"):
-        tune_panels.toggle(
-            "y",
-            {YAxis.QR: "Quality retention", YAxis.RESOLVED: "Resolved"},
+        tuning = state.get()
+        tune_details.toggle(
+            "tune.y",
             "Vertical axis",
+            {YAxis.QR: "Quality retention", YAxis.RESOLVED: "Resolved"},
+            tuning.y,
+            lambda axis: state.put(y=axis),
         )
-        tune_panels.toggle("x", {XAxis.COST: "Cost", XAxis.SAVINGS: "Savings"}, "Horizontal axis")
+        tune_details.toggle(
+            "tune.x", "Horizontal axis", {XAxis.COST: "Cost", XAxis.SAVINGS: "Savings"},
+            tuning.x, lambda axis: state.put(x=axis),
+        )  # fmt: skip
 
 
 def _plot(sweep: Sweep, view: FrontierView, key: str = tune_knob.PLOT, **selection: object) -> None:

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from hydra_core.base.errors import HydraError
 from hydra_core.base.spelling import signed, usd
-from hydra_core.base.types import Rule
+from hydra_core.base.types import Policy, Rule
 from hydra_core.choosing.aims import Aim, AimKind
-from hydra_core.console import drafts, state, tables, widgets
-from hydra_core.console.compare import keep
+from hydra_core.console import cache, drafts, selectors, state, tables, widgets
+from hydra_core.console.access import identity
 from hydra_core.console.compare.view_tables import group_table
 from hydra_core.console.figures.shares import shares_figure
 from hydra_core.console.numbers import SYMBOLS, knob_text
 from hydra_core.console.state import Pin
-from hydra_core.console.tune import knob as judgement
 from hydra_core.console.tune import knob as tune_knob
+from hydra_core.console.tune import search_form
 from hydra_core.console.tune.figure_languages import languages_figure
 from hydra_core.console.view_frontier import (
     language_table,
@@ -35,6 +37,9 @@ from hydra_core.replay.imported_policies import ImportedPolicies
 from hydra_core.replay.operating_point import CrossFit, InfeasibleError
 from hydra_core.replay.pricing import Prices
 from hydra_core.replay.sweep import Sweep
+from hydra_core.store.roles import Action
+
+_Option = TypeVar("_Option")
 
 
 def conversations(evaluation: Evaluation) -> None:
@@ -149,7 +154,7 @@ def _goal(sweep: Sweep, kind: AimKind, place: DeltaGenerator) -> float:
 def _find(sweep: Sweep, aim: Aim) -> None:
     st.session_state[_SEEDED] = aim
     try:
-        knob = judgement.setting(sweep, aim)
+        knob = tune_knob.setting(sweep, aim)
     except InfeasibleError:
         state.put(aim=aim)  # why not is said beside it
         return
@@ -163,25 +168,23 @@ def _answer(sweep: Sweep, aim: Aim, held_out: CrossFit | None) -> None:
         return
     metrics = held_out.metrics
     qr, cost = metrics.qr.scaled(100.0), metrics.mean_cost_usd.value
-    told = (
-        f"On queries it was not tuned on: QR {qr.value:.1f} % [{qr.lo:.1f}, {qr.hi:.1f}] at "
+    said = (
+        f"On queries it was not tuned on: QR {qr.value:.1f} % ({qr.lo:.1f} to {qr.hi:.1f}) at "
         f"{usd(cost)} per query."
     )
     if aim.met_by(metrics.qr.value, cost):
-        st.caption(literal(told))
+        st.caption(literal(said))
         return
-    limit = (
-        f"QR {100 * aim.value:.1f} %"
-        if aim.kind is AimKind.CHEAPEST_WITH_QR
-        else f"{usd(aim.value)} per query"
+    st.warning(
+        literal(f"{said} That misses the aim of {search_form.limit(aim)}: leave some margin."),
+        title="The aim is missed",
     )
-    st.warning(literal(f"{told} That misses the aim of {limit}: leave some margin."))
 
 
 def _infeasible(sweep: Sweep, aim: Aim) -> None:
     """Say why nothing serves an aim; nothing where the knob was merely moved elsewhere."""
     try:
-        judgement.setting(sweep, aim)
+        tune_knob.setting(sweep, aim)
     except InfeasibleError as error:
         told = (
             f"No {SYMBOLS[sweep.rule]} reaches QR {100 * aim.value:.1f} %: the most is "
@@ -192,14 +195,25 @@ def _infeasible(sweep: Sweep, aim: Aim) -> None:
         st.caption(literal(told))
 
 
-_COSTS: dict[str, str] = {Prices.TODAY: "Costs at today's prices", Prices.RECORDED: "As recorded"}
+_COSTS = {Prices.TODAY: "Costs at today's prices", Prices.RECORDED: "As recorded"}
 _DETAILS = ("Traffic", "Languages", "Numbers")
 
 
-def toggle(field: str, labels: Mapping[str, str], label: str) -> None:
-    """One of two ways to look, kept in the tuning under `field`."""
-    key = f"tune.{field}"
-    st.session_state[key] = getattr(state.get(), field)
+def toggle(
+    key: str,
+    label: str,
+    labels: Mapping[_Option, str],
+    now: _Option,
+    changed: Callable[[_Option], None],
+) -> None:
+    """One of two ways to look at the figures.
+
+    Args:
+        labels: Option -> what it is called.
+        now: The option in force.
+        changed: Called with the option that was picked.
+    """
+    st.session_state[key] = now
     st.segmented_control(
         label,
         list(labels),
@@ -207,7 +221,7 @@ def toggle(field: str, labels: Mapping[str, str], label: str) -> None:
         key=key,
         required=True,
         label_visibility="collapsed",
-        on_change=lambda: state.put(**{field: st.session_state[key]}),
+        on_change=lambda: changed(st.session_state[key]),
     )
 
 
@@ -267,8 +281,8 @@ def _keep(evaluation: Evaluation) -> None:
             sweep.catalog.policy, rule=sweep.rule, tau=evaluation.knob, weights=sweep.weights
         )
     metrics = {"qr": now.qr.value, "mean_cost_usd": now.mean_cost_usd.value}
-    keep.keep(here, sweep.evalset.digest, metrics, "tune")
-    problem, told = drafts.kept_error(), keep.told()
+    keep_under_name(here, sweep.evalset.digest, metrics, "tune")
+    problem, told = drafts.kept_error(), kept_message()
     if problem is not None:
         widgets.problem(problem)
     if told:
@@ -315,7 +329,11 @@ def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
             label_visibility="collapsed",
             on_change=lambda: state.put(view=st.session_state["tune.details"]),
         )  # fmt: skip
-        toggle("costs", _COSTS, "Costs")
+        if set(evaluation.sweep.data.recorded) < set(evaluation.sweep.data.pool.ids):
+            toggle(
+                "tune.costs", "Costs", _COSTS, state.get().costs,
+                lambda prices: state.put(costs=prices),
+            )  # fmt: skip
     if shown == "Traffic":
         chart = shares_figure(shares_view(evaluation), colors())
         figure(chart, "tune.shares", alt="Share of traffic by model for every setting of the knob")
@@ -327,13 +345,56 @@ def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
             alt="Quality retention by language against its number of queries",
         )
         tables.languages(frame)
-        tables.take_along(frame, "tune.table.languages")
+        tables.offer_downloads(frame, "tune.table.languages")
         if evaluation.spreads:
             groups = group_table(evaluation)
             tables.groups(groups)
-            tables.take_along(groups, "tune.table.groups")
+            tables.offer_downloads(groups, "tune.table.groups")
     else:
         frame = policy_table(evaluation, imported.metrics)
         tables.policies(frame)
-        tables.take_along(frame, "tune.table.policies")
+        tables.offer_downloads(frame, "tune.table.policies")
         conversations(evaluation)
+
+
+_KEPT = "compare.kept"
+
+
+def keep_under_name(policy: Policy, digest: str, metrics: Mapping[str, Any], key: str) -> None:
+    """A name and a button; nothing where the catalog was never published or the role may not.
+
+    Args:
+        policy: Its rule, knob and weights are kept.
+        digest: Of the eval set that `metrics` were measured on.
+        key: Of the widgets, unique on the page.
+    """
+    pair = selectors.current()
+    if pair is None or not pair[1].revision or not identity.may(Action.PIN):
+        return
+    with st.popover("Keep under a name", icon=":material/bookmark:", width="stretch"):
+        st.text_input("Name", key=f"{key}.name", placeholder="nightly batch, cheap")
+        st.button(
+            "Keep", key=f"{key}.keep", width="stretch", on_click=_keep_point,
+            args=(policy, digest, metrics, key, pair[1].key, pair[1].revision),
+        )  # fmt: skip
+
+
+def kept_message() -> str:
+    """What was kept by the last click, once; ''."""
+    return str(st.session_state.pop(_KEPT, ""))
+
+
+def _keep_point(
+    policy: Policy, digest: str, metrics: Mapping[str, Any], key: str, catalog: str, revision: int
+) -> None:
+    name = str(st.session_state.get(f"{key}.name") or "")
+    try:
+        point = cache.store().points.pin(
+            catalog, name, actor=identity.actor(), revision=revision, evalset_digest=digest,
+            tau=policy.tau, weights=policy.weights, rule=policy.rule, value_usd=policy.value_usd,
+            metrics=metrics,
+        )  # fmt: skip
+    except HydraError as error:
+        drafts.keep_error(error)
+        return
+    st.session_state[_KEPT] = f"Kept as “{point.name}”; Compare offers it."

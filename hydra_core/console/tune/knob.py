@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
+from hydra_core.base.spelling import signed, usd
 from hydra_core.base.types import Catalog, Rule
 from hydra_core.choosing.aims import Aim, aim_at
 from hydra_core.console import replays, state, widgets
@@ -15,7 +16,7 @@ from hydra_core.console.cache import SetEntry
 from hydra_core.console.components.live_knob import Bar, LiveKnob, Point, live_knob
 from hydra_core.console.figures.theme import model_colors
 from hydra_core.console.frame import LEARNED, link
-from hydra_core.console.numbers import RULES
+from hydra_core.console.numbers import RULES, SYMBOLS
 from hydra_core.console.view_frontier import XAxis, YAxis
 from hydra_core.console.view_operating_point import Measure, step_table, tiles
 from hydra_core.console.widgets import literal
@@ -33,7 +34,7 @@ def _where(sweep: Sweep, knob: float) -> Where:
     return tuning.evalset, tuning.catalog, sweep.rule, knob, sweep.weights
 
 
-def found(entry: SetEntry, evaluation: Evaluation) -> CrossFit | None:
+def held_out(entry: SetEntry, evaluation: Evaluation) -> CrossFit | None:
     """What the aim in force comes to on queries its setting was not chosen on.
 
     None where no aim was set, or the knob is not where the aim puts it.
@@ -58,25 +59,16 @@ def setting(sweep: Sweep, aim: Aim) -> float:
     return sweep.curve.tidy(at.knob)
 
 
-def judged(evaluation: Evaluation, held_out: CrossFit | None) -> Evaluation:
-    """The evaluation with the cross-fitted verdict where Find chose its setting.
-
-    Not where the weights are edited: they were chosen on every query, so the knob alone being
-    found on one half and measured on the other would prove nothing.
-    """
-    if held_out is None or evaluation.weights_edited:
-        return evaluation
-    return replace(evaluation, verdict=held_out.verdict)
-
-
-def verdict(evaluation: Evaluation, entry: SetEntry) -> None:
-    """The verdict, what its interval does not cover, and the check that covers it."""
+def result(evaluation: Evaluation, entry: SetEntry, held_out: CrossFit | None) -> None:
+    """The result at the point, what its interval does not cover, and the check that covers it."""
     widgets.verdict_box(evaluation.verdict)
+    if held_out is not None and not evaluation.weights_edited:
+        _on_other_queries(held_out, evaluation.sweep.rule)
     if not evaluation.caution:
         return
     here = _where(evaluation.sweep, evaluation.knob)
     left, right = st.columns([8, 2], vertical_alignment="center", gap="small")
-    left.caption(literal(evaluation.caution))
+    left.caption("This interval does not cover weights, profiles or a pool tuned on this set.")
     right.button(
         "Check cross-fitted",
         icon=":material/fact_check:",
@@ -90,13 +82,28 @@ def verdict(evaluation: Evaluation, entry: SetEntry) -> None:
         _checked(evaluation, entry)
 
 
+def _on_other_queries(held_out: CrossFit, rule: Rule) -> None:
+    """What Find's choice comes to where it was not made; a second figure, so it says why."""
+    metrics, judged = held_out.metrics, held_out.verdict
+    difference = judged.judged_by.scaled(100.0)
+    st.caption(
+        literal(
+            f"On queries it was not tuned on (cross-fitted): {100 * metrics.quality.value:.1f} % "
+            f"quality at {usd(metrics.mean_cost_usd.value)} per query, "
+            f"{signed(difference.value)} points against the fixed mix at that cost "
+            f"({signed(difference.lo)} to {signed(difference.hi)}). It differs from the figures "
+            f"above because each half of the queries gets the {SYMBOLS[rule]} of the other half."
+        )
+    )
+
+
 def _checked(evaluation: Evaluation, entry: SetEntry) -> None:
     try:
         found = replays.cross_fitted_check(entry, evaluation)
     except (HydraError, ValueError) as error:
         st.warning(literal(str(error)), icon=":material/error:")
         return
-    st.markdown("**What tuned weights keep on queries they were not chosen on**")
+    st.markdown("**Tuned weights on queries they were not tuned on**")
     widgets.verdict_box(found)
 
 

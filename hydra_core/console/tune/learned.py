@@ -1,4 +1,4 @@
-"""The panels of the Learn page: the answer, both rules' curves, and one question at a time."""
+"""Tune, Learned: the answer, both rules' curves, and one question at a time."""
 
 from __future__ import annotations
 
@@ -106,9 +106,7 @@ def take(model: OutcomeModel, value_usd: float, entry: SetEntry) -> None:
     """V, and the way into the catalog draft."""
     recommended, _, _ = headline(model)
     st.markdown(f"**One more resolved query is worth {literal(usd(value_usd))}**")
-    st.caption(
-        "This V spends half of what the rule can: between its cheapest and its dearest routes."
-    )
+    st.caption("V in the middle of the cost range, between the cheapest and the dearest routes.")
     if drafts.may_edit():
         st.button(
             "Take it into the catalog draft", icon=":material/edit_note:", key="learn.take",
@@ -174,14 +172,14 @@ def answer(model: OutcomeModel) -> None:
             literal(f"{signed(one.pp)} pp"),
             delta=literal(ends if known else "too few moved"),
             delta_color="off", delta_arrow="off", border=True,
-            help="Quality of the value rule minus that of the best mixture of constant models at "
+            help="Quality of the value rule minus that of the best fixed mix of models at "
             "the same cost, on queries its heads had not seen. Below: 95 % interval; those of "
             "the three points hold at once.",
         )  # fmt: skip
 
 
 def curves(evaluation: Evaluation, shortfall: Sweep) -> None:
-    """Both rules' curves over the hull of constants."""
+    """Both rules' curves over the hull of fixed models."""
     axes = Axes(XAxis.COST, YAxis.RESOLVED, evaluation.baseline)
     view = frontier_view(evaluation.sweep, evaluation.knob, axes, beside=shortfall)
     figure(
@@ -247,7 +245,7 @@ def _reads(model: OutcomeModel) -> None:
                 "chosen": column.CheckboxColumn("Chosen", width=66),
             },
         )  # fmt: skip
-        tables.take_along(views.choices_table(model), "learn.choices")
+        tables.offer_downloads(views.choices_table(model), "learn.choices")
         st.caption("Chosen on inner folds of the outcomes alone, never on the lift shown above.")
     with right:
         st.markdown("**Outcomes it learned from**")
@@ -378,7 +376,7 @@ def nothing_yet(entry: SetEntry) -> None:
         "Learn what each model achieves on which message",
         f"From the outcomes of {entry.info.n:,} queries, in seconds to a minute. Every figure is "
         "**cross-fitted**: no query is predicted by heads that have seen it, its translations or "
-        "its conversation. The answer comes first: use it, or keep the constant.",
+        "its conversation. The answer comes first: use it, or keep a fixed mix.",
     )
 
 

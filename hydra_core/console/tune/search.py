@@ -20,15 +20,13 @@ from hydra_core.choosing.policy_search import FoundPolicy
 from hydra_core.choosing.space import Setting, with_cells
 from hydra_core.console import cache, chosen_on, drafts, selectors, state, tables, widgets
 from hydra_core.console.cache import SetEntry
-from hydra_core.console.compare import keep
 from hydra_core.console.frame import BY_HAND, COMPARE, MODELS, PUBLISH, SETS, Head, go, link
 from hydra_core.console.state import Pin
 from hydra_core.console.tune import search_form
-from hydra_core.console.tune import search_form as tuner_cells
-from hydra_core.console.tune import search_form as tuner_panels
+from hydra_core.console.tune.details import keep_under_name, kept_message
 from hydra_core.console.tune.search_form import Wanted
 from hydra_core.console.widgets import literal, metric_row
-from hydra_core.replay.metrics import oracle_quality
+from hydra_core.replay.metrics import PolicyMetrics, oracle_quality
 from hydra_core.replay.replay import data_frontier
 from hydra_core.replay.sweep import Sweep
 
@@ -69,11 +67,11 @@ def take(result: FoundPolicy, entry: SetEntry, sweep: Sweep) -> None:
     which mean something else without the cells. Then only the draft is offered.
     """
     setting = result.setting
-    kept = keep.told()
-    told = st.session_state.pop("tuner.told", "") or kept
+    kept = kept_message()
+    told = st.session_state.pop("tuner.message", "") or kept
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         if not setting.cells:
-            _onward(result, entry)
+            _onward(result, entry, sweep)
         if drafts.may_edit():
             st.button(
                 "To the catalog draft", icon=":material/edit_note:", key="tuner.draft",
@@ -98,7 +96,7 @@ def take(result: FoundPolicy, entry: SetEntry, sweep: Sweep) -> None:
 
 def _pin(setting: Setting) -> None:
     state.put(pin=Pin(setting.tau, setting.weights))
-    st.session_state["tuner.told"] = f"Pinned: τ {setting.tau:.4g} with the tuned weights."
+    st.session_state["tuner.message"] = f"Pinned: τ {setting.tau:.4g} with the tuned weights."
 
 
 def _keep(result: FoundPolicy, entry: SetEntry) -> None:
@@ -117,12 +115,22 @@ def _keep(result: FoundPolicy, entry: SetEntry) -> None:
         "optimism_qr": result.optimism_qr,
         "aim": str(result.aim),
     }
-    keep.keep(policy, entry.info.digest, metrics, "tuner")
+    keep_under_name(policy, entry.info.digest, metrics, "tuner")
 
 
-def _onward(result: FoundPolicy, entry: SetEntry) -> None:
-    setting = result.setting
-    if st.button("Open in Tune", type="primary", icon=":material/tune:", key="tuner.open"):
+def _onward(result: FoundPolicy, entry: SetEntry, sweep: Sweep) -> None:
+    setting, plain = result.setting, result.tau_alone_better
+    if plain and st.button(
+        "Use τ alone", type="primary", icon=":material/tune:", key="tuner.tau_alone",
+        help="Opens By hand with the weights of the catalog, and τ that serves this aim.",
+    ):  # fmt: skip
+        aimed = aim_at(sweep.curve, result.aim, sweep.oracle.quality.value, sweep.data)
+        state.put(tau=sweep.curve.tidy(aimed.knob), weights=None, aim=result.aim)
+        go(BY_HAND)
+    if st.button(
+        "Open in By hand", type="secondary" if plain else "primary", icon=":material/tune:",
+        key="tuner.open",
+    ):  # fmt: skip
         state.put(tau=setting.tau, weights=setting.weights)
         go(BY_HAND)
     st.button(
@@ -147,7 +155,7 @@ def _draft(result: FoundPolicy, sweep: Sweep, entry: SetEntry) -> None:
     key = pair[1].key
     if drafts.edit(pair[1], lambda text: _drafted(text, key, result, sweep), chosen=tuned_on):
         parts = _parts(result.setting)
-        st.session_state["tuner.told"] = f"Your draft of the catalog has the tuned {parts}."
+        st.session_state["tuner.message"] = f"Your draft of the catalog has the tuned {parts}."
 
 
 def _drafted(text: str, source: str, result: FoundPolicy, sweep: Sweep) -> str:
@@ -180,12 +188,13 @@ def _drafted(text: str, source: str, result: FoundPolicy, sweep: Sweep) -> str:
 _ALIKE = 2.0
 
 
-def found(result: FoundPolicy, entry: SetEntry, sweep: Sweep, want: Wanted) -> None:
-    """What was found: the verdict, promised against kept, the setting, where to take it."""
+def show_result(result: FoundPolicy, entry: SetEntry, sweep: Sweep, want: Wanted) -> None:
+    """What was found: the result, promised against kept, the setting, where to take it."""
+    _headline(result)
     widgets.verdict_box(result.verdict)
     _figures(result)
     take(result, entry, sweep)
-    plain = tuner_panels.without_cells(entry, sweep, want) if want.cells else None
+    plain = search_form.without_cells(entry, sweep, want) if want.cells else None
     left, right = st.columns([12, 8], gap="medium")
     with left:
         st.markdown("**Chosen on, reported on**")
@@ -201,7 +210,27 @@ def found(result: FoundPolicy, entry: SetEntry, sweep: Sweep, want: Wanted) -> N
         _weights(result, sweep)
         st.caption(_agreement(result))
     if want.cells:
-        tuner_cells.moved(result, sweep, want.cells)
+        search_form.moved(result, sweep, want.cells)
+
+
+def _headline(result: FoundPolicy) -> None:
+    """An aim that is missed comes first, and so does τ alone where it does better."""
+    tuned, plain = (_reached(one) for one in (result.metrics, result.tau_only))
+    if not result.met:
+        text = f"The search comes to {tuned} on queries it was not tuned on."
+        if result.tau_alone_better:
+            text += f" τ alone comes to {plain}: use it, or ask for less."
+        else:
+            text += " Ask for less, or leave some margin."
+        limit = search_form.limit(result.aim)
+        widgets.toned("warning", text, f"The aim of {limit} is missed", "flag")
+    elif result.tau_alone_better:
+        text = f"τ alone comes to {plain}, the search to {tuned}. Keep the weights as they are."
+        widgets.toned("info", text, "τ alone does better than tuned weights", "tune")
+
+
+def _reached(metrics: PolicyMetrics) -> str:
+    return f"QR {100 * metrics.qr.value:.1f} % at {usd(metrics.mean_cost_usd.value)} per query"
 
 
 def _agreement(result: FoundPolicy) -> str:
@@ -221,6 +250,7 @@ def _figures(result: FoundPolicy) -> None:
     qr, cost = kept.qr.scaled(100.0), kept.mean_cost_usd
     further = result.optimism_cost_usd / (cost.value - result.optimism_cost_usd)
     more, saved = gain.quality.scaled(100.0), gain.saving and gain.saving.scaled(100.0)
+    certain = saved is not None and -100.0 <= saved.lo <= saved.hi <= 100.0
     entries = (
         ("QR kept", f"{qr.value:.1f} %", f"{qr.lo:.1f} to {min(qr.hi, 100.0):.1f} %",
          "Quality retention on queries the setting was not chosen on."),
@@ -233,9 +263,10 @@ def _figures(result: FoundPolicy) -> None:
          f"{signed(more.lo)} to {signed(more.hi)} pp",
          "Quality at the same cost against choosing τ alone with the weights left as they are, "
          "paired by query."),
-        ("Saved over τ alone", f"{signed(saved.value)} %" if saved else "–",
-         f"{signed(saved.lo)} to {signed(saved.hi)} %" if saved else "quality buys nothing here",
-         "The same gain as cost saved at the same quality, at the price that constants pay for "
+        ("Saved over τ alone", f"{signed(saved.value)} %" if saved and certain else "–",
+         "quality buys nothing here" if saved is None else "too few queries to say"
+         if not certain else f"{signed(saved.lo)} to {signed(saved.hi)} %",
+         "The same gain as cost saved at the same quality, at the price that fixed models pay for "
          "quality here."),
     )  # fmt: skip
     metric_row(entries)
@@ -349,7 +380,7 @@ def search(entry: SetEntry, sweep: Sweep) -> None:
     elif task.running:
         widgets.waiting(task, "Searching", unit="settings tried")
     elif isinstance(task.result, FoundPolicy):
-        found(task.result, entry, sweep, want)
+        show_result(task.result, entry, sweep, want)
     else:
         search_form.stopped(task, sweep, want)
 

@@ -1,4 +1,4 @@
-"""The panels of the Tuner page: what is wanted, the search while it runs, what it found."""
+"""Tune, Search: what is wanted, and the search while it runs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from hydra_core.base.spelling import usd
 from hydra_core.base.types import Rule
 from hydra_core.choosing.aims import Aim, AimKind
 from hydra_core.choosing.policy_search import FoundPolicy, search_policy
@@ -178,6 +179,13 @@ _AIMS = {
 _BUDGETS = {300: "300", 1_000: "1,000", 2_000: "2,000"}
 
 
+def limit(aim: Aim) -> str:
+    """The number that an aim keeps, as it is written."""
+    if aim.kind is AimKind.CHEAPEST_WITH_QR:
+        return f"QR {100 * aim.value:.1f} %"
+    return f"{usd(aim.value)} per query"
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What to search for and how long.
@@ -305,7 +313,7 @@ def by_value() -> None:
     widgets.empty(
         "The value rule has nothing to tune but V",
         "Weights and profiles do not decide here: V alone says what one more resolved query is "
-        "worth. Find it on Tune, judged on queries it was not chosen on.",
+        "worth. Find it by hand, measured on queries it was not picked on.",
         [(BY_HAND, "Find V by hand")],
     )
     with st.container(horizontal_alignment="center"):
@@ -319,7 +327,7 @@ def nothing_yet(sweep: Sweep, want: Wanted) -> None:
     """What the tuner will do, before it did."""
     n = len(sweep.data.rows)
     widgets.empty(
-        f"Let the tuner look for weights{',' if want.cells else ' and'} τ"
+        f"Search for weights{',' if want.cells else ' and'} τ"
         + (" and profile cells" if want.cells else ""),
         f"The {n:,} queries are cut in two, translations and conversations kept whole. A setting "
         "is chosen on each half and **measured on the other one**, so that what is reported here "

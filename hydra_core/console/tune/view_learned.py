@@ -1,4 +1,4 @@
-"""What the Learn page shows of an outcome model, as plain values. No streamlit."""
+"""Tune, Learned: what is shown of an outcome model, as plain values. No streamlit."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from hydra_core.console.figures.intervals import IntervalsView, Series
 from hydra_core.console.tune.figure_reliability import ReliabilityLine
 from hydra_core.outcome_model.model import OutcomeModel
 
-_LIFT = "Quality above the constants at equal cost"
-_NO_CHANGE = ((0.0, "as a constant"),)
+_LIFT = "Quality above fixed mixes at equal cost"
+_NO_CHANGE = ((0.0, "as a fixed mix"),)
 #: What a learner may read, in words.
 _BLOCKS = {
     "requirements": "the four requirements",
@@ -155,7 +155,7 @@ def slices_view(model: OutcomeModel, kind: str, most: int = 20) -> IntervalsView
 
 
 def rivals_view(rivals: Sequence[Rival]) -> IntervalsView:
-    """What each way to route gains over the constants, the best first."""
+    """What each way to route gains over fixed mixes, the best first."""
     rows = [
         Lifted(one.name, 100 * one.lift.value, 100 * one.lift.lo, 100 * one.lift.hi)
         for one in sorted(rivals, key=lambda one: -one.lift.value)

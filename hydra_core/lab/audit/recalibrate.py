@@ -7,7 +7,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +18,7 @@ from scipy.optimize import isotonic_regression
 from hydra_core.base.errors import BundleError, Problem
 from hydra_core.base.types import Band, FloatArray, IntArray
 from hydra_core.evalsets.evalset import EvalSet
-from hydra_core.lab.bundle_writing import rewrite_manifest
+from hydra_core.lab.bundle_writing import write_manifest
 from hydra_core.predictor.bundle import Bundle, load_bundle
 from hydra_core.predictor.languages import SCRIPTS, script_of
 from hydra_core.predictor.manifest import Curve
@@ -55,7 +55,7 @@ def write_recalibrated(
     flat = [d for d, lo, hi in zip(bundle.dimensions, low, high, strict=True)
             if hi - lo < _LEAST_WIDTH]  # fmt: skip
     if flat:
-        message = f"ratings do not follow the scores of {', '.join(flat)}: no band is left"
+        message = f"ratings do not follow the scores of {', '.join(flat)}: no score band is left"
         raise BundleError(
             bundle.name, [Problem("", message, "rate more, or leave them as they are")]
         )
@@ -65,15 +65,15 @@ def write_recalibrated(
         for name in bundle.files:
             (scratch / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(bundle.path / name, scratch / name)
-        rewrite_manifest(
+        manifest = replace(
             bundle,
-            scratch,
             version=f"{bundle.version}+recalibrated",
-            bands=[Band(float(lo), float(hi)) for lo, hi in zip(low, high, strict=True)],
-            calibration=_composed_all(bundle.calibration, curves.common),
+            bands=tuple(Band(float(lo), float(hi)) for lo, hi in zip(low, high, strict=True)),
+            calibration=tuple(_composed_all(bundle.calibration, curves.common)),
             calibration_by_script=_by_script(bundle, curves),
             training={**bundle.training, "recalibrated": note},
         )
+        write_manifest(scratch, manifest)
         scratch.rename(folder)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.intervals import LEVEL, Interval, tails
 from hydra_core.base.types import FloatArray, IntArray
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
 from hydra_core.evalsets.importers.reading.issues import Issues
 from hydra_core.evalsets.importers.reading.tables import LINE, columns_of, read_columns
-from hydra_core.replay.significance import Interval, mean_interval
+from hydra_core.replay.significance import mean_interval
 
 
 def alpha(ratings: FloatArray) -> float:
@@ -33,7 +34,7 @@ def alpha_interval(
     rng: np.random.Generator,
     clusters: np.ndarray | None = None,
     resamples: int = 1000,
-    level: float = 0.95,
+    level: float = LEVEL,
 ) -> Interval:
     """Alpha with a percentile bootstrap interval, widened to hold the estimate itself.
 
@@ -51,12 +52,11 @@ def alpha_interval(
     value = float(_alpha(sums.sum(axis=0, keepdims=True))[0])
     n = len(sums)
     if n == 0 or not np.isfinite(value):
-        return Interval(value, float("nan"), float("nan"))
+        return Interval.none(value, "too few ratings")
     counts = rng.multinomial(n, np.full(n, 1.0 / n), size=resamples)
     drawn = _alpha(counts @ sums)
-    tail = (1.0 - level) / 2.0
-    lo, hi = np.nanquantile(drawn, [tail, 1.0 - tail])
-    return Interval(value, min(float(lo), value), max(float(hi), value))
+    lo, hi = np.nanquantile(drawn, tails(level))
+    return Interval.holding(value, float(lo), float(hi))
 
 
 def _sums(ratings: FloatArray) -> FloatArray:
@@ -241,13 +241,13 @@ def _averaged(rows: Sequence[AuditRow]) -> AuditRow:
         if None in values:
             return None
         middle = float(np.mean([value.value for value in values]))
-        return Interval(middle, float("nan"), float("nan"))
+        return Interval.none(middle, "a mean of dimensions has no interval")
 
     def error(name: str) -> float | None:
         values = [getattr(one, name) for one in rows]
         return None if None in values else float(np.mean(values))
 
-    nothing = Interval(float("nan"), float("nan"), float("nan"))
+    nothing = Interval.none(float("nan"), "no ratings")
     return AuditRow(
         AVERAGED,
         mean("raters") or nothing,

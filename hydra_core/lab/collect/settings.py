@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hydra_core.base.errors import LabelError, Problem
-from hydra_core.base.reading.fields import POSITIVE, SHARE, Interval, Problems, Section
+from hydra_core.base.reading.fields import POSITIVE, SHARE, Bounds, Problems, Section
 from hydra_core.base.reading.nodes import MapNode, ScalarNode
 from hydra_core.base.reading.yaml_reader import read_yaml
 from hydra_core.lab.collect.graders import Grader, Kind
@@ -79,8 +79,8 @@ def _settings(top: Section, folder: Path) -> GradeSettings | None:
     if top.text("schema", f"write schema: {SCHEMA}") not in ("", SCHEMA):
         top.wrong("schema", "does not say how answers are graded", f"write schema: {SCHEMA}")
     budget = top.number("budget_usd", POSITIVE, "the most that the calls may cost")
-    tokens = _whole(top, "max_tokens", 2048, Interval(16, 1e6))
-    at_once = _whole(top, "concurrency", 4, Interval(1, 512))
+    tokens = _whole(top, "max_tokens", 2048, Bounds(16, 1e6))
+    at_once = _whole(top, "concurrency", 4, Bounds(1, 512))
     graders, twice = _graders(top, folder)
     default = top.text("default", "the name of one grader", required=len(graders) != 1)
     default = default or next(iter(graders), "")
@@ -122,7 +122,7 @@ def _grader(one: Section, kind: Kind, folder: Path) -> Grader:
         one.wrong("pattern", f"is not valid: {error}", "a Python regular expression")
     tolerance = 1e-6
     if "tolerance" in one.node.entries:
-        tolerance = one.number("tolerance", Interval(0.0), "such as 0.001") or 0.0
+        tolerance = one.number("tolerance", Bounds(0.0), "such as 0.001") or 0.0
     timeout = 30.0
     if "timeout_s" in one.node.entries:
         timeout = one.number("timeout_s", POSITIVE, "seconds, such as 30") or 30.0
@@ -179,11 +179,11 @@ def _judge(top: Section) -> Server | None:
         one.wrong("base_url", "must begin with http:// or https://", "such as https://host/v1")
     key = one.text("api_key_env", "NAME of an environment variable", required=False)
     prices = [
-        one.number(f"{way}_usd_per_mtok", Interval(0.0), "USD per million tokens")
+        one.number(f"{way}_usd_per_mtok", Bounds(0.0), "USD per million tokens")
         for way in ("input", "output")
     ]
-    tokens = _whole(one, "max_tokens", 512, Interval(16, 1e6))
-    at_once = _whole(one, "concurrency", 4, Interval(1, 512))
+    tokens = _whole(one, "max_tokens", 512, Bounds(16, 1e6))
+    at_once = _whole(one, "concurrency", 4, Bounds(1, 512))
     if tokens is None or at_once is None or None in prices:
         return None
     inward, outward = (float(price or 0.0) for price in prices)
@@ -192,7 +192,7 @@ def _judge(top: Section) -> Server | None:
     )  # fmt: skip
 
 
-def _whole(one: Section, key: str, default: int, allowed: Interval) -> int | None:
+def _whole(one: Section, key: str, default: int, allowed: Bounds) -> int | None:
     present = key in one.node.entries
     return one.integer(key, allowed, "a whole number") if present else default
 

@@ -129,7 +129,7 @@ class Client:
                 return None, "could not be reached", 0.0
             if self.server.honours_idempotency_key:
                 return None, "lost the connection", 0.0
-            raise LostError(f"{self.server.role}: no answer came; it may have been paid") from error
+            raise LostError(f"{self.server.role}: no answer came; it may be paid") from error
         reply = reply_of(_parsed(raw.content))
         return replace(reply, seconds=time.monotonic() - began), "", 0.0
 

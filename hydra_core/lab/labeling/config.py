@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hydra_core.base.errors import LabelError, Problem
-from hydra_core.base.reading.fields import POSITIVE, SHARE, Interval, Problems, Section
+from hydra_core.base.reading.fields import POSITIVE, SHARE, Bounds, Problems, Section
 from hydra_core.base.reading.nodes import MapNode, ScalarNode
 from hydra_core.base.reading.yaml_reader import read_yaml
 
@@ -200,8 +200,8 @@ def _server(one: Section, role: str) -> Server | None:
     if url and not url.startswith(("http://", "https://")):
         one.wrong("base_url", "must begin with http:// or https://", "such as https://host/v1")
     key = one.text("api_key_env", "NAME of an environment variable", required=False)
-    prices = [one.number(f"{way}_usd_per_mtok", Interval(0.0), _PRICE) for way in _WAYS]
-    tokens = one.integer("max_tokens", Interval(16, 1e6), "longest answer in tokens")
+    prices = [one.number(f"{way}_usd_per_mtok", Bounds(0.0), _PRICE) for way in _WAYS]
+    tokens = one.integer("max_tokens", Bounds(16, 1e6), "longest answer in tokens")
     at_once = _optional(one, "concurrency", 8)
     honours = "honours_idempotency_key"
     repeats = one.flag(honours, "true or false") if honours in one.node.entries else False
@@ -220,7 +220,7 @@ _WAYS: Final = ("input", "output")
 
 def _optional(one: Section, key: str, default: int) -> int | None:
     present = key in one.node.entries
-    return one.integer(key, Interval(1, 512), "a whole number") if present else default
+    return one.integer(key, Bounds(1, 512), "a whole number") if present else default
 
 
 def _refuse_arm_as_judge(top: Section, section: Section, servers: Mapping[str, Server]) -> None:

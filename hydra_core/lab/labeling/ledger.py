@@ -125,7 +125,7 @@ class Ledger:
             self._load(recipe)
         except BlockingIOError:
             self._file.close()
-            problem = Problem("", "another run is writing here", "wait for it to end")
+            problem = Problem("", "another run is writing to this folder", "wait for it to end")
             raise LabelError(str(path), [problem]) from None
         except BaseException:
             self._file.close()
@@ -157,7 +157,7 @@ class Ledger:
         if lines.recipe != recipe:
             problem = Problem(
                 "line 1", "was written with another rubric, schema, model or tier setting",
-                "take another --out, or bring label.yaml back to what it was",
+                "choose another --out, or restore label.yaml",
             )  # fmt: skip
             raise LabelError(str(self.path), [problem])
 

@@ -77,10 +77,10 @@ def read_verdict(config: LabelConfig, text: str, order: str) -> dict[str, Any]:
     try:
         verdict = json.loads(text[begin : end + 1] if 0 <= begin < end else text)
     except (ValueError, RecursionError) as error:
-        raise MalformedError("the verdict is not JSON") from error
+        raise MalformedError("the judgement is not JSON") from error
     for fault in Draft202012Validator(config.verdict_schema).iter_errors(verdict):
         place = ".".join(map(str, fault.absolute_path))
-        raise MalformedError(f"the verdict breaks the schema: {place} {fault.message}"[:200])
+        raise MalformedError(f"the judgement breaks the schema: {place} {fault.message}"[:200])
     return by_arm(verdict, config.dimensions, order)
 
 

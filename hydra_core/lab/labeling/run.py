@@ -192,5 +192,5 @@ def check_texts(messages: Sequence[ItemT], ledger: Ledger) -> None:
     changed = [m.id for m in messages if known.get(m.id, m.digest) != m.digest]
     if changed:
         shown = ", ".join(changed[:5]) + (", ..." if len(changed) > 5 else "")
-        message = f"{len(changed)} message(s) have another text than when they were asked: {shown}"
+        message = f"{len(changed)} message(s) have changed since they were labelled: {shown}"
         raise LabelError(str(ledger.path), [Problem("", message, "give them new ids")])

@@ -113,7 +113,7 @@ def read_setup(folder: Path) -> Setup:
         LabelError: There is no ``run.json``, or it is damaged.
     """
     path = folder / _SETUP
-    remedy = "start the same command once more with --dry-run: it asks nothing and writes it"
+    remedy = "run the same command with --dry-run: it calls no model and writes the file"
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         if found["schema"] != _SCHEMA:
@@ -148,7 +148,7 @@ def _left(config: LabelConfig, messages: Sequence[Message], record: Record) -> i
     )
 
 
-class Followed:
+class TrackedRun:
     """A run that is looked at, now and again; reads on where the last look ended.
 
     Safe to share between threads.
@@ -226,7 +226,7 @@ class Followed:
         setup = read_setup(self.folder)
         self._tail.read()
         if self._tail.recipe not in ("", setup.config.recipe):
-            remedy = "start the same command once more with --dry-run"
+            remedy = "run the same command with --dry-run"
             problem = Problem("", "run.json and ledger.jsonl are of different settings", remedy)
             raise LabelError(str(self.folder), [problem])
         return setup

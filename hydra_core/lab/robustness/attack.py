@@ -131,7 +131,7 @@ def set_messages(
         EvalSetError: The set came without texts.
     """
     if evalset.texts is None:
-        remedy = "take a set that has texts, or give messages of your own"
+        remedy = "choose a set with texts, or give messages of your own"
         problem = Problem("queries: text", "this set has no texts to attack", remedy)
         raise EvalSetError(str(evalset.path), [problem])
     frame = evalset.queries

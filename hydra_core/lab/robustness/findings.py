@@ -14,12 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from hydra_core.base.errors import MismatchError
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import BoolArray, FloatArray, IntArray, Pool
 from hydra_core.lab.robustness.attack import ANOTHER_WORDING, Attacked, Read
 from hydra_core.outcome_model.features import Messages
 from hydra_core.predictor.languages import GROUPS, group_of
 from hydra_core.predictor.surface import surface_counts
-from hydra_core.replay.significance import Interval, wilson
+from hydra_core.replay.significance import wilson
 from hydra_core.routing.matcher import choose, choose_by_value, shortfall
 from hydra_core.routing.valuation import Valuer
 
@@ -276,4 +277,4 @@ class RoutedAttacks:
 
 
 def _rate(successes: int, n: int) -> Interval:
-    return wilson(successes, n) if n else Interval(float("nan"), 0.0, 1.0)
+    return wilson(successes, n) if n else Interval.none(float("nan"), "nothing was tried")

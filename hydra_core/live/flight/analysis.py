@@ -10,10 +10,11 @@ import numpy as np
 from scipy import stats
 
 from hydra_core.base.errors import FlightError, Problem
+from hydra_core.base.intervals import LEVEL, Interval
 from hydra_core.live.flight.effects import Effect, Moments, Reading, compare, moments
 from hydra_core.live.flight.settings import Better, Flight, Level, Metric
 from hydra_core.live.flight.table import Rows, Units, by_unit
-from hydra_core.replay.significance import Interval, holm, ratio_interval
+from hydra_core.replay.significance import holm, saving_interval
 
 
 class Alarm(StrEnum):
@@ -65,7 +66,7 @@ class MetricResult:
     p_holm: float
     left_out: int
 
-    def verdict(self, level: float = 0.95) -> str:
+    def verdict(self, level: float = LEVEL) -> str:
         """better, worse or no difference shown; a guard holds, is broken or stays open."""
         lower = self.metric.better is Better.LOWER
         lo, hi = float(self.effect.lo), float(self.effect.hi)
@@ -151,7 +152,7 @@ def _enough(units: Units, flight: Flight, strata: Sequence[str]) -> None:
     np.add.at(counts, (units.arm, units.stratum), 1)
     problems = [
         Problem(f"arm {arms[a]!r}, stratum {strata[s]!r}", f"has {counts[a, s]} units",
-                "two are the least; merge strata or wait")
+                "at least two are needed; merge strata or wait")
         for a, s in np.argwhere(counts < 2)
     ]  # fmt: skip
     if problems:
@@ -220,5 +221,5 @@ def _goods(units: Units, flight: Flight) -> dict[str, Interval]:
         mine = units.arm == number
         cost, flagship = units.values[flight.cost][mine], units.values[flight.flagship][mine]
         known = np.isfinite(cost) & np.isfinite(flagship)
-        found[arm] = ratio_interval(cost[known], flagship[known]).scaled(-1.0, 1.0)
+        found[arm] = saving_interval(cost[known], flagship[known])
     return found

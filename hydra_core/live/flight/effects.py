@@ -8,6 +8,7 @@ from enum import StrEnum
 import numpy as np
 from scipy import stats
 
+from hydra_core.base.intervals import LEVEL
 from hydra_core.base.types import FloatArray, IntArray
 
 #: The columns of `Moments.sums`.
@@ -151,7 +152,7 @@ def compare(
     *,
     reading: Reading = Reading.ALWAYS,
     adjust: bool = False,
-    level: float = 0.95,
+    level: float = LEVEL,
 ) -> Effect:
     """Compare two arms.
 
@@ -218,7 +219,7 @@ def _rho_squared(level: float) -> float:
     return float((-2.0 * np.log(alpha) + np.log(-2.0 * np.log(alpha) + 1.0)) / TUNED_FOR)
 
 
-def always_valid_multiplier(units: FloatArray, level: float = 0.95) -> FloatArray:
+def always_valid_multiplier(units: FloatArray, level: float = LEVEL) -> FloatArray:
     """Standard errors that an interval reaches to either side so that any look may be the last.
 
     Asymptotic confidence sequence of a normal mixture (Waudby-Smith, Arbour, Sinha, Kennedy and
@@ -230,7 +231,7 @@ def always_valid_multiplier(units: FloatArray, level: float = 0.95) -> FloatArra
         return np.asarray(np.sqrt(2.0 * (scaled + 1.0) / scaled * inside), dtype=float)
 
 
-def always_valid_p(statistic: FloatArray, units: FloatArray, level: float = 0.95) -> FloatArray:
+def always_valid_p(statistic: FloatArray, units: FloatArray, level: float = LEVEL) -> FloatArray:
     """The smallest level at which the interval of that mixture leaves out 0."""
     scaled = np.asarray(units, dtype=float) * _rho_squared(level)
     with np.errstate(over="ignore", invalid="ignore"):

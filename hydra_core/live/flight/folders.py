@@ -77,7 +77,7 @@ def save_flight(
         remedy = "small letters, digits, - and _, at most 60"
         raise FlightError("name", [Problem("", f"{name!r} cannot be a folder's name", remedy)])
     if (root / name).exists():
-        raise FlightError("name", [Problem("", f"{name!r} is there already", "take another name")])
+        raise FlightError("name", [Problem("", f"{name!r} exists already", "choose another name")])
     root.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(dir=root, prefix=".new-"))
     try:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize, stats
 
+from hydra_core.base.intervals import LEVEL
 from hydra_core.live.flight.analysis import moments_of
 from hydra_core.live.flight.effects import (
     Moments,
@@ -37,7 +38,7 @@ class Plan:
 
 def power(
     effect: float, deviation: float, units: float, *, share: float = 0.5,
-    reading: Reading = Reading.ALWAYS, level: float = 0.95,
+    reading: Reading = Reading.ALWAYS, level: float = LEVEL,
 ) -> float:  # fmt: skip
     """Probability that the interval leaves out 0 when all units are there.
 
@@ -60,7 +61,7 @@ def power(
 
 def plan(
     effect: float, deviation: float, *, wanted: float = 0.80, share: float = 0.5,
-    units_per_day: float, reading: Reading = Reading.ALWAYS, level: float = 0.95,
+    units_per_day: float, reading: Reading = Reading.ALWAYS, level: float = LEVEL,
 ) -> Plan:  # fmt: skip
     """The fewest units with at least the wanted power, and the days they take to come."""
 

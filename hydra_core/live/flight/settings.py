@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from hydra_core.base.errors import FlightError, Problem
-from hydra_core.base.reading.fields import Interval, Problems, Section
+from hydra_core.base.reading.fields import Bounds, Problems, Section
 from hydra_core.base.reading.nodes import MapNode, ScalarNode
 from hydra_core.base.reading.yaml_reader import read_yaml
 
@@ -149,7 +149,7 @@ def _arms(top: Section) -> dict[str, float]:
     section = top.section("arms", "arm: share, the control first")
     if section is None:
         return {}
-    inside = Interval(0.0, 1.0, above=True)
+    inside = Bounds(0.0, 1.0, above=True)
     found = {}
     for arm in section.node.entries:
         share = section.number(arm, inside, "its share of the units, such as 0.5")
@@ -182,7 +182,7 @@ def _metrics(top: Section) -> tuple[Metric, ...]:
         one = Section(node, f"metrics[{number}]", top.problems)
         one.known(("name", "numerator", "denominator", "better", "guard", "unit"))
         better = one.choice("better", Better, "lower or higher")
-        guard = one.number("guard", Interval(0.0, 1.0), "such as 0.01", required=False)
+        guard = one.number("guard", Bounds(0.0, 1.0), "such as 0.01", required=False)
         found.append(
             Metric(
                 one.text("name", "what it is called"),

@@ -149,7 +149,7 @@ def _one_each(problems: list[Problem], unit: IntArray, other: IntArray, what: st
     twice = len(pairs) - len(np.unique(unit))
     if twice:
         problems.append(
-            Problem("", f"{twice} units are in more than one {what}", "one each; drop the others")
+            Problem("", f"{twice} units are in more than one {what}", "one each; drop others")
         )
 
 

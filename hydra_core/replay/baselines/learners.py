@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hydra_core.base.types import FloatArray, IntArray
+from hydra_core.evalsets.evalset import RESOLVED_AT
 from hydra_core.replay.baselines.features import Inputs
 
 _RANK = 16
@@ -124,7 +125,7 @@ def factorisation(train: Sample, test: Inputs, seed: int) -> IntArray:
 def regression(train: Sample, test: Inputs, seed: int) -> IntArray:
     """One logistic regression per model on the text features."""
     columns = [
-        chance(train.inputs.text, train.quality[:, j] >= 0.5, test.text)
+        chance(train.inputs.text, train.quality[:, j] >= RESOLVED_AT, test.text)
         for j in range(train.quality.shape[1])
     ]
     return _trade_off(np.column_stack(columns), train.cost_usd.mean(axis=0))

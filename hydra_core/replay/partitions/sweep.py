@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from scipy import sparse
 
 from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.intervals import LEVEL, tails
 from hydra_core.base.types import FloatArray, IntArray, Pool
 from hydra_core.base.whole_file import whole_file
 from hydra_core.evalsets.dependence import CLUSTER, CONVERSATION, cluster_numbers
@@ -146,7 +147,7 @@ def key_of(job: SweepParts, parts: Sequence[Path]) -> str:
     return digest.hexdigest()[:12]
 
 
-def merged(all_tasks: Sequence[Task], taus: FloatArray, level: float = 0.95) -> Swept:
+def merged(all_tasks: Sequence[Task], taus: FloatArray, level: float = LEVEL) -> Swept:
     """The parts' sums as one curve.
 
     Raises:
@@ -163,10 +164,11 @@ def merged(all_tasks: Sequence[Task], taus: FloatArray, level: float = 0.95) -> 
     means = np.asarray(sums) / n
     columns = {"tau": taus, "quality": means[0], "mean_cost_usd": means[1], "misroute": means[2]}
     if np.size(counts):
-        ends = (0.5 - level / 2, 0.5 + level / 2)
         for column, name in enumerate(("quality", "mean_cost_usd")):
-            lo, hi = np.quantile(np.asarray(weighted)[column] / counts, ends, axis=1)
-            columns |= {f"{name}_lo": lo, f"{name}_hi": hi}
+            drawn = np.asarray(weighted)[column] / counts
+            lo, hi = np.quantile(drawn, tails(level), axis=1)
+            value = means[column]
+            columns |= {f"{name}_lo": np.minimum(lo, value), f"{name}_hi": np.maximum(hi, value)}
     return Swept(n, pd.DataFrame(columns))
 
 

@@ -14,11 +14,14 @@
                             resolved; quality, qr, cs, misroute, mean_cost_usd; shares by model;
                             ci: the same five names -> [low, high]. router adds tau; cross_fit (null
                             for small sets) adds taus (values_usd under the value rule),
-                            in_sample_quality, optimism, verdict, verdict_text
+                            in_sample_quality, optimism, verdict, verdict_text, note (why its
+                            figures differ from those of router)
     models                  id -> resolved, quality, mean_cost_usd, cs, share of traffic, on_hull
-    verdict                 label (beats, ties, loses), text, caution (what the interval does not
-                            cover), delta, selection (fixed, cross_fitted, looked), origin (where
-                            it was chosen, in words), stated_by_operator (--fixed), interval
+    verdict                 label (better, no measurable difference, worse), title, text, details
+                            (what it rests on, one sentence each), caution (what the interval does
+                            not cover), delta, quality and mean_cost_usd of the router (those of
+                            `router`), selection (fixed, cross_fitted, looked), origin (where it
+                            was chosen, in words), stated_by_operator (--fixed), interval
                             [low, high] of this point alone, simultaneous [low, high] over the
                             whole curve, moved and independent queries, constant,
                             constant_quality, constant_mean_cost_usd, detectable_difference
@@ -42,12 +45,12 @@ import math
 from datetime import datetime
 from typing import Any
 
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import Rule
 from hydra_core.replay.conversations import replay_conversations, why_per_query
 from hydra_core.replay.evaluation import STATED, Evaluation
 from hydra_core.replay.metrics import PolicyMetrics
 from hydra_core.replay.operating_point import CrossFit
-from hydra_core.replay.significance import Interval
 from hydra_core.replay.sweep import Sweep
 from hydra_core.replay.value_curve import ValueCurve
 from hydra_core.replay.value_sweep import ValueSweep
@@ -159,7 +162,11 @@ def _verdict(found: Evaluation) -> dict[str, Any]:
     said = found.verdict
     return {
         "label": said.label.value,
+        "title": said.title,
         "text": said.text,
+        "details": list(said.details),
+        "quality": said.quality,
+        "mean_cost_usd": said.mean_cost_usd,
         "caution": found.caution,
         "delta": said.delta,
         "selection": said.selection.value,
@@ -195,6 +202,7 @@ def _cross_fit(of: Evaluation, found: CrossFit) -> dict[str, Any]:
         "optimism": found.optimism,
         "verdict": found.verdict.label.value,
         "verdict_text": found.verdict.text,
+        "note": found.verdict.note,
         **_metrics(found.metrics),
     }
 

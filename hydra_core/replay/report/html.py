@@ -116,7 +116,7 @@ th, td { padding: .3rem .5rem; border-bottom: 1px solid #d5dae1; text-align: rig
 th:first-child, td:first-child { text-align: left }
 th { font-weight: 600 } caption { text-align: left; color: #5a6675; padding: .3rem 0 }
 .verdict { border-left: .3rem solid #6b7685; padding: .6rem 1rem; background: #f3f5f8 }
-.beats { border-color: #1a7f4b } .loses { border-color: #b3372f }
+.better { border-color: #1a7f4b } .worse { border-color: #b3372f }
 .flag { background: #fff3d6; padding: .4rem 1rem; border-left: .3rem solid #b98500 }
 .small { color: #5a6675; font-size: .85rem } code { word-break: break-all }
 svg { width: 100%; height: auto } figure { margin: 1rem 0 }
@@ -190,15 +190,16 @@ def _flags(report: Mapping[str, Any]) -> list[str]:
 
 
 def _verdict(verdict: Mapping[str, Any]) -> str:
-    label = verdict["label"] if verdict["label"] in ("beats", "ties", "loses") else "ties"
+    tone = verdict["label"] if verdict["label"] in ("better", "worse") else "same"
     hint = (
         f"A difference of {100 * verdict['detectable_difference']:.1f} pp would show on this set "
         "with 80 % probability."
     )
+    details = [*verdict["details"], *filter(None, [verdict["caution"]]), hint]
+    listed = "".join(f"<li>{escape(one)}</li>" for one in details)
     return (
-        f'<div class="verdict {label}"><strong>{escape(label.capitalize())}.</strong> '
-        f"{escape(verdict['text'])} {escape(verdict['caution'])} "
-        f'<span class="small">{hint}</span></div>'
+        f'<div class="verdict {tone}"><strong>{escape(verdict["title"])}.</strong> '
+        f'{escape(verdict["text"])}<ul class="small">{listed}</ul></div>'
     )
 
 

@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.base.errors import MismatchError
+from hydra_core.base.intervals import Interval
 from hydra_core.base.spelling import signed
 from hydra_core.base.types import Rule, Selection
 from hydra_core.replay.baselines.run import BaselineRun
 from hydra_core.replay.compare import PolicyRun, constant_run, policy_run
 from hydra_core.replay.imported_policies import imported_choice, policy_names
 from hydra_core.replay.metrics import costliest
-from hydra_core.replay.significance import Interval
 from hydra_core.replay.significance_table import Entry, SignificanceTable, significance_table
 from hydra_core.replay.sweep import Sweep
 
@@ -203,5 +203,6 @@ def _bounds(name: str, found: Interval) -> dict[str, object]:
 def _range(found: Interval) -> str:
     if not math.isfinite(found.value):
         return "–"
-    centre, low, high = (f"{100 * part:.1f}" for part in (found.value, found.lo, found.hi))
-    return f"{centre} [{low}, {high}]"
+    shown = found.scaled(100.0)
+    ends = f"[{shown.bounds(between=', ')}]" if shown.known else f"({shown.reason})"
+    return f"{shown.value:.1f} {ends}"

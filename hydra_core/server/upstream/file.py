@@ -18,13 +18,13 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from hydra_core.base.errors import Problem, ProblemsError
-from hydra_core.base.reading.fields import Interval, Problems, Section
+from hydra_core.base.reading.fields import Bounds, Problems, Section
 from hydra_core.base.reading.nodes import MapNode, ScalarNode, shown
 from hydra_core.base.reading.yaml_reader import read_yaml
 from hydra_core.catalog.schema import read_catalog_text
 
 SCHEMA: Final = "hydra.upstreams/v1"
-_SECONDS: Final = Interval(0.0, 3600.0, above=True)
+_SECONDS: Final = Bounds(0.0, 3600.0, above=True)
 
 
 class UpstreamsError(ProblemsError):

@@ -37,7 +37,7 @@ def test_prices_dates_and_notes_are_read():
         ('"2024-07"', '"2024-13"', "llama-3", "date"),
         ("usd_per_1m_tokens", "usd_per_token", "unit", "usd_per_1m_tokens"),
         ("plain: {input: 1, output: 2}", "plain: 3", "plain", "mapping"),
-        ("plain:", "'GPT 4o':", "GPT 4o", "holds"),
+        ("plain:", "'GPT 4o':", "GPT 4o", "contains"),
         ("cached: 1.25", "cashed: 1.25", "gpt-4o", "not a known key"),
     ],
 )

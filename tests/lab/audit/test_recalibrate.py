@@ -155,7 +155,7 @@ def test_the_verb_names_the_scripts_and_writes_their_curves(tmp_path, capsys):
     rows = [(query, "ana", tuple(1 + 4 * human[i]), "")
             for i, query in enumerate(evalset.query_ids)]  # fmt: skip
     (tmp_path / "rows.csv").write_bytes(to_csv(rows, bundle.dimensions))
-    words = ["recalibrate", str(tmp_path / "rows.csv"), "--evalset", str(DEMO)]
+    words = ["lab", "recalibrate", str(tmp_path / "rows.csv"), "--evalset", str(DEMO)]
     assert main([*words, "--dry-run"]) == 0
     table = capsys.readouterr().out
     line = next(one for one in table.splitlines() if one.split()[:2] == ["tool_use", "cyrillic"])

@@ -18,7 +18,9 @@ from tests.lab.labeling.fake_server import messages, settings
 
 
 def label(files, out, *more):
-    return main(["label", str(files[0]), "--config", str(files[1]), "--out", str(out), *more])
+    return main(
+        ["lab", "label", str(files[0]), "--config", str(files[1]), "--out", str(out), *more]
+    )
 
 
 def rows(path):
@@ -76,7 +78,7 @@ def test_a_killed_run_goes_on_and_pays_nothing_twice(files, server, tmp_path, re
 
 def kill_midway(files, out, server):
     """Start the verb, wait until it has been answered a few times more, and kill -9 it."""
-    command = [sys.executable, "-m", "hydra_core", "label", str(files[0]), "--config"]
+    command = [sys.executable, "-m", "hydra_core", "lab", "label", str(files[0]), "--config"]
     process = subprocess.Popen(
         [*command, str(files[1]), "--out", str(out)],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -181,4 +183,4 @@ def test_a_changed_text_under_an_old_id_is_refused(files, tmp_path, capsys):
     assert label(files, tmp_path / "out") == 0
     files[0].write_text(files[0].read_text().replace("sorts", "shuffles"))
     assert label(files, tmp_path / "out") == 2
-    assert "another text than when they were asked: m00000" in capsys.readouterr().err
+    assert "have changed since they were labelled: m00000" in capsys.readouterr().err

@@ -11,12 +11,14 @@ from hydra_core.lab.labeling.config import load_config
 from hydra_core.lab.labeling.ledger import Call, Ledger, Tail
 from hydra_core.lab.labeling.messages import read_messages
 from hydra_core.lab.labeling.quality import quality
-from hydra_core.lab.labeling.run_folder import LEDGER, Followed, list_runs, read_setup
+from hydra_core.lab.labeling.run_folder import LEDGER, TrackedRun, list_runs, read_setup
 from tests.lab.labeling.fake_server import settings
 
 
 def label(files, out, *more):
-    return main(["label", str(files[0]), "--config", str(files[1]), "--out", str(out), *more])
+    return main(
+        ["lab", "label", str(files[0]), "--config", str(files[1]), "--out", str(out), *more]
+    )
 
 
 @pytest.fixture
@@ -37,7 +39,7 @@ def test_the_settings_come_back_as_they_were(checked, files):
 
 def test_the_figures_from_outside_are_those_of_the_verb(checked):
     assert list_runs(checked.parent) == (checked,)
-    run = Followed(checked)
+    run = TrackedRun(checked)
     found = json.loads((checked / "quality.json").read_text())
     assert run.quality()["dimensions"] == found["dimensions"]
     assert run.quality()["stability"]["n"] == found["stability"]["n"] > 0
@@ -50,7 +52,7 @@ def test_a_run_under_way_is_followed_and_nothing_is_written(files, tmp_path):
     out = tmp_path / "out"
     assert label(files, out, "--dry-run") == 0
     began = read_setup(out).began
-    run = Followed(out, clock=lambda: began + timedelta(seconds=10))
+    run = TrackedRun(out, clock=lambda: began + timedelta(seconds=10))
     config, messages = load_config(files[1]), read_messages(files[0])
     assert run.status().waiting == 40
     with Ledger(out / LEDGER, config.recipe) as ledger:
@@ -92,15 +94,15 @@ def test_a_folder_that_cannot_be_read_says_how_to_mend_it(checked, files, server
     kept = (checked / "run.json").read_text()
     (checked / "run.json").unlink()
     with pytest.raises(LabelError, match="run.json: is not there.*--dry-run"):
-        Followed(checked).status()
+        TrackedRun(checked).status()
     (checked / "run.json").write_text(kept[:200])
     with pytest.raises(LabelError, match="run.json: is damaged.*--dry-run"):
-        Followed(checked).status()
+        TrackedRun(checked).status()
     (checked / "run.json").write_text(
         kept.replace('"stability_share": 0.5', '"stability_share": 0.1')
     )
     with pytest.raises(LabelError, match="different settings"):
-        Followed(checked).status()
+        TrackedRun(checked).status()
     assert label(files, checked, "--dry-run") == 0
-    assert Followed(checked).status().labelled == 40
+    assert TrackedRun(checked).status().labelled == 40
     assert read_setup(checked).began <= datetime.now(UTC)

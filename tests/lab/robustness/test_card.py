@@ -49,7 +49,8 @@ def test_the_table_and_the_verb_say_the_same(few, capsys):
     said = []
     for tau in TAUS:
         assert (
-            main(["probe", str(few), "--catalog", str(CATALOG), "--tau", str(tau), "--json"]) == 0
+            main(["lab", "probe", str(few), "--catalog", str(CATALOG), "--tau", str(tau), "--json"])
+            == 0
         )
         attacks = json.loads(capsys.readouterr().out)["attacks"]
         said += [(tau, one) for one in attacks if one["group"] == "all"]

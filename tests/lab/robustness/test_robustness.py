@@ -211,7 +211,7 @@ def test_the_verb_prints_its_figures(tmp_path, capsys):
     make_bundle(tmp_path / "bundle")
     quality, cost = np.ones((3, 2)), np.full((3, 2), 0.1)
     saved(tmp_path / "set", models=("gpt-5", "gpt-5-mini"), quality=quality, cost_usd=cost)
-    arguments = ["probe", str(tmp_path / "set"), "--catalog", "catalog/matched_three.yaml"]
+    arguments = ["lab", "probe", str(tmp_path / "set"), "--catalog", "catalog/matched_three.yaml"]
     arguments += ["--bundle", str(tmp_path / "bundle")]
     assert main([*arguments, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hydra_core.base.shipped import SAMPLE_DATA
 from hydra_core.evalsets.evalset import load_evalset
-from hydra_core.lab.bundle_writing import rewrite_manifest
+from hydra_core.lab.bundle_writing import write_manifest
 from hydra_core.lab.robustness.attack import set_messages
 from hydra_core.lab.robustness.findings import RoutedAttacks
 from hydra_core.lab.robustness.probe import (
@@ -58,9 +58,8 @@ def refresh_card(bundle: Bundle, attacks: RoutedAttacks) -> Bundle:
     """
     path = bundle.path / CARD
     path.write_text(with_claims(path.read_text("utf-8"), attacks), "utf-8")
-    return rewrite_manifest(
-        bundle, quality={**bundle.quality, "suffix_attacks": attack_quality(attacks)}
-    )
+    quality = {**bundle.quality, "suffix_attacks": attack_quality(attacks)}
+    return write_manifest(bundle.path, replace(bundle, quality=quality))
 
 
 FloatArray = NDArray[np.float32]
@@ -70,7 +69,7 @@ Success: a message that went to one of the cheaper models goes to one of the two
 messages of sample_data/console_demo, which no bundle is trained or tuned on, with
 catalog/paper_five.yaml on this bundle's bands and eight families of suffixes that no bundle is
 trained on. The same figures, printed anew:
-`python -m hydra_core probe sample_data/console_demo --catalog catalog/paper_five.yaml --tau T`
+`python -m hydra_core lab probe sample_data/console_demo --catalog catalog/paper_five.yaml --tau T`
 (`--bundle DIR` for another bundle)."""
 _LENGTHS = ((0, 40), (40, 120), (120, 400), (400, 1500), (1500, 10**9))
 

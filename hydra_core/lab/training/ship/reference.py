@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from hydra_core.base.errors import BundleError, Problem
 from hydra_core.base.types import Float32Array
-from hydra_core.lab.bundle_writing import rewrite_manifest
+from hydra_core.lab.bundle_writing import write_manifest
 from hydra_core.lab.training.texts.dataset import Message, Splits
 from hydra_core.lab.training.texts.encode import columns
 from hydra_core.predictor.bundle import Bundle
@@ -92,6 +93,5 @@ def add_reference(bundle: Bundle, splits: Splits) -> Bundle:
         "messages": len(learned), "drawn": _DRAWN, "centres": len(centres), "seed": _SEED,
         "held_out": len(held), "kept": KEPT, "limit": round(limit, 4),
     }  # fmt: skip
-    return rewrite_manifest(
-        bundle, reference=REFERENCE, training={**bundle.training, "reference": facts}
-    )
+    training = {**bundle.training, "reference": facts}
+    return write_manifest(bundle.path, replace(bundle, reference=REFERENCE, training=training))

@@ -27,7 +27,7 @@ from hydra_core.lab.training.texts.dataset import Message, Splits
 from hydra_core.lab.training.texts.encode import columns, token_ids
 from hydra_core.predictor.bundle import Bundle
 from hydra_core.predictor.languages import group_of
-from hydra_core.predictor.manifest import Curve
+from hydra_core.predictor.manifest import Curve, Manifest
 from hydra_core.predictor.onnx_predictor import Predictor as Runtime
 
 _CENTRE = "kernel.heads.0.centre"
@@ -193,13 +193,14 @@ def conclude(
     bands = bands_of(apply_all(curves, raw))
 
     def write(quality: Mapping[str, object], files: Sequence[str]) -> Bundle:
-        return write_manifest(
-            job.folder, name=job.name, version=job.version, encoder=asdict(job.origin),
-            dimensions=config.dimensions, bands=[Band(*b) for b in bands],
+        manifest = Manifest(
+            name=job.name, version=job.version, encoder=asdict(job.origin),
+            dimensions=tuple(config.dimensions), bands=tuple(Band(*b) for b in bands),
             training=job.facts, quality=quality, max_tokens=cap,
-            calibration=[Curve(c.x, c.y) for c in curves], vectors=vectors,
-            conversation=config.conversation, other_files=files,
+            calibration=tuple(Curve(c.x, c.y) for c in curves), vectors=vectors,
+            conversation=config.conversation,
         )  # fmt: skip
+        return write_manifest(job.folder, manifest, other_files=files)
 
     found = measure(write({}, []), job)
     quality = summary(found, drift)

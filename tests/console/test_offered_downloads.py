@@ -72,7 +72,7 @@ def test_what_draws_a_table_offers_its_files(source):
     lacking = [
         one.name
         for one in functions(source)
-        if draws(called(one)) and ("tables", "take_along") not in called(one)
+        if draws(called(one)) and ("tables", "offer_downloads") not in called(one)
     ]
     assert lacking == list(told)
 

@@ -1,17 +1,16 @@
-"""Verbs that import public records: LiveCodeBench, LLMRouterBench, RouterArena, RouteLLM."""
+"""The imports of public benchmark results: LiveCodeBench, LLMRouterBench, RouterArena, RouteLLM."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
-from hydra_core.cli.grammar import import_options, verb
-from hydra_core.cli.imports import need_out, pairs, write
-from hydra_core.cli.output import existing
+from hydra_core.cli.import_tables import need_out, pairs, write
+from hydra_core.cli.options import Verbs, import_options, model_names_option, verb
+from hydra_core.cli.workspace import existing
 
 _PRICES = """
-Costs that were not recorded are estimated: --price ID=INPUT,OUTPUT in USD per million tokens, and
+Costs that were not recorded are estimated: --price ID=INPUT,OUTPUT in USD per million tokens. Add
 a third number, the mean tokens of an answer, where the files hold neither tokens nor answers.
 Prices are never guessed, and the eval set says that its costs are estimates.
 """
@@ -20,38 +19,38 @@ Joins the leaderboard's performances_generation.json (pass@1 per question) with 
 a submission's evaluation file. Quality is pass@1 / 100.
 {_PRICES}
 example:
-  python -m hydra_core import livecodebench performances_generation.json.gz \\
+  hydra-router import livecodebench performances_generation.json.gz \\
       --problems Scenario.codegeneration_1_0.2_eval_all.json \\
       --model o1-mini="O1-Mini-2024-09-12 (N=1)" --price o1-mini=1.1,4.4,4000 \\
       --model claude-3-haiku=Claude-3-Haiku --price claude-3-haiku=0.25,1.25,600 \\
-      --out evalsets/livecodebench
+      --out livecodebench
 """
 _LLMROUTERBENCH = f"""\
 Reads result files or folders of them (one JSON file per dataset, split and model), joined by index;
 demo runs are skipped and the newest of several runs is taken.
 {_PRICES}
 example:
-  python -m hydra_core import llmrouterbench results/bench --out evalsets/llmrouterbench
+  hydra-router import llmrouterbench results/bench --out llmrouterbench
 """
 _ROUTERARENA = f"""\
 Reads cached results (one JSONL file per model), joined by global_index.
 {_PRICES}
 example:
-  python -m hydra_core import routerarena cached_results/*.jsonl --out evalsets/routerarena
+  hydra-router import routerarena cached_results/*.jsonl --out routerarena
 """
 _ROUTELLM = f"""\
 Reads CSV files with a prompt and a True/False column per model; <model>_response gives the length
 of its answer.
 {_PRICES}
 example:
-  python -m hydra_core import routellm gsm8k_responses.csv \\
+  hydra-router import routellm gsm8k_responses.csv \\
       --model mixtral-8x7b=mistralai/Mixtral-8x7B-Instruct-v0.1 --price mixtral-8x7b=0.24,0.24 \\
-      --model gpt-4-turbo=gpt-4-1106-preview --price gpt-4-turbo=10,30 --out evalsets/gsm8k
+      --model gpt-4-turbo=gpt-4-1106-preview --price gpt-4-turbo=10,30 --out gsm8k
 """
 
 
-def add_importers(sources: Any) -> None:  # noqa: ANN401 (argparse has no public type)
-    """Add the four sources to `import`."""
+def add_verbs(sources: Verbs) -> None:
+    """Add the four imports."""
     short = "LiveCodeBench pass@1 with its problem texts"
     parser = verb(sources, "livecodebench", _livecodebench, short, _LIVECODEBENCH, "IMPORT")
     parser.add_argument("performances", type=Path, metavar="PERFORMANCES.json")
@@ -74,9 +73,7 @@ def add_importers(sources: Any) -> None:  # noqa: ANN401 (argparse has no public
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--model", action="append", default=[], metavar="ID=NAME", help="once per model"
-    )
+    model_names_option(parser)
     parser.add_argument(
         "--price",
         action="append",

@@ -1,15 +1,16 @@
-"""Verbs for sets too large for one process: sweep, score-parts."""
+"""The verbs sweep and score-parts: sets too large for one process."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hydra_core.base.errors import Problem, ProblemsError
 from hydra_core.cli.account import acting, store_of
-from hydra_core.cli.grammar import verb
-from hydra_core.cli.output import existing, print_json, progress_bar, say, table
+from hydra_core.cli.options import Verbs, bundle_option, catalog_option, verb
+from hydra_core.cli.output import print_json, progress_bar, say, table
+from hydra_core.cli.workspace import existing, open_catalog
 
 if TYPE_CHECKING:
     from hydra_core.replay.partitions.sweep import Swept
@@ -23,8 +24,8 @@ are exact at the grid's points; intervals come from a Poisson bootstrap. A sweep
 goes on where it was. Writes OUT/curve.parquet.
 
 examples:
-  python -m hydra_core sweep parts/ --catalog pool.yaml --out sweeps/pool
-  python -m hydra_core sweep parts/ --catalog pool.yaml --out sweeps/pool --engine ray --workers 8
+  hydra-router sweep parts/ --catalog mine --out sweeps/pool
+  hydra-router sweep parts/ --catalog mine --out sweeps/pool --engine ray --workers 8
 """
 _SCORE = """\
 Scores the messages of a folder of Parquet parts (columns text and, if wanted, turn) and writes the
@@ -32,16 +33,16 @@ same parts with a column requirement:<dimension> for each dimension. A job that 
 where it was: a part that is there is done.
 
 examples:
-  python -m hydra_core score-parts messages/ --out parts/
-  python -m hydra_core score-parts messages/ --out parts/ --engine ray --workers 8
+  hydra-router score-parts messages/ --out parts/
+  hydra-router score-parts messages/ --out parts/ --engine ray --workers 8
 """
 
 
-def add_partitions(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public type)
-    """Add both verbs."""
+def add_verbs(verbs: Verbs) -> None:
+    """Add sweep and score-parts."""
     parser = verb(verbs, "sweep", _sweep, "every tau over a set of any size", _SWEEP, "WRITE")
     parser.add_argument("parts", type=Path, metavar="DIR")
-    parser.add_argument("--catalog", type=Path, required=True, metavar="C.yaml")
+    catalog_option(parser)
     parser.add_argument("--points", type=int, default=4096, metavar="N", help="taus of the grid")
     parser.add_argument(
         "--resamples", type=int, default=100, metavar="N", help="bootstrap, 0: no intervals"
@@ -49,7 +50,7 @@ def add_partitions(verbs: Any) -> None:  # noqa: ANN401 (argparse has no public 
     _job(parser)
     parser = verb(verbs, "score-parts", _score, "score a set of any size", _SCORE, "SCORE")
     parser.add_argument("parts", type=Path, metavar="DIR")
-    parser.add_argument("--bundle", type=Path, metavar="B", help="predictor bundle folder")
+    bundle_option(parser)
     _job(parser)
 
 
@@ -63,12 +64,12 @@ def _sweep(options: argparse.Namespace) -> int:
     _check(options, {"points": (2, 100_000), "resamples": (0, 10_000)})
     from datetime import date
 
-    from hydra_core.catalog import load_catalog, pool
+    from hydra_core.catalog import pool
     from hydra_core.replay.partitions.engines import Engine, run
     from hydra_core.replay.partitions.parts import parts_of, tasks
     from hydra_core.replay.partitions.sweep import SweepParts, grid_of, key_of, merged, pool_of
 
-    catalog = load_catalog(existing(options.catalog))
+    catalog = open_catalog(options.catalog)
     parts = parts_of(existing(options.parts))
     models = pool_of(pool(catalog, today=date.today()), parts[0])
     taus = grid_of(parts, models, catalog.dimensions, options.points)
@@ -78,11 +79,11 @@ def _sweep(options: argparse.Namespace) -> int:
         run(job, todo, Engine(options.engine), options.workers, step)
     swept = merged(todo, taus)
     swept.table.to_parquet(options.out / "curve.parquet")
-    return _told(swept, catalog.policy.tau, options)
+    return _print_curve(swept, catalog.policy.tau, options)
 
 
-def _told(swept: Swept, tau: float, options: argparse.Namespace) -> int:
-    """The curve in a few lines: its ends, its best, and the catalog's own tau."""
+def _print_curve(swept: Swept, tau: float, options: argparse.Namespace) -> int:
+    """Print the curve in a few lines: its ends, its best point, the catalog's own tau."""
     frame = swept.table
     own = max(int(frame["tau"].searchsorted(tau, side="right")) - 1, 0)
     best = int(frame["quality"].to_numpy().argmax())
@@ -121,15 +122,15 @@ def _score(options: argparse.Namespace) -> int:
     with progress_bar("parts") as step:
         count = run(ScoreParts(bundle), todo, Engine(options.engine), options.workers, step)
     if count:
-        _tell(options, bundle, count)
+        _record(options, bundle, count)
     say(f"{count} of {len(todo)} parts were scored, the others were there")
     if options.json:
         print_json({"parts": len(todo), "scored": count, "out": str(options.out)})
     return 0
 
 
-def _tell(options: argparse.Namespace, bundle: str, count: int) -> None:
-    """The audit trail, where the parts lie in a workspace, of what was scored by which bundle."""
+def _record(options: argparse.Namespace, bundle: str, count: int) -> None:
+    """Record in the audit trail, if the parts lie in the workspace, which bundle scored them."""
     from hydra_core.predictor.bundle import load_bundle
     from hydra_core.store import Action
 

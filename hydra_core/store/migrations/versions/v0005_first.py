@@ -1,11 +1,11 @@
-"""Revisions, drafts, operating points, notes and the audit trail."""
+"""Every table of the first release; 0001 to 0004 were never released."""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0001"
+revision = "0005"
 down_revision = None
 branch_labels = None
 depends_on = None
@@ -39,6 +39,7 @@ def upgrade() -> None:
     _operating_points()
     _notes()
     _audit()
+    _ratings()
 
 
 def _revisions() -> None:
@@ -73,7 +74,9 @@ def _operating_points() -> None:
         sa.Column("name", _NAME, nullable=False),
         sa.Column("revision", sa.Integer, nullable=False),
         sa.Column("evalset_digest", _DIGEST, nullable=False),
+        sa.Column("rule", sa.String(20), nullable=False),
         sa.Column("tau", sa.Double, nullable=False),
+        sa.Column("value_usd", sa.Double),
         sa.Column("weights", sa.JSON, nullable=False),
         sa.Column("metrics", sa.JSON, nullable=False),
         sa.Column("author", _NAME, nullable=False),
@@ -115,6 +118,46 @@ def _audit() -> None:
         sa.Column("from_revision", sa.Integer),
         sa.Column("reason", sa.Text, nullable=False),
         sa.Column("metrics", sa.JSON, nullable=False),
+        sa.Column("previous", _DIGEST, nullable=False),
+        sa.Column("digest", _DIGEST, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_audit"),
     )
     op.create_index("ix_audit_catalog_id", "audit", ["catalog", "id"])
+    op.create_table(
+        "audit_head",
+        sa.Column("id", sa.Integer, nullable=False),
+        sa.Column("entries", sa.Integer, nullable=False),
+        sa.Column("digest", _DIGEST, nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_audit_head"),
+        sa.CheckConstraint("id = 1", name="ck_audit_head_one"),
+    )
+    head = sa.table("audit_head", sa.column("id"), sa.column("entries"), sa.column("digest"))
+    op.execute(head.insert().values(id=1, entries=0, digest=""))
+
+
+def _ratings() -> None:
+    op.create_table(
+        "samples",
+        sa.Column("name", _NAME, nullable=False),
+        sa.Column("evalset", _NAME, nullable=False),
+        sa.Column("evalset_digest", _DIGEST, nullable=False),
+        sa.Column("dimensions", sa.JSON, nullable=False),
+        sa.Column("query_ids", sa.JSON, nullable=False),
+        sa.Column("author", _NAME, nullable=False),
+        sa.Column("created_at", _TIME, nullable=False),
+        sa.PrimaryKeyConstraint("name", name="pk_samples"),
+    )
+    op.create_table(
+        "ratings",
+        sa.Column("id", sa.Integer, nullable=False),
+        sa.Column("sample", _NAME, nullable=False),
+        sa.Column("query_id", sa.String(500), nullable=False),
+        sa.Column("rater", _NAME, nullable=False),
+        sa.Column("state", sa.String(20), nullable=False),
+        sa.Column("scores", sa.JSON, nullable=False),
+        sa.Column("note", sa.Text, nullable=False),
+        sa.Column("created_at", _TIME, nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_ratings"),
+        sa.ForeignKeyConstraint(["sample"], ["samples.name"], name="fk_ratings_sample"),
+    )
+    op.create_index("ix_ratings_sample_rater", "ratings", ["sample", "rater"])

@@ -1,14 +1,13 @@
-"""Verbs that import logs of live traffic: HyDRA's own, LiteLLM's, Langfuse's, spans."""
+"""The imports of live traffic: HyDRA's decision log, LiteLLM, Langfuse, spans."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
-from hydra_core.cli.grammar import import_options, verb
-from hydra_core.cli.imports import need_out, pairs, write
-from hydra_core.cli.output import existing
+from hydra_core.cli.import_tables import need_out, pairs, write
+from hydra_core.cli.options import Verbs, import_options, model_names_option, verb
+from hydra_core.cli.workspace import existing, log_folder
 
 _ONE = """
 One query a row and one outcome a query: that of the model that was served. Rows without text,
@@ -18,7 +17,7 @@ _LOG = f"""\
 Reads the decision log of `serve`; messages are in it only with --log-text.
 {_ONE}
 example:
-  python -m hydra_core import log log/ --out evalsets/live
+  hydra-router import log log --out live
 """
 _SPEND = f"""\
 Reads rows of LiteLLM_SpendLogs: JSON, JSONL, CSV or Parquet files, or a PostgreSQL address. LiteLLM
@@ -26,30 +25,31 @@ keeps messages only with store_prompts_in_spend_logs, and no feedback: give it w
 table with request_id and quality.
 {_ONE}
 examples:
-  python -m hydra_core import spend-logs spend.jsonl --feedback votes.csv --out evalsets/live
-  python -m hydra_core import spend-logs postgresql://reader@db/litellm --feedback votes.csv \\
-      --model gpt-5=openai/gpt-5 --out evalsets/live
+  hydra-router import spend-logs spend.jsonl --feedback votes.csv --out live
+  hydra-router import spend-logs postgresql://reader@db/litellm --feedback votes.csv \\
+      --model gpt-5=openai/gpt-5 --out live
 """
 _LANGFUSE = f"""\
 Reads an export of Langfuse: files of observations_v2, and with --scores the files of scores.
 {_ONE}
 example:
-  python -m hydra_core import langfuse observations_v2/*.parquet --scores scores/1.parquet \\
-      --score helpful --out evalsets/live
+  hydra-router import langfuse observations_v2/*.parquet --scores scores/1.parquet \\
+      --score helpful --out live
 """
 _SPANS = f"""\
 Reads spans as JSONL: OpenTelemetry's GenAI names or OpenInference's. Feedback is an annotation or
 an event gen_ai.evaluation.result on the span. Costs are estimated where --price ID=IN,OUT is given.
 {_ONE}
 example:
-  python -m hydra_core import spans spans.jsonl --score correctness --out evalsets/live
+  hydra-router import spans spans.jsonl --score correctness --out live
 """
 
 
-def add_importers(sources: Any) -> None:  # noqa: ANN401 (argparse has no public type)
-    """Add the four sources to `import`."""
+def add_verbs(sources: Verbs) -> None:
+    """Add the four imports."""
     parser = verb(sources, "log", _log, "the decision log of serve", _LOG, "IMPORT")
-    parser.add_argument("folder", type=Path, metavar="DIR")
+    help_text = "folder of the log; `log` is the workspace's"
+    parser.add_argument("folder", type=log_folder, metavar="LOG", help=help_text)
     _models(parser)
     parser = verb(
         sources, "spend-logs", _spend, "LiteLLM spend logs with feedback", _SPEND, "IMPORT"
@@ -72,9 +72,7 @@ def add_importers(sources: Any) -> None:  # noqa: ANN401 (argparse has no public
 
 
 def _models(parser: argparse.ArgumentParser, *, scaled: bool = False) -> None:
-    parser.add_argument(
-        "--model", action="append", default=[], metavar="ID=NAME", help="once per model"
-    )
+    model_names_option(parser)
     if scaled:
         parser.add_argument(
             "--quality-scale", type=float, default=1.0, metavar="X", help="the score that means 1"

@@ -1,0 +1,273 @@
+"""The verbs import table, swebench and policy, and how every import writes its eval set."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.cli.account import changes
+from hydra_core.cli.options import Verbs, import_options, verb
+from hydra_core.cli.output import print_json, say, table
+from hydra_core.cli.workspace import EVALSET, existing, shown
+
+if TYPE_CHECKING:
+    from hydra_core.evalsets.importers.draft import About, Draft
+
+_SWEBENCH = """\
+Joins runs of a SWE-bench leaderboard with the problem statements. Only instances with a text and
+an outcome in every run are kept; the report says what was dropped and why.
+
+examples:
+  hydra-router import swebench leaderboards.json --runs
+  hydra-router import swebench leaderboards.json --problems swebench_verified.jsonl \\
+      --model gpt-5=20250807_mini-v1.7.0_gpt-5 --model gpt-5-mini=20250807_mini-v1.7.0_gpt-5-mini \\
+      --out swebench
+"""
+_TABLE = """\
+Reads CSV, TSV, JSONL or Parquet (text formats also .gz or .zip), long (a row per query and model)
+or wide (a row per query, columns quality:MODEL and cost:MODEL). Columns with usual names are
+recognised; --map names the others. Files are joined on query_id. Nothing is written unless every
+row is valid; at most 200 MiB of data and 2,000,000 rows.
+
+fields: query_id text language has_image conversation_id turn group cluster label_<dimension>;
+long form: model quality cost_usd latency_s tokens input_tokens output_tokens
+cached_input_tokens; wide form: quality:MODEL cost:MODEL
+
+examples:
+  hydra-router import table outcomes.csv --out mine
+  hydra-router import table texts.jsonl outcomes.parquet --out mine --dry-run
+  hydra-router import table wide.csv --map query_id=task --map text=prompt \\
+      --map quality:gpt-5=gpt5_correct --map cost:gpt-5=gpt5_usd --out mine
+"""
+_POLICY = """\
+Keeps another router's decisions with an eval set: CSV, JSONL or Parquet with one row per query,
+columns query_id and model. Every query of the set needs a model that the set has.
+
+example:
+  hydra-router import policy decisions.csv --evalset mine --name complexity
+"""
+
+
+def add_verbs(sources: Verbs) -> None:
+    """Add import table, swebench and policy."""
+    _add_table(sources)
+    _add_swebench(sources)
+    short = "another router's decisions, kept with an eval set"
+    parser = verb(sources, "policy", _policy, short, _POLICY, "IMPORT")
+    parser.add_argument("file", type=Path, metavar="FILE")
+    help_text = "name in the workspace, or a folder"
+    parser.add_argument(
+        "--evalset", type=EVALSET.find, required=True, metavar="SET", help=help_text
+    )
+    parser.add_argument("--name", required=True, help="name of the policy")
+    parser.add_argument("--force", action="store_true", help="replace one of that name")
+
+
+def _add_swebench(sources: Verbs) -> None:
+    short = "runs of a SWE-bench leaderboard with their problem statements"
+    parser = verb(sources, "swebench", _swebench, short, _SWEBENCH, "IMPORT")
+    parser.add_argument("leaderboards", type=Path, metavar="LEADERBOARDS.json")
+    parser.add_argument(
+        "--problems", type=Path, metavar="PROBLEMS.jsonl", help="without: a set without texts"
+    )
+    parser.add_argument(
+        "--model", action="append", default=[], metavar="ID=RUN_FOLDER", help="once per model"
+    )
+    parser.add_argument("--board", help="which board, where a run is on several")
+    parser.add_argument("--runs", action="store_true", help="list the runs of the file")
+    import_options(parser)
+
+
+def _add_table(sources: Verbs) -> None:
+    short = "tables of queries and outcomes (CSV, JSONL, Parquet; long or wide)"
+    parser = verb(sources, "table", _table, short, _TABLE, "IMPORT")
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
+    parser.add_argument(
+        "--map", action="append", default=[], metavar="FIELD=COLUMN", help="once per field"
+    )
+    parser.add_argument(
+        "--quality-scale", type=float, default=1.0, metavar="X", help="the quality that means 1"
+    )
+    parser.add_argument("--decimal-comma", action="store_true", help="numbers are written as 0,5")
+    parser.add_argument(
+        "--quality-words", action="store_true", help="pass is 1, fail 0; resolved, unresolved, ..."
+    )
+    parser.add_argument("--no-cost", action="store_true", help="the files have no costs")
+    parser.add_argument("--no-texts", action="store_true", help="the files have no texts")
+    parser.add_argument(
+        "--rename",
+        action="append",
+        default=[],
+        metavar="ID=NAME",
+        help="what the files call model ID",
+    )
+    parser.add_argument(
+        "--accept-ids",
+        action="store_true",
+        help="use the proposed id for each model name that is not a valid id",
+    )
+    import_options(parser)
+
+
+def _swebench(options: argparse.Namespace) -> int:
+    from hydra_core.evalsets.importers.swebench import read_swebench
+
+    existing(options.leaderboards)
+    if options.runs:
+        return _list_runs(options)
+    models = pairs(options.model, "ID=RUN_FOLDER")
+    need_out(options)
+    problems = None if options.problems is None else existing(options.problems)
+    draft = read_swebench(options.leaderboards, problems, models, board=options.board)
+    runs = ", ".join(f"{model} = {folder}" for model, folder in models.items())
+    return write(draft, options, f"SWE-bench leaderboard: {runs}")
+
+
+def _table(options: argparse.Namespace) -> int:
+    from hydra_core.catalog.identifiers import proposed_ids
+    from hydra_core.evalsets.importers.mapping import parse_map
+    from hydra_core.evalsets.importers.reading.cells import Form
+    from hydra_core.evalsets.importers.table import model_names, read_table
+
+    files = [existing(path) for path in options.files]
+    mapping = parse_map(options.map)
+    if not 0 < options.quality_scale < float("inf"):
+        raise EvalSetError(
+            "--quality-scale", [Problem("", f"must be > 0, got {options.quality_scale:g}")]
+        )
+    need_out(options)
+    ids = pairs(options.rename, "ID=NAME", place="--rename")
+    ids = {name: model for model, name in ids.items()}
+    if options.accept_ids:
+        ids = proposed_ids([n for n in model_names(files, mapping) if n not in ids]) | ids
+        for name, model in ids.items():
+            if name != model:
+                say(f"note: {name!r} is now {model}")
+    draft = read_table(
+        files,
+        mapping,
+        need_cost=not options.no_cost,
+        need_text=not options.no_texts,
+        form=Form(
+            decimal="," if options.decimal_comma else ".",
+            scale=options.quality_scale,
+            words=options.quality_words,
+        ),
+        ids=ids,
+    )
+    return write(draft, options, ", ".join(path.name for path in files))
+
+
+def _policy(options: argparse.Namespace) -> int:
+    from hydra_core.evalsets.evalset import load_evalset
+    from hydra_core.evalsets.importers.policy import read_policy
+    from hydra_core.replay.imported_policies import save_policy
+
+    evalset = load_evalset(existing(options.evalset))
+    models = read_policy(existing(options.file), evalset)
+    path = save_policy(evalset, options.name, models, force=options.force)
+    shares = models.value_counts(normalize=True).to_dict()
+    if options.json:
+        print_json({"out": str(path), "n": evalset.n, "shares": shares})
+    else:
+        listed = ", ".join(f"{model} {100 * share:.1f} %" for model, share in shares.items())
+        print(f"{path}: {evalset.n:,} queries; {listed}")
+    return 0
+
+
+def pairs(texts: list[str], form: str = "ID=NAME", *, place: str = "--model") -> dict[str, str]:
+    """Model id -> upstream name from `ID=NAME` texts."""
+    problems, names = [], {}
+    for text in texts:
+        model, equals, folder = text.partition("=")
+        if not (model and equals and folder):
+            problems.append(Problem(repr(text), f"is not {form}"))
+        elif model in names:
+            problems.append(Problem(repr(text), f"names {model} twice"))
+        names[model] = folder
+    if problems:
+        raise EvalSetError(place, problems)
+    return names
+
+
+def need_out(options: argparse.Namespace) -> None:
+    """Refuse a folder that is taken before reading large files."""
+    from hydra_core.evalsets.format import require_free
+
+    if options.dry_run:
+        return
+    if options.out is None:
+        remedy = "give a name or a new folder; --dry-run only reports"
+        raise EvalSetError("--out", [Problem("", "is missing", remedy)])
+    require_free(options.out, force=options.force)
+
+
+def write(draft: Draft, options: argparse.Namespace, origin: str) -> int:
+    """Write a draft unless it is a dry run, and print its report."""
+    from hydra_core.evalsets.importers.draft import write_draft
+
+    if not options.dry_run:
+        about, out = _about(options, origin), options.out
+        changes(out).write(out, lambda: write_draft(draft, out, about, force=options.force))
+    where = None if options.dry_run else str(options.out)
+    if options.json:
+        print_json({**draft.report.to_dict(), "out": where})
+    else:
+        print(draft.report)
+        print(f"written to {where}" if where else "nothing was written (dry run)")
+    if where:
+        say(f"next: hydra-router score {shown(options.out)}")
+    return 0
+
+
+def _about(options: argparse.Namespace, origin: str) -> About:
+    from hydra_core.evalsets.importers.draft import About
+
+    return About(
+        name=options.name,
+        origin=options.origin or origin,
+        licence=options.licence,
+        synthetic=options.synthetic,
+        cost_estimated=options.cost_estimated,
+        price_notes=options.price_notes,
+    )
+
+
+def _list_runs(options: argparse.Namespace) -> int:
+    import numpy as np
+
+    from hydra_core.evalsets.importers.swebench import list_runs
+
+    runs = list_runs(options.leaderboards)
+    costs = [float(np.mean([c for _, c in run.outcomes.values()] or [np.nan])) for run in runs]
+    if options.json:
+        print_json(
+            [
+                {
+                    "board": run.board,
+                    "folder": run.folder,
+                    "name": run.name,
+                    "n": len(run.outcomes),
+                    "resolved_percent": run.headline,
+                    "mean_cost_usd": cost,
+                    "problem": run.problem,
+                }
+                for run, cost in zip(runs, costs, strict=True)
+            ]
+        )
+        return 0
+    rows = [
+        [
+            run.folder,
+            run.board,
+            str(len(run.outcomes)),
+            f"{run.headline:.1f}",
+            f"{cost:.3f}",
+            run.problem,
+        ]
+        for run, cost in zip(runs, costs, strict=True)
+    ]
+    print(table(["run", "board", "n", "resolved %", "USD/instance", "problem"], rows))
+    return 0

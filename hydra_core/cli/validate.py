@@ -1,0 +1,127 @@
+"""The verb validate: every check that a catalog, eval set, bundle or outcome model can fail."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from hydra_core.base.errors import HydraError, Problem, ProblemsError
+from hydra_core.cli.options import Verbs, verb
+from hydra_core.cli.output import print_json, say
+from hydra_core.cli.workspace import find_any
+
+_VALIDATE = """\
+Checks a catalog (YAML file), an eval set, a predictor bundle or an outcome model (folders) and
+lists every problem, not only the first. Exit code 0: valid; 2: not valid; 1: could not be run.
+
+examples:
+  hydra-router validate mine
+  hydra-router validate workspace/catalogs/mine.yaml --json
+"""
+_KINDS = {
+    "evalset.yaml": "eval set",
+    "bundle.yaml": "bundle",
+    "outcome_model.yaml": "outcome model",
+}
+
+
+def add_verbs(verbs: Verbs) -> None:
+    """Add validate."""
+    short = "check a catalog, an eval set, a bundle or an outcome model"
+    parser = verb(verbs, "validate", _validate, short, _VALIDATE)
+    help_text = "name in the workspace, or a file or folder"
+    parser.add_argument("file", metavar="FILE", help=help_text)
+
+
+def _validate(options: argparse.Namespace) -> int:
+    path = find_any(options.file)
+    kind = _kind(path)
+    try:
+        summary = _check(kind, path)
+    except ProblemsError as error:
+        return _report(options, path, kind, error.problems, str(error))
+    except HydraError as error:
+        return _report(options, path, kind, (Problem("", str(error)),), str(error))
+    if options.json:
+        print_json({"valid": True, "kind": kind, "file": str(path), "problems": []})
+    else:
+        print(f"{path}: valid {kind}, {summary}")
+    return 0
+
+
+def _report(
+    options: argparse.Namespace, path: Path, kind: str, problems: tuple[Problem, ...], text: str
+) -> int:
+    if options.json:
+        listed = [{"place": p.place, "message": p.message, "remedy": p.remedy} for p in problems]
+        print_json({"valid": False, "kind": kind, "file": str(path), "problems": listed})
+    else:
+        say(text)
+    return 2
+
+
+def _kind(path: Path) -> str:
+    """What a path holds, by its content; read anything unknown as a catalog."""
+    folder = path if path.is_dir() else path.parent
+    for name, kind in _KINDS.items():
+        if path.name == name or (path.is_dir() and (folder / name).is_file()):
+            return kind
+    return "eval set" if path.is_dir() else "catalog"
+
+
+def _check(kind: str, path: Path) -> str:
+    """Load it with every check there is; one phrase about it.
+
+    Raises:
+        HydraError: It is not valid.
+    """
+    folder = path if path.is_dir() else path.parent
+    if kind == "bundle":
+        from hydra_core.predictor.opening import open_apart
+
+        return open_apart(folder)  # opens the model and scores one message
+    if kind == "eval set":
+        return _check_evalset(folder)
+    if kind == "outcome model":
+        return _check_outcome_model(folder)
+    return _check_catalog(path)
+
+
+def _check_catalog(path: Path) -> str:
+    from datetime import date
+
+    from hydra_core.base.types import CostBasis
+    from hydra_core.catalog.profiles import pool
+    from hydra_core.catalog.schema import load_catalog
+
+    catalog = load_catalog(path)
+    costs = dict.fromkeys((model.id for model in catalog.models), 1.0)
+    basis = costs if catalog.policy.cost_basis is CostBasis.REALISED else None
+    routable = pool(catalog, today=date.today(), realised_cost=basis)
+    summary = f"{len(catalog.models)} models, {len(routable.ids)} of them routable today"
+    if catalog.outcome_model is None:
+        return summary
+    from hydra_core.outcome_model.find import catalog_outcome_model
+
+    named = catalog_outcome_model(catalog)
+    return f"{summary}, outcome model {named.digest[:12]} of {len(named.models)} models"
+
+
+def _check_outcome_model(folder: Path) -> str:
+    from hydra_core.outcome_model.format import load_outcome_model
+
+    model = load_outcome_model(folder)
+    queries = len(model.learned.query_ids)
+    return f"{len(model.models)} models, learned on {queries} queries of {model.evalset!r}"
+
+
+def _check_evalset(folder: Path) -> str:
+    from hydra_core.evalsets.evalset import load_evalset
+    from hydra_core.evalsets.format import scored_by
+    from hydra_core.evalsets.score_files import load_scores
+
+    evalset = load_evalset(folder)
+    fingerprints = scored_by(folder)
+    for fingerprint in fingerprints:
+        load_scores(evalset, fingerprint)
+    return f"{evalset.n} queries, {len(evalset.models)} models, {len(fingerprints)} sets of scores"

@@ -1,0 +1,353 @@
+"""The figures of Inspect: requirements, lanes of a conversation, attacks along the knob."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from hydra_core.base.types import Band, FloatArray
+from hydra_core.console.figures.theme import Palette, base_layout, model_colors, plain, tint
+
+_LEGEND_COLUMNS = 2
+#: Pixels of an entry; the figure is drawn about 560 wide.
+_LEGEND_WIDTH = 140
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One message's requirements (K,), with its label."""
+
+    label: str
+    values: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class RequirementsView:
+    """Requirements of one or two messages beside what the models offer.
+
+    Attributes:
+        dimensions: (K,) names.
+        bands: (K,) the predictor's score bands.
+        needs: One or two.
+        models: (m,) ids in cost order.
+        capabilities: (m, K).
+        chosen: The chosen model of the first message.
+    """
+
+    dimensions: tuple[str, ...]
+    bands: tuple[Band, ...]
+    needs: tuple[Need, ...]
+    models: tuple[str, ...]
+    capabilities: FloatArray
+    chosen: str
+
+
+def requirements_figure(view: RequirementsView, colors: Palette) -> go.Figure:
+    """A row per dimension: band, requirement bar, and a tick for every model's capability."""
+    names = [plain(name.replace("_", " ").capitalize()) for name in view.dimensions]
+    rows = np.arange(len(names), dtype=np.float64)
+    top = _top(view)
+    entries = 1 + len(view.needs) + len(view.models)
+    legend = 22 * -(-entries // _LEGEND_COLUMNS)
+    rows_height = (52 + 12 * (len(view.needs) - 1)) * len(names)
+    layout = base_layout(colors, height=36 + legend + rows_height)
+    layout["xaxis"] |= {
+        "range": [0, top],
+        "nticks": 6,
+        "tickformat": ".2~f",
+        "ticklabeloverflow": "allow",
+    }
+    layout["yaxis"] |= {
+        "range": [len(names) - 0.45, -0.62],
+        "tickvals": rows,
+        "ticktext": names,
+        "showgrid": False,
+        "ticklabelstandoff": 8,
+        "tickfont": {"color": colors.ink, "size": 13},
+    }
+    layout |= {
+        "margin": {"l": 122, "r": 56, "t": legend + 8, "b": 28},
+        "barmode": "overlay",
+        "showlegend": True,
+        "legend": {
+            "orientation": "h", "xref": "container", "x": 0, "yref": "container", "y": 1,
+            "yanchor": "top", "entrywidth": _LEGEND_WIDTH,
+            "itemclick": False, "itemdoubleclick": False,
+            "font": {"size": 12, "color": colors.muted},
+        },
+        "annotations": _values(view, rows, colors),
+    }  # fmt: skip
+    traces = [_bands(view, rows, colors), *_bars(view, rows, colors)]
+    return go.Figure({"data": [*traces, *_models(view, rows, colors)], "layout": layout})
+
+
+def _top(view: RequirementsView) -> float:
+    """Where the axis ends: all needs, bands and capabilities with a little room."""
+    highest = [view.capabilities.max(initial=0.05), *(band.hi for band in view.bands)]
+    return min(
+        1.0, 1.06 * max(*map(float, highest), *(float(need.values.max()) for need in view.needs))
+    )
+
+
+def _bands(view: RequirementsView, rows: FloatArray, colors: Palette) -> dict[str, Any]:
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "y": rows,
+        "base": [band.lo for band in view.bands],
+        "x": [band.width for band in view.bands],
+        "width": 0.62,
+        "marker": {"color": colors.grid, "cornerradius": 4},
+        "name": "score band",
+        "customdata": [[band.lo, band.hi] for band in view.bands],
+        "hovertemplate": "Band %{customdata[0]:.2f} to %{customdata[1]:.2f}<extra></extra>",
+    }
+
+
+def _bars(view: RequirementsView, rows: FloatArray, colors: Palette) -> list[dict[str, Any]]:
+    tints = (colors.accent, colors.ghost)
+    width = 0.34 / len(view.needs)
+    return [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "y": rows + _offset(i, len(view.needs)),
+            "x": need.values,
+            "width": width,
+            "marker": {"color": tints[i % 2], "cornerradius": 3},
+            "name": plain(need.label),
+            "hovertemplate": f"{plain(need.label)}: %{{x:.3f}}<extra></extra>",
+        }
+        for i, need in enumerate(view.needs)
+    ]
+
+
+def _offset(i: int, count: int) -> float:
+    return 0.0 if count == 1 else (-0.1, 0.1)[i]
+
+
+def _models(view: RequirementsView, rows: FloatArray, colors: Palette) -> list[dict[str, Any]]:
+    """A tick per model and dimension; the chosen model's is a diamond."""
+    tints = model_colors(view.models, colors)
+    traces = []
+    for i, model in enumerate(view.models):
+        chosen = model == view.chosen
+        marker = {"color": tints[model], "line": {"color": tints[model], "width": 2.5}}
+        form = {"symbol": "diamond", "size": 11} if chosen else {"symbol": "line-ns", "size": 22}
+        outline = {"line": {"color": colors.surface, "width": 1.5}} if chosen else {}
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "x": view.capabilities[i],
+                "y": rows,
+                "marker": {**marker, **form, **outline},
+                "name": f"{plain(model)} (chosen)" if chosen else plain(model),
+                "cliponaxis": False,
+                "hovertemplate": f"<b>{plain(model)}</b> offers %{{x:.3f}}<extra></extra>",
+            }
+        )
+    return traces
+
+
+def _values(view: RequirementsView, rows: FloatArray, colors: Palette) -> list[dict[str, Any]]:
+    """The numbers at the right edge."""
+    tints = (colors.accent, colors.ghost)
+    notes = []
+    for i, need in enumerate(view.needs):
+        for row, value in zip(rows, need.values, strict=True):
+            notes.append(
+                {
+                    "x": 1.0, "xref": "paper", "xanchor": "left", "xshift": 8,
+                    "y": row + 2.2 * _offset(i, len(view.needs)), "showarrow": False,
+                    "text": f"<b>{value:.2f}</b>",
+                    "font": {"color": tints[i % 2], "size": 14},
+                }
+            )  # fmt: skip
+    return notes
+
+
+_WIDTH, _LETTER = 520.0, 6.6
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """One turn: its model ('' when no model could serve it) and marks above it."""
+
+    model: str
+    text: str
+    cached: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One mode."""
+
+    label: str
+    stops: tuple[Stop, ...]
+    selected: bool
+
+
+def lanes_figure(
+    lanes: Sequence[Lane],
+    models: tuple[str, ...],
+    colors: Palette,
+    *,
+    marks: Sequence[str] = (),
+) -> go.Figure:
+    """Cells of model colours, turn by turn; a name stands where a stretch of one model begins.
+
+    Args:
+        models: (m,) ids in cost order, for their colours.
+        marks: (t,) what happens on each turn, drawn above it.
+    """
+    turns = len(lanes[0].stops)
+    tints = model_colors(models, colors)
+    layout = base_layout(colors, height=78 + 42 * len(lanes))
+    every = max(turns // 20, 1)
+    layout["xaxis"] |= {
+        "range": [0.5, turns + 0.5],
+        "tickvals": list(range(1, turns + 1, every)),
+        "showgrid": False,
+        "title": {**layout["xaxis"]["title"], "text": "Turn"},
+    }
+    layout["yaxis"] |= {
+        "range": [len(lanes) - 0.5, -0.55],
+        "tickvals": list(range(len(lanes))),
+        "ticktext": [
+            f"<b>{plain(lane.label)}</b>" if lane.selected else plain(lane.label) for lane in lanes
+        ],
+        "ticklabelstandoff": 8,
+        "showgrid": False,
+        "tickfont": {"color": colors.ink, "size": 13},
+    }
+    layout |= {
+        "margin": {"l": 118, "r": 6, "t": 24, "b": 46},
+        "barmode": "overlay",
+        "annotations": [*_names(lanes, turns, tints, colors), *_marks(marks, colors)],
+    }
+    return go.Figure(
+        {"data": [_cells(row, lane, tints, colors) for row, lane in enumerate(lanes)],
+         "layout": layout}
+    )  # fmt: skip
+
+
+def _cells(row: int, lane: Lane, tints: dict[str, str], colors: Palette) -> dict[str, Any]:
+    count = len(lane.stops)
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "y": [row] * count,
+        "base": [number + 0.5 for number in range(count)],
+        "x": [1.0] * count,
+        "width": 0.72,
+        "marker": {
+            "color": [tints.get(stop.model, colors.grid) for stop in lane.stops],
+            "opacity": [1.0 if stop.cached else 0.72 for stop in lane.stops],
+            "line": {"color": colors.surface, "width": 1},
+        },
+        "customdata": [[plain(s.model) or "refused", plain(s.text)] for s in lane.stops],
+        "hovertemplate": "<b>%{customdata[0]}</b><br>%{customdata[1]}<extra></extra>",
+    }
+
+
+def _names(
+    lanes: Sequence[Lane], turns: int, tints: dict[str, str], colors: Palette
+) -> list[dict[str, Any]]:
+    """A model's name over each stretch of turns that is wide enough for it."""
+    notes = []
+    for row, lane in enumerate(lanes):
+        start = 0
+        for end in range(1, turns + 1):
+            if end < turns and lane.stops[end].model == lane.stops[start].model:
+                continue
+            name = lane.stops[start].model or "refused"
+            wide = len(name) * _LETTER + 8
+            middle = (start + end + 1) / 2
+            if wide < _WIDTH / turns:  # inside one cell, so that no gap runs through the name
+                middle = start + 1 + (end - start - 1) // 2
+            elif not lane.stops[start].cached and wide < (end - start - 1) / turns * _WIDTH:
+                middle += 0.5  # beside the paler cell
+            if wide < (end - start) / turns * _WIDTH:
+                notes.append(_note(middle, row, name, tints.get(lane.stops[start].model), colors))
+            start = end
+    return notes
+
+
+def _note(x: float, row: int, name: str, tint: str | None, colors: Palette) -> dict[str, Any]:
+    """The name on its model's colour, which covers the gaps between cells."""
+    return {
+        "x": x, "y": row, "showarrow": False, "text": f"<b>{plain(name)}</b>",
+        "font": {"color": colors.muted if tint is None else colors.surface, "size": 12},
+        "bgcolor": colors.grid if tint is None else tint,
+    }  # fmt: skip
+
+
+def _marks(marks: Sequence[str], colors: Palette) -> list[dict[str, Any]]:
+    return [
+        {
+            "x": number, "y": 1.0, "yref": "paper", "yanchor": "bottom", "showarrow": False,
+            "text": plain(mark), "font": {"color": colors.muted, "size": 12},
+        }
+        for number, mark in enumerate(marks, 1)
+        if mark
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class KnobRateView:
+    """(p,) values and bounds in percent at ascending knobs; NaN where there is none.
+
+    Attributes:
+        now: Where the knob stands, `named` in words.
+        title: Of the knob's axis.
+        logarithmic: Whether that axis is.
+    """
+
+    knob: FloatArray
+    value: FloatArray
+    low: FloatArray
+    high: FloatArray
+    now: float
+    title: str
+    named: str = ""
+    logarithmic: bool = False
+
+
+def knob_rate_figure(view: KnobRateView, colors: Palette) -> go.Figure:
+    """A line in its band, and a dashed line at the knob."""
+    layout = base_layout(colors, height=360)
+    layout["margin"] |= {"l": 84, "t": 28}
+    top = max(5.0, 1.1 * float(np.nanmax(view.high, initial=0.0)))
+    layout["yaxis"] |= {
+        "range": [0.0, min(top, 102.0)], "ticksuffix": " %", "ticklabelstandoff": 8,
+    }  # fmt: skip
+    layout["yaxis"]["title"] = {**layout["yaxis"]["title"], "text": "Attacks that succeed"}
+    layout["xaxis"] |= {"ticklabelstandoff": 4}
+    layout["xaxis"]["title"] = {**layout["xaxis"]["title"], "text": plain(view.title)}
+    if view.logarithmic:
+        layout["xaxis"]["type"] = "log"
+    layout["shapes"] = [
+        {"type": "line", "x0": view.now, "x1": view.now, "yref": "paper", "y0": 0, "y1": 1,
+         "line": {"color": colors.muted, "width": 1.5, "dash": "dash"}}
+    ]  # fmt: skip
+    at = float(np.log10(view.now)) if view.logarithmic else view.now
+    layout["annotations"] = [
+        {"x": at, "y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False,
+         "text": f"<b>{plain(view.named)}</b>", "font": {"color": colors.ink, "size": 13}}
+    ]  # fmt: skip
+    edge = {"type": "scatter", "mode": "lines", "x": view.knob, "line": {"width": 0},
+            "hoverinfo": "skip"}  # fmt: skip
+    line = {
+        "type": "scatter", "mode": "lines", "x": view.knob, "y": view.value,
+        "line": {"color": colors.accent, "width": 2.5},
+        "customdata": np.column_stack([view.low, view.high]),
+        "hovertemplate": "<b>%{x:.3g}</b><br>%{y:.1f} % of attacks succeed "
+                         "(%{customdata[0]:.1f} to %{customdata[1]:.1f})<extra></extra>",
+    }  # fmt: skip
+    band = {**edge, "y": view.low, "fill": "tonexty", "fillcolor": tint(colors.accent, 0.16)}
+    return go.Figure({"data": [{**edge, "y": view.high}, band, line], "layout": layout})
