@@ -52,6 +52,16 @@ TESTS = {
     "-k 'broken or damaged or refused or bomb or executes or reported or limit'",
     "hostile messages, tiny predictor": "tests/routing/test_hostile.py",
     "damaged, restarted and lost Redis": "tests/routing/test_sessions.py",
+    "upstreams that lie, break off, hang or never end": "tests/server/test_upstream_behaviours.py "
+    "tests/server/test_obeyed.py tests/server/test_failures.py",
+    "a full disk, a pipe and other processes at the decision log, kills": "tests/decision_log",
+    "heads without end, half-open connections, slow bodies": "tests/server/test_connections.py",
+    "a flood of requests": "tests/server/test_admission.py",
+    "another caller's conversation and feedback, forged ids": "tests/server/test_owners.py",
+    "requests that name, nest or hold very much": "tests/server/test_costly.py "
+    "tests/server/test_requests.py -k 'nested or many or logged or name'",
+    "tokens that were taken out, shared files, names with YAML": "tests/server/test_doors.py",
+    "catalogs that overflow while routing": "tests/catalog/test_bounds.py",
     "closed or full ends of the command line": "tests/test_cli_ends.py",
     "other machines, from the tests and what they start": "tests/test_no_network.py",
 }

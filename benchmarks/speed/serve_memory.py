@@ -23,6 +23,7 @@ from hydra_core.decision_log.segments import parquet_segments
 from hydra_core.decision_log.writer import LogWriter
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions
+from hydra_core.server.access.admission import Admission
 from hydra_core.server.chat import read_chat
 from hydra_core.server.deciding import Decider, Result
 from hydra_core.server.exploration import Exploration
@@ -50,15 +51,19 @@ async def measured(decisions, folder):
     live = LiveCatalog(Fixed(), lambda one: Router(one, predictor, sessions=sessions))
     log = LogWriter(Path(folder))
     decider = Decider(live, Health(), Exploration(0.05, 0.5, 1e9), sessions)
-    service = Service(decider, 1, Metrics(spec.id for spec in live.now.catalog.models), None, log)
+    metrics = Metrics(spec.id for spec in live.now.catalog.models)
+    service = Service(decider, Admission(1, metrics, _AT_ONCE, 60.0), metrics, None, log)
     live.start()
     process, seen = psutil.Process(), []
+
+    async def stays():
+        await asyncio.Event().wait()
 
     async def one(number):
         started = time.perf_counter()
         messages = [{"role": "user", "content": f"message {number}"}] * (1 + number % 2)
         chat = read_chat({"messages": messages}, f"c-{number // 2}")
-        decided = await service.decide(chat)
+        decided = await service.decide(chat, stays)
         service.finish(decided, Result("decided"), started)
 
     begun = time.perf_counter()

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 #: UTF-8 bytes to a token; suits English prose, and is within about a third for code and scripts.
-_BYTES_PER_TOKEN: Final = 4.0
+BYTES_PER_TOKEN: Final = 4.0
 #: Fewer bytes to a token than any ordinary text has: for an upper bound.
 _FEWEST_BYTES_PER_TOKEN: Final = 3
 
 
 def text_tokens(text: str) -> float:
     """Estimate a text's tokens from its length."""
-    return _bytes(text) / _BYTES_PER_TOKEN
+    return _bytes(text) / BYTES_PER_TOKEN
 
 
 def most_text_tokens(text: str) -> int:

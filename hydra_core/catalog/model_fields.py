@@ -172,6 +172,8 @@ _KEYS: Final = (
     "retire_on",
     "notes",
 )
+#: What a client writes in place of a model's id to have its request routed.
+_ROUTED: Final = "auto"
 _TOKENS: Final = Bounds(1.0, 1e9)
 #: Below this a price is taken for USD per token: 0.001 USD per Mtok is sold nowhere.
 _LEAST_PRICE: Final = 1e-3
@@ -214,6 +216,8 @@ def _model(
 ) -> ModelSpec | None:
     """The model, or None where a problem was recorded."""
     section.known(_KEYS)
+    if skeleton(name) == _ROUTED:
+        section.wrong("id", f"{name!r} asks the router for a route", "name the model otherwise")
     provider = section.text("provider", "who serves it, such as openai", limit=200)
     status = section.choice("status", ModelStatus, "such as active")
     retire_on = _retire_on(section, status)

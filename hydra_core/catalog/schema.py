@@ -185,6 +185,10 @@ def _predictor(root: Section) -> tuple[str, str]:
     return name, fingerprint
 
 
+#: A narrower band would blow a difference of scores up to an infinite shortfall.
+_LEAST_WIDTH: Final = 1e-6
+
+
 def _bands(root: Section, dimensions: tuple[str, ...]) -> tuple[Band, ...]:
     remedy = "give each dimension [lo, hi]: the low and high end of the predictor's scores"
     section = root.section("bands", remedy)
@@ -207,4 +211,7 @@ def _band(section: Section, dimension: str, remedy: str) -> Band | None:
         return None
     if lo >= hi:
         section.wrong(dimension, f"lo must be < hi, got [{lo:g}, {hi:g}]", remedy)
+    elif hi - lo < _LEAST_WIDTH:
+        message = f"is {hi - lo:g} wide, at least {_LEAST_WIDTH:g} is needed"
+        section.wrong(dimension, message, remedy)
     return Band(lo, hi)

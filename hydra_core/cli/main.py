@@ -17,6 +17,7 @@ from typing import Final
 from hydra_core.base.errors import HydraError, MismatchError, ProblemsError, RoutingError
 from hydra_core.cli import (
     audit,
+    canary,
     collect,
     console,
     dependence,
@@ -52,7 +53,7 @@ _VERBS: Final = (
     ),
     ("", "", (collect, score, dependence, init, evaluate, learn)),
     ("report", "write an evaluation, portability or ablation report", (report,)),
-    ("", "", (releases, route, validate, rebind, serve, shadow, flight, large_sets)),
+    ("", "", (releases, route, validate, rebind, serve, canary, shadow, flight, large_sets)),
     ("audit", "check the record of who changed what", (audit,)),
     ("lab", "make and check predictors", (label, evaluate_predictor, recalibrate, probe, ablate)),
 )

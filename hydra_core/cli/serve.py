@@ -66,7 +66,7 @@ def add_verbs(verbs: Verbs) -> None:
         "--explore-floor", type=float, default=0.5, metavar="P", help="least predicted success"
     )
     parser.add_argument(
-        "--explore-budget", type=float, default=1.0, metavar="USD", help="a day, each worker"
+        "--explore-budget", type=float, default=1.0, metavar="USD", help="a day, all workers"
     )
     parser.add_argument(
         "--canary", default="", metavar="CATALOG", help="a second catalog, stopped when it is worse"
@@ -74,8 +74,27 @@ def add_verbs(verbs: Verbs) -> None:
     parser.add_argument(
         "--canary-share", type=float, default=0.1, metavar="SHARE", help="of the conversations"
     )
+    parser.add_argument(
+        "--canary-limit",
+        type=float,
+        default=2.0,
+        metavar="X",
+        help="so many times dearer or slower stops it (0: never)",
+    )
     parser.add_argument("--max-body-mb", type=float, default=20.0, metavar="MB")
     parser.add_argument("--rate", type=float, default=0.0, metavar="N", help="requests/s a caller")
+    parser.add_argument(
+        "--queue", type=int, default=64, metavar="N", help="requests that may wait for a decision"
+    )
+    parser.add_argument(
+        "--queue-wait", type=float, default=1.0, metavar="S", help="and how long, in seconds"
+    )
+    parser.add_argument(
+        "--not-ready", type=float, default=3.0, metavar="S", help="not ready before a stop, seconds"
+    )
+    parser.add_argument(
+        "--log-level", default="info", choices=["debug", "info", "warning", "error"]
+    )
     parser.add_argument("--spans", action="store_true", help="OpenTelemetry spans (OTEL_* set up)")
     parser.add_argument("--check", action="store_true", help="only say whether it would start")
     short = "make a bearer token for serve"
@@ -106,8 +125,13 @@ def _serve(options: argparse.Namespace) -> int:
         explore_budget_usd=options.explore_budget,
         canary=catalog_source(options.canary) if options.canary else "",
         canary_share=options.canary_share,
+        canary_limit=options.canary_limit,
         max_body_mb=options.max_body_mb,
         rate=options.rate,
+        log_level=options.log_level,
+        queue=options.queue,
+        queue_s=options.queue_wait,
+        not_ready_s=options.not_ready,
         spans=options.spans,
     )
     if options.check:
@@ -132,13 +156,21 @@ def _check_numbers(options: argparse.Namespace) -> None:
             ("explore-floor", options.explore_floor, "in [0, 1]", 0 <= options.explore_floor <= 1),
             ("explore-budget", options.explore_budget, ">= 0", options.explore_budget >= 0),
             ("canary-share", options.canary_share, "in (0, 1)", 0 < options.canary_share < 1),
+            ("canary-limit", options.canary_limit, "0 or >= 1", _is_limit(options.canary_limit)),
             ("max-body-mb", options.max_body_mb, "in (0, 1000]", 0 < options.max_body_mb <= 1000),
             ("rate", options.rate, ">= 0", options.rate >= 0),
+            ("queue", options.queue, "from 1 to 10000", 0 < options.queue <= 10_000),
+            ("queue-wait", options.queue_wait, "in (0, 60]", 0 < options.queue_wait <= 60),
+            ("not-ready", options.not_ready, "in [0, 600]", 0 <= options.not_ready <= 600),
         )
         if not fine
     ]
     if wrong:
         raise ProblemsError("serve", wrong)
+
+
+def _is_limit(value: float) -> bool:
+    return value == 0 or 1 <= value < 1e6
 
 
 def _token(options: argparse.Namespace) -> int:

@@ -10,9 +10,28 @@ import json
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from hydra_core.base.whole_file import whole_file
 from hydra_core.decision_log.segments import LogError
+
+#: Which canary the services of this folder run; no order leaves it to their command line.
+_ORDER: Final = "canary.json"
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryOrder:
+    """Which catalog gets a share of the conversations.
+
+    Attributes:
+        catalog: A YAML file, or `store:NAME`; '' for no canary.
+        share: Of the conversations, in (0, 1).
+        limit: So many times dearer or slower than the main revision stops it; 0 for never.
+    """
+
+    catalog: str
+    share: float = 0.1
+    limit: float = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +53,30 @@ class CanaryRecord:
     at: str = ""
 
 
+def order_canary(folder: Path, order: CanaryOrder) -> None:
+    """Have the services of this log folder run another canary, or none, without a restart.
+
+    Raises:
+        LogError: It cannot be written.
+    """
+    _write(folder / _ORDER, order)
+
+
+def ordered_canary(folder: Path) -> CanaryOrder | None:
+    """The order in this folder, None where there is none.
+
+    Raises:
+        LogError: It is damaged.
+    """
+    path = folder / _ORDER
+    try:
+        return CanaryOrder(**json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError) as error:
+        raise LogError(f"{path}: is no order of a canary: {error}; remove it") from error
+
+
 def begin_canary(folder: Path, fresh: CanaryRecord) -> CanaryRecord:
     """The record of this revision: the one that is there, else `fresh`, which is written.
 
@@ -41,10 +84,26 @@ def begin_canary(folder: Path, fresh: CanaryRecord) -> CanaryRecord:
         LogError: It cannot be read or written.
     """
     path = _path(folder, fresh.digest)
-    if path.exists():
-        return _read(path)
-    _write(path, fresh)
-    return fresh
+    if not path.exists():
+        _write(path, fresh)
+        return fresh
+    record = _read(path)
+    if record.share != fresh.share:  # else nothing is written: somebody may just have stopped it
+        record = replace(record, share=fresh.share)
+        _write(path, record)
+    return record
+
+
+def resume_canary(folder: Path, record: CanaryRecord, at: datetime) -> CanaryRecord:
+    """Give a stopped canary its share again; what came before does not count against it.
+
+    Raises:
+        LogError: It cannot be written.
+    """
+    began = at.isoformat(timespec="seconds")
+    resumed = replace(record, began=began, stopped="", at="")
+    _write(_path(folder, record.digest), resumed)
+    return resumed
 
 
 def stop_canary(folder: Path, record: CanaryRecord, why: str, at: datetime) -> CanaryRecord:
@@ -79,11 +138,11 @@ def _read(path: Path) -> CanaryRecord:
         raise LogError(f"{path}: is no record of a canary: {error}; remove it") from error
 
 
-def _write(path: Path, record: CanaryRecord) -> None:
+def _write(path: Path, record: CanaryRecord | CanaryOrder) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as fresh:
-            fresh.chmod(0o640)  # as the segments
+            fresh.chmod(0o600)  # as the segments
             fresh.write_text(json.dumps(asdict(record)), encoding="utf-8")
     except OSError as error:
         raise LogError(f"{path}: cannot be written: {error.strerror or error}") from error

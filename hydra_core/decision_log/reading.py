@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from hydra_core.decision_log.records import SCHEMA, Kind
 from hydra_core.decision_log.segments import LogError, lines_table, open_segments, parquet_segments
 
-_OUTCOME: Final = ("quality", "source", "comment")
+_OUTCOME: Final = ("quality", "source", "comment", "author")
 #: What is read in any case: it says what a row is, and which outcome belongs to which decision.
 _BINDING: Final = ("kind", "at", "decision_id", "quality", "lost")
 
@@ -27,7 +27,7 @@ class DecisionLog:
 
     Attributes:
         decisions: One row a decision, oldest first, columns of `records.SCHEMA`; `quality`,
-            `source` and `comment` are those of its newest outcome, empty where none came.
+            `source`, `comment` and `author` are those of its newest outcome, empty where none came.
         orphans: Outcomes of decisions that are not in the log.
         lost: Records that are known to be lost.
     """
@@ -57,14 +57,28 @@ def read_log(
     finished = {path.stem for path in done}
     names = SCHEMA.names if columns is None else list(dict.fromkeys([*_BINDING, *columns]))
     schema = pa.schema([SCHEMA.field(name) for name in names])
-    tables = [_parquet(path, schema) for path in done]
+    tables = [_since(_parquet(path, schema), since) for path in done]
     for path in open_segments(folder):
         if path.stem not in finished:  # else: finished a moment ago and about to be removed
-            tables.append(lines_table(path).select(names))
+            tables.append(_since(_open_segment(path, schema), since))
     table = pa.concat_tables(tables) if tables else schema.empty_table()
-    if since is not None:
-        table = table.filter(pc.greater_equal(table["at"], pa.scalar(since, table["at"].type)))
     return _joined(table.to_pandas())
+
+
+def _since(table: pa.Table, since: datetime | None) -> pa.Table:
+    """What is wanted of one segment, so that no more is kept in memory."""
+    if since is None:
+        return table
+    return table.filter(pc.greater_equal(table["at"], pa.scalar(since, table["at"].type)))
+
+
+def _open_segment(path: Path, schema: pa.Schema) -> pa.Table:
+    """A segment that was being written a moment ago, and may have been finished since."""
+    try:
+        return lines_table(path).select(schema.names)
+    except FileNotFoundError:
+        finished = path.with_suffix(".parquet")
+        return _parquet(finished, schema) if finished.is_file() else schema.empty_table()
 
 
 def _parquet(path: Path, schema: pa.Schema) -> pa.Table:

@@ -58,6 +58,7 @@ SCHEMA: Final = pa.schema(
         ("served", pa.string()),
         ("cause", pa.string()),
         ("attempts", pa.list_(pa.string())),
+        ("vetoed", pa.string()),
         ("propensity", pa.float64()),
         ("propensities", _NUMBERS),
         ("keep_probability", pa.float64()),
@@ -66,6 +67,10 @@ SCHEMA: Final = pa.schema(
         ("output_tokens", pa.int64()),
         ("cached_tokens", pa.int64()),
         ("cost_usd", pa.float64()),
+        ("usage", pa.string()),
+        ("about_usd", pa.float64()),
+        ("upstream_status", pa.int64()),
+        ("refusal", pa.string()),
         ("latency_ms", pa.float64()),
         ("decide_ms", pa.float64()),
         ("text", pa.string()),
@@ -74,6 +79,8 @@ SCHEMA: Final = pa.schema(
         ("quality", pa.float64()),
         ("source", pa.string()),
         ("comment", pa.string()),
+        ("author", pa.string()),
+        ("caller", pa.string()),
         ("lost", pa.int64()),
     ]
 )
@@ -95,10 +102,18 @@ class DecisionRecord:
         valued_by: Digest of what predicted them (outcome model, models, profiles, prices).
         served: The model that answered, '' where nothing was asked of one or none answered.
         attempts: `model:why it did not answer`, in order.
+        vetoed: The model that the rule would have chosen but for its health, '' for none.
         propensity: Probability with which `served` was chosen, None where it is not known.
         propensities: (m,) probability of every candidate, None likewise.
         keep_probability: Probability that this turn kept the conversation's model.
-        status: decided, answered, failed, cancelled.
+        status: decided, answered, failed, cancelled; rejected where the upstream says that the
+            request itself is wrong; refused where no model may serve it (`chosen` is '' then).
+        usage: How tokens and cost are known: counted by the upstream, estimated (a stream that
+            broke off or was cancelled), or unknown (both are empty then); '' without an answer.
+        about_usd: About what the request cost where the upstream did not count its tokens.
+        upstream_status: The HTTP status that the last upstream said.
+        refusal: Why the request was refused.
+        caller: Who asked, '' where nobody has to say who they are.
         text, context: The message and what came before it; only where the operator opted in.
         predictor: Fingerprint of the bundle that scored.
         arm: `canary` or `main` while a canary runs, else ''.
@@ -147,18 +162,29 @@ class DecisionRecord:
     context_tokens: int = 0
     allow: tuple[str, ...] | None = None
     deny: tuple[str, ...] = ()
+    usage: str = ""
+    about_usd: float | None = None
+    upstream_status: int | None = None
+    refusal: str | None = None
+    caller: str = ""
+    vetoed: str = ""
     kind: Kind = field(default=Kind.DECISION, init=False)
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeRecord:
-    """Feedback on one decision: quality in [0, 1], who or what says so, and a comment."""
+    """Feedback on one decision: quality in [0, 1], who or what says so, and a comment.
+
+    Attributes:
+        author: Whose token sent it, '' where nobody has to say who they are.
+    """
 
     decision_id: str
     at: datetime
     quality: float
     source: str = ""
     comment: str = ""
+    author: str = ""
     kind: Kind = field(default=Kind.OUTCOME, init=False)
 
 

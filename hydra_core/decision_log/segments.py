@@ -48,13 +48,15 @@ class Segment:
         self.bytes = 0
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_WRONLY, 0o640)
-            fcntl.flock(self._file, fcntl.LOCK_EX)
-            with _count_path(path).open("x+b") as stream:
-                stream.write(_COUNT.pack(0))
-                stream.flush()
-                self._count = mmap.mmap(stream.fileno(), _COUNT.size)
+            self._file = _locked(path)
         except OSError as error:
+            raise LogError(f"{path}: cannot be written: {error.strerror or error}") from error
+        try:
+            self._count = _counter(_count_path(path))
+        except OSError as error:
+            for made in (path, _count_path(path)):
+                made.unlink(missing_ok=True)
+            os.close(self._file)
             raise LogError(f"{path}: cannot be written: {error.strerror or error}") from error
 
     def accepted(self, count: int) -> None:
@@ -83,6 +85,43 @@ class Segment:
         os.close(self._file)
 
 
+def _locked(path: Path) -> int:
+    """The descriptor of a new file that this process alone holds.
+
+    Between the opening and the lock another process may take the file for one of a dead process,
+    finish it and remove it: what is written to it then would be lost, so another one is made.
+    """
+    while True:
+        file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_WRONLY, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if is_same_file(file, path):
+                return file
+        except BaseException:
+            os.close(file)
+            raise
+        os.close(file)
+
+
+def _counter(path: Path) -> mmap.mmap:
+    """Memory of the count, which outlives the process."""
+    with path.open("x+b") as stream:
+        os.fchmod(stream.fileno(), 0o600)
+        stream.write(_COUNT.pack(0))
+        stream.flush()
+        return mmap.mmap(stream.fileno(), _COUNT.size)
+
+
+def is_same_file(file: int, path: Path) -> bool:
+    """Whether an open file is still the one at this path."""
+    try:
+        there = path.stat()
+    except FileNotFoundError:
+        return False
+    here = os.fstat(file)
+    return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
+
+
 def finish(path: Path) -> Path | None:
     """A closed segment as Parquet, in one step; None where it held nothing.
 
@@ -96,6 +135,7 @@ def finish(path: Path) -> Path | None:
         if whole and not target.exists():
             fresh = target.with_name(f".{target.name}.partial")
             pq.write_table(_table(whole), fresh, compression="zstd")
+            fresh.chmod(0o600)
             synced(fresh)
             os.replace(fresh, target)
             synced(target.parent)
@@ -117,12 +157,16 @@ def recover(folder: Path, at: datetime) -> list[GapRecord]:
     """
     gaps = []
     for path in open_segments(folder):
-        with path.open("rb") as stream:
+        try:
+            stream = path.open("rb")
+        except FileNotFoundError:
+            continue  # another process was faster
+        with stream:
             try:
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 continue  # its writer is alive
-            if not path.exists():
+            if not is_same_file(stream.fileno(), path):
                 continue  # another process was faster
             lost = _accepted(path) - stream.read().count(b"\n")
             try:
@@ -140,24 +184,33 @@ def recover(folder: Path, at: datetime) -> list[GapRecord]:
 
 def open_segments(folder: Path) -> list[Path]:
     """Segments that are not Parquet yet, oldest first."""
-    return sorted(path for path in folder.glob("*.jsonl") if not path.name.startswith("."))
+    return _files(folder, "*.jsonl")
 
 
 def parquet_segments(folder: Path) -> list[Path]:
     """Finished segments, oldest first."""
-    return sorted(path for path in folder.glob("*.parquet") if not path.name.startswith("."))
+    return _files(folder, "*.parquet")
+
+
+def _files(folder: Path, pattern: str) -> list[Path]:
+    """Regular files alone: to open a pipe would wait for its other end."""
+    named = (path for path in folder.glob(pattern) if not path.name.startswith("."))
+    return sorted(path for path in named if path.is_file())
 
 
 def lines_table(path: Path) -> pa.Table:
     """The whole lines of a segment that is not finished.
 
     Raises:
+        FileNotFoundError: It was finished or removed.
         LogError: It cannot be read.
     """
     try:
         data = path.read_bytes()
         whole = data[: data.rfind(b"\n") + 1]
         return _table(whole) if whole else SCHEMA.empty_table()
+    except FileNotFoundError:
+        raise
     except (OSError, pa.ArrowException) as error:
         raise LogError(f"{path}: cannot be read: {error}") from error
 

@@ -19,6 +19,8 @@ from hydra_core.decision_log.segments import LogError, Segment, finish, recover
 _LOG = logging.getLogger(__name__)
 #: Records that wait at most while the disk refuses; older ones are given up and counted.
 _MOST_WAITING: Final = 100_000
+#: While the disk refuses, the time between two tries grows up to this.
+_LONGEST_PAUSE_S: Final = 10.0
 Record = DecisionRecord | OutcomeRecord | GapRecord
 
 
@@ -55,6 +57,7 @@ class LogWriter:
         self._accepted = 0
         self._problem = ""
         self._given_up = 0
+        self._unfinished: list[Path] = []
         gaps = recover(folder, clock()) if folder.is_dir() else []
         self._segment, self._since = self._fresh(), time.monotonic()
         for gap in gaps:
@@ -99,9 +102,14 @@ class LogWriter:
                     self._waiting.extendleft(reversed(records))
                 self._problem = f"{self._segment.path}: {error.strerror or error}"
                 raise LogError(f"{self._problem}; {len(records)} records wait") from error
+            try:
+                if self._due():
+                    self._rotate()
+                self._finish()
+            except LogError as error:
+                self._problem = str(error)
+                raise
             self._problem = ""
-            if self._due():
-                self._rotate()
 
     def close(self) -> None:
         """Write what waits and finish the segment as Parquet.
@@ -114,16 +122,21 @@ class LogWriter:
         self.flush()
         with self._writing:
             self._segment.close()
-            finish(self._segment.path)
+            self._unfinished.append(self._segment.path)
+            self._finish()
 
     def _run(self) -> None:
-        while not self._stop.wait(self._flush_s):
+        pause_s = self._flush_s
+        while not self._stop.wait(pause_s):
             try:
                 self.flush()
+                pause_s = self._flush_s
             except LogError as error:
                 _LOG.error("%s", error)
+                pause_s = min(2 * pause_s, max(_LONGEST_PAUSE_S, self._flush_s))
             except Exception:  # whatever it was, later records are written
                 _LOG.exception("the decision log was not written")
+                pause_s = min(2 * pause_s, max(_LONGEST_PAUSE_S, self._flush_s))
 
     def _line(self, record: Record) -> bytes:
         """The record as a line; none where it cannot be said in JSON, which counts as given up."""
@@ -150,7 +163,13 @@ class LogWriter:
             self._accepted = len(self._waiting)
             fresh.accepted(self._accepted)
         done.close()
-        finish(done.path)
+        self._unfinished.append(done.path)
+
+    def _finish(self) -> None:
+        """Turn the segments that are done into Parquet; one that cannot be is tried again."""
+        while self._unfinished:
+            finish(self._unfinished[0])
+            del self._unfinished[0]
 
     def _fresh(self) -> Segment:
         stamp = f"{self._clock().astimezone(UTC):%Y%m%dT%H%M%S.%fZ}"

@@ -1,15 +1,19 @@
-"""A canary against the main revision: errors and feedback, to be read at any moment.
+"""A canary against the main revision: first attempts, time, cost and feedback, at any moment.
 
-The unit is a conversation. Both metrics share the 5 %: the canary is stopped when either is worse
-by an always-valid interval, however often it is looked at.
+The unit is a conversation. All metrics share the 5 %: the canary is stopped when one is worse by an
+always-valid interval, however often it is looked at. A first attempt that failed counts although
+another model answered then. Dearer or slower may be meant: that stops a canary from `limit` times
+on.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import pandas as pd
 
 from hydra_core.base.intervals import LEVEL
 from hydra_core.base.types import BoolArray, FloatArray, IntArray
@@ -19,10 +23,15 @@ from hydra_core.live.traffic import Traffic
 MAIN: Final = "main"
 CANARY: Final = "canary"
 #: Columns of the log that are looked at.
-COLUMNS: Final = ("arm", "catalog_digest", "conversation_id", "status")
+COLUMNS: Final = (
+    "arm", "catalog_digest", "conversation_id", "status", "attempts", "vetoed", "latency_ms",
+    "cost_usd", "about_usd",
+)  # fmt: skip
+#: So many times dearer or slower than the main revision stops a canary.
+LIMIT: Final = 2.0
 #: Conversations that each arm needs before anything is said.
 LEAST_UNITS: Final = 30
-_METRICS: Final = 2
+_METRICS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,36 +55,59 @@ class CanaryReport:
     """How a canary does so far.
 
     Attributes:
-        failed: Share of failed requests among those answered or failed.
+        failed: Share of requests whose first attempt failed, or whose model was not even asked
+            because it had failed just before.
         quality: Mean feedback.
         worse: Why the canary should stop, '' while it may go on.
+        rejected: Share of requests that an upstream said to be wrong.
+        latency_ms, cost_usd: Means of a request.
     """
 
     failed: Compared
     quality: Compared
     worse: str
+    rejected: Compared
+    latency_ms: Compared
+    cost_usd: Compared
 
 
-def canary_report(traffic: Traffic, digest: str) -> CanaryReport:
+def canary_report(traffic: Traffic, digest: str, limit: float = LIMIT) -> CanaryReport:
     """How a canary does.
 
     Args:
         digest: The canary's catalog; earlier canaries in the log do not count.
+        limit: So many times dearer or slower stops it; infinity for never.
     """
     rows = traffic.rows
     began = rows["at"].where((rows["arm"] == CANARY) & (rows["catalog_digest"] == digest)).min()
     canary = (rows["arm"] == CANARY) & (rows["catalog_digest"] == digest)
     main = (rows["arm"] == MAIN) & (rows["at"] >= began)
     some = traffic.take(np.asarray(canary | main, dtype=bool))
-    ended = some.rows["status"].isin(("answered", "failed"))
-    failed = np.asarray(some.rows["status"] == "failed", dtype=np.float64)
-    errors = _compared(some, np.asarray(ended, dtype=bool), failed)
+    status = some.rows["status"]
+    ended = np.asarray(status.isin(("answered", "failed", "rejected")), dtype=bool)
+    again = some.rows["attempts"].map(len).to_numpy() > 0
+    vetoed = some.rows["vetoed"].fillna("").to_numpy() != ""
+    first_failed = again | vetoed | (status == "failed").to_numpy()
+    failed = _compared(some, ended, np.asarray(first_failed, dtype=np.float64))
+    rejected = _compared(some, ended, np.asarray(status == "rejected", dtype=np.float64))
     told = some.rows["quality"].to_numpy(dtype=np.float64)
     quality = _compared(some, np.isfinite(told), told)
-    return CanaryReport(errors, quality, _worse(errors, quality))
+    latency_ms = _compared_size(some, some.rows["latency_ms"], ended)
+    cost_usd = _compared_size(some, some.rows["cost_usd"].fillna(some.rows["about_usd"]), ended)
+    sizes = (("takes {} ms", latency_ms), ("costs ${}", cost_usd))
+    worse = _worse_share(failed, rejected) or _worse_quality(quality) or _worse_size(sizes, limit)
+    return CanaryReport(failed, quality, worse, rejected, latency_ms, cost_usd)
 
 
-def _compared(some: Traffic, which: BoolArray, values: FloatArray) -> Compared:
+def _compared_size(some: Traffic, values: pd.Series[float], ended: BoolArray) -> Compared:
+    """A value above 0, such as a cost, of the requests that have one."""
+    sizes: FloatArray = np.asarray(values, dtype=np.float64)
+    return _compared(some, ended & np.isfinite(sizes), sizes, bounded=False)
+
+
+def _compared(
+    some: Traffic, which: BoolArray, values: FloatArray, *, bounded: bool = True
+) -> Compared:
     clusters, arm = some.clusters[which], (some.rows["arm"] == CANARY).to_numpy()[which]
     total = np.bincount(clusters, weights=values[which])
     count = np.bincount(clusters)
@@ -85,23 +117,40 @@ def _compared(some: Traffic, which: BoolArray, values: FloatArray) -> Compared:
     parts = [mean[side == one] for one in (0, 1)]
     units = (parts[0].size, parts[1].size)
     means = tuple(float(one.mean()) if one.size else float("nan") for one in parts)
-    effect = None if min(units) < LEAST_UNITS else _effect(mean, side)
+    effect = None if min(units) < LEAST_UNITS else _effect(mean, side, bounded=bounded)
     return Compared(units, (means[0], means[1]), effect)
 
 
-def _effect(mean: FloatArray, side: IntArray) -> Effect:
-    mean, side = np.append(mean, [0.0, 1.0, 0.0, 1.0]), np.append(side, [0, 0, 1, 1])
+def _effect(mean: FloatArray, side: IntArray, *, bounded: bool) -> Effect:
+    """Canary against main; a bad and a good unit in each arm stand for what was not seen yet."""
+    ends = [0.0, 1.0] if bounded else [float(mean.min()), float(mean.max())]
+    mean, side = np.append(mean, [*ends, *ends]), np.append(side, [0, 0, 1, 1])
     ones = np.ones_like(mean)
     found = moments(mean, ones, 0 * ones, side, (2, 1), np.zeros(3))
     arms = [Moments(found.sums[i], found.origin) for i in (0, 1)]
     return compare(arms[0], arms[1], level=1 - (1 - LEVEL) / _METRICS)
 
 
-def _worse(failed: Compared, quality: Compared) -> str:
-    if failed.effect is not None and float(failed.effect.lo) > 0:
-        main, canary = failed.means
-        return f"{100 * canary:.1f} % of its requests fail, {100 * main:.1f} % on the main revision"
-    if quality.effect is not None and float(quality.effect.hi) < 0:
-        main, canary = quality.means
-        return f"mean feedback is {canary:.3f}, {main:.3f} on the main revision"
+def _worse_share(failed: Compared, rejected: Compared) -> str:
+    words = (("of its requests fail", failed), ("of its requests are rejected", rejected))
+    for what, found in words:
+        if found.effect is not None and float(found.effect.lo) > 0:
+            main, canary = (100 * mean for mean in found.means)
+            return f"{canary:.1f} % {what}, {main:.1f} % on the main revision"
+    return ""
+
+
+def _worse_quality(quality: Compared) -> str:
+    if quality.effect is None or float(quality.effect.hi) >= 0:
+        return ""
+    main, canary = quality.means
+    return f"mean feedback is {canary:.3f}, {main:.3f} on the main revision"
+
+
+def _worse_size(sizes: Sequence[tuple[str, Compared]], limit: float) -> str:
+    for words, found in sizes:
+        if found.effect is not None and float(found.effect.relative_lo) > limit - 1.0:
+            main, canary = found.means
+            said = words.format(f"{canary:.3g}")
+            return f"a request {said}, {main:.3g} on the main revision"
     return ""

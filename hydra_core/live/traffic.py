@@ -115,8 +115,11 @@ class Timeline:
 
 
 def traffic_of(log: DecisionLog) -> Traffic:
-    """The decisions of a log."""
-    rows = log.decisions.reset_index(drop=True)
+    """The decisions of a log; a request that no model may serve was not decided."""
+    rows = log.decisions
+    if "status" in rows:
+        rows = rows[rows["status"] != "refused"]
+    rows = rows.reset_index(drop=True)
     return Traffic(rows, _clusters(rows), log.orphans, log.lost)
 
 

@@ -67,7 +67,7 @@ def require_open(models: Sequence[ModelSpec], reasons: dict[str, str], query: Qu
             "or add a model with vision: true",
             http_status=400,
         )
-    too_long = all(model.context_window < query.context_tokens for model in models)
+    too_long = all(model.context_window < query.window_tokens for model in models)
     listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
     raise RoutingError(
         f"no routable model can serve this query. {listed}", http_status=413 if too_long else 400
@@ -84,7 +84,7 @@ def gate_of(model: ModelSpec, query: Query) -> Gate | None:
         return Gate.VISION
     if query.needs_tools and not model.tools:
         return Gate.TOOLS
-    return Gate.WINDOW if model.context_window < query.context_tokens else None
+    return Gate.WINDOW if model.context_window < query.window_tokens else None
 
 
 def _reason(model: ModelSpec, query: Query) -> str:
@@ -92,7 +92,7 @@ def _reason(model: ModelSpec, query: Query) -> str:
     if gate is Gate.WINDOW:
         return (
             f"Context window {model.context_window:,} is smaller than the "
-            f"{query.context_tokens:,} tokens needed."
+            f"{query.window_tokens:,} tokens needed."
         )
     return "" if gate is None else _SENTENCES[gate]
 

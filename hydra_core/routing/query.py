@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+#: Models that a request may name in one list.
+MOST_NAMES: Final = 1_000
 #: Field -> what it must be, in words and as a check.
 Fields = Mapping[str, tuple[str, Callable[[object], bool]]]
 
@@ -22,7 +24,8 @@ class Query:
         prefix: The earlier user messages, oldest first (per-content stickiness only).
         has_image: An image is attached: only models with vision can serve it.
         needs_tools: The request declares tools: only models with tool use can serve it.
-        context_tokens: Tokens the chosen model must take in (history included), if known.
+        context_tokens: Tokens the chosen model must take in (history and declared tools
+            included), if known.
         allow: Only these models, None for all.
         deny: Never these models.
         compacted: This turn follows an explicit compaction or a background summarisation.
@@ -30,6 +33,8 @@ class Query:
         spent_usd: What the conversation has cost so far, as the caller knows it.
         context: What came before, in the form of `conversations/context.py`; only a bundle that
             was trained on it reads it.
+        output_tokens: The longest answer that the request allows, 0 where it sets no limit; the
+            window must hold it as well.
     """
 
     text: str
@@ -45,6 +50,12 @@ class Query:
     current: str | None = None
     spent_usd: float = 0.0
     context: str = ""
+    output_tokens: int = 0
+
+    @property
+    def window_tokens(self) -> int:
+        """What a model's context window must hold."""
+        return self.context_tokens + self.output_tokens
 
 
 class BadFieldError(Exception):
@@ -60,26 +71,38 @@ def _is_amount(value: object) -> bool:
 
 
 def _is_names(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+    return (
+        isinstance(value, list)
+        and len(value) <= MOST_NAMES
+        and all(isinstance(name, str) for name in value)
+    )
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
 def _is_health(value: object) -> bool:
-    return isinstance(value, dict) and all(
-        isinstance(level, int | float) and not isinstance(level, bool) and 0 <= level <= 1
-        for level in value.values()
+    return (
+        isinstance(value, dict)
+        and len(value) <= MOST_NAMES
+        and all(
+            isinstance(level, int | float) and not isinstance(level, bool) and 0 <= level <= 1
+            for level in value.values()
+        )
     )
 
 
 FIELDS: Final[Fields] = {
     "turn": ("a whole number from 1", lambda value: _is_count(value) and value != 0),
     "conversation_id": ("a text", lambda value: value is None or isinstance(value, str)),
-    "prefix": ("a list of the earlier user messages", _is_names),
+    "prefix": ("a list of the earlier user messages", _are_texts),
     "has_image": ("true or false", lambda value: isinstance(value, bool)),
     "needs_tools": ("true or false", lambda value: isinstance(value, bool)),
     "compacted": ("true or false", lambda value: isinstance(value, bool)),
     "context_tokens": ("a whole number from 0", _is_count),
-    "allow": ("a list of model ids", _is_names),
-    "deny": ("a list of model ids", _is_names),
+    "allow": (f"a list of model ids, at most {MOST_NAMES:,}", _is_names),
+    "deny": (f"a list of model ids, at most {MOST_NAMES:,}", _is_names),
     "current": ("a model id", lambda value: value is None or isinstance(value, str)),
     "spent_usd": ("a number of USD from 0", _is_amount),
     "health": ("model ids with numbers in [0, 1]", _is_health),

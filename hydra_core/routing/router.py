@@ -77,13 +77,20 @@ class Router:
         self._problem = ""
         self._state = self._build(self._source(), today())
 
-    def route(self, query: Query, *, health: Mapping[str, float] | None = None) -> Decision:
+    def route(
+        self,
+        query: Query,
+        *,
+        health: Mapping[str, float] | None = None,
+        remember: bool = True,
+    ) -> Decision:
         """Choose the model for one query.
 
         Args:
             query: What is asked.
             health: Model id -> health in [0, 1]; a model that is not named is healthy (1.0), one
             that this pool does not have is ignored.
+            remember: Whether the conversation is on the chosen model from now on.
 
         Raises:
             RoutingError: No model can serve the query (`http_status` for the gateway).
@@ -99,14 +106,15 @@ class Router:
         able = _able(state, gates, levels)
         adaptive = policy.sticky.mode is StickyMode.ADAPTIVE
         if kept in able and not query.compacted and not adaptive:
-            return self._remember(state, keys, _keep(state, kept, gates, levels))
+            decision = _keep(state, kept, gates, levels)
+            return self._remember(state, keys, decision) if remember else decision
         decision = self._score_and_decide(state, query, gates, levels)
         current = kept or query.current
         if current in able and current != decision.model:
             cause = kept_because(decision, str(current), state.catalog, fresh=query.compacted)
             if cause is not None:
                 decision = replace(decision, model=str(current), cause=cause, kept=current)
-        return self._remember(state, keys, decision)
+        return self._remember(state, keys, decision) if remember else decision
 
     def decide(
         self,

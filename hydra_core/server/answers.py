@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import unicodedata
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any, TypeVar
@@ -16,6 +17,11 @@ from hydra_core.server.deciding import Decided
 _T = TypeVar("_T")
 #: Told at the end of an answer whether the client went away before it.
 Closed = Callable[[bool], None]
+#: Signs of our own sentences, as ASCII has them.
+_ASCII = str.maketrans(
+    {"τ": "tau", "≤": "<=", "≥": ">=", "–": "-", "−": "-", "→": "->", "×": "x", "’": "'", "“": '"',
+     "”": '"'}
+)  # fmt: skip
 _TYPES = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error"}
 
 
@@ -69,8 +75,10 @@ def our_headers(decided: Decided, model: str) -> dict[str, str]:
 
 
 def _plain(value: str) -> str:
-    """As a header can hold it."""
-    return "".join(sign if " " <= sign <= "~" else "?" for sign in value)[:400]
+    """As a header can hold it: readable in ASCII."""
+    spelt = unicodedata.normalize("NFKD", value.translate(_ASCII))
+    plain = (sign for sign in spelt if not unicodedata.combining(sign))
+    return "".join(sign if " " <= sign <= "~" else "?" for sign in plain)[:400]
 
 
 class WholeAnswer(Response):

@@ -13,9 +13,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hydra_core.base.errors import HydraError
-from hydra_core.decision_log.canaries import CanaryRecord, begin_canary, stop_canary
+from hydra_core.decision_log.canaries import (
+    CanaryOrder,
+    CanaryRecord,
+    begin_canary,
+    ordered_canary,
+    stop_canary,
+)
 from hydra_core.decision_log.reading import read_log
-from hydra_core.live.canary import COLUMNS, canary_report
+from hydra_core.live.canary import COLUMNS, LIMIT, canary_report
 from hydra_core.live.traffic import traffic_of
 from hydra_core.routing.query import Query
 from hydra_core.server.live import LiveCatalog, Serving
@@ -23,6 +29,8 @@ from hydra_core.server.live import LiveCatalog, Serving
 _LOG = logging.getLogger(__name__)
 #: Time between two looks, in multiples of what a look takes: it may use 5 % of a core.
 _REST = 20.0
+#: An order, a stop or a resumption is taken in after so many seconds.
+_SOON_S = 0.5
 
 
 class Canary:
@@ -32,6 +40,7 @@ class Canary:
         live: The canary's catalog; a new revision of it is a new canary.
         share: Of the conversations, in (0, 1).
         folder: The decision log, which says how both arms do; workers agree through it.
+        limit: So many times dearer or slower than the main revision stops it.
         every_s: Least time between two looks.
         clock: The current moment, with a time zone.
     """
@@ -43,8 +52,10 @@ class Canary:
         folder: Path,
         every_s: float = 5.0,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        *,
+        limit: float = LIMIT,
     ) -> None:
-        self.live, self._share, self._folder = live, share, folder
+        self.live, self._share, self._folder, self._limit = live, share, folder, limit
         self._every_s, self._clock = every_s, clock
         self._rng, self._problem = random.Random(), ""
         self._record = self._begun(live.now)
@@ -93,15 +104,19 @@ class Canary:
                 return  # another worker looks
             since = datetime.fromisoformat(record.began)
             log = read_log(self._folder, since=since, columns=COLUMNS)
-            why = canary_report(traffic_of(log), record.digest).worse
+            why = canary_report(traffic_of(log), record.digest, self._limit).worse
             if why:
-                _LOG.error("canary %s is stopped: %s", record.catalog, why)
+                extra = {"event": "canary_stopped", "catalog": record.catalog}
+                _LOG.error("a canary is stopped: %s", why, extra=extra)
                 self._record = stop_canary(self._folder, record, why, self._clock())
 
     def _watch(self) -> None:
-        pause = self._every_s
-        while not self._stop.wait(pause):
-            start = time.monotonic()
+        pause, looked = self._every_s, time.monotonic()
+        while not self._stop.wait(min(pause, _SOON_S)):
+            if time.monotonic() - looked < pause:
+                self._refresh()
+                continue
+            start = looked = time.monotonic()
             try:
                 self.look()
                 self._problem = ""
@@ -113,11 +128,89 @@ class Canary:
                 _LOG.exception("the canary was not looked at")
             pause = max(self._every_s, _REST * (time.monotonic() - start))
 
+    def _refresh(self) -> None:
+        """Take in that somebody stopped or resumed it; that takes no look at the log."""
+        try:
+            self._record = self._begun(self.live.now)
+        except HydraError as error:
+            self._problem = f"canary cannot be watched: {error}"
+
     def _begun(self, serving: Serving) -> CanaryRecord:
         catalog, now = serving.catalog, self._clock().isoformat(timespec="seconds")
         return begin_canary(
             self._folder, CanaryRecord(catalog.digest, catalog.name, self._share, now)
         )
+
+
+class Canaries:
+    """The canary of a service: as its log folder orders, else as the command line says.
+
+    Args:
+        folder: The decision log; an order in it is followed without a restart.
+        make: Makes the canary of an order; raises HydraError where it cannot run.
+        first: What the command line says; no catalog for no canary.
+
+    Raises:
+        HydraError: The first canary cannot run.
+    """
+
+    def __init__(
+        self, folder: Path, make: Callable[[CanaryOrder], Canary], first: CanaryOrder
+    ) -> None:
+        self._folder, self._make, self._first = folder, make, first
+        self._order = ordered_canary(folder) or first
+        self.current = make(self._order) if self._order.catalog else None
+        self._problem = ""
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="canary-orders", daemon=True)
+
+    def start(self) -> None:
+        """Begin to watch both arms and the orders."""
+        if self.current is not None:
+            self.current.start()
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._stop.set()
+        if self.current is not None:
+            self.current.close()
+
+    @property
+    def problem(self) -> str:
+        """What does not work as it should, '' when all does."""
+        own = self.current.problem if self.current is not None else ""
+        return "; ".join(filter(None, (own, self._problem)))
+
+    def look(self) -> None:
+        """Take a new order; one that cannot be followed leaves the canary as it is."""
+        order = None
+        try:
+            order = ordered_canary(self._folder) or self._first
+            if order == self._order:
+                self._problem = ""
+                return
+            fresh = self._make(order) if order.catalog else None
+        except (HydraError, OSError) as error:
+            problem = f"the canary's order is not followed: {error}"
+            if problem != self._problem:
+                _LOG.error("%s", problem)
+            self._problem = problem
+            return
+        if fresh is not None:
+            fresh.start()
+        before, self.current, self._order, self._problem = self.current, fresh, order, ""
+        if before is not None:
+            before.close()
+        extra = {"event": "canary_ordered", "catalog": order.catalog or None}
+        _LOG.info("a canary is ordered, or none", extra=extra)
+
+    def _watch(self) -> None:
+        while not self._stop.wait(_SOON_S):
+            try:
+                self.look()
+            except Exception:  # whatever it was, the next order is read
+                _LOG.exception("the canary's order was not read")
 
 
 def _place(name: str, conversation_id: str) -> float:

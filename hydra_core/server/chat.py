@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from hydra_core.base.digests import text_sha256
 from hydra_core.base.errors import Problem, ProblemsError
 from hydra_core.base.tokens import text_tokens
 from hydra_core.routing.conversations.context import last_turn
 from hydra_core.routing.conversations.conversation import IMAGE_TOKENS
-from hydra_core.routing.conversations.messages import Conversation, read_messages
-from hydra_core.routing.query import FIELDS, BadFieldError, Fields, Query, check_fields, limits_of
+from hydra_core.routing.conversations.messages import Conversation, Turn, read_served
+from hydra_core.routing.query import (
+    FIELDS,
+    BadFieldError,
+    Fields,
+    Query,
+    check_fields,
+    limits_of,
+)
 from hydra_core.server.settings import AUTO
 
 #: Where a request says more about its query than an OpenAI request can; never passed on.
 _OWN: Final = "hydra"
 _LONGEST_ID: Final = 1_000
+_DEEPEST: Final = 200
+#: What a model reads beside the messages.
+_SCHEMAS: Final = ("tools", "functions", "response_format")
 _KNOWN: Final[Fields] = {
     **FIELDS,
     "receipt": ("true or false", lambda value: isinstance(value, bool)),
@@ -38,6 +49,9 @@ class ChatRequest:
         model: What the client asked for: `auto`, or a model of the catalog.
         health: What the client knows about models' health, in [0, 1].
         receipt: Whether the whole receipt is wanted.
+        size: Bytes of the request as it came.
+        input_tokens: What a model takes in, estimated.
+        caller: Whose conversation it is; '' where nobody has to say who they are.
     """
 
     query: Query
@@ -45,6 +59,9 @@ class ChatRequest:
     model: str = AUTO
     health: Mapping[str, float] = field(default_factory=dict)
     receipt: bool = False
+    size: int = 0
+    input_tokens: int = 0
+    caller: str = ""
 
     @property
     def stream(self) -> bool:
@@ -68,17 +85,27 @@ def parse_json(raw: bytes) -> dict[str, Any]:
         found = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise _refused("", f"is not JSON: {str(error)[:120]}", "send a JSON object") from error
+    if raw.count(b"[") + raw.count(b"{") > _DEEPEST and _is_deep(found):
+        raise _refused("", f"is nested more than {_DEEPEST} levels deep", "send it flatter")
     if not isinstance(found, dict):
         raise _refused("", "is not a JSON object", 'such as {"model": "auto", "messages": [...]}')
     return found
 
 
-def read_chat(found: dict[str, Any], conversation_id: str | None = None) -> ChatRequest:
+def read_chat(
+    found: dict[str, Any],
+    conversation_id: str | None = None,
+    *,
+    size: int = 0,
+    caller: str = "",
+) -> ChatRequest:
     """The request in a decoded body; what HyDRA alone understands stands in its key `hydra`.
 
     Args:
         found: A decoded chat request.
         conversation_id: From a header; the body's own wins.
+        size: Bytes of the body.
+        caller: Whose conversation it is.
 
     Raises:
         RequestError: Messages or fields are not valid; lists what is wrong.
@@ -90,50 +117,106 @@ def read_chat(found: dict[str, Any], conversation_id: str | None = None) -> Chat
         check_fields(own, _KNOWN)
     except BadFieldError as error:
         raise _refused(_OWN, str(error), "") from error
-    try:
-        conversation = read_messages(found, "request")
-    except ProblemsError as error:
-        raise RequestError("request", error.problems) from error
     model = found.get("model", AUTO)
     if not isinstance(model, str):
         raise _refused("model", "must be text", f"give '{AUTO}' or a model of the catalog")
-    body = {key: value for key, value in found.items() if key != _OWN}
-    key = own.get("conversation_id") or conversation_id or _conversation_of(found)
+    conversation = _conversation(found, named=model != AUTO)
+    key = own.get("conversation_id") or conversation_id
     if key is not None:
         _require_plain(key)
-    query = query_of(conversation, own, key)
-    receipt = bool(own.get("receipt"))
-    return ChatRequest(query, body, model, own.get("health", {}), receipt)
+    declared = _declared_tokens(found)
+    query = query_of(conversation, own, key or _conversation_of(found), declared_tokens=declared)
+    return ChatRequest(
+        replace(query, output_tokens=_output_tokens(found)),
+        {key: value for key, value in found.items() if key != _OWN},
+        model,
+        own.get("health", {}),
+        bool(own.get("receipt")),
+        size,
+        _tokens(conversation) + declared,
+        caller,
+    )
 
 
-def query_of(conversation: Conversation, own: Mapping[str, Any], key: str | None = None) -> Query:
+def query_of(
+    conversation: Conversation,
+    own: Mapping[str, Any],
+    key: str | None = None,
+    *,
+    declared_tokens: int = 0,
+) -> Query:
     """What is routed of a conversation: its last user turn, with what came before.
 
     Args:
         own: Checked fields that say more or otherwise (`routing/query.py`).
         key: The conversation's id.
+        declared_tokens: Of the schemas that the request declares.
     """
     turns, last = conversation.turns, last_turn(conversation)
+    image = bool(conversation.images) or any(turn.images for turn in turns)
     return Query(
         text=last.text,
         turn=own.get("turn") or last.turn,
         conversation_id=key,
         prefix=tuple(own.get("prefix") or (turn.text for turn in turns[:-1])),
-        has_image=own.get("has_image", any(turn.images for turn in turns)),
+        has_image=own.get("has_image", image),
         needs_tools=own.get("needs_tools", conversation.tools),
-        context_tokens=own.get("context_tokens") or _tokens(conversation),
+        context_tokens=own.get("context_tokens") or _tokens(conversation) + declared_tokens,
         context=last.context,
         **limits_of(own),
     )
 
 
+def _conversation(found: Mapping[str, Any], *, named: bool) -> Conversation:
+    """The messages as routing understands them; a named model's upstream judges them itself."""
+    try:
+        return read_served(found)
+    except ProblemsError as error:
+        if named:
+            return Conversation("", (Turn(""),))
+        raise RequestError("request", error.problems) from error
+
+
 def _tokens(conversation: Conversation) -> int:
-    """What a model must take in, estimated; the provider counts for itself."""
+    """What a model must take in of the messages, estimated; the provider counts for itself."""
     texts = [conversation.opening]
     for turn in conversation.turns:
         texts += [turn.text, turn.answer, turn.results]
-    images = sum(turn.images for turn in conversation.turns)
-    return round(sum(map(text_tokens, texts))) + IMAGE_TOKENS * images
+    images = conversation.images + sum(turn.images for turn in conversation.turns)
+    written = round(sum(map(text_tokens, texts)))
+    return written + IMAGE_TOKENS * images + conversation.unread_tokens
+
+
+def _is_deep(found: object) -> bool:
+    """Whether a decoded body is nested more deeply than is passed on."""
+    level = [found]
+    for _ in range(_DEEPEST):
+        inner: list[object] = []
+        for one in level:
+            if isinstance(one, dict):
+                inner.extend(one.values())
+            elif isinstance(one, list):
+                inner.extend(one)
+        if not inner:
+            return False
+        level = inner
+    return True
+
+
+def _declared_tokens(found: Mapping[str, Any]) -> int:
+    """Tokens of the schemas that a request declares beside its messages, estimated."""
+    declared = [found[name] for name in _SCHEMAS if found.get(name)]
+    if not declared:
+        return 0
+    text = json.dumps(declared, ensure_ascii=False, separators=(",", ":"))
+    return round(text_tokens(text))
+
+
+def _output_tokens(found: Mapping[str, Any]) -> int:
+    """The longest answer that the client allows, 0 where it does not say."""
+    given = found.get("max_completion_tokens", found.get("max_tokens"))
+    counted = isinstance(given, int) and not isinstance(given, bool)
+    return given if counted and 0 < given < 2**53 else 0
 
 
 def _conversation_of(found: Mapping[str, Any]) -> str | None:
@@ -141,7 +224,9 @@ def _conversation_of(found: Mapping[str, Any]) -> str | None:
     metadata = found.get("metadata")
     named = metadata.get("conversation_id") if isinstance(metadata, Mapping) else None
     key = named or found.get("prompt_cache_key")
-    return key if isinstance(key, str) and key else None
+    if not isinstance(key, str) or not key:
+        return None
+    return key if len(key) <= _LONGEST_ID and _is_text(key) else text_sha256(key)
 
 
 def _require_plain(key: str) -> None:

@@ -1,27 +1,26 @@
-"""From a chat request to a decision: route, draw, order what comes next, and the log's record."""
+"""From a chat request to a decision: route, draw, order what comes next."""
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from hydra_core.base.digests import text_sha256
 from hydra_core.base.errors import RoutingError
-from hydra_core.decision_log.records import DecisionRecord
 from hydra_core.live.canary import CANARY, MAIN
 from hydra_core.routing.decision import Decision, fallbacks
+from hydra_core.routing.query import Query
 from hydra_core.routing.sessions import Sessions, session_keys
-from hydra_core.server.canary import Canary
+from hydra_core.server.access.decision_ids import DecisionIds, ids_of
+from hydra_core.server.canary import Canaries, Canary
 from hydra_core.server.chat import ChatRequest
 from hydra_core.server.exploration import Exploration
 from hydra_core.server.live import LiveCatalog, Serving
 from hydra_core.server.settings import AUTO
 from hydra_core.server.upstream.health import Health
 
-_NAMED = "named"
+NAMED = "named"
 
 
 class UnknownModelError(RoutingError):
@@ -57,7 +56,7 @@ class Decided:
     @property
     def rule(self) -> str:
         """How the model was chosen: the policy's rule, or `named` by the client."""
-        return _NAMED if self.request.model != AUTO else self.decision.rule.value
+        return NAMED if self.request.model != AUTO else self.decision.rule.value
 
     @property
     def knob(self) -> float:
@@ -93,6 +92,9 @@ class Result:
     cached_tokens: int | None = None
     cost_usd: float | None = None
     latency_ms: float | None = None
+    usage: str = ""
+    about_usd: float | None = None
+    upstream_status: int | None = None
 
 
 class Decider:
@@ -100,11 +102,12 @@ class Decider:
 
     Args:
         live: The catalog in use.
-        canary: Takes a share of the conversations; None for none.
+        canaries: The canary, which takes a share of the conversations; None for never one.
         health: What this process saw of the models.
         exploration: Draws the model that is served.
         sessions: The conversations' models, as the router has them.
         clock: The current moment, with a time zone.
+        ids: Names the decisions; None for names that hold in this process.
     """
 
     def __init__(
@@ -114,47 +117,58 @@ class Decider:
         exploration: Exploration,
         sessions: Sessions,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        canary: Canary | None = None,
+        canaries: Canaries | None = None,
+        ids: DecisionIds | None = None,
     ) -> None:
-        self.live, self.health, self.canary = live, health, canary
-        self._exploration, self._sessions, self._clock = exploration, sessions, clock
+        self.ids = ids or ids_of(None)
+        self.live, self.health, self._canaries = live, health, canaries
+        self._exploration, self._sessions, self.clock = exploration, sessions, clock
 
     def start(self) -> None:
         """Begin to watch the catalogs."""
         self.live.start()
-        if self.canary is not None:
-            self.canary.start()
+        if self._canaries is not None:
+            self._canaries.start()
 
     def close(self) -> None:
         """Stop watching."""
         self.live.close()
-        if self.canary is not None:
-            self.canary.close()
+        if self._canaries is not None:
+            self._canaries.close()
+
+    @property
+    def canary(self) -> Canary | None:
+        """The canary as it is now."""
+        return self._canaries.current if self._canaries is not None else None
 
     @property
     def problems(self) -> tuple[str, ...]:
         """What does not work as it should."""
-        every = (self.live.problem, self.canary.problem if self.canary else "")
+        every = (self.live.problem, self._canaries.problem if self._canaries else "")
         return tuple(filter(None, every))
 
-    def decide(self, request: ChatRequest) -> Decided:
+    def decide(self, request: ChatRequest, *, remember: bool = True) -> Decided:
         """Choose the model for one request.
+
+        Args:
+            remember: Whether the conversation is on the model from now on; a decision that is
+                only asked for leaves no trace.
 
         Raises:
             RoutingError: No model can serve it, or the named one is not known.
         """
         start = time.perf_counter()
         serving, arm = self._arm(request)
-        query = request.query
+        query = _keyed(request)
         if request.model != AUTO:
             _require_known(serving, request.model)
-            query = replace(query, allow=frozenset({request.model}), conversation_id=None)
+            query = _named_query(query, request.model)
         health = {**self.health.now(), **request.health}
-        decision = serving.router.route(query, health=health)
+        decision = serving.router.route(query, health=health, remember=remember)
         draw = self._exploration.draw(decision)
         decided = Decided(
-            secrets.token_hex(12),
-            self._clock(),
+            self.ids.new(request.caller),
+            self.clock(),
             request,
             serving,
             decision,
@@ -163,21 +177,22 @@ class Decider:
             1e3 * (time.perf_counter() - start),
             arm,
         )
-        if decided.explored:
+        if decided.explored and remember:
             self.moved(decided, draw.model)
         return decided
 
     def _arm(self, request: ChatRequest) -> tuple[Serving, str]:
         """The revision that decides, and the arm it is; none for a model asked for by name."""
-        if self.canary is None or self.canary.stopped or request.model != AUTO:
+        canary = self.canary
+        if canary is None or canary.stopped or request.model != AUTO:
             return self.live.now, ""
-        on_canary = self.canary.takes(request.query)
+        on_canary = canary.takes(request.query)
         return (self.live.now, MAIN) if on_canary is None else (on_canary, CANARY)
 
     def moved(self, decided: Decided, model: str) -> None:
         """The conversation is on another model than decided: its prompt cache is there now."""
         sticky = decided.serving.catalog.policy.sticky
-        key = session_keys(sticky.mode, decided.request.query).remember
+        key = session_keys(sticky.mode, _keyed(decided.request)).remember
         if key is not None and decided.request.model == AUTO:
             self._sessions.put(key, model, sticky.ttl_s)
 
@@ -187,58 +202,43 @@ class Decider:
             self._exploration.spent(cost_usd)
 
 
-def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord:
-    """The log's record of a decision and what became of it.
+def vetoed_choice(decision: Decision) -> str:
+    """The model that the rule would have chosen but for its health, '' for none."""
+    healthy = decision.health >= decision.health_floor
+    if not decision.scored or bool(healthy.all()):
+        return ""
+    ids = decision.pool.ids
+    out = [i for i in (~healthy).nonzero()[0] if ids[i] not in decision.gates]
+    chosen = decision.index
+    if decision.valuation is not None:
+        net = decision.valuation.net
+        better = [i for i in out if net[i] > net[chosen]]
+        return ids[max(better, key=lambda i: net[i])] if better else ""
+    cost, short = decision.pool.cost, decision.shortfalls
+    better = [i for i in out if short[i] <= decision.tau]
+    if short[chosen] <= decision.tau:
+        better = [i for i in better if cost[i] < cost[chosen]]
+    return ids[min(better, key=lambda i: cost[i])] if better else ""
 
-    Args:
-        text: Whether the message itself may be in it.
-    """
-    decision, serving, query = decided.decision, decided.serving, decided.request.query
-    fell_back = bool(result.served) and result.served != decided.model
-    place, valued = decision.pool.ids.index(decided.model), decision.valuation
-    return DecisionRecord(
-        decision_id=decided.id,
-        at=decided.at,
-        catalog=serving.catalog.name,
-        catalog_digest=serving.catalog.digest,
-        revision=serving.revision,
-        policy_digest=serving.policy_digest,
-        rule=decided.rule,
-        knob=decided.knob,
-        conversation_id=query.conversation_id,
-        turn=query.turn,
-        dimensions=decision.dimensions,
-        requirements=tuple(decision.requirements.tolist()) if decision.scored else None,
-        candidates=decision.pool.ids,
-        shortfalls=tuple(decision.shortfalls.tolist()) if decision.scored else None,
-        predicted_success=None if valued is None else tuple(valued.success.tolist()),
-        predicted_cost_usd=None if valued is None else tuple(valued.cost_usd.tolist()),
-        valued_by=None if valued is None else valued.valuer.digest,
-        chosen=decided.model,
-        cause=decision.cause.value,
-        served=result.served,
-        attempts=tuple(result.attempts),
-        propensity=None if fell_back else decided.propensities[place],
-        propensities=None if fell_back else decided.propensities,
-        keep_probability=1.0 if decision.cause.keeps else 0.0,
-        status=result.status,
-        text_sha256=text_sha256(query.text),
-        text=query.text if text else None,
-        context=query.context or None if text else None,
-        input_tokens=result.input_tokens,
-        output_tokens=result.output_tokens,
-        cached_tokens=result.cached_tokens,
-        cost_usd=result.cost_usd,
-        latency_ms=result.latency_ms,
-        decide_ms=decided.decide_ms,
-        distance=None if decision.reading is None else decision.reading.distance,
-        arm=decided.arm,
-        predictor=serving.catalog.predictor_fingerprint,
-        has_image=query.has_image,
-        needs_tools=query.needs_tools,
-        context_tokens=query.context_tokens,
-        allow=None if query.allow is None else tuple(sorted(query.allow)),
-        deny=tuple(sorted(query.deny)),
+
+def _keyed(request: ChatRequest) -> Query:
+    """The query under the caller's own key: nobody reaches another caller's conversation."""
+    key, caller = request.query.conversation_id, request.caller
+    if key is None or not caller:
+        return request.query
+    return replace(request.query, conversation_id=f"{len(caller)}:{caller}:{key}")
+
+
+def _named_query(query: Query, model: str) -> Query:
+    """The query for a model asked for by name: its upstream judges the request itself."""
+    return replace(
+        query,
+        allow=frozenset({model}),
+        conversation_id=None,
+        has_image=False,
+        needs_tools=False,
+        context_tokens=0,
+        output_tokens=0,
     )
 
 

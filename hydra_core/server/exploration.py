@@ -13,8 +13,10 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from pathlib import Path
 
 from hydra_core.routing.decision import Decision, Fate
+from hydra_core.server.access.budget import Budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +33,10 @@ class Exploration:
     Args:
         share: Share of decisions drawn at random among the capable models, in [0, 1].
         floor: Least predicted success of a model that may be tried (value rule).
-        budget_usd: What tried requests may cost a day, one process.
+        budget_usd: What tried requests may cost a day.
         rng: The source of chance.
         today: The day that the budget belongs to.
+        folder: Where all workers keep the sum, which outlives them; None for this process alone.
     """
 
     def __init__(
@@ -43,17 +46,17 @@ class Exploration:
         budget_usd: float,
         rng: random.Random | None = None,
         today: Callable[[], date] = lambda: datetime.now(UTC).date(),
+        folder: Path | None = None,
     ) -> None:
-        self._share, self._floor, self._budget_usd = share, floor, budget_usd
+        self._share, self._floor, self._budget = share, floor, Budget(budget_usd, folder)
         self._rng, self._today = rng or random.Random(), today
         self._lock = threading.Lock()
-        self._day, self._spent_usd = today(), 0.0
 
     def draw(self, decision: Decision) -> Draw:
         """The decision's model, or now and then another one that is good enough."""
         names = decision.pool.ids
         open_to_all = [decision.model]
-        if self._share > 0 and self._affordable():
+        if self._share > 0 and self._budget.is_left(self._today()):
             open_to_all += self._capable(decision)
         share = self._share if len(open_to_all) > 1 else 0.0
         each = share / len(open_to_all)
@@ -66,14 +69,7 @@ class Exploration:
 
     def spent(self, cost_usd: float) -> None:
         """Count what a tried request cost."""
-        with self._lock:
-            self._spent_usd += cost_usd
-
-    def _affordable(self) -> bool:
-        with self._lock:
-            if (day := self._today()) != self._day:
-                self._day, self._spent_usd = day, 0.0
-            return self._spent_usd < self._budget_usd
+        self._budget.spend(self._today(), cost_usd)
 
     def _capable(self, decision: Decision) -> list[str]:
         """The models that may be tried; none while a conversation is kept."""

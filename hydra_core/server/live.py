@@ -9,16 +9,19 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
 import threading
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Final, Protocol
 
 from hydra_core.base.errors import HydraError, StoreError
 from hydra_core.base.types import Catalog
-from hydra_core.catalog import load_catalog, parse_catalog
+from hydra_core.catalog import load_catalog, parse_catalog, pool
 from hydra_core.routing.router import Router
+from hydra_core.server.upstream.file import Upstreams, load_upstreams
 from hydra_core.store.store import Store
 
 _LOG = logging.getLogger(__name__)
@@ -27,10 +30,11 @@ _STORE: Final = "store:"
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A catalog, and the store's number of its revision ('' for a file)."""
+    """A catalog, the store's number of its revision ('' for a file), and its upstreams."""
 
     catalog: Catalog
     revision: str = ""
+    upstreams: Upstreams | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,6 +45,7 @@ class Serving:
     catalog: Catalog
     revision: str
     policy_digest: str
+    upstreams: Upstreams | None = None
 
     @property
     def label(self) -> str:
@@ -68,8 +73,7 @@ class FileSource:
 
     def stamp(self) -> object:
         """Time, size and inode of the file."""
-        status = self._path.stat()
-        return status.st_mtime_ns, status.st_size, status.st_ino
+        return _file_stamp(self._path)
 
     def load(self) -> Published:
         """The catalog as the file has it now."""
@@ -98,6 +102,36 @@ class StoreSource:
             raise StoreError(f"{self._name} was never published; the store has {listed}")
         source = f"{self._name} revision {newest.number}"
         return Published(parse_catalog(newest.yaml, source), str(newest.number))
+
+
+class WithUpstreams:
+    """A catalog together with the upstreams file that serves its models; both are followed.
+
+    Args:
+        path: The upstreams file.
+    """
+
+    def __init__(self, source: Source, path: Path) -> None:
+        self._source, self._path = source, path
+
+    def stamp(self) -> object:
+        """Differs when either is new."""
+        return self._source.stamp(), _file_stamp(self._path)
+
+    def load(self) -> Published:
+        """The newest catalog with the upstreams as the file has them now.
+
+        Raises:
+            UpstreamsError: The file is not valid, or a model has no upstream in it.
+        """
+        published, upstreams = self._source.load(), load_upstreams(self._path)
+        upstreams.require(pool(published.catalog, today=date.today()).ids, os.environ)
+        return replace(published, upstreams=upstreams)
+
+
+def _file_stamp(path: Path) -> object:
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def source_of(name: str) -> Source:
@@ -172,12 +206,13 @@ class LiveCatalog:
             self._problem = self._told(self._problem, f"not taken: {error}")
         else:
             self._problem = ""
-            _LOG.info("revision %s of %s is in use", self._now.label, self._now.catalog.name)
+            extra = {"catalog": self._now.catalog.name, "revision": self._now.label}
+            _LOG.info("a revision is in use", extra={"event": "revision_taken", **extra})
 
     def _told(self, before: str, what: str) -> str:
         told = f"{self._now.label} stays in use, the newest revision {what}"
         if told != before:
-            _LOG.error("%s", told)
+            _LOG.error("%s", told, extra={"event": "revision_refused"})
         return told
 
     def _watch(self) -> None:
@@ -189,4 +224,5 @@ class LiveCatalog:
         catalog = published.catalog
         policy = json.dumps(asdict(catalog.policy), sort_keys=True, default=str)
         digest = hashlib.sha256(policy.encode()).hexdigest()
-        return Serving(self._router_of(catalog), catalog, published.revision, digest)
+        router = self._router_of(catalog)
+        return Serving(router, catalog, published.revision, digest, published.upstreams)

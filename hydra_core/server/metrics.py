@@ -14,14 +14,21 @@ from prometheus_client import (
     generate_latest,
 )
 
+from hydra_core.live.canary import CANARY, MAIN
 from hydra_core.routing.decision import Cause, Decision
 from hydra_core.routing.gates import Gate
+from hydra_core.server.telemetry.build_info import version
+from hydra_core.server.upstream.failures import KINDS
+from hydra_core.server.upstream.usage import Counted
 
 _MOST_MODELS: Final = 200
 _OTHER: Final = "other"
 _HEALTH: Final = "health"
-_STATUSES: Final = ("decided", "answered", "failed", "cancelled", "refused")
-_FAILURES: Final = ("rate_limited", "server_error", "refused_key", "timeout", "connection")
+_DROPPED: Final = ("full", "late", "gone")
+_STATUSES: Final = ("decided", "answered", "rejected", "failed", "cancelled", "refused")
+#: Statuses of upstreams that have a series of their own; others count as `other`.
+_CODES: Final = (200, 400, 401, 402, 403, 404, 405, 408, 409, 410, 413, 415, 422, 425, 429,
+                 500, 502, 503, 504, 529)  # fmt: skip
 _SECONDS: Final = (0.001, 0.002, 0.004, 0.006, 0.008, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.25, 1)
 _LONG: Final = (0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60)
 
@@ -45,11 +52,31 @@ class Metrics:
 
         self._requests = counter("requests", "Requests by model and end", "model", "status")
         self._failures = counter("upstream_failures", "Attempts not answered", "model", "kind")
+        self._codes = counter("upstream_responses", "Statuses of upstreams", "model", "code")
         self._causes = counter("decisions", "Decisions by model and cause", "model", "cause")
         self._vetoes = counter("vetoes", "Models taken out of a decision", "model", "reason")
         self._tokens = counter("tokens", "Tokens that upstreams counted", "model", "kind")
         self._cost = counter("cost_usd", "USD by the catalog's prices", "model")
-        self._decide = seconds("decide_seconds", "From request to decision", _SECONDS)
+        self._uncounted = counter(
+            "usage_uncounted", "Answers whose tokens the upstream did not count", "model", "kind"
+        )
+        self._uncounted_usd = counter(
+            "usage_uncounted_usd", "About what they cost, in USD", "model", "kind"
+        )
+        self._decide = seconds(
+            "decide_seconds", "From request to decision, the wait included", _SECONDS
+        )
+        self._wait = seconds("queue_wait_seconds", "Wait for a decision's turn", _SECONDS)
+        self._dropped = counter("queue_dropped", "Requests refused before a decision", "reason")
+        for reason in _DROPPED:
+            self._dropped.labels(reason)
+        self._depth = Gauge(
+            "queue_depth",
+            "Requests that wait to be decided",
+            namespace="hydra",
+            registry=own,
+            multiprocess_mode="livesum",
+        )
         self._first = seconds("first_byte_seconds", "From request to first byte", _LONG, "model")
         self._problem = Gauge(
             "catalog_problem",
@@ -64,6 +91,30 @@ class Metrics:
             namespace="hydra",
             registry=own,
             multiprocess_mode="mostrecent",
+        )
+        self._build = Gauge(
+            "build_info",
+            "1 for the version that runs",
+            ("version",),
+            namespace="hydra",
+            registry=own,
+            multiprocess_mode="mostrecent",
+        )
+        self._build.labels(version()).set(1)
+        self._revision = Gauge(
+            "revision_info",
+            "1 for the revisions in use",
+            ("arm", "catalog", "revision"),
+            namespace="hydra",
+            registry=own,
+            multiprocess_mode="mostrecent",
+        )
+        self._revisions: dict[str, tuple[str, str]] = {}
+        self._arms = counter(
+            "canary_requests", "Requests by arm while a canary runs", "arm", "status"
+        )
+        self._first_failures = counter(
+            "canary_first_failures", "Requests whose first attempt failed", "arm"
         )
         self._given_up = Gauge(
             "log_given_up",
@@ -82,8 +133,13 @@ class Metrics:
             self._models.add(model)
             for status in _STATUSES:
                 self._requests.labels(model, status)
-            for kind in _FAILURES:
+            for kind in KINDS:
                 self._failures.labels(model, kind)
+            for code in (*_CODES, _OTHER):
+                self._codes.labels(model, str(code))
+            for kind in (Counted.ESTIMATED, Counted.UNKNOWN):
+                self._uncounted.labels(model, kind.value)
+                self._uncounted_usd.labels(model, kind.value)
             for cause in Cause:
                 self._causes.labels(model, cause.value)
             for reason in (*Gate, _HEALTH):
@@ -92,20 +148,61 @@ class Metrics:
                 self._tokens.labels(model, kind)
             self._cost.labels(model)
 
+    def serving(self, arm: str, catalog: str = "", revision: str = "") -> None:
+        """Name the revision that an arm serves; without a name the arm serves none any more."""
+        now = (catalog, revision)
+        before = self._revisions.get(arm, ("", ""))
+        if before not in (now, ("", "")):
+            self._revision.labels(arm, *before).set(0)
+        if revision:
+            self._revision.labels(arm, *now).set(1)
+        self._revisions[arm] = now
+
+    def seed_arms(self) -> None:
+        """Begin the series of a canary and of the main revision beside it."""
+        for arm in (MAIN, CANARY):
+            self._first_failures.labels(arm)
+            for status in _STATUSES:
+                self._arms.labels(arm, status)
+
+    def armed(self, arm: str, status: str, *, first_failed: bool) -> None:
+        """Count a request that was decided while a canary runs."""
+        self._arms.labels(arm, status).inc()
+        if first_failed:
+            self._first_failures.labels(arm).inc()
+
     def decided(
         self, decision: Decision, gates: Iterable[tuple[str, Gate]], seconds: float
     ) -> None:
         """Count one decision and the models that were taken out of it."""
         self._causes.labels(self._label(decision.model), decision.cause.value).inc()
         self._decide.observe(seconds)
-        for model, gate in gates:
-            self._vetoes.labels(self._label(model), gate.value).inc()
+        self.gated(gates)
         for i in (decision.health < decision.health_floor).nonzero()[0]:
             self._vetoes.labels(self._label(decision.pool.ids[i]), _HEALTH).inc()
+
+    def gated(self, gates: Iterable[tuple[str, Gate]]) -> None:
+        """Count models that gates took out."""
+        for model, gate in gates:
+            self._vetoes.labels(self._label(model), gate.value).inc()
 
     def failed(self, model: str, kind: str) -> None:
         """Count an attempt that was not answered."""
         self._failures.labels(self._label(model), kind).inc()
+
+    def responded(self, model: str, status: int | None) -> None:
+        """Count the status of an upstream, None where it said none."""
+        if status is not None:
+            code = str(status) if status in _CODES else _OTHER
+            self._codes.labels(self._label(model), code).inc()
+
+    def waited(self, seconds: float) -> None:
+        """Note how long a request waited for its decision's turn."""
+        self._wait.observe(seconds)
+
+    def dropped(self, reason: str) -> None:
+        """Count a request that was not decided: the queue was full, it was late, or gone."""
+        self._dropped.labels(reason).inc()
 
     def first_byte(self, model: str, seconds: float) -> None:
         """Note how long the first byte took."""
@@ -122,11 +219,20 @@ class Metrics:
             self._tokens.labels(name, kind).inc(count)
         self._cost.labels(name).inc(cost_usd)
 
-    def text(self, *, problem: bool, given_up: int, stopped: bool = False) -> bytes:
+    def uncounted(self, model: str, kind: Counted, about_usd: float) -> None:
+        """Count an answer whose tokens the upstream did not count."""
+        name = self._label(model)
+        self._uncounted.labels(name, kind.value).inc()
+        self._uncounted_usd.labels(name, kind.value).inc(about_usd)
+
+    def text(
+        self, *, problem: bool, given_up: int, stopped: bool = False, waiting: int = 0
+    ) -> bytes:
         """Everything in Prometheus' text form; of all workers where there are several."""
         self._problem.set(problem)
         self._given_up.set(given_up)
         self._stopped.set(stopped)
+        self._depth.set(waiting)
         if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
             return generate_latest(self._registry)
         from prometheus_client.multiprocess import MultiProcessCollector

@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import gc
+import logging
+import math
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import uvicorn
 from starlette.applications import Starlette
 
 from hydra_core.base.errors import HydraError
-from hydra_core.base.types import Catalog
+from hydra_core.base.types import Catalog, StickyMode
+from hydra_core.decision_log.canaries import CanaryOrder
 from hydra_core.decision_log.writer import LogWriter
 from hydra_core.predictor.bundle import load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor, default_predictor
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions, Sessions
+from hydra_core.server.access.admission import Admission
+from hydra_core.server.access.connections import GuardedProtocol, raise_limits
+from hydra_core.server.access.decision_ids import ids_of
 from hydra_core.server.access.doors import Doors
 from hydra_core.server.access.limits import RateLimit
-from hydra_core.server.access.tokens import load_tokens
+from hydra_core.server.access.tokens import TokenFile, load_tokens
 from hydra_core.server.app import application
-from hydra_core.server.canary import Canary
+from hydra_core.server.canary import Canaries, Canary
 from hydra_core.server.checking import checked
 from hydra_core.server.deciding import Decider
 from hydra_core.server.exploration import Exploration
-from hydra_core.server.live import LiveCatalog, source_of
+from hydra_core.server.live import LiveCatalog, Source, WithUpstreams, source_of
 from hydra_core.server.metrics import Metrics
 from hydra_core.server.service import Service
 from hydra_core.server.settings import (
@@ -36,11 +43,13 @@ from hydra_core.server.settings import (
     require_safe_address,
     to_text,
 )
+from hydra_core.server.telemetry.json_log import log_json
 from hydra_core.server.tracing import no_spans, spans
 from hydra_core.server.upstream.calls import Caller
 from hydra_core.server.upstream.file import Upstreams, load_upstreams
 from hydra_core.server.upstream.health import Health
 
+_LOG = logging.getLogger(__name__)
 _MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
 
 
@@ -51,31 +60,38 @@ def build(settings: Settings) -> Starlette:
         HydraError: The configuration is not valid; nothing was started.
     """
     require_safe_address(settings)
-    upstreams = _upstreams(settings)
-    tokens = load_tokens(Path(settings.tokens)) if settings.tokens else None
+    tokens = TokenFile(Path(settings.tokens)) if settings.tokens else None
     predictor = _predictor(settings)
     sessions = _sessions(settings)
 
     def router_of(catalog: Catalog) -> Router:
-        checked(catalog, predictor.bundle, upstreams)
+        checked(catalog, predictor.bundle, None)
         return Router(catalog, predictor, sessions=sessions)
 
-    live = LiveCatalog(source_of(settings.catalog), router_of, settings.reload_s)
-    canary = None
-    if settings.canary:
-        _require_log(settings)
-        second = LiveCatalog(source_of(settings.canary), router_of, settings.reload_s)
-        folder = Path(settings.log)
-        canary = Canary(second, settings.canary_share, folder, settings.canary_look_s)
+    live = LiveCatalog(_source(settings.catalog, settings), router_of, settings.reload_s)
+    folder = Path(settings.log) if settings.log else None
+    canaries = _canaries(settings, folder, router_of)
     exploration = Exploration(
-        settings.explore_share, settings.explore_floor, settings.explore_budget_usd
+        settings.explore_share,
+        settings.explore_floor,
+        settings.explore_budget_usd / (1 if folder else settings.workers),
+        folder=folder,
     )
+    threads = max(1, len(os.sched_getaffinity(0)) // settings.workers)
+    metrics = Metrics(model.id for model in live.now.catalog.models)
     service = Service(
-        Decider(live, Health(), exploration, sessions, canary=canary),
-        max(1, len(os.sched_getaffinity(0)) // settings.workers),
-        Metrics(model.id for model in live.now.catalog.models),
-        Caller(upstreams) if upstreams else None,
-        LogWriter(Path(settings.log)) if settings.log else None,
+        Decider(
+            live,
+            Health(),
+            exploration,
+            sessions,
+            canaries=canaries,
+            ids=ids_of(folder),
+        ),
+        Admission(threads, metrics, settings.queue, settings.queue_s),
+        metrics,
+        Caller() if settings.upstreams else None,
+        LogWriter(folder) if folder else None,
         log_text=settings.log_text,
         tell=spans() if settings.spans else no_spans,
     )
@@ -85,7 +101,10 @@ def build(settings: Settings) -> Starlette:
 
 def app_from_environment() -> Starlette:
     """The application of one worker, as HYDRA_SERVE says."""
-    app = build(from_environment())
+    settings = from_environment()
+    log_json(settings.log_level)
+    raise_limits()
+    app = build(settings)
     gc.collect()
     gc.freeze()  # what was loaded stays: it is not looked through again and again between requests
     return app
@@ -106,7 +125,19 @@ def check(settings: Settings) -> dict[str, object]:
         _require_log(settings)
         second = checked(source_of(settings.canary).load().catalog, bundle, upstreams)
         report["canary"] = {"share": settings.canary_share, **second}
-    return report
+    warnings = _warnings(settings, str(report["sticky"]))
+    return {**report, "warnings": warnings} if warnings else report
+
+
+def _warnings(settings: Settings, sticky: str) -> list[str]:
+    """What would run, but not as it is probably meant."""
+    apart = settings.workers > 1 and not settings.redis
+    if not apart or not settings.upstreams or sticky == StickyMode.PER_REQUEST.value:
+        return []
+    return [
+        f"{settings.workers} workers without --redis do not know each other's conversations: a "
+        f"conversation keeps its model ({sticky}) only while the same worker answers; give --redis"
+    ]
 
 
 def serve(settings: Settings) -> None:
@@ -115,7 +146,10 @@ def serve(settings: Settings) -> None:
     Raises:
         HydraError: The configuration is not valid.
     """
-    check(settings)
+    report = check(settings)
+    log_json(settings.log_level)
+    for warning in _warnings(settings, str(report["sticky"])):
+        _LOG.warning("%s", warning, extra={"event": "warning"})
     os.environ[VARIABLE] = to_text(settings)
     made = ""
     if settings.workers > 1 and _MULTIPROCESS not in os.environ:
@@ -127,9 +161,12 @@ def serve(settings: Settings) -> None:
             host=settings.host,
             port=settings.port,
             workers=settings.workers,
+            http=GuardedProtocol,
+            ws="none",
+            proxy_headers=False,  # else whoever comes through this machine names its own address
             access_log=False,
             server_header=False,
-            log_level="warning",
+            log_config=None,
             timeout_graceful_shutdown=settings.stop_s,
         )
     finally:
@@ -137,9 +174,33 @@ def serve(settings: Settings) -> None:
             shutil.rmtree(made, ignore_errors=True)
 
 
+def _canaries(
+    settings: Settings, folder: Path | None, router_of: Callable[[Catalog], Router]
+) -> Canaries | None:
+    """The canary of the command line or of the log folder; none without a log."""
+    if settings.canary:
+        _require_log(settings)
+    if folder is None:
+        return None
+
+    def make(order: CanaryOrder) -> Canary:
+        live = LiveCatalog(_source(order.catalog, settings), router_of, settings.reload_s)
+        limit = order.limit or math.inf
+        return Canary(live, order.share, folder, settings.canary_look_s, limit=limit)
+
+    first = CanaryOrder(settings.canary, settings.canary_share, settings.canary_limit)
+    return Canaries(folder, make, first)
+
+
 def _require_log(settings: Settings) -> None:
     if not settings.log:
         raise HydraError("a canary needs --log DIR: the log says how it does, and stops it")
+
+
+def _source(catalog: str, settings: Settings) -> Source:
+    """A catalog, with the upstreams that serve it where there are any."""
+    source = source_of(catalog)
+    return WithUpstreams(source, Path(settings.upstreams)) if settings.upstreams else source
 
 
 def _upstreams(settings: Settings) -> Upstreams | None:

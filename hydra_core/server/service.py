@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import math
 import time
 from collections.abc import AsyncGenerator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Receive
 
+from hydra_core.base.errors import RoutingError
 from hydra_core.decision_log.writer import LogWriter
-from hydra_core.routing.conversations.economics import TurnTokens, billed_usd
-from hydra_core.routing.gates import gate_of
+from hydra_core.routing.gates import Gate, gate_of
+from hydra_core.routing.query import Query
+from hydra_core.server.access.admission import Admission
 from hydra_core.server.answers import (
     ClientGoneError,
     StreamedAnswer,
@@ -24,23 +29,24 @@ from hydra_core.server.answers import (
     until_gone,
 )
 from hydra_core.server.chat import ChatRequest
-from hydra_core.server.deciding import Decided, Decider, Result, record_of
+from hydra_core.server.deciding import Decided, Decider, Result
+from hydra_core.server.live import Serving
+from hydra_core.server.logged import record_of, refusal_record
 from hydra_core.server.metrics import Metrics
+from hydra_core.server.settings import AUTO
 from hydra_core.server.tracing import Tell, no_spans
-from hydra_core.server.upstream.calls import Answer, BrokeOffError, Caller, NotAnsweredError
-from hydra_core.server.upstream.usage import StreamTap, Usage, usage_of
+from hydra_core.server.upstream.asking import Asking, Attempts
+from hydra_core.server.upstream.billing import billed
+from hydra_core.server.upstream.calls import Answer, Caller
+from hydra_core.server.upstream.failures import NotAnsweredError
+from hydra_core.server.upstream.stream import BrokeOffError
 
+_LOG = logging.getLogger(__name__)
+_LONGEST_WHY = 1_000
 #: A client closed its connection (as nginx logs it).
 _GONE = 499
-
-
-@dataclass(slots=True)
-class _Attempts:
-    """What was tried for one request."""
-
-    started: float
-    failed: list[str] = field(default_factory=list)
-    last: NotAnsweredError | None = None
+#: Failures whose answer says something that the client can act on.
+_SHOWN = ("rate_limited", "server_error", "timeout", "too_long")
 
 
 class Service:
@@ -48,7 +54,7 @@ class Service:
 
     Args:
         decider: Chooses.
-        threads: Threads that choose beside the event loop.
+        admission: Lets decisions run beside the event loop, and so many wait.
         caller: Asks upstreams; None for decisions only.
         log: Where decisions go; None for nowhere.
         log_text: Whether messages go there as well.
@@ -58,7 +64,7 @@ class Service:
     def __init__(
         self,
         decider: Decider,
-        threads: int,
+        admission: Admission,
         metrics: Metrics,
         caller: Caller | None = None,
         log: LogWriter | None = None,
@@ -68,57 +74,71 @@ class Service:
     ) -> None:
         self.decider, self.metrics, self.caller, self.log = decider, metrics, caller, log
         self._log_text, self._tell = log_text, tell
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="decide")
+        self.admission = admission
 
     async def close(self) -> None:
         """Finish: connections, threads, log."""
         try:
             if self.caller is not None:
                 await self.caller.close()
-            self._threads.shutdown()
+            self.admission.pool.shutdown()
             self.decider.close()
         finally:
             if self.log is not None:
                 await asyncio.to_thread(self.log.close)
 
-    async def decide(self, chat: ChatRequest) -> Decided:
+    async def decide(
+        self, chat: ChatRequest, receive: Receive, *, remember: bool = True
+    ) -> Decided:
         """A decision, made beside the event loop.
 
+        Args:
+            receive: What says that the client left.
+            remember: Whether the conversation is on the model from now on.
+
         Raises:
             RoutingError: No model can serve the request.
+            OverloadedError: Too many requests wait.
+            ClientGoneError: The client left before its turn.
         """
-        loop = asyncio.get_running_loop()
-        decided = await loop.run_in_executor(self._threads, self.decider.decide, chat)
-        self._count(decided)
+        decide = partial(self.decider.decide, chat, remember=remember)
+        try:
+            decided, wait_s = await self.admission.run(decide, receive)
+        except RoutingError as error:
+            self._refused(chat, error)
+            raise
+        gates = self._gates(decided.serving, decided.decision.query or chat.query)
+        self.metrics.decided(decided.decision, gates, wait_s + decided.decide_ms / 1e3)
         return decided
 
-    async def answer(self, request: Request, chat: ChatRequest, size: int) -> Response:
+    async def answer(self, request: Request, chat: ChatRequest) -> Response:
         """Decide, ask the model, fall back along the order, and pass the answer on.
-
-        Args:
-            size: Bytes of the request's body.
 
         Raises:
             RoutingError: No model can serve the request.
         """
-        tried = _Attempts(time.perf_counter())
-        decided = await self.decide(chat)
-        model = decided.model
+        tried = Attempts()
+        decided = await self.decide(chat, request.receive)
+        assert self.caller is not None
+        asking = Asking(self.caller, self.decider.health, self.metrics, self._move)
         try:
-            model, answer = await until_gone(request.receive, self._asked(decided, tried, size))
+            asked = asking.first_answer(decided, tried)
+            model, answer = await until_gone(request.receive, asked)
         except NotAnsweredError as error:
-            self.finish(decided, Result("failed", attempts=tried.failed), tried.started)
+            status = "rejected" if error.kind == "too_long" else "failed"
+            self._ended(decided, tried, status)
             return _nobody(decided, error, tried)
         except ClientGoneError:
-            self.finish(decided, Result("cancelled", attempts=tried.failed), tried.started)
+            self._ended(decided, tried, "cancelled")
             return Response(status_code=_GONE)
         except BaseException as error:  # whatever it is, the log has every decision
-            status = "cancelled" if isinstance(error, asyncio.CancelledError) else "failed"
-            self.finish(decided, Result(status, attempts=tried.failed), tried.started)
+            cancelled = isinstance(error, asyncio.CancelledError)
+            self._ended(decided, tried, "cancelled" if cancelled else "failed")
             raise
         self.metrics.first_byte(model, time.perf_counter() - tried.started)
         headers = {**answer.headers, **our_headers(decided, model)}
-        result = Result("answered", model, tried.failed)
+        status = "rejected" if answer.rejected else "answered"
+        result = Result(status, model, tried.failed, upstream_status=answer.status)
         if answer.rest is None:
             return self._whole(decided, answer, headers, result, tried.started)
         return self._streamed(decided, answer, headers, result, tried.started)
@@ -127,34 +147,37 @@ class Service:
         """Tell log, metrics and spans what became of a decision."""
         latency_ms = 1e3 * (time.perf_counter() - started)
         whole = replace(result, latency_ms=latency_ms)
-        self.decider.spent(decided, whole.cost_usd)
+        self.decider.spent(decided, whole.cost_usd or whole.about_usd)
         self.metrics.finished(whole.served or decided.model, whole.status)
+        if decided.arm:
+            failed = whole.status == "failed" or bool(whole.attempts)
+            self.metrics.armed(decided.arm, whole.status, first_failed=failed)
         if self.log is not None:
             self.log.add(record_of(decided, whole, text=self._log_text))
         self._tell(decided, whole)
 
-    async def _asked(self, decided: Decided, tried: _Attempts, size: int) -> tuple[str, Answer]:
-        """The first model that answers, in order, and its answer."""
-        assert self.caller is not None
-        order = [decided.model]
-        for model in order:
-            try:
-                answer = await self.caller.call(model, decided.request, size)
-            except NotAnsweredError as error:
-                self.decider.health.failed(model)
-                self.metrics.failed(model, error.kind)
-                tried.failed.append(f"{model}:{error.kind}")
-                tried.last = error
-                if len(order) == 1:
-                    known = self.caller.upstreams.by_model
-                    order += [name for name in decided.next_models() if name in known]
-            else:
-                self.decider.health.answered(model)
-                if model != decided.model:  # not here: sessions may be in Redis
-                    self._threads.submit(self.decider.moved, decided, model)
-                return model, answer
-        assert tried.last is not None
-        raise tried.last
+    def _ended(self, decided: Decided, tried: Attempts, status: str) -> None:
+        """Finish a request to which no model's answer was given."""
+        result = Result(status, attempts=tried.failed, upstream_status=tried.status)
+        self.finish(decided, result, tried.started)
+
+    def _refused(self, chat: ChatRequest, error: RoutingError) -> None:
+        """Tell log and metrics of a request that no model may serve."""
+        serving = self.decider.live.now
+        known = chat.model in {spec.id for spec in serving.catalog.models}
+        if known or chat.model == AUTO:
+            self.metrics.gated(self._gates(serving, chat.query))
+        self.metrics.finished(chat.model if known else "", "refused")
+        extra = {"event": "request_refused", "status": error.http_status}
+        revision = {"catalog": serving.catalog.name, "revision": serving.label}
+        _LOG.info("%s", str(error)[:_LONGEST_WHY], extra={**extra, **revision})
+        if self.log is not None:
+            now, why = self.decider.clock(), str(error)
+            self.log.add(refusal_record(serving, chat, why, now, text=self._log_text))
+
+    def _move(self, decided: Decided, model: str) -> None:
+        """Move a conversation beside the event loop: sessions may be in Redis."""
+        self.admission.pool.submit(self.decider.moved, decided, model)
 
     def _whole(
         self,
@@ -167,8 +190,8 @@ class Service:
         answer.close()
 
         def closed(gone: bool) -> None:
-            told = replace(result, status="cancelled") if gone else result
-            self.finish(decided, self._billed(decided, told, usage_of(answer.first)), started)
+            ended = replace(result, status="cancelled") if gone else result
+            self.finish(decided, billed(decided, ended, answer.seen, self.metrics), started)
 
         return WholeAnswer(answer.first, answer.status, headers, closed)
 
@@ -180,65 +203,42 @@ class Service:
         result: Result,
         started: float,
     ) -> StreamedAnswer:
-        tap = StreamTap(strip=not decided.request.wants_usage)
         broken: list[str] = []
 
         async def pieces() -> AsyncGenerator[bytes, None]:
             assert answer.rest is not None
+            yield answer.first
             try:
-                if ready := tap.feed(answer.first):
-                    yield ready
                 async for piece in answer.rest:
-                    if ready := tap.feed(piece):
-                        yield ready
+                    yield piece
             except BrokeOffError:
                 self.decider.health.failed(result.served)
+                self.metrics.failed(result.served, "broke_off")
                 broken.append(f"{result.served}:broke_off")
                 yield error_event(f"{result.served} broke off in the middle of its answer")
-                return
-            if last := tap.rest():
-                yield last
 
         def closed(gone: bool) -> None:
             answer.close()
             status = "cancelled" if gone else "failed" if broken else "answered"
-            told = replace(result, status=status, attempts=(*result.attempts, *broken))
-            self.finish(decided, self._billed(decided, told, tap.usage), started)
+            ended = replace(result, status=status, attempts=(*result.attempts, *broken))
+            self.finish(decided, billed(decided, ended, answer.seen, self.metrics), started)
 
         return StreamedAnswer(answer.status, headers, pieces(), closed)
 
-    def _billed(self, decided: Decided, result: Result, usage: Usage | None) -> Result:
-        """The result with tokens and cost, by the catalog's prices; without where not reported."""
-        if usage is None:
-            return result
-        spec = decided.serving.catalog.model(result.served)
-        fresh = usage.input - usage.cached
-        cost_usd = billed_usd(spec, TurnTokens(usage.cached, fresh, usage.output))
-        self.metrics.billed(result.served, fresh, usage.cached, usage.output, cost_usd)
-        return replace(
-            result,
-            input_tokens=usage.input,
-            output_tokens=usage.output,
-            cached_tokens=usage.cached,
-            cost_usd=cost_usd,
-        )
-
-    def _count(self, decided: Decided) -> None:
-        decision, catalog = decided.decision, decided.serving.catalog
-        query = decision.query or decided.request.query
-        gates = []
-        for model in decision.gates:
-            gate = gate_of(catalog.model(model), query)
-            if gate is not None:
-                gates.append((model, gate))
-        self.metrics.decided(decision, gates, decided.decide_ms / 1e3)
+    def _gates(self, serving: Serving, query: Query) -> list[tuple[str, Gate]]:
+        """The models that a gate takes out, and which."""
+        found = ((spec.id, gate_of(spec, query)) for spec in serving.catalog.models)
+        return [(model, gate) for model, gate in found if gate is not None]
 
 
-def _nobody(decided: Decided, error: NotAnsweredError, tried: _Attempts) -> Response:
-    """No model answered: the last upstream's own words where it had any."""
+def _nobody(decided: Decided, error: NotAnsweredError, tried: Attempts) -> Response:
+    """No model answered: the last upstream's own words where the client can act on them."""
     headers = our_headers(decided, decided.model)
-    if error.status is not None and error.kind != "refused_key":
-        return Response(error.body, error.status, {**error.headers, **headers})
+    if error.kind in _SHOWN and error.body and 400 <= (error.status or 0) < 600:
+        return Response(error.body, int(error.status or 0), {**error.headers, **headers})
+    failed = ", ".join(tried.failed)
     status = 504 if error.kind == "timeout" else 502
-    told = ", ".join(tried.failed)
-    return error_response(status, f"no model answered: {told}", headers, code="no_model_answered")
+    if error.kind == "retry_later":
+        status, headers["retry-after"] = 429, str(math.ceil(error.wait_s))
+    message = f"no model answered: {failed}"
+    return error_response(status, message, headers, code="no_model_answered")

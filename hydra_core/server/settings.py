@@ -31,8 +31,13 @@ class Settings:
         explore_budget_usd: What tried requests may cost a day.
         canary: A second catalog, as `catalog`, for a share of the conversations; '' for none.
         canary_share: In (0, 1).
+        canary_limit: So many times dearer or slower stops it; 0 for never.
         rate: Requests a second of one caller, 0 for no limit.
         stop_s: What answers on their way may take once the service was told to stop.
+        not_ready_s: How long it is not ready before that, and still takes requests.
+        queue: Requests that may wait to be decided; the next one is refused with 503.
+        queue_s: What has waited so long is refused as well.
+        log_level: What the service logs of itself: debug, info, warning or error.
     """
 
     catalog: str
@@ -51,12 +56,17 @@ class Settings:
     explore_budget_usd: float = 1.0
     canary: str = ""
     canary_share: float = 0.1
+    canary_limit: float = 2.0
     canary_look_s: float = 5.0
     max_body_mb: float = 20.0
     rate: float = 0.0
     reload_s: float = 0.5
     spans: bool = False
     stop_s: int = 30
+    not_ready_s: float = 3.0
+    queue: int = 64
+    queue_s: float = 1.0
+    log_level: str = "info"
 
 
 def to_text(settings: Settings) -> str:

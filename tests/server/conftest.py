@@ -12,6 +12,7 @@ import pytest
 import uvicorn
 import yaml
 
+from hydra_core.server.access.connections import GuardedProtocol
 from tests.server.fake_upstream import FakeUpstream
 
 CATALOG = Path("catalog/paper_five.yaml")
@@ -29,16 +30,19 @@ class _Server(uvicorn.Server):
 
 
 @contextlib.contextmanager
-def running(app, *, wait=True):
+def running(app, *, wait=True, http=GuardedProtocol):
     """The address of an ASGI application served by a thread for as long as the block.
 
     Args:
         wait: For its end: what it writes then is asked for.
+        http: Reads the connections.
     """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    config = uvicorn.Config(app, port=port, log_level="critical", access_log=False)
+    config = uvicorn.Config(
+        app, port=port, log_level="critical", access_log=False, http=http, proxy_headers=False
+    )
     server = _Server(config)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve()))
     thread.start()

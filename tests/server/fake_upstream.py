@@ -46,11 +46,11 @@ class FakeUpstream:
             await _json(send, 200, {})
         else:
             headers = {name.decode(): value.decode() for name, value in scope["headers"]}
-            await self._chat(json.loads(body), headers, receive, send)
+            await self._chat(json.loads(body), headers, receive, send, scope["client"])
 
-    async def _chat(self, asked, headers, receive, send):
+    async def _chat(self, asked, headers, receive, send, client):
         if self._keep:
-            self.seen.append({"body": asked, "headers": headers})
+            self.seen.append({"body": asked, "headers": headers, "client": client})
         how = self.behaviour.get(asked["model"], self.behaviour.get("*", "ok"))
         if how.isdigit():
             await _json(send, int(how), {"error": {"message": f"told to say {how}"}})

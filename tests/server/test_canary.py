@@ -1,9 +1,12 @@
 """A canary in the service: who is on it, who stays, and that it ends by itself."""
 
+import re
+
 import pytest
 
 from hydra_core.base.errors import HydraError
-from hydra_core.decision_log.canaries import canaries
+from hydra_core.cli.main import main
+from hydra_core.decision_log.canaries import CanaryOrder, canaries, order_canary
 from hydra_core.decision_log.reading import read_log
 from hydra_core.server.run import check
 from hydra_core.server.settings import Settings
@@ -89,3 +92,87 @@ def test_a_canary_without_a_log_is_refused(second):
 def test_a_check_says_what_the_canary_would_be(second, tmp_path):
     settings = Settings(catalog=str(CATALOG), canary=str(second), log=str(tmp_path))
     assert check(settings)["canary"]["catalog"] == "second coding pool"
+
+
+def arm_lines(client):
+    lines = client.get("/metrics").text.splitlines()
+    return [one for one in lines if one.startswith("hydra_canary_requests_total")]
+
+
+def revisions(client):
+    return {said_by(client, number) for number in range(30)}
+
+
+def test_a_canary_is_begun_stopped_resumed_and_ended_without_a_restart(make, second, tmp_path):
+    folder = tmp_path / "log"
+    client = make(log=str(folder))
+    assert len(revisions(client)) == 1
+    assert arm_lines(client) == []
+    verb = ["canary", "begin", str(folder), "--catalog", str(second), "--share", "0.5"]
+    assert main(verb) == 0
+    wait_for(lambda: len(revisions(client)) == 2)
+    assert main(["canary", "stop", str(folder), "--why", "prices changed"]) == 0
+    wait_for(lambda: len(revisions(client)) == 1)
+    assert "prices changed" in client.get("/health/ready").json()["notes"][0]
+    assert "hydra_canary_stopped 1.0" in client.get("/metrics").text
+    assert main(["canary", "resume", str(folder)]) == 0
+    wait_for(lambda: len(revisions(client)) == 2)
+    assert client.get("/health/ready").json()["notes"] == []
+    assert main(["canary", "end", str(folder)]) == 0
+    wait_for(lambda: len(revisions(client)) == 1)
+    assert client.get("/health/ready").json()["notes"] == []
+
+
+def test_an_order_that_cannot_be_followed_changes_nothing_and_is_said(make, second, tmp_path):
+    folder = tmp_path / "log"
+    client = make(log=str(folder), canary=str(second), canary_share=0.5)
+    order_canary(folder, CanaryOrder(str(tmp_path / "missing.yaml")))
+    wait_for(lambda: client.get("/health/ready").json()["notes"])
+    assert "missing.yaml" in client.get("/health/ready").json()["notes"][0]
+    assert len(revisions(client)) == 2
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [(["--share", "2"], "--share"), (["--limit", "0.5"], "--limit"), ([], "--catalog")],
+)
+def test_an_order_that_makes_no_sense_is_refused(second, tmp_path, capsys, more, said):
+    catalog = ["--catalog", str(second)] if more else []
+    assert main(["canary", "begin", str(tmp_path), *catalog, *more]) == 2
+    assert said in capsys.readouterr().err
+    assert list(tmp_path.glob("canary.json")) == []
+
+
+def test_the_arms_and_the_canarys_models_are_in_the_metrics_from_the_start(make, second, tmp_path):
+    second.write_text(second.read_text().replace("id: gpt-5.4-mini", "id: only-there"))
+    client = make(log=str(tmp_path / "log"), canary=str(second), upstreams="")
+    assert 'hydra_canary_requests_total{arm="canary",status="answered"} 0.0' in arm_lines(client)
+    assert 'hydra_canary_requests_total{arm="main",status="failed"} 0.0' in arm_lines(client)
+    named = 'hydra_requests_total{model="only-there",status="answered"} 0.0'
+    assert named in client.get("/metrics").text
+
+
+@pytest.fixture
+def other_cheapest(tmp_path):
+    """A catalog whose cheapest model is another one, to which "hi" goes."""
+    head, found, rest = CATALOG.read_text().partition("- id: gpt-5.4-mini")
+    dear = re.sub(r"(input|output)_usd_per_mtok: \S+", r"\1_usd_per_mtok: 90.0", rest, count=2)
+    path = tmp_path / "other.yaml"
+    path.write_text(head.replace("name: five-model", "name: other") + found + dear)
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("status", ["500", "404", "422"])
+def test_a_canary_whose_every_call_fails_is_stopped_although_others_answer(
+    make, other_cheapest, tmp_path, upstream, status
+):
+    upstream.behaviour["up-claude-haiku-4.5"] = status  # the canary's model alone
+    changes = {"log": str(tmp_path / "log"), "canary_share": 0.5, "canary_look_s": 0.1}
+    client = make(canary=str(other_cheapest), **changes)
+    for number in range(400):
+        talk(client, number)
+        if client.get("/health/ready").json()["notes"]:
+            break
+    (note,) = client.get("/health/ready").json()["notes"]
+    assert ("rejected" if status == "422" else "requests fail") in note

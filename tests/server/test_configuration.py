@@ -1,6 +1,7 @@
 """Upstream files, the store as a source, what --check says, spans."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -8,6 +9,8 @@ from hydra_core.base.errors import StoreError
 from hydra_core.cli.main import main
 from hydra_core.routing.router import Router
 from hydra_core.server.live import LiveCatalog, StoreSource
+from hydra_core.server.run import check
+from hydra_core.server.settings import Settings
 from hydra_core.server.tracing import spans
 from hydra_core.server.upstream.file import UpstreamsError, parse_upstreams
 from hydra_core.store.roles import Actor, Role
@@ -79,6 +82,36 @@ def test_check_says_what_would_run_and_starts_nothing(tmp_path, monkeypatch, cap
     assert main([*words, "--explore", "2"]) == 2
     assert main([*words, "--host", "0.0.0.0"]) == 1
     assert "--tokens" in capsys.readouterr().err
+
+
+def test_several_workers_that_do_not_know_each_others_conversations_are_warned_of(
+    tmp_path, monkeypatch
+):
+    upstreams = tmp_path / "u.yaml"
+    upstreams.write_text(upstreams_text("http://127.0.0.1:1"))
+    monkeypatch.setenv("FAKE_KEY", "k")
+    apart = Settings(str(CATALOG), upstreams=str(upstreams), workers=2)
+    assert "--redis" in check(apart)["warnings"][0]
+    for fine in ({"redis": "redis://127.0.0.1:1"}, {"workers": 1}, {"upstreams": ""}):
+        assert "warnings" not in check(replace(apart, **fine))
+
+
+def test_upstreams_are_followed_like_the_catalog(make, upstream, tmp_path):
+    pool, file = tmp_path / "pool.yaml", tmp_path / "upstreams.yaml"
+    text = CATALOG.read_text()
+    pool.write_text(text)
+    client = make(catalog=pool)
+    names = MODELS[:4]
+    file.write_text(upstreams_text(upstream.url, models=names))
+    wait_for(lambda: client.get("/health/ready").json()["notes"])
+    assert "add it to an upstream's models" in client.get("/health/ready").json()["notes"][0]
+    assert client.post("/v1/chat/completions", json=asked(model="gpt-5.4")).status_code == 200
+    renamed = upstreams_text(upstream.url).replace("up-gpt-5.4\n", "renamed\n")
+    assert "renamed" in renamed
+    file.write_text(renamed)
+    wait_for(lambda: not client.get("/health/ready").json()["notes"])
+    assert client.post("/v1/chat/completions", json=asked(model="gpt-5.4")).status_code == 200
+    assert upstream.seen[-1]["body"]["model"] == "renamed"
 
 
 def test_a_token_is_shown_once_and_only_its_hash_goes_into_the_file(capsys):

@@ -3,7 +3,7 @@
 import pytest
 
 from hydra_core.base.errors import AccessError
-from hydra_core.server.access.tokens import TokenFileError, new_token, parse_tokens
+from hydra_core.server.access.tokens import TokenFile, TokenFileError, new_token, parse_tokens
 from hydra_core.server.run import build
 from hydra_core.server.settings import Settings
 from hydra_core.store.roles import Role
@@ -69,6 +69,46 @@ def test_whoever_comes_through_a_proxy_without_a_token_gets_decisions_only(make,
     refused = client.post("/v1/chat/completions", json=asked(EASY), headers=passed_on)
     assert refused.status_code == 403
     assert upstream.seen == []
+
+
+def test_a_token_that_is_taken_out_of_the_file_is_gone_at_once(make, tokens):
+    path, by_role = tokens
+    client = make(tokens=str(path), upstreams="")
+    viewer, editor = bearer(by_role[Role.VIEWER]), bearer(by_role[Role.EDITOR])
+    text = path.read_text()
+    lines = text.splitlines()
+    path.write_text("\n".join(one for one in lines if "viewer" not in one))
+    assert client.post("/v1/decision", json=asked(EASY), headers=viewer).status_code == 401
+    assert client.post("/v1/decision", json=asked(EASY), headers=editor).status_code == 200
+    path.write_text("tokens: [")
+    assert client.post("/v1/decision", json=asked(EASY), headers=editor).status_code == 401
+    path.unlink()
+    assert client.post("/v1/decision", json=asked(EASY), headers=editor).status_code == 401
+    path.write_text(text)
+    assert client.post("/v1/decision", json=asked(EASY), headers=viewer).status_code == 200
+
+
+def test_a_token_file_that_everybody_can_write_is_refused(tokens):
+    path, _ = tokens
+    path.chmod(0o666)
+    with pytest.raises(TokenFileError, match="written by everybody"):
+        TokenFile(path)
+
+
+@pytest.mark.parametrize("name", ["ci", "a b", "x, role: publisher", '"', "}]\n- {", "ä", "yes"])
+def test_a_name_cannot_add_to_the_token_file(name):
+    token, line = new_token(name, Role.VIEWER)
+    actors = parse_tokens(f"tokens:\n{line}\n").by_hash
+    assert [(one.name, one.role) for one in actors.values()] == [(name, Role.VIEWER)]
+    assert parse_tokens(f"tokens:\n{line}\n").actor(f"Bearer {token}").name == name
+
+
+def test_the_rate_is_not_dodged_by_naming_another_address(make):
+    client = make(rate=0.1, upstreams="")
+    for number in range(3):
+        headers = {"x-forwarded-for": f"10.0.0.{number}"}
+        answer = client.post("/v1/decision", json=asked(EASY), headers=headers)
+    assert answer.status_code == 429
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """What the decision log of a running service holds."""
 
-import random
+from datetime import date
+from functools import partial
+from random import Random
 
 import numpy as np
 import pytest
@@ -84,7 +86,7 @@ def test_without_a_log_feedback_is_refused(make):
 
 def test_exploration_serves_each_model_as_often_as_it_says():
     decision = Router(make_catalog(), Scores(0.0)).decide(np.full(4, 0.45))
-    exploration = Exploration(0.3, 0.5, 1.0, random.Random(0))
+    exploration = Exploration(0.3, 0.5, 1.0, Random(0))
     draws = [exploration.draw(decision) for _ in range(20_000)]
     assert draws[0].propensities == pytest.approx((0.0, 0.85, 0.15))
     names = decision.pool.ids
@@ -95,12 +97,33 @@ def test_exploration_serves_each_model_as_often_as_it_says():
 def test_exploration_ends_for_the_day_when_its_budget_is_spent():
     decision = Router(make_catalog(), Scores(0.0)).decide(np.full(4, 0.1))
     day = [1]
-    exploration = Exploration(1.0, 0.5, 2.0, random.Random(0), today=lambda: day[0])
+    exploration = Exploration(1.0, 0.5, 2.0, Random(0), today=lambda: date(2026, 11, day[0]))
     assert max(exploration.draw(decision).propensities) < 1.0
     exploration.spent(2.5)
     assert exploration.draw(decision).propensities == (1.0, 0.0, 0.0)
     day[0] = 2
     assert max(exploration.draw(decision).propensities) < 1.0
+
+
+def test_the_budget_is_one_over_workers_and_restarts(tmp_path):
+    decision = Router(make_catalog(), Scores(0.0)).decide(np.full(4, 0.1))
+    day = [1]
+
+    def worker():
+        now = partial(date, 2026, 11)
+        return Exploration(1.0, 0.5, 2.0, Random(0), lambda: now(day[0]), tmp_path)
+
+    first, other = worker(), worker()
+    first.spent(1.5)
+    assert max(other.draw(decision).propensities) < 1.0
+    other.spent(1.0)
+    for one in (first, other, worker()):
+        assert one.draw(decision).propensities == (1.0, 0.0, 0.0)
+    day[0] = 2
+    assert max(worker().draw(decision).propensities) < 1.0
+    (kept,) = tmp_path.iterdir()
+    kept.write_text("nonsense")
+    assert max(worker().draw(decision).propensities) < 1.0
 
 
 def test_without_a_share_nothing_is_tried(make, folder):

@@ -45,6 +45,13 @@ def test_a_stream_comes_as_events_without_the_usage_nobody_asked_for(make, upstr
     assert "usage" not in text
 
 
+def test_a_connection_is_used_again_after_a_stream_as_well(make, upstream):
+    client = make()
+    for stream in (True, False, True, True):
+        client.post("/v1/chat/completions", json=asked(stream=stream)).read()
+    assert len({one["client"] for one in upstream.seen}) == 1
+
+
 def test_a_client_that_asks_for_usage_gets_it(make):
     body = asked(stream=True, stream_options={"include_usage": True})
     with make().stream("POST", "/v1/chat/completions", json=body) as answer:

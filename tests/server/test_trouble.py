@@ -154,7 +154,7 @@ def test_half_characters_do_not_spoil_the_log(make, tmp_path):
     odd = client.post("/v1/outcomes", content=json.dumps({"\ud800": 1}))
     assert odd.status_code == 400
     told = json.dumps({"decision_id": "\ud800", "quality": 1})
-    assert client.post("/v1/outcomes", content=told).status_code == 202
+    assert client.post("/v1/outcomes", content=told).status_code == 404
     wait_for(lambda: len(read_log(tmp_path / "log").decisions))
     assert list(read_log(tmp_path / "log").decisions["text"]) == ["half ? a letter"]
 
@@ -254,4 +254,4 @@ def test_a_service_told_to_stop_waits_only_so_long_and_loses_no_record(tmp_path,
     finally:
         process.kill()
     assert list(read_log(log).decisions["status"]) == ["cancelled"]
-    assert [path.suffix for path in log.iterdir()] == [".parquet"]
+    assert [path.suffix for path in log.glob("[!.]*")] == [".parquet"]

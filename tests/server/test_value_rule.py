@@ -56,7 +56,9 @@ def test_under_the_shortfall_rule_nothing_is_predicted(make):
 def test_the_log_holds_predictions_and_the_worth_also_of_kept_turns(make, catalog, tmp_path):
     client = make(catalog=catalog, log=str(tmp_path / "log"))
     for turn in (1, 2):
-        client.post("/v1/decision", json=asked(hydra={"conversation_id": "c", "turn": turn}))
+        client.post(
+            "/v1/chat/completions", json=asked(hydra={"conversation_id": "c", "turn": turn})
+        )
     make_time_for_flush(tmp_path / "log", 2)
     rows = read_log(tmp_path / "log").decisions
     assert list(rows["cause"]) == ["highest_value", "kept_by_session"]

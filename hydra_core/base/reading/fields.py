@@ -78,6 +78,8 @@ class Bounds:
 
 
 POSITIVE: Final = Bounds(0.0, above=True)
+#: Beyond these, sums and ratios of a catalog's numbers overflow while routing.
+_LEAST, _MOST = 1e-12, 1e12
 SHARE: Final = Bounds(0.0, 1.0)
 
 
@@ -169,6 +171,9 @@ class Section:
         if not allowed.holds(number):
             want = f"{allowed}" if math.isfinite(number) else "a finite number"
             self.wrong(key, f"must be {want}, got {shown(value)}", remedy)
+            return None
+        if number > _MOST or 0.0 < number < _LEAST:
+            self.wrong(key, f"must be 0 or in [{_LEAST:g}, {_MOST:g}], got {number:g}", remedy)
             return None
         return number
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from hydra_core.base.errors import Problem, ProblemsError
+from hydra_core.base.tokens import text_tokens
 
 _SPOKEN_ROLES: Final = {
     "system": "system", "user": "user", "human": "user", "you": "user",
@@ -42,6 +43,9 @@ _MAX_PROBLEMS: Final = 20
 _ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
 _IMAGES: Final = ("image_url", "input_image", "image")
 _TEXTS: Final = ("text", "input_text", "output_text", "refusal")
+#: Tokens counted for a part that routing does not understand, such as a file.
+_UNREAD_TOKENS: Final = 1_000
+_DEEPEST_PART: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +73,24 @@ class Conversation:
         opening: What stands before the first user message (the system prompt).
         turns: At least one.
         tools: Whether tools were declared or used.
+        images: Images that stand before the first user message.
+        unread_tokens: Estimate for the parts that routing does not understand.
     """
 
     opening: str
     turns: tuple[Turn, ...]
     tools: bool = False
+    images: int = 0
+    unread_tokens: int = 0
+
+
+@dataclass(slots=True)
+class _Content:
+    """One message's content: its text, and what else it holds."""
+
+    texts: list[str] = field(default_factory=list)
+    images: int = 0
+    unread_tokens: int = 0
 
 
 @dataclass(slots=True)
@@ -140,35 +157,62 @@ def read_messages(value: object, source: str = "conversation") -> Conversation:
     return conversation
 
 
+def read_served(value: Mapping[str, Any], source: str = "request") -> Conversation:
+    """Read the messages of a request that an upstream will judge for itself.
+
+    What routing does not understand (a kind of part, a role) is passed over and estimated; there
+    may be any number of messages. Without a user message, what stands before the first one is
+    routed on.
+
+    Raises:
+        ProblemsError: There are no messages.
+    """
+    tools = bool(value.get("tools") or value.get("functions"))
+    listed = value.get("messages")
+    if not isinstance(listed, list) or not listed:
+        message = "has no user message" if listed == [] else f"must be a list, got {_kind(listed)}"
+        raise _refused(source, "messages", message, "add one with role user")
+    conversation = _assemble(listed, tools, [])
+    if conversation.turns:
+        return conversation
+    turn = Turn(conversation.opening, conversation.images)
+    return replace(conversation, opening="", turns=(turn,), images=0)
+
+
 def _assemble(listed: Sequence[object], tools: bool, problems: list[Problem]) -> Conversation:
     opening: list[str] = []
     drafts: list[_Draft] = []
-    last_role = ""
+    last_role, images_before, unread_tokens = "", 0, 0
     for number, message in enumerate(listed):
         place = f"messages[{number}]"
         role = _role(message, place, problems)
         if not role or not isinstance(message, Mapping):
             continue
-        text, images = _content(message, role, place, problems)
+        content = _content(message, role, place, problems)
+        unread_tokens += content.unread_tokens
         used = _calls(message, place, problems)
         tools = tools or bool(used) or role in ("tool", "function")
         if role == "user" and (last_role != "user" or not drafts):
             drafts.append(_Draft())
-        _put(role, text, images, used, drafts[-1] if drafts else None, opening)
+        if drafts:
+            drafts[-1].images += content.images
+        else:
+            images_before += content.images
+        _put(role, content.texts, used, drafts[-1] if drafts else None, opening)
         last_role = role
-    return Conversation("\n".join(opening), tuple(draft.turn() for draft in drafts), tools)
+    turns = tuple(draft.turn() for draft in drafts)
+    return Conversation("\n".join(opening), turns, tools, images_before, unread_tokens)
 
 
 def _put(
-    role: str, text: str, images: int, used: str, draft: _Draft | None, opening: list[str]
+    role: str, texts: Sequence[str], used: str, draft: _Draft | None, opening: list[str]
 ) -> None:
-    """Add a message's parts to the turn it belongs to, or to the opening."""
-    parts = [part for part in (text, used) if part]
+    """Add a message's texts to the turn it belongs to, or to the opening."""
+    parts = [part for part in ("\n".join(texts), used) if part]
     if draft is None or role in ("system", "developer"):
         opening += parts
     elif role == "user":
         draft.text += parts
-        draft.images += images
     elif role == "assistant":
         draft.answer += parts
     else:
@@ -189,28 +233,52 @@ def _role(message: object, place: str, problems: list[Problem]) -> str:
 
 def _content(
     message: Mapping[str, Any], role: str, place: str, problems: list[Problem]
-) -> tuple[str, int]:
-    """Text and number of images of one message."""
+) -> _Content:
+    """What one message holds."""
     content = message.get("content")
     if isinstance(content, str):
-        return content, 0
+        return _Content([content])
     if content is None and role == "assistant":
-        return "", 0
+        return _Content()
     if not isinstance(content, list):
         found = f"must be text or a list of parts, got {_kind(content)}"
         problems.append(Problem(f"{place}: content", found))
-        return "", 0
-    texts, images = [], 0
+        return _Content()
+    read = _Content()
     for number, part in enumerate(content):
-        kind = part.get("type") if isinstance(part, Mapping) else None
-        if isinstance(part, Mapping) and kind in _IMAGES:
-            images += 1
-        elif isinstance(part, Mapping) and kind in _TEXTS and isinstance(_text_of(part), str):
-            texts.append(_text_of(part))
-        else:
+        if not _add_part(read, part):
+            kind = part.get("type") if isinstance(part, Mapping) else None
             found = f"must be a part of type text or image_url, got {_brief(kind)}"
             problems.append(Problem(f"{place}: content[{number}]", found))
-    return "\n".join(texts), images
+    return read
+
+
+def _add_part(read: _Content, part: object, depth: int = 0) -> bool:
+    """Add one part to what was read; False where routing does not understand it."""
+    kind = part.get("type") if isinstance(part, Mapping) else None
+    if not isinstance(part, Mapping):
+        read.unread_tokens += _UNREAD_TOKENS
+        return False
+    if kind in _IMAGES or _is_image_file(part):
+        read.images += 1
+    elif kind in _TEXTS and isinstance(_text_of(part), str) and not depth:
+        read.texts.append(_text_of(part))
+        return True
+    elif isinstance(text := part.get(str(kind), part.get("text")), str):
+        read.unread_tokens += int(text_tokens(text))
+    elif isinstance(nested := part.get("content"), list) and depth < _DEEPEST_PART:
+        for one in nested:
+            _add_part(read, one, depth + 1)
+    else:
+        read.unread_tokens += _UNREAD_TOKENS
+    return kind in _IMAGES
+
+
+def _is_image_file(part: Mapping[str, Any]) -> bool:
+    """Whether a part is a file that holds an image."""
+    file = part.get("file")
+    data = file.get("file_data") if isinstance(file, Mapping) else None
+    return isinstance(data, str) and data.startswith("data:image/")
 
 
 def _text_of(part: Mapping[str, Any]) -> Any:  # noqa: ANN401 (decoded JSON)

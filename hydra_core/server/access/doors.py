@@ -11,7 +11,7 @@ from starlette.requests import Request
 from hydra_core.base.addresses import is_forwarded, is_loopback
 from hydra_core.base.errors import AccessError
 from hydra_core.server.access.limits import RateLimit
-from hydra_core.server.access.tokens import Tokens
+from hydra_core.server.access.tokens import TokenFile
 from hydra_core.server.settings import Settings
 from hydra_core.store.roles import Action, Actor, Role, require
 
@@ -44,7 +44,7 @@ class Doors:
     """
 
     settings: Settings
-    tokens: Tokens | None
+    tokens: TokenFile | None
     rate: RateLimit
 
     def enter(self, request: Request, action: Action) -> Actor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -12,10 +13,16 @@ from starlette.requests import Request
 from hydra_core.base.errors import HydraError
 
 _MOST_CALLERS: Final = 10_000
+#: A body must be there within so many seconds.
+BODY_S: Final = 60.0
 
 
 class BodyTooLargeError(HydraError):
     """A request's body is over the limit."""
+
+
+class BodyTooSlowError(HydraError):
+    """A request's body did not come in time (408)."""
 
 
 class RateLimit:
@@ -50,14 +57,20 @@ async def read_body(request: Request, most_bytes: int) -> bytes:
 
     Raises:
         BodyTooLargeError: It has more than `most_bytes`; the rest is not read.
+        BodyTooSlowError: It did not come in time.
     """
     message = f"the body has more than {most_bytes:,} bytes, the limit of this service"
-    if int(request.headers.get("content-length") or 0) > most_bytes:
+    length = request.headers.get("content-length") or "0"
+    if not length.isdecimal() or int(length[:20]) > most_bytes:
         raise BodyTooLargeError(message)
     pieces, size = [], 0
-    async for piece in request.stream():
-        size += len(piece)
-        if size > most_bytes:
-            raise BodyTooLargeError(message)
-        pieces.append(piece)
+    try:
+        async with asyncio.timeout(BODY_S):
+            async for piece in request.stream():
+                size += len(piece)
+                if size > most_bytes:
+                    raise BodyTooLargeError(message)
+                pieces.append(piece)
+    except TimeoutError as error:
+        raise BodyTooSlowError(f"the body did not come within {BODY_S:g} s") from error
     return b"".join(pieces)

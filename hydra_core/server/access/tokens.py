@@ -9,18 +9,23 @@ send outcomes. `hydra-router token --name ci --role viewer` makes a token and it
 
 from __future__ import annotations
 
+import json
+import logging
 import secrets
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from hydra_core.base.digests import SHA256, text_sha256
-from hydra_core.base.errors import AccessError, ProblemsError
+from hydra_core.base.errors import AccessError, Problem, ProblemsError
 from hydra_core.base.reading.fields import Problems, Section
 from hydra_core.base.reading.nodes import MapNode, shown
 from hydra_core.base.reading.yaml_reader import read_yaml
 from hydra_core.catalog.schema import read_catalog_text
 from hydra_core.store.roles import Actor, Role
+
+_LOG = logging.getLogger(__name__)
 
 
 class TokenFileError(ProblemsError):
@@ -49,13 +54,59 @@ class Tokens:
         return actor
 
 
+class TokenFile:
+    """A token file that is followed: a token that is taken out of it is gone at once.
+
+    Args:
+        path: Read again when it has changed; while it is not valid nobody is let in.
+
+    Raises:
+        ProblemsError: It cannot be read or is not valid; all problems are listed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._stamp = self._stamped()
+        self._tokens = load_tokens(path)
+
+    def actor(self, authorization: str) -> Actor:
+        """Whom an Authorization header belongs to.
+
+        Raises:
+            AccessError: Nobody has such a token, or the file is not valid any more.
+        """
+        stamp = self._stamped()
+        if stamp is None or stamp != self._stamp:
+            self._tokens = self._read_again()
+            self._stamp = stamp
+        return self._tokens.actor(authorization)
+
+    def _stamped(self) -> tuple[int, ...] | None:
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino, found.st_mode
+
+    def _read_again(self) -> Tokens:
+        try:
+            return load_tokens(self._path)
+        except ProblemsError as error:
+            _LOG.error("%s", error, extra={"event": "tokens_refused"})
+            return Tokens()
+
+
 def load_tokens(path: Path) -> Tokens:
     """The tokens in a file.
 
     Raises:
         ProblemsError: It cannot be read or is not valid; all problems are listed.
     """
-    return parse_tokens(read_catalog_text(path), path.name)
+    text = read_catalog_text(path)
+    if path.stat().st_mode & stat.S_IWOTH:
+        problem = Problem("", "can be written by everybody", f"chmod o-w {path.name}")
+        raise TokenFileError(path.name, [problem])
+    return parse_tokens(text, path.name)
 
 
 def parse_tokens(text: str, source: str = "tokens") -> Tokens:
@@ -88,7 +139,8 @@ def parse_tokens(text: str, source: str = "tokens") -> Tokens:
 def new_token(name: str, role: Role) -> tuple[str, str]:
     """A fresh token, and the line of the token file that lets it in."""
     token = secrets.token_urlsafe(32)
-    return token, f'  - {{name: {name}, role: {role.value}, sha256: "{text_sha256(token)}"}}'
+    digest = text_sha256(token)
+    return token, f'  - {{name: {json.dumps(name)}, role: {role.value}, sha256: "{digest}"}}'
 
 
 def _add(section: Section, actors: dict[str, Actor]) -> None:

@@ -1,9 +1,14 @@
-"""One request to one upstream: sent, and either answered or not, with the reason."""
+"""One request to one upstream: sent, and either answered or not, with the reason.
+
+An answer counts by what it holds, not by its status line: a 200 with an error, a page of HTML or
+nothing at all is none, and neither is a stream that ends before it says so.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
@@ -12,19 +17,17 @@ from typing import Any, Final
 import aiohttp
 
 from hydra_core.server.chat import ChatRequest
+from hydra_core.server.upstream.events import Seen
+from hydra_core.server.upstream.failures import NotAnsweredError, refusal_of, wait_of
 from hydra_core.server.upstream.file import Upstream, Upstreams
+from hydra_core.server.upstream.stream import EventStream
+from hydra_core.server.upstream.whole import as_events, read_whole, shown_error
 
-#: Statuses after which another model is asked: its own trouble, or our key for it.
-_TRY_NEXT: Final = frozenset({401, 403, 408, 425, 429})
 #: Headers of an answer that go on to the client.
-_PASSED: Final = (
-    "content-type",
-    "content-encoding",
-    "retry-after",
-    "x-request-id",
-    "openai-processing-ms",
-)
+_PASSED: Final = ("content-type", "retry-after", "x-request-id", "openai-processing-ms")
 _PREFIXES: Final = ("x-ratelimit-",)
+_MOST_HEADERS: Final = 40
+_LONGEST_HEADER: Final = 400
 _SENT: Final = {
     "content-type": "application/json",
     "accept-encoding": "identity",
@@ -34,38 +37,15 @@ _SENT: Final = {
 _LARGE: Final = 200_000
 
 
-class NotAnsweredError(Exception):
-    """A model did not answer.
-
-    Args:
-        kind: rate_limited, server_error, refused_key, timeout, connection.
-        status: What the upstream said, None where it said nothing.
-        body: Its answer, for the client when no model answers.
-    """
-
-    def __init__(
-        self,
-        kind: str,
-        status: int | None = None,
-        body: bytes = b"",
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
-        self.kind, self.status, self.body, self.headers = kind, status, body, headers or {}
-        super().__init__(kind)
-
-
-class BrokeOffError(Exception):
-    """An answer ended in the middle."""
-
-
 @dataclass(slots=True)
 class Answer:
     """An answer that has begun.
 
     Attributes:
         headers: Those that go on to the client.
-        first: All of the body where it is not a stream, else its first piece.
-        rest: The pieces after it, None where `first` is all; raises BrokeOffError.
+        first: All of the body where it is not a stream, else its first events.
+        rest: The events after it, None where `first` is all; raises BrokeOffError.
+        seen: What it has held so far.
     """
 
     status: int
@@ -73,6 +53,12 @@ class Answer:
     first: bytes
     rest: AsyncGenerator[bytes, None] | None
     response: aiohttp.ClientResponse
+    seen: Seen
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the upstream says that the request itself is wrong."""
+        return self.status >= 400
 
     def close(self) -> None:
         """Let go of the connection; an unfinished answer is cancelled upstream."""
@@ -83,12 +69,11 @@ class Caller:
     """Calls upstreams over kept-open connections.
 
     Args:
-        upstreams: Which server each model is asked of.
         environ: Where the variables of the keys are.
     """
 
-    def __init__(self, upstreams: Upstreams, environ: Mapping[str, str] = os.environ) -> None:
-        self.upstreams, self._environ = upstreams, environ
+    def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
+        self._environ = environ
         self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
@@ -96,29 +81,35 @@ class Caller:
         if self._session is not None:
             await self._session.close()
 
-    async def call(self, model: str, chat: ChatRequest, size: int) -> Answer:
-        """Ask a model, and wait for the first byte (a stream) or for all of the answer.
+    async def call(self, upstreams: Upstreams, model: str, chat: ChatRequest) -> Answer:
+        """Ask a model, and wait for the first content (a stream) or for all of the answer.
 
         Args:
+            upstreams: Which server each model is asked of.
             model: Catalog id.
             chat: What was asked.
-            size: Bytes of the request as it came.
 
         Raises:
             NotAnsweredError: Another model may be asked: nothing was given to the client yet.
         """
-        upstream = self.upstreams.by_model[model]
+        upstream, times = upstreams.by_model[model], upstreams.timeouts
         body = _body(upstream, model, chat)
-        content = await asyncio.to_thread(_json, body) if size > _LARGE else _json(body)
+        large = chat.size > _LARGE
+        content = await asyncio.to_thread(_json, body) if large else _json(body)
+        key = upstream.key(self._environ)
         try:
-            async with asyncio.timeout(self.upstreams.timeouts.first_byte_s):
+            async with asyncio.timeout(times.first_byte_s) as limit:
                 response = await self._opened().post(
                     f"{upstream.base_url}/chat/completions",
                     data=content,
-                    headers={**_SENT, **upstream.headers(self._environ)},
+                    headers={**_SENT, **({"authorization": f"Bearer {key}"} if key else {})},
                     allow_redirects=False,
+                    timeout=aiohttp.ClientTimeout(total=None, sock_connect=times.connect_s),
                 )
-                return await _begun(response, self.upstreams.timeouts.idle_s, stream=chat.stream)
+                return await _begun(response, chat, times.idle_s, limit, key)
+        except NotAnsweredError as error:
+            error.body = shown_error(error.status, error.body, key)
+            raise
         except TimeoutError as error:
             raise NotAnsweredError("timeout") from error
         except aiohttp.ClientError as error:
@@ -127,53 +118,85 @@ class Caller:
     def _opened(self) -> aiohttp.ClientSession:
         """The session of this event loop; its idle connections are dropped before servers do."""
         if self._session is None:
-            connect_s = self.upstreams.timeouts.connect_s
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=4.0),
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=connect_s),
-                auto_decompress=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
         return self._session
 
 
-async def _begun(response: aiohttp.ClientResponse, idle_s: float, *, stream: bool) -> Answer:
+async def _begun(
+    response: aiohttp.ClientResponse,
+    chat: ChatRequest,
+    idle_s: float,
+    limit: asyncio.Timeout,
+    key: str,
+) -> Answer:
+    """The answer once it has begun."""
     try:
-        headers = {
-            name.lower(): value
-            for name, value in response.headers.items()
-            if name.lower() in _PASSED or name.lower().startswith(_PREFIXES)
-        }
-        status = response.status
-        if status in _TRY_NEXT or status >= 500:
-            raise NotAnsweredError(_kind(status), status, await response.read(), headers)
-        if not stream or status != 200:
-            return Answer(status, headers, await response.read(), None, response)
-        first = await response.content.readany()
-        if not first:
-            raise NotAnsweredError("connection")
-        return Answer(status, headers, first, _rest(response, idle_s), response)
+        headers = _passed_on(response.headers, key)
+        if not 200 <= response.status < 300:
+            return await _refused(response, headers, key)
+        if not chat.stream:
+            body, seen = await read_whole(response)
+            return Answer(200, headers, body, None, response, seen)
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind == "application/json":
+            body, seen = await read_whole(response)
+            headers["content-type"] = "text/event-stream"
+            events = as_events(body, usage=chat.wants_usage)
+            return Answer(200, headers, events, None, response, seen)
+        if kind == "text/html":
+            raise NotAnsweredError("bad_answer", response.status)
+        stream = EventStream(response, idle_s, strip=not chat.wants_usage)
+        first = await stream.first(limit)
+        return Answer(200, headers, first, stream.rest(), response, stream.seen)
     except BaseException:
         response.close()
         raise
 
 
-async def _rest(response: aiohttp.ClientResponse, idle_s: float) -> AsyncGenerator[bytes, None]:
-    try:
-        while True:
-            async with asyncio.timeout(idle_s):
-                piece = await response.content.readany()
-            if not piece:
-                return
-            yield piece
-    except (aiohttp.ClientError, TimeoutError) as error:
-        raise BrokeOffError from error
+async def _refused(response: aiohttp.ClientResponse, headers: dict[str, str], key: str) -> Answer:
+    """The upstream's word that the request itself is wrong, for the client.
+
+    Raises:
+        NotAnsweredError: It is not the client who can mend it.
+    """
+    status = response.status
+    body = await _error_body(response) if status >= 400 else b""
+    lowered = {name.lower(): value for name, value in response.headers.items()}
+    kind, wait_s = refusal_of(status, body), wait_of(lowered, body)
+    headers["content-type"] = "application/json"
+    if wait_s:
+        headers.setdefault("retry-after", str(math.ceil(wait_s)))
+    if kind is not None:
+        raise NotAnsweredError(kind, status, body, headers, wait_s)
+    return Answer(status, headers, shown_error(status, body, key), None, response, Seen())
 
 
-def _kind(status: int) -> str:
-    if status in (401, 403):
-        return "refused_key"
-    return {429: "rate_limited", 408: "timeout"}.get(status, "server_error")
+async def _error_body(response: aiohttp.ClientResponse) -> bytes:
+    """As much of an error as is read."""
+    pieces, size = [], 0
+    async for piece in response.content.iter_any():
+        pieces.append(piece)
+        size += len(piece)
+        if size > _LARGE:
+            break
+    return b"".join(pieces)
+
+
+def _passed_on(found: Mapping[str, str], key: str) -> dict[str, str]:
+    """The headers that go on to the client, as a header may hold them."""
+    headers = {}
+    for name, value in found.items():
+        lowered = name.lower()
+        if lowered in _PASSED or lowered.startswith(_PREFIXES):
+            plain = "".join(sign if " " <= sign <= "~" else "?" for sign in value)
+            masked = plain.replace(key, "***") if key else plain
+            headers[lowered] = masked[:_LONGEST_HEADER]
+        if len(headers) >= _MOST_HEADERS:
+            break
+    return {name: value for name, value in headers.items() if name.isascii()}
 
 
 def _body(upstream: Upstream, model: str, chat: ChatRequest) -> dict[str, Any]:

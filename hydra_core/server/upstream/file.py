@@ -55,10 +55,9 @@ class Upstream:
     key_env: str
     models: Mapping[str, str]
 
-    def headers(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """What authorises a request; empty where no key is needed or it is not set."""
-        key = environ.get(self.key_env, "") if self.key_env else ""
-        return {"authorization": f"Bearer {key}"} if key else {}
+    def key(self, environ: Mapping[str, str]) -> str:
+        """Its key, '' where none is needed or it is not set."""
+        return environ.get(self.key_env, "") if self.key_env else ""
 
 
 @dataclass(frozen=True, slots=True)

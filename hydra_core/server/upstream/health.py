@@ -2,7 +2,7 @@
 
 Health is in [0, 1]. A failure moves it towards 0, an answer towards 1, both by the same share; in
 between it decays back towards 1, so that a model that was vetoed is tried again now and then, and
-comes back by itself.
+comes back by itself. A model whose upstream asks to be left alone has health 0 until then.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import Final
 
 _SHARE: Final = 0.6
 _HALF_LIFE_S: Final = 15.0
+#: A model is well while less than this is missing to health 1.
+_WELL: Final = 0.05
 
 
 class Health:
@@ -35,12 +37,25 @@ class Health:
         self._half_life_s, self._clock = half_life_s, clock
         self._lock = threading.Lock()
         self._seen: dict[str, tuple[float, float]] = {}  # missing to 1, when
+        self._until: dict[str, float] = {}  # end of the wait that its upstream asks for
 
-    def failed(self, model: str) -> None:
-        """The model did not answer."""
+    def failed(self, model: str, wait_s: float = 0.0) -> bool:
+        """The model did not answer; whether it was well before.
+
+        Args:
+            wait_s: How long its upstream asks to be left alone.
+        """
         with self._lock:
             missing = self._missing(model)
             self._seen[model] = (missing + _SHARE * (1.0 - missing), self._clock())
+            if wait_s > 0:
+                until = self._clock() + wait_s
+                self._until[model] = max(until, self._until.get(model, 0.0))
+            return missing < _WELL
+
+    def wait_s(self, model: str) -> float:
+        """Seconds for which the model is not to be asked."""
+        return max(0.0, self._until.get(model, 0.0) - self._clock()) if self._until else 0.0
 
     def answered(self, model: str) -> None:
         """The model answered."""
@@ -58,7 +73,10 @@ class Health:
         if not self._seen:
             return {}
         with self._lock:
-            return {model: 1.0 - self._missing(model) for model in self._seen}
+            return {
+                model: 0.0 if self.wait_s(model) else 1.0 - self._missing(model)
+                for model in self._seen
+            }
 
     def _missing(self, model: str) -> float:
         missing, at = self._seen.get(model, (0.0, 0.0))

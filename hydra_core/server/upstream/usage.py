@@ -1,13 +1,31 @@
-"""Tokens that an upstream reports, found on the way through; an answer's bytes stay as they are."""
+"""Tokens that an upstream reports, believed only where they can be true; else estimated.
+
+A count of 0 for what was read, text, a negative number, or more than the request and the model
+allow is no count: the request's cost is then unknown, never $0.
+"""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Final
 
-_MOST_BYTES: Final = 8 << 20
+from hydra_core.base.tokens import BYTES_PER_TOKEN
+from hydra_core.base.types import ModelSpec
+from hydra_core.server.chat import ChatRequest
+
+#: Tokens that providers add to a request of their own accord (templates, results of their tools).
+_ADDED_TOKENS: Final = 20_000
+_MOST_CHOICES: Final = 128
+
+
+class Counted(StrEnum):
+    """How a request's tokens are known."""
+
+    COUNTED = "counted"
+    ESTIMATED = "estimated"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,73 +37,52 @@ class Usage:
     output: int
 
 
-def usage_of(body: bytes) -> Usage | None:
-    """The usage in an answer, None where it holds none."""
-    if len(body) > _MOST_BYTES or b'"usage"' not in body:
-        return None
-    try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    return _usage(found.get("usage")) if isinstance(found, dict) else None
-
-
-class StreamTap:
-    """Watches a stream of server-sent events go by.
+def usage_of(said: object, chat: ChatRequest, spec: ModelSpec) -> Usage | None:
+    """The tokens that an upstream reports, None where it reports none that can be true.
 
     Args:
-        strip: Take out the last event that holds nothing but the usage, where HyDRA asked for it
-            and the client did not.
+        said: The decoded `usage` of an answer.
+        chat: What was asked.
+        spec: The model that answered.
     """
-
-    def __init__(self, *, strip: bool) -> None:
-        self._strip = strip
-        self._rest = b""
-        self.usage: Usage | None = None
-
-    def feed(self, piece: bytes) -> bytes:
-        """What of the stream so far may go on: whole events."""
-        waiting = self._rest + piece
-        blank = b"\r\n\r\n" if b"\r\n\r\n" in waiting else b"\n\n"
-        whole, end, self._rest = waiting.rpartition(blank)
-        if not end:
-            if len(self._rest) > _MOST_BYTES:
-                piece, self._rest = self._rest, b""
-                return piece
-            return b""
-        events = whole + end
-        if b'"usage"' not in events:
-            return events
-        return b"".join(event + end for event in whole.split(end) if self._goes_on(event))
-
-    def rest(self) -> bytes:
-        """What is left when the stream has ended."""
-        return self._rest
-
-    def _goes_on(self, event: bytes) -> bool:
-        _, data, text = event.partition(b"data:")
-        if not data or b'"usage"' not in text:
-            return True
-        try:
-            found = json.loads(text)
-        except (ValueError, RecursionError):
-            return True
-        usage = _usage(found.get("usage")) if isinstance(found, dict) else None
-        if usage is None:
-            return True
-        self.usage = usage
-        return not (self._strip and found.get("choices") == [])
-
-
-def _usage(found: object) -> Usage | None:
-    if not isinstance(found, Mapping):
+    if not isinstance(said, Mapping):
         return None
-    details = found.get("prompt_tokens_details")
-    cached = _count(details.get("cached_tokens")) if isinstance(details, Mapping) else 0
-    given = _count(found.get("prompt_tokens"))
-    return Usage(given, min(cached, given), _count(found.get("completion_tokens")))
+    given, output = _count(said.get("prompt_tokens")), _count(said.get("completion_tokens"))
+    details = said.get("prompt_tokens_details")
+    cached_said = details.get("cached_tokens") if isinstance(details, Mapping) else None
+    cached = 0 if cached_said is None else _count(cached_said)
+    if given is None or output is None or cached is None:
+        return None
+    possible = 0 < given <= _most_input(chat, spec) and output <= _most_output(chat, spec)
+    return Usage(given, cached, output) if possible and cached <= given else None
 
 
-def _count(value: Any) -> int:  # noqa: ANN401 (decoded JSON)
+def estimate_of(chat: ChatRequest, written: int) -> Usage:
+    """About how many tokens a request took.
+
+    Args:
+        written: Bytes that the model wrote.
+    """
+    return Usage(max(1, chat.input_tokens), 0, round(written / BYTES_PER_TOKEN))
+
+
+def _most_input(chat: ChatRequest, spec: ModelSpec) -> int:
+    """More tokens cannot have been read: a token has at least a byte, unless an image is behind."""
+    if not chat.size:
+        return spec.context_window
+    estimated = max(chat.size, chat.input_tokens)
+    return min(spec.context_window, estimated + _ADDED_TOKENS)
+
+
+def _most_output(chat: ChatRequest, spec: ModelSpec) -> int:
+    """More tokens cannot have been written."""
+    choices = _count(chat.body.get("n")) or 1
+    limit = chat.query.output_tokens or spec.context_window
+    return min(limit, spec.context_window) * min(choices, _MOST_CHOICES)
+
+
+def _count(value: Any) -> int | None:  # noqa: ANN401 (decoded JSON)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     counted = isinstance(value, int) and not isinstance(value, bool)
-    return value if counted and 0 < value < 2**53 else 0
+    return value if counted and 0 <= value < 2**53 else None

@@ -1,0 +1,100 @@
+"""The verb canary: begin, change, stop and resume a canary of a running service."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hydra_core.base.errors import HydraError, Problem, ProblemsError
+from hydra_core.cli.options import Verbs, verb
+from hydra_core.cli.output import print_json, say
+
+if TYPE_CHECKING:
+    from hydra_core.decision_log.canaries import CanaryOrder, CanaryRecord
+
+_CANARY = """\
+Says which second catalog gets a share of the conversations of the services that write this log.
+They follow within a second, without a restart, and an order goes before their --canary.
+
+begin takes a catalog, or another share or limit for it; stop and resume are for the newest canary;
+end leaves the services without one; show says how it stands.
+
+examples:
+  python -m hydra_core canary begin log/ --catalog candidate.yaml --share 0.1
+  python -m hydra_core canary stop log/ --why "prices changed"
+  python -m hydra_core canary resume log/
+  python -m hydra_core canary end log/
+  python -m hydra_core canary show log/
+"""
+
+
+def add_verbs(verbs: Verbs) -> None:
+    """Add canary."""
+    short = "begin, stop or resume a canary of a running service"
+    parser = verb(verbs, "canary", _canary, short, _CANARY)
+    parser.add_argument("action", choices=["begin", "stop", "resume", "end", "show"])
+    parser.add_argument("log", type=Path, metavar="LOG", help="the service's log folder")
+    parser.add_argument("--catalog", default="", metavar="C2.yaml|store:NAME")
+    parser.add_argument("--share", type=float, default=0.1, metavar="SHARE")
+    parser.add_argument(
+        "--limit", type=float, default=2.0, metavar="X", help="times dearer or slower that stop it"
+    )
+    parser.add_argument("--why", default="stopped by hand", metavar="TEXT")
+
+
+def _canary(options: argparse.Namespace) -> int:
+    from hydra_core.decision_log import canaries as kept
+
+    if not options.log.is_dir():
+        raise HydraError(f"{options.log}: there is no such log folder")
+    now = datetime.now(UTC)
+    if options.action == "begin":
+        kept.order_canary(options.log, _order(options))
+    elif options.action == "end":
+        kept.order_canary(options.log, kept.CanaryOrder(""))
+    elif options.action == "stop":
+        kept.stop_canary(options.log, _newest(options.log), options.why, now)
+    elif options.action == "resume":
+        kept.resume_canary(options.log, _newest(options.log), now)
+    order, records = kept.ordered_canary(options.log), kept.canaries(options.log)
+    if options.json:
+        ordered = None if order is None else asdict(order)
+        print_json({"order": ordered, "canaries": [asdict(one) for one in records]})
+        return 0
+    if order is not None:
+        say(f"ordered: {order.catalog or 'no canary'}, share {order.share:g}")
+    for one in records:
+        state = f"stopped: {one.stopped}" if one.stopped else "running"
+        print(f"{one.catalog} ({one.digest[:12]}), share {one.share:g}, since {one.began}, {state}")
+    return 0
+
+
+def _order(options: argparse.Namespace) -> CanaryOrder:
+    from hydra_core.decision_log.canaries import CanaryOrder
+    from hydra_core.server.live import source_of
+
+    problems = []
+    if not options.catalog:
+        problems.append(Problem("--catalog", "is missing", "name a YAML file or store:NAME"))
+    if not 0 < options.share < 1:
+        problems.append(Problem("--share", f"must be in (0, 1), got {options.share:g}"))
+    if options.limit != 0 and not 1 <= options.limit < 1e6:
+        problems.append(Problem("--limit", f"must be 0 or at least 1, got {options.limit:g}"))
+    if problems:
+        raise ProblemsError("canary", problems)
+    source_of(options.catalog).load()
+    in_store = options.catalog.startswith("store:")
+    catalog = options.catalog if in_store else str(Path(options.catalog).resolve())
+    return CanaryOrder(catalog, options.share, options.limit)
+
+
+def _newest(folder: Path) -> CanaryRecord:
+    from hydra_core.decision_log.canaries import canaries
+
+    found = canaries(folder)
+    if not found:
+        raise HydraError(f"{folder}: no canary has begun here; begin one with --catalog")
+    return found[0]

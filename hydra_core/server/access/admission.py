@@ -1,0 +1,120 @@
+"""How many requests may wait to be decided, and for how long; the rest is refused at once.
+
+Without a bound a burst that is over stays in the queue: every request after it waits for decisions
+that nobody is waiting for any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, TypeVar
+
+from starlette.types import Receive
+
+from hydra_core.base.errors import HydraError
+from hydra_core.server.answers import ClientGoneError, until_gone
+from hydra_core.server.metrics import Metrics
+
+_T = TypeVar("_T")
+#: Weight of the newest decision in the mean of how long one takes.
+_NEWEST: Final = 0.05
+
+
+class OverloadedError(HydraError):
+    """There are more requests than can be decided (503).
+
+    Args:
+        wait_s: Seconds until it is worth asking again.
+    """
+
+    def __init__(self, wait_s: float) -> None:
+        self.wait_s = wait_s
+        super().__init__("more requests came than can be decided; ask again")
+
+
+class Admission:
+    """Runs decisions beside the event loop, so many at once, and lets so many wait.
+
+    Args:
+        threads: Decisions at once.
+        most_waiting: Requests that may wait for one.
+        most_wait_s: What has waited longer is dropped.
+    """
+
+    def __init__(
+        self, threads: int, metrics: Metrics, most_waiting: int = 64, most_wait_s: float = 1.0
+    ) -> None:
+        self.pool = ThreadPoolExecutor(threads, thread_name_prefix="decide")
+        self._threads, self._metrics = threads, metrics
+        self._most_waiting, self._most_wait_s = most_waiting, most_wait_s
+        self._free = asyncio.Semaphore(threads)
+        self._waiting, self._mean_s = 0, 0.01
+
+    @property
+    def waiting(self) -> int:
+        """Requests that wait to be decided."""
+        return self._waiting
+
+    @property
+    def full(self) -> bool:
+        """Whether another request would be refused."""
+        return self._waiting >= self._most_waiting
+
+    def require_room(self) -> None:
+        """Make sure that one more request may wait.
+
+        Raises:
+            OverloadedError: As many wait as may.
+        """
+        if self.full:
+            self._metrics.dropped("full")
+            raise OverloadedError(self._queue_s())
+
+    async def run(self, work: Callable[[], _T], receive: Receive) -> tuple[_T, float]:
+        """The result of `work` and how long it waited for its turn, in seconds.
+
+        Args:
+            receive: What says that the client left; its request is dropped then.
+
+        Raises:
+            OverloadedError: As many wait as may, or this one has waited too long.
+            ClientGoneError: The client left before its turn.
+        """
+        came = time.perf_counter()
+        if self._free.locked():
+            self.require_room()
+            await self._turn(receive)
+        else:
+            await self._free.acquire()
+        began = time.perf_counter()
+        self._metrics.waited(began - came)
+        result = asyncio.get_running_loop().run_in_executor(self.pool, work)
+        result.add_done_callback(lambda _: self._done(began))
+        return await asyncio.shield(result), began - came
+
+    async def _turn(self, receive: Receive) -> None:
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(self._most_wait_s):
+                await until_gone(receive, self._free.acquire())
+        except TimeoutError as error:
+            self._metrics.dropped("late")
+            raise OverloadedError(self._queue_s()) from error
+        except ClientGoneError:
+            self._metrics.dropped("gone")
+            raise
+        finally:
+            self._waiting -= 1
+
+    def _done(self, began: float) -> None:
+        took_s = time.perf_counter() - began
+        self._mean_s += _NEWEST * (took_s - self._mean_s)
+        self._free.release()
+
+    def _queue_s(self) -> float:
+        """About how long the requests that wait now will take."""
+        return max(1.0, math.ceil(self._waiting * self._mean_s / self._threads))

@@ -1,0 +1,1 @@
+"""What a service says of itself beside its answers."""

@@ -1,0 +1,110 @@
+"""Asking models in order until one answers, and what each failure means for the next."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from hydra_core.server.deciding import Decided
+from hydra_core.server.metrics import Metrics
+from hydra_core.server.upstream.calls import Answer, Caller
+from hydra_core.server.upstream.failures import NotAnsweredError
+from hydra_core.server.upstream.health import Health
+
+_LOG = logging.getLogger(__name__)
+#: Failures that say nothing about the model's health.
+_NOT_HEALTH: Final = ("too_long", "retry_later")
+
+
+@dataclass(slots=True)
+class Attempts:
+    """What was tried for one request.
+
+    Attributes:
+        failed: `model:kind` of each attempt that failed, in order.
+        last: The newest failure.
+        status: The HTTP status that the last upstream said, None where none said any.
+    """
+
+    started: float = field(default_factory=time.perf_counter)
+    failed: list[str] = field(default_factory=list)
+    last: NotAnsweredError | None = None
+    status: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Asks models of one process.
+
+    Attributes:
+        moved: Called with a decision and the other model that answered.
+    """
+
+    caller: Caller
+    health: Health
+    metrics: Metrics
+    moved: Callable[[Decided, str], object]
+
+    async def first_answer(self, decided: Decided, tried: Attempts) -> tuple[str, Answer]:
+        """The first model that answers, in the decision's order, and its answer.
+
+        Raises:
+            NotAnsweredError: No model did: the newest failure.
+        """
+        order = [decided.model]
+        while order:
+            model = order.pop(0)
+            try:
+                return model, await self._answer(decided, model, tried)
+            except NotAnsweredError as error:
+                if tried.last is None:
+                    order = self._others(decided)
+                self._note(model, error, tried)
+                if error.kind == "too_long":
+                    order = _with_larger_window(decided, model, order)
+        assert tried.last is not None
+        raise tried.last
+
+    async def _answer(self, decided: Decided, model: str, tried: Attempts) -> Answer:
+        wait_s = self.health.wait_s(model)
+        if wait_s > 0:
+            raise NotAnsweredError("retry_later", wait_s=wait_s)
+        upstreams = decided.serving.upstreams
+        assert upstreams is not None
+        answer = await self.caller.call(upstreams, model, decided.request)
+        tried.status = answer.status
+        self.metrics.responded(model, answer.status)
+        if not answer.rejected:
+            self.health.answered(model)
+        if model != decided.model:
+            self.moved(decided, model)
+        return answer
+
+    def _note(self, model: str, error: NotAnsweredError, tried: Attempts) -> None:
+        """Take a failure down: for the log, the metrics and the model's health."""
+        tried.failed.append(f"{model}:{error.kind}")
+        tried.last = error
+        tried.status = error.status or tried.status
+        self.metrics.failed(model, error.kind)
+        self.metrics.responded(model, error.status)
+        if error.kind in _NOT_HEALTH:
+            return
+        if self.health.failed(model, error.wait_s) or error.wait_s:
+            extra: dict[str, object] = {"model": model, "kind": error.kind, "status": error.status}
+            extra |= {"event": "upstream_marked", "wait_s": error.wait_s or None}
+            _LOG.warning("a model does not answer", extra=extra)
+
+    def _others(self, decided: Decided) -> list[str]:
+        upstreams = decided.serving.upstreams
+        known = upstreams.by_model if upstreams else {}
+        return [name for name in decided.next_models() if name in known]
+
+
+def _with_larger_window(decided: Decided, model: str, order: list[str]) -> list[str]:
+    """Those that can take in more than the model to which the request was too long."""
+    catalog = decided.serving.catalog
+    window = catalog.model(model).context_window
+    return [name for name in order if catalog.model(name).context_window > window]

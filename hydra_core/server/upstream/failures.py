@@ -1,0 +1,210 @@
+"""Why a model did not answer: whose fault it is, and how long its upstream asks to be left alone.
+
+A failure's kind says whether another model is asked (all of them), whether the model's health
+suffers (`OURS`), and what the client gets in the end.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+
+#: Every kind of failure, in the words of log and metrics.
+KINDS: Final = (
+    "rate_limited",
+    "server_error",
+    "refused_key",
+    "forbidden",
+    "no_credit",
+    "unknown_model",
+    "too_long",
+    "bad_answer",
+    "timeout",
+    "connection",
+    "broke_off",
+    "retry_later",
+)
+#: Longest wait that an upstream can ask for.
+_LONGEST_WAIT_S: Final = 3_600.0
+#: An error is read up to this size; longer ones are not shown to a client either.
+MOST_ERROR_BYTES: Final = 64_000
+_BY_STATUS: Final = {
+    401: "refused_key",
+    402: "no_credit",
+    403: "forbidden",
+    404: "unknown_model",
+    405: "unknown_model",
+    407: "refused_key",
+    408: "timeout",
+    410: "unknown_model",
+    425: "rate_limited",
+    429: "rate_limited",
+}
+#: What providers say in place of a status of its own -> what it is.
+_BY_WORDS: Final = (
+    (
+        "too_long",
+        re.compile(
+            r"context_length_exceeded|context_window_exceeded|maximum context length|"
+            r"context (?:window|length|size)|(?:prompt|input|request)(?: token count)? (?:is )?"
+            r"(?:too long|exceeds)|too many (?:input )?tokens|reduce the length",
+        ),
+    ),
+    ("no_credit", re.compile(r"insufficient_quota|insufficient_credit|credit balance|billing_")),
+    ("refused_key", re.compile(r"invalid_api_key|api.key not valid|unauthenticated")),
+    (
+        "unknown_model",
+        re.compile(
+            r"model_not_found|invalid_model|deploymentnotfound|unknown model|"
+            r"model[^.]{0,80} (?:not found|does not exist)"
+        ),
+    ),
+)
+_WAIT_IN_WORDS: Final = re.compile(
+    r"(?:try|retry)(?: again)? (?:in|after) "
+    r"(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?) ?(ms|s\b|sec|m\b|min)?)?"
+)
+_WAIT_KEYS: Final = ("retry_after", "retryAfter", "retry_after_seconds", "retryDelay")
+_UNITS: Final = {"ms": 0.001, "m": 60.0, "min": 60.0}
+
+
+class NotAnsweredError(Exception):
+    """A model did not answer.
+
+    Args:
+        kind: One of `KINDS`.
+        status: What the upstream said, None where it said nothing.
+        body: Its answer, for the client when no model answers.
+        headers: Its headers that may go on to the client.
+        wait_s: How long the upstream asks to be left alone, 0 where it does not say.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        status: int | None = None,
+        body: bytes = b"",
+        headers: Mapping[str, str] | None = None,
+        wait_s: float = 0.0,
+    ) -> None:
+        self.kind, self.status, self.body, self.headers = kind, status, body, headers or {}
+        self.wait_s = wait_s
+        super().__init__(kind)
+
+
+def refusal_of(status: int, body: bytes) -> str | None:
+    """The kind of failure that an answer with this status is; None for the client's own mistake."""
+    if status in _BY_STATUS and status not in (403, 429):
+        return _BY_STATUS[status]
+    if 400 <= status < 600:
+        words = _words(body)
+        said = next((kind for kind, sign in _BY_WORDS if sign.search(words)), None)
+        if status == 429:
+            return said if said == "no_credit" else "rate_limited"
+        if status == 413:
+            return "too_long"
+        return said or _BY_STATUS.get(status) or ("server_error" if status >= 500 else None)
+    return "bad_answer"
+
+
+def error_in(found: Mapping[str, Any]) -> NotAnsweredError | None:
+    """The error that a decoded answer holds although its status says success, None for none."""
+    error = found.get("error") or _error_of_choices(found.get("choices"))
+    if not error:
+        return None
+    inner = error if isinstance(error, Mapping) else {}
+    status = next(filter(None, map(_status, (inner.get("code"), inner.get("status")))), None)
+    body = json.dumps({"error": error}, default=str).encode("utf-8", "replace")
+    kind = refusal_of(status or 400, body) or "bad_answer"
+    return NotAnsweredError(kind, status, body, wait_s=wait_of({}, body))
+
+
+def wait_of(headers: Mapping[str, str], body: bytes, now: datetime | None = None) -> float:
+    """Seconds that an upstream asks to be left alone, 0 where it does not say; at most an hour.
+
+    Args:
+        headers: With lower-case names.
+        body: Providers say it there as well, as a field or in the message.
+    """
+    found = _seconds(headers.get("retry-after-ms"), 0.001) or _seconds(headers.get("retry-after"))
+    if found is None:
+        found = _seconds_until(headers.get("retry-after"), now or datetime.now(UTC))
+    if found is None:
+        found = next(filter(None, _waits(_decoded(body))), None)
+    return min(max(found or 0.0, 0.0), _LONGEST_WAIT_S)
+
+
+def _seconds(value: object, unit: float = 1.0) -> float | None:
+    text = str(value).strip().removesuffix("s")
+    try:
+        seconds = float(text) * unit
+    except ValueError:
+        return None
+    return seconds if 0 <= seconds < 1e9 else None
+
+
+def _seconds_until(date: str | None, now: datetime) -> float | None:
+    try:
+        moment = parsedate_to_datetime(date or "")
+    except (ValueError, IndexError, OverflowError):
+        return None
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (aware - now).total_seconds()
+
+
+def _waits(value: object, depth: int = 0) -> Iterator[float | None]:
+    """What the fields and messages of an error say about waiting."""
+    if depth > 5:
+        return
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            if key in _WAIT_KEYS:
+                yield _seconds(one)
+            elif key == "message" and isinstance(one, str):
+                yield _wait_in_words(one)
+            else:
+                yield from _waits(one, depth + 1)
+    elif isinstance(value, list):
+        for one in value[:20]:
+            yield from _waits(one, depth + 1)
+
+
+def _wait_in_words(message: str) -> float | None:
+    said = _WAIT_IN_WORDS.search(message[:2_000].lower())
+    if said is None:
+        return None
+    minutes, number, unit = said.groups()
+    return 60.0 * float(minutes or 0) + float(number or 0) * _UNITS.get(unit or "s", 1.0)
+
+
+def _words(body: bytes) -> str:
+    """What an error says in codes and words, in lower case."""
+    found = _decoded(body)
+    return json.dumps(found, ensure_ascii=False).lower() if found is not None else ""
+
+
+def _decoded(body: bytes) -> object:
+    if not 0 < len(body) <= MOST_ERROR_BYTES:
+        return None
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _error_of_choices(choices: object) -> object:
+    for choice in choices if isinstance(choices, list) else ():
+        if isinstance(choice, Mapping) and choice.get("error"):
+            return choice["error"]
+    return None
+
+
+def _status(value: object) -> int | None:
+    if isinstance(value, str) and value.isdigit():
+        value = int(value[:4])
+    known = isinstance(value, int) and not isinstance(value, bool) and 400 <= value < 600
+    return value if known else None  # type: ignore[return-value]

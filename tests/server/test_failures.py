@@ -1,0 +1,82 @@
+"""What an upstream's refusal means: whose fault it is, and how long it asks to be left alone."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from hydra_core.server.upstream.events import EventReader
+from hydra_core.server.upstream.failures import refusal_of, wait_of
+from tests.server.raw_upstream import DONE, PING, ROLE, finish, said
+
+NOW = datetime(2026, 11, 25, 12, 0, 0, tzinfo=UTC)
+
+
+def body(**error):
+    return json.dumps({"error": error}).encode()
+
+
+@pytest.mark.parametrize(
+    ("headers", "raw", "seconds"),
+    [
+        ({"retry-after": "7"}, b"", 7),
+        ({"retry-after": "0.5"}, b"", 0.5),
+        ({"retry-after": "Wed, 25 Nov 2026 12:00:30 GMT"}, b"", 30),
+        ({"retry-after": "Wed, 25 Nov 2026 11:00:00 GMT"}, b"", 0),
+        ({"retry-after-ms": "1500", "retry-after": "9"}, b"", 1.5),
+        ({"retry-after": "soon"}, b"", 0),
+        ({"retry-after": "-3"}, b"", 0),
+        ({"retry-after": "1e300"}, b"", 0),
+        ({"retry-after": "99999999"}, b"", 3600),
+        ({}, body(message="Rate limit reached. Please try again in 20s."), 20),
+        ({}, body(message="Please try again in 6m0s."), 360),
+        ({}, body(message="Please try again in 350ms."), 0.35),
+        ({}, body(message="Please retry after 26 seconds."), 26),
+        ({}, body(message="Please try again in a few minutes"), 0),
+        ({}, body(details=[{"@type": "RetryInfo", "retryDelay": "30s"}]), 30),
+        ({}, body(metadata={"retry_after": 12}), 12),
+        ({}, b"not JSON, try again in 5s", 0),
+        ({}, b"", 0),
+    ],
+)
+def test_how_long_an_upstream_asks_to_be_left_alone(headers, raw, seconds):
+    assert wait_of(headers, raw, NOW) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    ("status", "raw", "kind"),
+    [
+        (400, body(code="context_length_exceeded"), "too_long"),
+        (400, body(message="This model's maximum context length is 8192 tokens."), "too_long"),
+        (400, body(message="prompt is too long: 210000 tokens > 200000 maximum"), "too_long"),
+        (400, body(message="The input token count exceeds the maximum"), "too_long"),
+        (400, body(message="Your credit balance is too low"), "no_credit"),
+        (400, body(message="Unsupported parameter: temperature"), None),
+        (400, body(message="Image of model T is not supported"), None),
+        (400, b"", None),
+        (403, b"", "forbidden"),
+        (404, b"", "unknown_model"),
+        (422, body(message="messages: field required"), None),
+        (429, body(code="insufficient_quota"), "no_credit"),
+        (429, body(message="reduce the length of your prompt or wait"), "rate_limited"),
+        (500, b"", "server_error"),
+        (503, b"<html>", "server_error"),
+        (304, b"", "bad_answer"),
+        (999, b"", "bad_answer"),
+    ],
+)
+def test_whose_fault_a_refusal_is(status, raw, kind):
+    assert refusal_of(status, raw) == kind
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 7, 10_000])
+def test_events_are_the_same_however_a_stream_is_cut(step):
+    parts = [PING, ROLE, said("a", b"\r\n\r\n"), said("ü€", b"\r\r"), b": x\n\r\n", finish(), DONE]
+    raw, reader, found = b"".join(parts), EventReader(), []
+    for start in range(0, len(raw), step):
+        found += reader.feed(raw[start : start + step])
+    found += reader.end()
+    assert b"".join(one.raw for one in found) == raw
+    assert [one.written for one in found if one.data] == [0, 1, 5, 0, 0]
+    assert [one.done for one in found][-1]
+    assert sum(one.finished for one in found) == 1

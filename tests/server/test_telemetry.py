@@ -1,0 +1,63 @@
+"""What a service logs of itself, and the series that say what runs."""
+
+import json
+import logging
+
+from hydra_core.server.telemetry.json_log import EXTRA, JsonFormatter
+from tests.server.conftest import CATALOG, asked, wait_for
+
+FIELDS = {"at", "level", "event", "message", "pid", *EXTRA}
+
+
+def lines(caplog):
+    return [json.loads(JsonFormatter().format(record)) for record in caplog.records]
+
+
+def test_every_line_has_the_same_fields_and_the_events_are_there(make, upstream, tmp_path, caplog):
+    caplog.set_level(logging.INFO, logger="hydra_core")
+    pool = tmp_path / "pool.yaml"
+    pool.write_text(CATALOG.read_text())
+    client = make(catalog=pool)
+    first = client.post("/v1/decision", json=asked()).json()["model"]
+    upstream.behaviour[f"up-{first}"] = "500"
+    for _ in range(2):
+        client.post("/v1/chat/completions", json=asked())
+    client.post("/v1/decision", json=asked(model="gpt-9"))
+    pool.write_text(CATALOG.read_text().replace("tau: 0.24", "tau: 0.3"))
+    wait_for(lambda: "revision_taken" in {one["event"] for one in lines(caplog)})
+    found = {one["event"]: one for one in lines(caplog)}
+    assert all(set(one) == FIELDS for one in found.values())
+    assert found["start"]["catalog"] == "five-model coding pool"
+    marked = found["upstream_marked"]
+    assert (marked["model"], marked["kind"], marked["status"]) == (first, "server_error", 500)
+    assert sum(one["event"] == "upstream_marked" for one in lines(caplog)) == 1
+    assert found["request_refused"]["status"] == 404
+    assert found["revision_taken"]["revision"] != found["start"]["revision"]
+
+
+def test_an_error_is_one_line_with_its_trace():
+    try:
+        raise LookupError("x")
+    except LookupError:
+        info = logging.sys.exc_info()
+    record = logging.LogRecord("n", logging.ERROR, "p", 1, "it %s", ("failed",), info)
+    text = JsonFormatter().format(record)
+    assert "\n" not in text
+    assert json.loads(text)["message"].startswith("it failed\nTraceback")
+
+
+def test_the_version_and_the_revision_in_use_are_series(make, tmp_path):
+    pool = tmp_path / "pool.yaml"
+    pool.write_text(CATALOG.read_text())
+    client = make(catalog=pool)
+    before = client.get("/health/ready").json()["revision"]
+    line = 'hydra_revision_info{{arm="main",catalog="five-model coding pool",revision="{}"}} {}'
+    found = client.get("/metrics").text
+    assert line.format(before, "1.0") in found
+    assert "hydra_build_info{version=" in found
+    pool.write_text(CATALOG.read_text().replace("tau: 0.24", "tau: 0.3"))
+    wait_for(lambda: client.get("/health/ready").json()["revision"] != before)
+    now = client.get("/health/ready").json()["revision"]
+    found = client.get("/metrics").text
+    assert line.format(now, "1.0") in found
+    assert line.format(before, "0.0") in found
