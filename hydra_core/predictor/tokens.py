@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tokenizers import Tokenizer
-
 from hydra_core.predictor.bundle import Bundle
 from hydra_core.predictor.signals import signal_prefix
 
@@ -96,6 +94,8 @@ class TokenCounter:
     """
 
     def __init__(self, bundle: Bundle) -> None:
+        from tokenizers import Tokenizer  # importing the package loads no runtime
+
         self._bundle = bundle
         self._tokenizer = Tokenizer.from_file(str(bundle.path / bundle.tokenizer))
         self._tokenizer.no_padding()
