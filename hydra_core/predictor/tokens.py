@@ -94,6 +94,8 @@ class TokenCounter:
     """
 
     def __init__(self, bundle: Bundle) -> None:
+        from tokenizers import Tokenizer  # importing the package loads no runtime
+
         self._bundle = bundle
         from tokenizers import Tokenizer  # takes a moment to load
 
