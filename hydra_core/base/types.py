@@ -155,7 +155,7 @@ Progress = Callable[[int, int], None]
 #: data, not code: a catalog may have others.
 DIMENSIONS = ("reasoning", "code_generation", "debugging", "tool_use")
 #: A last dimension that no predictor scores: every query requires it in full.
-LEVEL = "level"
+LEVEL_DIMENSION = "level"
 
 
 class ModelStatus(StrEnum):
@@ -331,7 +331,7 @@ class Pool:
             realised cost (USD per query), read-only.
         weights: (K,) band-compensated weights w~ (Eq. 4), read-only.
         caps: (K,) the largest scores that count, None for no caps.
-        level: Whether the last dimension is `LEVEL`.
+        level: Whether the last dimension is `LEVEL_DIMENSION`.
     """
 
     ids: tuple[str, ...]

@@ -20,7 +20,7 @@ import numpy as np
 
 from hydra_core.base.errors import CatalogError, MismatchError, Problem, RoutingError
 from hydra_core.base.types import (
-    LEVEL,
+    LEVEL_DIMENSION,
     Band,
     Catalog,
     CostBasis,
@@ -179,7 +179,7 @@ def pool(
         cost=_read_only(_costs(catalog, models, realised_cost)),
         weights=_read_only(compensated_weights(stored, catalog.bands)),
         caps=_caps(catalog),
-        level=catalog.dimensions[-1:] == (LEVEL,),
+        level=catalog.dimensions[-1:] == (LEVEL_DIMENSION,),
     )
 
 

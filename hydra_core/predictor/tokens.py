@@ -97,7 +97,6 @@ class TokenCounter:
         from tokenizers import Tokenizer  # importing the package loads no runtime
 
         self._bundle = bundle
-        from tokenizers import Tokenizer  # takes a moment to load
 
         self._tokenizer = Tokenizer.from_file(str(bundle.path / bundle.tokenizer))
         self._tokenizer.no_padding()

@@ -13,7 +13,15 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.base.errors import CatalogError, Problem
-from hydra_core.base.types import LEVEL, Band, Catalog, Chosen, FloatArray, IntArray, Selection
+from hydra_core.base.types import (
+    LEVEL_DIMENSION,
+    Band,
+    Catalog,
+    Chosen,
+    FloatArray,
+    IntArray,
+    Selection,
+)
 from hydra_core.catalog.editing.chosen_on import record_choice
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.profiles import compensated_weights
@@ -59,8 +67,8 @@ def start_of(catalog: Catalog, data: ReplayData) -> Start:
     Raises:
         CatalogError: It has a dimension `level` already.
     """
-    if LEVEL in catalog.dimensions:
-        message = f"has a dimension {LEVEL!r} already: its profiles were fitted before"
+    if LEVEL_DIMENSION in catalog.dimensions:
+        message = f"has a dimension {LEVEL_DIMENSION!r} already: its profiles were fitted before"
         remedy = "fit from the catalog that it was made of"
         raise CatalogError(catalog.source or catalog.name, [Problem("dimensions", message, remedy)])
     return Start(
@@ -90,12 +98,12 @@ def with_fitted_profiles(
     Raises:
         CatalogError: The text cannot be edited so.
     """
-    names = (*catalog.dimensions, LEVEL)
+    names = (*catalog.dimensions, LEVEL_DIMENSION)
     bands = (*catalog.bands, _LEVEL_BAND)
     stored = stored_weights(fitted.weights, bands)
     document = CatalogDocument.parse(text, catalog.source)
     document.set("dimensions", list(names))
-    document.set("bands", LEVEL, [_LEVEL_BAND.lo, _LEVEL_BAND.hi])
+    document.set("bands", LEVEL_DIMENSION, [_LEVEL_BAND.lo, _LEVEL_BAND.hi])
     document.set("policy", "weights", dict(zip(names, stored.tolist(), strict=True)))
     # tau in the unit of the weights as they are compensated when the catalog is loaded
     unit = compensated_weights(stored, bands).sum() / fitted.weights.sum()
@@ -106,7 +114,7 @@ def with_fitted_profiles(
     cells = fitted.numbers(catalog.dimensions, _DIGITS)["capabilities"]
     for model in catalog.models:
         known = cells.get(model.id)
-        others = {**model.overrides, LEVEL: _LEVEL_OF_OTHERS}
+        others = {**model.overrides, LEVEL_DIMENSION: _LEVEL_OF_OTHERS}
         document.set("models", model.id, "capabilities", others if known is None else known)
     return record_choice(document.text(), _chosen_on(evalset))
 

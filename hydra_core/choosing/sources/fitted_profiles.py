@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from hydra_core.base.types import LEVEL, Band, FloatArray, IntArray
+from hydra_core.base.types import LEVEL_DIMENSION, Band, FloatArray, IntArray
 from hydra_core.catalog.profiles import compensated_weights, to_band
 from hydra_core.choosing.lift import hull_of
 from hydra_core.choosing.sources.one_rule import cost_order
@@ -78,7 +78,7 @@ class FittedProfiles:
             dimensions: (K,) names, without `level`.
             digits: Decimals that are kept.
         """
-        names = (*dimensions, LEVEL)
+        names = (*dimensions, LEVEL_DIMENSION)
         cells = np.round(self.capabilities, digits).tolist()
         return {
             "compensated_weights": dict(
