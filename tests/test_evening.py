@@ -62,5 +62,5 @@ def test_the_evening_ends_with_a_published_router(server, tmp_path, monkeypatch,
     assert made.quality.mean(axis=0) == pytest.approx([0.5, 0.9])
     assert server.paid_twice == 0
     store = open_store(Path("workspace"))
-    assert store.catalogs() == {"mine": 1}
+    assert store.catalogs() == {"my/mine": 1}
     store.close()
