@@ -192,7 +192,7 @@ def canary(look: LogView) -> None:
         st.info("No canary in this log. A canary sends a share of conversations to a second "
                 "catalog and stops by itself when it is worse:")  # fmt: skip
         widgets.commands(
-            "hydra-router serve --catalog pool.yaml --upstreams upstreams.yaml --log log/ \\\n"
+            "hydra-router serve --catalog mine --upstreams upstreams.yaml --log log \\\n"
             "    --canary candidate.yaml --canary-share 0.1"
         )
         return

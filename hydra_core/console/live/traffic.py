@@ -35,7 +35,7 @@ _HOW = """\
 Live reads the decision log that `serve` writes. Start `serve` in the folder of this console:
 
 ```
-hydra-router serve --catalog pool.yaml --upstreams upstreams.yaml --log log/
+hydra-router serve --catalog mine --upstreams upstreams.yaml --log log
 ```
 
 Without `--upstreams` it only decides, which already shows the mix. For a log in another folder, set
