@@ -134,4 +134,4 @@ def test_the_site_is_built_and_read_without_a_network(tmp_path):
     for page in pages:
         fetched = re.findall(r'(?:src|<link[^>]* href)="(?:https?:)?//[^"]+"', page.read_text())
         assert fetched == [], page.name
-    assert "BETTER" in (tmp_path / "reference" / "python" / "evaluation.html").read_text()
+    assert "VerdictLabel" in (tmp_path / "reference" / "python" / "evaluation.html").read_text()

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hydra_core.base.success_block import SuccessBlock
+
 
 class Rule(StrEnum):
     """What decides a route: profiles against requirements, or predicted success against cost."""
@@ -152,6 +154,8 @@ Progress = Callable[[int, int], None]
 #: The paper's four dimensions, those of the shipped predictor and of what training makes. K is
 #: data, not code: a catalog may have others.
 DIMENSIONS = ("reasoning", "code_generation", "debugging", "tool_use")
+#: A last dimension that no predictor scores: every query requires it in full.
+LEVEL_DIMENSION = "level"
 
 
 class ModelStatus(StrEnum):
@@ -284,6 +288,7 @@ class Catalog:
         realised_costs: Measured costs that order the models under the basis `realised`; None
             where they must come from an eval set.
         outcome_model: What the value rule predicts with; None where there is none.
+        success_profiles: Success profiles fitted to outcomes; None where there are none.
         folder: Where its file lies, '' for a text without one.
     """
 
@@ -300,6 +305,7 @@ class Catalog:
     notes: str = ""
     realised_costs: RealisedCosts | None = None
     outcome_model: OutcomeModelRef | None = None
+    success_profiles: SuccessBlock | None = None
     folder: str = ""
 
     def model(self, model_id: str) -> ModelSpec:
@@ -325,6 +331,7 @@ class Pool:
             realised cost (USD per query), read-only.
         weights: (K,) band-compensated weights w~ (Eq. 4), read-only.
         caps: (K,) the largest scores that count, None for no caps.
+        level: Whether the last dimension is `LEVEL_DIMENSION`.
     """
 
     ids: tuple[str, ...]
@@ -332,9 +339,13 @@ class Pool:
     cost: FloatArray
     weights: FloatArray
     caps: FloatArray | None = None
+    level: bool = False
 
     def capped(self, requirements: FloatArray) -> FloatArray:
-        """(..., K) scores as they count: at most the caps."""
+        """(..., K) scores as they count: at most the caps, and 1 on a level that nothing scores."""
+        if self.level and requirements.shape[-1] == self.weights.size - 1:
+            full = np.ones((*requirements.shape[:-1], 1))
+            requirements = np.concatenate([requirements, full], axis=-1)
         if self.caps is None:
             return requirements
         result: FloatArray = np.minimum(requirements, self.caps)

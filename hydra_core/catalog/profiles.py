@@ -19,7 +19,16 @@ from typing import Final
 import numpy as np
 
 from hydra_core.base.errors import CatalogError, MismatchError, Problem, RoutingError
-from hydra_core.base.types import Band, Catalog, CostBasis, FloatArray, ModelSpec, ModelStatus, Pool
+from hydra_core.base.types import (
+    LEVEL_DIMENSION,
+    Band,
+    Catalog,
+    CostBasis,
+    FloatArray,
+    ModelSpec,
+    ModelStatus,
+    Pool,
+)
 
 #: Raw capabilities closer than this are one value: sums of the same rates differ by rounding only.
 _SAME_RAW: Final = 1e-9
@@ -170,6 +179,7 @@ def pool(
         cost=_read_only(_costs(catalog, models, realised_cost)),
         weights=_read_only(compensated_weights(stored, catalog.bands)),
         caps=_caps(catalog),
+        level=catalog.dimensions[-1:] == (LEVEL_DIMENSION,),
     )
 
 

@@ -19,6 +19,7 @@ from hydra_core.base.types import Band, Catalog
 from hydra_core.catalog.identifiers import id_problem, skeleton
 from hydra_core.catalog.model_fields import read_benchmarks, read_models, read_realised_costs
 from hydra_core.catalog.policy_fields import read_outcome_model, read_policy
+from hydra_core.catalog.success_fields import read_success_profiles
 
 SCHEMA: Final = "hydra.catalog/v1"
 MAX_DIMENSIONS: Final = 32
@@ -31,6 +32,7 @@ _KEYS: Final = (
     "bands",
     "policy",
     "outcome_model",
+    "success_profiles",
     "realised_costs",
     "evidence",
     "models",
@@ -111,6 +113,7 @@ def catalog_of(root: Section, text: str, source: str) -> Catalog | None:
     models = read_models(root, dimensions, benchmarks)
     realised = read_realised_costs(root, models, policy)
     outcome_model = read_outcome_model(root, policy)
+    success = read_success_profiles(root, dimensions, models)
     name = root.text("name", "a short name for this catalog", limit=200)
     notes = root.text("notes", "write text", required=False)
     predictor, fingerprint = _predictor(root)
@@ -130,6 +133,7 @@ def catalog_of(root: Section, text: str, source: str) -> Catalog | None:
         notes=notes,
         realised_costs=realised,
         outcome_model=outcome_model,
+        success_profiles=success,
     )
 
 

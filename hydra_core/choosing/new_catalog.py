@@ -12,7 +12,6 @@ import pandas as pd
 from hydra_core.base.errors import Problem
 from hydra_core.base.types import Catalog, ListPrice
 from hydra_core.catalog.editing.document import CatalogDocument
-from hydra_core.catalog.prices.number import price_number
 from hydra_core.catalog.prices.price_file import GivenPrice, parse_listed, parse_price_file
 from hydra_core.evalsets.folders import folder_name
 
@@ -112,8 +111,8 @@ def entered_prices(table: pd.DataFrame, given: Mapping[str, GivenPrice]) -> Ente
 
 
 def _number(cell: object) -> float | None:
-    value = price_number(cell)
-    return None if value is None else float(value)
+    value = math.nan if cell is None else float(str(cell))
+    return None if math.isnan(value) else value
 
 
 def covered(models: Collection[str], catalogs: Sequence[Catalog | None]) -> bool:

@@ -160,6 +160,14 @@ def open_catalog(text: str) -> Catalog:
     return replace(parse_catalog(revision.yaml, text), folder=str(workspace_folder()))
 
 
+def catalog_text(text: str) -> str:
+    """The YAML of the same; raises as `open_catalog`."""
+    from hydra_core.catalog.schema import read_catalog_text
+
+    revision = _published(text)
+    return read_catalog_text(existing(CATALOG.find(text))) if revision is None else revision.yaml
+
+
 def catalog_source(text: str) -> str:
     """The same as what the router follows while it runs: a file, or `store:NAME`."""
     if text.startswith("store:"):

@@ -94,8 +94,9 @@ class TokenCounter:
     """
 
     def __init__(self, bundle: Bundle) -> None:
+        from tokenizers import Tokenizer  # importing the package loads no runtime
+
         self._bundle = bundle
-        from tokenizers import Tokenizer  # takes a moment to load
 
         self._tokenizer = Tokenizer.from_file(str(bundle.path / bundle.tokenizer))
         self._tokenizer.no_padding()

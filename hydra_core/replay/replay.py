@@ -205,7 +205,7 @@ def align(
         requirements=requirements[rows],
         quality=quality,
         cost_usd=cost_usd,
-        pool=Pool(ids, pool.capabilities[kept], pool.cost[kept], pool.weights),
+        pool=Pool(ids, pool.capabilities[kept], pool.cost[kept], pool.weights, level=pool.level),
         rows=rows,
         clusters=evalset.clusters_at(rows),
         dependence=dependence_note(evalset.dependence),

@@ -139,6 +139,7 @@ def contenders(decision: Decision) -> Pool:
         capabilities=pool.capabilities[alive],
         cost=pool.cost[alive],
         weights=pool.weights,
+        level=pool.level,
     )
 
 

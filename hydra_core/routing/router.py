@@ -230,8 +230,8 @@ def _decide(
 
 def _capped(state: _State, scores: FloatArray) -> tuple[str, ...]:
     """The dimensions whose score a cap has cut."""
-    cut = state.pool.capped(scores) < scores
-    return tuple(name for name, c in zip(state.catalog.dimensions, cut, strict=True) if c)
+    cut = state.pool.capped(scores)[: scores.size] < scores
+    return tuple(name for name, c in zip(state.catalog.dimensions, cut, strict=False) if c)
 
 
 def _within_budget(state: _State, gates: dict[str, str], query: Query) -> dict[str, str]:

@@ -29,7 +29,7 @@ HOMES = {
     r"Decimal\(str\(value\)\.strip": {"catalog/prices/number.py"},
     r"class CancelledError": {"base/errors.py"},
     r"^RESOLVED_AT": {"evalsets/evalset.py"},
-    r"^LEVEL": {"base/intervals.py"},
+    r"^LEVEL\b": {"base/intervals.py"},
 }
 
 

@@ -8,7 +8,8 @@ from hydra_core.console.compare.view_tables import group_table
 from hydra_core.replay.evaluation import evaluate
 
 
-def test_every_group_but_english_has_its_difference_to_english():
+def test_every_group_but_english_has_its_difference_to_english(tmp_path, monkeypatch):
+    monkeypatch.setenv("HYDRA_WORKSPACE", str(tmp_path))
     entry = next(one for one in cache.evalsets() if one.key == "console_demo")
     catalog = next(one.catalog for one in cache.catalogs() if one.key == "paper_five")
     evaluation = evaluate(cache.sweep(entry, catalog, catalog.policy.weights), 0.24, "")

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.evalsets.importers.harness.archive import members
 from hydra_core.evalsets.importers.harness.scored import (
     Adapter,
     Reading,
@@ -15,7 +16,6 @@ from hydra_core.evalsets.importers.harness.scored import (
     as_feedback,
     objects,
 )
-from hydra_core.evalsets.importers.reading.archive import members
 from hydra_core.evalsets.importers.reading.bounded import TableFile
 from hydra_core.evalsets.importers.reading.json_document import read_json
 from hydra_core.evalsets.importers.reading.paths import value_at

@@ -1,0 +1,185 @@
+"""From a catalog to what is fitted, and from what was fitted to the catalog's text.
+
+Fitted profiles make an ordinary catalog with one dimension more. Its `level` is required in full by
+every query: `Pool.capped` appends it to what a predictor scores. Success profiles make the block
+`success_profiles` (see `success_profiles.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from hydra_core.base.errors import CatalogError, Problem
+from hydra_core.base.types import (
+    LEVEL_DIMENSION,
+    Band,
+    Catalog,
+    Chosen,
+    FloatArray,
+    IntArray,
+    Selection,
+)
+from hydra_core.catalog.editing.chosen_on import record_choice
+from hydra_core.catalog.editing.document import CatalogDocument
+from hydra_core.catalog.profiles import compensated_weights
+from hydra_core.choosing.sources.fitted_profiles import FittedProfiles
+from hydra_core.choosing.sources.lift import Ranked
+from hydra_core.choosing.sources.outcomes import Outcomes
+from hydra_core.choosing.sources.rungs import Start
+from hydra_core.choosing.sources.success_profiles import SuccessProfiles
+from hydra_core.evalsets.evalset import EvalSet, sample_of
+from hydra_core.replay.replay import ReplayData
+
+#: A level lies anywhere in [0, 1]; its band is that range.
+_LEVEL_BAND: Final = Band(0.0, 1.0)
+_LEVEL_OF_OTHERS: Final = 0.5
+_DIGITS: Final = 4
+_HALF: Final = 0.5
+
+
+def outcomes_of_replay(data: ReplayData, evalset: EvalSet) -> Outcomes:
+    """Return the outcomes of a replayed set, at the costs it was replayed with.
+
+    Queries with the same text are one cluster.
+    """
+    columns = np.array([evalset.models.index(name) for name in data.pool.ids], dtype=np.intp)
+    tokens = []
+    for name in ("input_tokens", "output_tokens"):
+        values = evalset.extras.get(name)
+        part = None if values is None else values[np.ix_(data.rows, columns)]
+        tokens.append(part if part is not None and np.isfinite(part).all() else None)
+    return Outcomes(
+        data.pool.ids,
+        data.requirements,
+        data.quality,
+        data.cost_usd,
+        _clusters(data, evalset),
+        *tokens,
+    )
+
+
+def start_of(catalog: Catalog, data: ReplayData) -> Start:
+    """Return what a catalog says already, for the models that were replayed.
+
+    Raises:
+        CatalogError: It has a dimension `level` already.
+    """
+    if LEVEL_DIMENSION in catalog.dimensions:
+        message = f"has a dimension {LEVEL_DIMENSION!r} already: its profiles were fitted before"
+        remedy = "fit from the catalog that it was made of"
+        raise CatalogError(catalog.source or catalog.name, [Problem("dimensions", message, remedy)])
+    return Start(
+        catalog.bands,
+        data.pool.capabilities,
+        np.asarray(catalog.policy.weights, dtype=np.float64),
+        data.pool.cost,
+    )
+
+
+def prices_of(catalog: Catalog, models: tuple[str, ...]) -> FloatArray:
+    """Return (m, 2) list prices, USD per million tokens read and written."""
+    specs = [catalog.model(name) for name in models]
+    return np.array([[s.input_usd_per_mtok, s.output_usd_per_mtok] for s in specs])
+
+
+def with_fitted_profiles(
+    text: str, catalog: Catalog, fitted: FittedProfiles, outcomes: Outcomes, evalset: EvalSet
+) -> str:
+    """Return the catalog's text with fitted profiles, weights and a tau of half the cost range.
+
+    Args:
+        text: The catalog's YAML.
+        fitted: Fitted to `outcomes`.
+        evalset: Whose outcomes they are; the catalog records that it was chosen on them.
+
+    Raises:
+        CatalogError: The text cannot be edited so.
+    """
+    names = (*catalog.dimensions, LEVEL_DIMENSION)
+    bands = (*catalog.bands, _LEVEL_BAND)
+    stored = stored_weights(fitted.weights, bands)
+    document = CatalogDocument.parse(text, catalog.source)
+    document.set("dimensions", list(names))
+    document.set("bands", LEVEL_DIMENSION, [_LEVEL_BAND.lo, _LEVEL_BAND.hi])
+    document.set("policy", "weights", dict(zip(names, stored.tolist(), strict=True)))
+    # tau in the unit of the weights as they are compensated when the catalog is loaded
+    unit = compensated_weights(stored, bands).sum() / fitted.weights.sum()
+    tau = unit * float(
+        Ranked(outcomes, *fitted.rank(outcomes.requirements)).taus_at(np.array([_HALF]))[0]
+    )
+    document.set("policy", "tau", round(tau, _DIGITS))
+    cells = fitted.numbers(catalog.dimensions, _DIGITS)["capabilities"]
+    for model in catalog.models:
+        known = cells.get(model.id)
+        others = {**model.overrides, LEVEL_DIMENSION: _LEVEL_OF_OTHERS}
+        document.set("models", model.id, "capabilities", others if known is None else known)
+    return record_choice(document.text(), _chosen_on(evalset))
+
+
+def stored_weights(compensated: FloatArray, bands: tuple[Band, ...]) -> FloatArray:
+    """Return the stored weights w whose compensated weights are proportional to these (Eq. 4).
+
+    Args:
+        compensated: (K,) weights w~.
+        bands: One per dimension.
+
+    Returns:
+        (K,) with sum K, four decimals.
+    """
+    stored = compensated * np.array([band.width for band in bands])
+    result: FloatArray = np.round(stored / stored.sum() * len(stored), _DIGITS)
+    return np.maximum(result, 10.0**-_DIGITS)
+
+
+def with_success_profiles(
+    text: str, catalog: Catalog, profiles: SuccessProfiles, outcomes: Outcomes, evalset: EvalSet
+) -> str:
+    """Return the catalog's text with success profiles, and a V that spends half of the cost range.
+
+    The rule stays as it is: an operator puts `rule: value` in force.
+
+    Raises:
+        CatalogError: The text cannot be edited so.
+    """
+    document = CatalogDocument.parse(text, catalog.source)
+    document.set("success_profiles", success_block(profiles, catalog, outcomes, evalset))
+    document.set("policy", "value_usd", half_range_value(profiles, outcomes))
+    return record_choice(document.text(), _chosen_on(evalset))
+
+
+def success_block(
+    profiles: SuccessProfiles, catalog: Catalog, outcomes: Outcomes, evalset: EvalSet
+) -> dict[str, Any]:
+    """Return the `success_profiles` block, with where it comes from."""
+    return {
+        "evalset": {"name": evalset.name, "digest": evalset.digest},
+        "queries": outcomes.n,
+        **profiles.numbers(catalog.dimensions),
+    }
+
+
+def half_range_value(profiles: SuccessProfiles, outcomes: Outcomes) -> float:
+    """Return the V, USD, that spends half of the cost range, to three digits."""
+    ranked = Ranked(outcomes, *profiles.rank(outcomes.requirements))
+    tau = float(ranked.taus_at(np.array([_HALF]))[0])
+    return float(f"{1.0 / max(tau, 1e-12):.3g}")
+
+
+def _chosen_on(evalset: EvalSet) -> Chosen:
+    """Profiles and knob were chosen while looking at these queries."""
+    sample = sample_of(evalset.query_marks)
+    return Chosen(evalset.queries_digest, evalset.name, Selection.LOOKED, False, sample)
+
+
+def _clusters(data: ReplayData, evalset: EvalSet) -> IntArray:
+    """(n,) clusters of the set; else the same text is one cluster."""
+    if data.clusters is not None:
+        return np.unique(data.clusters, return_inverse=True)[1]
+    if evalset.texts is None:
+        return np.arange(len(data.query_ids))
+    texts = evalset.texts.iloc[data.rows].fillna("").astype(str).str.strip()
+    codes: IntArray = pd.factorize(texts)[0].astype(np.intp)
+    return codes

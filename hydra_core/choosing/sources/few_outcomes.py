@@ -1,0 +1,152 @@
+"""Success heads from few outcomes: one fixed recipe instead of a choice by inner folds.
+
+Below 1,000 queries the inner folds are too small to choose a learner by. The recipe reads the
+requirements, nine counts and a few components of the text vector, and averages one joint ridge with
+strong penalties (0.4) and 60 extremely randomised trees (0.6).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from hydra_core.base.types import Float32Array, FloatArray
+from hydra_core.choosing.heads import grouped_parts, ridge_path, targets
+from hydra_core.choosing.material import Material
+from hydra_core.choosing.sources.newcomers import newcomer_head
+from hydra_core.choosing.trees import grow
+from hydra_core.outcome_model.features import BLOCKS, Features, small_columns, unit_rows
+from hydra_core.outcome_model.heads import Linear
+from hydra_core.outcome_model.model import Costs, OutcomeHeads, Part
+
+#: From so many queries on, the learner is chosen by inner folds.
+FEW: Final = 1_000
+_RIDGE_SHARE: Final = 0.4
+_TREES: Final = 60
+_MOST_COMPONENTS: Final = 30
+_ROWS_PER_COMPONENT: Final = 8
+#: Penalties of f0, of each model's mean difference and of its slopes, times the outcomes: f0 has
+#: those of all models, a difference those of its own.
+_SHARED_PENALTY: Final = 0.1
+_MEAN_PENALTY: Final = 0.02
+_DIFFERENCE_PENALTY: Final = 1.0
+_COST_PENALTY: Final = 0.1
+_INNER: Final = 3
+_LEAST: Final = 1e-9
+
+
+def fit_few(material: Material, *, seed: int) -> OutcomeHeads:
+    """Fit success heads and cost heads on all rows of the material.
+
+    Args:
+        material: What to learn from; models with few outcomes become newcomers.
+        seed: Draws the trees.
+    """
+    heads = _fit(material, seed)
+    b = material.together
+    if b == len(material.models):
+        return heads
+    held_out = _held_out(material, seed)
+    columns = [newcomer_head(held_out, material.quality[:, j]) for j in range(b, len(heads.models))]
+    newcomers = Linear(
+        np.concatenate([one.weights for one in columns], axis=1),
+        np.concatenate([one.offset for one in columns]),
+    )
+    return OutcomeHeads(
+        heads.models, heads.features, heads.parts, newcomers, heads.costs, heads.mean_difference
+    )
+
+
+def _fit(material: Material, seed: int) -> OutcomeHeads:
+    wanted = targets(material.quality[:, : material.together])
+    features = few_features(material)
+    columns = features.columns(material.messages)
+    products = features.with_products(columns).shape[1] - columns.shape[1]
+    forest = grow(columns, wanted, np.empty((material.n, 0)), _TREES, seed)
+    difference = material.quality - wanted[:, :1]
+    return OutcomeHeads(
+        models=material.models,
+        features=features,
+        parts=(
+            Part(_RIDGE_SHARE, _wide(joint_ridge(columns, wanted), products)),
+            Part(1.0 - _RIDGE_SHARE, forest),
+        ),
+        newcomers=None,
+        costs=_shared_costs(material, columns, products),
+        mean_difference=np.nanmean(difference, axis=0),
+    )
+
+
+def few_features(material: Material) -> Features:
+    """Return requirements, counts and at most 30 principal components of the vectors."""
+    messages = material.messages
+    rows = unit_rows(messages.vectors)
+    centre = rows.mean(axis=0)
+    moved = rows - centre
+    count = max(1, min(_MOST_COMPONENTS, rows.shape[1], material.n // _ROWS_PER_COMPONENT))
+    _, vectors = np.linalg.eigh(moved.T @ moved)
+    directions = np.ascontiguousarray(vectors[:, ::-1][:, :count], dtype=np.float32)
+    width = small_columns(messages, BLOCKS).shape[1] + count
+    none, one = np.zeros(width, np.float32), np.ones(width, np.float32)
+    raw = Features(BLOCKS, centre, directions, none, one).raw(messages)
+    spread = raw.std(axis=0)
+    scale = np.where(spread > 1e-6, spread, 1.0).astype(np.float32)
+    return Features(BLOCKS, centre, directions, raw.mean(axis=0), scale)
+
+
+def joint_ridge(columns: Float32Array, wanted: FloatArray) -> Linear:
+    """Fit y = f0(x) + mu_m + d_m(x), all parts shrunk: (n, p), (n, 1 + b) -> 1 + b outputs.
+
+    Args:
+        wanted: f0, then each model's difference from it.
+    """
+    path = ridge_path(columns, wanted)
+    models = wanted.shape[1] - 1
+    shared, own = path.heads(_SHARED_PENALTY), path.heads(models * _DIFFERENCE_PENALTY)
+    return Linear(
+        np.concatenate([shared.weights[:, :1], own.weights[:, 1:]], axis=1),
+        np.concatenate([shared.offset[:1], own.offset[1:] / np.float32(1.0 + _MEAN_PENALTY)]),
+    )
+
+
+def _wide(head: Linear, products: int) -> Linear:
+    """The same head for columns followed by products that it does not read."""
+    none = np.zeros((products, head.weights.shape[1]), np.float32)
+    return Linear(np.concatenate([head.weights, none]), head.offset)
+
+
+def _shared_costs(material: Material, columns: Float32Array, products: int) -> Costs:
+    """Cost and token heads: one slope for all models, a level for each."""
+
+    def head(values: FloatArray | None) -> Linear | None:
+        if values is None:
+            return None
+        logs = np.log(np.maximum(values, _LEAST))
+        centred = logs - np.nanmean(logs, axis=0)
+        some = np.isfinite(centred).any(axis=1)
+        shared = np.nanmean(centred[some], axis=1)[:, None]
+        found = ridge_path(columns[some], shared).heads(_COST_PENALTY)
+        said = np.exp(found(columns)[:, 0].astype(np.float64))
+        offset = np.empty(values.shape[1], np.float32)
+        for j, own in enumerate(values.T):  # a mean of logarithms is not the log of the mean
+            rows = np.isfinite(own)
+            offset[j] = np.log(max(float(own[rows].mean()), _LEAST) / said[rows].mean())
+        weights = np.repeat(found.weights, values.shape[1], axis=1)
+        return _wide(Linear(weights, offset + found.offset[0]), products)
+
+    usd = head(material.cost_usd)
+    assert usd is not None
+    return Costs(usd, head(material.input_tokens), head(material.output_tokens))
+
+
+def _held_out(material: Material, seed: int) -> FloatArray:
+    """(n, b) success of the models learned together, by heads that have not seen the query."""
+    part = grouped_parts(material.clusters, _INNER, np.random.default_rng([seed, _INNER]))
+    success = np.empty((material.n, material.together))
+    for number in range(_INNER):
+        rows = np.flatnonzero(part == number)
+        heads = _fit(material.take(np.flatnonzero(part != number)), seed)
+        raw = heads.read(material.messages.take(rows))
+        success[rows] = np.clip(raw.shared + raw.difference[:, : material.together], 0.0, 1.0)
+    return success

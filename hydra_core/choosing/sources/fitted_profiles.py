@@ -1,0 +1,289 @@
+"""Profiles fitted to outcomes: Eq. 6 with the catalog's dimensions and a dimension `level`.
+
+Every query requires 1 on `level`, so a model's capability there shifts its shortfall by a constant:
+how well it does whatever is asked. Cells and weights start at Algorithm 1 and are moved one at a
+time where that raises the lift over the best fixed mix; every move is paid for, so that chance does
+not move them. The result is an ordinary profile: a catalog with one dimension more, edited as YAML.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from hydra_core.base.types import LEVEL_DIMENSION, Band, FloatArray, IntArray
+from hydra_core.catalog.profiles import compensated_weights, to_band
+from hydra_core.choosing.lift import hull_of
+from hydra_core.choosing.sources.one_rule import cost_order
+from hydra_core.choosing.sources.outcomes import Outcomes
+from hydra_core.predictor.score_bands import score_bands
+from hydra_core.routing.matcher import shortfall
+
+#: Fewer outcomes than this cannot carry fitted profiles.
+LEAST_QUERIES: Final = 500
+_STEPS: Final = (0.4, 0.15, 0.06)
+_PASSES: Final = 2
+#: Points of lift that one band width of mean squared shift must earn; log weights cost a quarter.
+_PRICE: Final = 0.5
+_LOG_WEIGHT_SHARE: Final = 0.25
+_TARGETS: Final = np.arange(0.1, 0.91, 0.1)
+_BINS: Final = 2_048
+#: More queries than this are drawn for the search; the rest adds time, not precision.
+_MOST_QUERIES: Final = 10_000
+_LEVEL_CAPABILITY: Final = 0.5
+_GAIN: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedProfiles:
+    """Profiles with one row a model and one column a dimension, `level` last.
+
+    Attributes:
+        models: (m,) ids.
+        capabilities: (m, K + 1) in [0, 1].
+        weights: (K + 1,) compensated weights w~, > 0.
+        cost: (m,) what orders the models.
+        start: (m, K + 1) capabilities by Algorithm 1, before the search.
+        objective: Lift in points minus what the moves cost, on the queries that were fitted.
+    """
+
+    models: tuple[str, ...]
+    capabilities: FloatArray
+    weights: FloatArray
+    cost: FloatArray
+    start: FloatArray
+    objective: float = 0.0
+
+    @property
+    def absolute(self) -> bool:
+        """The unit of a shortfall follows the weights: tau differs from fit to fit."""
+        return False
+
+    def rank(self, requirements: FloatArray) -> tuple[FloatArray, IntArray]:
+        """Return (n, m) shortfalls (Eq. 6), and (n, m) models from cheapest to dearest."""
+        found = shortfall(with_level(requirements), self.capabilities, self.weights)
+        return found, cost_order(found, self.cost)
+
+    def levelled(self, outcomes: Outcomes) -> FittedProfiles:
+        """Return the same profiles: they hold no mean of outcomes."""
+        return self
+
+    def numbers(self, dimensions: tuple[str, ...], digits: int = 4) -> dict[str, Any]:
+        """Return the fitted cells and weights as plain numbers.
+
+        Args:
+            dimensions: (K,) names, without `level`.
+            digits: Decimals that are kept.
+        """
+        names = (*dimensions, LEVEL_DIMENSION)
+        cells = np.round(self.capabilities, digits).tolist()
+        return {
+            "compensated_weights": dict(
+                zip(names, np.round(self.weights, digits).tolist(), strict=True)
+            ),
+            "capabilities": {
+                model: dict(zip(names, row, strict=True))
+                for model, row in zip(self.models, cells, strict=True)
+            },
+        }
+
+
+def with_level(requirements: FloatArray) -> FloatArray:
+    """Return (n, K + 1) requirements: 1 on `level` for every query."""
+    return np.concatenate([requirements, np.ones((len(requirements), 1))], axis=1)
+
+
+def algorithm_1(outcomes: Outcomes, bands: Sequence[Band]) -> FloatArray:
+    """Return (m, K) profiles by Algorithm 1 with the queries as evidence.
+
+    One benchmark a dimension, whose rate is the requirement-weighted mean outcome.
+    """
+    total = np.maximum(outcomes.requirements.sum(axis=0), 1e-12)
+    raw = (outcomes.quality.T @ outcomes.requirements) / total
+    return to_band(raw, bands)
+
+
+def benchmark_profiles(
+    outcomes: Outcomes,
+    *,
+    bands: Sequence[Band] | None = None,
+    capabilities: FloatArray | None = None,
+    stored_weights: FloatArray | None = None,
+    cost: FloatArray | None = None,
+) -> FittedProfiles:
+    """Return profiles by Algorithm 1, with a `level` that tells no models apart.
+
+    Args:
+        bands: (K,) score bands; default the 5th to 95th percentile of the requirements.
+        capabilities: (m, K) a catalog's profiles; default from the outcomes.
+        stored_weights: (K,) the operator's weights w; default 1.
+        cost: (m,) what orders the models; default their mean realised cost.
+    """
+    known = score_bands(outcomes.requirements) if bands is None else tuple(bands)
+    stored = np.ones(len(known)) if stored_weights is None else stored_weights
+    weights = compensated_weights(stored, known)
+    cells = algorithm_1(outcomes, known) if capabilities is None else capabilities
+    level = np.full((len(cells), 1), _LEVEL_CAPABILITY)
+    whole = np.concatenate([cells, level], axis=1)
+    order = outcomes.cost_usd.mean(axis=0) if cost is None else cost
+    return FittedProfiles(
+        outcomes.models, whole, np.append(weights, np.median(weights)), order, whole
+    )
+
+
+def fit_profiles(
+    outcomes: Outcomes,
+    *,
+    bands: Sequence[Band] | None = None,
+    capabilities: FloatArray | None = None,
+    stored_weights: FloatArray | None = None,
+    cost: FloatArray | None = None,
+    rng: np.random.Generator | None = None,
+) -> FittedProfiles:
+    """Fit cells and weights of Eq. 6, with a `level` dimension, to outcomes.
+
+    Args:
+        bands, capabilities, stored_weights, cost: As in `benchmark_profiles`; where it starts.
+        rng: Draws queries where there are more than 10,000; default a fixed seed.
+
+    Raises:
+        ValueError: Shapes do not fit.
+    """
+    known = score_bands(outcomes.requirements) if bands is None else tuple(bands)
+    start = benchmark_profiles(
+        outcomes, bands=known, capabilities=capabilities, stored_weights=stored_weights, cost=cost
+    )
+    rows = np.arange(outcomes.n)
+    if outcomes.n > _MOST_QUERIES:
+        chance = np.random.default_rng(0) if rng is None else rng
+        rows = np.sort(chance.choice(outcomes.n, _MOST_QUERIES, replace=False))
+    widths = np.array([band.width for band in known])
+    search = _Search(start, outcomes.take(rows), np.append(widths, np.median(widths)))
+    search.run()
+    return FittedProfiles(
+        outcomes.models,
+        search.cells,
+        np.exp(search.logs),
+        start.cost,
+        start.capabilities,
+        search.best,
+    )
+
+
+class _Search:
+    """Coordinate search; models are held in cost order, shortfalls are kept up to date."""
+
+    def __init__(self, start: FittedProfiles, outcomes: Outcomes, widths: FloatArray) -> None:
+        self._order = np.argsort(start.cost, kind="stable")
+        self._required = np.ascontiguousarray(with_level(outcomes.requirements).T)  # (K + 1, n)
+        self._widths = widths
+        self._from_cells, self._from_logs = start.capabilities.copy(), np.log(start.weights)
+        self.cells, self.logs = start.capabilities.copy(), np.log(start.weights)
+        self._curve = _Curve(
+            outcomes.quality[:, self._order],
+            outcomes.cost_usd[:, self._order],
+        )
+        self._shortfalls = self._all_shortfalls()
+        self.best = self._score(self._shortfalls)
+
+    def run(self) -> None:
+        """Move cells and weights with ever smaller steps until nothing earns its price."""
+        m, k = self.cells.shape
+        for step in _STEPS:
+            for _ in range(_PASSES):
+                moved = False
+                for column in range(k):
+                    moved |= self._try_weight(column, 2 * step)
+                    for row in range(m):
+                        moved |= self._try_cell(row, column, step * self._widths[column])
+                if not moved:
+                    break
+
+    def _try_cell(self, row: int, column: int, step: float) -> bool:
+        at = int(np.flatnonzero(self._order == row)[0])
+        kept, column_kept = self.cells[row, column], self._shortfalls[:, at].copy()
+        weight, required = np.exp(self.logs[column]), self._required[column]
+        base = column_kept - weight * np.maximum(required - kept, 0.0)
+        for value in np.clip((kept + step, kept - step), 0.0, 1.0).tolist():
+            if value == kept:
+                continue
+            self.cells[row, column] = value
+            self._shortfalls[:, at] = base + weight * np.maximum(required - value, 0.0)
+            score = self._score(self._shortfalls)
+            if score > self.best + _GAIN:
+                self.best = score
+                return True
+        self.cells[row, column] = kept
+        self._shortfalls[:, at] = column_kept
+        return False
+
+    def _try_weight(self, column: int, step: float) -> bool:
+        kept = self.logs[column]
+        deficits = np.maximum(
+            self._required[column][:, None] - self.cells[self._order, column][None, :], 0.0
+        )
+        for value in (kept + step, kept - step):
+            self.logs[column] = value
+            changed = self._shortfalls + (np.exp(value) - np.exp(kept)) * deficits
+            score = self._score(changed)
+            if score > self.best + _GAIN:
+                self.best, self._shortfalls = score, changed
+                return True
+        self.logs[column] = kept
+        return False
+
+    def _all_shortfalls(self) -> FloatArray:
+        found = shortfall(self._required.T, self.cells[self._order], np.exp(self.logs))
+        return np.ascontiguousarray(found)
+
+    def _score(self, shortfalls: FloatArray) -> float:
+        cells = ((self.cells - self._from_cells) / self._widths) ** 2
+        logs = (self.logs - self._from_logs) ** 2
+        price = _PRICE * (float(cells.mean()) + _LOG_WEIGHT_SHARE * float(logs.mean()))
+        return 100.0 * self._curve.lift(shortfalls) - price
+
+
+class _Curve:
+    """Mean lift over the cost range of shortfalls whose models are in cost order.
+
+    With M_i the least shortfall of the i + 1 cheapest models, model i or a cheaper one is chosen
+    exactly for tau >= M_i. So quality at tau is a sum of steps at M_i; they are counted into bins.
+    """
+
+    def __init__(self, quality: FloatArray, cost_usd: FloatArray) -> None:
+        hull = hull_of(quality, cost_usd)
+        self._hull_cost = np.array([point.mean_cost_usd for point in hull])
+        self._hull_quality = np.array([point.quality for point in hull])
+        low, high = hull[0].mean_cost_usd, hull[-1].mean_cost_usd
+        self._wanted = low + _TARGETS * (high - low)
+        self._routable = high > low
+        self._values = (quality, cost_usd)
+        self._steps = [
+            np.concatenate([v[:, :-1] - v[:, 1:], np.zeros((len(v), 1))], axis=1)
+            for v in self._values
+        ]
+        self._rows = np.arange(len(quality))
+
+    def lift(self, shortfalls: FloatArray) -> float:
+        """(n, m) -> mean lift at the targets, in units of quality; 0 where none can be."""
+        if not self._routable:
+            return 0.0
+        least = np.minimum.accumulate(shortfalls, axis=1)
+        last = shortfalls.argmin(axis=1)
+        scale = (_BINS - 1) / max(float(least[:, 0].max()), 1e-12)
+        bins = np.ceil(least * scale).astype(np.intp).reshape(-1)
+        curves = []
+        for value, step in zip(self._values, self._steps, strict=True):
+            fallback = value[self._rows, last]
+            step[:, -1] = value[:, -1] - fallback
+            added = np.bincount(bins, weights=step.reshape(-1), minlength=_BINS)
+            curves.append((fallback.sum() + np.concatenate([[0.0], np.cumsum(added)])) / len(value))
+        quality, cost = curves
+        at = np.abs(cost[:, None] - self._wanted).argmin(axis=0)
+        # a curve that ends early is held against the hull at the cost it was asked to reach
+        asked = np.maximum(cost[at], self._wanted)
+        against = np.interp(asked, self._hull_cost, self._hull_quality)
+        return float((quality[at] - against).mean())

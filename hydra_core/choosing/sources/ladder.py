@@ -1,0 +1,195 @@
+"""The four sources of shortfalls side by side: what each gains, needs and couples.
+
+Benchmarks, fitted profiles and success profiles stand in the catalog's YAML; success heads are an
+outcome model beside it. Every lift is cross-fitted on the same parts, so that rungs can be compared
+query by query.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hydra_core.base.intervals import Interval
+from hydra_core.base.types import FloatArray, Progress
+from hydra_core.choosing.lift import Lift
+from hydra_core.choosing.material import Material
+from hydra_core.choosing.sources.cell_findings import Finding, findings_of
+from hydra_core.choosing.sources.heads import cross_fit_heads, rank_predictions
+from hydra_core.choosing.sources.lift import CrossFitted
+from hydra_core.choosing.sources.outcomes import outcomes_of
+from hydra_core.choosing.sources.rungs import TITLES, Kind, Rung, Start, ends, fit_rung, judged_rung
+from hydra_core.outcome_model.raw import Predicted
+from hydra_core.replay.significance import mean_interval
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ladder:
+    """The sources side by side.
+
+    Attributes:
+        rungs: From the one that needs least.
+        best_yaml: The best recommended source that stands in the catalog alone; None if none.
+        recommended: The source to use; None where a fixed mix does better.
+        reason: At most two sentences.
+        heads_add: What heads gain over `best_yaml` (over the fixed mix where it is None), paired by
+            query; None where either has no lift.
+        findings: Outcomes of the set that look wrong.
+    """
+
+    rungs: tuple[Rung, ...]
+    best_yaml: Kind | None
+    recommended: Kind | None
+    reason: str
+    heads_add: Interval | None
+    findings: tuple[Finding, ...]
+
+    def rung(self, kind: Kind) -> Rung | None:
+        """Return one rung, None where it was not asked for."""
+        return next((one for one in self.rungs if one.kind is kind), None)
+
+    def numbers(self) -> dict[str, Any]:
+        """Return it JSON-ready."""
+        return {
+            "sources": [one.numbers() for one in self.rungs],
+            "best_yaml": None if self.best_yaml is None else self.best_yaml.value,
+            "recommended": None if self.recommended is None else self.recommended.value,
+            "reason": self.reason,
+            "heads_add": None
+            if self.heads_add is None
+            else {"value": self.heads_add.value, "interval": ends(self.heads_add)},
+            "findings": [one.numbers() for one in self.findings],
+        }
+
+
+def ladder(
+    material: Material,
+    start: Start | None = None,
+    *,
+    prices: FloatArray | None = None,
+    predicted: Predicted | None = None,
+    heads: bool = True,
+    groups_are_traffic: bool = False,
+    folds: int = 5,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Ladder:
+    """Judge the four sources on one set.
+
+    Args:
+        material: What to learn from.
+        start: The catalog's side of it.
+        prices: (m, 2) USD per million tokens read and written, for heads; None predicts cost as
+            the set has it.
+        predicted: (n, m) cross-fitted predictions of heads learned already (`Learning.predicted`);
+            None fits them here, which takes most of the time.
+        heads: Whether to judge heads at all.
+        groups_are_traffic: The operator says that the set's groups are real kinds of traffic.
+        folds, seed: Of the cross-fits.
+        progress: Called with (done, total) sources.
+
+    Raises:
+        ValueError: No complete query, or fewer clusters than folds.
+    """
+    outcomes = outcomes_of(material)
+    groups, findings = _groups(material), findings_of(material.evalset, material.models)
+    kinds = [kind for kind in Kind if heads or kind is not Kind.HEADS]
+    rungs = []
+    for number, kind in enumerate(kinds):
+        if kind is Kind.HEADS:
+            found = (
+                cross_fit_heads(material, prices, folds=folds, seed=seed)
+                if predicted is None
+                else rank_predictions(material, predicted)
+            )
+            rung = heads_rung(material, found, groups_are_traffic=groups_are_traffic, seed=seed)
+        else:
+            rung = fit_rung(
+                kind,
+                outcomes,
+                start,
+                groups=groups,
+                findings=findings,
+                groups_are_traffic=groups_are_traffic,
+                folds=folds,
+                seed=seed,
+            )
+        rungs.append(rung)
+        if progress is not None:
+            progress(number + 1, len(kinds))
+    return _ladder(tuple(rungs), findings)
+
+
+def heads_rung(
+    material: Material, found: CrossFitted, *, groups_are_traffic: bool = False, seed: int = 0
+) -> Rung:
+    """Judge success heads: their lift, and whether it is about graders.
+
+    Args:
+        material: What they were learned from.
+        found: Of `cross_fit_heads`, or `rank_predictions(material, learning.predicted)`.
+        groups_are_traffic: The operator says that the set's groups are real kinds of traffic.
+        seed: Draws the confidence band.
+    """
+    findings = findings_of(material.evalset, material.models)
+    groups = _groups(material)
+    return judged_rung(Kind.HEADS, found, None, groups, findings, groups_are_traffic, seed)
+
+
+def _ladder(rungs: tuple[Rung, ...], findings: tuple[Finding, ...]) -> Ladder:
+    worth = [one for one in rungs if one.recommend and one.is_yaml]
+    yaml = max(worth, key=lambda one: _mean(one.lift), default=None)
+    heads = next((one for one in rungs if one.kind is Kind.HEADS), None)
+    add = None
+    if heads is not None and heads.lift is not None:
+        under = 0.0 if yaml is None or yaml.lift is None else yaml.lift.contributions
+        clusters = heads.cross_fitted.ranked.outcomes.clusters
+        add = mean_interval(heads.lift.contributions - under, clusters)
+    recommended, reason = _recommended(rungs, yaml, heads, add)
+    return Ladder(
+        rungs,
+        None if yaml is None else yaml.kind,
+        recommended,
+        reason,
+        add,
+        findings,
+    )
+
+
+def _recommended(
+    rungs: tuple[Rung, ...], yaml: Rung | None, heads: Rung | None, add: Interval | None
+) -> tuple[Kind | None, str]:
+    more = "" if add is None else add.scaled(100.0).text("points")
+    if heads is not None and heads.recommend and add is not None and add.lo > 0:
+        over = "the fixed mix" if yaml is None else TITLES[yaml.kind].lower()
+        return Kind.HEADS, (
+            f"Use success heads: {more} over {over}. A new model then needs outcomes or a rate."
+        )
+    if yaml is not None:
+        said = f"Use {TITLES[yaml.kind].lower()}: {_gain(yaml)} over the best fixed mix."
+        return yaml.kind, f"{said} Success heads add {more}." if more else said
+    blocked = next((one for one in reversed(rungs) if _by_groups(one)), None)
+    if blocked is not None:
+        return None, blocked.reason
+    return None, "Keep the fixed mix: no source shows a gain beyond chance on these queries."
+
+
+def _by_groups(rung: Rung) -> bool:
+    return rung.check is not None and not rung.check.may_recommend
+
+
+def _gain(rung: Rung) -> str:
+    return "" if rung.lift is None else rung.lift.mean.scaled(100.0).text("points")
+
+
+def _mean(lift: Lift | None) -> float:
+    return float("-inf") if lift is None else lift.mean.value
+
+
+def _groups(material: Material) -> list[str] | None:
+    """(n,) groups of the complete rows, None where the set has none."""
+    queries = material.evalset.queries
+    if "group" not in queries.columns:
+        return None
+    named = queries["group"].iloc[material.rows[material.complete]].fillna("")
+    return [str(name) for name in named]

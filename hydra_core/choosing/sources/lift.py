@@ -1,0 +1,220 @@
+"""Lift of any policy over the best fixed mix of models at the same cost, cross-fitted.
+
+A source of shortfalls is fitted on each training part and routes the queries it has not seen. The
+lift is read at 25, 50 and 75 % of the cost range, with an interval of the mean and a confidence
+band that holds at all points of the curve at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+
+from hydra_core.base.types import ChoiceArray, FloatArray, IntArray, Progress
+from hydra_core.choosing.heads import grouped_parts
+from hydra_core.choosing.lift import POINTS, Lift, differences_to_hull, hull_of
+from hydra_core.choosing.sources.one_rule import choices_in_order
+from hydra_core.choosing.sources.outcomes import Outcomes
+from hydra_core.replay.band import lift_band
+from hydra_core.replay.metrics import picked
+from hydra_core.replay.significance import mean_interval
+
+#: Percent of the cost range at which a lift is judged; `POINTS` among them, as for heads.
+GRID: Final = (10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 90)
+#: Settings of the knob that are tried to meet a cost.
+_SETTINGS: Final = 400
+
+
+class Source(Protocol):
+    """A fitted source of shortfalls."""
+
+    @property
+    def absolute(self) -> bool:
+        """Whether tau means the same in every fold (success per USD)."""
+
+    def rank(self, requirements: FloatArray) -> tuple[FloatArray, IntArray]:
+        """(n, K) -> (n, m) shortfalls, and (n, m) models from cheapest to dearest."""
+
+    def levelled(self, outcomes: Outcomes) -> Source:
+        """Return the source with each model's mean success and cost taken from these outcomes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranked:
+    """Queries with the shortfalls and the order of their models.
+
+    Attributes:
+        shortfalls: (n, m).
+        order: (n, m) models from cheapest to dearest.
+    """
+
+    outcomes: Outcomes
+    shortfalls: FloatArray
+    order: IntArray
+
+    def taus_at(self, positions: FloatArray) -> FloatArray:
+        """Return (p,) the taus that spend these shares of the cost range on these queries."""
+        low, high = cost_range(self.outcomes)
+        wanted = low + np.asarray(positions, np.float64) * (high - low)
+        return taus_at(self.shortfalls, self.order, self.outcomes.cost_usd, wanted)
+
+    def choices(self, taus: FloatArray) -> ChoiceArray:
+        """Return (n, p) routes at each tau."""
+        return choices_in_order(self.shortfalls, self.order, taus)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CrossFitted:
+    """Queries ranked by sources that have not seen them.
+
+    Attributes:
+        ranked: All queries.
+        part: (n,) the fold of each.
+        training: The training queries of each fold as its own source ranks them; empty where tau
+            means the same in every fold.
+    """
+
+    ranked: Ranked
+    part: IntArray
+    training: tuple[Ranked, ...] = ()
+
+    def at(self, positions: FloatArray) -> ChoiceArray:
+        """Return (n, p) routes at shares of the cost range; the knob is set by cost alone.
+
+        Where tau means the same in every fold, one tau serves all queries; otherwise each fold
+        takes the tau that spends so much on its own training queries.
+        """
+        if not self.training:
+            return self.ranked.choices(self.ranked.taus_at(positions))
+        choice = np.empty((len(self.part), len(positions)), dtype=np.uint8)
+        for number, train in enumerate(self.training):
+            rows = np.flatnonzero(self.part == number)
+            choice[rows] = choices_in_order(
+                self.ranked.shortfalls[rows], self.ranked.order[rows], train.taus_at(positions)
+            )
+        return choice
+
+    def lift(self, rng: np.random.Generator) -> Lift | None:
+        """Return the lift over the best fixed mix; None where there is no cost range."""
+        outcomes, positions = self.ranked.outcomes, np.asarray(GRID) / 100
+        return lift_of_choices(
+            outcomes.quality, outcomes.cost_usd, self.at(positions), outcomes.clusters, rng
+        )
+
+
+def cost_range(outcomes: Outcomes) -> tuple[float, float]:
+    """Return the mean cost of the cheapest and of the best fixed model on the hull, USD."""
+    hull = hull_of(outcomes.quality, outcomes.cost_usd)
+    return hull[0].mean_cost_usd, hull[-1].mean_cost_usd
+
+
+def taus_at(
+    shortfalls: FloatArray, order: IntArray, cost_usd: FloatArray, wanted: FloatArray
+) -> FloatArray:
+    """Return the tau whose mean cost is nearest to each wanted cost.
+
+    Args:
+        shortfalls: (n, m).
+        order: (n, m) models from cheapest to dearest.
+        cost_usd: (n, m) realised cost, USD.
+        wanted: (p,) mean cost, USD per query.
+
+    Returns:
+        (p,) settings.
+    """
+    levels = settings_of(shortfalls, order, _SETTINGS)
+    costs = picked(cost_usd, choices_in_order(shortfalls, order, levels)).mean(axis=0)
+    nearest = np.abs(costs[:, None] - np.asarray(wanted)[None, :]).argmin(axis=0)
+    result: FloatArray = levels[nearest]
+    return result
+
+
+def settings_of(shortfalls: FloatArray, order: IntArray, count: int) -> FloatArray:
+    """Return (s,) ascending values of tau at which the routes differ; from predictions alone.
+
+    They lie evenly among the settings at which a query changes its model.
+    """
+    ranked = np.take_along_axis(shortfalls, order, 1)
+    least = np.minimum.accumulate(ranked, axis=1)
+    changes = least[:, :-1][least[:, 1:] < least[:, :-1]]
+    changes = np.sort(changes[np.isfinite(changes)])
+    if not changes.size:
+        return np.zeros(1)
+    at = np.unique(np.linspace(0, changes.size - 1, count).astype(np.intp))
+    return np.unique(np.concatenate([[0.0], changes[at]]))
+
+
+def cross_fit(
+    outcomes: Outcomes,
+    fit: Callable[[Outcomes], Source],
+    *,
+    folds: int = 5,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> CrossFitted:
+    """Rank the models of every query by a source that was fitted without it and its cluster.
+
+    Args:
+        fit: Fits a source on a training part.
+        folds: Parts, at least two.
+        seed: Draws the parts.
+        progress: Called with (done, total) folds.
+
+    Raises:
+        ValueError: Fewer clusters than folds.
+    """
+    if np.unique(outcomes.clusters).size < folds:
+        raise ValueError(f"{outcomes.n} queries cannot be cut into {folds} parts")
+    part = grouped_parts(outcomes.clusters, folds, np.random.default_rng(seed))
+    n, m = outcomes.quality.shape
+    shortfalls, order = np.empty((n, m)), np.empty((n, m), dtype=np.intp)
+    training = []
+    absolute = True
+    for number in range(folds):
+        train = outcomes.take(np.flatnonzero(part != number))
+        rows = np.flatnonzero(part == number)
+        # a fold's means are low where its test queries' are high: without the level of all queries
+        # every lift is too low. The fixed mix that it is held against has that level, too
+        source = fit(train).levelled(outcomes)
+        absolute = source.absolute
+        shortfalls[rows], order[rows] = source.rank(outcomes.requirements[rows])
+        if not absolute:
+            training.append(Ranked(train, *source.rank(train.requirements)))
+        if progress is not None:
+            progress(number + 1, folds)
+    whole = Ranked(outcomes, shortfalls, order)
+    return CrossFitted(whole, part, tuple(training))
+
+
+def lift_of_choices(
+    quality: FloatArray,
+    cost_usd: FloatArray,
+    choice: ChoiceArray,
+    clusters: IntArray | None,
+    rng: np.random.Generator,
+    *,
+    knob: FloatArray | None = None,
+) -> Lift | None:
+    """Return the lift of routes at `GRID` over the best fixed mix at the same cost.
+
+    Args:
+        quality: (n, m) outcomes, none missing.
+        cost_usd: (n, m) realised cost, USD, none missing.
+        choice: (n, len(GRID)) model index of each query at each position.
+        clusters: (n,) cluster numbers, or None when all queries are independent.
+        knob: (len(GRID),) the setting of each position; default the positions.
+
+    Returns:
+        None where one model is both the cheapest and the best.
+    """
+    hull = hull_of(quality, cost_usd)
+    if hull[-1].mean_cost_usd <= hull[0].mean_cost_usd:
+        return None
+    at = np.asarray(GRID) / 100 if knob is None else knob
+    band = lift_band(quality, cost_usd, choice, at, clusters, rng=rng)
+    fixed = choice[:, [GRID.index(point) for point in POINTS]]
+    added = differences_to_hull(quality, cost_usd, fixed.astype(np.intp), hull).mean(axis=1)
+    return Lift(mean_interval(added, clusters), band, at, added)

@@ -1,0 +1,253 @@
+"""Newcomers: a model with few outcomes or none, placed by its rate.
+
+In log odds a newcomer stands at the mean of the other models plus a shift h. A rate (how often it
+solves this kind of query: from a benchmark, a guess, or "like model X") says which h; outcomes then
+move h and the slopes against a normal prior. A wrong rate is the risk: it places the model wrong
+for every query until outcomes correct it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from scipy.optimize import brentq
+
+from hydra_core.base.types import Float32Array, FloatArray
+from hydra_core.choosing.sources.success_profiles import SuccessProfiles
+from hydra_core.outcome_model.features import Messages
+from hydra_core.outcome_model.heads import Linear, log_odds
+from hydra_core.outcome_model.model import Costs, OutcomeHeads
+
+#: Precision of the prior on the shift where a rate is known: worth about 100 outcomes at p = .5.
+LEVEL_PRECISION: Final = 25.0
+#: The same where no rate is known: outcomes alone decide.
+_NO_RATE_PRECISION: Final = 0.01
+#: Precision of the prior on slopes, per standard deviation of a column.
+SLOPE_PRECISION: Final = 20.0
+_LARGEST_SHIFT: Final = 12.0
+_STEPS: Final = 30
+_LARGEST_STEP: Final = 2.0
+_CLOSE: Final = 1e-8
+_FIT_PENALTY: Final = 1e-6
+_LEAST: Final = 1e-9
+
+
+def shift_of_rate(mean_odds: FloatArray, rate: float) -> float:
+    """Return the shift h at which the mean success over the queries is the rate.
+
+    Args:
+        mean_odds: (n,) mean log odds of the other models.
+        rate: Mean success of the newcomer, in (0, 1).
+
+    Raises:
+        ValueError: The rate is not between 0 and 1.
+    """
+    if not 0.0 < rate < 1.0:
+        raise ValueError(f"a rate must lie between 0 and 1, such as 0.62; got {rate}")
+
+    def excess(shift: float) -> float:
+        return float(_success(mean_odds + shift).mean()) - rate
+
+    return float(brentq(excess, -_LARGEST_SHIFT - 10, _LARGEST_SHIFT + 10))
+
+
+def newcomer_head(
+    success: FloatArray, quality: FloatArray | None = None, *, rate: float | None = None
+) -> Linear:
+    """Return the head of a newcomer: from the log odds of the b other models to its own.
+
+    Args:
+        success: (n, b) predicted success of the others on queries of this kind, by heads that have
+            not seen them.
+        quality: (n,) the newcomer's outcomes in [0, 1], NaN where there is none; default none.
+        rate: Its mean success, in (0, 1); None where nobody knows.
+
+    Returns:
+        b inputs, one output.
+
+    Raises:
+        ValueError: Neither a rate nor an outcome, or the rate is not between 0 and 1.
+    """
+    odds = log_odds(success).astype(np.float64)
+    mean = odds.mean(axis=1)
+    values = np.full(len(odds), np.nan) if quality is None else quality
+    rows = np.flatnonzero(np.isfinite(values))
+    if rate is None and not rows.size:
+        raise ValueError("a newcomer needs a rate, such as 0.62, or outcomes; it has neither")
+    parts = np.column_stack([mean, odds - mean[:, None]])
+    centre, scale = parts.mean(axis=0), np.maximum(parts.std(axis=0), 1e-6)
+    columns = (parts - centre) / scale
+    start = 0.0 if rate is None else shift_of_rate(mean, rate)
+    precision = _NO_RATE_PRECISION if rate is None else LEVEL_PRECISION
+    slopes, level = _posterior(columns[rows], mean[rows], values[rows], start, precision)
+    slopes = slopes / scale
+    own = slopes[1:] - slopes[1:].mean() + (1.0 + slopes[0]) / odds.shape[1]
+    offset = level - float(centre @ slopes)
+    return Linear(own[:, None].astype(np.float32), np.array([offset], dtype=np.float32))
+
+
+def place_newcomer(
+    heads: OutcomeHeads,
+    messages: Messages,
+    success: FloatArray,
+    name: str,
+    *,
+    rate: float | None = None,
+    quality: FloatArray | None = None,
+    cost_usd: FloatArray | None = None,
+    input_tokens: FloatArray | None = None,
+    output_tokens: FloatArray | None = None,
+) -> OutcomeHeads:
+    """Add a model to success heads by its rate, its few outcomes, or both.
+
+    Its tokens are what the others write on average, times a level of its own as far as its outcomes
+    say so; times its own prices they give its cost.
+
+    Args:
+        heads: Of the other models.
+        messages: The n queries that they were learned on.
+        success: (n, b) success of the b models learned together, by heads that have not seen the
+            query: the first columns of `Learning.predicted.success`.
+        name: The newcomer's id.
+        rate: Its mean success, in (0, 1).
+        quality: (n,) its outcomes, NaN where there is none; as for costs and tokens.
+        cost_usd, input_tokens, output_tokens: (n,) likewise.
+
+    Raises:
+        ValueError: The name is taken, or there is neither a rate nor an outcome.
+    """
+    if name in heads.models:
+        raise ValueError(f"there is a head of {name!r} already")
+    own = newcomer_head(success, quality, rate=rate)
+    known = heads.newcomers
+    joined = own if known is None else _beside(known, own)
+    wide = heads.features.with_products(heads.features.columns(messages))
+    costs = heads.costs
+    usd = _leaning(costs.cost_usd, wide, cost_usd)
+    assert usd is not None
+    shared = heads.read(messages).shared[:, 0]
+    mean = _success(log_odds(success) @ own.weights[:, 0] + own.offset[0]).mean()
+    return replace(
+        heads,
+        models=(*heads.models, name),
+        newcomers=joined,
+        costs=Costs(
+            usd,
+            _leaning(costs.input_tokens, wide, input_tokens),
+            _leaning(costs.output_tokens, wide, output_tokens),
+        ),
+        mean_difference=np.append(heads.mean_difference, mean - float(shared.mean())),
+    )
+
+
+def _leaning(
+    head: Linear | None, columns: Float32Array, values: FloatArray | None
+) -> Linear | None:
+    """The head with one more output: the mean of the others, moved as far as (n,) values say."""
+    if head is None:
+        return None
+    weights, offset = head.weights.mean(axis=1), float(head.offset.mean())
+    rows = np.flatnonzero(np.isfinite(values)) if values is not None else np.empty(0, np.intp)
+    if values is not None and rows.size:
+        said = np.exp((columns[rows] @ weights + offset).astype(np.float64)).mean()
+        level = np.log(max(float(values[rows].mean()), _LEAST) / said)
+        offset += rows.size / (rows.size + LEVEL_PRECISION) * level
+    return _beside(head, Linear(weights[:, None], np.array([offset], np.float32)))
+
+
+def _beside(first: Linear, second: Linear) -> Linear:
+    """The outputs of both."""
+    return Linear(
+        np.concatenate([first.weights, second.weights], axis=1).astype(np.float32),
+        np.concatenate([first.offset, second.offset]).astype(np.float32),
+    )
+
+
+def add_newcomer(
+    profiles: SuccessProfiles,
+    requirements: FloatArray,
+    name: str,
+    *,
+    rate: float | None = None,
+    quality: FloatArray | None = None,
+    mean_cost_usd: float,
+    tokens: tuple[float, float] | None = None,
+) -> SuccessProfiles:
+    """Add a model to success profiles: an edit of YAML, nothing is learned again.
+
+    Args:
+        profiles: Of the other models.
+        requirements: (n, K) of queries of this kind.
+        name: The newcomer's id.
+        rate: Its mean success, in (0, 1).
+        quality: (n,) its outcomes on those queries, NaN where there is none.
+        mean_cost_usd: Its mean cost of a query, USD.
+        tokens: Its mean tokens read and written, where the others have theirs; default the mean of
+            the others.
+
+    Raises:
+        ValueError: The name is taken, or there is neither a rate nor an outcome.
+    """
+    if name in profiles.models:
+        raise ValueError(f"there is a profile of {name!r} already")
+    others = profiles.predict(requirements).success
+    head = newcomer_head(others, quality, rate=rate)
+    odds = head(log_odds(others).astype(np.float32))[:, 0].astype(np.float64)
+    intercept, weights = _projected(profiles.curves.columns(requirements), _success(odds))
+    known = profiles.tokens
+    pair = None
+    if known is not None:
+        own = known.mean(axis=0) if tokens is None else np.array(tokens, dtype=np.float64)
+        pair = np.vstack([known, own])
+    return replace(
+        profiles,
+        models=(*profiles.models, name),
+        intercept=np.append(profiles.intercept, intercept),
+        weights=np.column_stack([profiles.weights, weights]),
+        mean_cost_usd=np.append(profiles.mean_cost_usd, mean_cost_usd),
+        tokens=pair,
+    )
+
+
+def _projected(columns: FloatArray, success: FloatArray) -> tuple[float, FloatArray]:
+    """Intercept and (h,) weights of the curves that lie nearest to (n,) success."""
+    centre, mean = columns.mean(axis=0), float(success.mean())
+    moved = columns - centre
+    gram = moved.T @ moved
+    gram[np.diag_indices_from(gram)] += _FIT_PENALTY * len(columns)
+    weights: FloatArray = np.linalg.solve(gram, moved.T @ (success - mean))
+    return mean - float(centre @ weights), weights
+
+
+def _posterior(
+    columns: FloatArray, start: FloatArray, outcomes: FloatArray, level: float, precision: float
+) -> tuple[FloatArray, float]:
+    """Slopes and level added to (n,) log odds: the mode of the posterior, by Newton's method.
+
+    Args:
+        columns: (n, p) standardised.
+        start: (n,) log odds that they are added to.
+        outcomes: (n,) in [0, 1]; none leaves the prior as it is.
+        level: Mean of the prior on the level; slopes have mean 0.
+        precision: Of that prior.
+    """
+    wide = np.column_stack([columns, np.ones(len(columns))])
+    p = columns.shape[1]
+    prior, centre = np.append(np.full(p, SLOPE_PRECISION), precision), np.append(np.zeros(p), level)
+    at = centre.copy()
+    for _ in range(_STEPS):
+        said = _success(start + wide @ at)
+        slope = wide.T @ (outcomes - said) - prior * (at - centre)
+        bend = (wide * (said * (1.0 - said))[:, None]).T @ wide + np.diag(prior)
+        step = np.linalg.solve(bend, slope)
+        at += np.clip(step, -_LARGEST_STEP, _LARGEST_STEP)
+        if np.abs(step).max() < _CLOSE:
+            break
+    return at[:-1], float(at[-1])
+
+
+def _success(odds: FloatArray) -> FloatArray:
+    result: FloatArray = 1.0 / (1.0 + np.exp(-odds))
+    return result

@@ -1,0 +1,291 @@
+"""A promise about quality: at most so far below the best single model, with a guarantee.
+
+Learn then test: the settings of the knob are walked from the dearest to the cheapest, in an order
+that does not depend on outcomes. At each one the hypothesis "the mean difference to the best single
+model is -within or worse" is tested at level 1 - confidence; the walk stops at the first setting
+where it cannot be rejected. So the last rejected setting keeps the promise with that confidence, at
+any number of queries, however many settings were walked (a fixed sequence of tests).
+
+The test is a bet: wealth starts at 1 and is multiplied by 1 + lambda (D + within) for every query.
+If the hypothesis were true, wealth would reach 1 / 0.05 with probability 0.05 at most (Ville). The
+guarantee holds for queries like these; it does not hold under drift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+from scipy.special import logsumexp
+
+from hydra_core.base.types import ChoiceArray, FloatArray, IntArray
+from hydra_core.choosing.sources.lift import CrossFitted, settings_of
+from hydra_core.choosing.sources.one_rule import choices_in_order
+from hydra_core.replay.metrics import picked
+
+#: Stakes of the bet, each a share of the largest that can never lose everything.
+STAKES: Final = (0.05, 0.1, 0.15, 0.2, 0.3, 0.45)
+METHOD: Final = "learn then test by betting over the knob's settings (fixed sequence)"
+_SETTINGS: Final = 60
+_FORECAST_DRAWS: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a promise would allow with so many queries, if they were like these."""
+
+    queries: int
+    saving: float
+    kept: float
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """The cheapest setting whose quality can be promised.
+
+    Attributes:
+        kept: Whether any setting can be promised.
+        position: Which of the walked settings, from the dearest; -1 where none.
+        tau: Its tau; 1 / V where shortfalls are returns on upgrading. NaN where none.
+        baseline: The best single model.
+        within: How far below it quality may lie, in units of quality.
+        confidence: Of the promise.
+        saving: Share of the baseline's cost that is saved there; 0 where nothing can be promised.
+        difference: Mean difference of quality to the baseline there.
+        n: Independent queries that it was calibrated on.
+        method: How, in words.
+        calibrated_on: "cross-fitted predictions", or "queries that nothing was chosen on".
+        forecast: What more queries would allow.
+    """
+
+    kept: bool
+    position: int
+    tau: float
+    baseline: str
+    within: float
+    confidence: float
+    saving: float
+    difference: float
+    n: int
+    method: str = METHOD
+    calibrated_on: str = ""
+    forecast: tuple[Forecast, ...] = ()
+
+    def numbers(self, rule: str) -> dict[str, Any]:
+        """Return it JSON-ready.
+
+        Args:
+            rule: "shortfall" or "value"; the knob is then tau or V in USD.
+        """
+        value: float | None = None
+        if self.kept:
+            dearest = rule == "value" and self.tau <= 0.0
+            value = None if dearest else (1.0 / self.tau if rule == "value" else self.tau)
+        left = ("position", "tau", "forecast")
+        found = {key: v for key, v in asdict(self).items() if key not in left}
+        return {
+            **found,
+            "knob": {"rule": rule, "value": value},
+            "forecast": [asdict(one) for one in self.forecast],
+        }
+
+
+def betting_p_values(
+    differences: FloatArray,
+    within: float,
+    clusters: IntArray | None = None,
+    *,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Return p values of "the mean difference is -within or less", one a column.
+
+    Args:
+        differences: (n, p) outcome of the route minus outcome of the baseline, each in [-1, 1].
+        within: Margin in (0, 1).
+        clusters: (n,) cluster numbers; a cluster bets once, with its mean.
+        rng: Draws the order of the bets.
+
+    Returns:
+        (p,) valid at any number of queries.
+
+    Raises:
+        ValueError: A difference outside [-1, 1], or a margin outside (0, 1).
+    """
+    if not 0.0 < within < 1.0:
+        raise ValueError(f"the margin must lie between 0 and 1, such as 0.02; got {within}")
+    if not (np.abs(differences) <= 1.0).all():  # false for NaN as well
+        raise ValueError("differences must lie in [-1, 1]: they are of two outcomes in [0, 1]")
+    units = _unit_means(differences, clusters)
+    gains = units[rng.permutation(len(units))] + within
+    wealth = np.zeros_like(gains)
+    for stake in STAKES:
+        wealth += np.exp(np.cumsum(np.log1p(stake / (1.0 - within) * gains), axis=0))
+    best = (wealth / len(STAKES)).max(axis=0)
+    result: FloatArray = np.minimum(1.0 / best, 1.0)
+    return result
+
+
+def walk(
+    shortfalls: FloatArray, order: IntArray, settings: int = _SETTINGS
+) -> tuple[FloatArray, ChoiceArray]:
+    """Return the settings to walk, dearest first, and the routes at each.
+
+    They follow from predictions alone, as a fixed sequence of tests needs.
+
+    Args:
+        shortfalls: (n, m).
+        order: (n, m) models from cheapest to dearest.
+        settings: How many at most.
+
+    Returns:
+        (p,) ascending tau, and (n, p) model indices.
+    """
+    taus = settings_of(shortfalls, order, settings)
+    return taus, choices_in_order(shortfalls, order, taus)
+
+
+def walk_cross_fitted(
+    found: CrossFitted, settings: int = _SETTINGS
+) -> tuple[FloatArray, ChoiceArray]:
+    """Return the settings to walk for cross-fitted routes, dearest first, and the routes at each.
+
+    Where tau differs from fold to fold the settings are shares of the cost range from 1 to 0, and
+    each fold takes the tau that spends so much on its training queries.
+
+    Args:
+        found: Routes of every query by sources that have not seen it.
+        settings: How many at most.
+
+    Returns:
+        (p,) tau of all queries (the mean over the folds where they differ), and (n, p) routes.
+    """
+    if not found.training:
+        return walk(found.ranked.shortfalls, found.ranked.order, settings)
+    positions = np.linspace(1.0, 0.0, settings)
+    taus = np.mean([train.taus_at(positions) for train in found.training], axis=0)
+    return taus, found.at(positions)
+
+
+def promise(
+    models: Sequence[str],
+    quality: FloatArray,
+    cost_usd: FloatArray,
+    taus: FloatArray,
+    choice: ChoiceArray,
+    *,
+    baseline: int | None = None,
+    within: float = 0.02,
+    confidence: float = 0.95,
+    clusters: IntArray | None = None,
+    calibrated_on: str = "cross-fitted predictions",
+    rng: np.random.Generator,
+) -> Promise:
+    """Find the cheapest setting that keeps quality within a margin of the best single model.
+
+    Args:
+        models: (m,) ids.
+        quality: (n, m) outcomes in [0, 1].
+        cost_usd: (n, m) realised cost, USD.
+        taus: (p,) settings, dearest first.
+        choice: (n, p) routes at each, by predictions that have not seen the query.
+        baseline: Column of the best single model, chosen on other queries; default the best here,
+            which is safe where it is clearly the best.
+        within: Margin in units of quality.
+        confidence: In (0, 1).
+        clusters: (n,) cluster numbers, None when all queries are independent.
+        calibrated_on: Which predictions the routes come from, in words.
+        rng: Draws the order of the bets.
+
+    Raises:
+        ValueError: Shapes do not fit, or a value is out of range.
+    """
+    if choice.shape != (len(quality), len(taus)) or quality.shape != cost_usd.shape:
+        raise ValueError(
+            f"choice {choice.shape} must be ({len(quality)} queries, {len(taus)} settings)"
+        )
+    if not 0.0 < confidence < 1.0:
+        raise ValueError(f"the confidence must lie between 0 and 1, such as 0.95; got {confidence}")
+    best = int(quality.mean(axis=0).argmax()) if baseline is None else baseline
+    differences = picked(quality, choice) - quality[:, [best]]
+    p_values = betting_p_values(differences, within, clusters, rng=rng)
+    passed = np.append(p_values <= 1.0 - confidence, False)
+    position = int(passed.argmin()) - 1
+    made = Promise(
+        kept=position >= 0,
+        position=position,
+        tau=float(taus[position]) if position >= 0 else float("nan"),
+        baseline=models[best],
+        within=within,
+        confidence=confidence,
+        saving=0.0,
+        difference=0.0,
+        n=len(quality) if clusters is None else int(np.unique(clusters).size),
+        calibrated_on=calibrated_on,
+    )
+    if position < 0:
+        return made
+    cost = float(picked(cost_usd, choice[:, position]).mean())
+    saving = 1.0 - cost / float(cost_usd[:, best].mean())
+    return replace(made, saving=saving, difference=float(differences[:, position].mean()))
+
+
+def forecast(
+    made: Promise,
+    models: Sequence[str],
+    quality: FloatArray,
+    cost_usd: FloatArray,
+    taus: FloatArray,
+    choice: ChoiceArray,
+    sizes: Sequence[int],
+    *,
+    rng: np.random.Generator,
+    draws: int = _FORECAST_DRAWS,
+) -> Promise:
+    """Say what more queries would allow: the promise on resamples of these queries.
+
+    Each resample is judged by the wealth at its end, so the forecast is a little low.
+
+    Args:
+        made: The promise on these queries; its margin, confidence and baseline are kept.
+        models, quality, cost_usd, taus, choice: As in `promise`.
+        sizes: Numbers of queries to look at.
+        rng: Draws the resamples.
+        draws: Resamples of each size.
+
+    Returns:
+        The promise with its forecast.
+    """
+    best, n = list(models).index(made.baseline), len(quality)
+    gains = picked(quality, choice) - quality[:, [best]] + made.within
+    stakes = np.array(STAKES) / (1.0 - made.within)
+    logs = np.log1p(stakes[:, None, None] * gains[None])  # (stakes, n, p)
+    cost = picked(cost_usd, choice)
+    enough = np.log(len(STAKES) / (1.0 - made.confidence))
+    rows = []
+    for size in sizes:
+        counts = np.stack(
+            [np.bincount(rng.integers(0, n, size), minlength=n) for _ in range(draws)]
+        )
+        weights = counts.astype(np.float64)
+        wealth = logsumexp(weights @ logs, axis=0)  # (draws, p), times the stakes
+        passed = np.concatenate([wealth >= enough, np.zeros((draws, 1), np.bool_)], axis=1)
+        position = passed.argmin(axis=1) - 1
+        spent = np.take_along_axis(weights @ cost, np.maximum(position, 0)[:, None], 1)[:, 0]
+        saving = np.where(position >= 0, 1.0 - spent / (weights @ cost_usd[:, best]), 0.0)
+        rows.append(Forecast(size, float(saving.mean()), float((position >= 0).mean())))
+    return replace(made, forecast=tuple(rows))
+
+
+def _unit_means(values: FloatArray, clusters: IntArray | None) -> FloatArray:
+    """(units, p) means over clusters."""
+    if clusters is None:
+        return values
+    names, unit, counts = np.unique(clusters, return_inverse=True, return_counts=True)
+    if names.size == len(values):
+        return values
+    sums = np.zeros((names.size, values.shape[1]))
+    np.add.at(sums, unit, values)
+    result: FloatArray = sums / counts[:, None]
+    return result

@@ -1,0 +1,205 @@
+"""The verb fit: profiles or success profiles from outcomes, written into a new catalog."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from hydra_core.base.errors import CatalogError, Problem
+from hydra_core.cli.account import require_account
+from hydra_core.cli.options import Verbs, bundle_option, catalog_option, evalset_argument, verb
+from hydra_core.cli.output import print_json, progress_bar, say, table
+from hydra_core.cli.score import open_predictor, scores_for
+from hydra_core.cli.workspace import CATALOG, catalog_text, existing, open_catalog
+
+if TYPE_CHECKING:
+    from hydra_core.base.types import Catalog
+    from hydra_core.choosing.sources.ladder import Ladder
+    from hydra_core.choosing.sources.rungs import Rung
+    from hydra_core.evalsets.evalset import EvalSet
+
+_FIT = """\
+Fits a catalog's profiles to the outcomes of an eval set and says whether they beat the best fixed
+mix of models at the same cost. Every figure is cross-fitted. The result is YAML alone: a model is
+added, removed or repriced by an edit.
+
+  profiles  Eq. 6 with a dimension 'level' that every query requires in full
+  success   success as a sum of curves of the requirements, routed by value
+
+Without --as all sources are compared, success heads included, and nothing is written. Lifts are in
+quality from 0 to 1: 0.013 is 1.3 points.
+
+examples:
+  hydra-router fit mine --catalog mine
+  hydra-router fit mine --catalog mine --as profiles --out fitted
+  hydra-router fit mine --catalog mine --as success --out new --json
+"""
+
+
+def add_verbs(verbs: Verbs) -> None:
+    """Add the verb."""
+    parser = verb(verbs, "fit", fit, "fit a catalog's profiles to outcomes", _FIT, "MAKE_CATALOG")
+    evalset_argument(parser)
+    catalog_option(parser)
+    parser.add_argument("--as", dest="kind", choices=("profiles", "success"), help="what to fit")
+    help_text = "name in the workspace, or a new YAML file"
+    parser.add_argument("--out", type=CATALOG.place, metavar="CATALOG", help=help_text)
+    parser.add_argument("--force", action="store_true", help="replace a file that is there")
+    parser.add_argument("--folds", type=int, default=5, metavar="N", help="parts (5)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="draws the parts")
+    real = "the set's groups are real kinds of traffic: telling them apart counts"
+    parser.add_argument("--groups-are-traffic", action="store_true", help=real)
+    bundle_option(parser)
+
+
+def fit(options: argparse.Namespace) -> int:
+    """Fit, write, and say what it is worth."""
+    from hydra_core.evalsets.evalset import load_evalset
+
+    _check(options)
+    catalog = open_catalog(options.catalog)
+    evalset = load_evalset(existing(options.evalset))
+    if options.kind is None:
+        found = _compare(options, catalog, evalset)
+        if options.json:
+            print_json(found.numbers())
+        else:
+            print(_ladder_text(found))
+        return 0
+    rung = _fit(options, catalog, evalset)
+    if options.json:
+        out = None if options.out is None else str(options.out)
+        print_json({**rung.numbers(), "path": out})
+    else:
+        print(_rung_text(rung))
+    return 0
+
+
+def _check(options: argparse.Namespace) -> None:
+    if not 2 <= options.folds <= 20:
+        problem = Problem("", f"must be 2 to 20, got {options.folds}", "5 is a good number")
+        raise CatalogError("--folds", [problem])
+    if options.kind is None and options.out is not None:
+        problem = Problem("", "needs --as profiles or --as success", "say what to fit")
+        raise CatalogError("--out", [problem])
+    if options.out is not None and options.out.exists():
+        if not options.force:
+            problem = Problem("--out", "exists already; nothing was written", "add --force")
+            raise CatalogError(str(options.out), [problem])
+        require_account("REPLACE_CATALOG")
+
+
+def _fit(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) -> Rung:
+    from hydra_core.choosing.sources.catalog_blocks import (
+        outcomes_of_replay,
+        start_of,
+        with_fitted_profiles,
+        with_success_profiles,
+    )
+    from hydra_core.choosing.sources.cell_findings import findings_of
+    from hydra_core.choosing.sources.fitted_profiles import FittedProfiles
+    from hydra_core.choosing.sources.rungs import Kind, fit_rung
+    from hydra_core.choosing.sources.success_profiles import SuccessProfiles
+    from hydra_core.export.release import write_release
+    from hydra_core.replay.replay import align_catalog
+
+    scores = scores_for(evalset, catalog, options.bundle)
+    data = align_catalog(evalset, catalog, scores, today=date.today())
+    for note in data.notes:
+        say(f"note: {note}")
+    outcomes = outcomes_of_replay(data, evalset)
+    queries = evalset.queries.iloc[data.rows]
+    groups = queries["group"].fillna("").astype(str).tolist() if "group" in queries else None
+    with progress_bar(f"{evalset.name}: folds", unit=" folds") as step:
+        rung = fit_rung(
+            Kind(options.kind),
+            outcomes,
+            start_of(catalog, data),
+            groups=groups,
+            findings=findings_of(evalset, outcomes.models),
+            groups_are_traffic=options.groups_are_traffic,
+            folds=options.folds,
+            seed=options.seed,
+            progress=step,
+        )
+    if options.out is not None:
+        text = catalog_text(options.catalog)
+        match rung.profiles:
+            case FittedProfiles():
+                text = with_fitted_profiles(text, catalog, rung.profiles, outcomes, evalset)
+            case SuccessProfiles():
+                text = with_success_profiles(text, catalog, rung.profiles, outcomes, evalset)
+        write_release(options.out, text)
+    return rung
+
+
+def _compare(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) -> Ladder:
+    from hydra_core.choosing.material import gather
+    from hydra_core.choosing.sources.catalog_blocks import prices_of, start_of
+    from hydra_core.choosing.sources.ladder import ladder
+    from hydra_core.choosing.sources.rungs import Start
+    from hydra_core.cli.score import vectors_for
+    from hydra_core.evalsets.score_files import messages_of
+    from hydra_core.replay.replay import align_catalog
+
+    scores = scores_for(evalset, catalog, options.bundle)
+    vectors_for(evalset, catalog, options.bundle)
+    data = align_catalog(evalset, catalog, scores, today=date.today())
+    width = open_predictor(options.bundle).bundle.vectors
+    messages = messages_of(evalset, catalog.predictor_fingerprint, width)
+    material = gather(evalset, messages, data.pool.ids)
+    start = start_of(catalog, data)
+    order = [data.pool.ids.index(name) for name in material.models]
+    moved = Start(
+        start.bands,
+        data.pool.capabilities[order],
+        start.stored_weights,
+        data.pool.cost[order],
+    )
+    with progress_bar(f"{evalset.name}: sources", unit=" sources") as step:
+        return ladder(
+            material,
+            moved,
+            prices=prices_of(catalog, material.models),
+            groups_are_traffic=options.groups_are_traffic,
+            folds=options.folds,
+            seed=options.seed,
+            progress=step,
+        )
+
+
+def _rung_text(rung: Rung) -> str:
+    """The answer first, then what it rests on."""
+    found: Any = rung.numbers()
+    lines = [found["reason"]]
+    if found["lift"] is not None:
+        lift = found["lift"]
+        rows = [
+            [f"{point} % of the cost range", _points(lift["points"][point]), _range(ends)]
+            for point, ends in lift["simultaneous"].items()
+        ]
+        rows.append(["mean of the three", _points(lift["mean"]), _range(lift["interval"])])
+        lines += ["", table(["above the best fixed mix", "points", "95 % interval"], rows)]
+    return "\n".join([*lines, "", f"{found['n']:,} queries, cross-fitted"])
+
+
+def _ladder_text(found: Ladder) -> str:
+    rows = []
+    for rung in found.rungs:
+        numbers: Any = rung.numbers()
+        lift = numbers["lift"]
+        figures = ["-", ""] if lift is None else [_points(lift["mean"]), _range(lift["interval"])]
+        rows.append([numbers["title"], *figures, numbers["coupling"]])
+    header = ["source", "points above the fixed mix", "95 % interval", "coupling"]
+    findings = [f"check: {one.text}" for one in found.findings[:5]]
+    return "\n".join([found.reason, "", table(header, rows), *findings])
+
+
+def _points(value: float) -> str:
+    return f"{100 * value:+.1f}"
+
+
+def _range(ends: list[float | None]) -> str:
+    low, high = ("?" if end is None else _points(end) for end in ends)
+    return f"[{low}, {high}]"
