@@ -82,7 +82,7 @@ def catalog_page() -> str:
         "key is refused with the nearest known one. Aliases, anchors, tags and doubled keys are "
         f"refused too. At most {MAX_DIMENSIONS} dimensions. Nothing is filled in but the defaults "
         "shown. Check yours:\n\n"
-        "```sh\npython -m hydra_core validate pool.yaml\n```\n\n"
+        "```sh\nhydra-router validate pool.yaml\n```\n\n"
         + _table(("key", "kind", "allowed", "needed", "what to write"), rows)
         + "\n`capabilities: derived` computes them from `scores` and the evidence (Algorithm 1); "
         "a dimension set by hand stands as it is.\n\n"
@@ -257,7 +257,7 @@ def eval_set_page() -> str:
         "A folder that an import writes: `evalset.yaml`, `queries.parquet`, `outcomes.parquet` and "
         "`scores/`, one file a predictor bundle. What is not known is left out: a model without an "
         "outcome on a query has no row, and nothing is filled in. Check yours:\n\n"
-        "```sh\npython -m hydra_core validate evalsets/mine\n```\n\n"
+        "```sh\nhydra-router validate evalsets/mine\n```\n\n"
         "## `evalset.yaml`\n\n"
         + _table(("key", "what it says"), manifest)
         + "\n## `queries.parquet`: one row a query\n\n"

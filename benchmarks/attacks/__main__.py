@@ -48,7 +48,7 @@ TESTS = {
     "hostile outcome models": "tests/outcome_model/test_hostile.py",
     "hostile catalogs": "tests/catalog/test_faults_in_models.py "
     "tests/catalog/test_faults_in_settings.py tests/catalog/test_loader_fuzz.py",
-    "hostile imports": "tests/evaluation/importers "
+    "hostile imports": "tests/evalsets/importers "
     "-k 'broken or damaged or refused or bomb or executes or reported or limit'",
     "hostile messages, tiny predictor": "tests/routing/test_hostile.py",
     "damaged, restarted and lost Redis": "tests/routing/test_sessions.py",

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from hydra_core.choosing.learn import learn
-from hydra_core.choosing.write import telling, write_outcome_model
+from hydra_core.choosing.write import audit_recorder, write_outcome_model
 from hydra_core.evalsets.changes import EvalSetChanges, earlier
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.evalsets.folders import list_evalsets
@@ -39,7 +39,7 @@ def learn_without_end(found, workspace, begun, acknowledged):
     store, path = open_store(workspace), workspace / "outcome_models" / "mine"
     while True:
         number = begun.value = begun.value + 1
-        tell = telling(LOADER, store, path)
+        tell = audit_recorder(LOADER, store, path)
         numbered = replace(found, seed=number)
         write_outcome_model(path, numbered, fingerprint=FINGERPRINT, force=True, tell=tell)
         acknowledged[:] = number, acknowledged[1] + 1

@@ -28,7 +28,7 @@ def require_bundle(catalog: Catalog, fingerprint: str) -> None:
         f"{_short(catalog.predictor_fingerprint)}), but the scores come from "
         f"{_short(fingerprint)}. Capabilities and tau do not hold for other scores. Choose the "
         "bundle that the catalog was made for, or recompute it for the other bundle: "
-        f"python -m hydra_core rebind {source}"
+        f"hydra-router rebind {source}"
     )
 
 

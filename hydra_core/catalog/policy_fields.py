@@ -55,7 +55,7 @@ _KEYS: Final = (
     *("rule", "value_usd", "defences", "chosen_on"),
 )
 _VALUE_REMEDY: Final = "value of one more resolved query in USD, such as 0.02"
-_MODEL_REMEDY: Final = "give path and sha256, as printed by `python -m hydra_core learn`"
+_MODEL_REMEDY: Final = "give path and sha256, as printed by `hydra-router learn`"
 _MARK: Final = re.compile(r"[0-9a-f]{12}")
 
 

@@ -13,7 +13,7 @@ from hydra_core.base.types import ModelSpec
 _ANY: Final = Bounds(-100.0, 100.0)
 _TOKENS: Final = Bounds(0.0, 1e9)
 _MOST_KNOTS: Final = 20
-_REMEDY: Final = "as `python -m hydra_core fit --as success` writes it"
+_REMEDY: Final = "as `hydra-router fit --as success` writes it"
 _KNOTS_REMEDY: Final = "requirements in ascending order that end at 1, such as [0.1, 0.3, 1]"
 
 

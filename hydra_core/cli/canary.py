@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hydra_core.base.errors import HydraError, Problem, ProblemsError
+from hydra_core.cli.account import require_account
 from hydra_core.cli.options import Verbs, verb
 from hydra_core.cli.output import print_json, say
+from hydra_core.cli.workspace import catalog_source, log_folder
 
 if TYPE_CHECKING:
     from hydra_core.decision_log.canaries import CanaryOrder, CanaryRecord
@@ -23,11 +25,11 @@ begin takes a catalog, or another share or limit for it; stop and resume are for
 end leaves the services without one; show says how it stands.
 
 examples:
-  python -m hydra_core canary begin log/ --catalog candidate.yaml --share 0.1
-  python -m hydra_core canary stop log/ --why "prices changed"
-  python -m hydra_core canary resume log/
-  python -m hydra_core canary end log/
-  python -m hydra_core canary show log/
+  hydra-router canary begin log --catalog candidate --share 0.1
+  hydra-router canary stop log --why "prices changed"
+  hydra-router canary resume log
+  hydra-router canary end log
+  hydra-router canary show log
 """
 
 
@@ -36,8 +38,10 @@ def add_verbs(verbs: Verbs) -> None:
     short = "begin, stop or resume a canary of a running service"
     parser = verb(verbs, "canary", _canary, short, _CANARY)
     parser.add_argument("action", choices=["begin", "stop", "resume", "end", "show"])
-    parser.add_argument("log", type=Path, metavar="LOG", help="the service's log folder")
-    parser.add_argument("--catalog", default="", metavar="C2.yaml|store:NAME")
+    help_text = "the service's log: a name in the workspace, or a folder"
+    parser.add_argument("log", type=log_folder, metavar="LOG", help=help_text)
+    help_text = "name in the workspace, a YAML file or store:NAME"
+    parser.add_argument("--catalog", default="", metavar="CATALOG", help=help_text)
     parser.add_argument("--share", type=float, default=0.1, metavar="SHARE")
     parser.add_argument(
         "--limit", type=float, default=2.0, metavar="X", help="times dearer or slower that stop it"
@@ -48,6 +52,8 @@ def add_verbs(verbs: Verbs) -> None:
 def _canary(options: argparse.Namespace) -> int:
     from hydra_core.decision_log import canaries as kept
 
+    if options.action != "show":
+        require_account("PUBLISH")
     if not options.log.is_dir():
         raise HydraError(f"{options.log}: there is no such log folder")
     now = datetime.now(UTC)
@@ -85,9 +91,9 @@ def _order(options: argparse.Namespace) -> CanaryOrder:
         problems.append(Problem("--limit", f"must be 0 or at least 1, got {options.limit:g}"))
     if problems:
         raise ProblemsError("canary", problems)
-    source_of(options.catalog).load()
-    in_store = options.catalog.startswith("store:")
-    catalog = options.catalog if in_store else str(Path(options.catalog).resolve())
+    source = catalog_source(options.catalog)
+    source_of(source).load()
+    catalog = source if source.startswith("store:") else str(Path(source).resolve())
     return CanaryOrder(catalog, options.share, options.limit)
 
 

@@ -25,7 +25,8 @@ mix of models at the same cost. Every figure is cross-fitted. The result is YAML
 added, removed or repriced by an edit.
 
   profiles  Eq. 6 with a dimension 'level' that every query requires in full
-  success   success as a sum of curves of the requirements, routed by value
+  success   success as a sum of curves of the requirements; says what it would gain,
+            nothing routes by it yet
 
 Without --as all sources are compared, success heads included, and nothing is written. Lifts are in
 quality from 0 to 1: 0.013 is 1.3 points.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -304,6 +305,11 @@ def _restore(options: argparse.Namespace) -> int:
     from hydra_core.base.workspace import workspace_folder
     from hydra_core.store import open_store
 
+    if os.environ.get("HYDRA_DATABASE_URL"):
+        raise CannotRunError(
+            "HYDRA_DATABASE_URL is set, and a backup is brought back into a workspace's own file: "
+            "unset it first"
+        )
     target = workspace_folder()
     fresh = open_store(target)
     used = bool(fresh.catalogs() or fresh.audit(limit=1))

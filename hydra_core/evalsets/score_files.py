@@ -166,7 +166,7 @@ def messages_of(evalset: EvalSet, fingerprint: str, width: int) -> Messages:
     """
     scores, facts = load_scores(evalset, fingerprint), load_text_facts(evalset, fingerprint)
     if scores is None or facts is None or facts.vectors.shape[1] != width:
-        remedy = f"run: python -m hydra_core score {evalset.path}"
+        remedy = f"run: hydra-router score {evalset.path}"
         if evalset.texts is None:
             remedy = "this set has no texts: use the bundle that its vectors came from"
         message = f"has no text vectors of the bundle {fingerprint[:12]}"

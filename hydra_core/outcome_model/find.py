@@ -21,7 +21,7 @@ def catalog_outcome_model(catalog: Catalog) -> OutcomeModel:
         MismatchError: It was learned with another predictor bundle.
     """
     if catalog.outcome_model is None:
-        remedy = "learn one: python -m hydra_core learn SET --catalog C.yaml --out DIR"
+        remedy = "learn one: hydra-router learn SET --catalog C.yaml --out DIR"
         message = "names no outcome model, and the value rule needs one"
         raise OutcomeModelError(catalog.name, [Problem("outcome_model", message, remedy)])
     model = _opened(_found(catalog, catalog.outcome_model), catalog.outcome_model.sha256)

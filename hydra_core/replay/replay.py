@@ -237,8 +237,8 @@ def catalog_scores(evalset: EvalSet, catalog: Catalog) -> FloatArray:
         f"Eval set '{evalset.name}' is not scored by '{catalog.predictor}' "
         f"({catalog.predictor_fingerprint[:12]}), the predictor that catalog '{catalog.name}' is "
         f"bound to{f', but by {others}' if others else ''}. Score it on the Eval sets page or "
-        f"with python -m hydra_core score {evalset.path}, choose another catalog, or move this "
-        f"one to another predictor's bands: python -m hydra_core rebind {catalog.source}"
+        f"with hydra-router score {evalset.path}, choose another catalog, or move this "
+        f"one to another predictor's bands: hydra-router rebind {catalog.source}"
     )
 
 

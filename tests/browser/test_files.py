@@ -74,7 +74,7 @@ def test_the_menu_of_a_figure_answers_to_the_keyboard(page):
 
 
 def test_a_table_is_saved_in_each_form(page):
-    page.goto(f"{TUNE}&part=Numbers")
+    page.goto(f"{TUNE}&view=Numbers")
     for name, ending in (("CSV", "csv"), ("Parquet", "parquet"), ("LaTeX", "tex")):
         page.locator(".st-key-tune-table-policies-take button").first.click()
         button = page.get_by_test_id("stPopoverBody").get_by_role("button", name=name)

@@ -88,7 +88,7 @@ def test_figures_traffic_and_point_follow_a_drag_and_the_verdict_follows_its_end
     page.locator(".tile .interval").first.filter(has_text="–").wait_for()
     assert intervals(page) == [tile.interval for tile in tiles(there)] != before
     assert shown(page) == (tau, figures)
-    page.get_by_text("picked on these queries").wait_for(state="attached")
+    page.locator(".st-key-tune-verdict").get_by_text(there.verdict.text).wait_for()
     # plotly draws the point where the hand had moved it
     page.wait_for_function(f"x => Math.abs(({_RING})()[0] - x) <= 1", arg=moved[0])
 

@@ -17,7 +17,7 @@ def test_the_bundle_it_was_made_for_is_accepted():
 
 
 def test_another_bundle_is_an_error_that_offers_to_rebind():
-    with pytest.raises(MismatchError, match=r"python -m hydra_core rebind pool\.yaml") as caught:
+    with pytest.raises(MismatchError, match=r"hydra-router rebind pool\.yaml") as caught:
         require_bundle(parse_catalog(SMALL, "pool.yaml"), "f" * 64)
     assert "abc123" in str(caught.value)
     assert "ffffffffffff..." in str(caught.value)

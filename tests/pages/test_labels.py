@@ -65,7 +65,7 @@ def test_a_run_that_stands_still_is_shown_with_the_command_that_goes_on(open_pag
                           "Calls still to make": "18", "Spent": "$0.480"}  # fmt: skip
     assert "These labels are noisy" in app.warning[0].proto.title
     assert "tool use" in app.warning[0].value
-    command = f"python -m hydra_core lab label m.jsonl --config label.yaml --out {run[0]}"
+    command = f"hydra-router lab label m.jsonl --config label.yaml --out {run[0]}"
     assert [one.value for one in app.code] == [command, f"{command} --again"]
 
 

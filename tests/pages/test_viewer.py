@@ -139,6 +139,9 @@ VERBS = [
     ["init", "{workspace}/evalsets/mine", "--price", "a=1,2", "--out", "./elsewhere"],
     ["init", "{workspace}/evalsets/mine", "--out", "pool.yaml", "--force"],
     ["collect", "rows.jsonl", "--grade", "grade.yaml", "--out", "./elsewhere"],
+    ["fit", "{workspace}/evalsets/mine", "--catalog", "pool.yaml", "--as", "profiles"]
+    + ["--out", "./elsewhere"],
+    ["canary", "begin", "log", "--catalog", "pool.yaml"],
     ["publish", "pool.yaml"],
     ["rollback", "pool", "1"],
     ["export", "pool", "--out", "./elsewhere"],

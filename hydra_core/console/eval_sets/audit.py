@@ -337,9 +337,9 @@ def recalibration(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
     )
     st.markdown("Download the ratings, then write the new bundle and rebind your catalogs to it:")
     widgets.commands(
-        f"python -m hydra_core lab recalibrate ratings.csv --evalset {evalset.path} \\\n"
+        f"hydra-router lab recalibrate ratings.csv --evalset {evalset.path} \\\n"
         "    --out bundles/recalibrated\n"
-        "python -m hydra_core rebind pool.yaml --bundle bundles/recalibrated"
+        "hydra-router rebind pool.yaml --bundle bundles/recalibrated"
     )
 
 

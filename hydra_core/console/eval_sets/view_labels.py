@@ -37,7 +37,7 @@ class Step:
 
 def start_commands(root: Path) -> str:
     """The commands that begin a run which the page will show."""
-    label = "python -m hydra_core lab label"
+    label = "hydra-router lab label"
     out = shlex.quote(str(root / "first"))
     return (
         f"{label} --example > label.yaml\n"
@@ -114,7 +114,7 @@ def answer(found: Mapping[str, Any]) -> tuple[str, str, str]:
 def next_steps(setup: Setup, run: RunStatus, found: Mapping[str, Any], folder: Path) -> list[Step]:
     """What to do now, the most pressing first."""
     command = (
-        f"python -m hydra_core lab label {shlex.quote(setup.source)} --config "
+        f"hydra-router lab label {shlex.quote(setup.source)} --config "
         f"{shlex.quote(setup.settings)} --out {shlex.quote(str(folder))}"
     )
     return [*_of_the_run(run, command), *_of_the_figures(found), *_when_done(run, folder)]
@@ -183,9 +183,7 @@ def _of_the_figures(found: Mapping[str, Any]) -> list[Step]:
 def _when_done(run: RunStatus, folder: Path) -> list[Step]:
     if run.waiting or not run.labelled:
         return []
-    command = (
-        f"python -m hydra_core lab evaluate-predictor {shlex.quote(str(folder / 'labels.jsonl'))}"
-    )
+    command = f"hydra-router lab evaluate-predictor {shlex.quote(str(folder / 'labels.jsonl'))}"
     people = "Ask people to rate a sample (Rated by people): a judge can be consistent and wrong."
     return [
         Step("Measure the predictor on these labels:", command, "straighten"),

@@ -201,9 +201,8 @@ def canary(look: LogView) -> None:
                 f"since {literal(record.began[:16].replace('T', ' '))} UTC")  # fmt: skip
     _state(look, record)
     st.caption(
-        ":material/info: Compared by conversation, in failed requests and in feedback. The 95 % "
-        "intervals hold at any time. Only decisions in the chosen time count here; the service "
-        "counts all since the canary began."
+        ":material/info: Compared by conversation. The 95 % intervals hold at any time. Only "
+        "decisions in the chosen time count here; the service counts all since the canary began."
     )
 
 

@@ -97,7 +97,7 @@ def _release(working: Working, name: str) -> None:
             + "The first lines say who published it, why, and what was measured. Check it with:"
         )
         unpack = f"unzip {quote(name + '.zip')}\n" if kind == "zip" else ""
-        check = f"python -m hydra_core validate \\\n  {quote(name + '.yaml')}"
+        check = f"hydra-router validate \\\n  {quote(name + '.yaml')}"
         widgets.commands(unpack + check)
     with left:
         st.code(text, language="yaml", height=520)

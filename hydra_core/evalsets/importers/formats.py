@@ -27,7 +27,7 @@ from hydra_core.evalsets.importers.traffic.telemetry import read_spans
 
 
 class Kind(StrEnum):
-    """A format; the names are those of `python -m hydra_core import`."""
+    """A format; the names are those of `hydra-router import`."""
 
     TABLE = "table"
     LOG = "log"

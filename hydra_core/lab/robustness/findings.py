@@ -277,4 +277,4 @@ class RoutedAttacks:
 
 
 def _rate(successes: int, n: int) -> Interval:
-    return wilson(successes, n) if n else Interval(float("nan"), 0.0, 1.0)
+    return wilson(successes, n) if n else Interval.none(float("nan"), "nothing was tried")
