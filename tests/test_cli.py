@@ -157,7 +157,7 @@ def test_a_set_that_is_not_scored_says_how_to_score_it(run, world, tmp_path):
     saved(tmp_path / "set")
     code, _, err = run("evaluate", tmp_path / "set", "--catalog", world / "pool.yaml")
     assert code == 2
-    assert "python -m hydra_core" in err
+    assert "hydra-router" in err
 
 
 def test_route_prints_the_model_and_explains_it(run, world):
