@@ -1,4 +1,7 @@
-"""Cached decision logs and what is computed from them, keyed by the state of their files."""
+"""Cached decision logs and what is computed from them, keyed by the state of their files.
+
+What needs scipy or scikit-learn is imported where it is used: Home waits for neither.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import os
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -16,18 +20,20 @@ from hydra_core.console import cache
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.demo import session
 from hydra_core.decision_log.reading import read_log
-from hydra_core.live.drift import Drift, drift
-from hydra_core.live.flight.analysis import FlightReport, analyse, looks
-from hydra_core.live.flight.effects import Effect, Reading
 from hydra_core.live.flight.folders import FlightFolder, list_flights, load
 from hydra_core.live.flight.settings import Flight, Metric
 from hydra_core.live.flight.table import Rows
 from hydra_core.live.logged_value import LoggedValue, logged_value
 from hydra_core.live.off_policy import NoOverlapError
-from hydra_core.live.regions import Region, regions
 from hydra_core.live.shadow import Shadow, shadow
 from hydra_core.live.traffic import Traffic, traffic_of
 from hydra_core.replay.replay import catalog_scores
+
+if TYPE_CHECKING:
+    from hydra_core.live.drift import Drift
+    from hydra_core.live.flight.analysis import FlightReport
+    from hydra_core.live.flight.effects import Effect, Reading
+    from hydra_core.live.regions import Region
 
 _VARIABLE = "HYDRA_LOG"
 
@@ -114,6 +120,8 @@ def drifted(key: LogKey, digest: str, _catalog: Catalog, _entry: SetEntry) -> tu
     Raises:
         HydraError: The set is not scored by the catalog's predictor.
     """
+    from hydra_core.live.drift import drift
+
     del digest
     scored = scored_by(traffic(key), _catalog)
     reference = catalog_scores(cache.evalset(_entry.info.path, _entry.info.digest), _catalog)
@@ -125,6 +133,8 @@ def clusters(
     key: LogKey, digest: str, _catalog: Catalog, _entry: SetEntry | None
 ) -> tuple[Region, ...]:
     """Group the requests of the log, with what is known about each group; `digest` of both."""
+    from hydra_core.live.regions import regions
+
     del digest
     reference = None
     if _entry is not None:
@@ -162,6 +172,8 @@ def opened(folder: FlightFolder) -> tuple[Flight, Rows]:
 @st.cache_resource(max_entries=16, show_spinner="Comparing the arms")
 def report(folder: FlightFolder, reading: Reading, adjust: bool) -> FlightReport:
     """Compute a flight's figures."""
+    from hydra_core.live.flight.analysis import analyse
+
     flight, rows = opened(folder)
     return analyse(rows, flight, reading=reading, adjust=adjust)
 
@@ -169,5 +181,7 @@ def report(folder: FlightFolder, reading: Reading, adjust: bool) -> FlightReport
 @st.cache_resource(max_entries=64, show_spinner="Looking at every day")
 def path(folder: FlightFolder, metric: Metric, arm: str, reading: Reading, adjust: bool) -> Effect:
     """Compute one metric's effect after each day."""
+    from hydra_core.live.flight.analysis import looks
+
     flight, rows = opened(folder)
     return looks(rows, flight, metric, arm, reading=reading, adjust=adjust)
