@@ -113,3 +113,8 @@ def recommendation(lift: Lift | None) -> tuple[bool, str]:
     if lift.mean.lo <= 0 or lowest <= 0 or (lift.band.hi < 0).any():
         return False, f"Keep the fixed mix: no measurable gain here ({interval} at the same cost)."
     return True, f"Use it: {interval} more quality than the best fixed mix at the same cost."
+
+
+def ends(interval: Interval) -> list[float | None]:
+    """Return the ends of an interval, None for one that is infinite."""
+    return [end if np.isfinite(end) else None for end in (interval.lo, interval.hi)]

@@ -15,7 +15,7 @@ from hydra_core.base.digests import file_sha256
 from hydra_core.base.errors import OutcomeModelError, Problem
 from hydra_core.base.intervals import Interval
 from hydra_core.choosing.learn import Learning
-from hydra_core.choosing.lift import POINTS
+from hydra_core.choosing.lift import POINTS, ends
 from hydra_core.evalsets.folders import replace_folder
 from hydra_core.outcome_model.features import Features
 from hydra_core.outcome_model.format import (
@@ -129,7 +129,7 @@ def figures_of(learning: Learning) -> dict[str, Any]:
             "points": {str(p): lift.at(p).value for p in POINTS},
             "mean": lift.mean.value,
             "interval": [lift.mean.lo, lift.mean.hi],
-            "simultaneous": {str(p): _ends(lift.at(p)) for p in POINTS},
+            "simultaneous": {str(p): ends(lift.at(p)) for p in POINTS},
             "unit": "quality, 0 to 1",
         },
         "features": list(learning.heads.features.blocks),
@@ -150,7 +150,7 @@ def figures_of(learning: Learning) -> dict[str, Any]:
                     "name": s.name,
                     "queries": s.queries,
                     "lift": s.lift.value,
-                    "interval": _ends(s.lift),
+                    "interval": ends(s.lift),
                 }
                 for s in slices
             ]
@@ -162,11 +162,7 @@ def figures_of(learning: Learning) -> dict[str, Any]:
 
 
 def _with_ends(lift: Interval) -> dict[str, Any]:
-    return {"lift": lift.value, "interval": _ends(lift)}
-
-
-def _ends(interval: Interval) -> list[float | None]:
-    return [end if np.isfinite(end) else None for end in (interval.lo, interval.hi)]
+    return {"lift": lift.value, "interval": ends(lift)}
 
 
 def _manifest(folder: Path, learning: Learning, fingerprint: str) -> str:

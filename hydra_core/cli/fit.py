@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hydra_core.base.errors import CatalogError, Problem
 from hydra_core.cli.account import require_account
 from hydra_core.cli.options import Verbs, bundle_option, catalog_option, evalset_argument, verb
-from hydra_core.cli.output import print_json, progress_bar, say, table
+from hydra_core.cli.output import points, points_range, print_json, progress_bar, say, table
 from hydra_core.cli.score import open_predictor, scores_for
 from hydra_core.cli.workspace import CATALOG, catalog_text, existing, open_catalog
 
@@ -177,10 +177,10 @@ def _rung_text(rung: Rung) -> str:
     if found["lift"] is not None:
         lift = found["lift"]
         rows = [
-            [f"{point} % of the cost range", _points(lift["points"][point]), _range(ends)]
+            [f"{point} % of the cost range", points(lift["points"][point]), points_range(ends)]
             for point, ends in lift["simultaneous"].items()
         ]
-        rows.append(["mean of the three", _points(lift["mean"]), _range(lift["interval"])])
+        rows.append(["mean of the three", points(lift["mean"]), points_range(lift["interval"])])
         lines += ["", table(["above the best fixed mix", "points", "95 % interval"], rows)]
     return "\n".join([*lines, "", f"{found['n']:,} queries, cross-fitted"])
 
@@ -190,17 +190,10 @@ def _ladder_text(found: Ladder) -> str:
     for rung in found.rungs:
         numbers: Any = rung.numbers()
         lift = numbers["lift"]
-        figures = ["-", ""] if lift is None else [_points(lift["mean"]), _range(lift["interval"])]
+        figures = (
+            ["-", ""] if lift is None else [points(lift["mean"]), points_range(lift["interval"])]
+        )
         rows.append([numbers["title"], *figures, numbers["coupling"]])
     header = ["source", "points above the fixed mix", "95 % interval", "coupling"]
     findings = [f"check: {one.text}" for one in found.findings[:5]]
     return "\n".join([found.reason, "", table(header, rows), *findings])
-
-
-def _points(value: float) -> str:
-    return f"{100 * value:+.1f}"
-
-
-def _range(ends: list[float | None]) -> str:
-    low, high = ("?" if end is None else _points(end) for end in ends)
-    return f"[{low}, {high}]"

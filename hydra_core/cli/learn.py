@@ -10,7 +10,7 @@ from hydra_core.base.errors import OutcomeModelError, Problem
 from hydra_core.base.workspace import workspace_folder
 from hydra_core.cli.account import acting, changes, store_of
 from hydra_core.cli.options import Verbs, bundle_option, evalset_argument, verb
-from hydra_core.cli.output import print_json, progress_bar, say, table
+from hydra_core.cli.output import points, points_range, print_json, progress_bar, say, table
 from hydra_core.cli.score import open_predictor
 from hydra_core.cli.workspace import OUTCOME_MODEL, existing, open_catalog
 
@@ -118,10 +118,10 @@ def _text(made: OutcomeModel) -> str:
     if figures["lift"] is not None:
         lift = figures["lift"]
         rows = [
-            [f"{point} % of the cost range", _pp(lift["points"][point]), _range(ends)]
+            [f"{point} % of the cost range", points(lift["points"][point]), points_range(ends)]
             for point, ends in lift["simultaneous"].items()
         ]
-        rows.append(["mean of the three", _pp(lift["mean"]), _range(lift["interval"])])
+        rows.append(["mean of the three", points(lift["mean"]), points_range(lift["interval"])])
         lines += [
             table(["above the best fixed mix at equal cost", "points", "95 % interval"], rows),
             "",
@@ -130,7 +130,7 @@ def _text(made: OutcomeModel) -> str:
         f"{name} {about['outcomes']}{' (newcomer)' if about['newcomer'] else ''}"
         for name, about in figures["models"].items()
     )
-    steps = [f"{one['queries']}: {_pp(one['lift'])}" for one in figures["learning_curve"]]
+    steps = [f"{one['queries']}: {points(one['lift'])}" for one in figures["learning_curve"]]
     lines += [
         f"chosen on inner folds: {figures['learner']}",
         f"outcomes: {counts}; {figures['n']} queries learned on",
@@ -147,12 +147,3 @@ def _path(path: Path) -> Path:
     """As a catalog names it: below the workspace where it lies there."""
     folder = workspace_folder()
     return path.relative_to(folder) if path.is_relative_to(folder) else path
-
-
-def _pp(value: float) -> str:
-    return f"{100 * value:+.1f}"
-
-
-def _range(ends: list[float | None]) -> str:
-    low, high = ("?" if end is None else _pp(end) for end in ends)
-    return f"[{low}, {high}]"

@@ -79,3 +79,14 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         ).rstrip()
         for line in lines
     )
+
+
+def points(value: float) -> str:
+    """A quality from 0 to 1 in points, signed: +1.3."""
+    return f"{100 * value:+.1f}"
+
+
+def points_range(ends: list[float | None]) -> str:
+    """The ends of an interval in points; None is shown as unknown."""
+    low, high = ("?" if end is None else points(end) for end in ends)
+    return f"[{low}, {high}]"

@@ -15,7 +15,7 @@ import numpy as np
 
 from hydra_core.base.types import BoolArray, ChoiceArray, FloatArray, IntArray
 from hydra_core.replay.step_curve import StepCurve, accumulate
-from hydra_core.routing.matcher import preference
+from hydra_core.routing.matcher import preference, ranked_values
 
 _ROWS_PER_CHUNK = 65_536
 _ROUTED_PER_CHUNK = 4_096
@@ -140,7 +140,7 @@ def choices(shortfalls: FloatArray, cost: FloatArray, taus: FloatArray) -> Choic
     for begin in range(0, n, _ROUTED_PER_CHUNK):
         part = slice(begin, begin + _ROUTED_PER_CHUNK)
         order = preference(shortfalls[part], cost)
-        ranked = _ranked(shortfalls[part], order)
+        ranked = ranked_values(shortfalls[part], order)
         models = np.broadcast_to(order, ranked.shape).astype(np.uint8)
         least = np.take_along_axis(models, ranked.argmin(axis=1)[:, None], 1)
         chosen = np.repeat(least, len(taus), axis=1)
@@ -169,16 +169,12 @@ def _check(shortfalls: FloatArray, quality: FloatArray, cost_usd: FloatArray) ->
             raise ValueError(f"{name} must be finite numbers, found NaN or infinity")
 
 
-def _ranked(values: FloatArray, order: IntArray) -> FloatArray:
-    return values[:, order] if order.ndim == 1 else np.take_along_axis(values, order, 1)
-
-
 def _cheaper_resolved(
     quality: FloatArray, cost: FloatArray, order: IntArray, resolved_at: float
 ) -> FloatArray:
     """(n, m) in preference order: 1 where a model of strictly lower cost resolved the query."""
     cost = np.asarray(cost, dtype=np.float64)
-    resolved = _ranked(quality, order) >= resolved_at
+    resolved = ranked_values(quality, order) >= resolved_at
     ranked_cost = cost[order]
     before = np.zeros(resolved.shape, dtype=bool)
     np.logical_or.accumulate(resolved[:, :-1], axis=1, out=before[:, 1:])
@@ -202,7 +198,7 @@ def _arrivals(shortfalls: FloatArray, cost: FloatArray, taus: FloatArray) -> Int
     Row 0 starts from no queries at all; the last row holds breakpoints beyond the largest tau.
     """
     order = preference(shortfalls, cost)
-    ranked = _ranked(shortfalls, order)
+    ranked = ranked_values(shortfalls, order)
     at, last = _records(ranked)
     m, handover = ranked.shape[1], ~last[:-1]
     models = order[at % m] if order.ndim == 1 else order.reshape(-1)[at]
@@ -258,10 +254,10 @@ def _breakpoints_of(
     order: IntArray,
     resolved_at: float,
 ) -> Breakpoints:
-    ranked = _ranked(shortfalls, order)
+    ranked = ranked_values(shortfalls, order)
     values = (
-        _ranked(quality, order),
-        _ranked(cost_usd, order),
+        ranked_values(quality, order),
+        ranked_values(cost_usd, order),
         _cheaper_resolved(quality, cost, order, resolved_at),
     )
     flat, last = _records(ranked)

@@ -117,18 +117,18 @@ def choose(shortfalls: FloatArray, cost: FloatArray, tau: float) -> IntArray:
     if np.isnan(shortfalls).any() or np.isnan(tau):
         raise ValueError("shortfalls and tau must not be NaN")
     order = preference(shortfalls, cost)
-    eligible = _ranked(shortfalls <= tau, order)
+    eligible = ranked_values(shortfalls <= tau, order)
     position = eligible.argmax(axis=1)
     rows = np.arange(len(position))
     nobody = np.flatnonzero(~eligible[rows, position])
     if nobody.size:  # of these alone the floats are put in order: that takes the longest
         own = order if order.ndim == 1 else order[nobody]
-        position[nobody] = _ranked(shortfalls[nobody], own).argmin(axis=1)
+        position[nobody] = ranked_values(shortfalls[nobody], own).argmin(axis=1)
     chosen: IntArray = order[position] if order.ndim == 1 else order[rows, position]
     return chosen
 
 
-def _ranked(values: np.ndarray, order: IntArray) -> np.ndarray:
+def ranked_values(values: np.ndarray, order: IntArray) -> np.ndarray:
     """(n, m) values in the order of a `preference`."""
     return values[:, order] if order.ndim == 1 else np.take_along_axis(values, order, 1)
 

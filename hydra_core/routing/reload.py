@@ -41,7 +41,7 @@ class CatalogFile:
         self._every_s = every_s
         self._clock = clock
         self._lock = threading.Lock()
-        self._stamp = _stamp(path)
+        self._stamp = file_stamp(path)
         self._next_look = clock() + every_s
         self._catalog = self._read()
         self._problem = ""
@@ -64,7 +64,7 @@ class CatalogFile:
     def _look(self) -> None:
         self._next_look = self._clock() + self._every_s
         try:
-            stamp = _stamp(self._path)
+            stamp = file_stamp(self._path)
             if stamp == self._stamp:
                 return
             self._catalog = self._read()
@@ -82,6 +82,7 @@ class CatalogFile:
         return catalog
 
 
-def _stamp(path: Path) -> _Stamp:
+def file_stamp(path: Path) -> _Stamp:
+    """What changes when the file does: its time, size and number."""
     status = path.stat()
     return status.st_mtime_ns, status.st_size, status.st_ino

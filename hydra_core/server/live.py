@@ -20,6 +20,7 @@ from typing import Final, Protocol
 from hydra_core.base.errors import HydraError, StoreError
 from hydra_core.base.types import Catalog
 from hydra_core.catalog import load_catalog, parse_catalog, pool
+from hydra_core.routing.reload import file_stamp
 from hydra_core.routing.router import Router
 from hydra_core.server.upstream.file import Upstreams, load_upstreams
 from hydra_core.store.store import Store
@@ -73,7 +74,7 @@ class FileSource:
 
     def stamp(self) -> object:
         """Time, size and inode of the file."""
-        return _file_stamp(self._path)
+        return file_stamp(self._path)
 
     def load(self) -> Published:
         """The catalog as the file has it now."""
@@ -116,7 +117,7 @@ class WithUpstreams:
 
     def stamp(self) -> object:
         """Differs when either is new."""
-        return self._source.stamp(), _file_stamp(self._path)
+        return self._source.stamp(), file_stamp(self._path)
 
     def load(self) -> Published:
         """The newest catalog with the upstreams as the file has them now.
@@ -127,11 +128,6 @@ class WithUpstreams:
         published, upstreams = self._source.load(), load_upstreams(self._path)
         upstreams.require(pool(published.catalog, today=date.today()).ids, os.environ)
         return replace(published, upstreams=upstreams)
-
-
-def _file_stamp(path: Path) -> object:
-    status = path.stat()
-    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def source_of(name: str) -> Source:

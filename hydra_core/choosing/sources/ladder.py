@@ -12,13 +12,13 @@ from typing import Any
 
 from hydra_core.base.intervals import Interval
 from hydra_core.base.types import FloatArray, Progress
-from hydra_core.choosing.lift import Lift
+from hydra_core.choosing.lift import Lift, ends
 from hydra_core.choosing.material import Material
 from hydra_core.choosing.sources.cell_findings import Finding, findings_of
 from hydra_core.choosing.sources.heads import cross_fit_heads, rank_predictions
 from hydra_core.choosing.sources.lift import CrossFitted
 from hydra_core.choosing.sources.outcomes import outcomes_of
-from hydra_core.choosing.sources.rungs import TITLES, Kind, Rung, Start, ends, fit_rung, judged_rung
+from hydra_core.choosing.sources.rungs import TITLES, Kind, Rung, Start, fit_rung, judged_rung
 from hydra_core.outcome_model.raw import Predicted
 from hydra_core.replay.significance import mean_interval
 

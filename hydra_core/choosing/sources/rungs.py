@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from hydra_core.base.intervals import Interval, normal_quantile
+from hydra_core.base.intervals import normal_quantile
 from hydra_core.base.types import Band, FloatArray, Progress
-from hydra_core.choosing.lift import POINTS, Lift
+from hydra_core.choosing.lift import POINTS, Lift, ends
 from hydra_core.choosing.sources.cell_findings import Finding
 from hydra_core.choosing.sources.fitted_profiles import (
     LEAST_QUERIES,
@@ -244,8 +244,3 @@ def _judged(kind: Kind, lift: Lift | None, n: int) -> tuple[bool, str]:
     if careful.lo <= 0 or lowest <= 0 or (lift.band.hi < 0).any():
         return False, f"Keep the fixed mix: no measurable gain here ({interval} at the same cost)."
     return True, f"Use it: {interval} more quality than the best fixed mix at the same cost."
-
-
-def ends(interval: Interval) -> list[float | None]:
-    """Return the ends of an interval, None for one that is infinite."""
-    return [end if np.isfinite(end) else None for end in (interval.lo, interval.hi)]

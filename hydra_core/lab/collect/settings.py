@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from hydra_core.base.errors import LabelError, Problem
-from hydra_core.base.reading.fields import POSITIVE, SHARE, Bounds, Problems, Section
-from hydra_core.base.reading.nodes import MapNode, ScalarNode
-from hydra_core.base.reading.yaml_reader import read_yaml
+from hydra_core.base.reading.fields import POSITIVE, SHARE, Bounds, Section
+from hydra_core.base.reading.nodes import ScalarNode
 from hydra_core.lab.collect.graders import Grader, Kind
-from hydra_core.lab.labeling.config import JsonMode, Server
+from hydra_core.lab.labeling.config import JsonMode, Server, read_settings
 
 SCHEMA: Final = "hydra.grade/v1"
 #: A commented file to start from.
@@ -63,15 +61,7 @@ def load_settings(path: Path) -> GradeSettings:
         LabelError: Every problem found, with its line.
         OSError: The file or one it names cannot be read.
     """
-    root, faults = read_yaml(path.read_text(encoding="utf-8-sig"))
-    if faults or not isinstance(root, MapNode):
-        shown = faults or (Problem("", "must be a mapping", f"begin with schema: {SCHEMA}"),)
-        raise LabelError(str(path), shown)
-    problems = Problems()
-    found = _settings(Section(root, "", problems), path.parent)
-    if problems.found or found is None:
-        raise LabelError(str(path), problems.listed())
-    return found
+    return read_settings(path, SCHEMA, _settings)
 
 
 def _settings(top: Section, folder: Path) -> GradeSettings | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from hydra_core.base.errors import LabelError, Problem
 from hydra_core.base.reading.fields import POSITIVE, SHARE, Bounds, Problems, Section
@@ -22,6 +22,7 @@ ROLES: Final = ("cheap", "strong", "judge", "second_judge")
 _RUBRIC: Final = Path(__file__).with_name("rubric.md")
 _VERDICT: Final = Path(__file__).with_name("verdict.schema.json")
 _PRICE: Final = "USD per million tokens; 0 for a server of your own"
+_Read = TypeVar("_Read")
 
 
 class JsonMode(StrEnum):
@@ -106,15 +107,29 @@ def load_config(path: Path) -> LabelConfig:
         LabelError: Every problem found, with its line.
         OSError: The file or one it names cannot be read.
     """
+    return read_settings(path, SCHEMA, _config)
+
+
+def read_settings(path: Path, schema: str, read: Callable[[Section, Path], _Read | None]) -> _Read:
+    """Read a YAML file of settings.
+
+    Args:
+        read: Makes the settings from the file's mapping and its folder; None where it found a
+            problem.
+
+    Raises:
+        LabelError: Every problem found, with its line.
+        OSError: The file or one it names cannot be read.
+    """
     root, faults = read_yaml(path.read_text(encoding="utf-8-sig"))
     if faults or not isinstance(root, MapNode):
-        shown = faults or (Problem("", "must be a mapping", f"begin with schema: {SCHEMA}"),)
+        shown = faults or (Problem("", "must be a mapping", f"begin with schema: {schema}"),)
         raise LabelError(str(path), shown)
     problems = Problems()
-    config = _config(Section(root, "", problems), path.parent)
-    if problems.found or config is None:
+    found = read(Section(root, "", problems), path.parent)
+    if problems.found or found is None:
         raise LabelError(str(path), problems.listed())
-    return config
+    return found
 
 
 def _config(top: Section, folder: Path) -> LabelConfig | None:

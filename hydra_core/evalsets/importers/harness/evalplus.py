@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from hydra_core.base.errors import EvalSetError, Problem
-from hydra_core.evalsets.importers.harness.scored import Adapter, Reading, Scored, key_of, objects
+from hydra_core.evalsets.importers.harness.scored import Adapter, Reading, Scored, key_of
 from hydra_core.evalsets.importers.reading.bounded import TableFile
-from hydra_core.evalsets.importers.reading.json_document import read_json
+from hydra_core.evalsets.importers.reading.json_document import objects, read_json
 from hydra_core.evalsets.importers.traffic.feedback import Feedback
 from hydra_core.evalsets.importers.traffic.messages import Asked, asked_in
 from hydra_core.evalsets.importers.traffic.rows import text

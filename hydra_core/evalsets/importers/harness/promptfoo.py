@@ -12,10 +12,9 @@ from hydra_core.evalsets.importers.harness.scored import (
     Reading,
     Scored,
     as_feedback,
-    objects,
 )
 from hydra_core.evalsets.importers.reading.bounded import TableFile
-from hydra_core.evalsets.importers.reading.json_document import read_json
+from hydra_core.evalsets.importers.reading.json_document import objects, read_json
 from hydra_core.evalsets.importers.reading.paths import value_at
 from hydra_core.evalsets.importers.reading.tables import json_objects
 from hydra_core.evalsets.importers.traffic.messages import asked_in

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Final
+from typing import Final
 
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.price_card import PriceCard
@@ -173,8 +173,3 @@ def _stem(name: str) -> str:
     plain = re.sub(r"(?:\.(?:jsonl?|gz|zip|eval))+$", "", Path(name).name)
     plain = re.sub(r"[_.-]eval_results$", "", plain)
     return _STAMP.sub("", plain).removeprefix("samples_")
-
-
-def objects(value: Any) -> list[Mapping[str, Any]]:  # noqa: ANN401 (JSON)
-    """The objects of a list, none for anything else."""
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []

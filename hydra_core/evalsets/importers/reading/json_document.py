@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any, cast
 
 from hydra_core.base.errors import EvalSetError, Problem
@@ -42,3 +43,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
         raise ValueError(f"the key {twice!r} occurs twice in one object")
     return found
+
+
+def objects(value: object) -> list[Mapping[str, Any]]:
+    """The objects of a list, none for anything else."""
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []

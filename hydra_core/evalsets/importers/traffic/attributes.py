@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from hydra_core.evalsets.importers.reading.json_document import objects
 from hydra_core.evalsets.importers.traffic.messages import NO_MESSAGE, Asked, asked_in
 from hydra_core.evalsets.importers.traffic.rows import decoded, text
 
@@ -22,11 +23,6 @@ _EVENTS: Final = {
     "gen_ai.tool.message": "tool",
 }
 _INSIDE: Final = "gen_ai.client.inference.operation.details"
-
-
-def objects(value: object) -> list[Mapping[str, Any]]:
-    """The objects of a list, none for anything else."""
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
 def attributes(value: object) -> dict[str, Any]:

@@ -14,8 +14,9 @@ from typing import Any, Final
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.price_card import PriceCard
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
+from hydra_core.evalsets.importers.reading.json_document import objects
 from hydra_core.evalsets.importers.records import AskNames
-from hydra_core.evalsets.importers.traffic.attributes import asked_of, attributes, facts_of, objects
+from hydra_core.evalsets.importers.traffic.attributes import asked_of, attributes, facts_of
 from hydra_core.evalsets.importers.traffic.feedback import Feedback, Labels, require_score
 from hydra_core.evalsets.importers.traffic.rows import number, rows_of, seconds_between, text
 from hydra_core.evalsets.importers.traffic.served import Served, Traffic
