@@ -192,7 +192,7 @@ _COMPONENTS: Final = 40
 _TELLING: Final = 6
 _INNER: Final = 3
 _FEW_TREES: Final = 60
-_TREES: Final = 200
+TREES: Final = 200
 _WITHOUT_VECTORS: Final = ("requirements", "length", "words")
 
 
@@ -383,7 +383,7 @@ def _take_best(
     return penalties
 
 
-def fit(material: Material, choice: Choice, *, seed: int, trees: int = _TREES) -> OutcomeHeads:
+def fit(material: Material, choice: Choice, *, seed: int, trees: int = TREES) -> OutcomeHeads:
     """Fit everything on all rows of the material, as chosen."""
     candidate = choice.candidate
     wanted = targets(material.quality[:, : material.together])

@@ -7,7 +7,7 @@ included) that were chosen and fitted without it and its cluster.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -15,9 +15,10 @@ from threadpoolctl import threadpool_limits
 
 from hydra_core.base.intervals import Interval
 from hydra_core.base.types import FloatArray, IntArray, Progress
-from hydra_core.choosing.heads import Choice, choose, fit, grouped_parts
+from hydra_core.choosing.heads import TREES, Choice, choose, fit, grouped_parts
 from hydra_core.choosing.lift import Lift, lift_of, recommendation
 from hydra_core.choosing.material import Material
+from hydra_core.choosing.sources.few_outcomes import FEW, RECIPE, fit_few
 from hydra_core.outcome_model.model import OutcomeHeads
 from hydra_core.outcome_model.raw import Predicted, Raw
 from hydra_core.replay.significance import mean_interval
@@ -52,7 +53,8 @@ class Learning:
 
     Attributes:
         heads: Fitted on all queries.
-        choice: What the inner folds of all queries chose.
+        choice: What the inner folds of all queries chose; None below `FEW` queries, where the fixed
+            recipe is used.
         raw: What heads said of every row that had not seen it.
         predicted: (n, m) the same as success and cost.
         lift: Cross-fitted; None where no cost range is left to route in.
@@ -65,7 +67,7 @@ class Learning:
 
     material: Material
     heads: OutcomeHeads
-    choice: Choice
+    choice: Choice | None
     raw: Raw
     predicted: Predicted
     lift: Lift | None
@@ -76,6 +78,11 @@ class Learning:
     slices: dict[str, tuple[Slice, ...]]
     folds: int
     seed: int
+
+    @property
+    def learner(self) -> str:
+        """What was fitted, in words."""
+        return RECIPE if self.choice is None else self.choice.candidate.name
 
     def expected_gain(self, more: int) -> float | None:
         """What so many more queries would be expected to add to the mean lift.
@@ -134,16 +141,17 @@ def _learn(
             progress(done, total)
 
     part = grouped_parts(material.clusters, folds, np.random.default_rng(seed))
+    few = material.n < FEW  # once for all folds: what is judged is what is used
     raw: Raw | None = None
     for number in range(folds):
         train = material.take(np.flatnonzero(part != number))
-        choice = choose(train, np.random.default_rng([seed, number]))
-        heads = fit(train, choice, seed=seed + number)
+        choice = _choice(train, few, np.random.default_rng([seed, number]))
+        heads = _fit(train, choice, seed + number)
         raw = _said(material, np.flatnonzero(part == number), heads, raw)
         step()
     assert raw is not None
-    chosen = choose(material, np.random.default_rng([seed, folds]))
-    heads = fit(material, chosen, seed=seed)
+    chosen = _choice(material, few, np.random.default_rng([seed, folds]))
+    heads = _fit(material, chosen, seed)
     step()
     predicted = _combined(heads, material, raw, prices)
     lift = _lift(material, predicted, seed)
@@ -164,6 +172,17 @@ def _learn(
         folds=folds,
         seed=seed,
     )
+
+
+def _choice(material: Material, few: bool, rng: np.random.Generator) -> Choice | None:
+    """What inner folds choose; None where rows are too few to choose by."""
+    return None if few else choose(material, rng)
+
+
+def _fit(material: Material, choice: Choice | None, seed: int, trees: int = TREES) -> OutcomeHeads:
+    if choice is None:
+        return fit_few(material, seed=seed)
+    return fit(material, choice, seed=seed, trees=trees)
 
 
 def _said(material: Material, rows: IntArray, heads: OutcomeHeads, into: Raw | None) -> Raw:
@@ -204,7 +223,7 @@ def _lift(material: Material, predicted: Predicted, seed: int) -> Lift | None:
 
 def _curve(
     material: Material,
-    chosen: Choice,
+    chosen: Choice | None,
     part: IntArray,
     prices: FloatArray | None,
     full: Lift | None,
@@ -221,8 +240,8 @@ def _curve(
         for number in range(folds):
             train = np.flatnonzero(part != number)
             kept = np.sort(rng.choice(train, max(int(share * train.size), 1), replace=False))
-            known = Choice(chosen.candidate, chosen.errors, chosen.penalties, chosen.held_out[kept])
-            heads = fit(material.take(kept), known, seed=seed + number, trees=_CURVE_TREES)
+            known = None if chosen is None else replace(chosen, held_out=chosen.held_out[kept])
+            heads = _fit(material.take(kept), known, seed + number, _CURVE_TREES)
             raw = _said(material, np.flatnonzero(part == number), heads, raw)
             size += kept.size
         assert raw is not None

@@ -133,9 +133,9 @@ def figures_of(learning: Learning) -> dict[str, Any]:
             "unit": "quality, 0 to 1",
         },
         "features": list(learning.heads.features.blocks),
-        "learner": learning.choice.candidate.name,
-        "errors": learning.choice.errors,
-        "penalties": list(learning.choice.penalties),
+        "learner": learning.learner,
+        "errors": {} if learning.choice is None else learning.choice.errors,
+        "penalties": [] if learning.choice is None else list(learning.choice.penalties),
         "reliability": {
             name: [[int(n), said, achieved] for n, said, achieved in rows if n]
             for name, rows in zip(material.models, learning.reliability.tolist(), strict=True)
@@ -179,7 +179,7 @@ def _manifest(folder: Path, learning: Learning, fingerprint: str) -> str:
             {"id": name, "outcomes": count}
             for name, count in zip(material.models, material.counted, strict=True)
         ],
-        "learner": learning.choice.candidate.name,
+        "learner": learning.learner,
         "blocks": list(heads.features.blocks),
         "parts": [
             {"kind": kind, "share": float(part.share)}

@@ -10,6 +10,7 @@ from hydra_core.base.errors import EvalSetError, OutcomeModelError
 from hydra_core.choosing.heads import PENALTIES, grouped_parts, ridge_path
 from hydra_core.choosing.learn import learn
 from hydra_core.choosing.lift import POINTS
+from hydra_core.choosing.sources.few_outcomes import FEW, RECIPE
 from hydra_core.choosing.trees import grow
 from hydra_core.choosing.write import figures_of
 from hydra_core.evalsets.score_files import messages_of
@@ -189,3 +190,15 @@ def test_a_further_model_with_gaps_or_one_outcome_only_says_nothing(tmp_path, un
     quality = evalset.quality.copy()
     quality[3 if np.isnan(unknown) else slice(None), 1] = unknown
     assert material_of(replace(evalset, quality=quality), ("strong", "cheap")).others.size == 0
+
+
+def test_few_queries_are_learned_by_the_fixed_recipe(material, learned, tmp_path):
+    """Inner folds choose from 1,000 queries on; both say so in the figures."""
+    assert material.n < FEW
+    assert learned.choice is None
+    figures = figures_of(learned)
+    assert (figures["learner"], figures["errors"], figures["penalties"]) == (RECIPE, {}, [])
+    many = material_of(learnable(tmp_path / "set", FEW))
+    found = learn(many, None, folds=2, curve=False)
+    assert found.learner in figures_of(found)["errors"]
+    assert found.recommend

@@ -22,6 +22,7 @@ from hydra_core.outcome_model.model import Costs, OutcomeHeads, Part
 
 #: From so many queries on, the learner is chosen by inner folds.
 FEW: Final = 1_000
+RECIPE: Final = "fixed recipe for few outcomes: ridge and trees"
 _RIDGE_SHARE: Final = 0.4
 _TREES: Final = 60
 _MOST_COMPONENTS: Final = 30

@@ -16,10 +16,10 @@ from hydra_core.outcome_model.model import OutcomeHeads
 from hydra_core.outcome_model.raw import Predicted
 
 
-def fit_heads(material: Material, *, seed: int) -> OutcomeHeads:
-    """Fit success heads: below 1,000 queries by the fixed recipe, else chosen by inner folds."""
+def _fit_heads(material: Material, *, few: bool, seed: int) -> OutcomeHeads:
+    """Fit success heads: from few queries by the fixed recipe, else chosen by inner folds."""
     with threadpool_limits(1):
-        if material.n < FEW:
+        if few:
             return fit_few(material, seed=seed)
         return fit(material, choose(material, np.random.default_rng(seed)), seed=seed)
 
@@ -49,7 +49,8 @@ def cross_fit_heads(
     success, cost = np.empty((n, m)), np.empty((n, m))
     for number in range(folds):
         rows = np.flatnonzero(part == number)
-        heads = fit_heads(material.take(np.flatnonzero(part != number)), seed=seed + number)
+        train = material.take(np.flatnonzero(part != number))
+        heads = _fit_heads(train, few=n < FEW, seed=seed + number)
         pool = heads.for_pool(material.models, np.zeros(m), prices)
         predicted = pool.predict(material.messages.take(rows))
         success[rows], cost[rows] = predicted.success, predicted.cost_usd

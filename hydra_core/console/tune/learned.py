@@ -234,19 +234,7 @@ def _reads(model: OutcomeModel) -> None:
     column = st.column_config
     with left:
         st.markdown(f"**It reads {literal(views.read_blocks(model))}**")
-        st.dataframe(
-            views.choices_table(model), hide_index=True, height="content",
-            column_config={
-                "learner": column.TextColumn("Learner and what it reads", width=316),
-                "error": column.NumberColumn(
-                    "Squared error", format="%.5f", width=98,
-                    help="Mean over models, on inner folds; smaller is better.",
-                ),
-                "chosen": column.CheckboxColumn("Chosen", width=66),
-            },
-        )  # fmt: skip
-        tables.offer_downloads(views.choices_table(model), "learn.choices")
-        st.caption("Chosen on inner folds of the outcomes alone, never on the lift shown above.")
+        _learners(model)
     with right:
         st.markdown("**Outcomes it learned from**")
         tables.kept(
@@ -260,6 +248,28 @@ def _reads(model: OutcomeModel) -> None:
                 ),
             },
         )  # fmt: skip
+
+
+def _learners(model: OutcomeModel) -> None:
+    """Every learner that was tried, or why none was."""
+    tried = views.choices_table(model)
+    if tried.empty:
+        st.caption(literal(views.FIXED_RECIPE))
+        return
+    column = st.column_config
+    st.dataframe(
+        tried, hide_index=True, height="content",
+        column_config={
+            "learner": column.TextColumn("Learner and what it reads", width=316),
+            "error": column.NumberColumn(
+                "Squared error", format="%.5f", width=98,
+                help="Mean over models, on inner folds; smaller is better.",
+            ),
+            "chosen": column.CheckboxColumn("Chosen", width=66),
+        },
+    )  # fmt: skip
+    tables.offer_downloads(tried, "learn.choices")
+    st.caption("Chosen on inner folds of the outcomes alone, never on the lift shown above.")
 
 
 def _more(model: OutcomeModel) -> None:

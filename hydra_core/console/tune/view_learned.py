@@ -11,6 +11,7 @@ import pandas as pd
 
 from hydra_core.base.spelling import signed
 from hydra_core.choosing.rivals import Rival
+from hydra_core.choosing.sources.few_outcomes import FEW
 from hydra_core.console.figures.intervals import IntervalsView, Series
 from hydra_core.console.tune.figure_reliability import ReliabilityLine
 from hydra_core.outcome_model.model import OutcomeModel
@@ -24,6 +25,13 @@ _BLOCKS = {
     "words": "counts of words, lines, digits and marks",
     "vectors": "the encoder's vector",
 }
+
+
+#: What is said instead of a table of learners.
+FIXED_RECIPE = (
+    f"Below {FEW:,} queries one fixed recipe is used, a ridge regression and randomised trees: "
+    "so few outcomes cannot choose a learner."
+)
 
 
 @dataclass(frozen=True, slots=True)
