@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from hydra_core.base.build_info import VERSION
 from tests.console.consoles import free_port, wait_for
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -104,6 +105,15 @@ def test_an_installed_wheel_routes_and_validates(scripts, elsewhere):
     command = [scripts / "hydra-router", "route", "--catalog", catalog]
     model = output(*command, stdin="Rename the variable tmp to total.").strip()
     assert f"id: {model}\n" in catalog.read_text(encoding="utf-8")
+
+
+@pytest.mark.package
+def test_an_installed_wheel_says_its_version_and_commit(scripts, elsewhere):
+    told = output(scripts / "hydra-router", "version").split()
+    head = ["git", "-C", str(ROOT), "rev-parse", "--short=12", "HEAD"]
+    asked = subprocess.run(head, capture_output=True, text=True)
+    assert told[1] == VERSION
+    assert told[3] == (asked.stdout.strip() or "unknown") + ","
 
 
 @pytest.mark.package

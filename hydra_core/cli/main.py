@@ -39,6 +39,7 @@ from hydra_core.cli import (
     serve,
     shadow,
     validate,
+    version,
 )
 from hydra_core.cli.account import require_account
 from hydra_core.cli.lab import ablate, evaluate_predictor, label, probe, recalibrate
@@ -58,6 +59,7 @@ _VERBS: Final = (
     ("", "", (releases, route, validate, rebind, serve, canary, shadow, flight, large_sets)),
     ("audit", "check the record of who changed what", (audit,)),
     ("lab", "make and check predictors", (label, evaluate_predictor, recalibrate, probe, ablate)),
+    ("", "", (version,)),
 )
 #: The input is fine, the place to write to is not.
 _DISK: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from hydra_core.base.build_info import VERSION, commit
 from hydra_core.base.errors import AccessError, HydraError, Problem, ProblemsError
 from hydra_core.catalog import parse_catalog
 from hydra_core.live.canary import CANARY, MAIN
@@ -30,7 +31,6 @@ from hydra_core.server.checking import checked
 from hydra_core.server.deciding import Decided, Result
 from hydra_core.server.service import Service
 from hydra_core.server.settings import AUTO, Settings
-from hydra_core.server.telemetry.build_info import version
 from hydra_core.server.upstream.file import parse_upstreams
 from hydra_core.store.roles import Action, Actor
 
@@ -66,6 +66,7 @@ def application(service: Service, doors: Doors, bundle: Bundle, settings: Settin
             Route("/v1/dry-run", routes.dry_run, methods=["POST"]),
             Route("/v1/models", routes.models),
             Route("/health/live", routes.live),
+            Route("/health", routes.ready),
             Route("/health/ready", routes.ready),
             Route("/metrics", routes.metrics),
         ],
@@ -90,7 +91,7 @@ class _Routes:
         """Log which revision the service begins with."""
         now = self._service.decider.live.now
         extra = {"event": "start", "catalog": now.catalog.name, "revision": now.label}
-        _LOG.info("serving with version %s", version(), extra=extra)
+        _LOG.info("serving with version %s", VERSION, extra=extra)
 
     async def decision(self, request: Request) -> Response:
         """Which model, and why; nothing is spent."""
@@ -172,7 +173,7 @@ class _Routes:
 
     async def live(self, request: Request) -> Response:
         """The process answers."""
-        return JsonAnswer({"status": "live"})
+        return JsonAnswer({"status": "live", "version": VERSION, "commit": commit()})
 
     async def ready(self, request: Request) -> Response:
         """Requests can be routed; what does not work as it should is named."""
@@ -184,7 +185,8 @@ class _Routes:
         elif self._service.admission.full:
             status = "overloaded"
         found = {"status": status, "catalog": now.catalog.name, "revision": now.label}
-        return JsonAnswer({**found, "notes": notes}, 200 if status == "ready" else 503)
+        build = {"version": VERSION, "commit": commit()}
+        return JsonAnswer({**found, **build, "notes": notes}, 200 if status == "ready" else 503)
 
     async def metrics(self, request: Request) -> Response:
         """Counters, for Prometheus."""

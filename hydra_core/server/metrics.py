@@ -14,10 +14,10 @@ from prometheus_client import (
     generate_latest,
 )
 
+from hydra_core.base.build_info import VERSION, commit
 from hydra_core.live.canary import CANARY, MAIN
 from hydra_core.routing.decision import Cause, Decision
 from hydra_core.routing.gates import Gate
-from hydra_core.server.telemetry.build_info import version
 from hydra_core.server.upstream.failures import KINDS
 from hydra_core.server.upstream.usage import Counted
 
@@ -95,12 +95,12 @@ class Metrics:
         self._build = Gauge(
             "build_info",
             "1 for the version that runs",
-            ("version",),
+            ("version", "commit"),
             namespace="hydra",
             registry=own,
             multiprocess_mode="mostrecent",
         )
-        self._build.labels(version()).set(1)
+        self._build.labels(VERSION, commit()).set(1)
         self._revision = Gauge(
             "revision_info",
             "1 for the revisions in use",

@@ -3,6 +3,7 @@
 import json
 import logging
 
+from hydra_core.base.build_info import VERSION, commit
 from hydra_core.server.telemetry.json_log import EXTRA, JsonFormatter
 from tests.server.conftest import CATALOG, asked, wait_for
 
@@ -54,7 +55,10 @@ def test_the_version_and_the_revision_in_use_are_series(make, tmp_path):
     line = 'hydra_revision_info{{arm="main",catalog="five-model coding pool",revision="{}"}} {}'
     found = client.get("/metrics").text
     assert line.format(before, "1.0") in found
-    assert "hydra_build_info{version=" in found
+    assert f'hydra_build_info{{commit="{commit()}",version="{VERSION}"}} 1.0' in found
+    for path in ("/health", "/health/live", "/health/ready"):
+        said = client.get(path).json()
+        assert (said["version"], said["commit"]) == (VERSION, commit())
     pool.write_text(CATALOG.read_text().replace("tau: 0.24", "tau: 0.3"))
     wait_for(lambda: client.get("/health/ready").json()["revision"] != before)
     now = client.get("/health/ready").json()["revision"]
