@@ -1,14 +1,30 @@
-"""An operator's own file, from a messy CSV to a tuned, published catalog, in a real Chromium."""
+"""An operator's own file, from a messy CSV to a published pool that `serve` routes by, in Chromium."""
 
 from __future__ import annotations
 
 import csv
+import json
 import os
 import re
+import subprocess
+import sys
+from collections import Counter
+from contextlib import closing
+from datetime import date
+from http.client import HTTPConnection
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from hydra_core.catalog.schema import parse_catalog
+from hydra_core.evalsets.evalset import load_evalset
+from hydra_core.replay.replay import catalog_scores
+from hydra_core.replay.sweep import sweep_catalog
+from hydra_core.store import open_store
+from tests.browser.conftest import at_rest
+from tests.browser.grid import INPUT_PRICE, type_into_cell, wait_until_drawn
+from tests.console import consoles
 
 pytestmark = pytest.mark.browser
 
@@ -33,6 +49,20 @@ COLUMNS = {
 }
 #: Clicks and fields, prices apart, that an operator may need at most.
 MOST_STEPS = 12
+QUERIES = 300
+NEWCOMER = "mistral-next"
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory):
+    return tmp_path_factory.mktemp("workspace")
+
+
+@pytest.fixture(scope="module")
+def console(workspace):
+    """One of its own: it is published to."""
+    with consoles.console(workspace) as (_, port):
+        yield f"http://127.0.0.1:{port}"
 
 
 class Steps:
@@ -57,17 +87,20 @@ class Steps:
         self.page.get_by_role("option", name=option, exact=True).click()
 
 
+def text_of(query):
+    return TASKS[query % len(TASKS)].format(query)
+
+
 def messy_csv(path):
     rng = np.random.default_rng(5)
     with path.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
         writer.writerow([*COLUMNS.values(), "Prompt Tokens", "Completion Tokens"])
-        for query in range(60):
-            text = TASKS[query % len(TASKS)].format(query)
+        for query in range(QUERIES):
             for model, (share, written) in MODELS.items():
                 bill = (300 * 2 + written * 8) / 1e6
                 passed = int(rng.random() < share)
-                writer.writerow([f"t {query}", text, model, passed, bill, 300, written])
+                writer.writerow([f"t {query}", text_of(query), model, passed, bill, 300, written])
     return path
 
 
@@ -89,8 +122,19 @@ def picture(page, name):
     page.emulate_media(color_scheme="light")
 
 
-def test_messy_file_to_a_tuned_published_catalog_in_few_steps(page, tmp_path):
-    steps = Steps(page)
+def test_what_a_pool_from_a_messy_file_shows_is_what_serve_does(page, workspace, tmp_path):
+    build_the_pool(page, Steps(page), tmp_path)
+    preview = add_a_model_without_outcomes_and_edit_a_price(page)
+    release = publish(page)
+    assert preview == release[NEWCOMER] > 0
+    assert release == reported(workspace)
+    served = list(served_models(workspace, [text_of(query) for query in range(QUERIES)]))
+    assert {model: percent(count / QUERIES) for model, count in Counter(served).items()} == release
+    assert served == replayed_models(workspace)
+
+
+def build_the_pool(page, steps, tmp_path):
+    """From the file to a published catalog, in few steps."""
     page.goto("/eval_sets")
     steps.click("Import", role="radio")
     page.get_by_text("What do you have?").wait_for()
@@ -118,3 +162,91 @@ def test_messy_file_to_a_tuned_published_catalog_in_few_steps(page, tmp_path):
     assert "my_results" in page.url
     assert page.get_by_text("price edits do not change this set's costs").count() == 0
     assert steps.count <= MOST_STEPS, steps.count
+
+
+def percent(share):
+    return round(100 * share, 1)
+
+
+def add_a_model_without_outcomes_and_edit_a_price(page):
+    """Share of the traffic that the catalog's page announces for the newcomer, in percent."""
+    page.get_by_role("link", name="Catalog", exact=True).click()
+    wait_until_drawn(page)
+    page.get_by_role("button", name="Add model").click()
+    page.get_by_label("Model id").click()
+    for typed in (NEWCOMER, "mistral", "0.2", "0.9", "200000"):
+        page.keyboard.type(typed)
+        page.keyboard.press("Tab")
+    page.get_by_role("spinbutton", name="It resolves").click()
+    page.keyboard.type("80")
+    page.keyboard.press("Tab")
+    page.get_by_role("button", name="Add to the draft").click()
+    page.get_by_text(f"of the queries go to {NEWCOMER}, without outcomes").first.wait_for()
+    wait_until_drawn(page)
+    type_into_cell(page, INPUT_PRICE[0], 0, INPUT_PRICE[1], "2.75")
+    page.get_by_text("Draft: 2 changes").wait_for()
+    picture(page, "6-draft")
+    said = page.get_by_text(f"of the queries go to {NEWCOMER}, without outcomes").first.inner_text()
+    return float(re.search(r"([\d.]+) % of the queries go to", said)[1])
+
+
+def publish(page):
+    """Traffic by model that the release shows, in percent."""
+    page.get_by_role("link", name="Releases", exact=True).click()
+    page.get_by_text("changes to what is published").wait_for()
+    at_rest(page)
+    shown = {}
+    for line in page.get_by_role("row").filter(has_text="Traffic to").all():
+        label, _, new, _ = line.get_by_role("cell").all_inner_texts()
+        shown[label.removeprefix("Traffic to ").removesuffix(" (no outcomes)")] = float(new[:-2])
+    picture(page, "7-release")
+    assert page.get_by_role("button", name="Publish revision 2").is_disabled()
+    page.get_by_text("of the traffic to models without outcomes").click()
+    page.get_by_role("button", name="Publish revision 2").click()
+    page.get_by_text("Revision 2 is published").first.wait_for()
+    return {model: share for model, share in shown.items() if share}
+
+
+def program(workspace, *words):
+    """How the program is started beside the console."""
+    environ = os.environ | {"HYDRA_WORKSPACE": str(workspace), "PYTHONPATH": str(consoles.ROOT)}
+    return {"args": [sys.executable, "-m", "hydra_core", *words], "env": environ, "text": True}
+
+
+def reported(workspace):
+    """Traffic by model in the report of what is published, in percent."""
+    words = ("evaluate", "my_results", "--catalog", "my_results", "--json")
+    done = subprocess.run(**program(workspace, *words), capture_output=True, check=True)
+    shares = json.loads(done.stdout)["router"]["shares"]
+    return {model: percent(share) for model, share in shares.items() if share}
+
+
+def replayed_models(workspace):
+    """The model of each query, replayed as the pages do."""
+    evalset = load_evalset(workspace / "evalsets" / "my_results")
+    with closing(open_store(workspace)) as store:
+        catalog = parse_catalog(store.newest("my_results").yaml, "my_results")
+    sweep = sweep_catalog(evalset, catalog, catalog_scores(evalset, catalog), today=date.today())
+    ids = [f"t {query}" for query in range(QUERIES)]
+    chosen = dict(zip(sweep.data.query_ids, sweep.served(catalog.policy.tau), strict=True))
+    return [sweep.data.pool.ids[chosen[one]] for one in ids]
+
+
+def served_models(workspace, texts):
+    """The model that `serve` chooses for each message."""
+    port = consoles.free_port()
+    words = ("serve", "--catalog", "store:my_results", "--port", str(port))
+    service = subprocess.Popen(**program(workspace, *words), stderr=subprocess.PIPE)
+    try:
+        consoles.wait_for(f"http://127.0.0.1:{port}/health/live", service)
+        with closing(HTTPConnection("127.0.0.1", port, timeout=60)) as line:
+            for text in texts:
+                asked = {"model": "auto", "messages": [{"role": "user", "content": text}]}
+                line.request("POST", "/v1/decision", json.dumps(asked))
+                answer = line.getresponse()
+                body = answer.read()
+                assert answer.status == 200, body
+                yield json.loads(body)["model"]
+    finally:
+        service.terminate()
+        service.communicate(timeout=60)

@@ -218,6 +218,7 @@ def test_publishing_asks_where_traffic_goes_to_models_nobody_measured(open_page,
     assert not app.exception
     unknown = [label for label in table(app) if label.endswith("(no outcomes)")]
     assert unknown
+    assert table(app)["Resolved"][0].startswith("≥ ")
     assert "go to models without outcomes" in shown(app) or "goes to models" in shown(app)
     assert app.button(key="ship.publish").disabled
     app.checkbox(key="ship.unknown").check().run()

@@ -59,7 +59,8 @@ def alone(found: WhatIf) -> str:
 def deltas(found: WhatIf, *, before: str = "published", after: str = "draft") -> None:
     """One tile per figure: the value with the draft, and its paired difference."""
     shown = tiles(found, before, after)
-    for place, one in zip(st.columns(len(shown)), shown, strict=True):
+    wide = [1.3 if one.measure is Measure.COST else 1.0 for one in shown]  # its change is long
+    for place, one in zip(st.columns(wide), shown, strict=True):
         color: Any = one.tone or "off"
         place.metric(
             one.label, literal(one.value), delta=literal(one.interval), delta_color=color,

@@ -101,6 +101,8 @@ def unknown_text(after: Side) -> str:
 
 def _share(side: Side, name: str, with_interval: bool) -> str:
     value, interval = percent(getattr(side.replayed.metrics, name))
+    if side.replayed.metrics.unknown:
+        value = f"≥ {value}"
     return f"{value} ({interval})" if interval and with_interval else value
 
 
