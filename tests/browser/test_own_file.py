@@ -1,4 +1,4 @@
-"""An operator's own file, from a messy CSV to a published pool that `serve` routes by, in Chromium."""
+"""A pool from an operator's own messy file, published and served, in a real Chromium."""
 
 from __future__ import annotations
 
