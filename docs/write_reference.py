@@ -38,6 +38,7 @@ _CONDITIONS = {
     "models[].retire_on": "status `retiring`",
     "models[].scores": "unless all capabilities are set by hand",
     "policy.sticky": "",
+    "policy.stall": "",
     "policy.defences": "",
     "policy.defences.score_caps": "",
     "policy.defences.score_caps.<dimension>": "",

@@ -107,6 +107,25 @@ class Defences:
 
 
 @dataclass(frozen=True, slots=True)
+class Stall:
+    """What an agent's stall raises: tools that fail in a row, or the same call made again.
+
+    Attributes:
+        after: So many in a row are a stall; twice as many raise twice, and so on.
+        requirement_step: Added to every requirement under the shortfall rule, in (0, 1].
+        value_factor: V is multiplied by it under the value rule, > 1.
+    """
+
+    after: int
+    requirement_step: float = 0.1
+    value_factor: float = 4.0
+
+    def steps(self, stalled: int) -> int:
+        """How often the requirement is raised."""
+        return stalled // self.after
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """The operator's runtime settings.
 
@@ -122,6 +141,7 @@ class Policy:
             that rule was never set up.
         defences: Those that are switched on.
         chosen_on: The eval sets it was chosen on, as far as anybody recorded that.
+        stall: What an agent's stall raises; None for nothing.
     """
 
     tau: float
@@ -134,6 +154,7 @@ class Policy:
     value_usd: float | None = None
     defences: Defences = field(default_factory=Defences)
     chosen_on: tuple[Chosen, ...] = ()
+    stall: Stall | None = None
 
     @property
     def knob(self) -> float:

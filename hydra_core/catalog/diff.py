@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from datetime import date
 from enum import StrEnum
 
@@ -80,6 +80,8 @@ def _settings(old: Catalog, new: Catalog) -> Iterator[Change]:
     yield from _values("score cap of", ("policy", "defences", "score_caps"), *caps)
     limits = ({"budget_usd": one.policy.defences.budget_usd} for one in (old, new))
     yield from _values("policy", ("policy", "defences"), *limits)
+    stalls = ({} if c.policy.stall is None else asdict(c.policy.stall) for c in (old, new))
+    yield from _values("stall", ("policy", "stall"), *stalls)
     yield from _values("outcome model", ("outcome_model",), _learned(old), _learned(new))
     yield from _values("realised costs", ("realised_costs",), _measured(old), _measured(new))
     costs = (_realised(old), _realised(new))

@@ -17,6 +17,7 @@ from hydra_core.base.types import (
     Policy,
     Rule,
     Selection,
+    Stall,
     StickyMode,
     StickyPolicy,
 )
@@ -52,10 +53,12 @@ def _caps(section: Section, dimensions: tuple[str, ...]) -> Mapping[str, float]:
 
 _KEYS: Final = (
     *("tau", "weights", "cost_basis", "price_ratio", "sticky", "health_floor"),
-    *("rule", "value_usd", "defences", "chosen_on"),
+    *("rule", "value_usd", "defences", "chosen_on", "stall"),
 )
 _VALUE_REMEDY: Final = "value of one more resolved query in USD, such as 0.02"
 _MODEL_REMEDY: Final = "give path and sha256, as printed by `hydra-router learn`"
+_STEP: Final = Bounds(0.0, 1.0, above=True)
+_FACTOR: Final = Bounds(1.0, 1e6, above=True)
 _MARK: Final = re.compile(r"[0-9a-f]{12}")
 
 
@@ -92,6 +95,28 @@ def read_policy(root: Section, dimensions: tuple[str, ...]) -> Policy | None:
         value_usd=value,
         defences=defences,
         chosen_on=chosen_on,
+        stall=_stall(section),
+    )
+
+
+def _stall(policy: Section) -> Stall | None:
+    """What an agent's stall raises; None where the section is not there."""
+    if policy.node.get("stall") is None:
+        return None
+    section = policy.section("stall", "give after, such as {after: 3}")
+    if section is None:
+        return None
+    section.known(("after", "requirement_step", "value_factor"))
+    after = section.integer("after", Bounds(2.0, 1000.0), "such as 3 failures in a row")
+    step = section.number("requirement_step", _STEP, "such as 0.1", required=False)
+    factor = section.number("value_factor", _FACTOR, "such as 4", required=False)
+    if after is None:
+        return None
+    default = Stall(after)
+    return Stall(
+        after,
+        default.requirement_step if step is None else step,
+        default.value_factor if factor is None else factor,
     )
 
 

@@ -1,4 +1,4 @@
-"""The verb route: one message, or a stream of them, by the router's own rule."""
+"""The verbs route (a message, or a stream of them) and harness (what of one is not scored)."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ optionally id turn conversation_id prefix has_image needs_tools context_tokens a
 current health. Conversations keep their model as the catalog's sticky policy says. A line that
 cannot be routed is answered with "error".
 
+What an agent's harness adds to a message is not scored (docs/guide/agents.md).
+
 With messages the last user turn is routed. A bundle that was trained on what came before reads
 that, too; the two that come with HyDRA score the message alone.
 
@@ -42,6 +44,14 @@ examples:
   hydra-router route --catalog mine --json < message.txt | jq .model
   hydra-router route --catalog mine --messages < conversation.json
   hydra-router route --catalog mine --stream --receipt < requests.jsonl > routed.jsonl
+"""
+_HARNESS = """\
+Checks and prints the rules by which harness text is known: those of the file in HYDRA_HARNESS, else
+those that come with HyDRA. Harness text is not scored (docs/guide/agents.md).
+
+examples:
+  hydra-router harness > harness.yaml
+  HYDRA_HARNESS=harness.yaml hydra-router harness
 """
 _LINE_BYTES: Final = 16 << 20
 _CONVERSATIONS: Final = 100_000
@@ -59,6 +69,8 @@ def add_verbs(verbs: Verbs) -> None:
     form.add_argument("--messages", action="store_true", help=help_text)
     parser.add_argument("--receipt", action="store_true", help="the whole receipt as JSON")
     bundle_option(parser)
+    help_text = "print the rules by which agents' harness text is known"
+    verb(verbs, "harness", _print_harness, help_text, _HARNESS)
 
 
 def _route(options: argparse.Namespace) -> int:
@@ -77,6 +89,10 @@ def _route(options: argparse.Namespace) -> int:
     text = utf8_stdin().removesuffix("\n")  # the one that echo and editors add
     decision = Router(catalog, predictor).route(_message_query(text, messages=options.messages))
     reading = decision.reading
+    if decision.query and decision.query.harness_tokens:
+        from hydra_core.routing.decision import harness_text
+
+        say(f"note: {harness_text(decision.query.harness_tokens)}")
     if reading and reading.truncated:
         say("note: the message is longer than the predictor reads; its middle was not read")
     if reading and reading.ignored_chars:
@@ -94,6 +110,15 @@ def _route(options: argparse.Namespace) -> int:
     return 0
 
 
+def _print_harness(options: argparse.Namespace) -> int:
+    """Print the file of rules in force; refuse one that is not valid."""
+    from hydra_core.routing.conversations.harness import rules, source
+
+    rules()
+    print(source().read_text(encoding="utf-8-sig"), end="")
+    return 0
+
+
 def _message_query(text: str, *, messages: bool) -> Query:
     """The message, or the last user turn of a conversation.
 
@@ -103,7 +128,10 @@ def _message_query(text: str, *, messages: bool) -> Query:
     from hydra_core.routing.query import Query
 
     if not messages:
-        return Query(text)
+        from hydra_core.routing.conversations.harness import said
+
+        message, harness_tokens = said(text)
+        return Query(message, harness_tokens=harness_tokens)
     from hydra_core.routing.conversations.messages import parse_messages
     from hydra_core.server.chat import query_of
 
@@ -337,14 +365,17 @@ def _answer(
 
 
 def _query(request: Mapping[str, Any], turns: _Turns) -> Query:
+    from hydra_core.routing.conversations.harness import said
     from hydra_core.routing.query import Query
 
     if "messages" in request:
         return _of_messages(request)
     conversation = request.get("conversation_id")
     turn = request.get("turn") or (turns.next(conversation) if conversation is not None else 1)
+    text, harness_tokens = said(request["text"])
     return Query(
-        text=request["text"],
+        text=text,
+        harness_tokens=harness_tokens,
         turn=turn,
         conversation_id=conversation,
         prefix=tuple(request.get("prefix", ())),

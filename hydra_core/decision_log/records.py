@@ -81,6 +81,8 @@ SCHEMA: Final = pa.schema(
         ("comment", pa.string()),
         ("author", pa.string()),
         ("caller", pa.string()),
+        ("harness_tokens", pa.int64()),
+        ("stalled", pa.int64()),
         ("lost", pa.int64()),
     ]
 )
@@ -102,6 +104,8 @@ class DecisionRecord:
         valued_by: Digest of what predicted them (outcome model, models, profiles, prices).
         served: The model that answered, '' where nothing was asked of one or none answered.
         attempts: `model:why it did not answer`, in order.
+        harness_tokens: Of harness text that was not scored, estimated.
+        stalled: Tool results in a row that reported failure, or calls that were the same.
         vetoed: The model that the rule would have chosen but for its health, '' for none.
         propensity: Probability with which `served` was chosen, None where it is not known.
         propensities: (m,) probability of every candidate, None likewise.
@@ -168,6 +172,8 @@ class DecisionRecord:
     refusal: str | None = None
     caller: str = ""
     vetoed: str = ""
+    harness_tokens: int = 0
+    stalled: int = 0
     kind: Kind = field(default=Kind.DECISION, init=False)
 
 

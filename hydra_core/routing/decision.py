@@ -113,6 +113,7 @@ class Facts:
         valuation: Predicted success and cost under the value rule; None under the shortfall rule,
             and where the session kept the model unscored.
         rule: The rule that decided; of the policy where the session kept the model.
+        raised: How often a stall has raised the requirements (or V) that stand here.
     """
 
     model: str
@@ -133,6 +134,7 @@ class Facts:
     session_note: str = ""
     valuation: Valuation | None = None
     rule: Rule = Rule.SHORTFALL
+    raised: int = 0
 
     @property
     def index(self) -> int:
@@ -256,8 +258,16 @@ class Decision(Facts):
 
     @property
     def reason(self) -> str:
-        """Why the model was chosen, in one sentence."""
-        return fate_of(self, self.index)[1]
+        """Why the model was chosen, in one sentence, and what a stall has raised."""
+        why = fate_of(self, self.index)[1]
+        if not self.raised or self.query is None:
+            return why
+        what = "V" if self.rule is Rule.VALUE else "The requirement"
+        times = "once" if self.raised == 1 else f"{self.raised} times"
+        return (
+            f"{why} {what} was raised {times}: {self.query.stalled} tool results in a row failed "
+            "or repeat a call."
+        )
 
     def candidates(self) -> tuple[Candidate, ...]:
         """Every model with its fate and one plain sentence, cheapest first."""
@@ -315,7 +325,21 @@ class Decision(Facts):
             "weights": list(self.origin.weights),
             **({} if self.reading is None else self.reading.receipt()),
             **({} if self.kept is None else {"kept": self.kept}),
+            **self._agent(),
             **({"session_store": self.session_note} if self.session_note else {}),
+        }
+
+    def _agent(self) -> dict[str, Any]:
+        """What an agent's turn adds; nothing for a person's own message."""
+        query = self.query
+        if query is None or not (query.harness_tokens or query.continues or query.stalled):
+            return {}
+        return {
+            "harness_tokens": query.harness_tokens,
+            "ignored": harness_text(query.harness_tokens),
+            "tool_results_only": query.continues,
+            "stalled": query.stalled,
+            "raised": self.raised,
         }
 
     def _predicted(self, i: int) -> dict[str, Any]:
@@ -327,6 +351,11 @@ class Decision(Facts):
             "success_range": None if ends is None else list(ends),
             "predicted_cost_usd": float(self.valuation.cost_usd[i]),
         }
+
+
+def harness_text(tokens: int) -> str:
+    """What is said of harness text, '' where there was none."""
+    return f"{tokens:,} tokens of harness text ignored" if tokens else ""
 
 
 def _signals(query: Query) -> dict[str, Any]:

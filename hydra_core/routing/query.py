@@ -35,6 +35,9 @@ class Query:
             was trained on it reads it.
         output_tokens: The longest answer that the request allows, 0 where it sets no limit; the
             window must hold it as well.
+        harness_tokens: Of harness text that is not in `text` and was not scored, estimated.
+        continues: The request brings only tools' results: no person has said anything new.
+        stalled: Tool results in a row that report failure, or calls that are the same.
     """
 
     text: str
@@ -51,6 +54,9 @@ class Query:
     spent_usd: float = 0.0
     context: str = ""
     output_tokens: int = 0
+    harness_tokens: int = 0
+    continues: bool = False
+    stalled: int = 0
 
     @property
     def window_tokens(self) -> int:

@@ -10,12 +10,20 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
 from hydra_core.base.errors import MismatchError, OutcomeModelError, RoutingError
-from hydra_core.base.types import Catalog, FloatArray, ModelSpec, Pool, Rule, StickyMode
+from hydra_core.base.types import (
+    Catalog,
+    FloatArray,
+    ModelSpec,
+    Policy,
+    Pool,
+    Rule,
+    StickyMode,
+)
 from hydra_core.catalog.profiles import pool as build_pool
 from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.routing.conversations.economics import kept_because
@@ -104,14 +112,18 @@ class Router:
         keys = session_keys(policy.sticky.mode, query)
         kept = self._kept(keys, query)
         able = _able(state, gates, levels)
-        adaptive = policy.sticky.mode is StickyMode.ADAPTIVE
-        if kept in able and not query.compacted and not adaptive:
-            decision = _keep(state, kept, gates, levels)
+        adaptive = policy.sticky.mode is StickyMode.ADAPTIVE and not query.continues
+        raised = _raised(policy, query)
+        if kept in able and not query.compacted and not adaptive and not raised:
+            decision = replace(_keep(state, kept, gates, levels), query=query)
             return self._remember(state, keys, decision) if remember else decision
         decision = self._score_and_decide(state, query, gates, levels)
         current = kept or query.current
         if current in able and current != decision.model:
-            cause = kept_because(decision, str(current), state.catalog, fresh=query.compacted)
+            if raised:
+                cause = _no_step_down(decision, str(current))
+            else:
+                cause = kept_because(decision, str(current), state.catalog, fresh=query.compacted)
             if cause is not None:
                 decision = replace(decision, model=str(current), cause=cause, kept=current)
         return self._remember(state, keys, decision) if remember else decision
@@ -166,7 +178,9 @@ class Router:
 
     def _kept(self, keys: SessionKeys, query: Query) -> str | None:
         """The model this conversation has been on, None on its first turn."""
-        if self._sessions is None or keys.look_up is None or query.turn == 1:
+        if self._sessions is None or keys.look_up is None:
+            return None
+        if query.turn == 1 and not query.continues:
             return None
         return self._sessions.get(keys.look_up)
 
@@ -186,8 +200,15 @@ class Router:
             distance=None if prediction.distances is None else float(prediction.distances[0]),
         )
         valued = None if state.valuer is None else state.valuer.value(query.text, prediction)
-        decision = _decide(state, prediction.requirements[0], gates, levels, valued)
-        return replace(decision, query=query, reading=reading)
+        needs, stall = prediction.requirements[0], state.catalog.policy.stall
+        raised = _raised(state.catalog.policy, query)
+        if stall is not None and raised:
+            needs = np.minimum(needs + raised * stall.requirement_step, 1.0)
+            if valued is not None:
+                value_usd = min(valued.value_usd * stall.value_factor**raised, _MOST_USD)
+                valued = replace(valued, value_usd=value_usd)
+        decision = _decide(state, needs, gates, levels, valued)
+        return replace(decision, query=query, reading=reading, raised=raised)
 
     def _remember(self, state: _State, keys: SessionKeys, decision: Decision) -> Decision:
         if self._sessions is None or keys.remember is None:
@@ -232,6 +253,23 @@ def _capped(state: _State, scores: FloatArray) -> tuple[str, ...]:
     """The dimensions whose score a cap has cut."""
     cut = state.pool.capped(scores)[: scores.size] < scores
     return tuple(name for name, c in zip(state.catalog.dimensions, cut, strict=False) if c)
+
+
+#: Beyond any price: V is not raised further.
+_MOST_USD: Final = 1e12
+#: A stall is not raised more often than this.
+_MOST_STEPS: Final = 20
+
+
+def _raised(policy: Policy, query: Query) -> int:
+    """How often a stall raises the requirement of this request."""
+    return 0 if policy.stall is None else min(policy.stall.steps(query.stalled), _MOST_STEPS)
+
+
+def _no_step_down(decision: Decision, current: str) -> Cause | None:
+    """A stalled conversation does not go to a cheaper model than it is on."""
+    cost, i = decision.pool.cost, decision.pool.ids.index(current)
+    return Cause.KEPT_BY_SESSION if cost[i] >= cost[decision.index] else None
 
 
 def _within_budget(state: _State, gates: dict[str, str], query: Query) -> dict[str, str]:

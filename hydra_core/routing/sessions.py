@@ -58,9 +58,11 @@ def session_keys(mode: StickyMode, query: Query) -> SessionKeys:
         key = f"session:{query.conversation_id}"
         return SessionKeys(key, key)
     before, after = query.prefix, (*query.prefix, query.text)
+    remember = f"content:{query.conversation_id}:{_digest(after)}"
+    if query.continues:  # the request before this one ended with the same message
+        return SessionKeys(remember, remember)
     return SessionKeys(
-        f"content:{query.conversation_id}:{_digest(before)}" if before else None,
-        f"content:{query.conversation_id}:{_digest(after)}",
+        f"content:{query.conversation_id}:{_digest(before)}" if before else None, remember
     )
 
 

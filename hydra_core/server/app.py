@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -118,10 +118,10 @@ class _Routes:
         self._service.admission.require_room()
         body = await read_body(request, self._most_bytes)
         named = request.headers.get(_CONVERSATION)
-        caller = self._caller(actor)
+        caller, headers = self._caller(actor), request.headers
         if len(body) > _LARGE:
-            return await asyncio.to_thread(_read, body, named, caller)
-        return _read(body, named, caller)
+            return await asyncio.to_thread(_read, body, named, caller, headers)
+        return _read(body, named, caller, headers)
 
     async def outcome(self, request: Request) -> Response:
         """Bind feedback to a decision."""
@@ -216,8 +216,11 @@ class _Routes:
             metrics.serving(CANARY, serving.catalog.name, serving.label)
 
 
-def _read(body: bytes, conversation_id: str | None, caller: str) -> ChatRequest:
-    return read_chat(parse_json(body), conversation_id, size=len(body), caller=caller)
+def _read(
+    body: bytes, conversation_id: str | None, caller: str, headers: Mapping[str, str]
+) -> ChatRequest:
+    found = parse_json(body)
+    return read_chat(found, conversation_id, size=len(body), caller=caller, headers=headers)
 
 
 def _decision(decided: Decided) -> dict[str, Any]:

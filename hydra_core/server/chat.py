@@ -12,6 +12,7 @@ from hydra_core.base.errors import Problem, ProblemsError
 from hydra_core.base.tokens import text_tokens
 from hydra_core.routing.conversations.context import last_turn
 from hydra_core.routing.conversations.conversation import IMAGE_TOKENS
+from hydra_core.routing.conversations.harness import rules
 from hydra_core.routing.conversations.messages import Conversation, Turn, read_served
 from hydra_core.routing.query import (
     FIELDS,
@@ -98,6 +99,7 @@ def read_chat(
     *,
     size: int = 0,
     caller: str = "",
+    headers: Mapping[str, str] | None = None,
 ) -> ChatRequest:
     """The request in a decoded body; what HyDRA alone understands stands in its key `hydra`.
 
@@ -106,6 +108,7 @@ def read_chat(
         conversation_id: From a header; the body's own wins.
         size: Bytes of the body.
         caller: Whose conversation it is.
+        headers: Of the request, by their names in small letters.
 
     Raises:
         RequestError: Messages or fields are not valid; lists what is wrong.
@@ -125,7 +128,8 @@ def read_chat(
     if key is not None:
         _require_plain(key)
     declared = _declared_tokens(found)
-    query = query_of(conversation, own, key or _conversation_of(found), declared_tokens=declared)
+    key = _agent_key(key or _conversation_of(found), conversation, headers or {})
+    query = query_of(conversation, own, key, declared_tokens=declared)
     return ChatRequest(
         replace(query, output_tokens=_output_tokens(found)),
         {key: value for key, value in found.items() if key != _OWN},
@@ -163,6 +167,9 @@ def query_of(
         needs_tools=own.get("needs_tools", conversation.tools),
         context_tokens=own.get("context_tokens") or _tokens(conversation) + declared_tokens,
         context=last.context,
+        harness_tokens=turns[-1].harness_tokens,
+        continues=conversation.continues,
+        stalled=turns[-1].stalled,
         **limits_of(own),
     )
 
@@ -184,6 +191,7 @@ def _tokens(conversation: Conversation) -> int:
         texts += [turn.text, turn.answer, turn.results]
     images = conversation.images + sum(turn.images for turn in conversation.turns)
     written = round(sum(map(text_tokens, texts)))
+    written += sum(turn.harness_tokens for turn in conversation.turns)
     return written + IMAGE_TOKENS * images + conversation.unread_tokens
 
 
@@ -227,6 +235,16 @@ def _conversation_of(found: Mapping[str, Any]) -> str | None:
     if not isinstance(key, str) or not key:
         return None
     return key if len(key) <= _LONGEST_ID and _is_text(key) else text_sha256(key)
+
+
+def _agent_key(
+    key: str | None, conversation: Conversation, headers: Mapping[str, str]
+) -> str | None:
+    """The conversation's id; a sub-agent's conversation is its own, by its task."""
+    agent = rules().agent(headers, conversation.opening) if key else ""
+    if not key or not agent:
+        return key
+    return f"{key}/{text_sha256(agent + conversation.turns[0].text)[:16]}"
 
 
 def _require_plain(key: str) -> None:

@@ -69,6 +69,8 @@ def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord
         about_usd=result.about_usd,
         upstream_status=result.upstream_status,
         caller=decided.request.caller,
+        harness_tokens=query.harness_tokens,
+        stalled=query.stalled,
         vetoed=vetoed_choice(decided.decision),
     )
 
@@ -118,6 +120,8 @@ def refusal_record(
         deny=_listed(serving, query.deny) or (),
         refusal=why[:1_000],
         caller=request.caller,
+        harness_tokens=query.harness_tokens,
+        stalled=query.stalled,
     )
 
 

@@ -20,6 +20,7 @@ from hydra_core.decision_log.canaries import CanaryOrder
 from hydra_core.decision_log.writer import LogWriter
 from hydra_core.predictor.bundle import load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor, default_predictor
+from hydra_core.routing.conversations.harness import rules
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions, Sessions
 from hydra_core.server.access.admission import Admission
@@ -117,6 +118,7 @@ def check(settings: Settings) -> dict[str, object]:
         HydraError: They are not valid.
     """
     require_safe_address(settings)
+    rules()
     if settings.tokens:
         load_tokens(Path(settings.tokens))
     bundle, upstreams = _predictor(settings).bundle, _upstreams(settings)

@@ -16,6 +16,7 @@ from hydra_core.console.cache import CatalogEntry, SetEntry
 from hydra_core.console.catalog import what_if as what_if_view
 from hydra_core.console.catalog.view_policy import (
     CAPS,
+    STALL,
     alone,
     conversation_note,
     decides_routes,
@@ -92,6 +93,21 @@ _BUDGET = _Setting(
 )  # fmt: skip
 
 
+_STALL = _Setting(
+    STALL, "Failed tool results in a row",
+    "From so many tool results in a row that report failure, or calls that are the same, an "
+    "agent's request counts as harder; after twice as many, twice as much harder.",
+    step=1.0, least=2.0, empty="off",
+)  # fmt: skip
+_STALL_STEP = _Setting(
+    "stall.requirement_step", "Added to every requirement", "Under the shortfall rule.",
+    step=0.05, most=1.0, least=0.01,
+)  # fmt: skip
+_STALL_FACTOR = _Setting(
+    "stall.value_factor", "V is multiplied by", "Under the value rule.", step=1.0, least=1.01,
+)  # fmt: skip
+
+
 def _cap(dimension: str) -> _Setting:
     named = dimension.replace("_", " ")
     return _Setting(
@@ -115,6 +131,13 @@ def policy(entry: CatalogEntry, working: Working) -> None:
     with st.expander("Defences", icon=":material/shield:", key="catalog.defences"):
         st.caption(f"Switched on: {literal(defences_text(catalog.policy))}.")
         for setting in (*map(_cap, catalog.dimensions), _BUDGET):
+            _row(entry, working, catalog, setting, chosen)
+    with st.expander("Agent stalls", icon=":material/smart_toy:", key="catalog.stall"):
+        st.caption(
+            "An agent that tries the same again and again needs a stronger model. Off unless you "
+            "say after how many failures."
+        )
+        for setting in _stall(catalog.policy):
             _row(entry, working, catalog, setting, chosen)
     if chosen is not None:
         _together(working, catalog, chosen)
@@ -140,6 +163,13 @@ def _settings(now: Policy) -> tuple[_Setting, ...]:
     ratio = (_RATIO,) if now.cost_basis is CostBasis.LIST_PRICE else ()
     margin = (_MARGIN,) if now.sticky.mode is StickyMode.ADAPTIVE else ()
     return (_RULE, knob, _BASIS, *ratio, *_STICKY, *margin, _FLOOR)
+
+
+def _stall(now: Policy) -> tuple[_Setting, ...]:
+    """The settings of a stall that count under the present rule."""
+    if now.stall is None:
+        return (_STALL,)
+    return (_STALL, _STALL_STEP if now.rule is Rule.SHORTFALL else _STALL_FACTOR)
 
 
 def _control(entry: CatalogEntry, working: Working, catalog: Catalog, setting: _Setting) -> None:

@@ -13,6 +13,8 @@ from hydra_core.evalsets.evalset import EvalSet
 
 #: The score caps of the defences, one a dimension.
 CAPS: Final = "defences.score_caps"
+#: Whether agents' stalls raise anything.
+STALL: Final = "stall.after"
 _ROUTES: Final = ("rule", "tau", "value_usd", "cost_basis", "price_ratio")
 
 
@@ -22,10 +24,10 @@ def decides_routes(name: str) -> bool:
 
 
 def value_of(policy: Policy, name: str) -> object:
-    """The value of `tau`, `sticky.mode` and so on; None for a cap that is not there."""
+    """The value of `tau`, `sticky.mode` and so on; None for what is not there."""
     found: object = policy
     for step in name.split("."):
-        found = found.get(step) if isinstance(found, Mapping) else getattr(found, step)
+        found = found.get(step) if isinstance(found, Mapping) else getattr(found, step, None)
     return found
 
 
@@ -66,6 +68,7 @@ def with_field(text: str, name: str, value: Value) -> str:
     document = CatalogDocument.parse(text)
     steps = ["policy", *name.split(".")]
     if value is None:
+        steps = steps[:2] if name == STALL else steps  # without it the section means nothing
         if _at(document.data(), steps) is not None:
             document.remove(*steps)
         return document.text()
@@ -98,6 +101,8 @@ def conversation_note(name: str, policy: Policy, evalset: EvalSet, requirements:
             "Eval sets carry no spending, so no route here changes. A request says spent_usd; from "
             "the budget on only the cheapest model is left."
         )
+    if name.startswith("stall."):
+        return "Eval sets carry no tool results, so no route here changes."
     if name == "sticky.ttl_s":
         return "Eval sets carry no times, so no route here changes."
     if name == "sticky.threshold":

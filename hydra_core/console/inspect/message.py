@@ -31,7 +31,7 @@ from hydra_core.console.numbers import RULES, knob_text
 from hydra_core.console.widgets import colors, figure, literal
 from hydra_core.lab.robustness.occlusion import Occlusion, occlude, spans
 from hydra_core.predictor.onnx_predictor import Prediction
-from hydra_core.routing.decision import Cause
+from hydra_core.routing.decision import Cause, harness_text
 from hydra_core.routing.explain import CAUSES
 
 _KEPT = "inspect.readings"
@@ -312,6 +312,9 @@ def _read(one: Inspection) -> None:
                 st.badge(name, color="blue", help=text)
         turn = one.signals.turn_bin
         st.badge(f"Turn {turn}" if turn == 1 else f"Turn {turn}+", color="gray")
+    harness = one.decision.query.harness_tokens if one.decision.query else 0
+    if harness:
+        st.caption(f":material/smart_toy: {harness_text(harness)}")
     told = view.burden(one)
     if told:
         st.caption(f":material/payments: {literal(told)}")

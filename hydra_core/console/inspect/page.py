@@ -84,7 +84,8 @@ def details(text: str, one: Inspection, beside: Inspection | None, key: str) -> 
             value_rule.neighbours(one)
     if text:
         with st.container(border=True):
-            message.words_panel(text, one, inspect_state.get().turn, key)
+            scored = one.decision.query.text if one.decision.query else text
+            message.words_panel(scored, one, inspect_state.get().turn, key)
 
 
 def two_messages(key: str, catalog: Catalog) -> None:

@@ -10,6 +10,7 @@ import streamlit as st
 
 from hydra_core.base.types import Catalog, Policy, Rule
 from hydra_core.console import cache, state
+from hydra_core.routing.conversations.harness import said
 from hydra_core.routing.query import Query
 
 #: Longer texts do not go into a link: servers and chats cut long addresses.
@@ -54,10 +55,12 @@ class Inspecting:
     example: bool = False
 
     def query(self, text: str) -> Query:
-        """The request that is routed."""
+        """The request that is routed; harness text is not scored, as in `serve`."""
+        message, harness_tokens = said(text)
         return Query(
-            text,
+            message,
             self.turn,
+            harness_tokens=harness_tokens,
             has_image=self.has_image,
             needs_tools=self.needs_tools,
             context_tokens=self.context_tokens,

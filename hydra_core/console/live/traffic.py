@@ -18,6 +18,7 @@ from hydra_core.console.figures.shares import timeline_figure
 from hydra_core.console.live import cache as cache_live
 from hydra_core.console.live.cache import LogKey
 from hydra_core.console.live.view_traffic import (
+    agents_text,
     cost_text,
     feedback_view,
     head,
@@ -122,6 +123,9 @@ def figures(look: LogView) -> None:
     """The row of figures."""
     entries = head(look.traffic, datetime.now(UTC))
     metric_row(entries)
+    agents = agents_text(look.traffic)
+    if agents:
+        st.caption(f":material/smart_toy: {agents}")
     if look.traffic.lost:
         st.caption(
             f":material/warning: {look.traffic.lost:,} records are lost: a process was killed "

@@ -52,6 +52,18 @@ def head(traffic: Traffic, now: datetime) -> list[tuple[str, str, str, str]]:
     ]  # fmt: skip
 
 
+def agents_text(traffic: Traffic) -> str:
+    """What agents' harnesses added and where they stalled; '' where the log has none of it."""
+    said = []
+    rows = traffic.rows
+    if "harness_tokens" in rows and (tokens := rows["harness_tokens"].fillna(0)).any():
+        held = int((tokens > 0).sum())
+        said.append(f"{int(tokens.sum()):,} tokens of harness text ignored in {held:,} requests.")
+    if "stalled" in rows and (stalled := int((rows["stalled"].fillna(0) > 1).sum())):
+        said.append(f"{stalled:,} requests followed failed or repeated tool calls.")
+    return " ".join(said)
+
+
 def ago(at: datetime, now: datetime) -> str:
     """How long ago, in the largest unit that fits."""
     seconds = max(0.0, (now - at).total_seconds())

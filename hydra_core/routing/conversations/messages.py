@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from hydra_core.base.errors import Problem, ProblemsError
 from hydra_core.base.tokens import text_tokens
+from hydra_core.routing.conversations.harness import Rules, rules
 
 _SPOKEN_ROLES: Final = {
     "system": "system", "user": "user", "human": "user", "you": "user",
@@ -57,12 +58,17 @@ class Turn:
         images: Images attached to it.
         answer: What the assistant wrote in reply, arguments of tool calls included.
         results: What tools gave back during the reply.
+        harness_tokens: Of harness text that came with it and is not in `text`, estimated.
+        stalled: Tool results in a row, at the end, that report failure, or calls in a row that are
+            the same, whichever is more.
     """
 
     text: str
     images: int = 0
     answer: str = ""
     results: str = ""
+    harness_tokens: int = 0
+    stalled: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +81,7 @@ class Conversation:
         tools: Whether tools were declared or used.
         images: Images that stand before the first user message.
         unread_tokens: Estimate for the parts that routing does not understand.
+        continues: Whether it ends with a tool's result: no person has said anything new.
     """
 
     opening: str
@@ -82,6 +89,7 @@ class Conversation:
     tools: bool = False
     images: int = 0
     unread_tokens: int = 0
+    continues: bool = False
 
 
 @dataclass(slots=True)
@@ -89,8 +97,27 @@ class _Content:
     """One message's content: its text, and what else it holds."""
 
     texts: list[str] = field(default_factory=list)
+    results: list[str] = field(default_factory=list)
     images: int = 0
     unread_tokens: int = 0
+    harness_tokens: float = 0.0
+
+    @property
+    def is_said(self) -> bool:
+        """Whether a person speaks in it, as far as the rules know."""
+        return bool(self.texts or self.images or not (self.results or self.harness_tokens))
+
+    def clean(self, by: Rules) -> None:
+        """Take harness text and tool results out of what a user's message says."""
+        said = []
+        for text in self.texts:
+            cleaned = by.cleaned(text)
+            self.harness_tokens += cleaned.ignored
+            if cleaned.is_result:
+                self.results.append(text)
+            elif cleaned.text or not cleaned.ignored:
+                said.append(cleaned.text)
+        self.texts = said
 
 
 @dataclass(slots=True)
@@ -101,11 +128,28 @@ class _Draft:
     images: int = 0
     answer: list[str] = field(default_factory=list)
     results: list[str] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
+    harness_tokens: float = 0.0
 
-    def turn(self) -> Turn:
+    def turn(self, by: Rules) -> Turn:
         return Turn(
-            "\n\n".join(self.text), self.images, "\n".join(self.answer), "\n".join(self.results)
+            "\n\n".join(self.text),
+            self.images,
+            "\n".join(self.answer),
+            "\n".join(self.results),
+            round(self.harness_tokens),
+            max(_last_run([by.failed(one) for one in self.results], True), self._repeats()),
         )
+
+    def _repeats(self) -> int:
+        """Calls in a row, at the end, that are the same; 0 where the last was made once."""
+        run = _last_run(self.calls, self.calls[-1]) if self.calls else 0
+        return run if run > 1 else 0
+
+
+def _last_run(values: Sequence[object], wanted: object) -> int:
+    """How many at the end are `wanted`."""
+    return next((n for n, one in enumerate(reversed(values)) if one != wanted), len(values))
 
 
 def parse_messages(raw: str | bytes, source: str = "conversation") -> Conversation:
@@ -149,7 +193,7 @@ def read_messages(value: object, source: str = "conversation") -> Conversation:
         message = f"has {len(listed):,} messages, at most {MAX_MESSAGES:,} are played"
         raise _refused(source, "messages", message, "cut the conversation")
     problems: list[Problem] = []
-    conversation = _assemble(listed, tools, problems)
+    conversation = _said(listed, tools, problems)
     if not problems and not conversation.turns:
         problems.append(Problem("messages", "has no user message", "add one with role user"))
     if problems:
@@ -172,51 +216,73 @@ def read_served(value: Mapping[str, Any], source: str = "request") -> Conversati
     if not isinstance(listed, list) or not listed:
         message = "has no user message" if listed == [] else f"must be a list, got {_kind(listed)}"
         raise _refused(source, "messages", message, "add one with role user")
-    conversation = _assemble(listed, tools, [])
+    conversation = _said(listed, tools, [])
     if conversation.turns:
         return conversation
     turn = Turn(conversation.opening, conversation.images)
     return replace(conversation, opening="", turns=(turn,), images=0)
 
 
-def _assemble(listed: Sequence[object], tools: bool, problems: list[Problem]) -> Conversation:
+def _said(listed: Sequence[object], tools: bool, problems: list[Problem]) -> Conversation:
+    """What is said in messages; where all of it is harness text, that is read as said."""
+    conversation = _assemble(listed, tools, problems, rules())
+    if conversation.turns or problems:
+        return conversation
+    return _assemble(listed, tools, problems, Rules())
+
+
+def _assemble(
+    listed: Sequence[object], tools: bool, problems: list[Problem], by: Rules
+) -> Conversation:
     opening: list[str] = []
     drafts: list[_Draft] = []
-    last_role, images_before, unread_tokens = "", 0, 0
+    last_role, images_before, unread_tokens, waiting = "", 0, 0, 0.0
     for number, message in enumerate(listed):
         place = f"messages[{number}]"
         role = _role(message, place, problems)
         if not role or not isinstance(message, Mapping):
             continue
         content = _content(message, role, place, problems)
+        if role == "user":
+            content.clean(by)
         unread_tokens += content.unread_tokens
         used = _calls(message, place, problems)
         tools = tools or bool(used) or role in ("tool", "function")
-        if role == "user" and (last_role != "user" or not drafts):
+        said = role == "user" and content.is_said
+        if said and (last_role != "user" or not drafts):
             drafts.append(_Draft())
         if drafts:
             drafts[-1].images += content.images
+            drafts[-1].harness_tokens += content.harness_tokens + waiting
+            waiting = 0.0
         else:
             images_before += content.images
-        _put(role, content.texts, used, drafts[-1] if drafts else None, opening)
-        last_role = role
-    turns = tuple(draft.turn() for draft in drafts)
-    return Conversation("\n".join(opening), turns, tools, images_before, unread_tokens)
+            waiting += content.harness_tokens
+        _put(role, content, used, drafts[-1] if drafts else None, opening)
+        if said or role != "user":
+            last_role = role
+        elif content.results:
+            last_role = "tool"
+    turns = tuple(draft.turn(by) for draft in drafts)
+    continues = last_role in ("tool", "function")
+    return Conversation(
+        "\n".join(opening), turns, tools, images_before, unread_tokens, bool(turns) and continues
+    )
 
 
-def _put(
-    role: str, texts: Sequence[str], used: str, draft: _Draft | None, opening: list[str]
-) -> None:
+def _put(role: str, content: _Content, used: str, draft: _Draft | None, opening: list[str]) -> None:
     """Add a message's texts to the turn it belongs to, or to the opening."""
-    parts = [part for part in ("\n".join(texts), used) if part]
+    parts = [part for part in ("\n".join(content.texts), used) if part]
     if draft is None or role in ("system", "developer"):
-        opening += parts
+        opening += [*parts, *content.results]
     elif role == "user":
         draft.text += parts
+        draft.results += content.results
     elif role == "assistant":
         draft.answer += parts
+        draft.calls += [used] if used else []
     else:
-        draft.results += parts
+        draft.results += [*parts, *content.results]
 
 
 def _role(message: object, place: str, problems: list[Problem]) -> str:
@@ -261,6 +327,9 @@ def _add_part(read: _Content, part: object, depth: int = 0) -> bool:
         return False
     if kind in _IMAGES or _is_image_file(part):
         read.images += 1
+    elif kind == "tool_result" and not depth:
+        _add_result(read, part)
+        return True
     elif kind in _TEXTS and isinstance(_text_of(part), str) and not depth:
         read.texts.append(_text_of(part))
         return True
@@ -272,6 +341,24 @@ def _add_part(read: _Content, part: object, depth: int = 0) -> bool:
     else:
         read.unread_tokens += _UNREAD_TOKENS
     return kind in _IMAGES
+
+
+def _add_result(read: _Content, part: Mapping[str, Any]) -> None:
+    """Add a tool's result that stands in a user's message (Anthropic's form)."""
+    content = part.get("content")
+    listed = content if isinstance(content, list) else []
+    texts = [content] if isinstance(content, str) else []
+    for one in listed:
+        if (
+            isinstance(one, Mapping)
+            and one.get("type") in _TEXTS
+            and isinstance(_text_of(one), str)
+        ):
+            texts.append(_text_of(one))
+        else:
+            _add_part(read, one, 1)
+    failed = "Error: " if part.get("is_error") is True else ""
+    read.results.append(failed + "\n".join(texts))
 
 
 def _is_image_file(part: Mapping[str, Any]) -> bool:
