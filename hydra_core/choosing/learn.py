@@ -17,17 +17,22 @@ from hydra_core.base.intervals import Interval
 from hydra_core.base.types import FloatArray, IntArray, Progress
 from hydra_core.choosing.heads import TREES, Choice, choose, fit, grouped_parts
 from hydra_core.choosing.lift import Lift, lift_of, recommendation
+from hydra_core.choosing.logged import LOG_RECIPE, fit_logged, join_logged
 from hydra_core.choosing.material import Material
 from hydra_core.choosing.sources.few_outcomes import FEW, RECIPE, fit_few
 from hydra_core.outcome_model.model import OutcomeHeads
 from hydra_core.outcome_model.raw import Predicted, Raw
-from hydra_core.replay.significance import mean_interval
+from hydra_core.replay.significance import mean_interval, standard_error
 
 #: Shares of the training queries that the learning curve is drawn at.
 _SHARES: Final = (0.125, 0.25, 0.5)
 _CURVE_TREES: Final = 60
 _BINS: Final = 10
 _LEAST_SLICE: Final = 50
+_LOG_ALONE: Final = (
+    "Keep the fixed mix: too few queries have outcomes of all models, so no gain can be measured. "
+    "Have every model answer about 250 of these messages (hydra-router collect), and learn again."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,24 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class LoggedPart:
+    """What queries with outcomes of some models only added.
+
+    Attributes:
+        raw: What heads said of each of these queries that had not seen it.
+        used: Whether the heads were joined with them: they are unless that makes the cross-fitted
+            error larger by more than one standard error.
+        without: Lift of the complete rows alone.
+        added: Lift with them minus lift without, on the complete rows; None without a lift.
+    """
+
+    raw: Raw
+    used: bool
+    without: Lift | None
+    added: Interval | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Learning:
     """An outcome model that was learned, and what it is worth.
 
@@ -63,6 +86,7 @@ class Learning:
         reliability: (m, bins, 3) number, mean predicted, mean achieved success.
         curve: From few queries to as many as the folds have.
         slices: By group and by language.
+        logged: What further queries added; None where there are none.
     """
 
     material: Material
@@ -78,10 +102,13 @@ class Learning:
     slices: dict[str, tuple[Slice, ...]]
     folds: int
     seed: int
+    logged: LoggedPart | None = None
 
     @property
     def learner(self) -> str:
         """What was fitted, in words."""
+        if not self.material.compared:
+            return LOG_RECIPE
         return RECIPE if self.choice is None else self.choice.candidate.name
 
     def expected_gain(self, more: int) -> float | None:
@@ -141,27 +168,44 @@ def _learn(
             progress(done, total)
 
     part = grouped_parts(material.clusters, folds, np.random.default_rng(seed))
+    beside = _parts_of_logged(material, part, folds, seed)
     few = material.n < FEW  # once for all folds: what is judged is what is used
+    alone: Raw | None = None
     raw: Raw | None = None
+    logged: Raw | None = None
     for number in range(folds):
-        train = material.take(np.flatnonzero(part != number))
+        train = _without(material, part, beside, number)
         choice = _choice(train, few, np.random.default_rng([seed, number]))
         heads = _fit(train, choice, seed + number)
-        raw = _said(material, np.flatnonzero(part == number), heads, raw)
+        rows = np.flatnonzero(part == number)
+        alone = _said(material, rows, heads, alone)
+        if material.logged is not None:
+            heads = join_logged(heads, train)
+            raw = _said(material, rows, heads, raw)
+            logged = _said(material.logged, np.flatnonzero(beside == number), heads, logged)
         step()
-    assert raw is not None
+    assert alone is not None
     chosen = _choice(material, few, np.random.default_rng([seed, folds]))
     heads = _fit(material, chosen, seed)
     step()
-    predicted = _combined(heads, material, raw, prices)
-    lift = _lift(material, predicted, seed)
-    steps = _curve(material, chosen, part, prices, lift, seed, step) if curve else ()
+    predicted = _combined(heads, material, alone, prices)
+    before = lift = _lift(material, predicted, seed)
+    if raw is not None and logged is not None:
+        joined = not _is_worse(raw, alone, material)
+        heads, alone = (join_logged(heads, material), raw) if joined else (heads, alone)
+        predicted = _combined(heads, material, alone, prices)
+        lift = _lift(material, predicted, seed)
+    steps: tuple[CurveStep, ...] = ()
+    if curve and material.compared:
+        steps = _curve(replace(material, logged=None), chosen, part, prices, before, seed, step)
     recommend, reason = recommendation(lift)
+    if not material.compared:
+        recommend, reason = False, _LOG_ALONE
     return Learning(
         material=material,
         heads=heads,
         choice=chosen,
-        raw=raw,
+        raw=alone,
         predicted=predicted,
         lift=lift,
         recommend=recommend,
@@ -171,18 +215,72 @@ def _learn(
         slices=_slices(material, lift),
         folds=folds,
         seed=seed,
+        logged=None if logged is None else _added(material, logged, before, lift, alone is raw),
     )
+
+
+def _parts_of_logged(material: Material, part: IntArray, folds: int, seed: int) -> IntArray:
+    """(p,) the part of each logged query: that of its cluster where complete rows are in it."""
+    if material.logged is None:
+        return np.empty(0, dtype=np.intp)
+    clusters = material.logged.clusters
+    found = grouped_parts(clusters, folds, np.random.default_rng([seed, folds, 1]))
+    order = np.argsort(material.clusters, kind="stable")
+    ranked = material.clusters[order]
+    at = np.minimum(np.searchsorted(ranked, clusters), ranked.size - 1)
+    result: IntArray = np.where(ranked[at] == clusters, part[order[at]], found)
+    return result
+
+
+def _without(material: Material, part: IntArray, beside: IntArray, number: int) -> Material:
+    """What one fold learns from."""
+    logged = material.logged
+    if logged is not None:
+        logged = logged.take(np.flatnonzero(beside != number))
+    return replace(material, logged=logged).take(np.flatnonzero(part != number))
 
 
 def _choice(material: Material, few: bool, rng: np.random.Generator) -> Choice | None:
     """What inner folds choose; None where rows are too few to choose by."""
-    return None if few else choose(material, rng)
+    return None if few or not material.compared else choose(material, rng)
 
 
 def _fit(material: Material, choice: Choice | None, seed: int, trees: int = TREES) -> OutcomeHeads:
+    if not material.compared:
+        return fit_logged(material)
     if choice is None:
         return fit_few(material, seed=seed)
     return fit(material, choice, seed=seed, trees=trees)
+
+
+def _is_worse(raw: Raw, other: Raw, material: Material) -> bool:
+    """Whether predictions are worse than others by more than one standard error.
+
+    What counts is the squared error of the models' differences from their mean, on which a route
+    depends.
+    """
+    b = material.together
+    wanted, mine, theirs = (
+        values - values.mean(axis=1, keepdims=True)
+        for values in (
+            material.quality[:, :b],
+            raw.difference[:, :b].astype(np.float64),
+            other.difference[:, :b].astype(np.float64),
+        )
+    )
+    more = ((mine - wanted) ** 2 - (theirs - wanted) ** 2).mean(axis=1)
+    error, _ = standard_error(more - more.mean(), material.clusters)
+    return bool(more.mean() > error)
+
+
+def _added(
+    material: Material, raw: Raw, before: Lift | None, lift: Lift | None, used: bool
+) -> LoggedPart:
+    if before is None or lift is None:
+        return LoggedPart(raw, used, before, None)
+    clusters = material.clusters[material.complete]
+    added = mean_interval(lift.contributions - before.contributions, clusters)
+    return LoggedPart(raw, used, before, added)
 
 
 def _said(material: Material, rows: IntArray, heads: OutcomeHeads, into: Raw | None) -> Raw:
@@ -210,7 +308,7 @@ def _combined(
 
 def _lift(material: Material, predicted: Predicted, seed: int) -> Lift | None:
     rows = material.complete
-    if rows.size < 2 * len(material.models):
+    if rows.size < 2 * len(material.models) or not material.compared:
         return None
     return lift_of(
         material.quality[rows],

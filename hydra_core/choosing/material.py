@@ -25,6 +25,9 @@ _TOGETHER = 0.5
 class Material:
     """One row a query with outcomes of all models that are learned together.
 
+    A log alone has one outcome a query and no such rows: then `compared` is False, every row has
+    outcomes of some models only, and no lift can be measured.
+
     Attributes:
         models: (m,) ids; the `together` first ones have an outcome on every row.
         together: b, how many of them.
@@ -37,6 +40,7 @@ class Material:
         clusters: (n,) cluster numbers; queries with the same text are in one.
         others: (n, r) outcomes of the set's further models that have one on every row: learned
             along, since they too say what is hard, never predicted.
+        logged: Further queries with outcomes of some of the models only, None without any.
     """
 
     evalset: EvalSet
@@ -50,6 +54,7 @@ class Material:
     rows: IntArray
     clusters: IntArray
     others: FloatArray
+    logged: Material | None = None
 
     @property
     def n(self) -> int:
@@ -58,8 +63,16 @@ class Material:
 
     @property
     def counted(self) -> tuple[int, ...]:
-        """(m,) queries with an outcome."""
-        return tuple(int(count) for count in np.isfinite(self.quality).sum(axis=0))
+        """(m,) queries with an outcome, the logged ones too."""
+        counts = np.isfinite(self.quality).sum(axis=0)
+        if self.logged is not None:
+            counts = counts + np.isfinite(self.logged.quality).sum(axis=0)
+        return tuple(int(count) for count in counts)
+
+    @property
+    def compared(self) -> bool:
+        """Whether every row has outcomes of all models that are learned together."""
+        return bool(np.isfinite(self.quality[:, : self.together]).all())
 
     @property
     def complete(self) -> IntArray:
@@ -68,9 +81,14 @@ class Material:
         return np.flatnonzero(known.all(axis=1))
 
     def take(self, rows: IntArray) -> Material:
-        """The same material for some rows only."""
+        """The same material for some rows only, without logged queries of the others' clusters."""
+        left = np.setdiff1d(self.clusters, self.clusters[rows])
+        logged = self.logged
+        if logged is not None:
+            logged = logged.take(np.flatnonzero(~np.isin(logged.clusters, left)))
         return replace(
             self,
+            logged=logged,
             messages=self.messages.take(rows),
             quality=self.quality[rows],
             cost_usd=self.cost_usd[rows],
@@ -98,24 +116,54 @@ def gather(evalset: EvalSet, messages: Messages, models: Sequence[str]) -> Mater
     problems = _outcome_problems(models, quality)
     if problems:
         raise OutcomeModelError(evalset.name, problems)
-    counts = np.isfinite(quality).sum(axis=0)
+    known = np.isfinite(quality)
+    counts = (known & (known.sum(axis=1, keepdims=True) > 1)).sum(axis=0)
     often = counts >= _TOGETHER * counts.max()
     order = np.concatenate([np.flatnonzero(often), np.flatnonzero(~often)])
     together = int(often.sum())
     if together < 2:
         order = np.argsort(-counts, kind="stable")
         together = 2
-    rows = np.flatnonzero(np.isfinite(quality[:, order[:together]]).all(axis=1))
-    names = tuple(models[i] for i in order)
-    if rows.size < LEAST_OUTCOMES:
-        message = f"only {rows.size} queries have outcomes of all of {', '.join(names[:together])}"
-        remedy = f"at least {LEAST_OUTCOMES} are needed; leave a model out"
-        raise OutcomeModelError(evalset.name, [Problem("outcomes", message, remedy)])
-    at = np.ix_(rows, [columns[i] for i in order])
-    quality = evalset.quality[at]
-    problems = _outcome_problems(names, quality)
+    complete = known[:, order[:together]].all(axis=1)
+    every = _dependent(messages.vectors, evalset.clusters)
+    at = [columns[i] for i in order]
+    if complete.sum() < LEAST_OUTCOMES:
+        rows = np.flatnonzero(known.any(axis=1))
+        return _material(evalset, messages, columns, rows, _numbered(every, rows), len(columns))
+    rows = np.flatnonzero(complete)
+    every = _numbered(every, rows)
+    made = _material(evalset, messages, at, rows, every, together)
+    problems = _outcome_problems(made.models, made.quality, counted=known.sum(axis=0)[order])
     if problems:
         raise OutcomeModelError(evalset.name, problems)
+    some = np.flatnonzero(known[:, order[:together]].any(axis=1) & ~complete)
+    if some.size:
+        logged = _material(evalset, messages, at, some, every, together)
+        made = replace(made, logged=logged)
+    return made
+
+
+def _numbered(clusters: IntArray, rows: IntArray) -> IntArray:
+    """The same clusters, those of some rows first and without gaps."""
+    first = np.unique(clusters[rows])
+    number = np.empty(int(clusters.max()) + 1, dtype=np.intp)
+    number[np.concatenate([first, np.setdiff1d(clusters, first)])] = np.arange(
+        np.unique(clusters).size
+    )
+    result: IntArray = number[clusters]
+    return result
+
+
+def _material(
+    evalset: EvalSet,
+    messages: Messages,
+    columns: list[int],
+    rows: IntArray,
+    clusters: IntArray,
+    together: int,
+) -> Material:
+    """Some rows of the set, the models in the order of `columns`."""
+    at = np.ix_(rows, np.asarray(columns, dtype=np.intp))
     tokens = [evalset.extras.get(name) for name in ("input_tokens", "output_tokens")]
     complete = all(
         found is not None and np.isfinite(found[at]).any(axis=0).all() for found in tokens
@@ -123,15 +171,15 @@ def gather(evalset: EvalSet, messages: Messages, models: Sequence[str]) -> Mater
     read, written = (found[at] if complete and found is not None else None for found in tokens)
     return Material(
         evalset=evalset,
-        models=names,
+        models=tuple(evalset.models[i] for i in columns),
         together=together,
         messages=messages.take(rows),
-        quality=quality,
+        quality=evalset.quality[at],
         cost_usd=evalset.cost_usd[at],
         input_tokens=read,
         output_tokens=written,
         rows=rows,
-        clusters=_dependent(messages.vectors[rows], evalset.clusters_at(rows)),
+        clusters=clusters[rows],
         others=_others(evalset.quality[rows], columns),
     )
 
@@ -177,11 +225,23 @@ def _columns(evalset: EvalSet, models: Sequence[str]) -> list[int]:
     return [evalset.models.index(name) for name in models]
 
 
-def _outcome_problems(models: Sequence[str], quality: FloatArray) -> list[Problem]:
+def _outcome_problems(
+    models: Sequence[str], quality: FloatArray, counted: IntArray | None = None
+) -> list[Problem]:
+    """What is wrong with each model's outcomes.
+
+    Args:
+        counted: (m,) all outcomes of each, where `quality` holds only queries with several.
+    """
     problems = []
-    for name, values in zip(models, quality.T, strict=True):
+    totals = np.isfinite(quality).sum(axis=0) if counted is None else counted
+    for name, values, total in zip(models, quality.T, totals.tolist(), strict=True):
         known = values[np.isfinite(values)]
-        if known.size < LEAST_OUTCOMES:
+        if known.size < LEAST_OUTCOMES <= total:
+            message = f"has {total} outcomes, {known.size} of them on queries with the others'"
+            remedy = f"have it answer {LEAST_OUTCOMES} or more of these queries, or leave it out"
+            problems.append(Problem(f"model {name!r}", message, remedy))
+        elif known.size < LEAST_OUTCOMES:
             remedy = f"at least {LEAST_OUTCOMES} are needed: leave the model out, or collect more"
             problems.append(Problem(f"model {name!r}", f"has {known.size} outcomes", remedy))
         elif known.min() == known.max():

@@ -16,6 +16,7 @@ from hydra_core.base.errors import OutcomeModelError, Problem
 from hydra_core.base.intervals import Interval
 from hydra_core.choosing.learn import Learning
 from hydra_core.choosing.lift import POINTS, ends
+from hydra_core.choosing.material import Material
 from hydra_core.evalsets.folders import replace_folder
 from hydra_core.outcome_model.features import Features
 from hydra_core.outcome_model.format import (
@@ -32,6 +33,7 @@ from hydra_core.outcome_model.raw import Raw
 from hydra_core.store import Action, Actor, Store, require
 
 _MORE = (200, 1000)
+_COLLECT = 250
 
 
 def require_free_folder(path: Path, *, force: bool) -> None:
@@ -158,7 +160,37 @@ def figures_of(learning: Learning) -> dict[str, Any]:
         },
         "folds": learning.folds,
         "seed": learning.seed,
+        "logged": _logged(learning),
     }
+
+
+def _logged(learning: Learning) -> dict[str, Any] | None:
+    """What queries with outcomes of some models only added."""
+    part, logged = learning.logged, learning.material.logged
+    if part is None or logged is None:
+        return None
+    return {
+        "queries": logged.n,
+        "outcomes": int(np.isfinite(logged.quality).sum()),
+        "used": part.used,
+        "lift_without": None if part.without is None else _with_ends(part.without.mean),
+        "added": None if part.added is None else _with_ends(part.added),
+        "sentence": added_sentence(learning),
+    }
+
+
+def added_sentence(learning: Learning) -> str:
+    """What the logged queries added to the lift, and what more complete ones would add."""
+    part, logged = learning.logged, learning.material.logged
+    assert part is not None
+    assert logged is not None
+    what = f"{logged.n:,} queries with outcomes of some models only"
+    if part.added is not None and part.used and part.added.value > 0:
+        return f"{what} added {part.added.scaled(100.0).text('pp')}."
+    gain = learning.expected_gain(_COLLECT)
+    more = f"about {_COLLECT} more, answered by every model (hydra-router collect)"
+    expected = "" if gain is None else f": expected +{100 * gain:.1f} pp"
+    return f"{what} added nothing measurable. Collect {more}{expected}."
 
 
 def _with_ends(lift: Interval) -> dict[str, Any]:
@@ -232,7 +264,15 @@ def _named(name: str, part: object) -> dict[str, Any]:
 
 
 def _learned_arrays(learning: Learning) -> dict[str, Any]:
-    material = learning.material
+    found = _rows_arrays(learning, learning.material, learning.raw)
+    logged = learning.material.logged
+    if logged is not None and learning.logged is not None:
+        more = _rows_arrays(learning, logged, learning.logged.raw)
+        found = {name: np.concatenate([values, more[name]]) for name, values in found.items()}
+    return found
+
+
+def _rows_arrays(learning: Learning, material: Material, raw: Raw) -> dict[str, Any]:
     ids = material.evalset.queries["query_id"].iloc[material.rows]
     texts = material.evalset.texts
     columns = learning.heads.features.columns(material.messages)
@@ -241,5 +281,5 @@ def _learned_arrays(learning: Learning) -> dict[str, Any]:
         "texts": text_digests([] if texts is None else texts.iloc[material.rows].tolist()),
         "columns": columns.astype(np.float16),
         "quality": material.quality,
-        **{f"raw.{name}": getattr(learning.raw, name) for name in Raw.__slots__},
+        **{f"raw.{name}": getattr(raw, name) for name in Raw.__slots__},
     }

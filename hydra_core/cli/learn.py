@@ -27,7 +27,10 @@ cross-fitted: no query is predicted by heads that were fitted on it. Missing tex
 first.
 
 Below 1,000 queries a fixed recipe is fitted; from then on inner folds choose the learner. A model
-with 25 outcomes or more takes part; one with few borrows from the others' outcomes.
+with 25 outcomes or more takes part; one with few borrows from the others' outcomes. Queries with
+outcomes of some models only, such as a log's, are learned along where they help; what they added is
+said. From a log alone a model is learned, and its use is not recommended: no gain can be measured
+without some hundred queries that every model answered.
 Lifts are in quality from 0 to 1: 0.024 is 2.4 points.
 
 examples:
@@ -131,10 +134,12 @@ def _text(made: OutcomeModel) -> str:
         f"{name} {about['outcomes']}{' (newcomer)' if about['newcomer'] else ''}"
         for name, about in figures["models"].items()
     )
+    logged = figures.get("logged")
     steps = [f"{one['queries']}: {points(one['lift'])}" for one in figures["learning_curve"]]
     lines += [
         f"learner: {figures['learner']}",
         f"outcomes: {counts}; {figures['n']} queries learned on",
+        *([] if not logged else [_logged(logged)]),
         f"lift by queries learned on: {'; '.join(steps) or 'unknown'}",
         "",
         "for the catalog:",
@@ -142,6 +147,14 @@ def _text(made: OutcomeModel) -> str:
         f"outcome_model: {{path: {_path(made.path)}, sha256: {made.digest}}}",
     ]
     return "\n".join(lines)
+
+
+def _logged(logged: dict[str, Any]) -> str:
+    """What the logged queries added, and the lift without them."""
+    without = logged["lift_without"]
+    if without is None:
+        return str(logged["sentence"])
+    return f"{logged['sentence']} Without them: {points(without['lift'])}"
 
 
 def _path(path: Path) -> Path:

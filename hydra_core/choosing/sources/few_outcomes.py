@@ -63,18 +63,17 @@ def _fit(material: Material, seed: int) -> OutcomeHeads:
     wanted = targets(material.quality[:, : material.together])
     features = few_features(material)
     columns = features.columns(material.messages)
-    products = features.with_products(columns).shape[1] - columns.shape[1]
     forest = grow(columns, wanted, np.empty((material.n, 0)), _TREES, seed)
     difference = material.quality - wanted[:, :1]
     return OutcomeHeads(
         models=material.models,
         features=features,
         parts=(
-            Part(_RIDGE_SHARE, _wide(joint_ridge(columns, wanted), products)),
+            Part(_RIDGE_SHARE, with_products(joint_ridge(columns, wanted), features)),
             Part(1.0 - _RIDGE_SHARE, forest),
         ),
         newcomers=None,
-        costs=_shared_costs(material, columns, products),
+        costs=shared_costs(material, features, columns),
         mean_difference=np.nanmean(difference, axis=0),
     )
 
@@ -111,14 +110,15 @@ def joint_ridge(columns: Float32Array, wanted: FloatArray) -> Linear:
     )
 
 
-def _wide(head: Linear, products: int) -> Linear:
-    """The same head for columns followed by products that it does not read."""
-    none = np.zeros((products, head.weights.shape[1]), np.float32)
-    return Linear(np.concatenate([head.weights, none]), head.offset)
+def with_products(head: Linear, features: Features) -> Linear:
+    """Return the same head for columns followed by products that it does not read."""
+    p, q = head.weights.shape
+    wide = features.with_products(np.zeros((1, p), np.float32)).shape[1]
+    return Linear(np.concatenate([head.weights, np.zeros((wide - p, q), np.float32)]), head.offset)
 
 
-def _shared_costs(material: Material, columns: Float32Array, products: int) -> Costs:
-    """Cost and token heads: one slope for all models, a level for each."""
+def shared_costs(material: Material, features: Features, columns: Float32Array) -> Costs:
+    """Fit cost and token heads: one slope for all models, a level for each."""
 
     def head(values: FloatArray | None) -> Linear | None:
         if values is None:
@@ -134,7 +134,7 @@ def _shared_costs(material: Material, columns: Float32Array, products: int) -> C
             rows = np.isfinite(own)
             offset[j] = np.log(max(float(own[rows].mean()), _LEAST) / said[rows].mean())
         weights = np.repeat(found.weights, values.shape[1], axis=1)
-        return _wide(Linear(weights, offset + found.offset[0]), products)
+        return with_products(Linear(weights, offset + found.offset[0]), features)
 
     usd = head(material.cost_usd)
     assert usd is not None

@@ -176,6 +176,9 @@ def answer(model: OutcomeModel) -> None:
             "the same cost, on queries its heads had not seen. Below: 95 % interval; those of "
             "the three points hold at once.",
         )  # fmt: skip
+    sentence = views.logged_sentence(model)
+    if sentence:
+        st.caption(f":material/info: {literal(sentence)}")
 
 
 def curves(evaluation: Evaluation, shortfall: Sweep) -> None:

@@ -148,6 +148,12 @@ def more_outcomes(model: OutcomeModel) -> str:
     return f"Along this curve expect {told}."
 
 
+def logged_sentence(model: OutcomeModel) -> str:
+    """What queries with outcomes of some models only added; '' where there were none."""
+    logged: Any = model.figures.get("logged")
+    return str(logged["sentence"]) if logged else ""
+
+
 def slices_view(model: OutcomeModel, kind: str, most: int = 20) -> IntervalsView | None:
     """Lift within each group or language, the largest first; None where the set has none."""
     found: Any = model.figures["slices"]
