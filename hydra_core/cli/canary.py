@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hydra_core.base.errors import HydraError, Problem, ProblemsError
-from hydra_core.cli.account import require_account
+from hydra_core.base.errors import HydraError
+from hydra_core.cli.account import acting, require_account, store_of
 from hydra_core.cli.options import Verbs, verb
 from hydra_core.cli.output import print_json, say
 from hydra_core.cli.workspace import catalog_source, log_folder
 
 if TYPE_CHECKING:
-    from hydra_core.decision_log.canaries import CanaryOrder, CanaryRecord
+    from hydra_core.decision_log.canaries import CanaryOrder
 
 _CANARY = """\
 Says which second catalog gets a share of the conversations of the services that write this log.
@@ -51,20 +50,21 @@ def add_verbs(verbs: Verbs) -> None:
 
 def _canary(options: argparse.Namespace) -> int:
     from hydra_core.decision_log import canaries as kept
+    from hydra_core.live.canary_changes import CanaryChanges
 
     if options.action != "show":
-        require_account("PUBLISH")
+        require_account("CANARY")
     if not options.log.is_dir():
         raise HydraError(f"{options.log}: there is no such log folder")
-    now = datetime.now(UTC)
-    if options.action == "begin":
-        kept.order_canary(options.log, _order(options))
-    elif options.action == "end":
-        kept.order_canary(options.log, kept.CanaryOrder(""))
-    elif options.action == "stop":
-        kept.stop_canary(options.log, _newest(options.log), options.why, now)
-    elif options.action == "resume":
-        kept.resume_canary(options.log, _newest(options.log), now)
+    if options.action != "show":
+        changes = CanaryChanges(options.log, acting(), store_of(options.log))
+        act = {
+            "begin": lambda: changes.begin(*_order(options)),
+            "end": changes.end,
+            "stop": lambda: changes.stop(options.why),
+            "resume": changes.resume,
+        }
+        act[options.action]()
     order, records = kept.ordered_canary(options.log), kept.canaries(options.log)
     if options.json:
         ordered = None if order is None else asdict(order)
@@ -72,35 +72,24 @@ def _canary(options: argparse.Namespace) -> int:
         return 0
     if order is not None:
         say(f"ordered: {order.catalog or 'no canary'}, share {order.share:g}")
-    for one in records:
-        state = f"stopped: {one.stopped}" if one.stopped else "running"
+    if order is not None and (why := kept.refused_order(options.log, order)):
+        say(f"not followed: {why}")
+    ended = order is not None and not order.catalog
+    for place, one in enumerate(records):
+        over = "ended" if ended or place else "running"  # the newest alone runs
+        state = f"stopped: {one.stopped}" if one.stopped else over
         print(f"{one.catalog} ({one.digest[:12]}), share {one.share:g}, since {one.began}, {state}")
     return 0
 
 
-def _order(options: argparse.Namespace) -> CanaryOrder:
+def _order(options: argparse.Namespace) -> tuple[CanaryOrder, str]:
+    """The order, and the digest of its catalog."""
     from hydra_core.decision_log.canaries import CanaryOrder
+    from hydra_core.live.canary_changes import require_order
     from hydra_core.server.live import source_of
 
-    problems = []
-    if not options.catalog:
-        problems.append(Problem("--catalog", "is missing", "name a YAML file or store:NAME"))
-    if not 0 < options.share < 1:
-        problems.append(Problem("--share", f"must be in (0, 1), got {options.share:g}"))
-    if options.limit != 0 and not 1 <= options.limit < 1e6:
-        problems.append(Problem("--limit", f"must be 0 or at least 1, got {options.limit:g}"))
-    if problems:
-        raise ProblemsError("canary", problems)
+    require_order(CanaryOrder(options.catalog, options.share, options.limit))
     source = catalog_source(options.catalog)
-    source_of(source).load()
+    digest = source_of(source).load().catalog.digest
     catalog = source if source.startswith("store:") else str(Path(source).resolve())
-    return CanaryOrder(catalog, options.share, options.limit)
-
-
-def _newest(folder: Path) -> CanaryRecord:
-    from hydra_core.decision_log.canaries import canaries
-
-    found = canaries(folder)
-    if not found:
-        raise HydraError(f"{folder}: no canary has begun here; begin one with --catalog")
-    return found[0]
+    return CanaryOrder(catalog, options.share, options.limit), digest

@@ -27,7 +27,7 @@ class Place(NamedTuple):
 HOME: Final = Place("pages/operate/home.py")
 _LIVE = "pages/operate/live.py"
 TRAFFIC, EXPERIMENTS = Place(_LIVE, "traffic"), Place(_LIVE, "experiments")
-LOG: Final = Place(_LIVE, "log")
+LOG, CANARY = Place(_LIVE, "log"), Place(_LIVE, "canary")
 _INSPECT = "pages/operate/inspect.py"
 MESSAGE, CONVERSATION = Place(_INSPECT, "message"), Place(_INSPECT, "conversation")
 ROBUSTNESS = Place(_INSPECT, "robustness")

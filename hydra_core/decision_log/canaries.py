@@ -17,6 +17,8 @@ from hydra_core.decision_log.segments import LogError
 
 #: Which canary the services of this folder run; no order leaves it to their command line.
 _ORDER: Final = "canary.json"
+#: The order that a service could not follow, and why.
+_REFUSED: Final = "canary.refused.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ class CanaryRecord:
         began: ISO 8601, UTC.
         stopped: Why it was stopped, '' while it runs.
         at: When it was stopped.
+        limit: So many times dearer or slower stops it; 0 for never.
     """
 
     digest: str
@@ -51,6 +54,7 @@ class CanaryRecord:
     began: str
     stopped: str = ""
     at: str = ""
+    limit: float = 2.0
 
 
 def order_canary(folder: Path, order: CanaryOrder) -> None:
@@ -77,6 +81,28 @@ def ordered_canary(folder: Path) -> CanaryOrder | None:
         raise LogError(f"{path}: is no order of a canary: {error}; remove it") from error
 
 
+def refuse_order(folder: Path, order: CanaryOrder, why: str) -> None:
+    """Leave word of why a service does not follow an order; '' takes the word back.
+
+    Raises:
+        LogError: It cannot be written.
+    """
+    path = folder / _REFUSED
+    if why:
+        _write(path, {"order": asdict(order), "why": why})
+    else:
+        path.unlink(missing_ok=True)
+
+
+def refused_order(folder: Path, order: CanaryOrder) -> str:
+    """Why a service does not follow this order, '' where none says so."""
+    try:
+        found = json.loads((folder / _REFUSED).read_text(encoding="utf-8"))
+        return str(found["why"]) if found["order"] == asdict(order) else ""
+    except (OSError, ValueError, TypeError, KeyError):
+        return ""
+
+
 def begin_canary(folder: Path, fresh: CanaryRecord) -> CanaryRecord:
     """The record of this revision: the one that is there, else `fresh`, which is written.
 
@@ -88,8 +114,9 @@ def begin_canary(folder: Path, fresh: CanaryRecord) -> CanaryRecord:
         _write(path, fresh)
         return fresh
     record = _read(path)
-    if record.share != fresh.share:  # else nothing is written: somebody may just have stopped it
-        record = replace(record, share=fresh.share)
+    if (record.share, record.limit) != (fresh.share, fresh.limit):
+        # else nothing is written: somebody may just have stopped it
+        record = replace(record, share=fresh.share, limit=fresh.limit)
         _write(path, record)
     return record
 
@@ -138,11 +165,12 @@ def _read(path: Path) -> CanaryRecord:
         raise LogError(f"{path}: is no record of a canary: {error}; remove it") from error
 
 
-def _write(path: Path, record: CanaryRecord | CanaryOrder) -> None:
+def _write(path: Path, record: CanaryRecord | CanaryOrder | dict[str, object]) -> None:
+    content = record if isinstance(record, dict) else asdict(record)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as fresh:
             fresh.chmod(0o600)  # as the segments
-            fresh.write_text(json.dumps(asdict(record)), encoding="utf-8")
+            fresh.write_text(json.dumps(content), encoding="utf-8")
     except OSError as error:
         raise LogError(f"{path}: cannot be written: {error.strerror or error}") from error

@@ -76,7 +76,7 @@ def canary_report(traffic: Traffic, digest: str, limit: float = LIMIT) -> Canary
 
     Args:
         digest: The canary's catalog; earlier canaries in the log do not count.
-        limit: So many times dearer or slower stops it; infinity for never.
+        limit: So many times dearer or slower stops it; 0 for never.
     """
     rows = traffic.rows
     began = rows["at"].where((rows["arm"] == CANARY) & (rows["catalog_digest"] == digest)).min()
@@ -148,6 +148,8 @@ def _worse_quality(quality: Compared) -> str:
 
 
 def _worse_size(sizes: Sequence[tuple[str, Compared]], limit: float) -> str:
+    if not limit:
+        return ""
     for words, found in sizes:
         if found.effect is not None and float(found.effect.relative_lo) > limit - 1.0:
             main, canary = found.means

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import logging
@@ -18,9 +19,11 @@ from hydra_core.decision_log.canaries import (
     CanaryRecord,
     begin_canary,
     ordered_canary,
+    refuse_order,
     stop_canary,
 )
 from hydra_core.decision_log.reading import read_log
+from hydra_core.decision_log.segments import LogError
 from hydra_core.live.canary import COLUMNS, LIMIT, canary_report
 from hydra_core.live.traffic import traffic_of
 from hydra_core.routing.query import Query
@@ -40,7 +43,7 @@ class Canary:
         live: The canary's catalog; a new revision of it is a new canary.
         share: Of the conversations, in (0, 1).
         folder: The decision log, which says how both arms do; workers agree through it.
-        limit: So many times dearer or slower than the main revision stops it.
+        limit: So many times dearer or slower than the main revision stops it; 0 for never.
         every_s: Least time between two looks.
         clock: The current moment, with a time zone.
     """
@@ -104,7 +107,7 @@ class Canary:
                 return  # another worker looks
             since = datetime.fromisoformat(record.began)
             log = read_log(self._folder, since=since, columns=COLUMNS)
-            why = canary_report(traffic_of(log), record.digest, self._limit).worse
+            why = canary_report(traffic_of(log), record.digest, record.limit).worse
             if why:
                 extra = {"event": "canary_stopped", "catalog": record.catalog}
                 _LOG.error("a canary is stopped: %s", why, extra=extra)
@@ -138,7 +141,8 @@ class Canary:
     def _begun(self, serving: Serving) -> CanaryRecord:
         catalog, now = serving.catalog, self._clock().isoformat(timespec="seconds")
         return begin_canary(
-            self._folder, CanaryRecord(catalog.digest, catalog.name, self._share, now)
+            self._folder,
+            CanaryRecord(catalog.digest, catalog.name, self._share, now, limit=self._limit),
         )
 
 
@@ -188,6 +192,8 @@ class Canaries:
         try:
             order = ordered_canary(self._folder) or self._first
             if order == self._order:
+                if self._problem:
+                    self._leave_word(order, "")
                 self._problem = ""
                 return
             fresh = self._make(order) if order.catalog else None
@@ -195,8 +201,10 @@ class Canaries:
             problem = f"the canary's order is not followed: {error}"
             if problem != self._problem:
                 _LOG.error("%s", problem)
+                self._leave_word(order, str(error))
             self._problem = problem
             return
+        self._leave_word(order, "")
         if fresh is not None:
             fresh.start()
         before, self.current, self._order, self._problem = self.current, fresh, order, ""
@@ -204,6 +212,12 @@ class Canaries:
             before.close()
         extra = {"event": "canary_ordered", "catalog": order.catalog or None}
         _LOG.info("a canary is ordered, or none", extra=extra)
+
+    def _leave_word(self, order: CanaryOrder | None, why: str) -> None:
+        """Have whoever gave the order see why it is not followed; the service goes on without."""
+        with contextlib.suppress(LogError, OSError):
+            if order is not None:
+                refuse_order(self._folder, order, why)
 
     def _watch(self) -> None:
         while not self._stop.wait(_SOON_S):

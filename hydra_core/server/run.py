@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import logging
-import math
 import os
 import shutil
 import tempfile
@@ -187,8 +186,7 @@ def _canaries(
 
     def make(order: CanaryOrder) -> Canary:
         live = LiveCatalog(_source(order.catalog, settings), router_of, settings.reload_s)
-        limit = order.limit or math.inf
-        return Canary(live, order.share, folder, settings.canary_look_s, limit=limit)
+        return Canary(live, order.share, folder, settings.canary_look_s, limit=order.limit)
 
     first = CanaryOrder(settings.canary, settings.canary_share, settings.canary_limit)
     return Canaries(folder, make, first)

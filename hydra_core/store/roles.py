@@ -59,6 +59,7 @@ class Action(StrEnum):
     PIN = "pin an operating point"
     PUBLISH = "publish a revision"
     ROLL_BACK = "roll back to an earlier revision"
+    CANARY = "begin, stop or resume a canary"
     MODERATE = "change what another person wrote or began"
     IMPORT = "import an eval set"
     SCORE = "score an eval set"
@@ -82,6 +83,7 @@ _LEAST: Final[Mapping[Action, Role]] = {
     Action.PIN: Role.EDITOR,
     Action.PUBLISH: Role.PUBLISHER,
     Action.ROLL_BACK: Role.PUBLISHER,
+    Action.CANARY: Role.PUBLISHER,
     Action.MODERATE: Role.PUBLISHER,
     Action.IMPORT: Role.EDITOR,
     Action.SCORE: Role.EDITOR,

@@ -6,11 +6,12 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
+from hydra_core.decision_log.reading import read_log
 from hydra_core.server.run import build
 from hydra_core.server.settings import Settings
 from tests.browser.conftest import PATIENCE_MS, faulty
 from tests.console import consoles
-from tests.server.conftest import CATALOG, asked, running, upstreams_text
+from tests.server.conftest import CATALOG, asked, running, upstreams_text, wait_for
 from tests.server.fake_upstream import FakeUpstream
 
 pytestmark = pytest.mark.browser
@@ -19,15 +20,13 @@ TEXTS = ("hi", "Fix the deadlock in this lock-free queue", "Prove that the prime
 
 @pytest.fixture
 def service(tmp_path, monkeypatch):
-    """Address of a service that logs into tmp_path/log, with half of its traffic on a canary."""
+    """Address of a service that logs into tmp_path/log."""
     monkeypatch.setenv("FAKE_KEY", "secret")
-    second, upstreams = tmp_path / "second.yaml", tmp_path / "upstreams.yaml"
-    second.write_text(CATALOG.read_text().replace("tau: 0.24", "tau: 0.05"))
+    upstreams = tmp_path / "upstreams.yaml"
     upstream = FakeUpstream()
     with running(upstream) as url:
         upstreams.write_text(upstreams_text(url))
-        settings = Settings(str(CATALOG), str(upstreams), log=str(tmp_path / "log"),
-                            canary=str(second), canary_share=0.5)  # fmt: skip
+        settings = Settings(str(CATALOG), str(upstreams), log=str(tmp_path / "log"))
         with running(build(settings)) as address:
             yield address
 
@@ -64,7 +63,9 @@ def client(service):
 def page(chromium, tmp_path, monkeypatch):
     """A page of a console that looks at the log."""
     monkeypatch.setenv("HYDRA_LOG", str(tmp_path / "log"))
-    (tmp_path / "workspace").mkdir()
+    own = tmp_path / "workspace" / "catalogs"
+    own.mkdir(parents=True)
+    (own / "candidate.yaml").write_text(CATALOG.read_text().replace("tau: 0.24", "tau: 0.05"))
     with consoles.console(tmp_path / "workspace") as (_, port):
         context = chromium.new_context(
             viewport={"width": 1280, "height": 800}, base_url=f"http://127.0.0.1:{port}"
@@ -107,5 +108,28 @@ def test_the_page_follows_traffic_and_answers_every_question(client, page):
     expect(page.get_by_text("Decisions are grouped by what they require")).to_be_visible()
     page.get_by_text("Feedback", exact=True).click()
     expect(page.get_by_text("decisions were rated")).to_be_visible()
-    page.get_by_text("Canary", exact=True).click()
+
+
+def test_a_canary_runs_after_five_clicks_and_is_changed_stopped_and_ended(client, page, tmp_path):
+    client(20)
+    page.goto("/")
+    page.get_by_text("What to do next").wait_for()
+    page.get_by_role("link", name="Live", exact=True).first.click()
+    page.get_by_role("radio", name="Canary", exact=True).click()
+    page.get_by_role("combobox", name="Second catalog").click()
+    page.get_by_role("option", name="my/candidate").click()
+    page.get_by_role("button", name="Begin the canary").click()
+    expect(page.get_by_text("on 10 % of the conversations")).to_be_visible()
+    page.get_by_role("button", name="Change").click()
+    share = page.get_by_role("spinbutton", name="Share of the conversations, %")
+    share.fill("50")
+    share.press("Enter")
+    page.get_by_role("button", name="Apply").click()
     expect(page.get_by_text("on 50 % of the conversations")).to_be_visible()
+    wait_for(lambda: "canary" in set(read_log(tmp_path / "log").decisions["arm"]))
+    page.get_by_role("button", name="Stop the canary").click()
+    expect(page.get_by_text("stopped by hand")).to_be_visible()
+    page.get_by_role("button", name="Resume the canary").click()
+    page.get_by_role("button", name="Stop the canary").click()
+    page.get_by_role("button", name="End the canary").click()
+    expect(page.get_by_role("button", name="Begin the canary")).to_be_visible()

@@ -5,11 +5,19 @@ import pytest
 
 from hydra_core.base.shipped import CATALOGS
 from hydra_core.catalog import load_catalog
-from hydra_core.decision_log.canaries import CanaryRecord, begin_canary
+from hydra_core.decision_log.canaries import (
+    CanaryOrder,
+    CanaryRecord,
+    begin_canary,
+    canaries,
+    ordered_canary,
+    refuse_order,
+)
 from tests.live.logs import decision, traffic
 
 PAGE = "pages/operate/live.py?part=traffic"
-PARTS = ("Traffic", "Cost", "Shadow", "Drift", "Unknown", "Feedback", "Canary")
+PARTS = ("Traffic", "Cost", "Shadow", "Drift", "Unknown", "Feedback")
+CANARY = "pages/operate/live.py?part=canary"
 
 
 @pytest.fixture
@@ -72,11 +80,49 @@ def test_without_exploration_no_quality_is_printed(open_page, log):
     assert any("nothing was explored" in one.value for one in app.info)
 
 
-def test_a_stopped_canary_says_why(open_page, log):
+def test_a_stopped_canary_says_why_and_can_be_resumed_and_ended(open_page, log):
     record = CanaryRecord("0" * 64, "candidate", 0.1, "2026-11-22T12:00:00+00:00", "it failed")
     begin_canary(log, record)
-    app = open_page(PAGE, **{"live.view": "Canary"})
+    app = open_page(CANARY)
     assert "it failed" in app.error[0].value
+    app.button(key="canary.play_arrow").click().run()
+    assert [one.stopped for one in canaries(log)] == [""]
+    app.button(key="canary.stop").click().run()
+    assert "stopped by hand" in app.error[0].value
+    app.button(key="canary.close").click().run()
+    assert ordered_canary(log) == CanaryOrder("")
+    assert app.button(key="canary.begin")
+
+
+def test_a_canary_is_begun_with_what_is_on_screen(open_page, log):
+    app = open_page(CANARY)
+    app.selectbox(key="canary.catalog").set_value("paper_eight")
+    app.number_input(key="canary.share").set_value(20.0)
+    app.number_input(key="canary.limit").set_value(0.0).run()
+    app.button(key="canary.begin").click().run()
+    assert not app.error
+    order = CanaryOrder(str(CATALOGS / "paper_eight.yaml"), 0.2, 0.0)
+    assert ordered_canary(log) == order
+    assert "no service has begun it yet" in app.info[0].value
+    refuse_order(log, order, "gpt-x has no upstream")
+    app.run()
+    assert "gpt\\-x has no upstream" in app.error[0].value
+    app.button(key="canary.undo").click().run()
+    assert ordered_canary(log) == CanaryOrder("")
+
+
+def test_a_share_that_makes_no_sense_begins_nothing(open_page, log):
+    app = open_page(CANARY)
+    app.number_input(key="canary.limit").set_value(0.5).run()
+    app.button(key="canary.begin").click().run()
+    assert "limit: must be 0 or at least 1, got 0" in app.error[0].value.replace("\\", "")
+    assert ordered_canary(log) is None
+
+
+def test_an_editor_sees_the_canary_and_cannot_begin_it(open_page, log, workspace):
+    (workspace / "roles.yaml").write_text("default: editor\n")
+    app = open_page(CANARY)
+    assert app.button(key="canary.begin").disabled
 
 
 def test_without_a_log_there_is_nothing_to_make_a_set_of(open_page):

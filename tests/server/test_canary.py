@@ -6,7 +6,7 @@ import pytest
 
 from hydra_core.base.errors import HydraError
 from hydra_core.cli.main import main
-from hydra_core.decision_log.canaries import CanaryOrder, canaries, order_canary
+from hydra_core.decision_log.canaries import CanaryOrder, canaries, order_canary, refused_order
 from hydra_core.decision_log.reading import read_log
 from hydra_core.server.run import check
 from hydra_core.server.settings import Settings
@@ -126,15 +126,19 @@ def test_a_canary_is_begun_stopped_resumed_and_ended_without_a_restart(make, sec
 def test_an_order_that_cannot_be_followed_changes_nothing_and_is_said(make, second, tmp_path):
     folder = tmp_path / "log"
     client = make(log=str(folder), canary=str(second), canary_share=0.5)
-    order_canary(folder, CanaryOrder(str(tmp_path / "missing.yaml")))
+    order = CanaryOrder(str(tmp_path / "missing.yaml"))
+    order_canary(folder, order)
     wait_for(lambda: client.get("/health/ready").json()["notes"])
     assert "missing.yaml" in client.get("/health/ready").json()["notes"][0]
+    assert "missing.yaml" in refused_order(folder, order)
     assert len(revisions(client)) == 2
+    order_canary(folder, CanaryOrder(str(second), 0.5))
+    wait_for(lambda: refused_order(folder, order) == "")
 
 
 @pytest.mark.parametrize(
     ("more", "said"),
-    [(["--share", "2"], "--share"), (["--limit", "0.5"], "--limit"), ([], "--catalog")],
+    [(["--share", "2"], "share: must"), (["--limit", "0.5"], "limit: must"), ([], "catalog: is")],
 )
 def test_an_order_that_makes_no_sense_is_refused(second, tmp_path, capsys, more, said):
     catalog = ["--catalog", str(second)] if more else []

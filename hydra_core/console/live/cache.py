@@ -30,6 +30,7 @@ from hydra_core.live.traffic import Traffic, traffic_of
 from hydra_core.replay.replay import catalog_scores
 
 if TYPE_CHECKING:
+    from hydra_core.live.canary import CanaryReport
     from hydra_core.live.drift import Drift
     from hydra_core.live.flight.analysis import FlightReport
     from hydra_core.live.flight.effects import Effect, Reading
@@ -86,6 +87,20 @@ def traffic(key: LogKey) -> Traffic:
     """
     since = datetime.fromtimestamp(key.since, UTC) if key.since else None
     return traffic_of(read_log(key.folder, since=since))
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def canary(key: LogKey, digest: str, limit: float) -> CanaryReport:
+    """How a canary does, as the service itself computes it.
+
+    Raises:
+        LogError: The log cannot be read.
+    """
+    from hydra_core.live.canary import COLUMNS, canary_report
+
+    since = datetime.fromtimestamp(key.since, UTC)
+    return canary_report(traffic_of(read_log(key.folder, since=since, columns=COLUMNS)), digest,
+                         limit)  # fmt: skip
 
 
 @st.cache_resource(max_entries=8, show_spinner="Replaying the log")

@@ -1,4 +1,4 @@
-"""Live traffic compared with a second catalog, the eval set and a canary."""
+"""Live traffic compared with a second catalog and the eval set."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from hydra_core.console.figures.traffic import traffic_figure
 from hydra_core.console.live import cache as cache_live
 from hydra_core.console.live.traffic import LogView, in_cost_order
 from hydra_core.console.live.view_traffic import (
-    canary_frame,
-    canary_text,
     differences,
     drift_frame,
     drift_text,
@@ -26,8 +24,6 @@ from hydra_core.console.live.view_traffic import (
     value_view,
 )
 from hydra_core.console.widgets import literal
-from hydra_core.decision_log.canaries import CanaryRecord, canaries
-from hydra_core.live.canary import canary_report
 from hydra_core.live.drift import Drift, band_shares
 
 
@@ -182,52 +178,6 @@ def unknown(look: LogView) -> None:
     st.caption(
         ":material/info: Decisions are grouped by what they require (k-means). In the set: queries "
         "as near to the group's centre as 95 % of its decisions."
-    )
-
-
-def canary(look: LogView) -> None:
-    """Show the newest canary of this log."""
-    records = canaries(look.key.folder)
-    if not records:
-        st.info("No canary in this log. A canary sends a share of conversations to a second "
-                "catalog and stops by itself when it is worse:")  # fmt: skip
-        widgets.commands(
-            "hydra-router serve --catalog mine --upstreams upstreams.yaml --log log \\\n"
-            "    --canary candidate.yaml --canary-share 0.1"
-        )
-        return
-    record = records[0]
-    st.markdown(f"**{literal(record.catalog)}** on {100 * record.share:.0f} % of the conversations "
-                f"since {literal(record.began[:16].replace('T', ' '))} UTC")  # fmt: skip
-    _state(look, record)
-    st.caption(
-        ":material/info: Compared by conversation. The 95 % intervals hold at any time. Only "
-        "decisions in the chosen time count here; the service counts all since the canary began."
-    )
-
-
-def _state(look: LogView, record: CanaryRecord) -> None:
-    found = canary_report(look.traffic, record.digest)
-    if record.stopped:
-        at = record.at[:16].replace("T", " ")
-        widgets.toned(
-            "error", f"Stopped at {at} UTC: {record.stopped}. All traffic is on the main revision."
-        )
-    else:
-        widgets.toned(*canary_text(found))
-    column = st.column_config
-    tables.kept(
-        canary_frame(found),
-        "live.canary",
-        height="content",
-        column_config={
-            "metric": column.TextColumn("By conversation", width=160),
-            "main_units": column.NumberColumn("Main, n", format="localized"),
-            "canary_units": column.NumberColumn("Canary, n", format="localized"),
-            "main": column.NumberColumn("Main", format="%.1f %%"),
-            "canary": column.NumberColumn("Canary", format="%.1f %%"),
-            "difference": column.TextColumn("Canary − main, 95 % at any time", width=240),
-        },
     )
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 from hydra_core.base.errors import HydraError
 from hydra_core.console import frame, widgets
 from hydra_core.console.frame import Head, Part
-from hydra_core.console.live import checks, flight, log, traffic
+from hydra_core.console.live import canary, checks, flight, log, traffic
 from hydra_core.console.live.traffic import choose_log, log_view, teach
 
 _VIEWS = {
@@ -19,7 +19,6 @@ _VIEWS = {
     "Drift": checks.drifting,
     "Unknown": checks.unknown,
     "Feedback": traffic.rated,
-    "Canary": checks.canary,
 }
 _EVERY_S = 5.0
 
@@ -52,6 +51,7 @@ def _traffic(head: Head) -> None:
 
 PARTS = {
     "traffic": Part("Traffic", _traffic),
+    "canary": Part("Canary", canary.show),
     "experiments": Part("Experiments", flight.show, (6.4, 5.6)),
     "log": Part("Log", log.show),
 }

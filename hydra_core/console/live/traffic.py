@@ -56,8 +56,12 @@ class LogView:
     catalog: Catalog
 
 
-def choose_log() -> tuple[Path, int] | None:
-    """Draw the selectors of log and time; None where there is no log."""
+def choose_log(*, timed: bool = True) -> tuple[Path, int] | None:
+    """Draw the selectors of log and time; None where there is no log.
+
+    Args:
+        timed: Whether a part of the log can be chosen; else it is all of it.
+    """
     folders = {str(path): path for path in cache_live.folders()}
     if not folders:
         return None
@@ -66,6 +70,8 @@ def choose_log() -> tuple[Path, int] | None:
             "Decision log", list(folders), key="live.log", width=260, bind="query-params",
             label_visibility="collapsed",
         )  # fmt: skip
+        if not timed:
+            return folders[name], 0
         window = st.selectbox(
             "Time", list(_WINDOWS), key="live.time", width=140, bind="query-params",
             label_visibility="collapsed", index=1,

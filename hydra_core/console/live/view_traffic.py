@@ -1,4 +1,4 @@
-"""Live traffic as plain values: by itself, and against a catalog, an eval set and a canary."""
+"""Live traffic as plain values: by itself, and against a catalog and an eval set."""
 
 from __future__ import annotations
 
@@ -9,16 +9,13 @@ from datetime import datetime
 import numpy as np
 import pandas as pd
 
-from hydra_core.base.intervals import Interval
 from hydra_core.base.spelling import usd
 from hydra_core.console.figures.intervals import IntervalsView, Series
 from hydra_core.console.figures.shares import TimelineView
 from hydra_core.console.figures.traffic import TrafficView
 from hydra_core.console.numbers import percent
-from hydra_core.live.canary import LEAST_UNITS, CanaryReport
 from hydra_core.live.costs import CostAgainst
 from hydra_core.live.drift import CHANGED, STEADY, BandShares, Drift
-from hydra_core.live.flight.effects import Effect
 from hydra_core.live.logged_value import LoggedValue
 from hydra_core.live.regions import LEAST_KNOWN, Region
 from hydra_core.live.shadow import Shadow
@@ -262,43 +259,6 @@ def region_frame(found: Sequence[Region], dimensions: Sequence[str]) -> pd.DataF
             }
             for one in found
         ]
-    )
-
-
-def canary_text(found: CanaryReport) -> tuple[str, str]:
-    """(tone, sentence) on a canary that still runs."""
-    if found.worse:
-        return "error", f"The canary is worse: {found.worse}. It stops at the next check."
-    units = found.failed.units
-    if found.failed.effect is None and found.quality.effect is None:
-        return "info", (
-            f"Too early: {units[1]:,} conversations on the canary and {units[0]:,} on the main "
-            f"revision. Each needs {LEAST_UNITS}."
-        )
-    return "success", "No measurable loss against the main revision."
-
-
-def canary_frame(found: CanaryReport) -> pd.DataFrame:
-    """One row a metric: conversations and percent in both arms, and the difference."""
-    rows = []
-    for name, one in (("Failed requests", found.failed), ("Mean feedback", found.quality)):
-        difference = _effect(one.effect) if one.effect else f"needs {LEAST_UNITS} in each arm"
-        rows.append(
-            {
-                "metric": name,
-                "main_units": one.units[0],
-                "canary_units": one.units[1],
-                "main": 100.0 * one.means[0],
-                "canary": 100.0 * one.means[1],
-                "difference": difference,
-            }
-        )
-    return pd.DataFrame(rows)
-
-
-def _effect(effect: Effect) -> str:
-    return Interval(*(100.0 * float(x) for x in (effect.difference, effect.lo, effect.hi))).text(
-        "pp"
     )
 
 

@@ -27,7 +27,7 @@ from hydra_core.console.cache import CatalogEntry, ReplayKey, SetEntry
 from hydra_core.console.catalog import models as catalog_panels
 from hydra_core.console.catalog import what_if as what_if_panels
 from hydra_core.console.drafts import Working
-from hydra_core.console.frame import LEARNED, MODELS, link
+from hydra_core.console.frame import CANARY, LEARNED, MODELS, link
 from hydra_core.console.numbers import policy_text
 from hydra_core.console.releases import view
 from hydra_core.console.releases.view import Row, Side
@@ -264,6 +264,7 @@ def _form(
     as_whom = f"as {me.name} ({me.role.value})"
     text = f"You publish {as_whom}." if allowed else f"You are here {as_whom} and may not publish."
     st.caption(literal(text))
+    link(CANARY, "Try a second catalog on a share of the traffic", ":material/alt_route:")
 
 
 def _publish(entry: CatalogEntry, working: Working, chosen: SetEntry | None) -> None:

@@ -1,0 +1,261 @@
+"""The part Canary: begin one, see how it does, change, stop, resume and end it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import streamlit as st
+
+from hydra_core.base.errors import AccessError, HydraError
+from hydra_core.base.types import Catalog
+from hydra_core.catalog import load_catalog
+from hydra_core.console import cache, tables, widgets
+from hydra_core.console.access import identity
+from hydra_core.console.demo import session
+from hydra_core.console.frame import Head
+from hydra_core.console.live import cache as cache_live
+from hydra_core.console.live.traffic import catalog_in_use, choose_log, teach
+from hydra_core.console.live.view_canary import (
+    RULES,
+    canary_frame,
+    canary_text,
+    candidates,
+    follow_text,
+    source_of,
+)
+from hydra_core.console.widgets import literal
+from hydra_core.decision_log.canaries import (
+    CanaryOrder,
+    CanaryRecord,
+    canaries,
+    ordered_canary,
+    refused_order,
+)
+from hydra_core.live.canary_changes import CanaryChanges
+from hydra_core.store.roles import Action
+
+_DAY_S = 86_400
+_SOON_S, _EVERY_S = 1.0, 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What was ordered, and what became of it.
+
+    Attributes:
+        order: None where nothing was ordered here: a service may have begun one at its start.
+        record: The canary that the services run, None while none has begun.
+    """
+
+    order: CanaryOrder | None
+    record: CanaryRecord | None
+
+    @property
+    def waits(self) -> bool:
+        """Whether an order is there that no service has followed yet."""
+        return self.order is not None and bool(self.order.catalog) and self.record is None
+
+
+def show(head: Head) -> None:
+    """Draw the part."""
+    with head.right:
+        chosen = choose_log(timed=False)
+    if chosen is None:
+        teach()
+        return
+    folder = chosen[0]
+    try:
+        waits = _state(folder).waits
+    except (HydraError, OSError) as error:
+        widgets.problem(error)
+        return
+    st.fragment(_body, run_every=_SOON_S if waits else _EVERY_S)(folder, waits)
+
+
+def _body(folder: Path, waited: bool) -> None:
+    try:
+        state = _state(folder)
+        if state.waits != waited:
+            st.rerun()
+        if state.waits:
+            _waiting(folder, state)
+        elif state.record is not None:
+            _running(folder, state.record)
+        else:
+            _form(folder)
+    except (HydraError, OSError) as error:
+        widgets.problem(error)
+
+
+def _state(folder: Path) -> _State:
+    order, records = ordered_canary(folder), canaries(folder)
+    if order is None:
+        return _State(None, records[0] if records else None)
+    if not order.catalog:
+        return _State(order, None)
+    ordered = _ordered(order)
+    digest = ordered.digest if ordered is not None else ""
+    return _State(order, next((one for one in records if one.digest == digest), None))
+
+
+def _ordered(order: CanaryOrder) -> Catalog | None:
+    """The catalog that an order names, as it is now; None where this console cannot read it."""
+    for entry in cache.catalogs():
+        if source_of(entry) == order.catalog:
+            return entry.catalog
+    try:
+        return load_catalog(Path(order.catalog))
+    except HydraError:
+        return None
+
+
+def _form(folder: Path) -> None:
+    """Which catalog gets a share, and the button that begins it."""
+    key = cache_live.key_of(folder, _DAY_S, datetime.now(UTC))
+    found = cache_live.traffic(key)
+    entry = catalog_in_use(found) if len(found) else None
+    main = entry.catalog if entry is not None else None
+    open_to = candidates(cache.catalogs(), main)
+    if not open_to:
+        st.info("There is no other catalog with the predictor of the one that serves. Publish a "
+                "changed copy under another name, then begin a canary with it.")  # fmt: skip
+        return
+    with st.container(border=True):
+        st.markdown("**Send a share of the conversations to a second catalog.** "
+                    "It stops by itself when it is worse.")  # fmt: skip
+        left, middle, right = st.columns([4, 3, 3])
+        name = left.selectbox("Second catalog", list(open_to), key="canary.catalog")
+        catalog = open_to[name].catalog
+        assert catalog is not None
+        order = _settings(middle, right, source_of(open_to[name]), CanaryOrder(""), "canary")
+        allowed = _allowed(folder)
+        if st.button(
+            "Begin the canary", type="primary", icon=":material/play_arrow:", key="canary.begin",
+            disabled=not allowed, help=None if allowed else _why_not(folder),
+        ):  # fmt: skip
+            _do(folder, lambda changes: changes.begin(order, catalog.digest))
+        st.caption(literal(follow_text(catalog, main)))
+    st.caption(f":material/info: {RULES}")
+
+
+def _settings(
+    left: st.delta_generator.DeltaGenerator,
+    right: st.delta_generator.DeltaGenerator,
+    source: str,
+    before: CanaryOrder,
+    key: str,
+) -> CanaryOrder:
+    share = left.number_input(
+        "Share of the conversations, %", 0.1, 99.0, 100.0 * before.share, 1.0, key=f"{key}.share",
+        format="%g", help="A conversation is on the canary always or never.",
+    )  # fmt: skip
+    limit = right.number_input(
+        "Stop at so many times the cost or time", 0.0, 1000.0, before.limit, 0.5,
+        key=f"{key}.limit", format="%g", help="From 1 on; 0 never stops it for cost or time.",
+    )  # fmt: skip
+    return CanaryOrder(source, float(share) / 100.0, float(limit))
+
+
+def _waiting(folder: Path, state: _State) -> None:
+    assert state.order is not None
+    why = refused_order(folder, state.order)
+    name = literal(Path(state.order.catalog.removeprefix("store:")).stem)
+    if why:
+        st.error(f"The service does not follow the canary {name}: {literal(why)}. Traffic goes "
+                 "on as before. Mend that, or take it back.", icon=":material/error:")  # fmt: skip
+    else:
+        st.info(f"The canary {name} is ordered, and no service has begun it yet. One that writes "
+                "this log begins it within a second.", icon=":material/hourglass_top:")  # fmt: skip
+    _button(folder, "Take it back", "undo", lambda changes: changes.end())
+
+
+def _running(folder: Path, record: CanaryRecord) -> None:
+    since = int(datetime.fromisoformat(record.began).timestamp())
+    key = cache_live.key_of(folder, 0, datetime.now(UTC))
+    found = cache_live.canary(cache_live.LogKey(folder, key.stamp, since), record.digest,
+                              record.limit)  # fmt: skip
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            f"**{literal(record.catalog)}** on {100 * record.share:g} % of the conversations "
+            f"since {literal(record.began[:16].replace('T', ' '))} UTC", width="stretch",
+        )  # fmt: skip
+        if record.stopped:
+            _button(folder, "Resume the canary", "play_arrow", lambda changes: changes.resume())
+            _button(folder, "End the canary", "close", lambda changes: changes.end())
+        else:
+            _change(folder, record)
+            _button(folder, "Stop the canary", "stop",
+                    lambda changes: changes.stop("stopped by hand"), primary=True)  # fmt: skip
+    if record.stopped:
+        at = record.at[:16].replace("T", " ")
+        widgets.toned(
+            "error", f"Stopped at {at} UTC: {record.stopped}. All traffic is on the main revision."
+        )
+    else:
+        widgets.toned(*canary_text(found))
+    column = st.column_config
+    tables.kept(
+        canary_frame(found),
+        "live.canary",
+        height="content",
+        column_config={
+            "metric": column.TextColumn("By conversation", width=190),
+            "main_units": column.NumberColumn("Main, n", format="localized", width=80),
+            "canary_units": column.NumberColumn("Canary, n", format="localized", width=80),
+            "main": column.TextColumn("Main", width=90),
+            "canary": column.TextColumn("Canary", width=90),
+            "difference": column.TextColumn("Canary − main, at any time", width=230),
+        },
+    )
+    st.caption(f":material/info: {RULES}")
+
+
+def _change(folder: Path, record: CanaryRecord) -> None:
+    """Another share or limit for the canary that runs."""
+    order = ordered_canary(folder)
+    if order is None:  # begun by the command line of the service, whose catalog is not known here
+        return
+    now = f"canary.change.{record.share:g}.{record.limit:g}"  # another one closes it
+    with st.popover("Change", icon=":material/tune:", key=now):
+        before = CanaryOrder(order.catalog, record.share, record.limit)
+        fresh = _settings(st.container(), st.container(), order.catalog, before, "canary.new")
+        _button(folder, "Apply", "check", lambda changes: changes.begin(fresh, record.digest))
+
+
+def _button(
+    folder: Path, label: str, icon: str, act: Callable[[CanaryChanges], None], *,
+    primary: bool = False,
+) -> None:  # fmt: skip
+    allowed = _allowed(folder)
+    if st.button(
+        label, icon=f":material/{icon}:", key=f"canary.{icon}", disabled=not allowed,
+        type="primary" if primary else "secondary", help=None if allowed else _why_not(folder),
+    ):  # fmt: skip
+        _do(folder, act)
+
+
+def _do(folder: Path, act: Callable[[CanaryChanges], None]) -> None:
+    if _is_foreign(folder):
+        raise AccessError(_FOREIGN)
+    act(CanaryChanges(folder, identity.actor(), cache.store()))
+    st.rerun()
+
+
+_FOREIGN = "A demo changes nothing outside its copy: end it, then begin the canary."
+
+
+def _is_foreign(folder: Path) -> bool:
+    """Whether a demo is looking at a log outside its own copy."""
+    inside = folder.resolve().is_relative_to(session.folder().resolve())
+    return session.demo() is not None and not inside
+
+
+def _allowed(folder: Path) -> bool:
+    return identity.may(Action.CANARY) and not _is_foreign(folder)
+
+
+def _why_not(folder: Path) -> str:
+    return _FOREIGN if _is_foreign(folder) else "This takes the role publisher."
