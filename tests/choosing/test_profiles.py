@@ -1,6 +1,7 @@
 """Fitted profiles and success profiles: they gain where there is something to gain."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -215,3 +216,30 @@ def test_one_model_that_is_cheapest_and_best_leaves_nothing_to_route():
     choice = np.zeros((300, len(GRID)), dtype=np.uint8)
     rng = np.random.default_rng(0)
     assert lift_of_choices(quality, data.cost_usd, choice, None, rng) is None
+
+
+def spread_of(fitted):
+    """How far apart models stand beyond their means: sd of the differences from the first."""
+    slopes = fitted.weights[:, 1:] - fitted.weights[:, :1]
+    return (fitted.curves.columns(outcomes(900, seed=5).requirements) @ slopes).std(axis=0).mean()
+
+
+def test_models_are_told_apart_only_beyond_chance():
+    found = spread_of(fit_success_profiles(outcomes(600)))
+    by_chance = [
+        spread_of(fit_success_profiles(outcomes(600, seed=seed, shuffled=True)))
+        for seed in range(10)
+    ]
+    assert found > 0.2
+    assert np.mean(by_chance) < 0.02
+
+
+def test_chance_is_counted_by_cluster():
+    """Ten translations of 80 noisy tasks say no more than 80 tasks do."""
+    found = []
+    for seed in range(10):
+        few = outcomes(80, seed=seed, shuffled=True)
+        rows = np.repeat(np.arange(80), 10)
+        many = replace(few.take(rows), clusters=rows)
+        found.append(spread_of(fit_success_profiles(many)))
+    assert np.mean(found) < 0.08

@@ -36,10 +36,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
+from scipy.sparse import coo_array
 
 from hydra_core.base.success_block import SuccessBlock
 from hydra_core.base.types import FloatArray, IntArray
-from hydra_core.choosing.heads import ridge_path
+from hydra_core.choosing.heads import Path, ridge_path, targets
 from hydra_core.choosing.sources.one_rule import cost_order, returns_on_upgrading
 from hydra_core.choosing.sources.outcomes import Outcomes
 from hydra_core.outcome_model.raw import Predicted
@@ -243,6 +244,40 @@ def knots_of(requirements: FloatArray) -> list[list[float]]:
     return knots
 
 
+def signal_shares(
+    path: Path, columns: FloatArray, wanted: FloatArray, clusters: IntArray, penalty: float
+) -> FloatArray:
+    """Return how much of what a ridge regression explains of each target is not chance.
+
+    Chance alone explains something of any target: with p columns and n rows about p / n. Slopes
+    times this share are the positive-part estimator of James and Stein; where outcomes say nothing
+    it is 0 more often than not, and models are then told apart by their means alone.
+
+    Args:
+        path: Of the regression.
+        columns: (n, p) what it read.
+        wanted: (n, q) its targets.
+        clusters: (n,) cluster numbers from 0; chance is counted by cluster.
+        penalty: Of the solution.
+
+    Returns:
+        (q,) in [0, 1].
+    """
+    gain = 1.0 / (path.values + path.n * penalty)
+    turned = (columns - path.centre) @ path.vectors
+    left = wanted - path.mean - turned @ (gain[:, None] * path.rotated)
+    strength = path.values * gain**2
+    free = max(path.n - float((path.values * gain).sum()), 1.0)
+    unit = coo_array((np.ones(path.n), (clusters, np.arange(path.n)))).tocsr()
+    by_chance = [((unit @ (turned * one[:, None])) ** 2).sum(axis=0) for one in left.T]
+    chance = path.n / free * (np.array(by_chance) @ strength)
+    explained = strength @ path.rotated**2
+    share: FloatArray = 1.0 - np.divide(
+        chance, explained, out=np.ones_like(chance), where=explained > 0
+    )
+    return np.maximum(share, 0.0)
+
+
 def fit_success_profiles(
     outcomes: Outcomes,
     *,
@@ -250,6 +285,8 @@ def fit_success_profiles(
     penalty: float = PENALTY,
 ) -> SuccessProfiles:
     """Fit success profiles by ridge regression, in closed form.
+
+    Models are told apart only as far as their outcomes do so beyond chance (`signal_shares`).
 
     Args:
         outcomes: At least two queries.
@@ -263,10 +300,14 @@ def fit_success_profiles(
     scale = np.where(spread > 1e-6, spread, 1.0)
     logs = np.log(np.maximum(outcomes.cost_usd, _LEAST_USD))
     shared = (logs - logs.mean(axis=0)).mean(axis=1, keepdims=True)
-    wanted = np.concatenate([outcomes.quality, shared], axis=1)
-    head = ridge_path((columns - centre) / scale, wanted).heads(penalty)
-    weights = head.weights.astype(np.float64) / scale[:, None]
-    offset = head.offset.astype(np.float64) - centre @ weights
+    wanted = np.concatenate([targets(outcomes.quality), shared], axis=1)
+    standard = (columns - centre) / scale
+    path = ridge_path(standard, wanted)
+    share = signal_shares(path, standard, wanted, outcomes.clusters, penalty)
+    slopes = share * path.heads(penalty).weights.astype(np.float64) / scale[:, None]
+    weights = np.concatenate([slopes[:, :1] + slopes[:, 1:-1], slopes[:, -1:]], axis=1)
+    mean = np.append(outcomes.quality.mean(axis=0), wanted[:, -1].mean())
+    offset = mean - centre @ weights
     # a factor whose mean over the queries is 1: the mean cost stays the model's own
     factor = np.exp((columns @ weights[:, -1] + offset[-1]).clip(-_LOG_BOUND, _LOG_BOUND))
     tokens = None
