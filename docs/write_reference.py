@@ -37,6 +37,7 @@ _CONDITIONS = {
     "outcome_model": "rule `value`",
     "models[].retire_on": "status `retiring`",
     "models[].scores": "unless all capabilities are set by hand",
+    "models[].shares_prompt_cache": "only with `variant_of`",
     "policy.sticky": "",
     "policy.stall": "",
     "policy.defences": "",
@@ -193,6 +194,7 @@ def _general(place: str) -> str:
     place = re.sub(r"\b[0-9a-f]{60,64}\b", "<digest>", place)
     place = re.sub(r"(scores\.)(swe|puzzles)", r"\1<benchmark>", place)
     place = re.sub(r"(usd_per_query\.)(small|large)", r"\1<model>", place)
+    place = re.sub(r"(success_profiles\.models\.)(small|large-high|large)", r"\1<model>", place)
     return re.sub(r"\.(reasoning|debugging)$", ".<dimension>", place)
 
 

@@ -243,6 +243,8 @@ class ModelSpec:
         scores: Benchmark id -> resolution rate in [0, 1].
         overrides: Capabilities set by hand, dimension -> value in [0, 1]; a dimension not named
             is derived from `scores`. Empty means all derived.
+        variant_of: The model that this one is with another effort; '' for a model of its own.
+        shares_prompt_cache: Whether the provider reads the prompt cache of `variant_of` for it.
     """
 
     id: str
@@ -260,6 +262,18 @@ class ModelSpec:
     cached_input_usd_per_mtok: float | None = None
     retire_on: date | None = None
     notes: str = ""
+    variant_of: str = ""
+    shares_prompt_cache: bool = False
+
+    @property
+    def base(self) -> str:
+        """The model that its variants are shown with: itself, or what it is a variant of."""
+        return self.variant_of or self.id
+
+    @property
+    def cache_key(self) -> str:
+        """Models with the same key read one prompt cache."""
+        return self.variant_of if self.shares_prompt_cache else self.id
 
     @property
     def price(self) -> ListPrice:
@@ -353,6 +367,7 @@ class Pool:
         weights: (K,) band-compensated weights w~ (Eq. 4), read-only.
         caps: (K,) the largest scores that count, None for no caps.
         level: Whether the last dimension is `LEVEL_DIMENSION`.
+        variants: Model id -> the model that it is a variant of.
     """
 
     ids: tuple[str, ...]
@@ -361,6 +376,7 @@ class Pool:
     weights: FloatArray
     caps: FloatArray | None = None
     level: bool = False
+    variants: Mapping[str, str] = field(default_factory=dict)
 
     def capped(self, requirements: FloatArray) -> FloatArray:
         """(..., K) scores as they count: at most the caps, and 1 on a level that nothing scores."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Final
 
 from hydra_core.base.reading.fields import POSITIVE, Bounds, Section
-from hydra_core.base.reading.nodes import ListNode, MapNode, ScalarNode, shown
+from hydra_core.base.reading.nodes import ListNode, MapNode, Node, ScalarNode, shown
 from hydra_core.base.types import (
     Benchmark,
     CostBasis,
@@ -171,7 +172,14 @@ _KEYS: Final = (
     "price_date",
     "retire_on",
     "notes",
+    "variant_of",
+    "shares_prompt_cache",
 )
+#: What a variant may not take from its base.
+_OWN: Final = ("id", "notes", "variant_of", "shares_prompt_cache")
+#: Mappings in which a variant's entries stand beside its base's.
+_MERGED: Final = ("scores", "capabilities")
+_BASE: Final = "the id of the model whose effort alone differs"
 #: What a client writes in place of a model's id to have its request routed.
 _ROUTED: Final = "auto"
 _TOKENS: Final = Bounds(1.0, 1e9)
@@ -186,13 +194,16 @@ def read_models(
     """All models without a fault of their own; what is wrong with the others is recorded."""
     found: list[ModelSpec] = []
     seen: dict[str, tuple[str, int]] = {}
-    for index, node in enumerate(root.items("models", "list the models", limit=MAX_MODELS)):
+    listed = root.items("models", "list the models", limit=MAX_MODELS)
+    bases = _bases(listed)
+    for index, node in enumerate(listed):
         if not isinstance(node, MapNode):
             message = f"must be a mapping, got {shown(node)}"
             root.problems.add(f"models[{index}]", node.line, message, "begin it with '- id: ...'")
             continue
         name, section = read_id(root, "models", index, node)
         unique(section, name, seen)
+        section = _whole(section, bases)
         model = _model(section, name, dimensions, benchmarks)
         if model is not None:
             found.append(model)
@@ -200,14 +211,56 @@ def read_models(
     return tuple(found)
 
 
+def _bases(listed: Sequence[Node]) -> dict[str, MapNode]:
+    """The models that others may be variants of, by id."""
+    bases = {}
+    for node in listed:
+        name = node.get("id") if isinstance(node, MapNode) else None
+        if isinstance(node, MapNode) and isinstance(name, ScalarNode):
+            bases[str(name.value)] = node
+    return bases
+
+
+def _whole(model: Section, bases: Mapping[str, MapNode]) -> Section:
+    """A variant with what it takes from its base; another model as it is."""
+    if model.node.get("variant_of") is None:
+        if model.node.get("shares_prompt_cache") is not None:
+            message, remedy = "is given, but the model is no variant", "give variant_of as well"
+            model.wrong("shares_prompt_cache", message, remedy)
+        return model
+    named = model.text("variant_of", _BASE, required=False, limit=200)
+    base = bases.get(named)
+    if base is None or base is model.node:
+        if named:
+            others = [name for name in bases if bases[name] is not model.node]
+            remedy = model.problems.suggest(named, others)
+            model.wrong("variant_of", f"there is no other model {named[:60]!r}", remedy)
+        return model
+    if base.get("variant_of") is not None:
+        remedy = "name the model that it is a variant of"
+        model.wrong("variant_of", f"{named[:60]!r} is a variant itself", remedy)
+    own = (*_OWN, "retire_on") if model.node.get("status") is not None else _OWN
+    entries = {key: pair for key, pair in base.entries.items() if key not in own}
+    for key, pair in model.node.entries.items():
+        inherited = base.get(key)
+        if key in _MERGED and isinstance(inherited, MapNode) and isinstance(pair[1], MapNode):
+            merged = replace(pair[1], entries={**inherited.entries, **pair[1].entries})
+            entries[key] = (pair[0], merged)
+        else:
+            entries[key] = pair
+    return model.inside(replace(model.node, entries=entries), model.place)
+
+
 def _some_routable(root: Section) -> None:
     """Refuse a catalog in which every model states that it is disabled or retired."""
     models = root.node.get("models")
     if not isinstance(models, ListNode):
         return
-    stated = [node.get("status") for node in models.items if isinstance(node, MapNode)]
+    each = [node for node in models.items if isinstance(node, MapNode)]
+    inherited = [node.get("variant_of") and not node.get("status") for node in each]
+    stated = [node.get("status") for node, same in zip(each, inherited, strict=True) if not same]
     off = [isinstance(node, ScalarNode) and node.value in _NOT_IN_POOL for node in stated]
-    if all(off) and len(off) == len(models.items):
+    if all(off) and len(each) == len(models.items):
         root.wrong("models", "none can be routed to", "add one with status: active")
 
 
@@ -232,6 +285,7 @@ def _model(
     source = section.text("price_source", "where the prices were read", limit=500)
     day = section.day("price_date", "the day the prices were read, as YYYY-MM-DD")
     notes = section.text("notes", "write text", required=False)
+    variant_of, shares = _variant(section)
     if status is None or price_in is None or price_out is None or window is None:
         return None
     if vision is None or tools is None or day is None:
@@ -252,7 +306,20 @@ def _model(
         cached_input_usd_per_mtok=cached,
         retire_on=retire_on,
         notes=notes,
+        variant_of=variant_of,
+        shares_prompt_cache=shares,
     )
+
+
+def _variant(section: Section) -> tuple[str, bool]:
+    """What the model is a variant of, and whether both read one prompt cache."""
+    if section.node.get("variant_of") is None:
+        return "", False
+    named = section.text("variant_of", _BASE, required=False, limit=200)
+    if section.node.get("shares_prompt_cache") is None:
+        return named, False
+    shares = section.flag("shares_prompt_cache", "does the provider keep the cache over efforts?")
+    return named, bool(shares)
 
 
 def _retire_on(section: Section, status: ModelStatus | None) -> date | None:

@@ -180,6 +180,7 @@ def pool(
         weights=_read_only(compensated_weights(stored, catalog.bands)),
         caps=_caps(catalog),
         level=catalog.dimensions[-1:] == (LEVEL_DIMENSION,),
+        variants={model.id: model.variant_of for model in models if model.variant_of},
     )
 
 

@@ -153,10 +153,10 @@ def _servers(
     for model, price in prices.items():
         upstream = upstreams.by_model[model]
         servers[model] = Server(
-            model, upstream.models[model], upstream.base_url, upstream.key_env,
+            model, upstream.models[model].name, upstream.base_url, upstream.key_env,
             price.input_usd_per_mtok, price.output_usd_per_mtok, settings.max_tokens,
             settings.concurrency, settings.honours_idempotency_key, JsonMode.NONE,
-            price.cached_input_usd_per_mtok,
+            price.cached_input_usd_per_mtok, upstream.models[model].body,
         )  # fmt: skip
     return servers
 

@@ -12,6 +12,7 @@ import pandas as pd
 
 from hydra_core.base.intervals import Interval
 from hydra_core.base.types import FloatArray, Rule
+from hydra_core.catalog.variants import together
 from hydra_core.console.figures.frontier import (
     AxisSpec,
     CurveBandView,
@@ -115,13 +116,18 @@ def frontier_view(
 
 
 def shares_view(evaluation: Evaluation) -> SharesView:
-    """Traffic by model over the knob."""
+    """Traffic by model over the knob; effort levels of one model lie on each other."""
     sweep = evaluation.sweep
+    knob, shares = sweep.shares(evaluation.knob)
+    bases = [sweep.catalog.model(model).base for model in sweep.models]
+    order = together(bases)
     return SharesView(
-        sweep.models,
-        *sweep.shares(evaluation.knob),
+        tuple(sweep.models[i] for i in order),
+        knob,
+        shares[:, order],
         evaluation.knob,
         value=sweep.rule is Rule.VALUE,
+        bases=tuple(bases[i] for i in order),
     )
 
 

@@ -26,8 +26,11 @@ class Export:
 
 
 def exported_models(catalog: Catalog) -> tuple[ModelSpec, ...]:
-    """The models that may get traffic, catalog order; retiring ones included."""
-    return tuple(model for model in catalog.models if model.status.in_pool)
+    """The models that may get traffic, catalog order; retiring ones included.
+
+    Effort levels are left out: what sets them stands in the upstreams file, not in the catalog.
+    """
+    return tuple(m for m in catalog.models if m.status.in_pool and not m.variant_of)
 
 
 def decision_rules(catalog: Catalog, instead: str) -> list[str]:
@@ -50,6 +53,11 @@ def left_out(catalog: Catalog) -> list[str]:
     """Which models and dates do not go along, in words."""
     gone = [model.id for model in catalog.models if not model.status.in_pool]
     notes = [f"disabled and retired models are left out: {', '.join(gone)}"] if gone else []
+    levels = [model.id for model in catalog.models if model.status.in_pool and model.variant_of]
+    if levels:
+        notes.append(
+            f"effort levels are left out, since upstreams.yaml sets the effort: {', '.join(levels)}"
+        )
     leaving = [
         f"{model.id} on {model.retire_on}"
         for model in exported_models(catalog)

@@ -305,6 +305,7 @@ class Decision(Facts):
             "candidates": [
                 {
                     "model": row.model,
+                    **self._variant(row.model),
                     "fate": row.fate.value,
                     "reason": row.reason,
                     "cost": row.cost,
@@ -341,6 +342,10 @@ class Decision(Facts):
             "stalled": query.stalled,
             "raised": self.raised,
         }
+
+    def _variant(self, model: str) -> dict[str, str]:
+        base = self.pool.variants.get(model)
+        return {} if base is None else {"variant_of": base}
 
     def _predicted(self, i: int) -> dict[str, Any]:
         if self.valuation is None:

@@ -1,5 +1,7 @@
 """A warm prompt cache is billed at the cached price, a cold one in full."""
 
+from dataclasses import replace
+
 import pytest
 
 from hydra_core.routing.conversations.economics import (
@@ -50,3 +52,15 @@ def test_a_cheaper_model_can_be_dearer_once_the_cache_is_counted():
         usd(1.0, 1.0, long) - usd(1.0, 10.0, long)
     )
     assert switch_cost_usd(MODELS["cheap"], MODELS["plain"], long) > 0
+
+
+def test_a_change_of_effort_keeps_the_cache_only_where_the_provider_does():
+    kept = replace(MODELS["strong"], id="high", variant_of="strong", shares_prompt_cache=True)
+    lost = replace(kept, id="low", shares_prompt_cache=False)
+    models = {**MODELS, "high": kept, "low": lost}
+    costs = conversation_cost(models, ["strong", "high", "strong"], TURNS)
+    assert [c.cached for c in costs] == [False, True, True]
+    assert [c.lost_usd for c in costs[1:]] == [0.0, 0.0]
+    assert not any(c.cached for c in conversation_cost(models, ["strong", "low", "high"], TURNS))
+    assert switch_cost_usd(MODELS["strong"], kept, TURNS[2]) == 0.0
+    assert switch_cost_usd(MODELS["strong"], lost, TURNS[2]) == pytest.approx(3000 * 9.0 / 1e6)

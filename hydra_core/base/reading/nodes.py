@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 Scalar = str | int | float | bool | None
 
@@ -50,6 +51,16 @@ class MapNode:
 
 
 Node = ScalarNode | ListNode | MapNode
+
+
+def plain(node: Node) -> Any:  # noqa: ANN401 (as JSON has it)
+    """The value of a node without its places."""
+    match node:
+        case ScalarNode():
+            return node.value
+        case ListNode():
+            return [plain(item) for item in node.items]
+    return {key: plain(value) for key, (_, value) in node.entries.items()}
 
 
 def shown(value: object) -> str:

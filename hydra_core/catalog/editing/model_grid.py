@@ -99,18 +99,33 @@ FIELDS: Final[Mapping[str, Field]] = MappingProxyType(
         "context_window": Field("Context window", _whole),
         "vision": Field("Vision", _flag),
         "tools": Field("Tools", _flag),
+        "variant_of": Field("Variant of", _text, optional=True),
         "retire_on": Field("Retires on", _day, optional=True),
         "price_date": Field("Price date", _day),
         "price_source": Field("Price source", _text),
         "notes": Field("Notes", _text, optional=True),
     }
 )
+#: What a variant has for itself alone; the rest of an empty cell comes from its base.
+_OWN: Final = ("id", "variant_of", "notes")
 _PLACE: Final = re.compile(r"models\[(\d+)\](?: '([^']*)')?(?:: ([\w.\-]+))?")
 
 
 def model_rows(document: CatalogDocument) -> list[dict[str, Data]]:
-    """One row per model, every column of `FIELDS`; None where the text has nothing there."""
-    return [{key: model.get(key) for key in FIELDS} for model in _models(document)]
+    """One row per model, every column of `FIELDS`; None where the text has nothing there.
+
+    A variant's row shows what it takes from its base.
+    """
+    models = _models(document)
+    by_id = {str(model.get("id")): model for model in models}
+    return [_row(model, by_id) for model in models]
+
+
+def _row(model: Mapping[str, Data], by_id: Mapping[str, Mapping[str, Data]]) -> dict[str, Data]:
+    row = {key: model.get(key) for key in FIELDS}
+    base = by_id.get(str(model.get("variant_of")), {})
+    own = (*_OWN, "retire_on") if "status" in model else _OWN
+    return row | {k: base.get(k) for k in FIELDS if k not in model and k not in own and base}
 
 
 def edit_cells(text: str, edits: Mapping[int, Mapping[str, object]]) -> str:
@@ -150,7 +165,7 @@ def _write(
     if value is None or value == "":
         if key not in before or (before[key] is None and not field.optional):
             return
-        if field.optional:
+        if field.optional or ("variant_of" in before and key not in _OWN):
             document.remove("models", row, key)
         else:
             document.set("models", row, key, None)
@@ -160,6 +175,9 @@ def _write(
         document.set("models", row, key, new)
         if key == "id":
             _move_cost(document, before.get("id"), str(new))
+            for place, other in enumerate(_models(document)):
+                if other.get("variant_of") == before.get("id"):
+                    document.set("models", place, "variant_of", new)
 
 
 def _move_cost(document: CatalogDocument, model: Data, renamed: str | None) -> None:
@@ -191,6 +209,25 @@ def add_model(text: str, model: Mapping[str, Value]) -> str:
     """
     document = CatalogDocument.parse(text)
     document.append("models", model)
+    return document.text()
+
+
+def add_variant(text: str, row: int) -> str:
+    """The text with an effort level of one model at the end of the pool, under a free id.
+
+    Raises:
+        CatalogError: There is no such row, or it is a variant itself.
+    """
+    document = CatalogDocument.parse(text)
+    models = _models(document)
+    if not 0 <= row < len(models):
+        raise CatalogError("catalog", [Problem("", f"there is no row {row + 1}")])
+    base = models[row].get("id")
+    if "variant_of" in models[row]:
+        problem = Problem(str(base), "is an effort level itself", "tick the model it belongs to")
+        raise CatalogError("catalog", [problem])
+    name = free_id(f"{base}-high", [str(model.get("id")) for model in models])
+    document.append("models", {"id": name, "variant_of": str(base)})
     return document.text()
 
 

@@ -16,6 +16,7 @@ from hydra_core.catalog.editing.document import CatalogDocument, Data
 from hydra_core.catalog.editing.model_grid import (
     FIELDS,
     CellProblem,
+    add_variant,
     cell_problems,
     duplicate_model,
     edit_cells,
@@ -26,6 +27,7 @@ from hydra_core.catalog.editing.model_grid import (
 )
 from hydra_core.catalog.prices.suggestions import stale_prices
 from hydra_core.catalog.profiles import blended_price, capabilities
+from hydra_core.catalog.variants import together
 from hydra_core.console import drafts, tables, widgets
 from hydra_core.console.cache import CatalogEntry
 from hydra_core.console.drafts import Working
@@ -63,25 +65,26 @@ def _problem_text(one: CellProblem) -> str:
 def table(entry: CatalogEntry, working: Working) -> list[int]:
     """The pool as an editable table; returns the ticked rows."""
     document = CatalogDocument.parse(working.text, entry.key)
-    rows = _unmoved(entry, model_rows(document))
+    rows = model_rows(document)
+    places = together([str(row["variant_of"] or row["id"]) for row in rows])
+    rows = _unmoved(entry, [rows[place] for place in places])
     frame = pd.DataFrame(rows, columns=list(FIELDS))
     frame.insert(0, "tick", False)
-    frame["check"] = _checks(rows, working)
+    frame["check"] = _checks(rows, places, working)
     for name in _DATES:
         frame[name] = pd.to_datetime(frame[name], errors="coerce")
     for name in [n for n in FIELDS if n.endswith("per_mtok") or n == "context_window"]:
         frame[name] = pd.to_numeric(frame[name], errors="coerce").astype("float64")
     key = _table_key(entry)
-    ids = [str(row["id"]) for row in rows]
     faulty = bool(working.problems)
     drafts.table(
         frame, key, fixed=["check"], columns=_columns(faulty), on_change=_edited,
-        args=(entry, key, ids), column_order=_order(faulty), row_height=36,
+        args=(entry, key, places), column_order=_order(faulty, rows), row_height=36,
     )  # fmt: skip
     tables.offer_downloads(frame[[*FIELDS, "check"]], "catalog.models")
     state = st.session_state.get(key) or {}
     edited: dict[int, dict[str, Any]] = state.get("edited_rows", {})
-    return [int(i) for i, cells in edited.items() if cells.get("tick")]
+    return [places[int(i)] for i, cells in edited.items() if cells.get("tick")]
 
 
 def _table_key(entry: CatalogEntry) -> str:
@@ -105,22 +108,32 @@ def _unmoved(entry: CatalogEntry, rows: list[dict[str, Data]]) -> list[dict[str,
     return rows
 
 
-def _order(faulty: bool) -> list[str]:
-    """The check column stands right behind the id while a cell has to be corrected."""
-    last = ("provider", "price_source", "notes")
-    shown = [name for name in FIELDS if name not in last]
+def _order(faulty: bool, rows: list[dict[str, Data]]) -> list[str]:
+    """The check column stands right behind the id while a cell has to be corrected.
+
+    What a model is a variant of stands behind its id, where the pool has variants.
+    """
+    variants = any(row["variant_of"] for row in rows)
+    last = ["provider", "price_source", "notes", *["variant_of"] * (not variants)]
+    first = ["id", *["variant_of"] * variants]
+    shown = [*first, *(name for name in FIELDS if name not in (*last, *first))]
     if faulty:
         return ["tick", "id", "check", *shown[1:], *last]
     return ["tick", *shown, "check", *last]
 
 
-def _checks(rows: list[dict[str, Data]], working: Working) -> list[str]:
-    """Per row: what is wrong with it, or why to look at it again."""
+def _checks(rows: list[dict[str, Data]], places: list[int], working: Working) -> list[str]:
+    """Per row: what is wrong with it, or why to look at it again.
+
+    Args:
+        places: Of the rows in the catalog.
+    """
     says = [""] * len(rows)
+    shown = {place: i for i, place in enumerate(places)}
     for one in cell_problems(working.problems):
-        if one.row is not None and one.row < len(says):
+        if one.row is not None and (i := shown.get(one.row)) is not None:
             text = f"✕ {one.column}: {one.message}" + (f" ({one.remedy})" if one.remedy else "")
-            says[one.row] = f"{says[one.row]}; {text}" if says[one.row] else text
+            says[i] = f"{says[i]}; {text}" if says[i] else text
     if working.catalog is not None:
         old = {p.model_id: p for p in stale_prices(working.catalog, date.today(), STALE_DAYS)}
         for i, row in enumerate(rows):
@@ -134,11 +147,11 @@ def price_age(days: int) -> str:
     return f"Price is {days} days old" if days >= 0 else "Price date lies in the future"
 
 
-def _edited(entry: CatalogEntry, key: str, ids: list[str]) -> None:
+def _edited(entry: CatalogEntry, key: str, places: list[int]) -> None:
     """Write the table's edits into the draft; writing the same values again changes nothing."""
     cells: dict[int, dict[str, Any]] = st.session_state[key].get("edited_rows", {})
     edits = {
-        int(row): {name: value for name, value in changed.items() if name in FIELDS}
+        places[int(row)]: {name: value for name, value in changed.items() if name in FIELDS}
         for row, changed in cells.items()
     }
     if not any(edits.values()):
@@ -147,7 +160,7 @@ def _edited(entry: CatalogEntry, key: str, ids: list[str]) -> None:
     def change(text: str) -> str:
         return edit_cells(text, edits)
 
-    if _model_count(drafts.load(entry)) == len(ids):
+    if _model_count(drafts.load(entry)) == len(places):
         drafts.edit(entry, change, restart=False)
     else:
         drafts.refuse(entry)
@@ -179,6 +192,11 @@ def _columns(faulty: bool) -> dict[str, Any]:
         "context_window": column.NumberColumn("Context", format="compact", width=92),
         "vision": column.CheckboxColumn("Vision", width=84),
         "tools": column.CheckboxColumn("Tools", width=80),
+        "variant_of": column.TextColumn(
+            "Variant of",
+            width=130,
+            help="The model that this one is with another effort. Its empty cells are as there.",
+        ),
         "retire_on": column.DateColumn("Retires on", width=120, format="YYYY-MM-DD"),
         "price_date": column.DateColumn("Price read", width=120, format="YYYY-MM-DD"),
         "price_source": column.TextColumn("Price source", width="medium"),
@@ -198,7 +216,13 @@ def row_tools(entry: CatalogEntry, working: Working, ticked: list[int]) -> None:
             text = duplicate_model(text, row)
         return text
 
+    def efforts(text: str) -> str:
+        for row in ticked:
+            text = add_variant(text, row)
+        return text
+
     tools = (
+        ("Add effort level", ":material/add:", efforts),
         ("Duplicate", ":material/content_copy:", duplicate),
         ("Disable", ":material/pause:", lambda t: set_status(t, ticked, ModelStatus.DISABLED)),
         ("Activate", ":material/play_arrow:", lambda t: set_status(t, ticked, ModelStatus.ACTIVE)),
@@ -223,8 +247,9 @@ def cards(catalog: Catalog) -> None:
     """One card per model: what it costs, takes and can do."""
     values = capabilities(catalog)
     stale = {p.model_id: p.age_days for p in stale_prices(catalog, date.today(), STALE_DAYS)}
-    for start in range(0, len(catalog.models), 3):
-        for place, i in zip(st.columns(3), range(start, len(catalog.models)), strict=False):
+    order = together([model.base for model in catalog.models])
+    for start in range(0, len(order), 3):
+        for place, i in zip(st.columns(3), order[start : start + 3], strict=False):
             with place.container(border=True, height="stretch"):
                 _card(catalog, catalog.models[i], values[i], stale.get(catalog.models[i].id))
 
@@ -245,6 +270,8 @@ def _card(
         )
     )
     facts = [f"{model.context_window:,} tokens"]
+    if model.variant_of:
+        st.caption(f"Effort level of {literal(model.variant_of)}")
     facts += ["vision"] * model.vision + ["tools"] * model.tools
     st.caption(literal(f"USD per Mtok · {model.provider} · {' · '.join(facts)}"))
     for k, dimension in enumerate(catalog.dimensions):
@@ -260,29 +287,30 @@ def _card(
 
 def capability_map(catalog: Catalog) -> None:
     """Models by dimensions, each column coloured over its own band."""
-    values = capabilities(catalog)
+    order = together([model.base for model in catalog.models])
+    models, values = [catalog.models[i] for i in order], capabilities(catalog)[order]
     lo = np.array([band.lo for band in catalog.bands])
     width = np.array([band.width for band in catalog.bands])
     names = tuple(d.replace("_", " ").capitalize() for d in catalog.dimensions)
-    rows = range(len(catalog.models))
+    rows = range(len(models))
     texts = tuple(
         tuple(
-            f"{values[i, k]:.3f}" + (" ✎" if d in catalog.models[i].overrides else "")
+            f"{values[i, k]:.3f}" + (" ✎" if d in models[i].overrides else "")
             for k, d in enumerate(catalog.dimensions)
         )
         for i in rows
     )
     hover = tuple(
         tuple(
-            f"<b>{catalog.models[i].id}</b><br>{names[k]} {values[i, k]:.4f}<br>"
-            f"{'set by hand' if d in catalog.models[i].overrides else 'derived from evidence'}<br>"
+            f"<b>{models[i].id}</b><br>{names[k]} {values[i, k]:.4f}<br>"
+            f"{'set by hand' if d in models[i].overrides else 'derived from evidence'}<br>"
             f"band {catalog.bands[k].lo:g} – {catalog.bands[k].hi:g}"
             for k, d in enumerate(catalog.dimensions)
         )
         for i in rows
     )
     view = HeatView(
-        tuple(m.id for m in catalog.models), names, (values - lo) / width, texts, hover, (0.0, 1.0)
+        tuple(model.id for model in models), names, (values - lo) / width, texts, hover, (0.0, 1.0)
     )
     widgets.figure(
         heat_figure(view, widgets.colors()),

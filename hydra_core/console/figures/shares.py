@@ -18,10 +18,11 @@ class SharesView:
     """Traffic shares: `knob` (t,) ascending, `shares` (t, m) with rows that sum to 1.
 
     Attributes:
-        models: (m,) ids in the pool's cost order, cheapest first.
+        models: (m,) ids in the pool's cost order, cheapest first; variants side by side.
         knob: tau, or V in USD.
         selected: Where the policy stands on it.
         value: Whether the knob is V, which is drawn by its logarithm.
+        bases: (m,) what each model is a variant of; empty where none is.
     """
 
     models: tuple[str, ...]
@@ -29,11 +30,13 @@ class SharesView:
     shares: FloatArray
     selected: float
     value: bool = False
+    bases: tuple[str, ...] = ()
 
 
 def shares_figure(view: SharesView, colors: Palette, *, height: int = 330) -> go.Figure:
     """Stacked areas of traffic by model over the knob, with a line where the policy stands."""
     by_model = model_colors(view.models, colors)
+    grouped = len(set(view.bases)) < len(view.bases)
     layout = base_layout(colors, height=height)
     at, name = view.selected, f"τ {view.selected:.4g}"
     title = "τ, largest acceptable shortfall"
@@ -51,7 +54,8 @@ def shares_figure(view: SharesView, colors: Palette, *, height: int = 330) -> go
         "hovermode": "x unified",
         "showlegend": True,
         "legend": {
-            "x": 1.01, "y": 1, "traceorder": "reversed", "itemclick": False,
+            "x": 1.01, "y": 1, "traceorder": "reversed+grouped" if grouped else "reversed",
+            "itemclick": False,
             "font": {"color": colors.ink, "size": 13}, "itemdoubleclick": False,
         },
         "shapes": [
@@ -81,10 +85,19 @@ def shares_figure(view: SharesView, colors: Palette, *, height: int = 330) -> go
             "line": {"width": 0.5, "color": colors.surface},
             "fillcolor": tint(by_model[model], 0.78),
             "hovertemplate": "%{y:.1f} %",
+            **_family(view.bases, i),
         }
         for i, model in enumerate(view.models)
     ]
     return go.Figure({"data": traces, "layout": layout})
+
+
+def _family(bases: Sequence[str], i: int) -> dict[str, object]:
+    """A model's place in the legend: under the name of its base where that has effort levels."""
+    if not bases or bases.count(bases[i]) < 2:
+        return {}
+    title = {"text": f"{plain(bases[i])}, by effort"}
+    return {"legendgroup": bases[i], "legendgrouptitle": title}
 
 
 @dataclass(frozen=True, slots=True)

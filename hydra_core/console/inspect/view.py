@@ -199,7 +199,7 @@ def value_table(one: Inspection) -> pd.DataFrame:
     valued, rows = one.decision.valuation, one.candidates
     assert valued is not None
     at = [one.decision.pool.ids.index(row.model) for row in rows]
-    return pd.DataFrame(
+    frame = pd.DataFrame(
         {
             "Model": [row.model for row in rows],
             "": [FATES[row.fate] for row in rows],
@@ -209,6 +209,15 @@ def value_table(one: Inspection) -> pd.DataFrame:
             "Why": [row.reason for row in rows],
         }
     )
+    _add_bases(frame, one)
+    return frame
+
+
+def _add_bases(frame: pd.DataFrame, one: Inspection) -> None:
+    """Name the model that each effort level belongs to, where there are levels."""
+    variants = one.decision.pool.variants
+    if variants:
+        frame.insert(1, "Effort level of", [variants.get(name, "") for name in frame["Model"]])
 
 
 def success_text(valued: Valuation, i: int) -> str:
@@ -258,6 +267,7 @@ def candidate_table(one: Inspection) -> pd.DataFrame:
     )
     if one.costs is not None:
         frame.insert(2, COST, [one.costs.usd[row.model] for row in rows])
+    _add_bases(frame, one)
     for k, dimension in enumerate(one.decision.dimensions):
         frame[dimension.replace("_", " ").capitalize()] = [row.deficits[k] for row in rows]
     frame["Shortfall"] = [row.shortfall for row in rows]

@@ -155,7 +155,10 @@ class CollectPlan:
         """SHA-256 of what decides an answer or a grade: models, lengths, rubrics, judge."""
         judge = self.settings.judge
         parts = {
-            "models": {m: [s.model, s.base_url, s.max_tokens] for m, s in self.models.items()},
+            "models": {
+                m: [s.model, s.base_url, s.max_tokens, *([s.body] if s.body else ())]
+                for m, s in self.models.items()
+            },
             "graders": {n: repr(one) for n, one in self.settings.graders.items()},
             "judge": None if judge is None else [judge.model, judge.max_tokens],
         }
@@ -191,7 +194,7 @@ class CollectPlan:
             server = self.models[item.model]
             body: Body = {
                 "model": server.model, "messages": list(item.message.turns),
-                "max_tokens": server.max_tokens,
+                "max_tokens": server.max_tokens, **server.body,
             }  # fmt: skip
             return [Due(first, server, body, read_answer, self.most_usd(item, first))]
         return [

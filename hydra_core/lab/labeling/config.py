@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -42,6 +42,7 @@ class Server:
         max_tokens: Longest answer.
         concurrency: Calls at a time.
         honours_idempotency_key: A repeated call with the same key is answered from the first one.
+        body: Parameters that its requests carry besides, such as an effort.
     """
 
     role: str
@@ -55,6 +56,7 @@ class Server:
     honours_idempotency_key: bool
     json_mode: JsonMode
     cached_input_usd_per_mtok: float | None = None
+    body: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def cost_usd(self, input_tokens: float, output_tokens: float, cached: float = 0.0) -> float:
         """What a call of that size costs; `cached` of the input tokens came from the cache."""

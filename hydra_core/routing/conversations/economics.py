@@ -2,7 +2,8 @@
 
 A provider's prompt cache holds a conversation's history for the model that read it: on the same
 model the history is billed at the cached input price, after a switch in full (paper section
-"Prompt-cache-preserving sticky routing").
+"Prompt-cache-preserving sticky routing"). Effort levels that share their base's prompt cache count
+as one model here.
 """
 
 from __future__ import annotations
@@ -98,18 +99,22 @@ def conversation_cost(
     warm: str | None = None
     for name, tokens, fresh in zip(routed, turns, rewritten, strict=True):
         spec = models[name]
-        cached = name == warm and not fresh and spec.cached_input_usd_per_mtok is not None
+        cached = spec.cache_key == warm and not fresh and spec.cached_input_usd_per_mtok is not None
         full, kept = _turn_usd(spec, tokens, cached=False), _turn_usd(spec, tokens, cached=True)
         costs.append(
             TurnCost(name, cached, kept if cached else full, 0.0 if cached else full - kept)
         )
-        warm = name
+        warm = spec.cache_key
     return tuple(costs)
 
 
 def switch_cost_usd(current: ModelSpec, other: ModelSpec, tokens: TurnTokens) -> float:
-    """How much dearer (> 0) or cheaper this turn is on `other`, cold, than on `current`, warm."""
-    return _turn_usd(other, tokens, cached=False) - _turn_usd(current, tokens, cached=True)
+    """How much dearer (> 0) or cheaper this turn is on `other`, cold, than on `current`, warm.
+
+    `other` is warm where it reads the same prompt cache.
+    """
+    warm = other.cache_key == current.cache_key
+    return _turn_usd(other, tokens, cached=warm) - _turn_usd(current, tokens, cached=True)
 
 
 def billed_usd(spec: ModelSpec, tokens: TurnTokens) -> float:

@@ -200,7 +200,7 @@ def _passed_on(found: Mapping[str, str], key: str) -> dict[str, str]:
 
 
 def _body(upstream: Upstream, model: str, chat: ChatRequest) -> dict[str, Any]:
-    body = {**chat.body, "model": upstream.models[model]}
+    body = upstream.models[model].asked(chat.body)
     if chat.stream and not chat.wants_usage:
         options = chat.body.get("stream_options") or {}
         if isinstance(options, Mapping):  # else the upstream says what is wrong with it

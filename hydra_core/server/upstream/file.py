@@ -5,25 +5,36 @@ upstreams:
   - name: openai
     base_url: https://api.openai.com/v1
     key_env: OPENAI_API_KEY          # the variable that holds the key, never the key
-    models: {gpt-5.4: gpt-5.4-2026-03-05}   # catalog id: the upstream's own name
+    models:                          # catalog id: the upstream's own name
+      gpt-5.4: gpt-5.4-2026-03-05
+      gpt-5.4-high:                  # the same model with more effort
+        {model: gpt-5.4-2026-03-05, body: {reasoning_effort: high}}
 timeouts: {connect_s: 2, first_byte_s: 60, idle_s: 120}
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from hydra_core.base.errors import Problem, ProblemsError
 from hydra_core.base.reading.fields import Bounds, Problems, Section
-from hydra_core.base.reading.nodes import MapNode, ScalarNode, shown
+from hydra_core.base.reading.nodes import MapNode, ScalarNode, plain, shown
 from hydra_core.base.reading.yaml_reader import read_yaml
 from hydra_core.catalog.schema import read_catalog_text
 
 SCHEMA: Final = "hydra.upstreams/v1"
+#: What the router reads of a request, or sets in it: no entry of an upstream may.
+_ROUTED: Final = (
+    "model", "messages", "input", "system", "instructions", "tools", "functions", "stream",
+    "stream_options", "n", "max_tokens", "max_completion_tokens", "max_output_tokens", "hydra",
+)  # fmt: skip
+_SECRET: Final = re.compile(r"key|token$|secret|password|authorization|credential", re.IGNORECASE)
+_MOST_BODY: Final = 50
 _SECONDS: Final = Bounds(0.0, 3600.0, above=True)
 
 
@@ -41,19 +52,39 @@ class Timeouts:
 
 
 @dataclass(frozen=True, slots=True)
+class Served:
+    """How a server is asked for one model of the catalog.
+
+    Attributes:
+        name: What the server calls the model.
+        body: Parameters that every request to it carries, such as its effort. They are not logged.
+        client_may_set: Those of them in which a request's own value wins.
+    """
+
+    name: str
+    body: Mapping[str, Any] = field(default_factory=dict)
+    client_may_set: frozenset[str] = frozenset()
+
+    def asked(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """A client's request as the server gets it."""
+        kept = {key: body[key] for key in self.client_may_set if key in body}
+        return {**body, **self.body, **kept, "model": self.name}
+
+
+@dataclass(frozen=True, slots=True)
 class Upstream:
     """One OpenAI-compatible server.
 
     Attributes:
         base_url: Up to and with `/v1`, no slash at the end.
         key_env: Environment variable of its key, '' for none.
-        models: Catalog id -> the name this server knows the model by.
+        models: Catalog id -> how this server is asked for it.
     """
 
     name: str
     base_url: str
     key_env: str
-    models: Mapping[str, str]
+    models: Mapping[str, Served]
 
     def key(self, environ: Mapping[str, str]) -> str:
         """Its key, '' where none is needed or it is not set."""
@@ -174,18 +205,54 @@ def _upstream(section: Section) -> Upstream:
         section.wrong("base_url", "holds a password", "name a variable with key_env instead")
     if key_env and not key_env.replace("_", "").isalnum():
         section.wrong("key_env", "must be the name of a variable", "never write the key itself")
-    return Upstream(name, url, key_env, _names(section))
+    return Upstream(name, url, key_env, _served(section))
 
 
-def _names(section: Section) -> dict[str, str]:
+def _served(section: Section) -> dict[str, Served]:
     remedy = "catalog id: the upstream's own name of the model"
     listed = section.section("models", remedy)
-    names: dict[str, str] = {}
+    found: dict[str, Served] = {}
     for model, (key, value) in ({} if listed is None else listed.node.entries).items():
+        place = section.at(f"models.{model[:60]}")
         given = value.value if isinstance(value, ScalarNode) else None
-        if isinstance(given, str) and given.strip():
-            names[model] = given
+        if isinstance(value, MapNode):
+            found[model] = _with_body(section.inside(value, place))
+        elif isinstance(given, str) and given.strip():
+            found[model] = Served(given)
         else:
             message = f"must be a name, got {shown(value)}"
-            section.problems.add(section.at(f"models.{model[:60]}"), key.line, message, remedy)
-    return names
+            section.problems.add(place, key.line, message, remedy)
+    return found
+
+
+def _with_body(section: Section) -> Served:
+    """A model whose requests carry parameters of their own; messages never show their values."""
+    section.known(("model", "body", "client_may_set"))
+    name = section.text("model", "the upstream's own name of the model", limit=500)
+    remedy = "the parameters of its requests, such as {reasoning_effort: high}"
+    inside = section.section("body", remedy)
+    if inside is None:
+        return Served(name)
+    names = tuple(inside.node.entries)
+    if len(names) > _MOST_BODY:
+        section.wrong("body", f"has {len(names)} parameters", f"give at most {_MOST_BODY}")
+    for parameter in names:
+        if parameter in _ROUTED:
+            why = "is the request's own or the router's"
+            inside.wrong(parameter, why, "leave it out")
+        elif _SECRET.search(parameter):
+            inside.wrong(parameter, "looks like a secret", "name a variable with key_env instead")
+    return Served(name, plain(inside.node), _open_to_clients(section, names))
+
+
+def _open_to_clients(section: Section, names: tuple[str, ...]) -> frozenset[str]:
+    remedy = "a list of parameters of body, such as [reasoning_effort]"
+    if section.node.get("client_may_set") is None:
+        return frozenset()
+    open_to = set()
+    for node in section.items("client_may_set", remedy, limit=_MOST_BODY):
+        if isinstance(node, ScalarNode) and node.value in names:
+            open_to.add(str(node.value))
+        else:
+            section.wrong("client_may_set", f"{shown(node)} is no parameter of body", remedy)
+    return frozenset(open_to)
