@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -31,7 +31,7 @@ _MATCHED = {
     "gpt-5.2": "20251211_mini-v1.17.2_gpt-5.2-2025-12-11-high",
 }
 #: USD per Mtok in, out (list prices of January 2025), and an assumed mean length of answers.
-_LIVECODEBENCH = {
+LIVECODEBENCH = {
     "o1-high": ("O1-2024-12-17 (N=1) (High)", "15,60,9000"),
     "o1-mini": ("O1-Mini-2024-09-12 (N=1)", "3,12,4000"),
     "claude-3.5-sonnet": ("Claude-3.5-Sonnet-20241022", "3,15,700"),
@@ -78,14 +78,15 @@ def _one_harness(shared: Path) -> Draft:
     return _swebench(shared, {run.folder.split("_")[-1]: run.folder for run in runs})
 
 
-def _livecodebench(shared: Path) -> Draft:
+def livecodebench(shared: Path, models: Mapping[str, tuple[str, str]] = LIVECODEBENCH) -> Draft:
+    """The set of these models: the leaderboard's name and the price card of each."""
     board = shared / "livecodebench-leaderboard" / "2025-01-15" / "src" / "mocks"
     problems = shared / "livecodebench-problems" / "O1-Mini-2024-09-12 (N=1)"
     return read_livecodebench(
         board / "performances_generation.json.gz",
         problems / "Scenario.codegeneration_1_0.2_eval_all.json",
-        {model: name for model, (name, _) in _LIVECODEBENCH.items()},
-        parse_prices([f"{model}={price}" for model, (_, price) in _LIVECODEBENCH.items()]),
+        {model: name for model, (name, _) in models.items()},
+        parse_prices([f"{model}={price}" for model, (_, price) in models.items()]),
     )
 
 
@@ -144,10 +145,10 @@ SETS = (
     RealSet(
         "livecodebench",
         "LiveCodeBench (January 2025), o1-high, o1-mini and small models",
-        _livecodebench,
+        livecodebench,
         "Costs are estimated from January 2025 list prices, question bytes / 4, and assumed mean "
         "answer lengths ("
-        + ", ".join(f"{m} {p.rpartition(',')[2]}" for m, (_, p) in _LIVECODEBENCH.items())
+        + ", ".join(f"{m} {p.rpartition(',')[2]}" for m, (_, p) in LIVECODEBENCH.items())
         + " tokens). Quality is pass@1.",
     ),
     RealSet(

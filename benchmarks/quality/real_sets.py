@@ -21,7 +21,7 @@ from scipy import stats
 
 from benchmarks.quality.real_policies import hydra_runs, real_data, value_run
 from benchmarks.quality.real_pools import SETS, evalset_of, options_of_sets
-from benchmarks.quality.real_table import document
+from benchmarks.quality.real_table import document, sections_of_others
 from hydra_core.base.types import Selection
 from hydra_core.choosing.material import gather
 from hydra_core.evalsets.evalset import load_evalset
@@ -200,7 +200,8 @@ def main():
         print(text)
         if options.out is not None:
             options.out.parent.mkdir(parents=True, exist_ok=True)
-            options.out.write_text(text, encoding="utf-8")
+            before = options.out.read_text(encoding="utf-8") if options.out.exists() else ""
+            options.out.write_text(text + sections_of_others(before), encoding="utf-8")
         print(", ".join(f"{found['name']} {found['seconds']:.0f} s" for found in results))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from benchmarks.quality.real_policies import VALUE_RULE
@@ -138,3 +140,9 @@ def document(results, bundle):
     for found in results:
         lines += section(found)
     return "\n".join(lines).rstrip() + "\n"
+
+
+def sections_of_others(text):
+    """The sections that other commands wrote into the document, and say so."""
+    sections = re.findall(r"^## .*?(?=^## |\Z)", text, re.DOTALL | re.MULTILINE)
+    return "".join(f"\n{one}" for one in sections if "\n\nWritten by `" in one[:200])
