@@ -270,9 +270,8 @@ def _card(
         )
     )
     facts = [f"{model.context_window:,} tokens"]
-    if model.variant_of:
-        st.caption(f"Effort level of {literal(model.variant_of)}")
     facts += ["vision"] * model.vision + ["tools"] * model.tools
+    facts += [f"effort level of {model.variant_of}"] * bool(model.variant_of)
     st.caption(literal(f"USD per Mtok · {model.provider} · {' · '.join(facts)}"))
     for k, dimension in enumerate(catalog.dimensions):
         hand = " (by hand)" if dimension in model.overrides else ""
