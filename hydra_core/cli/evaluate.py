@@ -260,6 +260,7 @@ def _text(evaluation: Evaluation) -> str:
             "",
             f"router, 95 % intervals: {ranges}",
             f"traffic: {shares}",
+            *filter(None, [evaluation.served_note]),
             f"costs: {data.costs}",
             f"savings are against {evaluation.baseline}",
             *_conversations(evaluation),

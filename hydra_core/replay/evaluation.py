@@ -64,6 +64,34 @@ class Evaluation:
         return {data.pool.ids[i]: self._metrics(np.full(n, i)) for i in order}
 
     @cached_property
+    def served_shares(self) -> dict[str, float]:
+        """Traffic that the router itself gives these queries; {} where it is that of `router`.
+
+        Its heads have learned from these queries; those behind `choice` had not seen them.
+        """
+        if self.sweep.rule is Rule.SHORTFALL:
+            return {}
+        served = self.sweep.served(self.knob)
+        if np.array_equal(served, self.choice):
+            return {}
+        counts = np.bincount(served, minlength=len(self.sweep.data.pool.ids))
+        shares = (counts / served.size).tolist()
+        return dict(zip(self.sweep.data.pool.ids, shares, strict=True))
+
+    @property
+    def served_note(self) -> str:
+        """Why the traffic that is served differs from the traffic shown; '' where it does not."""
+        if not self.served_shares:
+            return ""
+        listed = ", ".join(
+            f"{model} {100 * share:.1f} %" for model, share in self.served_shares.items() if share
+        )
+        return (
+            "Quality, cost and traffic are cross-fitted, as new queries meet the router. It has "
+            f"learned from these queries and sends them to {listed}."
+        )
+
+    @cached_property
     def cross_fit(self) -> CrossFit | None:
         """The same quality aimed at on one half and measured on the other; None if n is small."""
         data, quality = self.sweep.data, self.router.quality.value

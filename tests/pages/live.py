@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 
-__all__ = ["knob", "knobs", "shown"]
+__all__ = ["knob", "knobs", "shown", "tiles"]
 
 
 def shown(app):
     """Label -> text of every figure at the operating point."""
-    return {tile["label"]: tile["value"] for tile in knob(app)["tiles"]}
+    return {tile["label"]: tile["value"] for tile in tiles(app)}
+
+
+def tiles(app):
+    """Every figure at the operating point, with its interval."""
+    return [tile for one in knobs(app) for tile in json.loads(one.mixed.json)["tiles"]]
 
 
 def knob(app):

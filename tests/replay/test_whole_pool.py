@@ -69,7 +69,7 @@ def test_every_query_goes_where_the_router_sends_it(evalset):
 def test_the_value_rule_sends_it_its_queries_too():
     mixed = load_evalset(ROOT / "sample_data" / "mixed_2024")
     catalog = load_catalog(ROOT / "catalog" / "mixed_2024.yaml")
-    catalog = with_newcomer(catalog, price=0.2, place=0.8, rule=Rule.VALUE, value_usd=0.01)
+    catalog = with_newcomer(catalog, price=0.2, place=0.8, rule=Rule.VALUE, value_usd=0.05)
     model = catalog_outcome_model(catalog)
     sweep = sweep_by_value(mixed, catalog, model, cross_fitted=True, today=TODAY)
     router = Router(catalog, today=lambda: TODAY)
@@ -84,7 +84,9 @@ def test_the_value_rule_sends_it_its_queries_too():
             sweep.data.requirements, said.success, said.cost_usd, strict=True
         )
     ]
-    assert ids[sweep.served(0.01)].tolist() == decided
+    assert ids[sweep.served(0.05)].tolist() == decided
+    shares = {name: decided.count(name) / len(decided) for name in sweep.data.pool.ids}
+    assert evaluate(sweep, 0.05).served_shares == pytest.approx(shares)
     assert "newcomer" in decided
 
 

@@ -58,13 +58,13 @@ def bounds(sweep: Sweep) -> Bounds:
     oracle = data.oracle
     reached = picked(data.quality, oracle)
     spent = float(picked(data.cost_usd, oracle).mean())
-    base = best.mean_cost_usd
+    base, alone = best.mean_cost_usd, data.quality[:, data.pool.ids.index(best.model)]
     return Bounds(
         n=len(data.rows),
         best=best.model,
         quality=best.quality,
         oracle=float(reached.mean()),
-        gain=mean_interval(reached - data.quality[:, best.index], data.clusters).clipped(*SHARE),
+        gain=mean_interval(reached - alone, data.clusters).clipped(*SHARE),
         oracle_saving=1 - spent / base if base > 0 else float("nan"),
         decidable=float((data.quality.max(axis=1) > data.quality.min(axis=1)).mean()),
     )

@@ -37,9 +37,8 @@ from hydra_core.console.widgets import literal
 from hydra_core.export import provenance as release_facts
 from hydra_core.export.release import with_policy
 from hydra_core.outcome_model.find import catalog_outcome_model
-from hydra_core.replay.evaluation import evaluate
+from hydra_core.replay.evaluation import Evaluation, evaluate
 from hydra_core.replay.sweep import Sweep
-from hydra_core.replay.verdict import Verdict
 from hydra_core.replay.what_if import what_if
 from hydra_core.store.merge import Choice, MergeResult, Path, three_way
 from hydra_core.store.records import NewerRevisionError
@@ -169,13 +168,13 @@ def _side(chosen: SetEntry, catalog: Catalog) -> Side:
     policy = catalog.policy
     rule = Rule.SHORTFALL if policy.value_usd is None else policy.rule
     sweep = learned_models.ruled_sweep(chosen, catalog, rule, policy.weights)
-    return Side(replayed, _verdict(replays.sweep_key(chosen, sweep), policy.knob, sweep))
+    return Side(replayed, _evaluated(replays.sweep_key(chosen, sweep), policy.knob, sweep))
 
 
 @st.cache_resource(max_entries=32, show_spinner="Comparing with the best fixed mix")
-def _verdict(key: ReplayKey, knob: float, _sweep: Sweep) -> Verdict:
+def _evaluated(key: ReplayKey, knob: float, _sweep: Sweep) -> Evaluation:
     del key
-    return evaluate(_sweep, knob).verdict
+    return evaluate(_sweep, knob)
 
 
 def _before_and_after(chosen: SetEntry | None, before: Side | None, after: Side) -> None:
@@ -188,6 +187,8 @@ def _before_and_after(chosen: SetEntry | None, before: Side | None, after: Side)
         changes = what_if_panels.tiles(compared, "published", "draft")
         moved = what_if_panels.sentence(compared)
     _table(view.rows(before, after, changes), first=before is None)
+    if after.evaluation.served_note:
+        st.caption(literal(after.evaluation.served_note))
     widgets.recorded_costs(after.replayed.data)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if chosen is not None and chosen.info.synthetic:

@@ -9,6 +9,7 @@ from hydra_core.base.spelling import usd
 from hydra_core.console.numbers import percent
 from hydra_core.console.view_operating_point import Tile
 from hydra_core.console.view_result import difference, short
+from hydra_core.replay.evaluation import Evaluation
 from hydra_core.replay.verdict import Verdict
 from hydra_core.replay.what_if import Replayed
 
@@ -21,7 +22,11 @@ class Side(NamedTuple):
     """A catalog with its own policy on an eval set, and its result against the fixed mix."""
 
     replayed: Replayed
-    verdict: Verdict
+    evaluation: Evaluation
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.evaluation.verdict
 
 
 class Row(NamedTuple):

@@ -337,6 +337,8 @@ def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
     if shown == "Traffic":
         chart = shares_figure(shares_view(evaluation), colors())
         figure(chart, "tune.shares", alt="Share of traffic by model for every setting of the knob")
+        if evaluation.served_note:
+            st.caption(literal(evaluation.served_note))
     elif shown == "Languages":
         frame = language_table(evaluation)
         figure(

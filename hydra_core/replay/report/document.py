@@ -12,7 +12,9 @@
     baseline                the model that savings (cs) are measured against
     router, oracle, cross_fit
                             resolved; quality, qr, cs, misroute, mean_cost_usd; shares by model;
-                            ci: the same five names -> [low, high]. router adds tau; cross_fit (null
+                            ci: the same five names -> [low, high]. router adds tau, served_shares
+                            (traffic by the router's own heads, which have learned from these
+                            queries; null where it is that of shares); cross_fit (null
                             for small sets) adds taus (values_usd under the value rule),
                             in_sample_quality, optimism, verdict, verdict_text, note (why its
                             figures differ from those of router)
@@ -94,7 +96,11 @@ def evaluation_document(
             "tuned_on": tuned_on or _NOT_STATED,
         },
         "baseline": found.baseline,
-        "router": {**_knob(found), **_metrics(found.router)},
+        "router": {
+            **_knob(found),
+            **_metrics(found.router),
+            "served_shares": found.served_shares or None,
+        },
         "oracle": _metrics(found.oracle),
         "cross_fit": None if found.cross_fit is None else _cross_fit(found, found.cross_fit),
         "models": _models(found),
