@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from hydra_core.base.errors import EvalSetError, Problem
-from hydra_core.cli.import_tables import need_out, pairs, write
+from hydra_core.cli.import_tables import need_out, pairs, reading, write
 from hydra_core.cli.options import Verbs, import_options, model_names_option, verb
 from hydra_core.cli.workspace import existing
 
@@ -170,14 +170,15 @@ def _harness(options: argparse.Namespace) -> int:
         raise EvalSetError("--map", [Problem("", "maps the text alone here", "text=doc.question")])
     need_out(options)
     files = [file for path in options.files for file in run_files(existing(path))]
-    draft = read_harness(
-        files,
-        models,
-        prices,
-        score=options.score,
-        scale=options.quality_scale,
-        labels=labels,
-        problems=None if options.problems is None else existing(options.problems),
-        text_path=mapping.fields.get("text", ""),
-    )
+    with reading(files):
+        draft = read_harness(
+            files,
+            models,
+            prices,
+            score=options.score,
+            scale=options.quality_scale,
+            labels=labels,
+            problems=None if options.problems is None else existing(options.problems),
+            text_path=mapping.fields.get("text", ""),
+        )
     return write(draft, options, f"results of {', '.join(kinds_of(files))}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from hydra_core.cli.import_tables import need_out, pairs, write
+from hydra_core.cli.import_tables import need_out, pairs, reading, write
 from hydra_core.cli.options import Verbs, import_options, model_names_option, verb
 from hydra_core.cli.workspace import existing, log_folder
 
@@ -111,7 +111,8 @@ def _spend(options: argparse.Namespace) -> int:
     files = [existing(Path(name)) for name in options.files if name not in databases]
     rows = [row for url in databases for row in spend_log_rows(url)]
     unread = Issues()
-    rows += rows_of(files, Budget(), unread)
+    with reading(files):
+        rows += rows_of(files, Budget(), unread)
     feedback = [existing(path) for path in options.feedback]
     models, scale = pairs(options.model), options.quality_scale
     labels = parse_labels(options.label)
@@ -129,7 +130,8 @@ def _langfuse(options: argparse.Namespace) -> int:
     )
     models, labels = pairs(options.model), parse_labels(options.label)
     scale, score = options.quality_scale, options.score
-    draft = read_langfuse(files, scores, models, score=score, scale=scale, labels=labels)
+    with reading(files):
+        draft = read_langfuse(files, scores, models, score=score, scale=scale, labels=labels)
     return write(draft, options, "Langfuse export")
 
 
@@ -142,5 +144,6 @@ def _spans(options: argparse.Namespace) -> int:
     need_out(options)
     files = [existing(path) for path in options.files]
     scale, labels = options.quality_scale, parse_labels(options.label)
-    draft = read_spans(files, models, prices, score=options.score, scale=scale, labels=labels)
+    with reading(files):
+        draft = read_spans(files, models, prices, score=options.score, scale=scale, labels=labels)
     return write(draft, options, "spans")

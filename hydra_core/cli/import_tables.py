@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.cli.account import changes
 from hydra_core.cli.options import Verbs, import_options, verb
-from hydra_core.cli.output import print_json, say, table
+from hydra_core.cli.output import print_json, progress_bar, say, table
 from hydra_core.cli.workspace import EVALSET, existing, shown
 
 if TYPE_CHECKING:
+    from hydra_core.base.types import Progress
     from hydra_core.evalsets.importers.draft import About, Draft
+    from hydra_core.evalsets.importers.mapping import TableMapping
 
+_MB = 1_000_000
+#: Bytes of files whose reading shows how far it is.
+_LARGE = 20 * _MB
 _SWEBENCH = """\
 Joins runs of a SWE-bench leaderboard with the problem statements. Only instances with a text and
 an outcome in every run are kept; the report says what was dropped and why.
@@ -31,7 +39,7 @@ or wide (a row per query, columns for each model: quality:MODEL and cost:MODEL, 
 and "MODEL $"). Columns with usual names are recognised; --map names the others, also by a path
 inside objects. Signs of currency and percent, decimal commas and thousands are read column by
 column; --read says how a column is written where its cells leave it open. Files are joined on
-query_id. Nothing is written unless every row is valid; at most 200 MB and 2,000,000 rows.
+query_id. Nothing is written unless every row is valid; at most 400 MiB and 2,000,000 rows.
 
 fields: query_id text language has_image conversation_id turn group cluster label_<dimension>;
 long form: model quality cost_usd latency_s tokens input_tokens output_tokens
@@ -140,11 +148,7 @@ def _swebench(options: argparse.Namespace) -> int:
 
 
 def _table(options: argparse.Namespace) -> int:
-    from hydra_core.catalog.identifiers import proposed_ids
     from hydra_core.evalsets.importers.mapping import parse_map
-    from hydra_core.evalsets.importers.reading.cells import Form
-    from hydra_core.evalsets.importers.reading.notation import parse_notations, parse_rates
-    from hydra_core.evalsets.importers.table import model_names, read_table
 
     files = [existing(path) for path in options.files]
     mapping = parse_map(options.map)
@@ -153,6 +157,17 @@ def _table(options: argparse.Namespace) -> int:
             "--quality-scale", [Problem("", f"must be > 0, got {options.quality_scale:g}")]
         )
     need_out(options)
+    with reading(files):
+        draft = _read_table(options, files, mapping)
+    return write(draft, options, ", ".join(path.name for path in files))
+
+
+def _read_table(options: argparse.Namespace, files: list[Path], mapping: TableMapping) -> Draft:
+    from hydra_core.catalog.identifiers import proposed_ids
+    from hydra_core.evalsets.importers.reading.cells import Form
+    from hydra_core.evalsets.importers.reading.notation import parse_notations, parse_rates
+    from hydra_core.evalsets.importers.table import model_names, read_table
+
     ids = pairs(options.rename, "ID=NAME", place="--rename")
     ids = {name: model for model, name in ids.items()}
     if options.accept_ids:
@@ -160,7 +175,7 @@ def _table(options: argparse.Namespace) -> int:
         for name, model in ids.items():
             if name != model:
                 say(f"note: {name!r} is now {model}")
-    draft = read_table(
+    return read_table(
         files,
         mapping,
         need_cost=not options.no_cost,
@@ -174,7 +189,6 @@ def _table(options: argparse.Namespace) -> int:
         rates=parse_rates(options.rate),
         ids=ids,
     )
-    return write(draft, options, ", ".join(path.name for path in files))
 
 
 def _policy(options: argparse.Namespace) -> int:
@@ -192,6 +206,22 @@ def _policy(options: argparse.Namespace) -> int:
         listed = ", ".join(f"{model} {100 * share:.1f} %" for model, share in shares.items())
         print(f"{path}: {evalset.n:,} queries; {listed}")
     return 0
+
+
+@contextmanager
+def reading(files: Sequence[Path]) -> Iterator[None]:
+    """A progress bar on stderr while large files are read."""
+    from hydra_core.evalsets.importers.reading.bounded import size_of, watched
+
+    if size_of(files) < _LARGE:
+        yield
+        return
+    with progress_bar("reading", unit=" MB") as step, watched(partial(_told, step), files):
+        yield
+
+
+def _told(step: Progress, done: int, total: int) -> None:
+    step(done // _MB, total // _MB)
 
 
 def pairs(texts: list[str], form: str = "ID=NAME", *, place: str = "--model") -> dict[str, str]:

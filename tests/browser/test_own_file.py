@@ -45,7 +45,7 @@ COLUMNS = {
     "Message text *": "What was asked",
     "Model *": "System under test",
     "Quality *": "Success?",
-    "Cost in USD": "Bill ($)",
+    "Cost": "Bill ($)",
 }
 #: Clicks and fields, prices apart, that an operator may need at most.
 MOST_STEPS = 12
@@ -104,9 +104,37 @@ def messy_csv(path):
     return path
 
 
-def prices_file(path):
+WIDE_IDS = ("gpt-4o-may", "sonnet-3.5", "llama-3-8b")
+
+
+def wide_csv(path):
+    """Columns for each model under headers for people, every one written in its own way."""
+    rng = np.random.default_rng(5)
+    models = ("GPT 4o (May)", "Sonnet 3.5", "Llama 3 8B")
+    header = ["Ticket #", "What the customer asked"]
+    header += [f"{models[0]} correct", f"{models[0]} $", f"{models[1]} score (%)"]
+    header += [f"{models[1]} cost (€)", f"{models[1]} input tokens", f"{models[1]} output tokens"]
+    header += [f"{models[2]} passed?", f"{models[2]} cost (cents)", "Comment"]
+    rows = []
+    for query in range(60):
+        good = rng.random(3) < [0.9, 0.85, 0.6]
+        rows.append([f"T-{query}", TASKS[query % len(TASKS)].format(query)])
+        rows[-1] += ["yes" if good[0] else "no", f"${rng.uniform(0.01, 0.02):.4f}"]
+        rows[-1] += [
+            "100 %" if good[1] else "12,5 %",
+            f"{rng.uniform(5, 9) / 1e3:.5f}".replace(".", ","),
+        ]
+        rows[-1] += ["1,234", "567", "pass" if good[2] else "fail", "0.05", "seen by Kim"]
+    rows[7][2] = rows[8][4] = rows[9][5] = ""  # missing cells
+    rows += [rows[20], rows[21]]  # doubled rows
+    with path.open("w", newline="", encoding="utf-8-sig") as stream:
+        csv.writer(stream).writerows([header, *rows])
+    return path
+
+
+def prices_file(path, ids=IDS):
     lines = ["models:"]
-    for name, (read, written) in zip(IDS, ((2.5, 10), (3, 15), (0.05, 0.08)), strict=True):
+    for name, (read, written) in zip(ids, ((2.5, 10), (3, 15), (0.05, 0.08)), strict=True):
         lines.append(f"  {name}: {{input: {read}, output: {written}, date: 2024-08-06}}")
     path.write_text("\n".join(lines), encoding="utf-8")
     return path
@@ -250,3 +278,32 @@ def served_models(workspace, texts):
     finally:
         service.terminate()
         service.communicate(timeout=60)
+
+
+def test_wide_table_with_euros_and_percents_to_a_tuned_catalog(page, tmp_path):
+    steps = Steps(page)
+    page.goto("/eval_sets")
+    steps.click("Import", role="radio")
+    page.get_by_text("What do you have?").wait_for()
+    steps.upload(wide_csv(tmp_path / "support answers.csv"))
+    page.get_by_text("Say how many USD one EUR was.").wait_for()
+    steps.count += 1
+    page.get_by_role("spinbutton", name="USD per EUR").fill("1.25")
+    page.keyboard.press("Enter")
+    page.get_by_text("Say how many USD one EUR was.").wait_for(state="detached")
+    picture(page, "6-wide")
+    steps.click("Import")
+    page.get_by_text("Kept 60 queries with 178 outcomes of 3 models").wait_for()
+    page.get_by_text("outcome that an earlier row holds too").wait_for(state="attached")
+    picture(page, "7-wide-imported")
+    steps.click("Make a catalog")
+    page.get_by_text("Prices of 3 of 3 models are missing").wait_for()
+    prices = prices_file(tmp_path / "p.yaml", WIDE_IDS)
+    page.locator("input[type=file]").first.set_input_files(str(prices))
+    page.get_by_text("Profiles and").wait_for()
+    steps.click("Publish and open Tune")
+    page.get_by_text("Threshold τ").first.wait_for()
+    page.locator("[data-testid=stPlotlyChart] .js-plotly-plot").first.wait_for()
+    picture(page, "8-wide-tune")
+    assert "support_answers" in page.url
+    assert steps.count <= MOST_STEPS, steps.count

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 
+from hydra_core.console import replays
+from hydra_core.evalsets.evalset import load_evalset
 from tests.evalsets.importers.test_recognise import ARENA
 from tests.pages.store_steps import shown
 
@@ -49,16 +52,48 @@ def uploaded(app, text):
 
 def test_a_column_that_is_needed_and_not_found_is_asked_for_before_the_import(open_page):
     app = uploaded(importing(open_page), "Task #,What was asked,Pass?\n1,Fix it,1\n")
-    assert "Choose a column for: Query id, Message text, Model" in shown(app)
+    assert "Choose a column for: Message text, Model" in shown(app)
     assert not [button for button in app.button if button.key == "eval_sets.import"]
 
 
-def test_decimal_commas_of_the_first_rows_are_seen_and_read(open_page):
+def test_decimal_commas_are_seen_shown_and_read(open_page):
     lines = "".join(f"q{i};Fix {i};small;0,5;0,01\n" for i in range(3))
     app = uploaded(importing(open_page), "query_id;text;model;quality;cost_usd\n" + lines)
-    assert [box.value for box in app.selectbox if box.label == "Numbers are written"] == [","]
+    assert app.dataframe[0].value["cost_usd"].tolist() == ["0.01"] * 3
     app.button(key="eval_sets.import").click().run()
     assert "Kept 3 queries with 3 outcomes of 1 models" in shown(app)
+
+
+def test_euros_are_asked_for_their_rate_and_converted(open_page, workspace):
+    lines = "".join(f"q{i},Fix {i},small,1,€ 0.5\n" for i in range(3))
+    app = uploaded(importing(open_page), HEADER + lines)
+    assert "Say how many USD one EUR was" in shown(app)
+    assert not [button for button in app.button if button.key == "eval_sets.import"]
+    rate = next(box for box in app.number_input if box.label == "USD per EUR")
+    rate.set_value(1.5).run()
+    assert app.dataframe[0].value["cost_usd"].tolist() == ["0.75"] * 3
+    app.button(key="eval_sets.import").click().run()
+    evalset = load_evalset(workspace / "evalsets" / "mine")
+    assert evalset.cost_usd.ravel().tolist() == [0.75] * 3
+    assert evalset.price_notes == "Costs were converted at 1 EUR = 1.5 USD"
+
+
+def test_a_wide_table_is_proposed_as_a_grid_and_its_message_by_its_texts(open_page):
+    content = (
+        "Case no.,What was wanted,GPT 4o (May) right,GPT 4o (May) correct,GPT 4o (May) $\n"
+        "1,Please fix the build,x,yes,$0.02\n2,Please write a test,,no,$0.03\n"
+    )
+    app = uploaded(importing(open_page), content)
+    assert app.selectbox(key=next(k for k in keys(app) if "map.text" in k)).value
+    grid = next(one.value for one in app.data_editor if "quality" in one.value)
+    assert grid["id"].tolist() == ["gpt-4o-may"]
+    assert grid["cost_usd"].tolist() == ["GPT 4o (May) $"]
+    app.button(key="eval_sets.import").click().run()
+    assert "Kept 2 queries with 2 outcomes of 1 models" in shown(app)
+
+
+def keys(app):
+    return [str(box.key) for box in app.selectbox]
 
 
 HEADER = "query_id,text,model,quality,cost_usd\n"
@@ -67,15 +102,29 @@ HEADER = "query_id,text,model,quality,cost_usd\n"
 def test_words_for_quality_are_proposed_shown_and_read(open_page):
     lines = "".join(f"q{i};Fix {i};small;{'pass' if i else 'fail'};1\n" for i in range(3))
     app = uploaded(importing(open_page), (HEADER + lines).replace(";", ","))
-    given = next(box for box in app.selectbox if box.label == "Quality is given as")
-    assert given.value.startswith("Words")
+    written = next(one.value for one in app.data_editor if "written" in one.value)
+    assert written["written"].tolist()[0] == "words"
     app.button(key="eval_sets.import").click().run()
     assert "quality was read from words, 1 or 0: pass (2), fail (1)" in shown(app)
 
 
-def test_percentages_are_sent_to_the_list_on_the_page(open_page):
+def test_percentages_are_sent_to_the_grid_on_the_page(open_page):
     app = uploaded(importing(open_page), HEADER + "q1,Fix,small,83,1\n")
     app.button(key="eval_sets.import").click().run()
     told = app.error[0].value.replace("\\", "")
-    assert "Quality is given as: 0 to 100" in told
+    assert "Written: percent" in told
     assert "--" not in told
+
+
+def test_a_large_file_is_imported_in_the_background(open_page, workspace):
+    row = "q{},{},small,1,0.01\n"
+    text = "Please mend the reconnect code. " * 3_000
+    app = uploaded(importing(open_page), HEADER + "".join(row.format(i, text) for i in range(60)))
+    app.button(key="eval_sets.import").click().run()
+    (task,) = [one for one in replays.tasks()._tasks.values() if one.write is not None]
+    while task.running:
+        time.sleep(0.1)
+    assert (task.error, task.done) == ("", task.total)
+    assert task.total == 5
+    assert "Kept 60 queries with 60 outcomes of 1 models" in shown(app.run())
+    assert load_evalset(workspace / "evalsets" / "mine").n == 60

@@ -1,4 +1,4 @@
-"""The import wizard's source of tables: first rows, what the columns mean, names of models."""
+"""The import wizard's source of tables: what the columns mean, and the first rows as read."""
 
 from __future__ import annotations
 
@@ -15,12 +15,25 @@ from hydra_core.base.errors import HydraError
 from hydra_core.catalog.identifiers import proposed_ids
 from hydra_core.console import tables, widgets
 from hydra_core.console.eval_sets.import_records import Runner
+from hydra_core.console.eval_sets.view_import import (
+    FORM,
+    SIDES,
+    WRITTEN,
+    model_grid,
+    notations_of,
+    number_columns,
+    read_grid,
+    with_likely_text,
+    without_rates,
+)
 from hydra_core.console.widgets import literal
+from hydra_core.evalsets.importers.as_read import AsRead, raw_rows, read_rows
 from hydra_core.evalsets.importers.draft import About, ImportReport
-from hydra_core.evalsets.importers.mapping import TableMapping
+from hydra_core.evalsets.importers.mapping import TableMapping, suggest_mapping
 from hydra_core.evalsets.importers.reading.bounded import TableFile
-from hydra_core.evalsets.importers.reading.cells import Form, in_words
-from hydra_core.evalsets.importers.table import Preview, import_table, model_names, preview
+from hydra_core.evalsets.importers.reading.notation import SIGNS, Notation
+from hydra_core.evalsets.importers.reading.tables import columns_of
+from hydra_core.evalsets.importers.table import import_table, model_names
 
 _QUERY = {
     "query_id": "Query id",
@@ -28,59 +41,44 @@ _QUERY = {
     "language": "Language",
     "group": "Group",
 }
-_LONG = {"model": "Model", "quality": "Quality", "cost_usd": "Cost in USD"}
+_LONG = {"model": "Model", "quality": "Quality", "cost_usd": "Cost"}
 _REQUIRED = ("query_id", "text", "model", "quality")
-_DECIMALS = {".": "0.5, with a point", ",": "0,5, with a comma"}
-_SHARE, _PERCENT, _WORDS = "0 to 1 (or true/false)", "0 to 100", "Words: pass/fail, resolved/..."
-_GIVEN, _WRITTEN = "Quality is given as", "Numbers are written"
+_ROW_LONG, _ROW_WIDE = "A query and a model", "A query, with columns for each model"
+#: Rows that are looked at before the import reads all, and those that are shown.
+_LOOKED_AT, _SHOWN = 1_000, 5
+_CURRENCIES = sorted(set(SIGNS.values()) - {"USD", "cents"})
 
 
 def table_source(uploads: Sequence[UploadedFile]) -> tuple[Runner, str] | None:
     """Draw what a table asks for; the import to run and a name for it, None after a problem."""
     files = [cast(TableFile, file) for file in uploads]
-    try:
-        looks = [preview(file, 5) for file in files]
-    except HydraError as error:
-        widgets.problem(error)
-        return None
-    st.markdown("##### First rows")
-    tables.kept(looks[0].rows, "eval_sets.first_rows", height="content")
     stamp = "-".join(file.file_id for file in uploads)[:200]
-    mapping = _mapping(looks, stamp)
+    shown = st.container()
     try:
-        ids = _model_ids(model_names(files, mapping))
+        heads = [raw_rows(file, _LOOKED_AT) for file in files]
+        columns = list(dict.fromkeys(name for file in files for name in columns_of(file)))
+        suggested = with_likely_text(suggest_mapping(columns), heads)
+        mapping, ids = _meaning(columns, suggested, stamp)
+        ids = ids if mapping.wide else _model_ids(_names(files, mapping, stamp))
     except HydraError as error:
         widgets.problem(error)
         return None
-    with st.container(horizontal=True):
-        given = [_SHARE, _PERCENT, _WORDS]
-        quality = st.selectbox(
-            _GIVEN, given, given.index(_quality(looks, mapping)), width=260,
-            key=f"eval_sets.quality.{stamp}",
-        )  # fmt: skip
-        marks = list(_DECIMALS)
-        decimal = st.selectbox(
-            _WRITTEN, marks, marks.index(_decimal(looks, mapping)),
-            format_func=_DECIMALS.__getitem__, width=260, key=f"eval_sets.decimal.{stamp}",
-        )  # fmt: skip
-    form = Form(
-        decimal, 100.0 if quality == _PERCENT else 1.0, quality == _WORDS,
-        f"{_GIVEN}: {_PERCENT}", f"{_WRITTEN}: {_DECIMALS[',']}", f"{_GIVEN}: {_WORDS}",
-    )  # fmt: skip
-
+    rates = _rates(mapping, heads, stamp)
+    notations = _notations(mapping, heads, stamp)
+    usable = {name: rate for name, rate in rates.items() if rate}
+    with shown:
+        _first_rows(
+            [
+                read_rows(head, mapping, form=FORM, notations=notations, rates=usable)
+                for head in heads
+            ],
+            uploads[0].name,
+        )
     bare = "text" not in mapping.fields and st.checkbox(
         "These files hold no message texts", key="eval_sets.no_texts",
         help="Without texts the set cannot be scored, because requirements are read from texts.",
     )  # fmt: skip
-    lacking = [
-        label
-        for field, label in {**_QUERY, **({} if mapping.wide else _LONG)}.items()
-        if field in _REQUIRED and field not in mapping.fields and not (bare and field == "text")
-    ]
-    if lacking:
-        st.warning(
-            f"Choose a column for: {', '.join(lacking)}.", icon=":material/view_column:"
-        )  # fmt: skip
+    if not _complete(mapping, rates, bare=bare):
         return None
 
     def run(out: Path, about: About, force: bool) -> ImportReport:
@@ -88,47 +86,85 @@ def table_source(uploads: Sequence[UploadedFile]) -> tuple[Runner, str] | None:
             about = replace(about, origin=", ".join(file.name for file in files))
         return import_table(
             files, out, mapping, about,
-            need_cost=False, need_text=not bare, form=form, ids=ids, force=force,
+            need_cost=False, need_text=not bare, form=FORM, notations=notations, rates=usable,
+            ids=ids, complete=False, force=force,
         )  # fmt: skip
 
-    return run, _default_name(uploads)
+    return run, str(uploads[0].name).split(".")[0].replace("_", " ")
 
 
-def _quality(looks: Sequence[Preview], mapping: TableMapping) -> str:
-    """How the first rows give quality: in words, or as a share of 1."""
-    cells = _cells(looks, [mapping.fields.get("quality"), *mapping.quality.values()])
-    return _WORDS if any(in_words(one).any() for one in cells) else _SHARE
+def _complete(mapping: TableMapping, rates: Mapping[str, float | None], *, bare: bool) -> bool:
+    """Whether the import can be run; what it lacks is said."""
+    labels = _QUERY if mapping.wide else {**_QUERY, **_LONG}
+    lacking = [
+        label
+        for field, label in labels.items()
+        if field in _REQUIRED and field not in mapping.fields and not (bare and field == "text")
+    ]
+    unrated = without_rates(rates, rates)
+    if lacking:
+        st.warning(f"Choose a column for: {', '.join(lacking)}.", icon=":material/view_column:")
+    if unrated:
+        st.warning(
+            f"Say how many USD one {' and one '.join(unrated)} was.",
+            icon=":material/currency_exchange:",
+        )
+    return not lacking and not unrated
 
 
-def _decimal(looks: Sequence[Preview], mapping: TableMapping) -> str:
-    """The decimal mark of the first rows: a comma where a quality or a cost is written with one."""
-    named = [mapping.fields.get(field) for field in ("quality", "cost_usd")]
-    cells = _cells(looks, [*named, *mapping.quality.values()])
-    commas = any(one.str.fullmatch(r"\s*[0-9]+,[0-9]+\s*").any() for one in cells)
-    return "," if commas else "."
+def _first_rows(seen: Sequence[AsRead], name: str) -> None:
+    """The first rows of the first file as they will be read, and what is odd in any file."""
+    st.markdown("##### First rows, as they will be read")
+    tables.kept(seen[0].rows.head(_SHOWN), "eval_sets.first_rows", height="content")
+    if len(seen) > 1:
+        st.caption(literal(f"From {name}, the first of {len(seen)} files."))
+    for fault in dict.fromkeys(fault for one in seen for fault in one.faults):
+        st.warning(literal(fault), icon=":material/warning:")
+    if notes := list(dict.fromkeys(note for one in seen for note in one.notes)):
+        with st.popover(f"Read otherwise than written: {len(notes)}", icon=":material/translate:"):
+            st.markdown("\n".join(f"- {literal(note)}" for note in notes))
 
 
-def _cells(looks: Sequence[Preview], columns: Sequence[str | None]) -> list[pd.Series]:
-    return [look.rows[name] for look in looks for name in columns if name in look.rows]
-
-
-def _default_name(uploads: Sequence[UploadedFile]) -> str:
-    return str(uploads[0].name).split(".")[0].replace("_", " ")
-
-
-def _mapping(looks: Sequence[Preview], stamp: str) -> TableMapping:
-    """Selectors of columns, filled with what their names suggest."""
-    columns = list(dict.fromkeys(name for look in looks for name in look.columns))
-    suggested = TableMapping()
-    for look in looks:
-        suggested = suggested.over(look.suggested) if suggested.fields else look.suggested
+def _meaning(
+    columns: Sequence[str], suggested: TableMapping, stamp: str
+) -> tuple[TableMapping, dict[str, str]]:
+    """What the columns mean, filled with what is suggested; and ids of a wide table's models."""
     st.markdown("##### What the columns mean")
-    labels = _QUERY if suggested.wide else {**_QUERY, **_LONG}
+    rows = [_ROW_LONG, _ROW_WIDE]
+    wide = st.segmented_control(
+        "Each row is", rows, default=rows[suggested.wide], required=True,
+        key=f"eval_sets.rows.{stamp}",
+    ) == _ROW_WIDE  # fmt: skip
+    labels = _QUERY if wide else {**_QUERY, **_LONG}
     fields = _fields(labels, columns, suggested.fields, stamp)
-    rest = {f: c for f, c in suggested.fields.items() if f not in labels and c in columns}
-    if not suggested.wide:
-        return TableMapping({**rest, **fields})
-    return TableMapping({**rest, **fields}, *_per_model(suggested, columns, stamp))
+    known = suggested.query_fields if wide else suggested.fields
+    rest = {f: c for f, c in known.items() if f not in labels and c not in fields.values()}
+    mapping = TableMapping({**rest, **fields})
+    if not wide:
+        return mapping, {}
+    edited = st.data_editor(
+        model_grid(suggested),
+        key=f"eval_sets.grid.{stamp}",
+        hide_index=True,
+        num_rows="dynamic",
+        height="content" if len(suggested.quality) <= 12 else 460,
+        column_order=["id", *SIDES],
+        placeholder="–",
+        column_config={
+            "id": st.column_config.TextColumn("Model id", required=True, width="medium"),
+            **{
+                side: st.column_config.SelectboxColumn(label, options=list(columns))
+                for side, label in SIDES.items()
+            },
+        },
+    )
+    grid = read_grid(edited, suggested)
+    if grid.lacking:
+        left_out = ", ".join(grid.lacking)
+        st.caption(literal(f"Left out, because no column holds their quality: {left_out}."))
+    elif not grid.mapping.wide:
+        st.caption("Add a row for each model, and choose the columns of its quality and cost.")
+    return replace(grid.mapping, fields=mapping.fields), dict(grid.ids)
 
 
 def _fields(
@@ -151,6 +187,17 @@ def _fields(
     return chosen
 
 
+def _names(files: Sequence[TableFile], mapping: TableMapping, stamp: str) -> tuple[str, ...]:
+    """The models that a column names, read once per upload and column."""
+    key = (stamp, mapping.fields.get("model"))
+    known: tuple[object, tuple[str, ...]] = st.session_state.get("eval_sets.named", (None, ()))
+    if known[0] != key:
+        with st.spinner("Reading the names of models", show_time=True):
+            known = (key, model_names(files, mapping))
+        st.session_state["eval_sets.named"] = known
+    return known[1]
+
+
 def _model_ids(names: Sequence[str]) -> dict[str, str]:
     """A proposed id, editable, for each name that cannot be one; name -> id."""
     proposed = proposed_ids(names)
@@ -171,31 +218,61 @@ def _model_ids(names: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _per_model(
-    suggested: TableMapping, columns: Sequence[str], stamp: str
-) -> tuple[dict[str, str], dict[str, str]]:
-    quality: dict[str, str] = {}
-    cost: dict[str, str] = {}
-    st.caption(f"The file has columns of {len(suggested.quality)} models.")
-    for model, column in suggested.quality.items():
-        name, left, right = st.columns([2, 3, 3], vertical_alignment="bottom")
-        name.markdown(f"**{literal(model)}**")
-        for place, side, guess in (
-            (left, quality, column),
-            (right, cost, suggested.cost.get(model)),
-        ):
-            label = "Quality *" if side is quality else "Cost in USD"
-            picked = place.selectbox(
-                label,
-                columns,
-                index=columns.index(guess) if guess in columns else None,
-                placeholder="not in the file",
-                format_func=literal_option,
-                key=f"eval_sets.map.{label}.{model}.{stamp}",
-            )
-            if picked is not None:
-                side[model] = picked
-    return quality, cost
+def _notations(
+    mapping: TableMapping, heads: Sequence[pd.DataFrame], stamp: str
+) -> dict[str, Notation]:
+    """How each column of numbers is written, where its cells leave that open."""
+    listed = number_columns(mapping, heads)
+    if listed.empty:
+        return {}
+    column = st.column_config
+    with st.expander("How numbers are written", icon=":material/pin:"):
+        edited = st.data_editor(
+            listed,
+            key=f"eval_sets.written.{stamp}.{hash(tuple(listed['column']))}",
+            hide_index=True,
+            disabled=["column", "holds", "first"],
+            placeholder="as the cells show",
+            height="content" if len(listed) <= 12 else 460,
+            column_config={
+                "column": column.TextColumn("Column", width="medium"),
+                "holds": column.TextColumn("Holds"),
+                "first": column.TextColumn("First cell"),
+                "written": column.SelectboxColumn(
+                    "Written", options=list(WRITTEN), format_func=lambda how: WRITTEN[str(how)]
+                ),
+            },
+        )
+    return notations_of(edited)
+
+
+def _rates(
+    mapping: TableMapping, heads: Sequence[pd.DataFrame], stamp: str
+) -> dict[str, float | None]:
+    """Currency -> USD of one unit, None until it is given."""
+    seen = [read_rows(head, mapping) for head in heads]
+    found = sorted({one for rows in seen for one in rows.currencies})
+    if "cost_usd" not in mapping.fields and not mapping.cost:
+        return {}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = st.multiselect(
+            "Currencies beside USD", _CURRENCIES, found, width=280, placeholder="none",
+            key=f"eval_sets.currencies.{stamp}.{'-'.join(found)}",
+        )  # fmt: skip
+        return {
+            one: st.number_input(
+                f"USD per {one}",
+                min_value=0.0,
+                value=None,
+                step=None,
+                format="%g",
+                width=160,
+                placeholder="1.08",
+                key=f"eval_sets.rate.{one}.{stamp}",
+                help=f"What one {one} was worth when the costs were recorded.",
+            )  # fmt: skip
+            for one in chosen
+        }
 
 
 def literal_option(column: str) -> str:

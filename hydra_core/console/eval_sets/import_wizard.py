@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from functools import partial
 from typing import cast
 
 import streamlit as st
@@ -10,8 +12,9 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from hydra_core.base.errors import EvalSetError, HydraError, Problem
 from hydra_core.choosing.new_catalog import covered
-from hydra_core.console import cache, selectors, state, tables, widgets
+from hydra_core.console import cache, replays, selectors, state, tables, widgets
 from hydra_core.console.access import identity
+from hydra_core.console.access.stopping import stop_button
 from hydra_core.console.demo import session
 from hydra_core.console.eval_sets import make_catalog
 from hydra_core.console.eval_sets.import_records import (
@@ -25,16 +28,20 @@ from hydra_core.console.eval_sets.import_table import table_source
 from hydra_core.console.eval_sets.routing_help import ASKED
 from hydra_core.console.eval_sets.view import dropped_table
 from hydra_core.console.frame import ROUTING_HELP, go
+from hydra_core.console.tasks import Task, Write
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.changes import EvalSetChanges
 from hydra_core.evalsets.folders import folder_name
 from hydra_core.evalsets.importers.draft import About, ImportReport
 from hydra_core.evalsets.importers.formats import FORMATS, Kind
-from hydra_core.evalsets.importers.reading.bounded import TableFile
+from hydra_core.evalsets.importers.reading.bounded import TableFile, size_of, watched
 from hydra_core.evalsets.importers.recognise import looks_like
 from hydra_core.store.roles import Action
 
-_REPORT = "eval_sets.report"
+_REPORT, _TASK = "eval_sets.report", "eval_sets.import_task"
+_MB = 1_000_000
+#: Bytes of files that are imported in the background.
+_LARGE = 5 * _MB
 #: Which format the operator has.
 KIND = "eval_sets.format"
 
@@ -44,11 +51,13 @@ def wizard() -> None:
     if _REPORT in st.session_state:
         _report(*st.session_state[_REPORT])
         return
+    if _TASK in st.session_state and _going_on(st.session_state[_TASK]):
+        return
     kind = _kind()
     if kind is Kind.SWEBENCH:
         source = swebench_source()
         if source is not None:
-            _finish(*source)
+            _finish(*source, [])
         return
     uploads = _files(kind)
     if not uploads:
@@ -58,7 +67,7 @@ def wizard() -> None:
     table = kind is Kind.TABLE
     source = table_source(uploads) if table else records_source(kind, uploads)
     if source is not None:
-        _finish(*source)
+        _finish(*source, [cast(TableFile, one) for one in uploads])
 
 
 def _kind() -> Kind:
@@ -128,8 +137,8 @@ def _take(kind: Kind) -> None:
     st.session_state[KIND] = kind
 
 
-def _finish(run: Runner, name: str) -> None:
-    """Name, origin and flags, then the import itself."""
+def _finish(run: Runner, name: str, files: Sequence[TableFile]) -> None:
+    """Name, origin and flags, then the import itself; that of large files in the background."""
     st.markdown("##### About the set")
     left, right = st.columns(2)
     name = left.text_input("Name", name, key=f"eval_sets.name.{name}", max_chars=120)
@@ -149,11 +158,22 @@ def _finish(run: Runner, name: str) -> None:
         name=name.strip() or folder, origin=origin, synthetic=synthetic, cost_estimated=estimated
     )
     root = session.folder() / "evalsets"
+    changes = EvalSetChanges(identity.actor(), cache.store())
+
+    def work(task: Task) -> tuple[ImportReport, str, str]:
+        with watched(partial(_step, task), files):
+            report = changes.write(root / folder, lambda: run(root / folder, about, force))
+        return report, f"my/{folder}", about.name
+
     try:
         root.mkdir(parents=True, exist_ok=True)
-        with st.spinner("Importing"):
-            changes = EvalSetChanges(identity.actor(), cache.store())
-            report = changes.write(root / folder, lambda: run(root / folder, about, force))
+        if size_of(files) > _LARGE:
+            write = Write(cache.store(), identity.actor(), Action.IMPORT, f"eval set {folder}")
+            key = ("import", root / folder, time.monotonic_ns())
+            st.session_state[_TASK] = replays.tasks().start(key, work, write=write)
+        else:
+            with st.spinner("Importing"):
+                st.session_state[_REPORT] = work(Task())
     except OSError as error:
         widgets.problem(
             EvalSetError(str(root), [Problem("", f"cannot be written: {error.strerror}")])
@@ -162,8 +182,29 @@ def _finish(run: Runner, name: str) -> None:
         widgets.problem(error)
         st.caption("Nothing was changed.")
     else:
-        st.session_state[_REPORT] = (report, f"my/{folder}", about.name)
         st.rerun()
+
+
+def _step(task: Task, done: int, total: int) -> None:
+    """How far the reading is, in MB; what follows it is named."""
+    task.stage = "Checking the rows" if total and done >= total else "Reading"
+    task.step(done // _MB, total // _MB)
+
+
+def _going_on(task: Task) -> bool:
+    """Show an import in the background, and what became of it; whether nothing else is shown."""
+    if task.running:
+        widgets.waiting(task, "Importing", unit="MB")
+        stop_button(task, "eval_sets.stop_import", help="Nothing is written.")
+        return True
+    widgets.forget(_TASK)
+    if task.result is not None:
+        st.session_state[_REPORT] = task.result
+        st.rerun()
+    if task.failure is not None:
+        widgets.problem(task.failure)
+    st.caption("Nothing was changed.")
+    return False
 
 
 def _report(report: ImportReport, key: str, name: str) -> None:
@@ -173,8 +214,9 @@ def _report(report: ImportReport, key: str, name: str) -> None:
         title=literal(f"{name} is imported"),
         icon=":material/check_circle:",
     )
-    for warning in report.warnings:
-        st.warning(literal(warning), icon=":material/warning:")
+    if report.warnings:
+        told = "\n".join(f"- {literal(warning)}" for warning in report.warnings)
+        st.warning(told, title="Know before you trust it", icon=":material/warning:")
     if report.dropped:
         st.markdown("##### Left out")
         tables.kept(

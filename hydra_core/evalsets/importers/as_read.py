@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 
 from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.evalsets.importers.mapping import TableMapping, header_notations
-from hydra_core.evalsets.importers.reading.bounded import TableFile
+from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
 from hydra_core.evalsets.importers.reading.cells import FILE, PLAIN, Form
 from hydra_core.evalsets.importers.reading.columns import Columns
 from hydra_core.evalsets.importers.reading.notation import Measure, Notation
-from hydra_core.evalsets.importers.reading.tables import LINE, columns_of, head_of
+from hydra_core.evalsets.importers.reading.tables import LINE, columns_of, read_columns
 from hydra_core.evalsets.importers.reading.texts import unlisted
 
 _MEASURES = {
@@ -47,34 +48,62 @@ def column_reader(
     )
 
 
-def first_rows(
-    file: TableFile,
-    mapping: TableMapping,
-    n: int = 20,
-    *,
-    form: Form = PLAIN,
-    notations: Mapping[str, Notation] | None = None,
-    rates: Mapping[str, float] | None = None,
-) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """The first rows as they will be read, under the file's own headers, and how, in words.
-
-    A cell that cannot be read is blank; the notes say why.
+def raw_rows(file: TableFile, n: int) -> pd.DataFrame:
+    """The first rows as they stand, each with its FILE and LINE.
 
     Raises:
         EvalSetError: The file cannot be read.
     """
-    columns = columns_of(file)
-    rows = head_of(file, n).assign(**{FILE: file.name})
-    rows[LINE] = range(1, len(rows) + 1)
-    reader = column_reader(columns, mapping, form, notations, rates)
+    frame = read_columns(file, columns_of(file), Budget(), stop=n)[0]
+    return frame.assign(**{FILE: file.name})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AsRead:
+    """Rows as they will be read.
+
+    Attributes:
+        rows: Under the file's own headers; a cell that cannot be read is blank.
+        notes: What is read otherwise than it stands, in words.
+        faults: Cells that cannot be read, in words.
+        currencies: Those that are met, with and without a rate.
+    """
+
+    rows: pd.DataFrame
+    notes: tuple[str, ...]
+    faults: tuple[str, ...]
+    currencies: frozenset[str]
+
+
+def read_rows(
+    raw: pd.DataFrame,
+    mapping: TableMapping,
+    *,
+    form: Form = PLAIN,
+    notations: Mapping[str, Notation] | None = None,
+    rates: Mapping[str, float] | None = None,
+) -> AsRead:
+    """Rows of one file as they will be read.
+
+    Args:
+        raw: Every cell text, with FILE and LINE.
+    """
+    rows = raw.copy()
+    columns = [name for name in raw.columns if name not in (FILE, LINE)]
+    own = {name: how for name, how in (notations or {}).items() if name in columns}
+    reader = column_reader(columns, mapping, form, own, rates)
     for column, measure in measures(mapping).items():
         if column in columns:
             rows[column] = reader.plain(rows, column, measure)
     text = mapping.fields.get("text")
     if text in columns:
         rows[text] = unlisted(rows[text])[0]
-    faults = [str(problem) for problem in reader.issues.problems()]
-    return rows.drop(columns=[FILE, LINE]), (*reader.notes, *faults)
+    return AsRead(
+        rows.drop(columns=[FILE, LINE]),
+        tuple(reader.notes),
+        tuple(str(problem) for problem in reader.issues.problems()),
+        frozenset(reader.converted | reader.unrated),
+    )
 
 
 def measures(mapping: TableMapping) -> dict[str, Measure]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hydra_core.evalsets.importers.reading.notation import Notation
+from hydra_core.evalsets.importers.reading.notation import SIGNS, Notation
 
 _FIGURES: Final[Mapping[str, tuple[str, ...]]] = {
     "quality": (
@@ -37,8 +37,9 @@ _NAME: Final = "|".join(
     re.escape(name).replace(r"\ ", r"[\s_.-]*")
     for name in sorted(_FIGURE_OF, key=len, reverse=True)
 )
+_MONEY: Final = "|".join(map(re.escape, SIGNS))
 _UNIT_WORDS: Final = (
-    r"%|percent|\$|€|£|usd|eur|cents?|ct|s|ms|sec|seconds"
+    rf"%|percent|{_MONEY}|s|ms|sec|seconds|k|thousands?"
     r"|0\s*(?:-|–|to)\s*[0-9]+|out of\s*[0-9]+|/\s*[0-9]+"
 )
 _UNIT: Final = rf"(?:\s*[(\[]\s*(?P<unit>{_UNIT_WORDS})\s*[)\]])?"
@@ -55,9 +56,11 @@ _BEFORE: Final = re.compile(
 )
 _WHOLE: Final = re.compile(rf"\s*(?:{_NAME})\s*\??\s*", re.IGNORECASE)
 _UNITS: Final[Mapping[str, Notation]] = {
-    **dict.fromkeys(("%", "percent"), Notation(divisor=100.0)),
+    **{sign: Notation(currency=money) for sign, money in SIGNS.items() if money != "USD"},
+    **dict.fromkeys(("%", "percent", "pct"), Notation(divisor=100.0)),
     **dict.fromkeys(("cents", "cent", "ct", "¢"), Notation(divisor=100.0)),
-    "ms": Notation(divisor=1000.0),
+    **dict.fromkeys(("ms", "millis", "milliseconds"), Notation(divisor=1000.0)),
+    **dict.fromkeys(("k", "thousand", "thousands"), Notation(divisor=0.001)),
 }
 #: What stands where a model would, in columns that sum up several of them.
 _NO_MODELS: Final = frozenset(
@@ -99,8 +102,7 @@ def read_header(column: str) -> Header | None:
         if not model or model.lower() in _NO_MODELS:
             continue
         unit = (match["unit"] or match["percent"] or "").lower()
-        unit = unit or {"cents": "cents", "cost cents": "cents", "¢": "cents"}.get(name, "")
-        unit = "ms" if name == "latency ms" else unit
+        unit = unit or name.rsplit(" ", 1)[-1]
         figure = _FIGURE_OF[name]
         if figure != "quality" and (unit in ("%", "percent") or unit[-1:].isdecimal()):
             continue
@@ -110,9 +112,12 @@ def read_header(column: str) -> Header | None:
 
 
 def unit_of(column: str) -> Notation:
-    """How a column is written by the unit behind its name: "(%)", "(ms)", "(0-5)"."""
+    """How a column is written by the unit behind its name: "(%)", "(0-5)", "latency_ms"."""
     match = _ANY_UNIT.fullmatch(column)
-    return _notation(match["unit"].lower()) if match is not None else Notation()
+    if match is not None:
+        return _notation(match["unit"].lower())
+    words = re.split(r"[\s_.-]+|(?<=[a-z])(?=[A-Z])", column.strip())
+    return _UNITS.get(words[-1].lower(), Notation()) if len(words) > 1 else Notation()
 
 
 def _notation(unit: str) -> Notation:

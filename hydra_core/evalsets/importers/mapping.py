@@ -42,8 +42,11 @@ _KNOWN_NAMES: Mapping[str, tuple[str, ...]] = {
         *("quality", "score", "resolved", "correct", "is_correct", "passed", "pass"),
         *("pass1", "accuracy"),
     ),
-    "cost_usd": ("cost_usd", "cost", "usd", "total_cost", "inference_cost", "price"),
-    "latency_s": ("latency_s", "latency", "seconds", "duration_s"),
+    "cost_usd": ("cost_usd", "cost", "usd", "total_cost", "inference_cost", "price", "cost_cents"),
+    "latency_s": (
+        *("latency_s", "latency", "seconds", "duration_s"),
+        *("latency_ms", "latencyms", "duration_ms", "durationms"),
+    ),
     "tokens": ("tokens", "total_tokens", "num_tokens"),
     "input_tokens": ("input_tokens", "prompt_tokens", "tokens_in", "num_input_tokens"),
     "output_tokens": ("output_tokens", "completion_tokens", "tokens_out", "num_output_tokens"),
@@ -233,7 +236,7 @@ def _best(name: str, columns: Sequence[str]) -> str | None:
 
 def _plain(column: str) -> str:
     bare = re.sub(r"\s*[(\[][^()\[\]]*[)\]]\s*$", "", column)
-    words = re.sub(r"[\s.-]+", "_", (bare or column).lower().strip())
+    words = re.sub(r"[\s.-]+", "_", (bare or column).lower().replace("#", " no").strip())
     return re.sub(r"[^a-z0-9_]", "", words).strip("_")
 
 

@@ -2,14 +2,14 @@
 
 Long: one row per query and model (query_id, text, model, quality, cost_usd). Wide: one row per
 query, two columns per model (`quality:<model>`, `cost:<model>`). Files are joined on query_id: a
-file may hold only the texts and another only the outcomes. An import reads at most 200 MiB of
+file may hold only the texts and another only the outcomes. An import reads at most 400 MiB of
 data and 2,000,000 rows, compressed or not; more is refused before anything is kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -23,27 +23,8 @@ from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
 from hydra_core.evalsets.importers.reading.cells import FILE, PLAIN, Form
 from hydra_core.evalsets.importers.reading.columns import Columns
 from hydra_core.evalsets.importers.reading.notation import Notation
-from hydra_core.evalsets.importers.reading.tables import LINE, columns_of, head_of, read_columns
+from hydra_core.evalsets.importers.reading.tables import LINE, columns_of, read_columns
 from hydra_core.evalsets.importers.reading.texts import unlisted
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Preview:
-    """The first rows of a table as text, and what its columns seem to mean."""
-
-    columns: tuple[str, ...]
-    rows: pd.DataFrame
-    suggested: TableMapping
-
-
-def preview(file: TableFile, n: int = 20) -> Preview:
-    """Look at a table without importing it.
-
-    Raises:
-        EvalSetError: It cannot be read.
-    """
-    columns = columns_of(file)
-    return Preview(tuple(columns), head_of(file, n), suggest_mapping(columns))
 
 
 def import_table(
@@ -58,6 +39,7 @@ def import_table(
     notations: Mapping[str, Notation] | None = None,
     rates: Mapping[str, float] | None = None,
     ids: Mapping[str, str] | None = None,
+    complete: bool = True,
     force: bool = False,
 ) -> ImportReport:
     """Import tables as an eval set folder; see `read_table` and `write_draft`.
@@ -74,6 +56,7 @@ def import_table(
         notations=notations,
         rates=rates,
         ids=ids,
+        complete=complete,
     )
     origin = ", ".join(file.name for file in files)
     write_draft(draft, out, about or About(origin=origin), force=force)
@@ -90,12 +73,14 @@ def read_table(
     notations: Mapping[str, Notation] | None = None,
     rates: Mapping[str, float] | None = None,
     ids: Mapping[str, str] | None = None,
+    complete: bool = True,
 ) -> Draft:
     """Read tables into an eval set in memory.
 
     Args:
         files: Paths or uploaded files.
-        mapping: What the columns mean; the rest is suggested from their names.
+        mapping: What the columns mean.
+        complete: Whether what the mapping leaves out is suggested from the columns' names.
         need_cost: A missing cost column is an error (single costs may be missing).
         need_text: A missing text column is an error; without, the set may be one without texts.
         form: How the table writes its numbers where a column does not show it.
@@ -113,7 +98,8 @@ def read_table(
     budget.check_sizes(list(files))
     columns = {i: columns_of(file) for i, file in enumerate(files)}
     union = list(dict.fromkeys(name for names in columns.values() for name in names))
-    full = (mapping or TableMapping()).over(suggest_mapping(union)).renamed(ids or {})
+    full = mapping or TableMapping()
+    full = (full.over(suggest_mapping(union)) if complete else full).renamed(ids or {})
     problems = full.problems(union, need_cost=need_cost, need_text=need_text)
     for i, file in enumerate(files):
         problems += [] if problems else _file_problems(file.name, columns[i], full, need_cost)
@@ -131,7 +117,12 @@ def read_table(
     )
     draft = assemble(rows, source, need_text=need_text, issues=reader.issues)
     used = {name: column for name, column in full.all_columns().items() if column in union}
-    return replace(draft, report=replace(draft.report, columns=used))
+    worth = ", ".join(f"1 {one} = {reader.rates[one]:g} USD" for one in sorted(reader.converted))
+    return replace(
+        draft,
+        report=replace(draft.report, columns=used),
+        price_notes=f"Costs were converted at {worth}" if worth else "",
+    )
 
 
 def model_names(files: Sequence[TableFile], mapping: TableMapping | None = None) -> tuple[str, ...]:

@@ -10,12 +10,14 @@ import pytest
 from hydra_core.base.errors import HydraError
 from hydra_core.catalog.identifiers import proposed_ids
 from hydra_core.evalsets.evalset import load_evalset
-from hydra_core.evalsets.importers.as_read import first_rows
+from hydra_core.evalsets.importers.as_read import raw_rows, read_rows
 from hydra_core.evalsets.importers.draft import About, write_draft
 from hydra_core.evalsets.importers.formats import Given, Kind, read
+from hydra_core.evalsets.importers.mapping import suggest_mapping
+from hydra_core.evalsets.importers.reading.tables import columns_of
 from hydra_core.evalsets.importers.recognise import looks_like
 from hydra_core.evalsets.importers.records import AskNames, NamesKnown
-from hydra_core.evalsets.importers.table import model_names, preview, read_table
+from hydra_core.evalsets.importers.table import model_names, read_table
 from tests.evalsets.importers.test_harness import (
     inspect_log,
     inspect_samples,
@@ -86,7 +88,7 @@ def draft_of(path, folder):
     """What an operator gets who takes every proposal."""
     kind = looks_like(path)
     if kind in (None, Kind.TABLE):
-        first_rows(path, preview(path).suggested, 5)
+        read_rows(raw_rows(path, 5), suggest_mapping(columns_of(path)))
         ids = proposed_ids(model_names([path]))
         return read_table([path], ids=ids, need_cost=False, rates={"EUR": 1.1})
     name, content = MORE.get(kind, ("votes.csv", VOTES))

@@ -71,4 +71,4 @@ def test_a_remedy_names_the_setting_of_whoever_imports(tmp_path):
     ):
         read_table([path])
     with pytest.raises(EvalSetError, match="say that they are .the list above"):
-        read_table([path], form=Form(to_scale="the list above"))
+        read_table([path], form=Form(to_read="the list above"))

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hydra_core.base.errors import EvalSetError
+from hydra_core.base.errors import CancelledError, EvalSetError
 from hydra_core.catalog.identifiers import proposed_ids
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.evalsets.importers.assemble import NO_TEXTS
 from hydra_core.evalsets.importers.mapping import TableMapping, parse_map, suggest_mapping
-from hydra_core.evalsets.importers.reading.bounded import MAX_BYTES
+from hydra_core.evalsets.importers.reading.bounded import MAX_BYTES, watched
 from hydra_core.evalsets.importers.reading.cells import Form
 from hydra_core.evalsets.importers.reading.notation import parse_notations
-from hydra_core.evalsets.importers.table import import_table, model_names, preview, read_table
+from hydra_core.evalsets.importers.table import import_table, model_names, read_table
 
 HEADER = "query_id,text,language,model,quality,cost_usd\n"
 GOOD = HEADER + (
@@ -288,8 +288,8 @@ def test_other_damaged_files_are_named_too(tmp_path, name, content, message):
 def test_a_plain_file_over_the_limit_is_refused_before_it_is_read(tmp_path):
     path = write(tmp_path, "x.csv", GOOD)
     with path.open("r+b") as stream:
-        stream.truncate(300_000_000)  # sparse: no disk, no time
-    with pytest.raises(EvalSetError, match="more than 200 MiB of data, the limit"):
+        stream.truncate(500_000_000)  # sparse: no disk, no time
+    with pytest.raises(EvalSetError, match="more than 400 MiB of data, the limit"):
         read_table([path])
 
 
@@ -308,7 +308,7 @@ def test_a_bomb_is_stopped_at_the_limit(tmp_path, name):
         ):
             stream.writelines([HEADER.encode(), *[b"0" * len(piece)] * count])
     assert path.stat().st_size < 2_000_000
-    with pytest.raises(EvalSetError, match="more than 200 MiB of data, the limit"):
+    with pytest.raises(EvalSetError, match="more than 400 MiB of data, the limit"):
         read_table([path])
 
 
@@ -469,13 +469,6 @@ def test_html_in_a_wide_header_is_refused(tmp_path):
         read_table([write(tmp_path, "x.csv", content)])
 
 
-def test_a_preview_shows_the_first_rows_and_the_suggestion(tmp_path):
-    seen = preview(write(tmp_path, "x.csv", GOOD), 2)
-    assert seen.columns == ("query_id", "text", "language", "model", "quality", "cost_usd")
-    assert list(seen.rows["model"]) == ["cheap", "strong"]
-    assert seen.suggested.fields["text"] == "text"
-
-
 def test_optional_columns_are_typed(tmp_path):
     content = (
         "query_id,text,language,turn,has_image,group,label_reasoning,model,quality,cost_usd,tokens\n"
@@ -526,3 +519,26 @@ def test_what_looks_dependent_is_said_in_the_import_report():
     assert "a, b; c, d" in told
     assert "declared as clusters" in told
     assert dependence_warnings(queries.iloc[1:3]) == []
+
+
+def test_how_far_the_reading_is_can_be_watched_and_stopped(tmp_path):
+    row = "q{},{},m,1,0.1\n"
+    text = "x" * 100_000
+    content = "query_id,text,model,quality,cost_usd\n" + "".join(
+        row.format(i, text) for i in range(30)
+    )
+    path = write(tmp_path, "x.csv", content)
+    seen = []
+    with watched(lambda done, total: seen.append((done, total)), [path]):
+        read_table([path])
+    size = path.stat().st_size
+    assert seen[-1] == (size, size)
+    assert len(seen) > 10
+
+    def stop(done, total):
+        if done > 1_000_000:
+            raise CancelledError("stopped")
+
+    with watched(stop, [path]), pytest.raises(CancelledError):
+        import_table([path], tmp_path / "set")
+    assert not (tmp_path / "set").exists()

@@ -7,7 +7,7 @@ import pytest
 
 from hydra_core.base.errors import EvalSetError
 from hydra_core.catalog.identifiers import proposed_ids
-from hydra_core.evalsets.importers.as_read import first_rows
+from hydra_core.evalsets.importers.as_read import raw_rows, read_rows
 from hydra_core.evalsets.importers.headers import read_header, wide_columns
 from hydra_core.evalsets.importers.mapping import parse_map, suggest_mapping
 from hydra_core.evalsets.importers.reading.cells import Form
@@ -49,6 +49,7 @@ def test_other_headers_name_no_model(header):
     [
         (["Case no.", "Customer question"], "Case no.", "Customer question"),
         (["#", "Question ID", "User prompt", "System prompt"], "Question ID", "User prompt"),
+        (["Task #", "Prompt"], "Task #", "Prompt"),
         (["Model ID", "Session id", "Answer text"], None, None),
     ],
 )
@@ -117,10 +118,11 @@ def test_the_grid_can_be_corrected_by_hand(tmp_path):
 
 def test_the_first_rows_are_shown_as_they_will_be_read(tmp_path):
     path = wide(tmp_path, WIDE.replace("83 %", "good"))
-    rows, notes = first_rows(path, suggest_mapping(WIDE.splitlines()[0].split(",")), 2)
+    seen = read_rows(raw_rows(path, 2), suggest_mapping(WIDE.splitlines()[0].split(",")))
+    rows = seen.rows
     assert rows["A (May) $"].tolist() == ["0.02", "0.01"]
-    assert rows["bee input tokens"].tolist() == ["1234.0", "56.0"]
-    assert any("column 'bee score (%)': 1 of 2 cells are not numbers" in note for note in notes)
+    assert rows["bee input tokens"].tolist() == ["1234", "56"]
+    assert any("column 'bee score (%)': 1 of 2 cells are not numbers" in one for one in seen.faults)
 
 
 def test_a_fault_names_column_row_and_value_and_counts_cells(tmp_path):
@@ -216,3 +218,40 @@ def test_points_between_thousands_of_a_count_are_read_where_one_has_two(tmp_path
     path = wide(tmp_path, "id,text,A correct,A cost,A tokens\n1,a,1,1,1.234\n")
     with pytest.raises(EvalSetError, match="1 of 1 cells are not whole numbers"):
         read(path)
+
+
+@pytest.mark.parametrize(
+    ("header", "cell", "value"),
+    [
+        ("A cost (EUR)", "0.02", 0.03),
+        ("A cost (€)", '"0,02"', 0.03),
+        ("A eur", "0.02", 0.03),
+        ("A cost (EUR)", "$0.02", 0.02),
+        ("A cost (ct)", "2", 0.02),
+    ],
+)
+def test_a_currency_in_the_header_is_that_of_bare_cells(tmp_path, header, cell, value):
+    path = wide(tmp_path, f"id,text,A correct,{header}\n1,Hi,1,{cell}\n")
+    draft = read(path, rates={"EUR": 1.5})
+    assert draft.cost_usd[0, 0] == pytest.approx(value, rel=1e-15)
+    if value == 0.03:
+        assert draft.price_notes == "Costs were converted at 1 EUR = 1.5 USD"
+        with pytest.raises(EvalSetError, match="1 of 1 cells are in EUR"):
+            read(path)
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "field", "value"),
+    [
+        ("latency_ms", "1500", "latency_s", 1.5),
+        ("latencyMs", "1500", "latency_s", 1.5),
+        ("latency", "1500 ms", "latency_s", 1.5),
+        ("latency", "1.5s", "latency_s", 1.5),
+        ("input_tokens (k)", "1.5", "input_tokens", 1500.0),
+    ],
+)
+def test_units_of_other_columns_are_read_by_name_and_sign(tmp_path, column, cell, field, value):
+    path = wide(tmp_path, f"id,text,model,score,cost_cents,{column}\n1,Hi,m,1,5,{cell}\n")
+    draft = read_table([path])
+    assert draft.cost_usd[0, 0] == 0.05
+    assert draft.extras[field][0, 0] == value

@@ -9,15 +9,17 @@ import lzma
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeAlias, cast
 
 from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.types import Progress
 
 #: Data one import may read, over all its files and after decompression.
-MAX_BYTES = 200 << 20
+MAX_BYTES = 400 << 20
 #: Rows one import may read, over all its files.
 MAX_ROWS = 2_000_000
 
@@ -49,6 +51,24 @@ class NamedStream(Protocol):
 TableFile: TypeAlias = Path | NamedStream
 
 
+_WATCHING: ContextVar[tuple[Progress, int] | None] = ContextVar("watching", default=None)
+
+
+@contextmanager
+def watched(step: Progress, files: Sequence[TableFile]) -> Iterator[None]:
+    """Have `step` called as these files are read; what it raises ends the reading.
+
+    Args:
+        step: Told the bytes so far and in all, 0 where files are packed and nobody knows.
+    """
+    packed = any(file.name.lower().endswith((".gz", ".zip", ".eval", ".parquet")) for file in files)
+    token = _WATCHING.set((step, 0 if packed else size_of(files)))
+    try:
+        yield
+    finally:
+        _WATCHING.reset(token)
+
+
 class Budget:
     """What is left of an import's bytes and rows; taking too much raises EvalSetError."""
 
@@ -59,6 +79,11 @@ class Budget:
     def take_bytes(self, count: int, source: str) -> None:
         """Count bytes that were read."""
         self.bytes_left -= count
+        watching = _WATCHING.get()
+        if watching is not None:
+            step, total = watching
+            read = self.max_bytes - self.bytes_left
+            step(min(read, total) if total else read, total)
         if self.bytes_left < 0:
             raise self.too_large(source)
 
@@ -84,6 +109,11 @@ class Budget:
                 total += _size(file)
                 if total > self.max_bytes:
                     raise self.too_large(file.name)
+
+
+def size_of(files: Sequence[TableFile]) -> int:
+    """Bytes of files as they lie there."""
+    return sum(map(_size, files))
 
 
 def _size(file: TableFile) -> int:

@@ -32,15 +32,15 @@ class Form:
         decimal: The decimal mark, `.` or `,`, of cells that do not prove theirs.
         scale: The quality that means 1, such as 100 for percentages.
         words: Whether pass and fail, resolved and unresolved and the like are 1 and 0.
-        to_scale, to_comma, to_words: The setting for a remedy to name, with COLUMN for the column.
+        to_read: How to say how one column is written, with COLUMN and HOW (percent, comma, ...).
+        to_rate: How to say what a CURRENCY is worth.
     """
 
     decimal: str = "."
     scale: float = 1.0
     words: bool = False
-    to_scale: str = "--read COLUMN=percent"
-    to_comma: str = "--read COLUMN=comma"
-    to_words: str = "--read COLUMN=words"
+    to_read: str = "--read COLUMN=HOW"
+    to_rate: str = "--rate CURRENCY=USD"
 
 
 #: Numbers as they stand, as far as nothing else is said.

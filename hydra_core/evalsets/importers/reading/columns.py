@@ -22,6 +22,7 @@ from hydra_core.evalsets.importers.reading.cells import (
 )
 from hydra_core.evalsets.importers.reading.issues import Issues
 from hydra_core.evalsets.importers.reading.notation import (
+    SIGNS,
     Digits,
     Measure,
     Notation,
@@ -36,6 +37,8 @@ _PLAIN = r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*"
 _WHOLE = r"\s*[0-9]+(?:\.0*)?\s*"
 _OPTION = re.compile(r"COLUMN=([a-z]+|1/[0-9]+)")
 _SHOWN = 3
+#: Whole numbers below this are exact as floats.
+_EXACT = 2**53
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +60,8 @@ class Columns:
         headers: Column -> how it is written, by its header.
         rates: Currency -> USD of one unit.
         wide: Whether several columns share a measure, so that what is said of all may not fit one.
+        converted: Currencies that were met and converted.
+        unrated: Currencies that were met and have no rate.
     """
 
     form: Form = PLAIN
@@ -66,6 +71,8 @@ class Columns:
     wide: bool = False
     issues: Issues = field(default_factory=Issues)
     notes: list[str] = field(default_factory=list)
+    converted: set[str] = field(default_factory=set)
+    unrated: set[str] = field(default_factory=set)
 
     def plain(self, frame: pd.DataFrame, column: str, measure: Measure) -> pd.Series:
         """(rows,) cells of a column as plain numbers, true or false; blank where at fault.
@@ -92,10 +99,10 @@ class Columns:
 
     def _notation(self, column: str, measure: Measure) -> Notation:
         """What is said of a column: by itself, else by its header and of the whole table."""
-        if column in self.notations:
-            return self.notations[column]
-        decimal = "," if self.form.decimal == "," else ""
         header = self.headers.get(column, Notation())
+        if column in self.notations:
+            return replace(self.notations[column], currency=header.currency)
+        decimal = "," if self.form.decimal == "," else ""
         if measure is not Measure.QUALITY:
             return replace(header, decimal=decimal)
         divisor = self.form.scale if self.form.scale != 1 else header.divisor
@@ -112,6 +119,9 @@ class Columns:
         """The cells as plain numbers, and which are none."""
         taken = {cell: digits_of(cell, measure) for cell in texts.unique()}
         known = {cell: digits for cell, digits in taken.items() if digits is not None}
+        if measure is Measure.COST and notation.currency:
+            money = notation.currency
+            known = {c: d if d.sign else Digits(d.body, money) for c, d in known.items()}
         reader = reader_of(known.values(), measure, notation, self.rates)
         numbers = {cell: reader.read(digits) for cell, digits in known.items()}
         values = {cell: _text(number) for cell, number in numbers.items() if number is not None}
@@ -119,17 +129,21 @@ class Columns:
         faults = [
             _Fault(~texts.isin(list(values)), _NOT_NUMBERS[measure], self._remedy(bad, reader))
         ]
-        for sign in sorted({d.sign for d in known.values()} - {"", "%", "cents", *self.rates}):
+        signs = {digits.sign for digits in known.values()} & set(SIGNS.values()) - {"cents"}
+        self.converted |= signs & self.rates.keys() - {"USD"}
+        for sign in sorted(signs - self.rates.keys()):
+            self.unrated.add(sign)
             foreign = [cell for cell, digits in known.items() if digits.sign == sign]
-            remedy = f"say how many USD one {sign} was: --rate {sign}=USD"
+            rate = self.form.to_rate.replace("CURRENCY", sign)
+            remedy = f"say how many USD one {sign} was: {rate}"
             faults.append(_Fault(texts.isin(foreign), f"are in {sign}", remedy))
         if reader.percent and notation.divisor == 1:
             bare = [c for c, d in known.items() if d.sign == "" and numbers[c]]
-            remedy = "say that all are percentages: --read COLUMN=percent"
+            remedy = f"say that all are percentages: {self._how('percent')}"
             faults.append(_Fault(texts.isin(bare), "have no % while others have one", remedy))
         elif self._doubtful(column, reader, numbers.values()):
             message = f"would be divided by {notation.divisor:g} although none is above 1"
-            remedy = "say how it is written: --read COLUMN=percent or --read COLUMN=share"
+            remedy = f"say how it is written: {self._how('percent')} or {self._how('share')}"
             faults.append(_Fault(texts.notna(), message, remedy))
         self._note(column, known, reader)
         return texts.map(lambda cell: values.get(cell, "")), faults
@@ -147,19 +161,23 @@ class Columns:
     def _remedy(self, bad: pd.Series, reader: Reader) -> str:
         """What to do about cells that are no numbers, by what they hold."""
         if reader.measure is Measure.QUALITY and in_words(bad).any():
-            return f"use 1 or 0; or say that words count ({self.form.to_words})"
+            return f"use 1 or 0; or say that words count ({self._how('words')})"
         commas = [cell.strip() for cell in bad if "," in cell and digits_of(cell, reader.measure)]
         if commas and reader.measure is not Measure.COUNT:
             if not can_part_thousands(commas[0], reader.measure):
                 return "write 0.5, not 0,5: other cells of the column have a decimal point"
             return (
-                f"say what the comma is: {self.form.to_comma} where {commas[0]} has a decimal "
-                "comma, --read COLUMN=point where the comma parts thousands"
+                f"say what the comma is: {self._how('comma')} where {commas[0]} has a decimal "
+                f"comma, {self._how('point')} where the comma parts thousands"
             )
         if reader.measure is Measure.COUNT:
             return "write each as digits alone, such as 1234"
         truth = ", or true or false" if reader.measure is Measure.QUALITY else ""
         return f"use a plain number such as 0.5{truth}"
+
+    def _how(self, how: str) -> str:
+        """How to say that a column is written so."""
+        return self.form.to_read.replace("HOW", how)
 
     def _note(self, column: str, known: Mapping[str, Digits], reader: Reader) -> None:
         """Say how cells were read that do not stand as plain numbers."""
@@ -173,7 +191,10 @@ class Columns:
             how.append("with a decimal comma")
         if any(other in body for body in bodies):
             how.append(f"with a {_NAMES[other]} between thousands")
-        how += [f"in {sign}" for sign in sorted(signs - {"", "%"})]
+        how += [
+            f"in {sign}" + (f" at {self.rates[sign]:g} USD" if sign in self.converted else "")
+            for sign in sorted(signs - {"", "%", "USD"})
+        ]
         if how:
             self.notes.append(f"{column} was read {' and '.join(how)}, such as {next(iter(known))}")
 
@@ -195,6 +216,7 @@ _UNITS = {
     (Measure.COST, 100.0): "in cents",
     (Measure.COST, 1000.0): "in thousandths of a USD",
     (Measure.SECONDS, 1000.0): "in milliseconds",
+    (Measure.COUNT, 0.001): "in thousands",
 }
 _NAMES = {",": "comma", ".": "point"}
 _NOT_NUMBERS = {
@@ -207,7 +229,8 @@ _NOT_NUMBERS = {
 
 def _is_plain(texts: pd.Series, measure: Measure, notation: Notation) -> bool:
     """Whether every cell is read as it stands."""
-    if notation.divisor != 1 or notation.decimal == ",":
+    foreign = measure is Measure.COST and notation.currency
+    if notation.divisor != 1 or notation.decimal == "," or foreign:
         return False
     form = _WHOLE if measure is Measure.COUNT else _PLAIN
     return bool(texts.str.fullmatch(form).all())
@@ -230,11 +253,13 @@ def _scale_remedy(values: pd.Series, form: Form) -> str:
     if values.min() < 0 or not 2 <= highest <= 100 or 2 * (values > 1).sum() <= (values > 0).sum():
         return "quality is a share from 0 to 1; correct them"
     if highest > 10:
-        return f"of percentages say that they are ({form.to_scale})"
+        return f"of percentages say that they are ({form.to_read.replace('HOW', 'percent')})"
     best = f"{highest:.0f}"
-    return f"say which value means 1; where {best} is the best, --read COLUMN=1/{best}"
+    how = form.to_read.replace("HOW", f"1/{best}")
+    return f"say which value means 1; where {best} is the best, {how}"
 
 
 def _text(number: Decimal) -> str:
-    """The number as `float` reads it."""
-    return repr(float(number))
+    """The number as `float` reads it, a whole one without a decimal mark."""
+    value = float(number)
+    return str(int(value)) if value.is_integer() and abs(value) < _EXACT else repr(value)

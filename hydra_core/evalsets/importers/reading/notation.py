@@ -34,6 +34,7 @@ class Notation:
         decimal: The decimal mark, '' where the cells decide.
         divisor: The written value that means 1: 100 for percentages and for cents.
         words: Whether pass and fail and the like are 1 and 0.
+        currency: What cells without a sign of their own are in, '' for USD.
         stated: Whether the operator said so of this very column; what is said of the whole table,
             or by a header, is believed only where the cells fit it.
     """
@@ -42,11 +43,12 @@ class Notation:
     divisor: float = 1.0
     words: bool = False
     stated: bool = False
+    currency: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Digits:
-    """A cell taken apart: its digits with their marks, and a currency, `%` or ''."""
+    """A cell taken apart: its digits with their marks, and a currency, `%`, `s`, `ms` or ''."""
 
     body: str
     sign: str
@@ -75,8 +77,11 @@ class Reader:
         number = self._number(digits.body)
         if number is None:
             return None
-        if self.measure is Measure.COUNT and number != number.to_integral_value():
-            return None
+        if self.measure is Measure.COUNT:
+            number /= Decimal(repr(self.notation.divisor))
+            return number if number == number.to_integral_value() else None
+        if digits.sign in _TIMES:
+            return number / _TIMES[digits.sign]
         if digits.sign == "cents" or (digits.sign == "%" and self.notation.divisor == 1):
             return number / 100
         if digits.sign in ("", "%") or self.notation.stated:
@@ -95,16 +100,19 @@ class Reader:
         return Decimal(plain) if _NUMBER.fullmatch(plain) else None
 
 
-_SIGNS: Final[Mapping[str, str]] = {
+#: Signs of time behind a number, and how many are a second.
+_TIMES: Final[Mapping[str, int]] = {"s": 1, "sec": 1, "ms": 1000}
+#: Signs of money, and the currency of each.
+SIGNS: Final[Mapping[str, str]] = {
     "$": "USD", "us$": "USD", "usd": "USD", "€": "EUR", "eur": "EUR", "£": "GBP", "gbp": "GBP",
     "¥": "JPY", "jpy": "JPY", "chf": "CHF", "₹": "INR", "inr": "INR", "cny": "CNY",
     "¢": "cents", "ct": "cents", "cent": "cents", "cents": "cents",
 }  # fmt: skip
 _MOST_CHARS: Final = 100
-_SIGN: Final = "|".join(sorted(map(re.escape, _SIGNS), key=len, reverse=True))
+_SIGN: Final = "|".join(sorted(map(re.escape, SIGNS), key=len, reverse=True))
 _BODY: Final = r"[+-]?(?:[0-9][0-9.,'’\u00a0\u202f]*|[.,][0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
 _CELL: Final = re.compile(
-    rf"\s*(?P<sign>{_SIGN})?\s*(?P<body>{_BODY})\s*(?P<after>{_SIGN}|%)?\s*", re.IGNORECASE
+    rf"\s*(?P<sign>{_SIGN})?\s*(?P<body>{_BODY})\s*(?P<after>{_SIGN}|%|ms|sec|s)?\s*", re.IGNORECASE
 )
 _SPACES: Final = str.maketrans("", "", "+'’\u00a0\u202f")
 _EXPONENT: Final = r"(?:[eE][+-]?[0-9]{1,3})?"
@@ -129,10 +137,10 @@ def digits_of(cell: str, measure: Measure) -> Digits | None:
     if match is None or (match["sign"] and match["after"]):
         return None
     sign = (match["sign"] or match["after"] or "").lower()
-    wanted = {"%": Measure.QUALITY, "": measure}.get(sign, Measure.COST)
-    if wanted is not measure:
+    wanted = {"%": Measure.QUALITY, "": measure} | dict.fromkeys(_TIMES, Measure.SECONDS)
+    if wanted.get(sign, Measure.COST) is not measure:
         return None
-    return Digits(match["body"].translate(_SPACES), _SIGNS.get(sign, sign))
+    return Digits(match["body"].translate(_SPACES), SIGNS.get(sign, sign))
 
 
 def can_part_thousands(cell: str, measure: Measure) -> bool:

@@ -69,16 +69,6 @@ def _table_kind(kind: str, source: str) -> None:
         raise EvalSetError(source, [Problem("", "is JSON, not a table", remedy)])
 
 
-def head_of(file: TableFile, rows: int) -> pd.DataFrame:
-    """The first rows of a table, every cell as text.
-
-    Raises:
-        EvalSetError: As `read_columns`.
-    """
-    frame = read_columns(file, columns_of(file), Budget(), stop=rows)[0]
-    return frame.drop(columns=LINE)
-
-
 def read_columns(
     file: TableFile,
     columns: Sequence[str],
