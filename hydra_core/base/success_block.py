@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 #: Of each dimension, in catalog order: one number a knot.
 PerDimension = tuple[tuple[float, ...], ...]
@@ -47,3 +49,8 @@ class SuccessBlock:
     cost_intercept: float
     cost_adds: PerDimension
     models: Mapping[str, ModelSuccess]
+
+    @property
+    def sha256(self) -> str:
+        """Hex digest of all that it says."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()

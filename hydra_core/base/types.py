@@ -21,6 +21,18 @@ class Rule(StrEnum):
     VALUE = "value"
 
 
+class SuccessSource(StrEnum):
+    """Where the value rule takes predicted success and cost from."""
+
+    OUTCOME_MODEL = "outcome_model"
+    SUCCESS_PROFILES = "success_profiles"
+
+    @property
+    def words(self) -> str:
+        """As a sentence says it."""
+        return self.value.replace("_", " ")
+
+
 class Selection(StrEnum):
     """How the point that is judged came about; only the first two may use a pointwise interval."""
 
@@ -139,6 +151,8 @@ class Policy:
         rule: Which rule decides.
         value_usd: V of the value rule, what one more resolved query is worth, USD > 0; None where
             that rule was never set up.
+        success_from: What the value rule predicts with; None where the catalog holds one of the
+            two at most.
         defences: Those that are switched on.
         chosen_on: The eval sets it was chosen on, as far as anybody recorded that.
         stall: What an agent's stall raises; None for nothing.
@@ -152,6 +166,7 @@ class Policy:
     health_floor: float = 0.10
     rule: Rule = Rule.SHORTFALL
     value_usd: float | None = None
+    success_from: SuccessSource | None = None
     defences: Defences = field(default_factory=Defences)
     chosen_on: tuple[Chosen, ...] = ()
     stall: Stall | None = None
@@ -322,8 +337,8 @@ class Catalog:
         source: File name or label for messages.
         realised_costs: Measured costs that order the models under the basis `realised`; None
             where they must come from an eval set.
-        outcome_model: What the value rule predicts with; None where there is none.
-        success_profiles: Success profiles fitted to outcomes; None where there are none.
+        outcome_model: Success heads that the value rule may predict with.
+        success_profiles: Success profiles that it may predict with.
         folder: Where its file lies, '' for a text without one.
     """
 
@@ -342,6 +357,15 @@ class Catalog:
     outcome_model: OutcomeModelRef | None = None
     success_profiles: SuccessBlock | None = None
     folder: str = ""
+
+    @property
+    def success_source(self) -> SuccessSource | None:
+        """What the value rule predicts with; None where it has nothing."""
+        if self.outcome_model is not None and self.success_profiles is not None:
+            return self.policy.success_from
+        if self.outcome_model is not None:
+            return SuccessSource.OUTCOME_MODEL
+        return None if self.success_profiles is None else SuccessSource.SUCCESS_PROFILES
 
     def model(self, model_id: str) -> ModelSpec:
         """The model with this id.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import date
 from enum import StrEnum
 
+from hydra_core.base.success_block import PerDimension
 from hydra_core.base.types import Benchmark, Catalog, ModelSpec
 
 
@@ -83,6 +84,7 @@ def _settings(old: Catalog, new: Catalog) -> Iterator[Change]:
     stalls = ({} if c.policy.stall is None else asdict(c.policy.stall) for c in (old, new))
     yield from _values("stall", ("policy", "stall"), *stalls)
     yield from _values("outcome model", ("outcome_model",), _learned(old), _learned(new))
+    yield from _success_profiles(old, new)
     yield from _values("realised costs", ("realised_costs",), _measured(old), _measured(new))
     costs = (_realised(old), _realised(new))
     yield from _values("realised cost of", ("realised_costs", "usd_per_query"), *costs)
@@ -116,12 +118,60 @@ def _policy(catalog: Catalog) -> dict[str, _Leaf]:
         "sticky margin": policy.sticky.margin,
         "rule": policy.rule.value,
         "value_usd": policy.value_usd,
+        "success from": None if policy.success_from is None else policy.success_from.words,
     }
 
 
 def _learned(catalog: Catalog) -> dict[str, _Leaf]:
     found = catalog.outcome_model
     return {} if found is None else {"path": found.path, "sha256": found.sha256}
+
+
+def _success_profiles(old: Catalog, new: Catalog) -> Iterator[Change]:
+    """Where they come from, the shared curves, and every number of every model."""
+    before, after = (_success_facts(one) for one in (old, new))
+    yield from _values("success profiles", ("success_profiles",), before, after)
+    models = [
+        {} if one.success_profiles is None else one.success_profiles.models for one in (old, new)
+    ]
+    yield from _presence("success profile of", "success_profiles", *models)
+    for name in [name for name in models[1] if name in models[0]]:
+        rows = (_success_model(one, name) for one in (old, new))
+        yield from _values(f"{name} success:", ("success_profiles", "models", name), *rows)
+
+
+def _success_facts(catalog: Catalog) -> dict[str, _Leaf]:
+    block = catalog.success_profiles
+    if block is None:
+        return {}
+    shared = _curves(catalog, block.cost_adds)
+    return {
+        "fitted to": block.evalset,
+        "digest": block.digest,
+        "queries": block.queries,
+        "knots": "; ".join(_list(points) for points in block.knots),
+        "cost factor intercept": block.cost_intercept,
+        **{f"cost factor {name}": text for name, text in shared.items()},
+    }
+
+
+def _success_model(catalog: Catalog, name: str) -> dict[str, _Leaf]:
+    assert catalog.success_profiles is not None
+    one = catalog.success_profiles.models[name]
+    read, written = (None, None) if one.tokens is None else one.tokens
+    costs: dict[str, _Leaf] = {
+        "mean input tokens": read, "mean output tokens": written, "mean cost, USD": one.cost_usd,
+    }  # fmt: skip
+    known = {name: value for name, value in costs.items() if value is not None}
+    return {"intercept": one.intercept, **_curves(catalog, one.adds), **known}
+
+
+def _curves(catalog: Catalog, curves: PerDimension) -> dict[str, _Leaf]:
+    return {name: _list(points) for name, points in zip(catalog.dimensions, curves, strict=False)}
+
+
+def _list(values: Iterable[float]) -> str:
+    return f"[{', '.join(f'{value:g}' for value in values)}]"
 
 
 def _measured(catalog: Catalog) -> dict[str, _Leaf]:

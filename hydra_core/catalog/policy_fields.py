@@ -20,6 +20,7 @@ from hydra_core.base.types import (
     Stall,
     StickyMode,
     StickyPolicy,
+    SuccessSource,
 )
 
 _REMEDY: Final = "give score_caps, budget_usd or both"
@@ -53,12 +54,13 @@ def _caps(section: Section, dimensions: tuple[str, ...]) -> Mapping[str, float]:
 
 _KEYS: Final = (
     *("tau", "weights", "cost_basis", "price_ratio", "sticky", "health_floor"),
-    *("rule", "value_usd", "defences", "chosen_on", "stall"),
+    *("rule", "value_usd", "success_from", "defences", "chosen_on", "stall"),
 )
 _VALUE_REMEDY: Final = "value of one more resolved query in USD, such as 0.02"
 _MODEL_REMEDY: Final = "give path and sha256, as printed by `hydra-router learn`"
 _STEP: Final = Bounds(0.0, 1.0, above=True)
 _FACTOR: Final = Bounds(1.0, 1e6, above=True)
+_SOURCE_REMEDY: Final = "outcome_model or success_profiles, whichever the value rule shall use"
 _MARK: Final = re.compile(r"[0-9a-f]{12}")
 
 
@@ -79,6 +81,7 @@ def read_policy(root: Section, dimensions: tuple[str, ...]) -> Policy | None:
     value = section.number("value_usd", POSITIVE, _VALUE_REMEDY, required=False)
     if rule is Rule.VALUE and section.node.get("value_usd") is None:
         section.wrong("value_usd", "is missing, and the rule is 'value'", _VALUE_REMEDY)
+    source = section.choice("success_from", SuccessSource, _SOURCE_REMEDY, required=False)
     chosen_on = _chosen_on(section)
     sticky, defences = _sticky(section), read_defences(section, dimensions)
     if tau is None or sticky is None:
@@ -93,6 +96,7 @@ def read_policy(root: Section, dimensions: tuple[str, ...]) -> Policy | None:
         health_floor=default.health_floor if floor is None else floor,
         rule=default.rule if rule is None else rule,
         value_usd=value,
+        success_from=source,
         defences=defences,
         chosen_on=chosen_on,
         stall=_stall(section),
@@ -121,10 +125,9 @@ def _stall(policy: Section) -> Stall | None:
 
 
 def read_outcome_model(root: Section, policy: Policy | None) -> OutcomeModelRef | None:
-    """The outcome model the catalog names; the value rule cannot do without."""
+    """The outcome model the catalog names; the value rule needs it, or success profiles."""
+    _require_source(root, policy)
     if root.node.get("outcome_model") is None:
-        if policy is not None and policy.rule is Rule.VALUE:
-            root.wrong("outcome_model", "is missing, and the rule is 'value'", _MODEL_REMEDY)
         return None
     section = root.section("outcome_model", _MODEL_REMEDY)
     if section is None:
@@ -135,6 +138,26 @@ def read_outcome_model(root: Section, policy: Policy | None) -> OutcomeModelRef 
     if digest and not SHA256.fullmatch(digest):
         section.wrong("sha256", f"must be a SHA-256 in hex, got {digest!r}", _MODEL_REMEDY)
     return OutcomeModelRef(path, digest)
+
+
+def _require_source(root: Section, policy: Policy | None) -> None:
+    """The value rule predicts with one of the two, and the policy says with which."""
+    if policy is None:
+        return
+    held = [one for one in SuccessSource if root.node.get(one.value) is not None]
+    named = policy.success_from
+    if not held and policy.rule is Rule.VALUE:
+        message = "is missing, as are success_profiles, and the rule is 'value'"
+        root.wrong("outcome_model", message, _MODEL_REMEDY)
+    section = root.section("policy", "")
+    if section is None:
+        return
+    if len(held) > 1 and named is None:
+        message = "is missing, and the catalog has an outcome model and success profiles"
+        section.wrong("success_from", message, _SOURCE_REMEDY)
+    elif named is not None and named not in held:
+        message = f"is {named.value}, and the catalog has none"
+        section.wrong("success_from", message, "leave it out, or add what it names")
 
 
 def _weights(policy: Section, dimensions: tuple[str, ...]) -> tuple[float, ...]:

@@ -8,7 +8,7 @@ from typing import Final
 from hydra_core.base.reading.fields import POSITIVE, SHARE, Bounds, Section
 from hydra_core.base.reading.nodes import ListNode, shown
 from hydra_core.base.success_block import ModelSuccess, PerDimension, SuccessBlock
-from hydra_core.base.types import ModelSpec
+from hydra_core.base.types import LEVEL_DIMENSION, ModelSpec
 
 _ANY: Final = Bounds(-100.0, 100.0)
 _TOKENS: Final = Bounds(0.0, 1e9)
@@ -33,6 +33,7 @@ def read_success_profiles(
         evalset.known(("name", "digest"))
         name = evalset.text("name", "the name of the eval set", limit=200)
         digest = evalset.text("digest", "its digest in quotes", limit=128)
+    dimensions = tuple(name for name in dimensions if name != LEVEL_DIMENSION)
     queries = section.integer("queries", POSITIVE, "how many queries it was fitted to")
     knots = _knots(section, dimensions)
     factor = _curve(section.section("cost_factor", _REMEDY), dimensions, knots, ())

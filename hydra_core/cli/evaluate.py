@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from hydra_core.replay.baselines.run import BaselineRun
     from hydra_core.replay.evaluation import Evaluation
     from hydra_core.replay.metrics import PolicyMetrics
+    from hydra_core.replay.pricing import Prices
     from hydra_core.replay.replay import ReplayData
     from hydra_core.replay.significance_table import SignificanceTable
     from hydra_core.replay.sweep import Sweep
@@ -185,20 +186,11 @@ def _value_sweep(
     _require_knobs_of(options, by_value=by_value)
     if not by_value:
         return None
-    from hydra_core.outcome_model.find import catalog_outcome_model, require_same_bundle
-    from hydra_core.outcome_model.format import load_outcome_model
     from hydra_core.replay.pricing import Prices
-    from hydra_core.replay.value_sweep import sweep_by_value
 
-    if options.outcome_model is None:
-        model = catalog_outcome_model(catalog)
-    else:
-        model = load_outcome_model(existing(options.outcome_model))
-        require_same_bundle(catalog, model)
-    vectors_for(evalset, catalog, options.bundle)
-    sweep = sweep_by_value(
-        evalset, catalog, model, cross_fitted=options.cross_fitted, today=date.today(),
-        prices=Prices(options.costs),
+    sweep = value_sweep(
+        options, catalog, evalset,
+        cross_fitted=options.cross_fitted, prices=Prices(options.costs),
     )  # fmt: skip
     for note in sweep.data.notes:
         say(f"note: {note}")
@@ -207,6 +199,43 @@ def _value_sweep(
         problem = Problem("", f"must be a number > 0, got {value:g}", "in USD, such as 0.02")
         raise CatalogError("--value", [problem])
     return sweep, value
+
+
+def value_sweep(
+    options: argparse.Namespace,
+    catalog: Catalog,
+    evalset: EvalSet,
+    *,
+    cross_fitted: bool,
+    prices: Prices | None = None,
+) -> ValueSweep:
+    """The set under the value rule, by the outcome model given or by what the catalog holds.
+
+    Args:
+        options: With `outcome_model` and `bundle`; missing scores or vectors are made first.
+
+    Raises:
+        HydraError: Outcome model, catalog and set do not fit together.
+    """
+    from hydra_core.base.types import SuccessSource
+    from hydra_core.outcome_model.find import require_same_bundle
+    from hydra_core.outcome_model.format import load_outcome_model
+    from hydra_core.replay.pricing import Prices
+    from hydra_core.replay.value_sweep import sweep_by_value, sweep_own_value
+
+    today, costs = date.today(), prices or Prices.TODAY
+    if options.outcome_model is not None:
+        model = load_outcome_model(existing(options.outcome_model))
+        require_same_bundle(catalog, model)
+        vectors_for(evalset, catalog, options.bundle)
+        return sweep_by_value(
+            evalset, catalog, model, cross_fitted=cross_fitted, today=today, prices=costs
+        )
+    if catalog.success_source is SuccessSource.SUCCESS_PROFILES:
+        scores_for(evalset, catalog, options.bundle)
+    else:
+        vectors_for(evalset, catalog, options.bundle)
+    return sweep_own_value(evalset, catalog, cross_fitted=cross_fitted, today=today, prices=costs)
 
 
 def _require_knobs_of(options: argparse.Namespace, *, by_value: bool) -> None:

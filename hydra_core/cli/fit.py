@@ -25,8 +25,7 @@ mix of models at the same cost. Every figure is cross-fitted. The result is YAML
 added, removed or repriced by an edit.
 
   profiles  Eq. 6 with a dimension 'level' that every query requires in full
-  success   success as a sum of curves of the requirements; says what it would gain,
-            nothing routes by it yet
+  success   success as a sum of curves of the requirements; the value rule routes by it
 
 Without --as all sources are compared, success heads included, and nothing is written. Lifts are in
 quality from 0 to 1: 0.013 is 1.3 points.
@@ -101,7 +100,7 @@ def _fit(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) -> Run
     from hydra_core.choosing.sources.cell_findings import findings_of
     from hydra_core.choosing.sources.fitted_profiles import FittedProfiles
     from hydra_core.choosing.sources.rungs import Kind, fit_rung
-    from hydra_core.choosing.sources.success_profiles import SuccessProfiles
+    from hydra_core.choosing.sources.success_profiles import FittedSuccess
     from hydra_core.export.release import write_release
     from hydra_core.replay.replay import align_catalog
 
@@ -116,7 +115,7 @@ def _fit(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) -> Run
         rung = fit_rung(
             Kind(options.kind),
             outcomes,
-            start_of(catalog, data),
+            start_of(catalog, data) if options.kind == "profiles" else None,
             groups=groups,
             findings=findings_of(evalset, outcomes.models),
             groups_are_traffic=options.groups_are_traffic,
@@ -129,7 +128,7 @@ def _fit(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) -> Run
         match rung.profiles:
             case FittedProfiles():
                 text = with_fitted_profiles(text, catalog, rung.profiles, outcomes, evalset)
-            case SuccessProfiles():
+            case FittedSuccess():
                 text = with_success_profiles(text, catalog, rung.profiles, outcomes, evalset)
         write_release(options.out, text)
     return rung

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hydra_core.base.errors import MismatchError
 from hydra_core.cli.options import Verbs, bundle_option, catalog_option, evalset_argument, verb
 from hydra_core.cli.output import print_json, say
-from hydra_core.cli.score import scores_for, vectors_for
+from hydra_core.cli.score import scores_for
 from hydra_core.cli.workspace import OUTCOME_MODEL, existing, open_catalog
 
 if TYPE_CHECKING:
@@ -94,10 +94,8 @@ def _check(options: argparse.Namespace) -> None:
 
 def _sweep(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) -> tuple[Sweep, str]:
     """The set under the rule asked for, and what it is calibrated on, in words."""
-    from hydra_core.outcome_model.find import catalog_outcome_model, require_same_bundle
-    from hydra_core.outcome_model.format import load_outcome_model
+    from hydra_core.cli.evaluate import value_sweep
     from hydra_core.replay.sweep import sweep_catalog
-    from hydra_core.replay.value_sweep import sweep_by_value
 
     unseen = "queries that nothing was chosen on"
     if options.outcome_model is None and catalog.policy.rule.value != "value":
@@ -105,14 +103,9 @@ def _sweep(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) -> t
         sweep = sweep_catalog(evalset, catalog, scores, today=date.today())
         _require_unseen(sweep)
     else:
-        if options.outcome_model is None:
-            model = catalog_outcome_model(catalog)
-        else:
-            model = load_outcome_model(existing(options.outcome_model))
-            require_same_bundle(catalog, model)
-        vectors_for(evalset, catalog, options.bundle)
-        by_value = sweep_by_value(evalset, catalog, model, cross_fitted=True, today=date.today())
-        sweep = by_value
+        sweep = by_value = value_sweep(options, catalog, evalset, cross_fitted=True)
+        if by_value.outcome_model is None:
+            _require_unseen(sweep)
         unseen = "cross-fitted predictions" if by_value.learned_here else unseen
     for note in sweep.data.notes:
         say(f"note: {note}")

@@ -140,15 +140,15 @@ def _metrics(options: argparse.Namespace, path: Path) -> dict[str, Any]:
     """What the catalog's own policy does on the set that was named; {} without one."""
     if options.evalset is None:
         return {}
+    from hydra_core.base.types import SuccessSource
     from hydra_core.catalog import load_catalog
     from hydra_core.cli.score import vectors_for
     from hydra_core.evalsets.evalset import load_evalset
     from hydra_core.evalsets.folders import list_evalsets
     from hydra_core.export.provenance import measured
-    from hydra_core.outcome_model.find import catalog_outcome_model
     from hydra_core.replay.replay import catalog_scores
     from hydra_core.replay.sweep import Sweep, sweep_catalog
-    from hydra_core.replay.value_sweep import sweep_by_value
+    from hydra_core.replay.value_sweep import sweep_own_value
     from hydra_core.replay.what_if import replay_policy
 
     folder = existing(options.evalset)
@@ -157,10 +157,9 @@ def _metrics(options: argparse.Namespace, path: Path) -> dict[str, Any]:
     today = datetime.now(UTC).date()
     sweep: Sweep
     if catalog.policy.rule.value == "value":
-        vectors_for(evalset, catalog, None)
-        sweep = sweep_by_value(
-            evalset, catalog, catalog_outcome_model(catalog), cross_fitted=True, today=today
-        )
+        if catalog.success_source is SuccessSource.OUTCOME_MODEL:
+            vectors_for(evalset, catalog, None)
+        sweep = sweep_own_value(evalset, catalog, cross_fitted=True, today=today)
     else:
         scores = catalog_scores(evalset, catalog)
         sweep = sweep_catalog(evalset, catalog, scores, catalog.policy.weights, today=today)

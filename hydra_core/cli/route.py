@@ -192,7 +192,7 @@ def _valued(decision: Decision, catalog: Catalog) -> str:
     for one in decision.candidates():
         i = decision.pool.ids.index(one.model)
         ends = valued.range_of(i)
-        between = "by profile" if ends is None else f"{100 * ends[0]:.0f} to {100 * ends[1]:.0f} %"
+        between = "unknown" if ends is None else f"{100 * ends[0]:.0f} to {100 * ends[1]:.0f} %"
         success, cost = f"{100 * valued.success[i]:.1f} %", f"{valued.cost_usd[i]:.5f}"
         rows.append([one.model, success, between, cost, one.fate.value])
         reasons.append(f"  {one.model}: {one.reason}")
@@ -217,11 +217,14 @@ def _valued(decision: Decision, catalog: Catalog) -> str:
             "",
             "smallest changes of one number that choose another model:",
             *(f"  {flip}" for flip in flips(decision, catalog)),
-            "",
-            "most similar queries learned on, and what the models achieved there:",
-            *neighbours,
+            *_neighbours(neighbours),
         ]
     )
+
+
+def _neighbours(lines: list[str]) -> list[str]:
+    title = "most similar queries learned on, and what the models achieved there:"
+    return ["", title, *lines] if lines else []
 
 
 def _read(decision: Decision) -> str:

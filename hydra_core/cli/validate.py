@@ -99,6 +99,8 @@ def _check_catalog(path: Path) -> str:
     basis = costs if catalog.policy.cost_basis is CostBasis.REALISED else None
     routable = pool(catalog, today=date.today(), realised_cost=basis)
     summary = f"{len(catalog.models)} models, {len(routable.ids)} of them routable today"
+    if catalog.success_profiles is not None:
+        summary += f", success profiles of {len(catalog.success_profiles.models)} models"
     if catalog.outcome_model is None:
         return summary
     from hydra_core.outcome_model.find import catalog_outcome_model

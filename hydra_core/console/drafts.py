@@ -96,23 +96,31 @@ def load(entry: CatalogEntry) -> Working:
     )
 
 
-def with_outcome_model(entry: CatalogEntry) -> CatalogEntry:
-    """What is published, with the outcome model and V of the actor's draft where it names none.
+def with_predictions(entry: CatalogEntry) -> CatalogEntry:
+    """What is published, with V and what it predicts with from the actor's draft if it has none.
 
     So the value rule can be looked at before anything is published.
     """
-    if entry.catalog is None or entry.catalog.outcome_model is not None:
+    if entry.catalog is None or entry.catalog.success_source is not None:
         return entry
     try:
         draft = cache.store().drafts.find(entry.key, identity.actor())
     except HydraError:
         return entry
     drafted = None if draft is None else cache.parsed(draft.text, entry.key)[0]
-    if drafted is None or drafted.outcome_model is None:
+    if drafted is None or drafted.success_source is None:
         return entry
-    policy = replace(entry.catalog.policy, value_usd=drafted.policy.value_usd)
+    policy = replace(
+        entry.catalog.policy,
+        value_usd=drafted.policy.value_usd,
+        success_from=drafted.policy.success_from,
+    )
     learned = replace(
-        entry.catalog, policy=policy, outcome_model=drafted.outcome_model, folder=drafted.folder
+        entry.catalog,
+        policy=policy,
+        outcome_model=drafted.outcome_model,
+        success_profiles=drafted.success_profiles,
+        folder=drafted.folder,
     )
     return replace(entry, catalog=learned)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from hydra_core.base.types import Catalog, Rule
+from hydra_core.base.types import Catalog, Rule, SuccessSource
 from hydra_core.base.workspace import OUTCOME_MODELS
 from hydra_core.console import cache, replays
 from hydra_core.console.cache import ReplayKey, SetEntry
@@ -23,7 +23,7 @@ from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.replay.pricing import Prices
 from hydra_core.replay.replay import catalog_scores
 from hydra_core.replay.sweep import Sweep, sweep_catalog
-from hydra_core.replay.value_sweep import ValueSweep, sweep_by_value
+from hydra_core.replay.value_sweep import ValueSweep, sweep_by_value, sweep_own_value
 from hydra_core.replay.what_if import Replayed, replay_policy
 
 
@@ -100,7 +100,22 @@ def ruled_sweep(
     """
     if rule is Rule.SHORTFALL:
         return cache.sweep(entry, catalog, weights, prices)
-    return value_sweep(entry, catalog, catalog_outcome_model(catalog), prices)
+    if catalog.success_source is not SuccessSource.SUCCESS_PROFILES:
+        return value_sweep(entry, catalog, catalog_outcome_model(catalog), prices)
+    made_of = replace(cache.replay_key(entry, catalog, catalog.policy.weights), prices=prices)
+    key = (made_of, _ids(catalog), catalog.policy, catalog.success_profiles)
+    return _by_profiles(key, entry.info.path, catalog)
+
+
+@st.cache_resource(max_entries=12, show_spinner="Replaying by success profiles")
+def _by_profiles(
+    key: tuple[ReplayKey, object, object, object], _path: Path, _catalog: Catalog
+) -> ValueSweep:
+    made_of = key[0]
+    evalset = cache.evalset(_path, made_of.evalset)
+    return sweep_own_value(
+        evalset, _catalog, cross_fitted=True, today=made_of.day, prices=made_of.prices
+    )
 
 
 def replayed(entry: SetEntry, catalog: Catalog) -> Replayed:

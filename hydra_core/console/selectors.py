@@ -45,7 +45,7 @@ def current() -> tuple[SetEntry, CatalogEntry] | None:
         catalog = _first_fitting(entry, catalogs)
     if (tuning.evalset, tuning.catalog) != (entry.key, catalog.key):
         state.put(evalset=entry.key, catalog=catalog.key)
-    return entry, drafts.with_outcome_model(catalog)
+    return entry, drafts.with_predictions(catalog)
 
 
 def _first_set(
@@ -68,7 +68,7 @@ def current_catalog() -> CatalogEntry | None:
         return pair[1]
     named = (c for c in catalogs if c.key == state.get().catalog)
     chosen = next(named, next(iter(catalogs), None))
-    return None if chosen is None else drafts.with_outcome_model(chosen)
+    return None if chosen is None else drafts.with_predictions(chosen)
 
 
 def on_data(

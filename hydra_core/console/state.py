@@ -115,8 +115,8 @@ class Tuning:
         return self.weights
 
     def rule_for(self, catalog: Catalog) -> Rule:
-        """The rule in force; without an outcome model there is only the shortfall rule."""
-        if catalog.outcome_model is None:
+        """The rule in force; with nothing to predict with, the shortfall rule."""
+        if catalog.success_source is None:
             return Rule.SHORTFALL
         return self.rule or catalog.policy.rule
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from hydra_core.base.types import Catalog, ModelSpec, Rule
+from hydra_core.base.types import Catalog, ModelSpec, Rule, SuccessSource
 from hydra_core.catalog import capabilities
 from hydra_core.catalog.editing.render import Value, block
 from hydra_core.catalog.prices.suggestions import exact
@@ -39,14 +39,22 @@ def decision_rules(catalog: Catalog, instead: str) -> list[str]:
     Args:
         instead: What that router does, in words.
     """
-    policy, model = catalog.policy, catalog.outcome_model
+    policy, source = catalog.policy, catalog.success_source
     rules = [f"the shortfall rule: tau {policy.tau:g}, weights, bands and the predictor"]
-    if model is not None:
+    if source is not None:
         worth = "" if policy.value_usd is None else f"V {policy.value_usd:g} USD, "
-        rules.append(f"the value rule: {worth}outcome model {model.path} ({model.sha256[:12]})")
+        rules.append(f"the value rule: {worth}{_predicts_with(catalog)}")
     if policy.rule is Rule.VALUE:
         rules.reverse()
     return [f"{rules[0]}; {instead}", *rules[1:]]
+
+
+def _predicts_with(catalog: Catalog) -> str:
+    model, block = catalog.outcome_model, catalog.success_profiles
+    if catalog.success_source is SuccessSource.OUTCOME_MODEL and model is not None:
+        return f"outcome model {model.path} ({model.sha256[:12]})"
+    assert block is not None
+    return f"success profiles fitted to {block.evalset}"
 
 
 def left_out(catalog: Catalog) -> list[str]:

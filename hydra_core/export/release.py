@@ -219,6 +219,12 @@ def _policy(catalog: Catalog) -> Iterator[str]:
         yield f"{what} chosen on: {one.evalset}, {one.how}, queries sha256 {one.queries}"
     if policy.rule is Rule.VALUE:
         yield f"rule: value, one more resolved query has the value {policy.value_usd!r} USD"
+    block = catalog.success_profiles
+    if block is not None:
+        on = f"{block.evalset}, {block.queries} queries, digest {block.digest}"
+        yield f"success profiles: fitted to {on}"
+    if block is not None and catalog.outcome_model is not None and catalog.success_source:
+        yield f"success predicted from: {catalog.success_source.words}"
     if catalog.outcome_model is not None:
         named = catalog.outcome_model
         yield f"outcome model: {named.path}, sha256 {named.sha256}; its folder lies beside this"

@@ -22,6 +22,7 @@ from hydra_core.catalog.profiles import pool
 from hydra_core.live.costs import CostAgainst, against
 from hydra_core.live.traffic import Traffic, share
 from hydra_core.outcome_model.features import Messages
+from hydra_core.outcome_model.raw import Predicted
 from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.predictor.surface import surface_counts
 from hydra_core.routing.gates import gate_of
@@ -56,7 +57,9 @@ def predicted(
     rows[_SUCCESS] = rows["predicted_success"].where(same, None)
     rows[_COST] = rows["predicted_cost_usd"].where(same, None)
     made = Traffic(rows, traffic.clusters, traffic.orphans, traffic.lost)
-    if predict is not None:
+    if not valuer.reads_text:
+        _from_requirements(made, valuer, catalog.predictor_fingerprint)
+    elif predict is not None:
         _from_texts(made, valuer, catalog.predictor_fingerprint, predict)
     return made
 
@@ -72,12 +75,35 @@ def predictions(traffic: Traffic) -> tuple[FloatArray, FloatArray]:
     return success.astype(np.float64), cost_usd.astype(np.float64)
 
 
+def _from_requirements(traffic: Traffic, valuer: Valuer, fingerprint: str) -> None:
+    """Fill in what success profiles predict from the logged requirements."""
+    places = _missing(traffic, fingerprint)
+    if places.size:
+        said = valuer.of_requirements(traffic.requirements()[places])
+        assert said is not None
+        _fill(traffic, places, said)
+
+
+def _missing(traffic: Traffic, fingerprint: str) -> IntArray:
+    """Places of decisions that were scored by the catalog's predictor and lack predictions."""
+    wanted = traffic.routed & traffic.scored & ~has_predictions(traffic)
+    wanted &= np.asarray(traffic.rows["predictor"] == fingerprint, dtype=bool)
+    return np.flatnonzero(wanted)
+
+
+def _fill(traffic: Traffic, places: IntArray, said: Predicted) -> None:
+    for name, values in ((_SUCCESS, said.success), (_COST, said.cost_usd)):
+        column = traffic.rows[name].to_numpy(dtype=object).copy()
+        for place, value in zip(places, values, strict=True):
+            column[place] = value
+        traffic.rows[name] = column
+
+
 def _from_texts(traffic: Traffic, valuer: Valuer, fingerprint: str, predict: Predict) -> None:
     """Fill in what the log does not hold but for the message itself."""
     rows = traffic.rows
-    wanted = traffic.routed & traffic.scored & ~has_predictions(traffic)
-    wanted &= np.asarray(rows["text"].notna() & (rows["predictor"] == fingerprint), dtype=bool)
-    places = np.flatnonzero(wanted)
+    places = _missing(traffic, fingerprint)
+    places = places[rows["text"].notna().to_numpy(dtype=bool)[places]]
     if not places.size:
         return
     texts = rows["text"].iloc[places].tolist()
@@ -85,12 +111,8 @@ def _from_texts(traffic: Traffic, valuer: Valuer, fingerprint: str, predict: Pre
     found = predict(texts, rows["turn"].iloc[places].astype(int).tolist(), contexts)
     assert found.vectors is not None  # the outcome model's bundle has them
     vectors = found.vectors.astype(np.float16)
-    said = valuer.heads.predict(Messages(found.requirements, vectors, surface_counts(texts)))
-    for name, values in ((_SUCCESS, said.success), (_COST, said.cost_usd)):
-        column = rows[name].to_numpy(dtype=object).copy()
-        for place, value in zip(places, values, strict=True):
-            column[place] = value
-        rows[name] = column
+    said = valuer.predict(Messages(found.requirements, vectors, surface_counts(texts)))
+    _fill(traffic, places, said)
 
 
 _UNPREDICTED: Final = "served by another rule, outcome model, pool or prices, and without its text"

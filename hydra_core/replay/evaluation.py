@@ -140,13 +140,18 @@ class Evaluation:
     def caution(self) -> str:
         """What the verdict's interval does not cover; empty where it covers everything.
 
-        Under the value rule neither weights nor profiles decide, and predictions are cross-fitted.
+        An outcome model's predictions are cross-fitted.
         """
-        if self.sweep.rule is Rule.VALUE:
+        if self.sweep.rule is Rule.VALUE and self.sweep.cross_fits:
             return ""
         chosen = any(not one.knob_alone for one in self.sweep.chosen_here)
         if not ((self.weights_edited or chosen) and self.verdict.selection is Selection.LOOKED):
             return ""
+        if self.sweep.rule is Rule.VALUE:
+            return (
+                "This interval does not cover success profiles fitted to this set: Tune, Learned "
+                "has their cross-fitted gain."
+            )
         what = "weights" if self.weights_edited else "weights, profiles or a pool"
         return (
             f"This interval does not cover {what} tuned on this set. Check them cross-fitted on "

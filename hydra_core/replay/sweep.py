@@ -76,6 +76,11 @@ class Sweep:
         return ""
 
     @property
+    def cross_fits(self) -> bool:
+        """Whether no query is routed by what was learned from its own outcomes."""
+        return False
+
+    @property
     def own_knob(self) -> float:
         """The catalog's own setting."""
         return self.catalog.policy.tau

@@ -1,7 +1,8 @@
 """One eval set replayed under the value rule, for every V.
 
-A query that the outcome model was learned on is never predicted by heads that have seen it: its
-cross-fitted predictions are used, and only where that was asked for.
+Success profiles predict from the requirements alone. A query that an outcome model was learned on
+is never predicted by heads that have seen it: its cross-fitted predictions are used, and only where
+that was asked for.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ from hydra_core.base.types import (
     Pool,
     Rule,
     Selection,
+    SuccessSource,
 )
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.evalsets.score_files import messages_of
-from hydra_core.outcome_model.find import require_same_bundle
+from hydra_core.outcome_model.find import catalog_outcome_model, require_same_bundle
 from hydra_core.outcome_model.model import OutcomeModel, PoolHeads, text_digests
 from hydra_core.outcome_model.raw import Predicted, Raw
+from hydra_core.outcome_model.success_profiles import catalog_success_profiles
 from hydra_core.replay.pricing import Prices
 from hydra_core.replay.replay import align_catalog, catalog_scores, replay_by_value
 from hydra_core.replay.sweep import SHARE_STEPS, Sweep
@@ -40,11 +43,11 @@ class ValueSweep(Sweep):
     """As `Sweep`, with V as the knob.
 
     Attributes:
-        outcome_model: Whose predictions the data carry.
+        outcome_model: Whose predictions the data carry; None for the catalog's success profiles.
         cross_fitted: Whether queries that were learned on are among them.
     """
 
-    outcome_model: OutcomeModel
+    outcome_model: OutcomeModel | None
     cross_fitted: bool
 
     @property
@@ -54,8 +57,16 @@ class ValueSweep(Sweep):
 
     @property
     def predicted_by(self) -> str:
-        """Digest of the outcome model."""
-        return self.outcome_model.digest
+        """Digest of the outcome model, or of the success profiles."""
+        if self.outcome_model is not None:
+            return self.outcome_model.digest
+        assert self.catalog.success_profiles is not None
+        return self.catalog.success_profiles.sha256
+
+    @property
+    def cross_fits(self) -> bool:
+        """Whether an outcome model decides: nothing is predicted by heads that have seen it."""
+        return self.outcome_model is not None
 
     @property
     def own_knob(self) -> float:
@@ -75,6 +86,8 @@ class ValueSweep(Sweep):
 
     def served(self, knob: float) -> IntArray:
         """As `route`, by the heads that the router has: those that have seen every query."""
+        if self.outcome_model is None:
+            return self.route(knob)
         served = self._as_served
         return choose_by_value(served.success, served.cost_usd, knob)
 
@@ -82,6 +95,7 @@ class ValueSweep(Sweep):
     def _as_served(self) -> Predicted:
         """(n, m) what the router predicts, also of queries that were learned on."""
         model = self.outcome_model
+        assert model is not None
         messages = messages_of(self.evalset, model.fingerprint, model.vectors)
         heads = pool_heads(model, self.catalog, self.data.pool)
         return heads.predict(messages).take(self.data.rows)
@@ -98,7 +112,9 @@ class ValueSweep(Sweep):
 
     @cached_property
     def learned_here(self) -> bool:
-        """Whether the outcome model was learned on some of these queries."""
+        """Whether an outcome model was learned on some of these queries."""
+        if self.outcome_model is None:
+            return False
         texts = text_digests([] if self.evalset.texts is None else self.evalset.texts.tolist())
         return self.outcome_model.learned.shares(self.evalset.query_ids, texts) > 0
 
@@ -134,6 +150,38 @@ class ValueSweep(Sweep):
         low, high = (float(known[0]) / 2, 2 * float(known[-1])) if known.size else (0.5, 2.0)
         grid = np.geomspace(low, high, SHARE_STEPS)
         return grid, self.traffic(grid)
+
+
+def sweep_own_value(
+    evalset: EvalSet,
+    catalog: Catalog,
+    *,
+    cross_fitted: bool,
+    today: date,
+    prices: Prices = Prices.TODAY,
+) -> ValueSweep:
+    """Replay an eval set by what the catalog itself predicts with.
+
+    Args:
+        cross_fitted, today, prices: As in `sweep_by_value`.
+
+    Raises:
+        OutcomeModelError: It has neither an outcome model nor success profiles.
+        MismatchError, EvalSetError: As `sweep_by_value`.
+    """
+    if catalog.success_source is not SuccessSource.SUCCESS_PROFILES:
+        model = catalog_outcome_model(catalog)
+        return sweep_by_value(
+            evalset, catalog, model, cross_fitted=cross_fitted, today=today, prices=prices
+        )
+    scores = catalog_scores(evalset, catalog)
+    data = align_catalog(evalset, catalog, scores, today=today, prices=prices)
+    profiles = catalog_success_profiles(catalog, data.pool.ids)
+    notes = data.notes
+    if not profiles.priced:
+        notes = (*notes, "Costs are predicted as they were in the set fitted to, not from prices.")
+    whole = replace(data, predicted=profiles.predict(data.requirements), notes=notes)
+    return ValueSweep(evalset, catalog, whole, catalog.policy.weights, None, False)
 
 
 def sweep_by_value(

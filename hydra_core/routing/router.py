@@ -140,7 +140,8 @@ class Router:
 
         Args:
             predicted: (m,) success and (m,) cost in USD, in the order of the pool, for the value
-                rule; without them the shortfall rule decides.
+                rule. Without them success profiles predict; success heads cannot from requirements
+                alone, and then the shortfall rule decides.
 
         Raises:
             RoutingError: No model can serve it, or the predictions are not one a model.
@@ -150,7 +151,11 @@ class Router:
         gates = gate_reasons(state.models, asked)
         require_open(state.models, gates, asked)
         gates = _within_budget(state, gates, asked)
-        valued = state.valuer.of_predictions(*predicted) if state.valuer and predicted else None
+        valued = None
+        if state.valuer is not None and predicted is not None:
+            valued = state.valuer.of_predictions(*predicted)
+        elif state.valuer is not None:
+            valued = state.valuer.from_requirements(np.asarray(requirements))
         return _decide(state, requirements, gates, _health(state.pool, health), valued)
 
     def _current(self) -> _State:

@@ -13,10 +13,12 @@ import numpy as np
 from hydra_core.base.errors import RoutingError
 from hydra_core.base.intervals import normal_quantile
 from hydra_core.base.spelling import signed, usd
-from hydra_core.base.types import Catalog, Float32Array, FloatArray, Pool, Rule
+from hydra_core.base.types import Catalog, Float32Array, FloatArray, Pool, Rule, SuccessSource
 from hydra_core.outcome_model.features import Messages
 from hydra_core.outcome_model.find import catalog_outcome_model
 from hydra_core.outcome_model.model import OutcomeModel, PoolHeads
+from hydra_core.outcome_model.raw import Predicted
+from hydra_core.outcome_model.success_profiles import SuccessProfiles, catalog_success_profiles
 from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.predictor.surface import surface_counts
 
@@ -64,11 +66,11 @@ class Valuation:
     def range_of(self, i: int) -> tuple[float, float] | None:
         """95 % interval of what similar predictions came to, widened to hold the prediction itself.
 
-        None for a placed model.
+        None for a placed model, and under success profiles: a catalog holds no such record.
         """
         model = self.valuer.outcome_model
         name = self.valuer.ids[i]
-        if name not in model.models:
+        if model is None or name not in model.models:
             return None
         n, said, achieved = model.reliability[model.models.index(name)].T
         near = int(np.abs(np.where(n > 0, said, np.inf) - self.success[i]).argmin())
@@ -84,12 +86,14 @@ class Valuation:
         return min(float(low), here), max(float(high), here)
 
     def neighbours(self, count: int = _NEIGHBOURS) -> tuple[Neighbour, ...]:
-        """The learned queries most like this one.
+        """The learned queries most like this one; none under success profiles.
 
         Raises:
             OutcomeModelError: The record of what was learned on is damaged.
         """
         model = self.valuer.outcome_model
+        if model is None:
+            return ()
         learned = model.learned
         rows, likeness = learned.nearest(self.columns, count)
         found = []
@@ -118,49 +122,121 @@ class Valuation:
 
     def receipt(self) -> dict[str, Any]:
         """JSON-ready terms of the whole decision."""
-        model = self.valuer.outcome_model
+        valuer = self.valuer
+        named: dict[str, Any] = {"evalset": valuer.evalset}
+        if valuer.outcome_model is not None:
+            named = {"sha256": valuer.outcome_model.digest, **named}
         return {
             "value_usd": self.value_usd,
-            "outcome_model": {"sha256": model.digest, "evalset": model.evalset},
-            "learner": model.learner,
-            "placed_by_profile": list(self.valuer.heads.placed),
-            "cost_from_prices": self.valuer.heads.priced,
+            valuer.source.value: named,
+            "learner": valuer.learner,
+            "placed_by_profile": list(valuer.placed),
+            "cost_from_prices": valuer.priced,
         }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Valuer:
-    """An outcome model lined up with one catalog revision's pool.
+    """What predicts success and cost, lined up with one catalog revision's pool.
 
     Attributes:
-        digest: SHA-256 (hex) over all that its predictions rest on: outcome model, models, their
-            profiles and prices. V is not among it.
+        predictions: Success heads or success profiles of the pool.
+        pool: The routable models.
+        value_usd: V, USD.
+        evalset: Name of the eval set that it was learned from or fitted to.
+        evalset_digest: That set's digest.
+        digest: SHA-256 (hex) over all that its predictions rest on: outcome model or success
+            profiles, models and prices, and the profiles that a model without outcomes is placed
+            by. V is not among it.
+        outcome_model: Where the heads come from; None for success profiles.
     """
 
-    outcome_model: OutcomeModel
-    heads: PoolHeads
-    ids: Sequence[str]
+    predictions: PoolHeads | SuccessProfiles
+    pool: Pool
     value_usd: float
+    evalset: str
+    evalset_digest: str
     digest: str
+    outcome_model: OutcomeModel | None = None
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """(m,) the pool's models."""
+        return self.pool.ids
+
+    @property
+    def source(self) -> SuccessSource:
+        """Heads or profiles."""
+        if isinstance(self.predictions, PoolHeads):
+            return SuccessSource.OUTCOME_MODEL
+        return SuccessSource.SUCCESS_PROFILES
+
+    @property
+    def learner(self) -> str:
+        """What was fitted, in words."""
+        return self.source.words if self.outcome_model is None else self.outcome_model.learner
+
+    @property
+    def placed(self) -> tuple[str, ...]:
+        """Models without outcomes."""
+        return self.predictions.placed if isinstance(self.predictions, PoolHeads) else ()
+
+    @property
+    def priced(self) -> bool:
+        """Whether cost is tokens times the catalog's prices."""
+        return self.predictions.priced
+
+    @property
+    def reads_text(self) -> bool:
+        """Whether it reads more of a message than its requirements."""
+        return isinstance(self.predictions, PoolHeads)
+
+    def predict(self, messages: Messages) -> Predicted:
+        """Success and cost, (n, m) in the order of the pool."""
+        if isinstance(self.predictions, PoolHeads):
+            return self.predictions.predict(messages)
+        return self.predictions.predict(self.pool.capped(messages.requirements))
+
+    def of_requirements(self, requirements: FloatArray) -> Predicted | None:
+        """As `predict` from (n, K) requirements alone; None where heads read the text."""
+        if isinstance(self.predictions, PoolHeads):
+            return None
+        return self.predictions.predict(self.pool.capped(requirements))
 
     def value(self, text: str, prediction: Prediction) -> Valuation:
         """Predict for one message.
 
         Raises:
-            RoutingError: The predictor gives no text vectors.
+            RoutingError: Heads read text vectors, and the predictor gives none.
         """
-        messages = _messages(text, prediction)
-        found = self.heads.predict(messages)
-        columns = self.heads.heads.features.columns(messages)[0]
+        columns = np.empty(0, dtype=np.float32)
+        if isinstance(self.predictions, PoolHeads):
+            messages = messages_of(text, prediction)
+            found = self.predictions.predict(messages)
+            columns = self.predictions.heads.features.columns(messages)[0]
+        else:
+            found = self.predictions.predict(self.pool.capped(prediction.requirements))
         return Valuation(self, self.value_usd, found.success[0], found.cost_usd[0], columns)
 
+    def from_requirements(self, requirements: FloatArray) -> Valuation | None:
+        """As `value` from (K,) requirements alone; None where heads read the text."""
+        found = self.of_requirements(requirements[None, :])
+        if found is None:
+            return None
+        none = np.empty(0, dtype=np.float32)
+        return Valuation(self, self.value_usd, found.success[0], found.cost_usd[0], none)
+
     def answer_tokens(self, text: str, prediction: Prediction) -> FloatArray | None:
-        """(m,) tokens that each model is predicted to write; None where no set had tokens.
+        """(m,) tokens that each model is predicted to write; None where they are not known.
 
         Raises:
-            RoutingError: The predictor gives no text vectors.
+            RoutingError: Heads read text vectors, and the predictor gives none.
         """
-        tokens = self.heads.tokens(self.heads.heads.read(_messages(text, prediction)))
+        if not isinstance(self.predictions, PoolHeads):
+            written = self.predictions.answer_tokens(self.pool.capped(prediction.requirements))
+            return None if written is None else written[0]
+        heads = self.predictions
+        tokens = heads.tokens(heads.heads.read(messages_of(text, prediction)))
         return None if tokens is None else tokens[1][0]
 
     def of_predictions(self, success: Sequence[float], cost_usd: Sequence[float]) -> Valuation:
@@ -181,7 +257,12 @@ class Valuer:
         )  # fmt: skip
 
 
-def _messages(text: str, prediction: Prediction) -> Messages:
+def messages_of(text: str, prediction: Prediction) -> Messages:
+    """One scored message as heads read it.
+
+    Raises:
+        RoutingError: The predictor gives no text vectors.
+    """
     if prediction.vectors is None:
         raise RoutingError(
             "the value rule needs a predictor bundle with text vectors", http_status=500
@@ -197,14 +278,22 @@ def valuer_of(catalog: Catalog, pool: Pool) -> Valuer | None:
         OutcomeModelError: Its outcome model is missing, damaged or another one.
         MismatchError: The outcome model belongs to another predictor bundle.
     """
-    policy = catalog.policy
+    policy, block = catalog.policy, catalog.success_profiles
     if policy.rule is not Rule.VALUE or policy.value_usd is None:
         return None
-    model = catalog_outcome_model(catalog)
     specs = [catalog.model(name) for name in pool.ids]
     prices = np.array([[s.input_usd_per_mtok, s.output_usd_per_mtok] for s in specs])
+    if catalog.success_source is SuccessSource.SUCCESS_PROFILES and block is not None:
+        profiles = catalog_success_profiles(catalog, pool.ids)
+        caps = None if pool.caps is None else pool.caps.tolist()
+        digest = _sha256(block.sha256, pool.ids, prices.tolist(), caps)
+        return Valuer(profiles, pool, policy.value_usd, block.evalset, block.digest, digest)
+    model = catalog_outcome_model(catalog)
     levels = pool.capabilities.mean(axis=1)
     heads = model.heads.for_pool(pool.ids, levels, prices)
-    rests_on = (model.digest, pool.ids, levels.tolist(), prices.tolist())
-    digest = hashlib.sha256(json.dumps(rests_on).encode()).hexdigest()
-    return Valuer(model, heads, pool.ids, policy.value_usd, digest)
+    digest = _sha256(model.digest, pool.ids, levels.tolist(), prices.tolist())
+    return Valuer(heads, pool, policy.value_usd, model.evalset, model.evalset_digest, digest, model)
+
+
+def _sha256(*rests_on: object) -> str:
+    return hashlib.sha256(json.dumps(rests_on).encode()).hexdigest()

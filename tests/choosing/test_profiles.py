@@ -11,7 +11,8 @@ from hydra_core.catalog.schema import parse_catalog
 from hydra_core.choosing.sources.fitted_profiles import benchmark_profiles, fit_profiles
 from hydra_core.choosing.sources.lift import GRID, cross_fit, lift_of_choices
 from hydra_core.choosing.sources.one_rule import choose_in_order
-from hydra_core.choosing.sources.success_profiles import Curves, fit_success_profiles, profiles_of
+from hydra_core.choosing.sources.success_profiles import fit_success_profiles
+from hydra_core.outcome_model.success_profiles import Curves, profiles_of
 from hydra_core.routing.matcher import choose, choose_by_value, shortfall
 from tests.choosing.sets import MODELS, PRICES, outcomes
 

@@ -76,7 +76,7 @@ def test_the_value_rule_sends_it_its_queries_too():
     ids = np.array(sweep.data.pool.ids)
     assert tuple(ids) == tuple(m.id for m in catalog.models)
     messages = messages_of(mixed, model.fingerprint, model.vectors)
-    heads = router._state.valuer.heads  # the router's own: predictions come from no replay
+    heads = router._state.valuer.predictions  # the router's own: predictions come from no replay
     said = heads.predict(messages).take(sweep.data.rows)
     decided = [
         router.decide(needs, predicted=(success.tolist(), cost.tolist())).model

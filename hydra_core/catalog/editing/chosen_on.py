@@ -63,4 +63,5 @@ def _beyond_knob(catalog: Catalog) -> tuple[object, ...]:
     policy = catalog.policy
     models = [(m.id, m.status, dict(m.scores), dict(m.overrides)) for m in catalog.models]
     chosen = policy.weights, policy.cost_basis, policy.price_ratio, catalog.benchmarks
-    return *chosen, catalog.bands, catalog.outcome_model, models
+    fitted = None if catalog.success_profiles is None else catalog.success_profiles.sha256
+    return *chosen, catalog.bands, catalog.outcome_model, fitted, policy.success_from, models

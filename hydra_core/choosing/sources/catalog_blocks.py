@@ -20,7 +20,9 @@ from hydra_core.base.types import (
     Chosen,
     FloatArray,
     IntArray,
+    Rule,
     Selection,
+    SuccessSource,
 )
 from hydra_core.catalog.editing.chosen_on import record_choice
 from hydra_core.catalog.editing.document import CatalogDocument
@@ -29,7 +31,7 @@ from hydra_core.choosing.sources.fitted_profiles import FittedProfiles
 from hydra_core.choosing.sources.lift import Ranked
 from hydra_core.choosing.sources.outcomes import Outcomes
 from hydra_core.choosing.sources.rungs import Start
-from hydra_core.choosing.sources.success_profiles import SuccessProfiles
+from hydra_core.choosing.sources.success_profiles import FittedSuccess
 from hydra_core.evalsets.evalset import EvalSet, sample_of
 from hydra_core.replay.replay import ReplayData
 
@@ -53,7 +55,7 @@ def outcomes_of_replay(data: ReplayData, evalset: EvalSet) -> Outcomes:
         tokens.append(part if part is not None and np.isfinite(part).all() else None)
     return Outcomes(
         data.pool.ids,
-        data.requirements,
+        data.requirements[:, :-1] if data.pool.level else data.requirements,
         data.quality,
         data.cost_usd,
         _clusters(data, evalset),
@@ -77,6 +79,11 @@ def start_of(catalog: Catalog, data: ReplayData) -> Start:
         np.asarray(catalog.policy.weights, dtype=np.float64),
         data.pool.cost,
     )
+
+
+def scored_dimensions(catalog: Catalog) -> tuple[str, ...]:
+    """Return the dimensions that a predictor scores."""
+    return tuple(name for name in catalog.dimensions if name != LEVEL_DIMENSION)
 
 
 def prices_of(catalog: Catalog, models: tuple[str, ...]) -> FloatArray:
@@ -135,33 +142,36 @@ def stored_weights(compensated: FloatArray, bands: tuple[Band, ...]) -> FloatArr
 
 
 def with_success_profiles(
-    text: str, catalog: Catalog, profiles: SuccessProfiles, outcomes: Outcomes, evalset: EvalSet
+    text: str, catalog: Catalog, profiles: FittedSuccess, outcomes: Outcomes, evalset: EvalSet
 ) -> str:
     """Return the catalog's text with success profiles, and a V that spends half of the cost range.
 
-    The rule stays as it is: an operator puts `rule: value` in force.
+    The policy routes by them from then on.
 
     Raises:
         CatalogError: The text cannot be edited so.
     """
     document = CatalogDocument.parse(text, catalog.source)
     document.set("success_profiles", success_block(profiles, catalog, outcomes, evalset))
+    document.set("policy", "rule", Rule.VALUE.value)
     document.set("policy", "value_usd", half_range_value(profiles, outcomes))
+    if catalog.outcome_model is not None:
+        document.set("policy", "success_from", SuccessSource.SUCCESS_PROFILES.value)
     return record_choice(document.text(), _chosen_on(evalset))
 
 
 def success_block(
-    profiles: SuccessProfiles, catalog: Catalog, outcomes: Outcomes, evalset: EvalSet
+    profiles: FittedSuccess, catalog: Catalog, outcomes: Outcomes, evalset: EvalSet
 ) -> dict[str, Any]:
     """Return the `success_profiles` block, with where it comes from."""
     return {
         "evalset": {"name": evalset.name, "digest": evalset.digest},
         "queries": outcomes.n,
-        **profiles.numbers(catalog.dimensions),
+        **profiles.numbers(scored_dimensions(catalog)),
     }
 
 
-def half_range_value(profiles: SuccessProfiles, outcomes: Outcomes) -> float:
+def half_range_value(profiles: FittedSuccess, outcomes: Outcomes) -> float:
     """Return the V, USD, that spends half of the cost range, to three digits."""
     ranked = Ranked(outcomes, *profiles.rank(outcomes.requirements))
     tau = float(ranked.taus_at(np.array([_HALF]))[0])

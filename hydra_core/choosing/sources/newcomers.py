@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from hydra_core.base.types import Float32Array, FloatArray
-from hydra_core.choosing.sources.success_profiles import SuccessProfiles
+from hydra_core.choosing.sources.success_profiles import FittedSuccess
 from hydra_core.outcome_model.features import Messages
 from hydra_core.outcome_model.heads import Linear, log_odds
 from hydra_core.outcome_model.model import Costs, OutcomeHeads
@@ -166,7 +166,7 @@ def _beside(first: Linear, second: Linear) -> Linear:
 
 
 def add_newcomer(
-    profiles: SuccessProfiles,
+    profiles: FittedSuccess,
     requirements: FloatArray,
     name: str,
     *,
@@ -174,7 +174,7 @@ def add_newcomer(
     quality: FloatArray | None = None,
     mean_cost_usd: float,
     tokens: tuple[float, float] | None = None,
-) -> SuccessProfiles:
+) -> FittedSuccess:
     """Add a model to success profiles: an edit of YAML, nothing is learned again.
 
     Args:

@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
-from hydra_core.base.types import Catalog, CostBasis, Policy, Rule, StickyMode
+from hydra_core.base.types import Catalog, CostBasis, Policy, Rule, StickyMode, SuccessSource
 from hydra_core.console import cache, drafts, learned_models, selectors
 from hydra_core.console.cache import CatalogEntry, SetEntry
 from hydra_core.console.catalog import what_if as what_if_view
@@ -51,7 +51,7 @@ class _Setting:
 _RULE = _Setting(
     "rule", "Rule",
     "Shortfall: the cheapest model that falls short by no more than τ. Value: the model whose "
-    "predicted success is worth most against its cost; Tune, Learned makes the model it needs.",
+    "predicted success is worth most against its cost; Tune, Learned makes what it predicts with.",
     options={Rule.SHORTFALL: "Shortfall", Rule.VALUE: "Value"},
 )  # fmt: skip
 _TAU = _Setting(
@@ -60,6 +60,15 @@ _TAU = _Setting(
 _VALUE = _Setting(
     "value_usd", "Value V, USD", "What one more resolved query is worth to you.", step=0.001
 )
+_SOURCE = _Setting(
+    "success_from", "Predicts with",
+    "Success profiles stand in this catalog. An outcome model reads more of a message, and lies "
+    "beside it.",
+    options={
+        SuccessSource.SUCCESS_PROFILES: "Success profiles",
+        SuccessSource.OUTCOME_MODEL: "Outcome model",
+    },
+)  # fmt: skip
 _BASIS = _Setting(
     "cost_basis", "Cost basis",
     "What orders the models by cost: blended list prices, or their mean realised cost.",
@@ -126,7 +135,7 @@ def policy(entry: CatalogEntry, working: Working) -> None:
     place, _ = st.columns([4, 7])
     chosen = selectors.choose_evalset(place, working.published)
     with st.container(border=True):
-        for setting in _settings(catalog.policy):
+        for setting in _settings(catalog):
             _row(entry, working, catalog, setting, chosen)
     with st.expander("Defences", icon=":material/shield:", key="catalog.defences"):
         st.caption(f"Switched on: {literal(defences_text(catalog.policy))}.")
@@ -157,12 +166,14 @@ def _row(
     right.caption(_effect(setting, working, catalog, chosen))
 
 
-def _settings(now: Policy) -> tuple[_Setting, ...]:
+def _settings(catalog: Catalog) -> tuple[_Setting, ...]:
     """The settings that count under the present rule, basis and mode."""
-    knob = _TAU if now.rule is Rule.SHORTFALL else _VALUE
+    now = catalog.policy
+    by_value, both = now.rule is Rule.VALUE, now.success_from is not None
+    knobs = (_VALUE, *((_SOURCE,) if both else ())) if by_value else (_TAU,)
     ratio = (_RATIO,) if now.cost_basis is CostBasis.LIST_PRICE else ()
     margin = (_MARGIN,) if now.sticky.mode is StickyMode.ADAPTIVE else ()
-    return (_RULE, knob, _BASIS, *ratio, *_STICKY, *margin, _FLOOR)
+    return (_RULE, *knobs, _BASIS, *ratio, *_STICKY, *margin, _FLOOR)
 
 
 def _stall(now: Policy) -> tuple[_Setting, ...]:
@@ -197,8 +208,8 @@ def _control(entry: CatalogEntry, working: Working, catalog: Catalog, setting: _
 
 
 def _possible(option: StrEnum, catalog: Catalog) -> bool:
-    """The value rule needs an outcome model and a V, which Tune, Learned sets together."""
-    return option is not Rule.VALUE or catalog.outcome_model is not None
+    """The value rule needs something to predict with and a V: Tune, Learned sets both."""
+    return option is not Rule.VALUE or catalog.success_source is not None
 
 
 def _edited(entry: CatalogEntry, key: str, name: str) -> None:
@@ -215,7 +226,7 @@ def _effect(setting: _Setting, working: Working, catalog: Catalog, chosen: SetEn
         setting.empty if was is None else f"{was:.6g}")  # fmt: skip
     before = f"Published: {literal(shown)}. "
     if was == now and decides_routes(setting.name):
-        learn = setting is _RULE and catalog.outcome_model is None
+        learn = setting is _RULE and catalog.success_source is None
         return "As published." + (" Tune, Learned offers the value rule." if learn else "")
     before = "As published. " if was == now else before
     if chosen is None:

@@ -15,7 +15,7 @@ from hydra_core.evalsets.evalset import EvalSet
 CAPS: Final = "defences.score_caps"
 #: Whether agents' stalls raise anything.
 STALL: Final = "stall.after"
-_ROUTES: Final = ("rule", "tau", "value_usd", "cost_basis", "price_ratio")
+_ROUTES: Final = ("rule", "tau", "value_usd", "success_from", "cost_basis", "price_ratio")
 
 
 def decides_routes(name: str) -> bool:
@@ -47,8 +47,16 @@ def alone(before: Catalog, after: Catalog, name: str) -> Catalog:
     if name.startswith(f"{CAPS}."):
         given = _one_cap(before.policy.defences, given, tail.partition(".")[2])
     changed = replace(before, policy=replace(before.policy, **{head: given}))
-    if head in ("rule", "value_usd"):  # the value rule cannot do without what it predicts with
-        return replace(changed, outcome_model=after.outcome_model)
+    if head in (
+        "rule",
+        "value_usd",
+        "success_from",
+    ):  # the value rule cannot do without what it predicts with
+        policy = replace(changed.policy, success_from=after.policy.success_from)
+        return replace(
+            changed, policy=policy, outcome_model=after.outcome_model,
+            success_profiles=after.success_profiles,
+        )  # fmt: skip
     return changed
 
 

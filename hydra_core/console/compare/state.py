@@ -215,7 +215,7 @@ def _of_catalog(entry: CatalogEntry, catalog: Catalog) -> list[Side]:
         )
         for point in _points(entry.key)
         if len(point.weights) == len(catalog.dimensions)
-        and (point.rule is Rule.SHORTFALL or catalog.outcome_model is not None)
+        and (point.rule is Rule.SHORTFALL or catalog.success_source is not None)
     ]  # fmt: skip
 
 

@@ -171,7 +171,7 @@ def in_use() -> InUse | None:
         sweep = learned_models.ruled_sweep(entry, catalog, rule, weights)
     except HydraError:
         return None
-    if catalog.outcome_model is None or rule is Rule.VALUE:
+    if catalog.success_source is None or rule is Rule.VALUE:
         return InUse(entry, sweep, None)
     try:
         learned = learned_models.ruled_sweep(entry, catalog, Rule.VALUE, catalog.policy.weights)

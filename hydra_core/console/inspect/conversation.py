@@ -184,8 +184,8 @@ def assumptions(catalog: Catalog, conversation: Conversation) -> None:
         length = get().answer_tokens
         if length is not None:
             counted = f"counted as {length:,} tokens" if length else "left out of the costs"
-        elif catalog.outcome_model is not None:
-            counted = "counted as the outcome model predicts"
+        elif catalog.success_source is not None:
+            counted = f"counted as the {catalog.success_source.words} predict"
         else:
             means = mean_answers(catalog)
             counted = f"counted {means.basis}" if means.tokens else "left out of the costs"

@@ -42,12 +42,12 @@ def message_costs(catalog: Catalog, predictor: Scorer, one: Inspection) -> Messa
 
 
 def valuation(catalog: Catalog, predictor: Scorer, query: Query) -> Valuation | None:
-    """What the catalog's outcome model predicts for a query, whatever the rule; None without one.
+    """What the catalog predicts for a query, whatever the rule; None where it cannot.
 
     Raises:
         HydraError: The outcome model cannot be read.
     """
-    if catalog.outcome_model is None:
+    if catalog.success_source is None:
         return None
     policy = replace(catalog.policy, rule=Rule.VALUE, value_usd=catalog.policy.value_usd or 1.0)
     try:

@@ -39,7 +39,7 @@ def policy(*, compare: bool = True) -> tuple[str, Catalog] | None:
         None if chosen.catalog is None else inspect_state.policy_for(chosen.key, chosen.catalog)
     )
     by_choice = bool(
-        chosen.catalog and chosen.catalog.outcome_model and in_force and in_force.value_usd
+        chosen.catalog and chosen.catalog.success_source and in_force and in_force.value_usd
     )
     widths = [4.0, 3.0, 3.6, 2.4] if by_choice else [4.0, 4.4, 2.6]
     if by_choice and not compare:

@@ -217,7 +217,7 @@ def ruled(catalog: Catalog) -> Catalog:
             bare = replace(policy.defences, score_caps={})
             policy = replace(policy, defences=bare)
             catalog = replace(catalog, policy=policy)
-    if catalog.outcome_model is not None and policy.value_usd is not None:
+    if catalog.success_source is not None and policy.value_usd is not None:
         message_input.choose_rule(policy.rule)
     return catalog
 

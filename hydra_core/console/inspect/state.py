@@ -107,7 +107,7 @@ def policy_for(key: str, catalog: Catalog) -> Policy:
         weights = now.weights
     values = (now.value_usd, tuning.value_usd, catalog.policy.value_usd)
     value_usd = next((value for value in values if value is not None), None)
-    known = catalog.outcome_model is not None and value_usd is not None
+    known = catalog.success_source is not None and value_usd is not None
     rule = (now.rule or base.rule) if known else Rule.SHORTFALL
     tau = base.tau if now.tau is None else now.tau
     return replace(base, rule=rule, tau=tau, weights=weights, value_usd=value_usd)

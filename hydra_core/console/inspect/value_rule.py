@@ -20,7 +20,7 @@ _TEXT_CHARS = 160
 def other_rule(catalog: Catalog) -> Catalog | None:
     """The catalog under the other rule; None where it has one rule only."""
     policy = catalog.policy
-    if catalog.outcome_model is None or policy.value_usd is None:
+    if catalog.success_source is None or policy.value_usd is None:
         return None
     rule = Rule.SHORTFALL if policy.rule is Rule.VALUE else Rule.VALUE
     return replace(catalog, policy=replace(policy, rule=rule))
@@ -58,15 +58,19 @@ def candidates(one: Inspection) -> None:
 
 
 def _basis(valued: Valuation) -> str:
-    heads, model = valued.valuer.heads, valued.valuer.outcome_model
+    valuer = valued.valuer
     told = [
-        "In brackets: 95 % interval, from what similar predictions came to. Worth: predicted "
-        f"success less cost / V, at {knob_text(Rule.VALUE, valued.value_usd)}; the rule takes the "
-        f"largest. Learned from the outcomes of {model.evalset}."
+        f"Worth: predicted success less cost / V, at {knob_text(Rule.VALUE, valued.value_usd)}; "
+        "the rule takes the largest."
     ]
-    if heads.placed:
+    if valuer.outcome_model is None:
+        told.append(f"By success profiles, fitted to the outcomes of {valuer.evalset}.")
+    else:
+        told.insert(0, "In brackets: 95 % interval, from what similar predictions came to.")
+        told.append(f"Learned from the outcomes of {valuer.evalset}.")
+    if valuer.placed:
         told.append(
-            f"No outcomes of {', '.join(heads.placed)}: predicted from the other models and from "
+            f"No outcomes of {', '.join(valuer.placed)}: predicted from the other models and from "
             "the profile."
         )
     return literal(" ".join(told))
@@ -76,6 +80,11 @@ def neighbours(one: Inspection) -> None:
     """The learned queries most like this message, and what the models achieved on them."""
     valued, model = one.decision.valuation, one.decision.model
     assert valued is not None
+    if valued.valuer.outcome_model is None:
+        st.caption(
+            "Success profiles read the requirements alone, so there are no similar queries to show."
+        )
+        return
     if not valued.columns.size:
         st.caption("This link has no text, so similar learned queries cannot be shown.")
         return
@@ -118,7 +127,7 @@ def _width(name: str) -> int:
 
 def _texts(valued: Valuation) -> dict[str, str]:
     """Texts of the learned set by query id, where that set is here and has texts."""
-    digest = valued.valuer.outcome_model.evalset_digest
+    digest = valued.valuer.evalset_digest
     entry = next((one for one in cache.evalsets() if one.info.digest == digest), None)
     loaded = None if entry is None else cache.evalset(entry.info.path, digest)
     if loaded is None or loaded.texts is None:

@@ -225,7 +225,7 @@ def success_text(valued: Valuation, i: int) -> str:
     ends = valued.range_of(i)
     share = f"{100 * valued.success[i]:.0f} %"
     if ends is None:
-        return f"{share}, from its profile only"
+        return f"{share}, from its profile only" if valued.valuer.placed else share
     return f"{share} [{100 * ends[0]:.0f}, {100 * ends[1]:.0f}]"
 
 

@@ -49,20 +49,22 @@ class MessageCosts:
 
 
 def predicted_costs(catalog: Catalog, valuation: Valuation, further: int) -> MessageCosts:
-    """As the catalog's outcome model predicts, which is what the value rule weighs.
+    """As the catalog predicts, which is what the value rule weighs.
 
     Args:
-        further: Tokens of an image and of earlier context, which the outcome model does not know.
+        further: Tokens of an image and of earlier context, which no prediction counts.
     """
-    heads, evalset = valuation.valuer.heads, valuation.valuer.outcome_model.evalset
+    valuer = valuation.valuer
     usd = {
         name: cost + further * catalog.model(name).input_usd_per_mtok / 1e6
-        for name, cost in zip(valuation.valuer.ids, valuation.cost_usd.tolist(), strict=True)
+        for name, cost in zip(valuer.ids, valuation.cost_usd.tolist(), strict=True)
     }
     basis = (
-        "Cost of this message: tokens that the outcome model predicts, at the catalog's prices."
-        if heads.priced
-        else f"Cost of this message: as the outcome model predicts from the costs of {evalset}."
+        f"Cost of this message: tokens as the {valuer.source.words} predict, at the catalog's "
+        "prices."
+        if valuer.priced
+        else f"Cost of this message: as the {valuer.source.words} predict from the costs of "
+        f"{valuer.evalset}."
     )
     return MessageCosts(usd, basis + (f" Plus {further:,} further tokens read." * (further > 0)))
 

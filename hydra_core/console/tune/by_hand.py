@@ -108,7 +108,7 @@ def _sweep(entry: SetEntry, catalog: Catalog, rule: Rule) -> Sweep:
 
 def _refused(error: HydraError, entry: SetEntry, catalog: Catalog) -> None:
     """Why this rule cannot be replayed here, and what to do; the other rule stays in reach."""
-    if catalog.outcome_model is not None:
+    if catalog.success_source is not None:
         tune_knob.rule(catalog)
     if isinstance(error, EvalSetError) and not scoring.vectors_now(
         cache.evalset(entry.info.path, entry.info.digest)
@@ -123,7 +123,7 @@ def _refused(error: HydraError, entry: SetEntry, catalog: Catalog) -> None:
 
 def _beside(entry: SetEntry, sweep: Sweep) -> Sweep | None:
     """The set under the other rule, where there is one."""
-    if sweep.catalog.outcome_model is None:
+    if sweep.catalog.success_source is None:
         return None
     other = Rule.SHORTFALL if sweep.rule is Rule.VALUE else Rule.VALUE
     try:
@@ -138,7 +138,7 @@ def _pinned(entry: SetEntry, catalog: Catalog, tuning: state.Tuning) -> tuple[Sw
     pin = tuning.pin
     if pin is None or len(pin.weights) != len(catalog.dimensions):
         return None
-    if pin.rule is Rule.VALUE and catalog.outcome_model is None:
+    if pin.rule is Rule.VALUE and catalog.success_source is None:
         return None
     return learned_models.ruled_sweep(entry, catalog, pin.rule, pin.weights, tuning.costs), pin.knob
 

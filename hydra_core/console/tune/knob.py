@@ -66,6 +66,10 @@ def result(evaluation: Evaluation, entry: SetEntry, held_out: CrossFit | None) -
         _on_other_queries(held_out, evaluation.sweep.rule)
     if not evaluation.caution:
         return
+    if evaluation.sweep.rule is Rule.VALUE:
+        st.caption(literal(evaluation.caution))
+        link(LEARNED, "See the cross-fitted gain", ":material/school:")
+        return
     here = _where(evaluation.sweep, evaluation.knob)
     left, right = st.columns([8, 2], vertical_alignment="center", gap="small")
     left.caption("This interval does not cover weights, profiles or a pool tuned on this set.")
@@ -143,7 +147,7 @@ _WORDS = {
 
 def rule(catalog: Catalog) -> None:
     """The toggle between both rules; where there is only one, the way to the other."""
-    if catalog.outcome_model is None:
+    if catalog.success_source is None:
         st.caption("Routes by profiles. With outcomes learned it can route by value as well.")
         link(LEARNED, "Learn from outcomes", ":material/school:")
         return
@@ -156,8 +160,8 @@ def rule(catalog: Catalog) -> None:
         required=True,
         width="stretch",
         help="Shortfall: the cheapest model whose profile falls short of the requirements by at "
-        "most τ. Value: the largest predicted success minus predicted cost / V, by the outcome "
-        "model that was learned.",
+        "most τ. Value: the largest predicted success minus predicted cost / V, by success "
+        "profiles or by the outcome model that was learned.",
         on_change=_rule_changed,
     )
 

@@ -141,12 +141,14 @@ class PoolRoutes:
             pool = self.pool
             need = pool.capped(read.requirements)
             return shortfall(need, pool.capabilities, pool.weights), pool.cost
-        if read.vectors is None:
-            raise MismatchError("the value rule needs a predictor bundle with text vectors")
-        half = read.vectors.astype(np.float16)
-        found = self.valuer.heads.predict(
-            Messages(read.requirements, half, surface_counts(read.texts))
-        )
+        found = self.valuer.of_requirements(read.requirements)
+        if found is None:
+            if read.vectors is None:
+                raise MismatchError("the value rule needs a predictor bundle with text vectors")
+            half = read.vectors.astype(np.float16)
+            found = self.valuer.predict(
+                Messages(read.requirements, half, surface_counts(read.texts))
+            )
         return found.success, found.cost_usd
 
     def at(self, terms: tuple[FloatArray, FloatArray], knob: float) -> IntArray:

@@ -29,6 +29,7 @@
                             constant_quality, constant_mean_cost_usd, detectable_difference
     languages, groups       name, n, small, p_value; qr, cs, strong, mean_cost_usd, difference; ci
     spread_against_english  group; qr, cs, strong; ci
+    success_profiles        where these decide: evalset, evalset_sha256, queries; else null
     outcome_model           under the value rule: sha256, evalset, learner, cross_fitted; else null
     conversations           every sticky mode played on whole conversations (quality, usd_per_turn,
                             cs; ci; cached_share, switches and lost_usd per conversation); null
@@ -111,6 +112,7 @@ def evaluation_document(
         "conversations": _conversations(found),
         "per_query": why_per_query(sweep),
         "outcome_model": _outcome_model(sweep),
+        "success_profiles": _success_profiles(sweep),
         "frontier": _frontier(sweep, rows),
     }
 
@@ -120,7 +122,7 @@ def _knob(found: Evaluation) -> dict[str, float]:
 
 
 def _outcome_model(sweep: Sweep) -> dict[str, Any] | None:
-    if not isinstance(sweep, ValueSweep):
+    if not isinstance(sweep, ValueSweep) or sweep.outcome_model is None:
         return None
     model = sweep.outcome_model
     return {
@@ -129,6 +131,14 @@ def _outcome_model(sweep: Sweep) -> dict[str, Any] | None:
         "learner": model.learner,
         "cross_fitted": sweep.cross_fitted,
     }
+
+
+def _success_profiles(sweep: Sweep) -> dict[str, Any] | None:
+    block = sweep.catalog.success_profiles
+    by_profiles = isinstance(sweep, ValueSweep) and sweep.outcome_model is None
+    if block is None or not by_profiles:
+        return None
+    return {"evalset": block.evalset, "evalset_sha256": block.digest, "queries": block.queries}
 
 
 def _fingerprints(sweep: Sweep) -> dict[str, Any]:

@@ -1,0 +1,207 @@
+"""Success profiles: predicted success p_m = b_m + a curve of each requirement, and its cost.
+
+A success profile is a few numbers a model, so it stands in the catalog's YAML, and a model is
+added, removed or repriced by an edit there:
+
+    success_profiles:
+      evalset: {name: support tickets, digest: "9f2c..."}   # what it was fitted to
+      queries: 5183
+      knots:                      # requirements at which the curves are given; 0 is not listed
+        reasoning: [0.13, 0.2, 0.31, 1]
+        tool_use: [0.04, 0.16, 0.27, 1]
+      cost_factor:                # log of what a query costs compared with the mean query
+        intercept: -0.41
+        adds: {reasoning: [0.3, 0.5, 0.6, 0.9], tool_use: [-0.1, -0.2, -0.2, -0.3]}
+      models:
+        gpt-4o-mini-2024-07-18:
+          intercept: 0.912        # success of a query that requires nothing
+          adds:                   # what a requirement at each knot adds to it
+            reasoning: [-0.05, -0.11, -0.24, -0.6]
+            tool_use: [0.01, -0.02, -0.04, -0.1]
+          input_tokens: 312       # mean tokens a query; times the catalog's prices
+          output_tokens: 236
+        other-model:
+          intercept: 0.95
+          adds: {reasoning: [-0.03, -0.07, -0.12, -0.4], tool_use: [0, 0, -0.01, -0.02]}
+          cost_usd: 0.0031        # mean cost a query where tokens are not known
+
+Between two knots a curve is a straight line that starts at 0. With the one knot 1 it is a slope.
+Predicted success is cut to [0, 1]; predicted cost is the model's mean cost times the shared factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from hydra_core.base.success_block import SuccessBlock
+from hydra_core.base.types import Catalog, FloatArray, IntArray
+from hydra_core.outcome_model.raw import Predicted
+
+LOG_BOUND: Final = 30.0
+_PER_MTOK: Final = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curves:
+    """Piecewise linear functions of K requirements, one column for each stretch of a curve.
+
+    Attributes:
+        dimension: (h,) which requirement a column reads.
+        knot: (h,) the requirement above which it counts.
+    """
+
+    dimension: IntArray
+    knot: FloatArray
+
+    @classmethod
+    def of(cls, knots: Sequence[Sequence[float]]) -> Curves:
+        """Return the curves with these knots; of each dimension ascending, the last one 1."""
+        starts = [[0.0, *points[:-1]] for points in knots]
+        dimension = np.repeat(np.arange(len(starts)), [len(points) for points in starts])
+        return cls(dimension, np.array([at for points in starts for at in points]))
+
+    @property
+    def knots(self) -> list[list[float]]:
+        """The knots of each dimension, the last one 1."""
+        count = int(self.dimension.max()) + 1
+        parts = (self.knot[self.dimension == k].tolist() for k in range(count))
+        return [[*points[1:], 1.0] for points in parts]
+
+    def columns(self, requirements: FloatArray) -> FloatArray:
+        """Return (n, h) how far each requirement exceeds each knot."""
+        read = np.asarray(requirements, dtype=np.float64)[:, self.dimension]
+        result: FloatArray = np.maximum(read - self.knot, 0.0)
+        return result
+
+    def adds(self, weights: FloatArray) -> list[list[float]]:
+        """Return what each dimension adds at its knots, from (h,) weights of the columns."""
+        found = []
+        for k, points in enumerate(self.knots):
+            own = self.dimension == k
+            above = np.maximum(np.array(points)[:, None] - self.knot[own][None, :], 0.0)
+            found.append((above @ weights[own]).tolist())
+        return found
+
+    def weights(self, adds: Sequence[Sequence[float]]) -> FloatArray:
+        """Return (h,) weights of the columns from what each dimension adds at its knots."""
+        parts = []
+        for points, values in zip(self.knots, adds, strict=True):
+            slopes = np.diff(values, prepend=0.0) / np.diff(points, prepend=0.0)
+            parts.append(np.diff(slopes, prepend=0.0))
+        return np.concatenate(parts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SuccessProfiles:
+    """Success and cost of m models as sums of curves of the requirements.
+
+    Attributes:
+        models: (m,) ids.
+        curves: What is read of the requirements.
+        intercept: (m,) success of a query that requires nothing.
+        weights: (h, m) of the curves' columns.
+        mean_cost_usd: (m,) mean cost of a query, USD.
+        cost_intercept: Of the log of the shared cost factor.
+        cost_weights: (h,) likewise.
+        tokens: (m, 2) mean tokens read and written, None where they are not known.
+    """
+
+    models: tuple[str, ...]
+    curves: Curves
+    intercept: FloatArray
+    weights: FloatArray
+    mean_cost_usd: FloatArray
+    cost_intercept: float
+    cost_weights: FloatArray
+    tokens: FloatArray | None = None
+
+    def predict(self, requirements: FloatArray, prices: FloatArray | None = None) -> Predicted:
+        """Predict success and cost of every model.
+
+        Args:
+            requirements: (n, K) in [0, 1].
+            prices: (m, 2) USD per million tokens read and written; used where tokens are known.
+        """
+        columns = self.curves.columns(requirements)
+        success = (columns @ self.weights + self.intercept).clip(0.0, 1.0)
+        return Predicted(success, self._factor(columns)[:, None] * self.costs_at(prices))
+
+    @property
+    def priced(self) -> bool:
+        """Whether cost is tokens times prices for every model."""
+        return self.tokens is not None
+
+    def answer_tokens(self, requirements: FloatArray) -> FloatArray | None:
+        """(n, K) requirements -> (n, m) tokens written; None where they are not known."""
+        if self.tokens is None:
+            return None
+        factor = self._factor(self.curves.columns(requirements))
+        result: FloatArray = factor[:, None] * self.tokens[:, 1]
+        return result
+
+    def _factor(self, columns: FloatArray) -> FloatArray:
+        """(n, h) -> (n,) what a query costs compared with the mean query."""
+        logs = columns @ self.cost_weights + self.cost_intercept
+        result: FloatArray = np.exp(logs.clip(-LOG_BOUND, LOG_BOUND))
+        return result
+
+    def costs_at(self, prices: FloatArray | None) -> FloatArray:
+        """Return (m,) mean cost of a query at these prices, USD."""
+        if prices is None or self.tokens is None:
+            return self.mean_cost_usd
+        result: FloatArray = _PER_MTOK * (self.tokens * prices).sum(axis=1)
+        return result
+
+
+def catalog_success_profiles(catalog: Catalog, models: Sequence[str]) -> SuccessProfiles:
+    """Return the success profiles of a catalog, at its prices.
+
+    Args:
+        catalog: With success profiles.
+        models: (m,) ids in the order of the pool.
+    """
+    assert catalog.success_profiles is not None
+    specs = [catalog.model(name) for name in models]
+    prices = np.array([[s.input_usd_per_mtok, s.output_usd_per_mtok] for s in specs])
+    return profiles_of(catalog.success_profiles, models, prices)
+
+
+def profiles_of(
+    block: SuccessBlock, models: Sequence[str], prices: FloatArray | None = None
+) -> SuccessProfiles:
+    """Return the profiles that a catalog's block holds, for the models of a pool.
+
+    Args:
+        block: `Catalog.success_profiles`.
+        models: (m,) ids in the order of the pool.
+        prices: (m, 2) USD per million tokens read and written; needed for models with tokens.
+
+    Raises:
+        KeyError: A model has no success profile.
+        ValueError: A model states tokens, and there are no prices.
+    """
+    curves = Curves.of(block.knots)
+    own = [block.models[name] for name in models]
+    costs = []
+    for row, one in enumerate(own):
+        if one.tokens is None:
+            costs.append(float(one.cost_usd or 0.0))
+        elif prices is None:
+            raise ValueError(f"{models[row]} states tokens: give prices")
+        else:
+            costs.append(_PER_MTOK * float(np.dot(one.tokens, prices[row])))
+    tokens = [one.tokens for one in own if one.tokens is not None]
+    return SuccessProfiles(
+        models=tuple(models),
+        curves=curves,
+        intercept=np.array([one.intercept for one in own]),
+        weights=np.stack([curves.weights(one.adds) for one in own], axis=1),
+        mean_cost_usd=np.array(costs),
+        cost_intercept=block.cost_intercept,
+        cost_weights=curves.weights(block.cost_adds),
+        tokens=np.array(tokens, dtype=np.float64) if len(tokens) == len(own) else None,
+    )
