@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING
 
 from hydra_core.base.errors import Problem, ProblemsError
 from hydra_core.cli.options import Verbs, verb
 from hydra_core.cli.output import print_json, say
 from hydra_core.cli.workspace import catalog_source, log_folder
+
+if TYPE_CHECKING:
+    from hydra_core.server.settings import Settings
 
 _SERVE = """\
 Routes live traffic. POST /v1/decision says which model and why, and spends nothing; POST
@@ -61,6 +66,13 @@ def add_verbs(verbs: Verbs) -> None:
         default=0.0,
         metavar="SHARE",
         help="share of decisions that may try another capable model (default: none)",
+    )
+    parser.add_argument(
+        "--explore-all",
+        type=float,
+        default=0.0,
+        metavar="SHARE",
+        help="share that may try any model, so that the log can value any policy (default: none)",
     )
     parser.add_argument(
         "--explore-floor", type=float, default=0.5, metavar="P", help="least predicted success"
@@ -121,6 +133,7 @@ def _serve(options: argparse.Namespace) -> int:
         insecure=options.insecure_no_sign_in,
         bundle=options.bundle,
         explore_share=options.explore,
+        explore_all=options.explore_all,
         explore_floor=options.explore_floor,
         explore_budget_usd=options.explore_budget,
         canary=catalog_source(options.canary) if options.canary else "",
@@ -141,9 +154,33 @@ def _serve(options: argparse.Namespace) -> int:
         else:
             print("\n".join(f"{name}: {value}" for name, value in report.items()))
         return 0
+    if settings.explore_all:
+        say(_cost_of_trying_all(settings))
     say(f"routing on http://{options.host}:{options.port} (Ctrl-C stops)")
     serve(settings)
     return 0
+
+
+def _cost_of_trying_all(settings: Settings) -> str:
+    """What --explore-all would have cost a day on the log's newest day, or that nobody knows."""
+    from datetime import timedelta
+    from pathlib import Path
+
+    from hydra_core.decision_log.reading import read_log
+    from hydra_core.live.costs import cost_of_trying_all
+    from hydra_core.live.traffic import traffic_of
+    from hydra_core.server.live import source_of
+
+    share, most = settings.explore_all, settings.explore_budget_usd
+    said = f"--explore-all {share:g}: at most ${most:g} a day (--explore-budget)"
+    if not settings.log or not Path(settings.log).is_dir():
+        return f"{said}; a log of a day's traffic would say what it costs"
+    since = datetime.now(UTC) - timedelta(days=1)
+    traffic = traffic_of(read_log(Path(settings.log), since=since))
+    usd = cost_of_trying_all(traffic, source_of(settings.catalog).load().catalog, date.today())
+    if usd is None:
+        return f"{said}; no request of the last 24 hours in the log has known tokens"
+    return f"{said}; on the last 24 hours' traffic it would have cost ${share * usd:.2f} more"
 
 
 def _check_numbers(options: argparse.Namespace) -> None:
@@ -153,6 +190,7 @@ def _check_numbers(options: argparse.Namespace) -> None:
             ("port", options.port, "from 1 to 65535", 0 < options.port < 65536),
             ("workers", options.workers, "from 1 to 64", 0 < options.workers < 65),
             ("explore", options.explore, "in [0, 1]", 0 <= options.explore <= 1),
+            ("explore-all", options.explore_all, "in [0, 1]", 0 <= options.explore_all <= 1),
             ("explore-floor", options.explore_floor, "in [0, 1]", 0 <= options.explore_floor <= 1),
             ("explore-budget", options.explore_budget, ">= 0", options.explore_budget >= 0),
             ("canary-share", options.canary_share, "in (0, 1)", 0 < options.canary_share < 1),

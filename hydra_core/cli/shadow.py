@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 _SHADOW = """\
 Replays a second catalog on the traffic of a decision log (serve --log), from the logged
 requirements: how often it chooses the model that was served, its mix, and the change of cost.
-Its quality is estimated (IPS, SNIPS, doubly robust, with the effective sample size) only where the
-log has feedback and true probabilities (serve --explore); otherwise it says what is missing.
+Its quality is estimated (doubly robust, SNIPS, IPS, with the effective sample size) only where the
+log has feedback and true probabilities (serve --explore); otherwise it says what is missing. Where
+part of the traffic has no support in the log, quality is bounded instead.
 A catalog that routes by value is replayed from the logged predictions where only V differs,
 otherwise from the messages where the log holds them (serve --log-text).
 
@@ -101,9 +102,17 @@ def _value(logged: LoggedValue) -> dict[str, Any]:
         "effective": value.effective,
         "explored": logged.explored,
         "live": _ends(logged.live),
-        "ips": _ends(value.ips),
-        "snips": _ends(value.snips),
-        "doubly_robust": None if value.dr is None else _ends(value.dr),
+        **{
+            name: None if one is None else _ends(one)
+            for name, one in (
+                ("doubly_robust", value.dr),
+                ("snips", value.snips),
+                ("ips", value.ips),
+                ("bounds", value.bounds),
+            )
+        },
+        "unsupported": value.unsupported,
+        "caution": logged.caution or None,
     }
 
 
@@ -122,12 +131,14 @@ def _text(replay: Shadow, value: LoggedValue | None, why: str) -> str:
     lines += ["", table(["model", "live", "this catalog"], mix), ""]
     if value is None:
         return "\n".join([*lines, f"quality: not estimated, {why}"])
-    estimates = {"live": value.live, "IPS": value.value.ips, "SNIPS": value.value.snips}
-    if value.value.dr is not None:
-        estimates["doubly robust"] = value.value.dr
-    lines += [f"quality, {name}: {_with_ends(one)}" for name, one in estimates.items()]
+    lines += [f"quality, live: {_with_ends(value.live)}"]
+    for name, one in value.value.estimates.items():
+        bounded = one is value.value.bounds
+        text = one.bounds(_percent) if bounded else _with_ends(one)
+        lines += [f"quality, {name}: {text}"]
     size = f"{value.value.n:,} rated decisions are worth {value.value.effective:,.0f}"
-    return "\n".join([*lines, f"  {size} (effective sample size)"])
+    caution = [f"  {value.caution}"] if value.caution else []
+    return "\n".join([*lines, f"  {size} (effective sample size)", *caution])
 
 
 def _ends(interval: Interval) -> list[float]:

@@ -81,6 +81,19 @@ def against(
     return CostAgainst(baseline, float(mine.sum()), float(theirs.sum()), change, len(some))
 
 
+def cost_of_trying_all(traffic: Traffic, catalog: Catalog, today: date) -> float | None:
+    """USD more, had every decision been drawn among all models; None where no tokens are known."""
+    ids = pool(catalog, today=today).ids
+    counted = traffic.rows[["input_tokens", "output_tokens"]].notna().all(axis=1)
+    known = np.asarray(counted, dtype=bool) & np.asarray(traffic.models.isin(ids), dtype=bool)
+    if not known.any():
+        return None
+    some = traffic.take(known)
+    served = tokens_usd(some, [catalog.model(name) for name in some.models])
+    each = [tokens_usd(some, [catalog.model(name)] * len(some)) for name in ids]
+    return float((np.mean(each, axis=0) - served).sum())
+
+
 def _prices(spec: ModelSpec) -> tuple[float, float, float]:
     """USD per million tokens: read afresh, read from the prompt cache, written."""
     read, cached = spec.input_usd_per_mtok, spec.cached_input_usd_per_mtok

@@ -30,11 +30,25 @@ class LoggedValue:
         value: Mean quality the catalog would have had.
         live: Mean quality of the same decisions as they were served.
         explored: Share of them in which chance had a say.
+        closed: Models that the catalog would serve where the log could not have, most often first.
     """
 
     value: PolicyValue
     live: Interval
     explored: float
+    closed: tuple[str, ...] = ()
+
+    @property
+    def caution(self) -> str:
+        """Why there are bounds instead of a value, and the way out; '' where there is a value."""
+        if not self.closed:
+            return ""
+        return (
+            f"In {100 * self.value.unsupported:.1f} % of the decisions this catalog would serve "
+            f"{', '.join(self.closed)}, which the log could not have served there: exploration "
+            "tries only models that the rule holds capable (--explore-floor). That part may be "
+            "worth anything from 0 to 1. serve --explore-all 0.02 keeps every model possible"
+        )
 
 
 def logged_value(traffic: Traffic, catalog: Catalog, today: date) -> LoggedValue:
@@ -73,7 +87,11 @@ def logged_value(traffic: Traffic, catalog: Catalog, today: date) -> LoggedValue
     target[np.arange(len(some)), [ids[names[i]] for i in wanted]] = 1.0
     quality_by_model = cross_fitted_quality(some.requirements(), logged)
     value = policy_value(logged, target, quality_by_model)
-    return LoggedValue(value, mean_interval(quality, some.clusters).clipped(*SHARE), explored)
+    live = mean_interval(quality, some.clusters).clipped(*SHARE)
+    missed = (target * (chances <= 0)).sum(axis=0)
+    order = np.argsort(-missed, kind="stable")
+    every = list(ids)
+    return LoggedValue(value, live, explored, tuple(every[i] for i in order if missed[i]))
 
 
 def _chances(some: Traffic, more: tuple[str, ...]) -> tuple[FloatArray, dict[str, int]]:

@@ -1,8 +1,9 @@
-"""What another policy would have been worth on logged traffic: IPS, SNIPS and doubly robust.
+"""What another policy would have been worth on logged traffic: doubly robust, SNIPS and IPS.
 
 Only decisions whose probability was drawn and logged say anything about models that were not
-chosen. Where the target policy would serve a model that the log could not have served, or where a
-handful of decisions carries all the weight, no value is printed: the estimate would be a guess.
+chosen. Where the target policy would serve models that the log could not have served, that share of
+the traffic is worth something from 0 to 1, and bounds are given instead of a value. Where a handful
+of decisions carries all the weight, nothing is given: the estimate would be a guess.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ LEAST_EFFECTIVE = 100.0
 _LEAST_CARRYING = 50.0
 _FOLDS = 5
 _PENALTY = 1.0
+_TINY = 1e-9
+#: Of each end of bounds: they are to hold, not to be narrow.
+_BOUNDS_LEVEL = 0.999
 
 
 class NoOverlapError(HydraError):
@@ -69,45 +73,63 @@ class LoggedOutcomes:
 
 @dataclass(frozen=True, slots=True)
 class PolicyValue:
-    """Mean quality of a policy, estimated three ways, with 95 % intervals.
+    """Mean quality of a policy with 95 % intervals, doubly robust first.
 
     Attributes:
-        ips: Without an interval where a few decisions carry it.
-        dr: Doubly robust, None where no predictions were given.
+        dr: Doubly robust; None where no predictions were given, or part has no support.
+        snips: None where part has no support.
+        ips: Only where its interval holds: not where a few decisions carry it, nor without support.
+        bounds: What quality lies between where part has no support: that part is worth 0 to 1. Its
+            ends hold with 99.9 %.
+        unsupported: Share of the traffic that it would send to models that could not be served.
         effective: How many decisions of the target policy the log is worth (`effective_size`).
         n: Logged decisions.
     """
 
-    ips: Interval
-    snips: Interval
     dr: Interval | None
+    snips: Interval | None
+    ips: Interval | None
+    bounds: Interval | None
+    unsupported: float
     effective: float
     n: int
+
+    @property
+    def estimates(self) -> dict[str, Interval]:
+        """By name, the one to trust first."""
+        found = {
+            "doubly robust": self.dr,
+            "SNIPS": self.snips,
+            "IPS": self.ips,
+            "at least and at most": self.bounds,
+        }
+        return {name: one for name, one in found.items() if one is not None}
 
 
 def effective_size(target: FloatArray, propensities: FloatArray) -> float:
     """How many decisions of the target policy the log is expected to be worth.
 
-    n over the mean squared weight that the propensities promise, (n, m) each. Kish's size of the
-    weights that were drawn looks largest where the rare, heavy ones happened not to be drawn; a
-    value given only then misses its interval (IPS covered 0 to 85 % at n = 600).
+    n over the mean squared weight that the propensities promise, (n, m) each, of the traffic that
+    the log supports. Kish's size of the weights that were drawn looks largest where the rare, heavy
+    ones happened not to be drawn; a value given only then misses its interval (IPS covered 0 to
+    85 % at n = 600).
     """
-    possible = np.where(propensities > 0, propensities, 1.0)
-    return len(target) / float((target**2 / possible).sum(axis=1).mean())
+    possible = np.where(propensities > 0, propensities, np.inf)
+    squares = float((target**2 / possible).sum())
+    supported = float((target * (propensities > 0)).sum())
+    return supported**2 / squares if squares else 0.0
 
 
-def _ips(logged: LoggedOutcomes, target: FloatArray, earned: FloatArray) -> Interval:
-    """IPS, without an interval where too few decisions are expected to carry its variance.
+def _ips(logged: LoggedOutcomes, target: FloatArray, earned: FloatArray) -> Interval | None:
+    """IPS; None where too few decisions are expected to carry its variance.
 
     Its interval covered 83 to 92 % in such logs; those of SNIPS and doubly robust hold there.
     """
-    possible = np.where(logged.propensities > 0, logged.propensities, 1.0)
-    second = float((target**2 / possible).sum(axis=1).mean())
-    fourth = float((target**4 / possible**3).sum(axis=1).mean())
-    value = mean_interval(earned, logged.clusters).clipped(*SHARE)
+    second = float((target**2 / logged.propensities.clip(min=_TINY)).sum(axis=1).mean())
+    fourth = float((target**4 / logged.propensities.clip(min=_TINY) ** 3).sum(axis=1).mean())
     if len(target) * second**2 / fourth < _LEAST_CARRYING:
-        return Interval.none(value.value, "too few decisions carry IPS; see SNIPS")
-    return value
+        return None
+    return mean_interval(earned, logged.clusters).clipped(*SHARE)
 
 
 def policy_value(
@@ -122,36 +144,52 @@ def policy_value(
             (`cross_fitted_quality`); for the doubly robust estimate.
 
     Raises:
-        NoOverlapError: The target would serve a model that could not have been served, or the
-            effective sample size is below LEAST_EFFECTIVE.
+        NoOverlapError: The log supports nothing of the target, or the effective sample size is
+            below LEAST_EFFECTIVE.
     """
-    beyond = float((target * (logged.propensities <= 0)).sum(axis=1).mean())
-    if beyond > 1e-9:
-        raise NoOverlapError(
-            f"in {100 * beyond:.1f} % of the decisions this policy would serve a model that the "
-            "log could not have served: no evidence of its quality there. Explore (serve "
-            "--explore), or compare policies that differ less"
-        )
-    weights = logged.weights(target)
-    effective = effective_size(target, logged.propensities)
+    possible = logged.propensities > 0
+    outside = (target * ~possible).sum(axis=1)
+    beyond = float(outside.mean())
+    kept = target * possible
+    effective = effective_size(kept, logged.propensities)
     if effective < LEAST_EFFECTIVE:
-        raise NoOverlapError(
-            f"{len(weights):,} logged decisions are worth {effective:.0f} for this policy; a value "
-            f"needs at least {LEAST_EFFECTIVE:.0f}. Log longer, or explore a larger share"
-        )
+        raise NoOverlapError(_too_few(len(target), effective, beyond))
+    weights = logged.weights(kept)
     earned = weights * logged.quality
-    doubly = None
+    scores = earned
     if predicted is not None:
         mine = predicted[np.arange(len(weights)), logged.served]
-        base = (target * predicted).sum(axis=1)
-        doubly = mean_interval(base + weights * (logged.quality - mine), logged.clusters)
-        doubly = doubly.clipped(*SHARE)
+        scores = (kept * predicted).sum(axis=1) + weights * (logged.quality - mine)
+    if beyond > _TINY:
+        least, most = (
+            mean_interval(scores + more, logged.clusters, _BOUNDS_LEVEL).clipped(*SHARE)
+            for more in (0.0, outside)
+        )
+        bounds = Interval((least.value + most.value) / 2, least.lo, most.hi)
+        return PolicyValue(None, None, None, bounds, beyond, effective, len(weights))
+    doubly = None if predicted is None else mean_interval(scores, logged.clusters).clipped(*SHARE)
     return PolicyValue(
-        ips=_ips(logged, target, earned),
-        snips=ratio_interval(earned, weights, logged.clusters).clipped(*SHARE),
         dr=doubly,
+        snips=ratio_interval(earned, weights, logged.clusters).clipped(*SHARE),
+        ips=_ips(logged, target, earned),
+        bounds=None,
+        unsupported=0.0,
         effective=effective,
         n=len(weights),
+    )
+
+
+def _too_few(n: int, effective: float, beyond: float) -> str:
+    """Why nothing is given, and the way out."""
+    said = (
+        f"{n:,} logged decisions are worth {effective:.0f} for this policy; a value needs at least "
+        f"{LEAST_EFFECTIVE:.0f}. Log longer, or explore a larger share"
+    )
+    if beyond <= _TINY:
+        return said
+    return (
+        f"{said}; in {100 * beyond:.1f} % of the decisions it would serve a model that the log "
+        "could not have served (serve --explore-all keeps every model possible)"
     )
 
 

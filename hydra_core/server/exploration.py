@@ -1,9 +1,10 @@
 """Bounded exploration: now and then another model that is good enough, with its true probability.
 
 Without it a log says nothing about models that were not chosen. It is off unless a share is given,
-tries only models that the rule itself holds capable (shortfall rule: within tau; value rule: a
-predicted success of at least the floor), never leaves a kept conversation, and stops for the day
-when its budget is spent.
+never leaves a kept conversation, and stops for the day when its budget is spent. One share is drawn
+among models that the rule itself holds capable (shortfall rule: within tau; value rule: a predicted
+success of at least the floor). Another may be drawn among all that can serve the request: then the
+value of any other policy can be estimated from the log.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Exploration:
         rng: The source of chance.
         today: The day that the budget belongs to.
         folder: Where all workers keep the sum, which outlives them; None for this process alone.
+        every: Share of decisions drawn among all models that can serve the request, in [0, 1].
     """
 
     def __init__(
@@ -47,29 +49,43 @@ class Exploration:
         rng: random.Random | None = None,
         today: Callable[[], date] = lambda: datetime.now(UTC).date(),
         folder: Path | None = None,
+        every: float = 0.0,
     ) -> None:
+        self._every = every
         self._share, self._floor, self._budget = share, floor, Budget(budget_usd, folder)
         self._rng, self._today = rng or random.Random(), today
         self._lock = threading.Lock()
 
     def draw(self, decision: Decision) -> Draw:
         """The decision's model, or now and then another one that is good enough."""
-        names = decision.pool.ids
-        open_to_all = [decision.model]
-        if self._share > 0 and self._budget.is_left(self._today()):
-            open_to_all += self._capable(decision)
-        share = self._share if len(open_to_all) > 1 else 0.0
-        each = share / len(open_to_all)
-        chances = [each if name in open_to_all else 0.0 for name in names]
-        chances[decision.index] += 1.0 - share
+        names, capable, able = decision.pool.ids, [decision.model], [decision.model]
+        if self._share + self._every > 0 and self._budget.is_left(self._today()):
+            capable += self._capable(decision) if self._share > 0 else []
+            able = self._able(decision) if self._every > 0 else able
+        among_all = self._every if len(able) > 1 else 0.0
+        share = self._share if len(capable) > 1 else 0.0
+        chances = [(1.0 - among_all) * share / len(capable) * (name in capable) for name in names]
+        chances[decision.index] += (1.0 - among_all) * (1.0 - share)
+        for i, name in enumerate(names):
+            chances[i] += among_all / len(able) * (name in able)
         with self._lock:
-            tried = self._rng.random() < share
-            model = self._rng.choice(open_to_all) if tried else decision.model
+            if among_all and self._rng.random() < among_all:
+                model = self._rng.choice(able)
+            else:
+                tried = self._rng.random() < share
+                model = self._rng.choice(capable) if tried else decision.model
         return Draw(model, tuple(chances))
 
     def spent(self, cost_usd: float) -> None:
         """Count what a tried request cost."""
         self._budget.spend(self._today(), cost_usd)
+
+    def _able(self, decision: Decision) -> list[str]:
+        """The models that can serve the request; the chosen one alone in a kept conversation."""
+        if not decision.scored or decision.cause.keeps:
+            return [decision.model]
+        out = (Fate.GATED, Fate.UNHEALTHY)
+        return [one.model for one in decision.candidates() if one.fate not in out]
 
     def _capable(self, decision: Decision) -> list[str]:
         """The models that may be tried; none while a conversation is kept."""

@@ -76,6 +76,7 @@ def build(settings: Settings) -> Starlette:
         settings.explore_floor,
         settings.explore_budget_usd / (1 if folder else settings.workers),
         folder=folder,
+        every=settings.explore_all,
     )
     threads = max(1, len(os.sched_getaffinity(0)) // settings.workers)
     metrics = Metrics(model.id for model in live.now.catalog.models)

@@ -27,6 +27,7 @@ class Settings:
         tokens: Token file; '' for none.
         insecure: Serve a non-loopback address without tokens, for decisions only.
         explore_share: Share of decisions that may try another model, 0 for none.
+        explore_all: Share of decisions that may try any model that can serve the request.
         explore_floor: Least predicted success of a model that may be tried.
         explore_budget_usd: What tried requests may cost a day.
         canary: A second catalog, as `catalog`, for a share of the conversations; '' for none.
@@ -52,6 +53,7 @@ class Settings:
     insecure: bool = False
     bundle: str = ""
     explore_share: float = 0.0
+    explore_all: float = 0.0
     explore_floor: float = 0.5
     explore_budget_usd: float = 1.0
     canary: str = ""

@@ -84,12 +84,19 @@ def test_dependent_decisions_widen_the_interval():
     assert doubled.ips.hi - doubled.ips.lo == pytest.approx(alone.ips.hi - alone.ips.lo, rel=0.01)
 
 
-def test_without_exploration_another_policy_has_no_value():
-    features, _, _ = logged(np.random.default_rng(4), 500)
-    chosen = choices(features, 0.0)
-    log = LoggedOutcomes(chosen, one_hot(chosen), np.ones(500))
-    with pytest.raises(NoOverlapError, match="could not have served"):
-        policy_value(log, one_hot(choices(features, 0.5)))
+def test_without_exploration_another_policy_lies_between_bounds():
+    features, success, _ = logged(np.random.default_rng(4), 500)
+    chosen, other = choices(features, 0.0), choices(features, 0.5)
+    quality = success[np.arange(500), chosen]
+    log = LoggedOutcomes(chosen, one_hot(chosen), quality)
+    value = policy_value(log, one_hot(other))
+    same = chosen == other
+    assert (value.dr, value.snips, value.ips) == (None, None, None)
+    assert value.unsupported == pytest.approx(1 - same.mean())
+    least = (quality * same).mean()
+    assert value.bounds.lo < least < least + value.unsupported < value.bounds.hi
+    truth = success[np.arange(500), other].mean()
+    assert value.bounds.lo <= truth <= value.bounds.hi
 
 
 def test_a_value_that_hangs_on_a_few_decisions_is_refused():
@@ -125,7 +132,9 @@ def test_a_value_from_few_decisions_covers_the_truth_or_is_not_given(n, share, k
             continue
         for name in inside:
             interval = getattr(value, name)
-            known[name] += interval.known
+            if interval is None:
+                continue
+            known[name] += 1
             inside[name] += interval.lo <= truth <= interval.hi
     assert all(inside[name] >= 0.91 * known[name] for name in inside), (inside, known)
 

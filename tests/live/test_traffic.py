@@ -5,7 +5,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from hydra_core.live.costs import against, ends
+from hydra_core.live.costs import against, cost_of_trying_all, ends, tokens_usd
 from hydra_core.live.regions import regions
 from hydra_core.live.traffic import feedback, share, timeline
 from tests.live.logs import AT, DAY, decision, levels, traffic
@@ -58,6 +58,17 @@ def test_cost_against_one_model_is_the_same_tokens_at_its_prices(tmp_path):
     dearer = against(some, catalog, models, ["cheap"] * 4, "cheap")
     assert dearer.change.value > 0
     assert against(some, catalog, models, [""] * 4, "none") is None
+
+
+def test_trying_every_model_costs_the_mean_of_all_prices_less_what_was_served(tmp_path):
+    catalog = make_catalog()
+    some = traffic(tmp_path, [decision(0, 0.1), decision(1, 0.4), decision(2, input_tokens=None)])
+    prices = [tokens_usd(some.take(np.array([True, False, False])), [one])[0]
+              for one in catalog.models]  # fmt: skip
+    expected = 2 * np.mean(prices) - prices[0] - prices[1]
+    assert cost_of_trying_all(some, catalog, DAY) == pytest.approx(expected)
+    assert cost_of_trying_all(traffic(tmp_path / "none", [decision(0, input_tokens=None)]),
+                              catalog, DAY) is None  # fmt: skip
 
 
 def test_feedback_says_how_many_were_rated(tmp_path):

@@ -94,6 +94,18 @@ def test_exploration_serves_each_model_as_often_as_it_says():
     assert shares == pytest.approx(draws[0].propensities, abs=0.01)
 
 
+def test_exploration_among_all_keeps_every_model_possible():
+    decision = Router(make_catalog(), Scores(0.0)).decide(np.full(4, 0.45))
+    exploration = Exploration(0.3, 0.5, 1.0, Random(0), every=0.06)
+    draws = [exploration.draw(decision) for _ in range(20_000)]
+    least = 0.06 / 3
+    wanted = (least, least + 0.94 * 0.85, least + 0.94 * 0.15)
+    assert draws[0].propensities == pytest.approx(wanted)
+    names = decision.pool.ids
+    shares = [sum(draw.model == name for draw in draws) / len(draws) for name in names]
+    assert shares == pytest.approx(draws[0].propensities, abs=0.01)
+
+
 def test_exploration_ends_for_the_day_when_its_budget_is_spent():
     decision = Router(make_catalog(), Scores(0.0)).decide(np.full(4, 0.1))
     day = [1]

@@ -125,7 +125,7 @@ def test_an_explored_and_rated_log_gives_the_value_of_another_catalog(tmp_path, 
     found = asked_for(tmp_path / "log", CATALOG, capsys)["value"]
     assert found["explored"] == 1.0
     assert found["effective"] > 100
-    for name in ("live", "ips", "snips", "doubly_robust"):
+    for name in ("live", "snips", "doubly_robust"):
         assert found[name][1] < 0.7 < found[name][2]
     assert main(["shadow", str(tmp_path / "log"), "--catalog", str(CATALOG)]) == 0
     assert "effective sample size" in capsys.readouterr().out

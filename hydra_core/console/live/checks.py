@@ -111,6 +111,8 @@ def _worth(look: LogView, other: Catalog, key: str) -> None:
         f":material/info: {found.value.n:,} rated decisions with known probabilities; effective "
         f"sample size for this catalog: {found.value.effective:,.0f}."
     )
+    if found.caution:
+        st.info(literal(found.caution), icon=":material/unfold_more:")
 
 
 def drifting(look: LogView) -> None:

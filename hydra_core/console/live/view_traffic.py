@@ -169,9 +169,8 @@ def differences(found: Shadow) -> pd.DataFrame:
 def value_view(found: LoggedValue, name: str) -> IntervalsView:
     """Estimated quality of a catalog beside what was served, in percent."""
     value = found.value
-    rows = {"live, as served": found.live, f"{name}, IPS": value.ips, f"{name}, SNIPS": value.snips}
-    if value.dr is not None:
-        rows[f"{name}, doubly robust"] = value.dr
+    rows = {"live, as served": found.live}
+    rows |= {f"{name}, {how}": one for how, one in value.estimates.items()}
     middle, lo, hi = (
         100.0 * np.array([getattr(one, end) for one in rows.values()])
         for end in ("value", "lo", "hi")
