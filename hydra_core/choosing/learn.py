@@ -16,10 +16,14 @@ from threadpoolctl import threadpool_limits
 from hydra_core.base.intervals import Interval
 from hydra_core.base.types import FloatArray, IntArray, Progress
 from hydra_core.choosing.heads import TREES, Choice, choose, fit, grouped_parts
-from hydra_core.choosing.lift import Lift, lift_of, recommendation
+from hydra_core.choosing.lift import POINTS, Lift, lift_of, recommendation
 from hydra_core.choosing.logged import LOG_RECIPE, fit_logged, join_logged
 from hydra_core.choosing.material import Material
+from hydra_core.choosing.sources.cell_findings import findings_of
 from hydra_core.choosing.sources.few_outcomes import FEW, RECIPE, fit_few
+from hydra_core.choosing.sources.grader_check import GraderCheck, grader_check
+from hydra_core.choosing.sources.heads import rank_predictions
+from hydra_core.choosing.sources.outcomes import groups_of
 from hydra_core.outcome_model.model import OutcomeHeads
 from hydra_core.outcome_model.raw import Predicted, Raw
 from hydra_core.replay.significance import mean_interval, standard_error
@@ -87,6 +91,7 @@ class Learning:
         curve: From few queries to as many as the folds have.
         slices: By group and by language.
         logged: What further queries added; None where there are none.
+        check: Whether the lift is about graders or difficulty; None where the set has no groups.
     """
 
     material: Material
@@ -103,6 +108,7 @@ class Learning:
     folds: int
     seed: int
     logged: LoggedPart | None = None
+    check: GraderCheck | None = None
 
     @property
     def learner(self) -> str:
@@ -132,6 +138,7 @@ def learn(
     folds: int = 5,
     seed: int = 0,
     curve: bool = True,
+    groups_are_traffic: bool = False,
     progress: Progress | None = None,
 ) -> Learning:
     """Choose, fit and cross-fit.
@@ -143,10 +150,14 @@ def learn(
         folds: Parts of the outer cross-fit.
         seed: Draws folds and trees.
         curve: Whether to draw the learning curve (about a third of the time).
+        groups_are_traffic: The operator says that the set's groups are real kinds of traffic, so
+            that telling them apart counts.
         progress: Called with (done, total) steps; what it raises stops the work.
     """
     with threadpool_limits(1):  # the trees use every core; small matrices gain nothing by two
-        return _learn(material, prices, folds, seed, curve=curve, progress=progress)
+        return _learn(
+            material, prices, folds, seed, curve=curve, real=groups_are_traffic, progress=progress
+        )
 
 
 def _learn(
@@ -156,6 +167,7 @@ def _learn(
     seed: int,
     *,
     curve: bool,
+    real: bool,
     progress: Progress | None,
 ) -> Learning:
     total = folds + 1 + (len(_SHARES) if curve else 0)
@@ -199,6 +211,9 @@ def _learn(
     if curve and material.compared:
         steps = _curve(replace(material, logged=None), chosen, part, prices, before, seed, step)
     recommend, reason = recommendation(lift)
+    check = _checked(material, predicted, lift, real=real)
+    if check is not None:
+        recommend, reason = check.applied(recommend, reason)
     if not material.compared:
         recommend, reason = False, _LOG_ALONE
     return Learning(
@@ -216,6 +231,26 @@ def _learn(
         folds=folds,
         seed=seed,
         logged=None if logged is None else _added(material, logged, before, lift, alone is raw),
+        check=check,
+    )
+
+
+def _checked(
+    material: Material, predicted: Predicted, lift: Lift | None, *, real: bool
+) -> GraderCheck | None:
+    groups = groups_of(material)
+    if groups is None or lift is None:
+        return None
+    found = rank_predictions(material, predicted)
+    outcomes = found.ranked.outcomes
+    return grader_check(
+        groups,
+        outcomes.quality,
+        outcomes.cost_usd,
+        found.at(np.asarray(POINTS) / 100),
+        outcomes.clusters,
+        findings=findings_of(material.evalset, material.models),
+        groups_are_traffic=real,
     )
 
 

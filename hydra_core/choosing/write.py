@@ -161,6 +161,7 @@ def figures_of(learning: Learning) -> dict[str, Any]:
         "folds": learning.folds,
         "seed": learning.seed,
         "logged": _logged(learning),
+        "check": None if learning.check is None else learning.check.numbers(),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from hydra_core.base.errors import OutcomeModelError, Problem
 from hydra_core.base.workspace import workspace_folder
@@ -31,12 +31,16 @@ with 25 outcomes or more takes part; one with few borrows from the others' outco
 outcomes of some models only, such as a log's, are learned along where they help; what they added is
 said. From a log alone a model is learned, and its use is not recommended: no gain can be measured
 without some hundred queries that every model answered.
+Where the set has groups, the answer says whether the gain comes from telling them apart; with a
+grader in doubt such a gain does not count, unless --groups-are-traffic says that they are real.
 Lifts are in quality from 0 to 1: 0.024 is 2.4 points.
 
 examples:
   hydra-router learn mine --catalog mine --out mine
   hydra-router learn mine --models gpt-5,gpt-5-mini --out small --json
 """
+
+_NO_CHECK: Final[dict[str, Any]] = {"findings": []}
 
 
 def add_verbs(verbs: Verbs) -> None:
@@ -55,6 +59,8 @@ def add_verbs(verbs: Verbs) -> None:
     parser.add_argument("--folds", type=int, default=5, metavar="N", help="outer folds (5)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="draws folds and trees")
     parser.add_argument("--force", action="store_true", help="replace an outcome model there")
+    real = "the set's groups are real kinds of traffic: telling them apart counts"
+    parser.add_argument("--groups-are-traffic", action="store_true", help=real)
     bundle_option(parser)
 
 
@@ -78,7 +84,14 @@ def _learn(options: argparse.Namespace) -> int:
     material = gather(evalset, messages, models)
     prices = None if priced is None else priced[[models.index(name) for name in material.models]]
     with progress_bar(f"{evalset.name}: folds", unit=" steps") as step:
-        learned = learn(material, prices, folds=options.folds, seed=options.seed, progress=step)
+        learned = learn(
+            material,
+            prices,
+            folds=options.folds,
+            seed=options.seed,
+            groups_are_traffic=options.groups_are_traffic,
+            progress=step,
+        )
     made = write_outcome_model(
         options.out, learned, fingerprint=bundle.fingerprint, force=options.force, record=record
     )
@@ -140,6 +153,7 @@ def _text(made: OutcomeModel) -> str:
         f"learner: {figures['learner']}",
         f"outcomes: {counts}; {figures['n']} queries learned on",
         *([] if not logged else [_logged(logged)]),
+        *(f"check: {one['text']}" for one in (figures.get("check") or _NO_CHECK)["findings"][:5]),
         f"lift by queries learned on: {'; '.join(steps) or 'unknown'}",
         "",
         "for the catalog:",

@@ -32,7 +32,9 @@ def learnable(entry: SetEntry, catalog: Catalog) -> tuple[str, ...]:
     return tuple(model.id for model in catalog.models if model.id in entry.info.models)
 
 
-def folder_of(entry: SetEntry, catalog: Catalog, models: Sequence[str]) -> Path:
+def folder_of(
+    entry: SetEntry, catalog: Catalog, models: Sequence[str], *, groups_are_traffic: bool = False
+) -> Path:
     """Where the outcome model of a set and these models belongs; another input, another folder.
 
     What was learned is never overwritten: a published catalog may name it.
@@ -42,6 +44,8 @@ def folder_of(entry: SetEntry, catalog: Catalog, models: Sequence[str]) -> Path:
         for model in models
     ]
     made_of = [entry.info.digest, catalog.predictor_fingerprint, prices]
+    if groups_are_traffic:
+        made_of.append("groups are traffic")
     digest = hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:10]
     name = re.sub(r"[^a-z0-9]+", "-", entry.info.path.name.lower()).strip("-")[:40]
     return session.folder() / OUTCOME_MODELS / f"{name}-{digest}"

@@ -202,3 +202,19 @@ def test_few_queries_are_learned_by_the_fixed_recipe(material, learned, tmp_path
     found = learn(many, None, folds=2, curve=False)
     assert found.learner in figures_of(found)["errors"]
     assert found.recommend
+
+
+def test_a_gain_from_a_dead_grader_is_named_and_counts_only_as_traffic(tmp_path):
+    """The cheap model never solves a hard query: its answers there may be graded wrong."""
+    evalset = learnable(tmp_path / "set", 400)
+    quality = evalset.quality.copy()
+    quality[evalset.queries["group"] == "hard", 0] = 0.0
+    faulty = material_of(replace(evalset, quality=quality))
+    found = learn(faulty, PRICES, folds=2, curve=False)
+    assert not found.recommend
+    assert "comes from telling the groups apart" in found.reason
+    assert "Check the grader first: cheap solves 0 %" in found.reason
+    assert figures_of(found)["check"]["gain_from"] == "telling groups apart"
+    real = learn(faulty, PRICES, folds=2, curve=False, groups_are_traffic=True)
+    assert real.recommend
+    assert "because you said that the groups are real" in real.reason

@@ -77,6 +77,12 @@ class GraderCheck:
     groups: tuple[GroupLift, ...]
     findings: tuple[Finding, ...]
 
+    def applied(self, recommend: bool, reason: str) -> tuple[bool, str]:
+        """Return a recommendation and its reason with what the check adds."""
+        if not (recommend and self.sentence):
+            return recommend, reason
+        return (True, f"{reason} {self.sentence}") if self.may_recommend else (False, self.sentence)
+
     def numbers(self) -> dict[str, Any]:
         """Return it JSON-ready."""
 

@@ -17,7 +17,7 @@ from hydra_core.choosing.material import Material
 from hydra_core.choosing.sources.cell_findings import Finding, findings_of
 from hydra_core.choosing.sources.heads import cross_fit_heads, rank_predictions
 from hydra_core.choosing.sources.lift import CrossFitted
-from hydra_core.choosing.sources.outcomes import outcomes_of
+from hydra_core.choosing.sources.outcomes import groups_of, outcomes_of
 from hydra_core.choosing.sources.rungs import TITLES, Kind, Rung, Start, fit_rung, judged_rung
 from hydra_core.outcome_model.raw import Predicted
 from hydra_core.replay.significance import mean_interval
@@ -92,7 +92,7 @@ def ladder(
         ValueError: No complete query, or fewer clusters than folds.
     """
     outcomes = outcomes_of(material)
-    groups, findings = _groups(material), findings_of(material.evalset, material.models)
+    groups, findings = groups_of(material), findings_of(material.evalset, material.models)
     kinds = [kind for kind in Kind if heads or kind is not Kind.HEADS]
     rungs = []
     for number, kind in enumerate(kinds):
@@ -132,7 +132,7 @@ def heads_rung(
         seed: Draws the confidence band.
     """
     findings = findings_of(material.evalset, material.models)
-    groups = _groups(material)
+    groups = groups_of(material)
     return judged_rung(Kind.HEADS, found, None, groups, findings, groups_are_traffic, seed)
 
 
@@ -184,12 +184,3 @@ def _gain(rung: Rung) -> str:
 
 def _mean(lift: Lift | None) -> float:
     return float("-inf") if lift is None else lift.mean.value
-
-
-def _groups(material: Material) -> list[str] | None:
-    """(n,) groups of the complete rows, None where the set has none."""
-    queries = material.evalset.queries
-    if "group" not in queries.columns:
-        return None
-    named = queries["group"].iloc[material.rows[material.complete]].fillna("")
-    return [str(name) for name in named]

@@ -69,6 +69,15 @@ class Outcomes:
         )
 
 
+def groups_of(material: Material) -> list[str] | None:
+    """Return the (n,) groups of the complete rows, None where the set has none."""
+    queries = material.evalset.queries
+    if "group" not in queries.columns:
+        return None
+    named = queries["group"].iloc[material.rows[material.complete]].fillna("")
+    return [str(name) for name in named]
+
+
 def outcomes_of(material: Material) -> Outcomes:
     """Return the rows of a material on which every model has an outcome and a cost.
 

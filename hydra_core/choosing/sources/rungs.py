@@ -217,11 +217,8 @@ def judged_rung(
             groups_are_traffic=groups_are_traffic,
         )
     recommend, reason = _judged(kind, lift, outcomes.n)
-    if check is not None and check.sentence and recommend:
-        if not check.may_recommend:
-            recommend, reason = False, check.sentence
-        else:
-            reason = f"{reason} {check.sentence}"
+    if check is not None:
+        recommend, reason = check.applied(recommend, reason)
     return Rung(kind, outcomes.n, lift, recommend, reason, profiles, found, check)
 
 

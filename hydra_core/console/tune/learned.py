@@ -54,7 +54,14 @@ def learning(folder: Path) -> Task | None:
     return replays.tasks().get(("learn", folder))
 
 
-def start(entry: SetEntry, catalog: Catalog, models: tuple[str, ...], folder: Path) -> None:
+def start(
+    entry: SetEntry,
+    catalog: Catalog,
+    models: tuple[str, ...],
+    folder: Path,
+    *,
+    groups_are_traffic: bool,
+) -> None:
     """Make missing text vectors, learn, and write the outcome model.
 
     Raises:
@@ -79,7 +86,7 @@ def start(entry: SetEntry, catalog: Catalog, models: tuple[str, ...], folder: Pa
         material = gather(evalset, messages, models)
         task.stage, task.done, task.total = "Learning, cross-fitted", 0, 0
         per_mtok = np.array([prices[name] for name in material.models])
-        found = learn(material, per_mtok, progress=task.step)
+        found = learn(material, per_mtok, groups_are_traffic=groups_are_traffic, progress=task.step)
         return write_outcome_model(folder, found, fingerprint=bundle.fingerprint, record=record)
 
     write = Write(store, me, Action.LEARN, f"outcome model {folder.name}")
@@ -290,6 +297,7 @@ def _more(model: OutcomeModel) -> None:
 
 
 def _slices(model: OutcomeModel) -> None:
+    _check(model)
     drawn = 0
     for kind, title in (("group", "By group"), ("language", "By language")):
         view = views.slices_view(model, kind)
@@ -306,6 +314,18 @@ def _slices(model: OutcomeModel) -> None:
         st.caption("In brackets the number of queries; those with fewer than 50 are left out.")
     else:
         st.info("This set has one group and one language, or too few queries in each.")
+
+
+def _check(model: OutcomeModel) -> None:
+    """Where the gain comes from, and outcomes that look wrong."""
+    found = views.check_view(model)
+    if found is None:
+        return
+    for column, (name, value, ends) in zip(st.columns(3), found.parts, strict=False):
+        column.metric(name, value, delta=ends, delta_color="off", delta_arrow="off", border=True)
+    if found.findings:
+        st.markdown("**Outcomes that look wrong**")
+        st.markdown("\n".join(f"- {literal(text)}" for text in found.findings))
 
 
 def _rivals(model: OutcomeModel, sweep: ValueSweep, shortfall: Sweep) -> None:
@@ -348,6 +368,19 @@ def choose(entry: SetEntry, catalog: Catalog) -> tuple[str, ...]:
     return tuple(name for name in known if name in picked)
 
 
+def groups_are_traffic(entry: SetEntry) -> bool:
+    """Ask, where a set has groups, whether they are real kinds of traffic."""
+    queries = cache.evalset(entry.info.path, entry.info.digest).queries
+    if "group" not in queries.columns or queries["group"].nunique() < 2:
+        return False
+    return st.checkbox(
+        f"Its {queries['group'].nunique()} groups are real kinds of my traffic",
+        key=f"learn.real.{entry.key}", persist_state="session",
+        help="Groups such as benchmarks often differ by how they are graded. A gain from telling "
+        "them apart then counts only if they are kinds of your traffic and graded alike.",
+    )  # fmt: skip
+
+
 def run(entry: SetEntry, catalog: Catalog) -> None:
     """The controls above; below the work or what was learned."""
     if not learned_models.learnable(entry, catalog):
@@ -358,7 +391,8 @@ def run(entry: SetEntry, catalog: Catalog) -> None:
         left, right = st.columns([9, 2], vertical_alignment="bottom", gap="small")
         with left:
             models = choose(entry, catalog)
-        folder = learned_models.folder_of(entry, catalog, models)
+            real = groups_are_traffic(entry)
+        folder = learned_models.folder_of(entry, catalog, models, groups_are_traffic=real)
         found, task = learned_models.learned(folder), learning(folder)
         found = found or learned_models.named(entry, catalog, models)
         running = task is not None and task.running
@@ -370,7 +404,7 @@ def run(entry: SetEntry, catalog: Catalog) -> None:
                 width="stretch", disabled=found is not None or not identity.may(Action.LEARN),
                 help="These outcomes are learned already." if found else None,
             ):  # fmt: skip
-                start(entry, catalog, models, folder)
+                start(entry, catalog, models, folder, groups_are_traffic=real)
                 st.rerun()
     if task is not None and running:
         widgets.waiting(task, "Learning")

@@ -168,6 +168,34 @@ def slices_view(model: OutcomeModel, kind: str, most: int = 20) -> IntervalsView
     )
 
 
+@dataclass(frozen=True, slots=True)
+class CheckView:
+    """Where a gain comes from: name, value and interval of each part, and what looks wrong."""
+
+    parts: tuple[tuple[str, str, str], ...]
+    findings: tuple[str, ...]
+
+
+def check_view(model: OutcomeModel) -> CheckView | None:
+    """Return whether the gain is about groups; None where the set has none, or of models before."""
+    check: Any = model.figures.get("check")
+    if not check:
+        return None
+    names = {
+        "between": "Gain from telling groups apart",
+        "within": "Gain within groups",
+        "total": "Together",
+    }
+    parts = []
+    for key, name in names.items():
+        if check[key] is not None:
+            one = _lifted(name, check[key]["value"], check[key]["interval"])
+            parts.append(
+                (name, f"{signed(one.pp)} pp", f"{signed(one.low)} to {signed(one.high)} pp")
+            )
+    return CheckView(tuple(parts), tuple(one["text"] for one in check["findings"][:6]))
+
+
 def rivals_view(rivals: Sequence[Rival]) -> IntervalsView:
     """What each way to route gains over fixed mixes, the best first."""
     rows = [
