@@ -31,3 +31,12 @@ def test_nor_does_a_process_that_a_test_starts(unlogged, tmp_path):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environ)
     assert b"must not reach a network" in done.stderr
     assert "192.0.2.1" in log.read_text()
+
+
+def test_the_predictor_reports_to_nobody(tmp_path):
+    """onnxruntime's own reports go past Python's sockets; what they leave on disk shows them."""
+    environ = {**os.environ, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    environ.pop("ORT_DISABLE_TELEMETRY", None)
+    code = "import hydra_core.predictor.graph; import onnxruntime"
+    subprocess.run([sys.executable, "-c", code], env=environ, check=True)
+    assert list(tmp_path.rglob("*")) == []
