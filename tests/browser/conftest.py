@@ -22,6 +22,30 @@ CHROMIUM = [
     "--disable-component-update",
     "--disable-sync",
 ]
+#: From the next click until the page is whole: milliseconds, and painted frames in which the card
+#: with the chosen model was blank.
+FRAMES = """() => {
+  window.__frames = new Promise(resolve => {
+    addEventListener('click', () => {
+      const start = performance.now();
+      let blank = 0, ran = false;
+      const look = () => {
+        const card = document.querySelector('.st-key-inspect-decision h1');
+        if (!card?.innerText.trim()) blank += 1;
+        const app = document.querySelector('[data-testid=stApp]');
+        const done = app.dataset.testScriptState === 'notRunning';
+        ran ||= !done;
+        const took = performance.now() - start;
+        if (done && (ran || took > 2000) && !document.querySelector('[data-stale=true]')) {
+          resolve([took, blank]);
+        } else {
+          requestAnimationFrame(look);
+        }
+      };
+      requestAnimationFrame(look);
+    }, {once: true, capture: true});
+  });
+}"""
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.browser.conftest import at_rest
+from tests.browser.conftest import FRAMES, at_rest
 from tests.hostile_messages import MARKUP
 
 pytestmark = pytest.mark.browser
@@ -34,6 +34,16 @@ def test_typing_a_message_routes_it_and_keeps_it_out_of_the_address(page):
     page.get_by_text("Cheapest model within τ.").wait_for()
     assert "private" not in page.url
     assert "r=" in page.url
+
+
+def test_the_card_is_never_blank_while_a_message_is_routed(page):
+    open_inspect(page)
+    for text in ("Prove that 17 is prime.", "thanks"):
+        page.get_by_role("textbox", name="Message", exact=True).fill(text)
+        page.evaluate(FRAMES)
+        page.get_by_role("button", name="Route", exact=True).click()
+        _, blank = page.evaluate("window.__frames")
+        assert blank == 0
 
 
 def test_a_click_on_the_strip_sets_tau(page):
