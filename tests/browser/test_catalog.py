@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
+from tests.browser.conftest import PATIENCE_MS
 from tests.browser.grid import INPUT_PRICE, type_into_cell, wait_until_drawn
 
 pytestmark = pytest.mark.browser
@@ -69,6 +70,30 @@ def test_the_first_edit_of_a_page_is_kept_however_fast_it_is_typed(page, delay):
     assert page.locator("#glide-cell-3-0").inner_text() == "0.4321"
     page.get_by_role("button", name="Discard").click()  # other tests look at this catalog
     page.get_by_text("No unpublished edits").wait_for()
+
+
+def test_two_tabs_edit_one_draft_and_no_edit_is_lost(page):
+    other = page.context.new_page()
+    other.set_default_timeout(PATIENCE_MS)
+    for tab in (page, other):
+        tab.goto("/catalog?part=models&set=mixed_2024&catalog=mixed_2024")
+        wait_until_drawn(tab)
+    type_into_cell(page, INPUT_PRICE[0], 0, INPUT_PRICE[1], "311")
+    page.get_by_text("Draft: 1 change").wait_for()
+    type_into_cell(other, INPUT_PRICE[0], 1, INPUT_PRICE[1], "322")  # it has not seen the first
+    other.get_by_text("Draft: 2 changes").wait_for()
+    for tab in (page, other):
+        tab.reload()
+        wait_until_drawn(tab)
+        assert [tab.locator(f"#glide-cell-3-{row}").inner_text() for row in (0, 1)] == ["311", "322"]
+    page.get_by_role("button", name="Discard").click()  # other tests look at this catalog
+    page.get_by_text("No unpublished edits").wait_for()
+    type_into_cell(other, INPUT_PRICE[0], 0, INPUT_PRICE[1], "333")  # of a draft that is gone
+    other.get_by_text("Draft: 1 change").wait_for()
+    wait_until_drawn(other)
+    assert other.locator("#glide-cell-3-1").inner_text() != "322"
+    other.get_by_role("button", name="Discard").click()
+    other.get_by_text("No unpublished edits").wait_for()
 
 
 def test_a_model_is_added_in_six_clicks(page):
