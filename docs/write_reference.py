@@ -238,6 +238,8 @@ _COLUMNS = {
     "context": "what came before, in the form a bundle may read; imports of logs fill it",
     "group": "what tables are split by",
     "cluster": "queries that belong together, such as translations; they count as one",
+    "needs": "abilities that a query needs, between commas, such as `pdf, audio`",
+    "require": "tags that a model must have to serve it, between commas, such as `eu`",
     "label_reasoning": "a requirement's label, one column a dimension",
     "model": "the model that answered",
     "quality": "what it achieved: 0 or 1, or between",

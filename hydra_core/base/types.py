@@ -156,6 +156,7 @@ class Policy:
         defences: Those that are switched on.
         chosen_on: The eval sets it was chosen on, as far as anybody recorded that.
         stall: What an agent's stall raises; None for nothing.
+        require: Tags that a model must have to be routed to.
     """
 
     tau: float
@@ -170,6 +171,7 @@ class Policy:
     defences: Defences = field(default_factory=Defences)
     chosen_on: tuple[Chosen, ...] = ()
     stall: Stall | None = None
+    require: frozenset[str] = frozenset()
 
     @property
     def knob(self) -> float:
@@ -192,6 +194,15 @@ Progress = Callable[[int, int], None]
 DIMENSIONS = ("reasoning", "code_generation", "debugging", "tool_use")
 #: A last dimension that no predictor scores: every query requires it in full.
 LEVEL_DIMENSION = "level"
+
+
+class Ability(StrEnum):
+    """What a request may need beside vision and tools; a catalog says which a model lacks."""
+
+    STRUCTURED_OUTPUT = "structured_output"
+    PARALLEL_TOOLS = "parallel_tools"
+    PDF = "pdf"
+    AUDIO = "audio"
 
 
 class ModelStatus(StrEnum):
@@ -260,6 +271,8 @@ class ModelSpec:
             is derived from `scores`. Empty means all derived.
         variant_of: The model that this one is with another effort; '' for a model of its own.
         shares_prompt_cache: Whether the provider reads the prompt cache of `variant_of` for it.
+        tags: What holds for it, such as `eu` or `zdr`: requests and policies may require tags.
+        lacks: What it cannot do; it gets no request that needs it.
     """
 
     id: str
@@ -289,6 +302,9 @@ class ModelSpec:
     def cache_key(self) -> str:
         """Models with the same key read one prompt cache."""
         return self.variant_of if self.shares_prompt_cache else self.id
+
+    tags: frozenset[str] = frozenset()
+    lacks: frozenset[str] = frozenset()
 
     @property
     def price(self) -> ListPrice:

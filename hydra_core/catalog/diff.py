@@ -43,7 +43,7 @@ class Change:
         return f"{self.subject} {self.before} -> {self.after}"
 
 
-_Leaf = str | float | int | bool | date | None
+_Leaf = str | float | int | bool | date | frozenset[str] | None
 _UNITS = {
     "input_usd_per_mtok": ("input price", "USD/Mtok"),
     "output_usd_per_mtok": ("output price", "USD/Mtok"),
@@ -119,6 +119,7 @@ def _policy(catalog: Catalog) -> dict[str, _Leaf]:
         "rule": policy.rule.value,
         "value_usd": policy.value_usd,
         "success from": None if policy.success_from is None else policy.success_from.words,
+        "require": policy.require,
     }
 
 
@@ -253,6 +254,8 @@ def _values(
 def _shown(value: _Leaf) -> str:
     """A value as a sentence shows it; prices and rates keep at least two decimals."""
     match value:
+        case frozenset():
+            return ", ".join(sorted(value)) or "(none)"
         case None | "":
             return "(none)"
         case bool():

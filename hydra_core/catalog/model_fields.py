@@ -10,6 +10,7 @@ from typing import Final
 from hydra_core.base.reading.fields import POSITIVE, Bounds, Section
 from hydra_core.base.reading.nodes import ListNode, MapNode, Node, ScalarNode, shown
 from hydra_core.base.types import (
+    Ability,
     Benchmark,
     CostBasis,
     ModelSpec,
@@ -174,12 +175,16 @@ _KEYS: Final = (
     "notes",
     "variant_of",
     "shares_prompt_cache",
+    "tags",
+    "lacks",
 )
 #: What a variant may not take from its base.
 _OWN: Final = ("id", "notes", "variant_of", "shares_prompt_cache")
 #: Mappings in which a variant's entries stand beside its base's.
 _MERGED: Final = ("scores", "capabilities")
 _BASE: Final = "the id of the model whose effort alone differs"
+_TAGS: Final = "what holds for it, such as [eu, zdr]"
+_LACKS: Final = "what it cannot do, such as [pdf, audio]"
 #: What a client writes in place of a model's id to have its request routed.
 _ROUTED: Final = "auto"
 _TOKENS: Final = Bounds(1.0, 1e9)
@@ -286,6 +291,8 @@ def _model(
     day = section.day("price_date", "the day the prices were read, as YYYY-MM-DD")
     notes = section.text("notes", "write text", required=False)
     variant_of, shares = _variant(section)
+    tags = section.words("tags", _TAGS)
+    lacks = section.words("lacks", _LACKS, [one.value for one in Ability])
     if status is None or price_in is None or price_out is None or window is None:
         return None
     if vision is None or tools is None or day is None:
@@ -308,6 +315,8 @@ def _model(
         notes=notes,
         variant_of=variant_of,
         shares_prompt_cache=shares,
+        tags=tags,
+        lacks=lacks,
     )
 
 

@@ -54,7 +54,7 @@ def _caps(section: Section, dimensions: tuple[str, ...]) -> Mapping[str, float]:
 
 _KEYS: Final = (
     *("tau", "weights", "cost_basis", "price_ratio", "sticky", "health_floor"),
-    *("rule", "value_usd", "success_from", "defences", "chosen_on", "stall"),
+    *("rule", "value_usd", "success_from", "defences", "chosen_on", "stall", "require"),
 )
 _VALUE_REMEDY: Final = "value of one more resolved query in USD, such as 0.02"
 _MODEL_REMEDY: Final = "give path and sha256, as printed by `hydra-router learn`"
@@ -100,6 +100,7 @@ def read_policy(root: Section, dimensions: tuple[str, ...]) -> Policy | None:
         defences=defences,
         chosen_on=chosen_on,
         stall=_stall(section),
+        require=section.words("require", "tags that every model must have, such as [eu]"),
     )
 
 

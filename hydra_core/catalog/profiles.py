@@ -165,10 +165,16 @@ def pool(
         RoutingError: No model is routable on that day.
         CatalogError: `weights` does not hold one number > 0 per dimension.
     """
-    rows = [row for row, model in enumerate(catalog.models) if is_routable(model, today)]
+    require = catalog.policy.require
+    rows = [
+        row
+        for row, model in enumerate(catalog.models)
+        if is_routable(model, today) and require <= model.tags
+    ]
     if not rows:
         raise RoutingError(
-            f"{catalog.source or catalog.name}: no model is routable on {today.isoformat()}",
+            f"{catalog.source or catalog.name}: no model is routable on {today.isoformat()}"
+            + (f" that has the tags {', '.join(sorted(require))}" if require else ""),
             http_status=503,
         )
     models = [catalog.models[row] for row in rows]

@@ -15,7 +15,7 @@ from hydra_core.base.errors import CatalogError, Problem
 from hydra_core.base.reading.fields import SHARE, Problems, Section
 from hydra_core.base.reading.nodes import ListNode, MapNode, ScalarNode, shown
 from hydra_core.base.reading.yaml_reader import MAX_BYTES, read_yaml
-from hydra_core.base.types import Band, Catalog
+from hydra_core.base.types import Band, Catalog, ModelSpec, Policy
 from hydra_core.catalog.identifiers import id_problem, skeleton
 from hydra_core.catalog.model_fields import read_benchmarks, read_models, read_realised_costs
 from hydra_core.catalog.policy_fields import read_outcome_model, read_policy
@@ -111,6 +111,7 @@ def catalog_of(root: Section, text: str, source: str) -> Catalog | None:
     policy = read_policy(root, dimensions)
     benchmarks = read_benchmarks(root, dimensions)
     models = read_models(root, dimensions, benchmarks)
+    _require_some(root, models, policy)
     realised = read_realised_costs(root, models, policy)
     outcome_model = read_outcome_model(root, policy)
     success = read_success_profiles(root, dimensions, models)
@@ -135,6 +136,14 @@ def catalog_of(root: Section, text: str, source: str) -> Catalog | None:
         outcome_model=outcome_model,
         success_profiles=success,
     )
+
+
+def _require_some(root: Section, models: tuple[ModelSpec, ...], policy: Policy | None) -> None:
+    """Refuse a policy that requires tags which no routable model has."""
+    require = frozenset() if policy is None else policy.require
+    if require and not any(one.status.in_pool and require <= one.tags for one in models):
+        message = f"{', '.join(sorted(require))}: no routable model has all of it"
+        root.wrong("policy", f"require {message}", "give models these tags, or require less")
 
 
 def _is_this_schema(root: Section) -> bool:

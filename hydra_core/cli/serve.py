@@ -113,6 +113,9 @@ def add_verbs(verbs: Verbs) -> None:
     parser = verb(verbs, "token", _token, short, _TOKEN)
     parser.add_argument("--name", required=True, help="who gets it")
     parser.add_argument("--role", default="viewer", choices=["viewer", "editor", "publisher"])
+    parser.add_argument("--team", default="", help="who pays for what it asks")
+    help_text = "tag that a model must have to serve it; may be repeated"
+    parser.add_argument("--require", action="append", metavar="TAG", help=help_text)
 
 
 def _serve(options: argparse.Namespace) -> int:
@@ -215,7 +218,7 @@ def _token(options: argparse.Namespace) -> int:
     from hydra_core.server.access.tokens import new_token
     from hydra_core.store.roles import Role
 
-    token, line = new_token(options.name, Role(options.role))
+    token, line = new_token(options.name, Role(options.role), options.team, options.require or ())
     if options.json:
         print_json({"token": token, "line": line.strip()})
     else:

@@ -83,6 +83,9 @@ SCHEMA: Final = pa.schema(
         ("caller", pa.string()),
         ("harness_tokens", pa.int64()),
         ("stalled", pa.int64()),
+        ("needs", pa.list_(pa.string())),
+        ("require", pa.list_(pa.string())),
+        ("team", pa.string()),
         ("lost", pa.int64()),
     ]
 )
@@ -117,11 +120,13 @@ class DecisionRecord:
         about_usd: About what the request cost where the upstream did not count its tokens.
         upstream_status: The HTTP status that the last upstream said.
         refusal: Why the request was refused.
+        team: Who pays, '' for nobody in particular.
         caller: Who asked, '' where nobody has to say who they are.
         text, context: The message and what came before it; only where the operator opted in.
         predictor: Fingerprint of the bundle that scored.
         arm: `canary` or `main` while a canary runs, else ''.
-        has_image, needs_tools, context_tokens, allow, deny: What the hard gates looked at.
+        has_image, needs_tools, context_tokens, allow, deny, needs, require: What the hard gates
+            looked at.
     """
 
     decision_id: str
@@ -174,6 +179,9 @@ class DecisionRecord:
     vetoed: str = ""
     harness_tokens: int = 0
     stalled: int = 0
+    needs: tuple[str, ...] = ()
+    require: tuple[str, ...] = ()
+    team: str = ""
     kind: Kind = field(default=Kind.DECISION, init=False)
 
 

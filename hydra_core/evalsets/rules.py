@@ -16,7 +16,7 @@ from hydra_core.catalog.identifiers import id_problem, proposed_ids
 REQUIRED_QUERY_COLUMNS = ("query_id", "language")
 OPTIONAL_QUERY_COLUMNS = (
     *("text", "has_image", "conversation_id", "turn", "context"),
-    *("group", "cluster"),
+    *("group", "cluster", "needs", "require"),
 )
 EXTRA_OUTCOMES = (
     *("latency_s", "tokens"),
@@ -85,7 +85,7 @@ def _optional_columns(queries: pd.DataFrame) -> list[Problem]:
         elif name == "has_image":
             if not dtypes.is_bool_dtype(column):
                 problems.append(Problem(f"queries: {name}", "must hold true and false only"))
-        elif name in ("group", "cluster", "conversation_id", "context"):
+        elif name in ("group", "cluster", "conversation_id", "context", "needs", "require"):
             text = column.astype(object).map(lambda value: isinstance(value, str))
             bad = column.notna() & ~text
             problems += _rows(f"queries: {name}", "is not text", column, bad)

@@ -14,6 +14,7 @@ from datetime import date
 from typing import Final
 
 import numpy as np
+import pandas as pd
 
 from hydra_core.base.errors import MismatchError, Problem, ProblemsError
 from hydra_core.base.intervals import Interval
@@ -247,7 +248,8 @@ def _open(traffic: Traffic, specs: list[ModelSpec]) -> BoolArray:
     """(n, m) whether a model passes the hard gates of each request."""
     rows = traffic.rows
     flags = (rows[name].fillna(False).astype(bool) for name in ("has_image", "needs_tools"))
-    lists = (rows[name] for name in ("allow", "deny"))
+    nothing = pd.Series([None] * len(rows))
+    lists = (rows.get(name, nothing) for name in ("allow", "deny", "needs", "require"))
     facts = [_fact(*one) for one in zip(*flags, *lists, strict=True)]
     by_fact = {one: [gate_of(spec, one) is None for spec in specs] for one in set(facts)}
     passes = np.array([by_fact[one] for one in facts], dtype=bool).reshape(len(rows), len(specs))
@@ -257,8 +259,20 @@ def _open(traffic: Traffic, specs: list[ModelSpec]) -> BoolArray:
     return result
 
 
-def _fact(has_image: bool, needs_tools: bool, allow: object, deny: object) -> Query:
+def _fact(has_image: bool, needs_tools: bool, allow: object, *others: object) -> Query:
     """What the gates look at, but for the length."""
-    listed = frozenset(map(str, allow)) if isinstance(allow, np.ndarray) else None
-    denied = frozenset(map(str, deny)) if isinstance(deny, np.ndarray) else frozenset()
-    return Query("", has_image=has_image, needs_tools=needs_tools, allow=listed, deny=denied)
+    listed = _words(allow) if isinstance(allow, np.ndarray) else None
+    deny, needs, require = map(_words, others)
+    return Query(
+        "",
+        has_image=has_image,
+        needs_tools=needs_tools,
+        allow=listed,
+        deny=deny,
+        needs=needs,
+        require=require,
+    )
+
+
+def _words(cell: object) -> frozenset[str]:
+    return frozenset(map(str, cell)) if isinstance(cell, np.ndarray) else frozenset()

@@ -9,7 +9,7 @@ and summing what they change gives the whole curve.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from hydra_core.base.types import BoolArray, ChoiceArray, FloatArray, IntArray
 from hydra_core.replay.step_curve import StepCurve, accumulate
 from hydra_core.routing.matcher import preference, ranked_values
 
+#: Stands for the shortfall of a model that a hard gate keeps from a query; no tau reaches it.
+CLOSED: Final = 1e9
 _ROWS_PER_CHUNK = 65_536
 _ROUTED_PER_CHUNK = 4_096
 
@@ -268,4 +270,8 @@ def _breakpoints_of(
     for column, value in enumerate(chosen):
         step[:, column] = (value[:-1] - value[1:])[handover]
     base = tuple(value[last] for value in chosen)
-    return Breakpoints(base, at // ranked.shape[1], ranked.reshape(-1)[at], step)
+    tau = ranked.reshape(-1)[at]
+    open_ = tau < CLOSED
+    if not open_.all():
+        at, tau, step = at[open_], tau[open_], step[open_]
+    return Breakpoints(base, at // ranked.shape[1], tau, step)

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replaced
 from datetime import date
 from functools import cached_property
+from typing import Any, Final
 
 import numpy as np
 
 from hydra_core.base.errors import MismatchError
-from hydra_core.base.types import BoolArray, Catalog, CostBasis, FloatArray, IntArray, Pool
+from hydra_core.base.types import (
+    BoolArray,
+    Catalog,
+    CostBasis,
+    FloatArray,
+    IntArray,
+    ModelSpec,
+    Pool,
+)
 from hydra_core.catalog.profiles import pool as routable_pool
 from hydra_core.evalsets.dependence import dependence_note
 from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
 from hydra_core.evalsets.format import scored_by
 from hydra_core.evalsets.score_files import load_scores
 from hydra_core.outcome_model.raw import Predicted
-from hydra_core.replay.frontier import Frontier, frontier
+from hydra_core.replay.frontier import CLOSED, Frontier, frontier
 from hydra_core.replay.pricing import CostSource, Prices, estimated_costs, priced_costs
+from hydra_core.routing.gates import gate_of
 from hydra_core.routing.matcher import choose, choose_by_value, shortfall
+from hydra_core.routing.query import Query
 
 
 @dataclass(frozen=True)
@@ -42,6 +53,7 @@ class ReplayData:
         recorded: The models whose costs an edited price does not move.
         predicted: (n, m) predicted success and cost, None where there is no outcome model.
         dependence: What a verdict must say about undeclared dependence; '' if there is nothing.
+        closed: (n, m) where a hard gate keeps the model from the query; None where none does.
         unmeasured: Models of the pool without outcomes here. They take their traffic; their quality
             is unknown and stands as 0, the least possible, and their cost is an estimate.
     """
@@ -61,6 +73,7 @@ class ReplayData:
     dependence: str = ""
     predicted: Predicted | None = None
     unmeasured: tuple[str, ...] = ()
+    closed: BoolArray | None = None
 
     @cached_property
     def measured(self) -> BoolArray:
@@ -92,6 +105,7 @@ class ReplayData:
             predicted=predicted
             and Predicted(predicted.success[:, kept], predicted.cost_usd[:, kept]),
             unmeasured=(),
+            closed=None if self.closed is None else self.closed[:, kept],
         )
 
     @property
@@ -134,7 +148,8 @@ class ReplayData:
     def shortfalls(self, weights: FloatArray | None = None) -> FloatArray:
         """(n, m) weighted shortfalls; `weights` (K,) are compensated, default the pool's."""
         used = self.pool.weights if weights is None else weights
-        return shortfall(self.requirements, self.pool.capabilities, used)
+        found = shortfall(self.requirements, self.pool.capabilities, used)
+        return found if self.closed is None else np.where(self.closed, CLOSED, found)
 
     def take(self, rows: IntArray) -> ReplayData:
         """The same data for some rows only (for halves and language slices)."""
@@ -151,6 +166,7 @@ class ReplayData:
             if clusters is None
             else np.unique(clusters[rows], return_inverse=True)[1],
             predicted=self.predicted and self.predicted.take(rows),
+            closed=None if self.closed is None else self.closed[rows],
         )
 
 
@@ -277,7 +293,51 @@ def align_catalog(
     note = costs.note(ids)
     recorded = tuple(m for m in ids if costs.sources.get(m) is CostSource.RECORDED)
     notes = (*data.notes, note) if note else data.notes
-    return replaced(data, notes=notes, costs=costs.summary(ids), prices=prices, recorded=recorded)
+    summary = costs.summary(ids)
+    whole = replaced(data, notes=notes, costs=summary, prices=prices, recorded=recorded)
+    return _gated(whole, evalset, catalog)
+
+
+def _gated(data: ReplayData, evalset: EvalSet, catalog: Catalog) -> ReplayData:
+    """The data with the hard gates that the set's columns know: images, abilities, tags."""
+    queries = evalset.queries.iloc[data.rows]
+    given = [name for name in _GATED if name in queries.columns]
+    if not given:
+        return data
+    facts = queries[given].astype(object).where(queries[given].notna(), None)
+    keys = [tuple(row) for row in facts.itertuples(index=False)]
+    specs = [catalog.model(name) for name in data.pool.ids]
+    by_key = {key: _closed(dict(zip(given, key, strict=True)), specs) for key in set(keys)}
+    closed = np.array([by_key[key] for key in keys], dtype=bool)
+    if not closed.any():
+        return data
+    able = np.flatnonzero(~closed.all(axis=1))
+    if not able.size:
+        raise MismatchError(
+            f"no model of catalog '{catalog.name}' passes the hard gates of any query of eval set "
+            f"'{evalset.name}': it needs vision, an ability or a tag that none has"
+        )
+    gone = len(keys) - able.size
+    note = (
+        f"{int(closed[able].any(axis=1).sum()):,} queries keep out a model by a hard gate (image, "
+        "needs, require); fixed mixes are shown as if it could serve them."
+    ) + (f" {gone:,} queries that no model may serve are left out." if gone else "")
+    whole = replaced(data, closed=closed)
+    kept = whole.take(able) if gone else whole
+    return replaced(kept, notes=(*data.notes, note))
+
+
+_GATED: Final = ("has_image", "needs", "require")
+
+
+def _closed(facts: Mapping[str, Any], specs: Sequence[ModelSpec]) -> list[bool]:
+    """Which models a query's columns keep out, by the router's own gates."""
+    needs, require = (
+        frozenset(word.strip() for word in (facts.get(name) or "").split(",") if word.strip())
+        for name in ("needs", "require")
+    )
+    query = Query("", has_image=bool(facts.get("has_image")), needs=needs, require=require)
+    return [gate_of(spec, query) is not None for spec in specs]
 
 
 def _measured_costs(evalset: EvalSet) -> dict[str, float]:

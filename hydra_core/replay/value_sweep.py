@@ -31,6 +31,7 @@ from hydra_core.outcome_model.find import catalog_outcome_model, require_same_bu
 from hydra_core.outcome_model.model import OutcomeModel, PoolHeads, text_digests
 from hydra_core.outcome_model.raw import Predicted, Raw
 from hydra_core.outcome_model.success_profiles import catalog_success_profiles
+from hydra_core.replay.frontier import CLOSED
 from hydra_core.replay.pricing import Prices
 from hydra_core.replay.replay import align_catalog, catalog_scores, replay_by_value
 from hydra_core.replay.sweep import SHARE_STEPS, Sweep
@@ -220,7 +221,11 @@ def sweep_by_value(
         notes.append(f"No outcomes of {listed} were learned: predicted from the profile's place.")
     if not heads.priced:
         notes.append("Costs are predicted as they were in the set learned on, not from prices.")
-    whole = replace(data, predicted=predicted.take(data.rows), notes=tuple(notes))
+    mine = predicted.take(data.rows)
+    if data.closed is not None:  # worth nothing at any V: no gate opens for money
+        success = np.where(data.closed, -CLOSED, mine.success)
+        mine = Predicted(success, np.where(data.closed, CLOSED, mine.cost_usd))
+    whole = replace(data, predicted=mine, notes=tuple(notes))
     return ValueSweep(evalset, catalog, whole, catalog.policy.weights, model, cross_fitted)
 
 

@@ -7,7 +7,7 @@ the model from it alone.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
@@ -51,12 +51,17 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The catalog revision that decided; `weights` are (K,) as stored."""
+    """The catalog revision that decided; `weights` are (K,) as stored.
+
+    Attributes:
+        outside: Model id -> which tags it lacks that the policy requires.
+    """
 
     catalog: str
     catalog_digest: str
     predictor_fingerprint: str
     weights: tuple[float, ...]
+    outside: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,8 +327,7 @@ class Decision(Facts):
             **({} if self.valuation is None else self.valuation.receipt()),
             "signals": None if self.query is None else _signals(self.query),
             "cost_basis": self.cost_basis.value,
-            **asdict(self.origin),
-            "weights": list(self.origin.weights),
+            **_origin(self.origin),
             **({} if self.reading is None else self.reading.receipt()),
             **({} if self.kept is None else {"kept": self.kept}),
             **self._agent(),
@@ -356,6 +360,12 @@ class Decision(Facts):
             "success_range": None if ends is None else list(ends),
             "predicted_cost_usd": float(self.valuation.cost_usd[i]),
         }
+
+
+def _origin(origin: Origin) -> dict[str, Any]:
+    found = {**asdict(origin), "weights": list(origin.weights)}
+    outside = found.pop("outside")
+    return {**found, "outside_policy": outside} if outside else found
 
 
 def harness_text(tokens: int) -> str:

@@ -18,6 +18,8 @@ class Gate(StrEnum):
     VISION = "vision"
     TOOLS = "tools"
     WINDOW = "window"
+    TAGS = "tags"
+    ABILITY = "ability"
 
 
 def gate_reasons(models: Sequence[ModelSpec], query: Query) -> dict[str, str]:
@@ -84,6 +86,10 @@ def gate_of(model: ModelSpec, query: Query) -> Gate | None:
         return Gate.VISION
     if query.needs_tools and not model.tools:
         return Gate.TOOLS
+    if not query.require <= model.tags:
+        return Gate.TAGS
+    if query.needs & model.lacks:
+        return Gate.ABILITY
     return Gate.WINDOW if model.context_window < query.window_tokens else None
 
 
@@ -94,7 +100,15 @@ def _reason(model: ModelSpec, query: Query) -> str:
             f"Context window {model.context_window:,} is smaller than the "
             f"{query.window_tokens:,} tokens needed."
         )
+    if gate is Gate.TAGS:
+        return f"Does not have the required tags {_listed(query.require - model.tags)}."
+    if gate is Gate.ABILITY:
+        return f"Lacks what the request needs: {_listed(query.needs & model.lacks)}."
     return "" if gate is None else _SENTENCES[gate]
+
+
+def _listed(words: frozenset[str]) -> str:
+    return ", ".join(sorted(word.replace("_", " ") for word in words))
 
 
 _SENTENCES = {

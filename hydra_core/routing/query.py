@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from hydra_core.base.types import Ability
+
 #: Models that a request may name in one list.
 MOST_NAMES: Final = 1_000
 #: Field -> what it must be, in words and as a check.
@@ -37,6 +39,9 @@ class Query:
             window must hold it as well.
         harness_tokens: Of harness text that is not in `text` and was not scored, estimated.
         continues: The request brings only tools' results: no person has said anything new.
+        needs: Abilities (`Ability`) that the request needs: only models that do not lack one can
+            serve it.
+        require: Tags that the model must have.
         stalled: Tool results in a row that report failure, or calls that are the same.
     """
 
@@ -57,6 +62,8 @@ class Query:
     harness_tokens: int = 0
     continues: bool = False
     stalled: int = 0
+    needs: frozenset[str] = frozenset()
+    require: frozenset[str] = frozenset()
 
     @property
     def window_tokens(self) -> int:
@@ -84,6 +91,10 @@ def _is_names(value: object) -> bool:
     )
 
 
+def _are_abilities(value: object) -> bool:
+    return _is_names(value) and set(value) <= set(Ability)  # type: ignore[call-overload]
+
+
 def _are_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
@@ -109,6 +120,8 @@ FIELDS: Final[Fields] = {
     "context_tokens": ("a whole number from 0", _is_count),
     "allow": (f"a list of model ids, at most {MOST_NAMES:,}", _is_names),
     "deny": (f"a list of model ids, at most {MOST_NAMES:,}", _is_names),
+    "needs": (f"a list of {', '.join(Ability)}", _are_abilities),
+    "require": (f"a list of tags, at most {MOST_NAMES:,}", _is_names),
     "current": ("a model id", lambda value: value is None or isinstance(value, str)),
     "spent_usd": ("a number of USD from 0", _is_amount),
     "health": ("model ids with numbers in [0, 1]", _is_health),
@@ -138,5 +151,6 @@ def limits_of(found: Mapping[str, Any]) -> dict[str, Any]:
         "deny": frozenset(found.get("deny", ())),
         "compacted": found.get("compacted", False),
         "current": found.get("current"),
+        "require": frozenset(found.get("require", ())),
         "spent_usd": float(found.get("spent_usd", 0.0)),
     }

@@ -54,6 +54,7 @@ class _State:
     models: tuple[ModelSpec, ...]
     day: date
     valuer: Valuer | None
+    outside: Mapping[str, str]
 
 
 class Router:
@@ -179,7 +180,7 @@ class Router:
     def _build(self, catalog: Catalog, day: date) -> _State:
         pool = build_pool(catalog, today=day, realised_cost=self._realised_cost)
         models = tuple(catalog.model(name) for name in pool.ids)
-        return _State(catalog, pool, models, day, valuer_of(catalog, pool))
+        return _State(catalog, pool, models, day, valuer_of(catalog, pool), _outside(catalog))
 
     def _kept(self, keys: SessionKeys, query: Query) -> str | None:
         """The model this conversation has been on, None on its first turn."""
@@ -260,6 +261,17 @@ def _capped(state: _State, scores: FloatArray) -> tuple[str, ...]:
     return tuple(name for name, c in zip(state.catalog.dimensions, cut, strict=False) if c)
 
 
+def _outside(catalog: Catalog) -> dict[str, str]:
+    """Models that the policy's required tags keep out, and why."""
+    require = catalog.policy.require
+    lacking = {one.id: require - one.tags for one in catalog.models if one.status.in_pool}
+    return {
+        name: f"The policy requires the tags {', '.join(sorted(tags))}, which it does not have."
+        for name, tags in lacking.items()
+        if tags
+    }
+
+
 #: Beyond any price: V is not raised further.
 _MOST_USD: Final = 1e12
 #: A stall is not raised more often than this.
@@ -327,6 +339,7 @@ def _decision(
             catalog_digest=catalog.digest,
             predictor_fingerprint=catalog.predictor_fingerprint,
             weights=catalog.policy.weights,
+            outside=state.outside,
         ),
     )
 

@@ -26,7 +26,7 @@ from hydra_core.server.access.feedback import MOST_BYTES, read_outcome, require_
 from hydra_core.server.access.limits import read_body
 from hydra_core.server.access.refusals import HANDLERS
 from hydra_core.server.answers import JsonAnswer, our_headers
-from hydra_core.server.chat import ChatRequest, RequestError, parse_json, read_chat
+from hydra_core.server.chat import ChatRequest, RequestError, for_actor, parse_json, read_chat
 from hydra_core.server.checking import checked
 from hydra_core.server.deciding import Decided, Result
 from hydra_core.server.service import Service
@@ -120,8 +120,10 @@ class _Routes:
         named = request.headers.get(_CONVERSATION)
         caller, headers = self._caller(actor), request.headers
         if len(body) > _LARGE:
-            return await asyncio.to_thread(_read, body, named, caller, headers)
-        return _read(body, named, caller, headers)
+            chat = await asyncio.to_thread(_read, body, named, caller, headers)
+        else:
+            chat = _read(body, named, caller, headers)
+        return for_actor(chat, actor)
 
     async def outcome(self, request: Request) -> Response:
         """Bind feedback to a decision."""

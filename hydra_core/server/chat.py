@@ -10,6 +10,7 @@ from typing import Any, Final
 from hydra_core.base.digests import text_sha256
 from hydra_core.base.errors import Problem, ProblemsError
 from hydra_core.base.tokens import text_tokens
+from hydra_core.base.types import Ability
 from hydra_core.routing.conversations.context import last_turn
 from hydra_core.routing.conversations.conversation import IMAGE_TOKENS
 from hydra_core.routing.conversations.harness import rules
@@ -23,6 +24,7 @@ from hydra_core.routing.query import (
     limits_of,
 )
 from hydra_core.server.settings import AUTO
+from hydra_core.store.roles import Actor
 
 #: Where a request says more about its query than an OpenAI request can; never passed on.
 _OWN: Final = "hydra"
@@ -53,6 +55,7 @@ class ChatRequest:
         size: Bytes of the request as it came.
         input_tokens: What a model takes in, estimated.
         caller: Whose conversation it is; '' where nobody has to say who they are.
+        team: Who pays, '' for nobody in particular.
     """
 
     query: Query
@@ -63,6 +66,7 @@ class ChatRequest:
     size: int = 0
     input_tokens: int = 0
     caller: str = ""
+    team: str = ""
 
     @property
     def stream(self) -> bool:
@@ -130,8 +134,10 @@ def read_chat(
     declared = _declared_tokens(found)
     key = _agent_key(key or _conversation_of(found), conversation, headers or {})
     query = query_of(conversation, own, key, declared_tokens=declared)
+    needs = query.needs | _declared_needs(found)
+    query = replace(query, output_tokens=_output_tokens(found), needs=needs)
     return ChatRequest(
-        replace(query, output_tokens=_output_tokens(found)),
+        query,
         {key: value for key, value in found.items() if key != _OWN},
         model,
         own.get("health", {}),
@@ -140,6 +146,14 @@ def read_chat(
         _tokens(conversation) + declared,
         caller,
     )
+
+
+def for_actor(request: ChatRequest, actor: Actor) -> ChatRequest:
+    """The request with what the asker's token says: the team, and tags that models must have."""
+    query = request.query
+    if actor.require:
+        query = replace(query, require=query.require | actor.require)
+    return replace(request, query=query, team=actor.team)
 
 
 def query_of(
@@ -170,6 +184,7 @@ def query_of(
         harness_tokens=turns[-1].harness_tokens,
         continues=conversation.continues,
         stalled=turns[-1].stalled,
+        needs=conversation.needs | frozenset(own.get("needs", ())),
         **limits_of(own),
     )
 
@@ -218,6 +233,17 @@ def _declared_tokens(found: Mapping[str, Any]) -> int:
         return 0
     text = json.dumps(declared, ensure_ascii=False, separators=(",", ":"))
     return round(text_tokens(text))
+
+
+def _declared_needs(found: Mapping[str, Any]) -> frozenset[str]:
+    """Abilities that a request's settings ask for."""
+    form = found.get("response_format")
+    needs = set()
+    if isinstance(form, Mapping) and form.get("type") in ("json_schema", "json_object"):
+        needs.add(Ability.STRUCTURED_OUTPUT)
+    if found.get("parallel_tool_calls") is True and found.get("tools"):
+        needs.add(Ability.PARALLEL_TOOLS)
+    return frozenset(needs)
 
 
 def _output_tokens(found: Mapping[str, Any]) -> int:

@@ -237,6 +237,7 @@ def _named_query(query: Query, model: str) -> Query:
         conversation_id=None,
         has_image=False,
         needs_tools=False,
+        needs=frozenset(),
         context_tokens=0,
         output_tokens=0,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from datetime import datetime
+from typing import Final
 
 from hydra_core.base.digests import text_sha256
 from hydra_core.decision_log.records import DecisionRecord
@@ -11,6 +12,9 @@ from hydra_core.server.chat import ChatRequest
 from hydra_core.server.deciding import NAMED, Decided, Result, vetoed_choice
 from hydra_core.server.live import Serving
 from hydra_core.server.settings import AUTO
+
+#: A client may send any number of tags.
+_MOST_TAGS: Final = 20
 
 
 def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord:
@@ -69,8 +73,11 @@ def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord
         about_usd=result.about_usd,
         upstream_status=result.upstream_status,
         caller=decided.request.caller,
+        team=decided.request.team,
         harness_tokens=query.harness_tokens,
         stalled=query.stalled,
+        needs=tuple(sorted(query.needs)),
+        require=tuple(sorted(query.require))[:_MOST_TAGS],
         vetoed=vetoed_choice(decided.decision),
     )
 
@@ -120,8 +127,11 @@ def refusal_record(
         deny=_listed(serving, query.deny) or (),
         refusal=why[:1_000],
         caller=request.caller,
+        team=request.team,
         harness_tokens=query.harness_tokens,
         stalled=query.stalled,
+        needs=tuple(sorted(query.needs)),
+        require=tuple(sorted(query.require))[:_MOST_TAGS],
     )
 
 

@@ -107,11 +107,15 @@ class Actor:
     Attributes:
         name: E-mail address, subject, account or stated name, not empty.
         proven: Whether a sign-in or this machine vouches for the name.
+        team: Who pays for what it asks, '' for nobody in particular.
+        require: Tags that a model must have to serve it.
     """
 
     name: str
     role: Role
     proven: bool = False
+    team: str = ""
+    require: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

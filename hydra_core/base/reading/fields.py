@@ -96,6 +96,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"known are: {listed}"
 
 
+_WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}")
+
+
 @dataclass(frozen=True, slots=True)
 class Section:
     """One mapping of the file with its path and the shared problem list.
@@ -260,6 +263,22 @@ class Section:
             self.wrong(key, f"has {len(node.items):,} entries, at most {limit:,}", "split it")
             return ()
         return node.items
+
+    def words(self, key: str, remedy: str, known: Sequence[str] = ()) -> frozenset[str]:
+        """A list of at most 50 short words, each of `known` where that is given; may be absent."""
+        node = self.node.get(key)
+        if node is None:
+            return frozenset()
+        found = set()
+        for item in self.items(key, remedy, limit=50):
+            value = item.value if isinstance(item, ScalarNode) else None
+            if not isinstance(value, str) or not _WORD.fullmatch(value):
+                self.wrong(key, f"must hold short words, got {shown(item)}", remedy)
+            elif known and value not in known:
+                self.wrong(key, f"does not know {value!r}", did_you_mean(value, known))
+            else:
+                found.add(value)
+        return frozenset(found)
 
     def rates(
         self, known: Sequence[str], what: str, remedy: str, *, skip: str | None = None

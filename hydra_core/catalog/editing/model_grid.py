@@ -87,6 +87,17 @@ def _day(value: object) -> Value:
         return text
 
 
+def _words(value: object) -> Value:
+    """Words between commas, or a list of them."""
+    listed = value if isinstance(value, list) else str(value).split(",")
+    return [str(word).strip() for word in listed if str(word).strip()]
+
+
+def _cell(data: Data) -> Data:
+    """What a cell of the table shows: a list as words between commas."""
+    return ", ".join(map(str, data)) if isinstance(data, list) else data
+
+
 #: The columns that can be edited, in their order on the page; keys as in the YAML.
 FIELDS: Final[Mapping[str, Field]] = MappingProxyType(
     {
@@ -100,6 +111,8 @@ FIELDS: Final[Mapping[str, Field]] = MappingProxyType(
         "vision": Field("Vision", _flag),
         "tools": Field("Tools", _flag),
         "variant_of": Field("Variant of", _text, optional=True),
+        "tags": Field("Tags", _words, optional=True),
+        "lacks": Field("Lacks", _words, optional=True),
         "retire_on": Field("Retires on", _day, optional=True),
         "price_date": Field("Price date", _day),
         "price_source": Field("Price source", _text),
@@ -122,10 +135,10 @@ def model_rows(document: CatalogDocument) -> list[dict[str, Data]]:
 
 
 def _row(model: Mapping[str, Data], by_id: Mapping[str, Mapping[str, Data]]) -> dict[str, Data]:
-    row = {key: model.get(key) for key in FIELDS}
+    row = {key: _cell(model.get(key)) for key in FIELDS}
     base = by_id.get(str(model.get("variant_of")), {})
     own = (*_OWN, "retire_on") if "status" in model else _OWN
-    return row | {k: base.get(k) for k in FIELDS if k not in model and k not in own and base}
+    return row | {k: _cell(base.get(k)) for k in FIELDS if k not in model and k not in own and base}
 
 
 def edit_cells(text: str, edits: Mapping[int, Mapping[str, object]]) -> str:
@@ -171,7 +184,7 @@ def _write(
             document.set("models", row, key, None)
         return
     new = field.read(value)
-    if key not in before or _plain(new) != before[key]:
+    if key not in before or _plain(new) != _cell(before[key]):
         document.set("models", row, key, new)
         if key == "id":
             _move_cost(document, before.get("id"), str(new))
@@ -198,6 +211,8 @@ def _plain(value: Value) -> Data:
         return float(value)
     if isinstance(value, date):
         return value.isoformat()
+    if isinstance(value, list):
+        return _cell(value)
     return value if isinstance(value, str | int | float | bool) else None
 
 

@@ -197,6 +197,14 @@ def _columns(faulty: bool) -> dict[str, Any]:
             width=130,
             help="The model that this one is with another effort. Its empty cells are as there.",
         ),
+        "tags": column.TextColumn(
+            "Tags", width=100, help="What holds for it, such as eu, zdr; requests may require it."
+        ),
+        "lacks": column.TextColumn(
+            "Lacks",
+            width=120,
+            help="What it cannot do: structured_output, parallel_tools, pdf, audio.",
+        ),
         "retire_on": column.DateColumn("Retires on", width=120, format="YYYY-MM-DD"),
         "price_date": column.DateColumn("Price read", width=120, format="YYYY-MM-DD"),
         "price_source": column.TextColumn("Price source", width="medium"),
@@ -270,8 +278,9 @@ def _card(
         )
     )
     facts = [f"{model.context_window:,} tokens"]
-    facts += ["vision"] * model.vision + ["tools"] * model.tools
     facts += [f"effort level of {model.variant_of}"] * bool(model.variant_of)
+    facts += ["vision"] * model.vision + ["tools"] * model.tools + sorted(model.tags)
+    facts += [f"no {one.replace('_', ' ')}" for one in sorted(model.lacks)]
     st.caption(literal(f"USD per Mtok · {model.provider} · {' · '.join(facts)}"))
     for k, dimension in enumerate(catalog.dimensions):
         hand = " (by hand)" if dimension in model.overrides else ""

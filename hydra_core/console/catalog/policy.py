@@ -11,6 +11,7 @@ import streamlit as st
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.types import Catalog, CostBasis, Policy, Rule, StickyMode, SuccessSource
+from hydra_core.catalog.editing.render import Value
 from hydra_core.console import cache, drafts, learned_models, selectors
 from hydra_core.console.cache import CatalogEntry, SetEntry
 from hydra_core.console.catalog import what_if as what_if_view
@@ -102,6 +103,11 @@ _BUDGET = _Setting(
 )  # fmt: skip
 
 
+_REQUIRE = _Setting(
+    "require", "Required tags",
+    "Only models that have all of these tags are routed to. Words between commas, such as eu, zdr; "
+    "a model's tags are in the table of models.", empty="none",
+)  # fmt: skip
 _STALL = _Setting(
     STALL, "Failed tool results in a row",
     "From so many tool results in a row that report failure, or calls that are the same, an "
@@ -173,7 +179,7 @@ def _settings(catalog: Catalog) -> tuple[_Setting, ...]:
     knobs = (_VALUE, *((_SOURCE,) if both else ())) if by_value else (_TAU,)
     ratio = (_RATIO,) if now.cost_basis is CostBasis.LIST_PRICE else ()
     margin = (_MARGIN,) if now.sticky.mode is StickyMode.ADAPTIVE else ()
-    return (_RULE, *knobs, _BASIS, *ratio, *_STICKY, *margin, _FLOOR)
+    return (_RULE, *knobs, _BASIS, *ratio, *_STICKY, *margin, _FLOOR, _REQUIRE)
 
 
 def _stall(now: Policy) -> tuple[_Setting, ...]:
@@ -198,6 +204,10 @@ def _control(entry: CatalogEntry, working: Working, catalog: Catalog, setting: _
             setting.label, options, options.index(now), format_func=names.__getitem__, **given
         )
         return
+    if isinstance(now, frozenset):
+        words = ", ".join(sorted(now))
+        st.text_input(setting.label, words, placeholder=setting.empty, **given)
+        return
     shown = None if setting.empty else float(now or 0.0)
     if setting.empty:  # only a field whose own value is nothing can be emptied in the browser
         st.session_state.setdefault(key, now)
@@ -214,16 +224,29 @@ def _possible(option: StrEnum, catalog: Catalog) -> bool:
 
 def _edited(entry: CatalogEntry, key: str, name: str) -> None:
     value = st.session_state[key]
-    plain = value.value if isinstance(value, StrEnum) else None if value is None else float(value)
+    plain = _plain(value)
     drafts.edit(entry, lambda text: with_field(text, name, plain))
+
+
+def _plain(value: StrEnum | str | float | None) -> Value:
+    """An entered value as the policy keeps it; words between commas become a list."""
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, str):
+        return [word.strip() for word in value.split(",") if word.strip()] or None
+    return None if value is None else float(value)
 
 
 def _effect(setting: _Setting, working: Working, catalog: Catalog, chosen: SetEntry | None) -> str:
     """What this setting alone does on the set, in one sentence."""
     assert working.published is not None
     was, now = (value_of(c.policy, setting.name) for c in (working.published, catalog))
-    shown = setting.options[was] if isinstance(was, StrEnum) else (
-        setting.empty if was is None else f"{was:.6g}")  # fmt: skip
+    if isinstance(was, frozenset):
+        shown = ", ".join(sorted(was)) or setting.empty
+    elif isinstance(was, StrEnum):
+        shown = setting.options[was]
+    else:
+        shown = setting.empty if was is None else f"{was:.6g}"
     before = f"Published: {literal(shown)}. "
     if was == now and decides_routes(setting.name):
         learn = setting is _RULE and catalog.success_source is None

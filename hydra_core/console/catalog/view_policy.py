@@ -15,7 +15,15 @@ from hydra_core.evalsets.evalset import EvalSet
 CAPS: Final = "defences.score_caps"
 #: Whether agents' stalls raise anything.
 STALL: Final = "stall.after"
-_ROUTES: Final = ("rule", "tau", "value_usd", "success_from", "cost_basis", "price_ratio")
+_ROUTES: Final = (
+    "require",
+    "rule",
+    "tau",
+    "value_usd",
+    "success_from",
+    "cost_basis",
+    "price_ratio",
+)
 
 
 def decides_routes(name: str) -> bool:

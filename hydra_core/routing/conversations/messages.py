@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from hydra_core.base.errors import Problem, ProblemsError
 from hydra_core.base.tokens import text_tokens
+from hydra_core.base.types import Ability
 from hydra_core.routing.conversations.harness import Rules, rules
 
 _SPOKEN_ROLES: Final = {
@@ -43,6 +44,7 @@ MAX_MESSAGES: Final = 1_000
 _MAX_PROBLEMS: Final = 20
 _ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
 _IMAGES: Final = ("image_url", "input_image", "image")
+_AUDIO: Final = ("input_audio", "audio")
 _TEXTS: Final = ("text", "input_text", "output_text", "refusal")
 #: Tokens counted for a part that routing does not understand, such as a file.
 _UNREAD_TOKENS: Final = 1_000
@@ -81,6 +83,7 @@ class Conversation:
         tools: Whether tools were declared or used.
         images: Images that stand before the first user message.
         unread_tokens: Estimate for the parts that routing does not understand.
+        needs: Abilities that its parts ask for (`base.types.Ability`).
         continues: Whether it ends with a tool's result: no person has said anything new.
     """
 
@@ -90,6 +93,7 @@ class Conversation:
     images: int = 0
     unread_tokens: int = 0
     continues: bool = False
+    needs: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -101,6 +105,7 @@ class _Content:
     images: int = 0
     unread_tokens: int = 0
     harness_tokens: float = 0.0
+    needs: set[str] = field(default_factory=set)
 
     @property
     def is_said(self) -> bool:
@@ -236,6 +241,7 @@ def _assemble(
 ) -> Conversation:
     opening: list[str] = []
     drafts: list[_Draft] = []
+    needs: set[str] = set()
     last_role, images_before, unread_tokens, waiting = "", 0, 0, 0.0
     for number, message in enumerate(listed):
         place = f"messages[{number}]"
@@ -246,6 +252,7 @@ def _assemble(
         if role == "user":
             content.clean(by)
         unread_tokens += content.unread_tokens
+        needs |= content.needs
         used = _calls(message, place, problems)
         tools = tools or bool(used) or role in ("tool", "function")
         said = role == "user" and content.is_said
@@ -266,7 +273,13 @@ def _assemble(
     turns = tuple(draft.turn(by) for draft in drafts)
     continues = last_role in ("tool", "function")
     return Conversation(
-        "\n".join(opening), turns, tools, images_before, unread_tokens, bool(turns) and continues
+        "\n".join(opening),
+        turns,
+        tools,
+        images_before,
+        unread_tokens,
+        bool(turns) and continues,
+        frozenset(needs),
     )
 
 
@@ -325,6 +338,10 @@ def _add_part(read: _Content, part: object, depth: int = 0) -> bool:
     if not isinstance(part, Mapping):
         read.unread_tokens += _UNREAD_TOKENS
         return False
+    if kind in _AUDIO:
+        read.needs.add(Ability.AUDIO)
+    elif _is_pdf(part):
+        read.needs.add(Ability.PDF)
     if kind in _IMAGES or _is_image_file(part):
         read.images += 1
     elif kind == "tool_result" and not depth:
@@ -359,6 +376,21 @@ def _add_result(read: _Content, part: Mapping[str, Any]) -> None:
             _add_part(read, one, 1)
     failed = "Error: " if part.get("is_error") is True else ""
     read.results.append(failed + "\n".join(texts))
+
+
+def _is_pdf(part: Mapping[str, Any]) -> bool:
+    """Whether a part is a PDF: a file of OpenAI's forms, or a document of Anthropic's."""
+    file = part.get("file") if part.get("type") == "file" else part
+    if not isinstance(file, Mapping):
+        return False
+    source = file.get("source")
+    kind = source.get("media_type") if isinstance(source, Mapping) else None
+    data, name = file.get("file_data"), file.get("filename")
+    return (
+        kind == "application/pdf"
+        or (isinstance(data, str) and data.startswith("data:application/pdf"))
+        or (isinstance(name, str) and name[-4:].lower() == ".pdf")
+    )
 
 
 def _is_image_file(part: Mapping[str, Any]) -> bool:

@@ -1,10 +1,11 @@
 """Who may ask: bearer tokens, kept as SHA-256 hashes with a name and a role::
 
     tokens:
-      - {name: ci, role: viewer, sha256: "<64 hex digits>"}
+      - {name: ci, role: viewer, sha256: "<64 hex digits>", team: build, require: [eu]}
 
 A viewer may ask for decisions, which spends nothing; an editor may also have requests answered and
-send outcomes. `hydra-router token --name ci --role viewer` makes a token and its line.
+send outcomes. `team` says who pays, `require` which tags a model must have to serve it.
+`hydra-router token --name ci --role viewer` makes a token and its line.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import json
 import logging
 import secrets
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -136,21 +137,28 @@ def parse_tokens(text: str, source: str = "tokens") -> Tokens:
     return Tokens(actors)
 
 
-def new_token(name: str, role: Role) -> tuple[str, str]:
+def new_token(
+    name: str, role: Role, team: str = "", require: Sequence[str] = ()
+) -> tuple[str, str]:
     """A fresh token, and the line of the token file that lets it in."""
     token = secrets.token_urlsafe(32)
     digest = text_sha256(token)
-    return token, f'  - {{name: {json.dumps(name)}, role: {role.value}, sha256: "{digest}"}}'
+    more = f", team: {json.dumps(team)}" if team else ""
+    more += f", require: [{', '.join(map(json.dumps, require))}]" if require else ""
+    named = f"name: {json.dumps(name)}, role: {role.value}"
+    return token, f'  - {{{named}, sha256: "{digest}"{more}}}'
 
 
 def _add(section: Section, actors: dict[str, Actor]) -> None:
-    section.known(("name", "role", "sha256"))
+    section.known(("name", "role", "sha256", "team", "require"))
     name = section.text("name", "who has this token", limit=200)
     role = section.choice("role", Role, "viewer, editor or publisher")
     digest = section.text("sha256", "the token's SHA-256 in hex, in quotes", limit=64)
+    team = section.text("team", "who pays, such as search", required=False, limit=100)
+    require = section.words("require", "tags that a model must have, such as [eu]")
     if digest and not SHA256.fullmatch(digest):
         section.wrong("sha256", "must be 64 hex digits", "put the hash here, never the token")
     if digest in actors:
         section.wrong("sha256", "is given twice", "keep one")
     if name and role is not None:
-        actors[digest] = Actor(name, role, proven=True)
+        actors[digest] = Actor(name, role, proven=True, team=team, require=require)

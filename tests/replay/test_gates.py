@@ -1,0 +1,52 @@
+"""A replay keeps a model out where the set's columns say that a hard gate would."""
+
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+
+from hydra_core.catalog import load_catalog
+from hydra_core.evalsets.evalset import load_evalset
+from hydra_core.replay.replay import align_catalog, catalog_scores, data_frontier, replay
+
+SET = Path("sample_data/mixed_2024")
+CATALOG = Path("catalog/mixed_2024.yaml")
+
+
+def aligned(lacks=(), **columns):
+    catalog, evalset = load_catalog(CATALOG), load_evalset(SET)
+    first = replace(catalog.models[0], lacks=frozenset(lacks), tags=frozenset({"eu"}))
+    catalog = replace(catalog, models=(first, *catalog.models[1:]))
+    evalset = replace(evalset, queries=evalset.queries.assign(**columns))
+    data = align_catalog(evalset, catalog, catalog_scores(evalset, catalog), today=date(2026, 1, 1))
+    return data, data.pool.ids.index(first.id)
+
+
+def test_a_query_never_goes_to_a_model_that_its_columns_keep_out():
+    needs = ["pdf" if i % 2 else None for i in range(len(load_evalset(SET).queries))]
+    data, lacking = aligned(["pdf"], needs=needs)
+    plain, _ = aligned(["pdf"])
+    asks = np.array([needs[i] is not None for i in data.rows])
+    for tau in (0.0, 0.1, 1.0, 1e6):
+        route, before = replay(data, tau), replay(plain, tau)
+        assert not (route[asks] == lacking).any()
+        assert np.array_equal(route[~asks], before[~asks])
+    assert (before[asks] == lacking).any()
+    assert "keep out a model by a hard gate" in data.notes[-1]
+
+
+def test_the_exact_curve_is_the_routes_with_gates_as_well():
+    needs = ["pdf"] * len(load_evalset(SET).queries)
+    data, _ = aligned(["pdf"], needs=needs)
+    curve = data_frontier(data)
+    assert curve.tau.max() < 1e6
+    rows = np.arange(len(data.rows))
+    for i in (0, len(curve.tau) // 2, len(curve.tau) - 1):
+        route = replay(data, float(curve.tau[i]))
+        assert np.isclose(curve.mean_cost_usd[i], data.cost_usd[rows, route].mean())
+
+
+def test_required_tags_of_a_query_leave_only_models_that_have_them():
+    data, tagged = aligned(require=["eu"] * len(load_evalset(SET).queries))
+    assert set(replay(data, 0.0)) == {tagged}
