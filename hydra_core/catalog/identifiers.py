@@ -76,6 +76,28 @@ def proposed_ids(names: Iterable[str]) -> dict[str, str]:
     return {name: found[name] for name in listed}
 
 
+def plain_name(model: str) -> str:
+    """What is left of a name without its provider, its case and the marks ``. _ - :``."""
+    return re.sub(r"[._:\-\s]+", "-", model.strip().rsplit("/", 1)[-1].casefold()).strip("-")
+
+
+def look_alikes(names: Iterable[str]) -> list[tuple[str, ...]]:
+    """Names that differ in case, marks, or a provider that one of them lacks; they may be one."""
+    groups: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        groups.setdefault(plain_name(name), []).append(name)
+    found = []
+    for group in groups.values():
+        providers = [name.rpartition("/")[0].casefold() for name in group]
+        alike = [
+            name
+            for name, provider in zip(group, providers, strict=True)
+            if not provider or providers.count(provider) > 1 or "" in providers
+        ]
+        found += [tuple(alike)] if len(alike) > 1 else []
+    return found
+
+
 def _plain(name: str) -> str:
     """The name in lower case, what an id cannot hold as single hyphens; `model` if none is left."""
     bare = "".join(c for c in unicodedata.normalize("NFKD", name) if not unicodedata.combining(c))

@@ -20,7 +20,7 @@ from hydra_core.base.reading.fields import POSITIVE, Problems, Section
 from hydra_core.base.reading.nodes import MapNode, ScalarNode, shown
 from hydra_core.base.reading.yaml_reader import read_yaml
 from hydra_core.base.types import ListPrice
-from hydra_core.catalog.identifiers import id_problem
+from hydra_core.catalog.identifiers import id_problem, plain_name
 from hydra_core.catalog.prices.lists import read_prices
 from hydra_core.catalog.prices.quotes import PriceQuote
 from hydra_core.catalog.schema import read_catalog_text
@@ -144,11 +144,11 @@ def near_entries(models: Sequence[str], quotes: Iterable[PriceQuote]) -> dict[st
     """
     by_name: dict[str, list[PriceQuote]] = {}
     for quote in quotes:
-        for name in {_plain_name(quote.id), _undated(quote.id)}:
+        for name in {plain_name(quote.id), _undated(quote.id)}:
             by_name.setdefault(name, []).append(quote)
     proposed = {}
     for model in models:
-        near = by_name.get(_plain_name(model)) or by_name.get(_undated(model), [])
+        near = by_name.get(plain_name(model)) or by_name.get(_undated(model), [])
         if near:
             proposed[model] = min(near, key=lambda q: (-_closeness(model, q.id), len(q.id), q.id))
     return proposed
@@ -158,12 +158,8 @@ def _closeness(one: str, other: str) -> float:
     return difflib.SequenceMatcher(None, one.casefold(), other.casefold()).ratio()
 
 
-def _plain_name(model: str) -> str:
-    return re.sub(r"[._:\-\s]+", "-", model.rsplit("/", 1)[-1].casefold()).strip("-")
-
-
 def _undated(model: str) -> str:
-    return _DATED.sub("", _plain_name(model))
+    return _DATED.sub("", plain_name(model))
 
 
 def _prices(root: Section) -> dict[str, GivenPrice]:

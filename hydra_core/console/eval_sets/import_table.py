@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from hydra_core.base.errors import HydraError
-from hydra_core.catalog.identifiers import proposed_ids
+from hydra_core.catalog.identifiers import look_alikes, proposed_ids
 from hydra_core.console import tables, widgets
 from hydra_core.console.eval_sets.import_records import Runner
 from hydra_core.console.eval_sets.view_import import (
@@ -199,16 +199,21 @@ def _names(files: Sequence[TableFile], mapping: TableMapping, stamp: str) -> tup
 
 
 def _model_ids(names: Sequence[str]) -> dict[str, str]:
-    """A proposed id, editable, for each name that cannot be one; name -> id."""
+    """An id, editable, for each name that cannot be one or is spelled like another; name -> id."""
     proposed = proposed_ids(names)
-    strange = {name: model for name, model in proposed.items() if name != model}
+    alike = {name for group in look_alikes(names) for name in group}
+    strange = {name: model for name, model in proposed.items() if name != model or name in alike}
     if not strange:
         return {}
     st.markdown("##### Model names")
-    st.caption(
-        f"{len(strange)} of {len(names)} names cannot be ids (letters, digits and . _ - / : @ +). "
-        "These ids replace them; change any of them."
-    )
+    new = sum(name != model for name, model in strange.items())
+    if new:
+        st.caption(
+            f"{new} of {len(names)} names cannot be ids (letters, digits and . _ - / : @ +). "
+            "These ids replace them; change any of them."
+        )
+    if alike:
+        st.caption("Some names are spelled alike. Give them one id if they are one model.")
     places = st.columns(min(4, len(strange)))
     return {
         name: places[i % 4]

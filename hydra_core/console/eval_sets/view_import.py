@@ -16,7 +16,7 @@ from hydra_core.evalsets.importers.reading.notation import Measure, Notation, pa
 from hydra_core.evalsets.importers.reading.tables import LINE
 
 #: How the wizard's remedies name its own fields.
-FORM: Final = Form(to_read="Written: HOW", to_rate="USD per CURRENCY")
+FORM: Final = Form(to_read="Written: HOW", to_rate="USD per CURRENCY", to_join="Model names: PAIR")
 #: What a column may be said to hold, by what a remedy calls it.
 WRITTEN: Final[Mapping[str, str]] = {
     "percent": "percent: 83 is 0.83",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.types import FloatArray
+from hydra_core.catalog.identifiers import look_alikes
 from hydra_core.catalog.prices.recorded import implausible_costs
 from hydra_core.evalsets.importers.draft import Draft, Dropped, language_of, report_on
 from hydra_core.evalsets.importers.reading.cells import (
@@ -32,7 +34,13 @@ from hydra_core.evalsets.rules import (
 #: What an import without texts warns of.
 NO_TEXTS = "there are no texts: this set cannot be scored here, and what reads texts leaves it out"
 
+#: What stands for a missing text; what else is no number may be a text.
+_NO_TEXTS = frozenset({"nan", "null", "none", "n/a", "na", "#n/a"})
 _EXAMPLES = 3
+#: Seconds that half of all answers take longer than only where milliseconds are meant.
+_SLOW_S = 120.0
+#: Outcomes of a model that are hardly all 0 by chance.
+_MANY = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,6 +81,7 @@ def assemble(
         EvalSetError: With every problem found.
     """
     issues = issues or Issues()
+    rows = _with_plain_ids(rows)
     outcomes = _outcomes(rows.outcomes, issues, scale)
     queries = _queries(rows.queries, issues, need_text=need_text)
     issues.raise_any(source)
@@ -98,6 +107,26 @@ def assemble(
     return _draft(queries, known, dropped, [*rows.warnings, *warnings])
 
 
+def _with_plain_ids(rows: Rows) -> Rows:
+    """Query ids without spaces around them, and whole numbers that were written as 7.0 as 7."""
+    ids = pd.concat([rows.queries["query_id"], rows.outcomes["query_id"]]).drop_duplicates()
+    plain = ids.str.strip()
+    spaced = int((plain != ids).sum())
+    notes = [f"spaces around {spaced:,} query ids were left out"] if spaced else []
+    floats = plain.str.fullmatch(r"[0-9]+\.0")
+    if floats.any() and plain.str.fullmatch(r"[0-9]+(?:\.0)?|").all():
+        plain = plain.str.removesuffix(".0")
+        notes.append(f"{int(floats.sum()):,} query ids such as {ids[floats].iloc[0]} were read "
+                     "as whole numbers")  # fmt: skip
+    if not notes:
+        return rows
+    new = dict(zip(ids, plain, strict=True))
+    queries, outcomes = (
+        frame.assign(query_id=frame["query_id"].map(new)) for frame in (rows.queries, rows.outcomes)
+    )
+    return Rows(queries, outcomes, (*rows.warnings, *notes))
+
+
 def _ids(frame: pd.DataFrame) -> tuple[str, ...]:
     return tuple(frame["query_id"].drop_duplicates().iloc[:_EXAMPLES])
 
@@ -113,10 +142,30 @@ def _draft(
         warnings.append("there are no costs: cost per query and savings cannot be shown")
     elif free := int((cost_usd == 0).sum()):
         warnings.append(f"{free} outcomes cost exactly 0; check that their cost is known")
+    warnings += _doubts(models, quality, matrices)
     report = report_on(models, quality, cost_usd, dropped, warnings, queries)
     draft = Draft(queries, models, quality, cost_usd, report, matrices)
     odd = implausible_costs(draft)
     return replace(draft, report=replace(report, warnings=(*report.warnings, *odd)))
+
+
+def _doubts(
+    models: Sequence[str], quality: FloatArray, extras: Mapping[str, FloatArray]
+) -> list[str]:
+    """What is valid and yet looks wrong: names alike, only zeros, times in milliseconds."""
+    found = []
+    for names in look_alikes(models):
+        found.append(f"{' and '.join(names)} may be one model under several names")
+    known = np.isfinite(quality).sum(axis=0)
+    zero = [m for m, n, s in zip(models, known, np.nansum(quality, axis=0), strict=True)
+            if n >= _MANY and s == 0]  # fmt: skip
+    if zero:
+        found.append(f"every outcome of {', '.join(zero)} is 0; check that its column is quality")
+    latency = extras.get("latency_s", np.full(1, np.nan))
+    if np.isfinite(latency).any() and np.nanmedian(latency) > _SLOW_S:
+        middle = f"{np.nanmedian(latency):,.0f}"
+        found.append(f"half of the answers took more than {middle} s; check that times are seconds")
+    return found
 
 
 def _outcomes(raw: pd.DataFrame, issues: Issues, scale: float) -> pd.DataFrame:
@@ -168,6 +217,10 @@ def _check_pairs(raw: pd.DataFrame, parsed: pd.DataFrame, issues: Issues) -> Non
 
 
 def _check_ids(raw: pd.DataFrame, issues: Issues) -> None:
+    rounded = raw["query_id"].str.fullmatch(r"[0-9](?:[.,][0-9]+)?[eE]\+[0-9]{2,}")
+    shown = raw.loc[rounded, "query_id"].iloc[:1].to_list()
+    told = f"query_id was rounded, such as {shown[0]}: several may be one" if shown else ""
+    note(issues, raw, rounded, told, "export the ids as text, with all of their digits")
     note(issues, raw, raw["query_id"].str.strip() == "", "query_id is empty", "give every row one")
 
 
@@ -178,6 +231,7 @@ def _queries(raw: pd.DataFrame, issues: Issues, *, need_text: bool) -> pd.DataFr
     """
     _check_ids(raw, issues)
     raw = raw.copy()
+    raw["text"] = raw["text"].mask(raw["text"].str.strip().str.lower().isin(_NO_TEXTS), "")
     if "language" in raw.columns:
         raw["language"] = language_codes(raw, issues)
     texts = _single(raw, "text", issues).sort_index()

@@ -13,6 +13,7 @@ import pandas as pd
 from hydra_core.base.types import FloatArray, ListPrice
 from hydra_core.evalsets.evalset import EvalSet, save_evalset
 from hydra_core.evalsets.format import require_free
+from hydra_core.evalsets.importers.reading.bounded import stop_where_asked
 from hydra_core.evalsets.suspects import suspects
 
 _EXAMPLES = 3
@@ -189,4 +190,5 @@ def language_of(text: str) -> str:
     """The language code of a text, guessed from its script and words."""
     from hydra_core.predictor.languages import detect  # only imports without a language need it
 
+    stop_where_asked()
     return detect(text)

@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 
 import pandas as pd
 
 from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.catalog.identifiers import look_alikes, plain_name
 from hydra_core.evalsets.importers.as_read import column_reader, measures
 from hydra_core.evalsets.importers.assemble import Rows, assemble
 from hydra_core.evalsets.importers.draft import About, Draft, ImportReport, write_draft
@@ -25,6 +27,7 @@ from hydra_core.evalsets.importers.reading.columns import Columns
 from hydra_core.evalsets.importers.reading.notation import Notation
 from hydra_core.evalsets.importers.reading.tables import LINE, columns_of, read_columns
 from hydra_core.evalsets.importers.reading.texts import unlisted
+from hydra_core.evalsets.importers.traffic.messages import asked_in_cells
 
 
 def import_table(
@@ -108,12 +111,17 @@ def read_table(
     reader = column_reader(union, full, form, notations, rates)
     parts = [_read(file, columns[i], full, budget, reader) for i, file in enumerate(files)]
     outcomes = _joined([part.outcomes for part in parts])
+    read = (note for part in parts for note in part.warnings)
+    alike = []
     if not full.wide:
         outcomes["model"] = _with_ids(outcomes["model"], ids or {})
+        alike = [_joining(names, form) for names in look_alikes(outcomes["model"].unique())]
     rows = Rows(
         _joined([part.queries for part in parts]),
         outcomes,
-        tuple(dict.fromkeys([*(t for part in parts for t in part.warnings), *reader.notes])),
+        tuple(
+            dict.fromkeys([*(t for part in parts for t in part.warnings), *reader.notes, *alike])
+        ),
     )
     draft = assemble(rows, source, need_text=need_text, issues=reader.issues)
     used = {name: column for name, column in full.all_columns().items() if column in union}
@@ -145,15 +153,24 @@ def model_names(files: Sequence[TableFile], mapping: TableMapping | None = None)
     return tuple(found)
 
 
+def _joining(names: Sequence[str], form: Form) -> str:
+    """How to make one model of names that are spelled alike."""
+    options = " ".join(
+        form.to_join.replace("PAIR", quote(f"{names[0]}={name}")) for name in names[1:]
+    )
+    return f"to read {' and '.join(names)} as one model: {options}"
+
+
 def _with_ids(names: pd.Series, ids: Mapping[str, str]) -> pd.Series:
-    """Model names as ids; two names of one id are refused, their outcomes would mix."""
-    present = [name for name in names.unique() if name]
-    new = [ids.get(name, name) for name in present]
-    twice = sorted({one for one in new if new.count(one) > 1})
-    if twice:
-        both = ", ".join(repr(name) for name in present if ids.get(name, name) == twice[0])
-        problem = Problem(twice[0], f"would be the id of {both}", "give each its own id")
-        raise EvalSetError("model ids", [problem])
+    """Model names as ids; two names of one id are refused unless they are spelled alike."""
+    sharing: dict[str, list[str]] = {}
+    for name in filter(None, names.unique()):
+        sharing.setdefault(ids.get(name, name), []).append(name)
+    for model, both in sharing.items():
+        if len({plain_name(name) for name in both}) > 1:
+            listed = ", ".join(map(repr, both))
+            problem = Problem(model, f"would be the id of {listed}", "give each its own id")
+            raise EvalSetError("model ids", [problem])
     return names.map(lambda name: ids.get(name, name))
 
 
@@ -199,6 +216,10 @@ def _read(
     if "text" not in queries.columns:
         queries["text"] = ""
     queries["text"], notes = unlisted(queries["text"])
+    asked = asked_in_cells(queries["text"])
+    if asked is not None:
+        queries = queries.assign(**asked)
+        notes = (*notes, "texts were read for the last user message of the conversations in them")
     for column, measure in measures(mapping).items():
         if column in have:
             raw[column] = reader.plain(raw, column, measure)

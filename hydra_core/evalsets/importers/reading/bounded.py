@@ -69,6 +69,14 @@ def watched(step: Progress, files: Sequence[TableFile]) -> Iterator[None]:
         _WATCHING.reset(token)
 
 
+def stop_where_asked() -> None:
+    """Let whoever watches end an import that goes on after its files are read."""
+    watching = _WATCHING.get()
+    if watching is not None:
+        step, total = watching
+        step(total, total)
+
+
 class Budget:
     """What is left of an import's bytes and rows; taking too much raises EvalSetError."""
 

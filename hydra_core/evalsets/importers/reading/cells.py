@@ -34,6 +34,7 @@ class Form:
         words: Whether pass and fail, resolved and unresolved and the like are 1 and 0.
         to_read: How to say how one column is written, with COLUMN and HOW (percent, comma, ...).
         to_rate: How to say what a CURRENCY is worth.
+        to_join: How to give a model of the table another id, PAIR being ID=NAME.
     """
 
     decimal: str = "."
@@ -41,6 +42,7 @@ class Form:
     words: bool = False
     to_read: str = "--read COLUMN=HOW"
     to_rate: str = "--rate CURRENCY=USD"
+    to_join: str = "--rename PAIR"
 
 
 #: Numbers as they stand, as far as nothing else is said.

@@ -146,6 +146,14 @@ class Columns:
             remedy = f"say how it is written: {self._how('percent')} or {self._how('share')}"
             faults.append(_Fault(texts.notna(), message, remedy))
         self._note(column, known, reader)
+        small = [c for c, n in numbers.items() if n is not None and 0 < n * 100 <= 1]
+        percent = reader.percent or notation.divisor == 100
+        if measure is Measure.QUALITY and percent and small:
+            count = int(texts.isin(small).sum())
+            self.notes.append(
+                f"{column}: {count:,} of {len(texts):,} percentages are at most 1 %, such as "
+                f"{small[0]}; check that they are no shares"
+            )
         return texts.map(lambda cell: values.get(cell, "")), faults
 
     def _doubtful(self, column: str, reader: Reader, numbers: Iterable[Decimal | None]) -> bool:

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import pandas as pd
+
 from hydra_core.base.errors import ProblemsError
 from hydra_core.evalsets.importers.traffic.rows import decoded, text
 from hydra_core.routing.conversations.context import last_turn
@@ -25,7 +27,7 @@ _NO_TEXT: Final = "the message has no text"
 _CUT: Final = "the message was cut off when it was stored"
 _REDACTED: Final = "the message was redacted when it was stored"
 
-_CUT_MARK: Final = re.compile(r"\.\.\. ?\((?:litellm_truncated skipped|truncated) \d+ chars")
+_CUT_MARK: Final = re.compile(r"\.\.\. ?\((?:litellm_truncated(?: skipped)?|truncated) \d+ chars")
 _REDACTED_TEXTS: Final = ("redacted-by-litellm", "redacted by litellm")
 _LISTS: Final = ("messages", "input", "contents", "prompt")
 _ROLES: Final = {"human": "user", "ai": "assistant", "model": "assistant", "bot": "assistant"}
@@ -73,6 +75,31 @@ def asked_in(stored: object) -> Asked:
     last = last_turn(conversation)
     image = any(turn.images for turn in conversation.turns)
     return _checked(Asked(last.text, last.turn, last.context, image))
+
+
+def asked_in_cells(texts: pd.Series) -> dict[str, list[str]] | None:
+    """The columns text, context and has_image of a table whose texts are lists of messages.
+
+    None where not every filled cell is such a list. A list without a message gives no text.
+    """
+    filled = texts[texts.str.strip() != ""]
+    if filled.empty or not filled.str.fullmatch(r"(?s)\s*\[\s*\{.*\}\s*\]\s*").all():
+        return None
+    read = {text: asked_in(text) for text in filled.unique()}
+    if any(one.problem == UNREAD for one in read.values()):
+        return None
+    found = [read.get(text, Asked()) for text in texts]
+    columns = {"text": [one.text for one in found]}
+    if any(one.context for one in found):
+        columns["context"] = [one.context for one in found]
+    if any(one.has_image for one in found):
+        columns["has_image"] = ["true" if one.has_image else "false" for one in found]
+    return columns
+
+
+def was_cut(texts: pd.Series) -> pd.Series:
+    """Which texts hold the mark of a log that cut them off."""
+    return texts.str.contains(_CUT_MARK)
 
 
 def _checked(asked: Asked) -> Asked:

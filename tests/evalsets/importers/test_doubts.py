@@ -1,0 +1,118 @@
+"""What is valid and yet looks wrong is said: names alike, placeholders, units, rounded ids."""
+
+import json
+import re
+import shlex
+
+import numpy as np
+import pytest
+
+from hydra_core.base.errors import EvalSetError
+from hydra_core.cli.main import main
+from hydra_core.evalsets.evalset import load_evalset
+from hydra_core.evalsets.importers.reading.notation import parse_notations
+from hydra_core.evalsets.importers.table import read_table
+
+HEADER = "query_id,text,model,quality,cost_usd\n"
+
+
+def table(folder, rows, header=HEADER, name="x.csv"):
+    path = folder / name
+    path.write_text(header + "".join(f"{row}\n" for row in rows))
+    return path
+
+
+def warned(draft, text):
+    return [one for one in draft.report.warnings if text in one]
+
+
+@pytest.mark.parametrize("other", ["GPT-4o", "openai/gpt-4o", "gpt_4o"])
+def test_names_spelled_alike_are_named_and_the_remedy_makes_them_one(tmp_path, capsys, other):
+    path = table(tmp_path, [f"q{i},Hi {i},{other if i % 2 else 'gpt-4o'},1,0.1" for i in range(6)])
+    command = ["import", "table", str(path), "--out", str(tmp_path / "set")]
+    assert main([*command, "--dry-run"]) == 0
+    report = capsys.readouterr().out
+    assert "may be one model under several names" in report
+    option = re.search(r"as one model: (--rename .*)", report)[1]
+    assert main([*command, *shlex.split(option)]) == 0
+    assert load_evalset(tmp_path / "set").models == ("gpt-4o",)
+
+
+def test_two_providers_of_one_model_are_two_models(tmp_path):
+    rows = [f"q{i},Hi {i},{one}/gpt-4o,1,0.1" for i in range(3) for one in ("azure", "openai")]
+    assert not warned(read_table([table(tmp_path, rows)]), "one model")
+
+
+def test_outcomes_of_joined_names_that_disagree_are_refused(tmp_path):
+    path = table(tmp_path, ["q,Hi,gpt-4o,1,0.1", "q,Hi,GPT-4o,0,0.1"])
+    with pytest.raises(EvalSetError, match="occur before with other values"):
+        read_table([path], ids={"GPT-4o": "gpt-4o"})
+
+
+def test_ids_with_spaces_and_whole_numbers_with_a_point_meet_their_own(tmp_path):
+    rows = ["1,Hi,a,1,0.1", "1 ,Hi,b,0,0.1", "2.0,Ho,a,1,0.1", "2,Ho,b,1,0.1"]
+    draft = read_table([table(tmp_path, rows)])
+    assert draft.queries["query_id"].tolist() == ["1", "2"]
+    np.testing.assert_array_equal(draft.quality, [[1, 0], [1, 1]])
+    assert warned(draft, "spaces around")
+    assert warned(draft, "1 query ids such as 2.0 were read as whole numbers")
+
+
+def test_ids_that_are_no_whole_numbers_stay_as_they_are(tmp_path):
+    draft = read_table([table(tmp_path, ["1.0,Hi,a,1,0.1", "1.1,Ho,a,1,0.1"])])
+    assert draft.queries["query_id"].tolist() == ["1.0", "1.1"]
+
+
+def test_rounded_ids_are_refused(tmp_path):
+    path = table(tmp_path, ["1.23457E+17,Hi,a,1,0.1"])
+    with pytest.raises(EvalSetError, match=r"as 1.23457E\+17.*export the ids as text"):
+        read_table([path])
+    row = {"query_id": 1.2345678901234568e19, "text": "Hi", "model": "a", "quality": 1}
+    path = table(tmp_path, [json.dumps(row)], "", "x.jsonl")
+    with pytest.raises(EvalSetError, match="rounded"):
+        read_table([path], need_cost=False)
+
+
+def test_large_whole_ids_keep_every_digit(tmp_path):
+    big = 12345678901234567890
+    rows = [json.dumps({"query_id": big + i, "text": f"Hi {i}", "model": "a", "quality": 1})
+            for i in range(2)]  # fmt: skip
+    draft = read_table([table(tmp_path, rows, "", "x.jsonl")], need_cost=False)
+    assert draft.queries["query_id"].tolist() == [str(big), str(big + 1)]
+
+
+def test_placeholders_for_a_text_are_no_message(tmp_path):
+    rows = ["a,nan,m,1,0.1", "b,N/A,m,1,0.1", "c,None,m,1,0.1", "d,No,m,1,0.1"]
+    draft = read_table([table(tmp_path, rows)])
+    assert draft.queries["text"].tolist() == ["No"]
+    assert ("query without text", 3) in {(d.reason, d.count) for d in draft.report.dropped}
+
+
+def test_a_model_that_never_solves_anything_is_named(tmp_path):
+    rows = [f"q{i},Hi {i},{m},{int(m == 'a')},0.1" for i in range(5) for m in "ab"]
+    assert warned(read_table([table(tmp_path, rows)]), "every outcome of b is 0")
+
+
+def test_times_that_look_like_milliseconds_are_named(tmp_path):
+    header = HEADER.replace("\n", ",latency\n")
+    path = table(tmp_path, [f"q{i},Hi {i},m,1,0.1,{800 + i}" for i in range(3)], header)
+    assert warned(read_table([path]), "more than 801 s; check that times are seconds")
+
+
+def test_shares_among_percentages_are_named(tmp_path):
+    path = table(tmp_path, ["a,Hi,m,83,1", "b,Ho,m,0.9,1", "c,Hu,m,100,1"])
+    draft = read_table([path], notations=parse_notations(["quality=percent"]))
+    assert warned(draft, "1 of 3 percentages are at most 1 %, such as 0.9")
+
+
+def test_conversations_in_cells_are_read_for_their_last_message(tmp_path):
+    talk = [
+        {"role": "system", "content": "Be kind"},
+        {"role": "user", "content": [{"type": "text", "text": "What is this?"},
+                                     {"type": "image_url", "image_url": {"url": "x"}}]},
+    ]  # fmt: skip
+    cell = json.dumps(json.dumps(talk)).replace("\\", "")[1:-1].replace('"', '""')
+    draft = read_table([table(tmp_path, [f'q,"{cell}",m,1,0.1'])])
+    assert draft.queries["text"].tolist() == ["What is this?"]
+    assert draft.queries["has_image"].tolist() == [True]
+    assert warned(draft, "last user message")
