@@ -111,17 +111,14 @@ def read_table(
     reader = column_reader(union, full, form, notations, rates)
     parts = [_read(file, columns[i], full, budget, reader) for i, file in enumerate(files)]
     outcomes = _joined([part.outcomes for part in parts])
-    read = (note for part in parts for note in part.warnings)
-    alike = []
+    notes = [*(note for part in parts for note in part.warnings), *reader.notes]
     if not full.wide:
         outcomes["model"] = _with_ids(outcomes["model"], ids or {})
-        alike = [_joining(names, form) for names in look_alikes(outcomes["model"].unique())]
+        notes += [_joining(names, form) for names in look_alikes(outcomes["model"].unique())]
     rows = Rows(
         _joined([part.queries for part in parts]),
         outcomes,
-        tuple(
-            dict.fromkeys([*(t for part in parts for t in part.warnings), *reader.notes, *alike])
-        ),
+        tuple(dict.fromkeys(notes)),
     )
     draft = assemble(rows, source, need_text=need_text, issues=reader.issues)
     used = {name: column for name, column in full.all_columns().items() if column in union}
