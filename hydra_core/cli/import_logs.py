@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from hydra_core.cli.import_tables import need_out, pairs, reading, write
-from hydra_core.cli.options import Verbs, import_options, model_names_option, verb
+from hydra_core.cli.options import Verbs, import_options, model_names_option, verb, window_options
 from hydra_core.cli.workspace import existing, log_folder
 
 _ONE = """
@@ -16,8 +16,9 @@ model or feedback are skipped and counted by reason; nothing is filled in.
 _LOG = f"""\
 Reads the decision log of `serve`; messages are in it only with --log-text.
 {_ONE}
-example:
+examples:
   hydra-router import log log --out live
+  hydra-router import log log --since 7d --arm main --out live
 """
 _LABELS = """
 Feedback in words (good, bad) is read where each label is given its worth: --label good=1 --label
@@ -54,6 +55,7 @@ def add_verbs(sources: Verbs) -> None:
     parser = verb(sources, "log", _log, "the decision log of serve", _LOG, "IMPORT")
     help_text = "folder of the log; `log` is the workspace's"
     parser.add_argument("folder", type=log_folder, metavar="LOG", help=help_text)
+    window_options(parser)
     _models(parser)
     parser = verb(
         sources, "spend-logs", _spend, "LiteLLM spend logs with feedback", _SPEND, "IMPORT"
@@ -95,7 +97,10 @@ def _log(options: argparse.Namespace) -> int:
     from hydra_core.evalsets.importers.traffic.decision_log import read_decision_log
 
     need_out(options)
-    draft = read_decision_log(existing(options.folder), pairs(options.model))
+    draft = read_decision_log(
+        existing(options.folder), pairs(options.model),
+        since=options.since, until=options.until, arm=options.arm,
+    )  # fmt: skip
     return write(draft, options, f"HyDRA decision log {options.folder.name}")
 
 

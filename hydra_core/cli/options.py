@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeAlias
 
@@ -77,6 +78,32 @@ def model_names_option(parser: argparse.ArgumentParser) -> None:
     """What the files call each model."""
     help_text = "what the files call model ID; once per model"
     parser.add_argument("--model", action="append", default=[], metavar="ID=NAME", help=help_text)
+
+
+def window_options(parser: argparse.ArgumentParser) -> None:
+    """Which part of a decision log to read."""
+    help_text = "from this time on: 2026-11-20, 2026-11-20T12:00 (UTC), or ago: 90m, 24h, 7d"
+    parser.add_argument("--since", type=_moment, metavar="T", help=help_text)
+    parser.add_argument("--until", type=_moment, metavar="T", help="up to this time, likewise")
+    parser.add_argument("--arm", choices=("main", "canary"), help="only this arm of a canary")
+
+
+def _moment(text: str) -> datetime:
+    """A time in UTC, or so long ago.
+
+    Raises:
+        argparse.ArgumentTypeError: It is neither.
+    """
+    units = {"m": "minutes", "h": "hours", "d": "days"}
+    if text[:-1].isdigit() and text[-1] in units:
+        return datetime.now(UTC) - timedelta(**{units[text[-1]]: int(text[:-1])})
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time: write 2026-11-20, 2026-11-20T12:00 or 24h"
+        ) from None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def import_options(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,13 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hydra_core.cli.options import Verbs, bundle_option, catalog_option, verb
+from hydra_core.cli.options import (
+    Verbs,
+    bundle_option,
+    catalog_option,
+    verb,
+    window_options,
+)
 from hydra_core.cli.output import print_json, say, table
 from hydra_core.cli.workspace import existing, log_folder, open_catalog
 
@@ -21,7 +27,8 @@ if TYPE_CHECKING:
 
 _SHADOW = """\
 Replays a second catalog on the traffic of a decision log (serve --log), from the logged
-requirements: how often it chooses the model that was served, its mix, and the change of cost.
+requirements: how often it chooses the model that was served, its mix, and the change of cost: both
+by the catalog's prices, and against what was billed then.
 Its quality is estimated (doubly robust, SNIPS, IPS, with the effective sample size) only where the
 log has feedback and true probabilities (serve --explore); otherwise it says what is missing. Where
 part of the traffic has no support in the log, quality is bounded instead.
@@ -31,6 +38,7 @@ otherwise from the messages where the log holds them (serve --log-text).
 examples:
   hydra-router shadow log --catalog candidate
   hydra-router shadow log --catalog candidate.yaml --json
+  hydra-router shadow log --catalog candidate --since 24h --arm main
 """
 
 
@@ -41,6 +49,7 @@ def add_verbs(verbs: Verbs) -> None:
     help_text = "folder of a decision log; `log` is the workspace's"
     parser.add_argument("log", type=log_folder, metavar="LOG", help=help_text)
     catalog_option(parser)
+    window_options(parser)
     bundle_option(parser)
 
 
@@ -52,7 +61,8 @@ def _shadow(options: argparse.Namespace) -> int:
     from hydra_core.live.traffic import traffic_of
 
     catalog, today = open_catalog(options.catalog), date.today()
-    traffic = traffic_of(read_log(existing(options.log)))
+    window = {"since": options.since, "until": options.until, "arm": options.arm}
+    traffic = traffic_of(read_log(existing(options.log), **window))
     traffic = predicted(traffic, catalog, today, _scorer(catalog, options.bundle))
     replay = shadow(traffic, catalog, today)
     try:
@@ -90,6 +100,7 @@ def _document(replay: Shadow, value: LoggedValue | None, why: str) -> dict[str, 
         "live_mix": live,
         "mix": here,
         "cost_change": None if replay.cost is None else _ends(replay.cost.change),
+        "cost_change_from_billed": None if replay.billed is None else _ends(replay.billed.change),
         "no_value_because": why or None,
         "value": None if value is None else _value(value),
     }
@@ -126,7 +137,14 @@ def _text(replay: Shadow, value: LoggedValue | None, why: str) -> str:
     if replay.cost is not None:
         change = replay.cost.change
         lines += [
-            f"cost against live: {_with_ends(change, '+')}, {replay.cost.counted:,} with tokens"
+            f"cost against live, both at its prices: {_with_ends(change, '+')}, "
+            f"{replay.cost.counted:,} with tokens"
+        ]
+    if replay.billed is not None:
+        change = replay.billed.change
+        lines += [
+            f"cost against what was billed then: {_with_ends(change, '+')}, "
+            f"{replay.billed.counted:,} with a bill"
         ]
     lines += ["", table(["model", "live", "this catalog"], mix), ""]
     if value is None:

@@ -38,13 +38,20 @@ class DecisionLog:
 
 
 def read_log(
-    folder: Path, *, since: datetime | None = None, columns: Sequence[str] | None = None
+    folder: Path,
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    arm: str | None = None,
+    columns: Sequence[str] | None = None,
 ) -> DecisionLog:
     """Every record of a log folder, those still being written included.
 
     Args:
         columns: Only these, beside what binds outcomes to decisions; None for all.
         since: Leave out decisions before this moment; segments that ended earlier are not opened.
+        until: Leave out decisions from this moment on.
+        arm: Only decisions of this arm of a canary (`canary`, `main`).
 
     Raises:
         LogError: The folder is not there or a segment is damaged.
@@ -62,7 +69,13 @@ def read_log(
         if path.stem not in finished:  # else: finished a moment ago and about to be removed
             tables.append(_since(_open_segment(path, schema), since))
     table = pa.concat_tables(tables) if tables else schema.empty_table()
-    return _joined(table.to_pandas())
+    found = _joined(table.to_pandas())
+    kept = found.decisions
+    if until is not None:
+        kept = kept[kept["at"] < until]
+    if arm is not None:
+        kept = kept[kept["arm"] == arm]
+    return DecisionLog(kept.reset_index(drop=True), found.orphans, found.lost)
 
 
 def _since(table: pa.Table, since: datetime | None) -> pa.Table:

@@ -43,8 +43,9 @@ from hydra_core.evalsets.score_files import load_text_facts
 #: Cosine from which two texts of one language are near-duplicates, and two of different languages
 #: that are each other's nearest are translations (language means taken out).
 SAME_LANGUAGE, OTHER_LANGUAGE = 0.95, 0.5
-#: With fewer texts of a language their mean is not the language's own part.
-_FEWEST_FOR_A_MEAN = 10
+#: With fewer texts of a language their mean is not the language's own part: the mean of all texts
+#: is taken out, and translations must be closer.
+_FEWEST_FOR_A_MEAN, _OF_FEW = 10, 0.65
 _ROWS_PER_BLOCK = 1_024
 Pairs = tuple[IntArray, IntArray]
 
@@ -81,7 +82,9 @@ def near_texts(
                     right.append(theirs[to])
                 else:
                     best = cosine.argmax(axis=1)
-                    close = cosine[np.arange(block.size), best] >= OTHER_LANGUAGE
+                    few = min(mine.size, theirs.size) < _FEWEST_FOR_A_MEAN
+                    least = _OF_FEW if few else OTHER_LANGUAGE
+                    close = cosine[np.arange(block.size), best] >= least
                     nearest[block[close], other] = theirs[best[close]]
             done += block.size
             if progress is not None:
@@ -116,10 +119,13 @@ def _backed(left: IntArray, right: IntArray, n: int) -> Pairs:
 def _directions(vectors: Float32Array, languages: np.typing.NDArray[np.object_]) -> Float32Array:
     """(n, d) unit vectors with each language's mean taken out, to unit length again."""
     unit = _to_unit(np.asarray(vectors, dtype=np.float32))
+    if len(unit) < _FEWEST_FOR_A_MEAN:
+        return unit
+    whole = unit.mean(axis=0)
     for name in np.unique(languages):
         rows = languages == name
-        if rows.sum() >= _FEWEST_FOR_A_MEAN:
-            unit[rows] -= unit[rows].mean(axis=0)
+        enough = rows.sum() >= _FEWEST_FOR_A_MEAN
+        unit[rows] -= unit[rows].mean(axis=0) if enough else whole
     return _to_unit(unit)
 
 
@@ -165,7 +171,8 @@ class Suspects:
     def __str__(self) -> str:
         if not self.groups:
             return "no two queries look dependent"
-        found = f"{self.queries} queries form {len(self.groups)} groups"
+        count = len(self.groups)
+        found = f"{self.queries} queries form {count} group{'s' if count > 1 else ''}"
         if len(self.signs) == 1:
             return f"{found} of {next(iter(self.signs))}"
         return f"{found}: {', '.join(f'{sign} ({n})' for sign, n in self.signs.items())}"

@@ -81,6 +81,27 @@ def against(
     return CostAgainst(baseline, float(mine.sum()), float(theirs.sum()), change, len(some))
 
 
+def against_billed(traffic: Traffic, catalog: Catalog, ours: Sequence[str]) -> CostAgainst | None:
+    """One policy at the catalog's prices against what was billed when it was served.
+
+    Args:
+        ours: (n,) the model of each decision.
+
+    Returns:
+        None where no decision has known tokens and a bill.
+    """
+    known = {model.id for model in catalog.models}
+    counted = traffic.rows[["input_tokens", "output_tokens", "cost_usd"]].notna().all(axis=1)
+    usable = np.asarray(counted, dtype=bool) & np.array([one in known for one in ours], dtype=bool)
+    if not usable.any():
+        return None
+    some, rows = traffic.take(usable), np.flatnonzero(usable)
+    mine = tokens_usd(some, [catalog.model(ours[i]) for i in rows.tolist()])
+    billed = some.rows["cost_usd"].to_numpy(dtype=np.float64)
+    change = ratio_interval(mine, billed, some.clusters).scaled(1.0, -1.0)
+    return CostAgainst("billed", float(mine.sum()), float(billed.sum()), change, len(some))
+
+
 def cost_of_trying_all(traffic: Traffic, catalog: Catalog, today: date) -> float | None:
     """USD more, had every decision been drawn among all models; None where no tokens are known."""
     ids = pool(catalog, today=today).ids

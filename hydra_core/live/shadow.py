@@ -20,7 +20,7 @@ from hydra_core.base.errors import MismatchError, Problem, ProblemsError
 from hydra_core.base.intervals import Interval
 from hydra_core.base.types import BoolArray, Catalog, FloatArray, IntArray, ModelSpec, Pool, Rule
 from hydra_core.catalog.profiles import pool
-from hydra_core.live.costs import CostAgainst, against
+from hydra_core.live.costs import CostAgainst, against, against_billed
 from hydra_core.live.traffic import Traffic, share
 from hydra_core.outcome_model.features import Messages
 from hydra_core.outcome_model.raw import Predicted
@@ -132,6 +132,7 @@ class Shadow:
         models: (n,) the catalog's route for each.
         agreement: Share of them with the model that was chosen live.
         cost: The catalog's bill against the live one, both at its prices; None without tokens.
+        billed: The catalog's bill against what was billed, at the prices of then; None likewise.
         left_out: Why decisions could not be replayed -> how many.
     """
 
@@ -139,6 +140,7 @@ class Shadow:
     models: tuple[str, ...]
     agreement: Interval
     cost: CostAgainst | None
+    billed: CostAgainst | None
     left_out: dict[str, int]
 
     @property
@@ -169,7 +171,8 @@ def shadow(traffic: Traffic, catalog: Catalog, today: date) -> Shadow:
     models = tuple(ids[i] for i in found)
     same = np.asarray(some.rows["chosen"] == np.array(models), dtype=bool)
     cost = against(some, catalog, models, list(some.models), "live")
-    return Shadow(some, models, share(some, same), cost, left_out)
+    billed = against_billed(some, catalog, models)
+    return Shadow(some, models, share(some, same), cost, billed, left_out)
 
 
 def replayable(traffic: Traffic, catalog: Catalog) -> tuple[BoolArray, dict[str, int]]:

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import textwrap
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pyarrow.parquet as pq
 import pytest
@@ -48,6 +48,22 @@ def record(number, **changes):
         "text_sha256": text_sha256("hello"),
     }
     return DecisionRecord(**(values | changes))
+
+
+def test_a_window_and_an_arm_of_a_log_are_read(tmp_path):
+    log = LogWriter(tmp_path)
+    for number in range(4):
+        at = AT + timedelta(hours=number)
+        log.add(record(number, at=at, arm="canary" if number % 2 else "main"))
+    log.close()
+
+    def ids(**window):
+        return read_log(tmp_path, **window).decisions["decision_id"].tolist()
+
+    hours = [AT + timedelta(hours=number) for number in range(4)]
+    assert ids(since=hours[1], until=hours[3]) == ["d1", "d2"]
+    assert ids(arm="canary") == ["d1", "d3"]
+    assert ids(until=hours[2], arm="main") == ["d0"]
 
 
 def test_what_was_written_is_read_back_whole(tmp_path):

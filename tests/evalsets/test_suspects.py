@@ -75,11 +75,12 @@ def test_translations_are_found_by_their_vectors():
 
 
 def test_two_tasks_that_meet_in_one_pair_of_languages_stay_two():
-    first, second, odd = np.eye(3, dtype=np.float32)
+    first, second, odd, *others = np.eye(200, dtype=np.float32)
     # the German of one and the Japanese of the other are nearer to each other than to their own
     vectors = np.stack([first, first + 1.5 * odd, first, first] + [second] * 4)
     vectors[6] += 1.5 * odd
-    queries = table([f"{i}x" for i in range(8)], ["en", "de", "ja", "fr"] * 2)
+    vectors = np.concatenate([vectors, others[:192]])  # so that each language has its own mean
+    queries = table([f"{i}x" for i in range(200)], ["en", "de", "ja", "fr"] * 50)
     rows = suspects(queries, vectors).groups
     assert sorted(map(tuple, rows)) == [(0, 1, 2, 3), (4, 5, 6, 7)]
 
@@ -94,6 +95,14 @@ def test_unrelated_texts_of_several_languages_are_not_grouped():
     rng = np.random.default_rng(1)
     queries, _ = tasks(rng, 40)
     assert found(queries, rng.normal(size=(120, 64)).astype(np.float32)) == []
+
+
+def test_different_texts_of_languages_with_few_texts_are_not_one_group():
+    """Text vectors of any two texts are alike until what all share is taken out."""
+    rng = np.random.default_rng(3)
+    vectors = 5.0 + rng.normal(size=(89, 64)).astype(np.float32)
+    queries = table([f"{i}x" for i in range(89)], list(rng.choice(list("abcdefghijkl"), 89)))
+    assert found(queries, vectors) == []
 
 
 def test_near_duplicates_in_one_language_are_found_and_progress_is_told():
@@ -121,7 +130,7 @@ def test_queries_without_a_group_stay_independent():
     accepted = with_clusters(queries, suspects(queries))
     assert accepted["cluster"].tolist()[:2] == ["a", "a"]
     assert pd.isna(accepted["cluster"].iloc[2])
-    assert str(suspects(queries)) == "2 queries form 1 groups of identical text"
+    assert str(suspects(queries)) == "2 queries form 1 group of identical text"
     assert str(suspects(accepted)) == "no two queries look dependent"
 
 

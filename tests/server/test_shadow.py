@@ -1,6 +1,7 @@
 """The verb shadow, on logs that a service wrote: the router's own routes, and what it refuses."""
 
 import json
+from datetime import timedelta
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -75,6 +76,18 @@ def test_the_same_catalog_agrees_and_another_one_has_its_own_mix(logged, tmp_pat
     told = capsys.readouterr().out
     assert f"{len(TEXTS)} decisions replayed" in told
     assert "quality: not estimated" in told
+
+
+def test_a_window_is_replayed_and_its_bill_is_compared(tmp_path, capsys):
+    written(tmp_path / "log", load_catalog(CATALOG), 40)
+    from_then = (AT + timedelta(seconds=10)).isoformat()
+    until = (AT + timedelta(seconds=30)).isoformat()
+    found = asked_for(tmp_path / "log", CATALOG, capsys, "--since", from_then, "--until", until)
+    assert found["replayed"] == 20
+    assert found["cost_change"][0] != found["cost_change_from_billed"][0]
+    with pytest.raises(SystemExit):
+        main(["shadow", "x", "--catalog", str(CATALOG), "--since", "yesterday"])
+    assert "'yesterday' is no time" in capsys.readouterr().err
 
 
 def test_another_worth_is_replayed_from_the_logged_predictions(logged, folder, capsys):

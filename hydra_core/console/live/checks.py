@@ -6,6 +6,7 @@ from datetime import date
 
 import streamlit as st
 
+from hydra_core.base.spelling import signed
 from hydra_core.base.types import Catalog
 from hydra_core.console import cache, tables, widgets
 from hydra_core.console.cache import SetEntry
@@ -37,6 +38,8 @@ def shadowing(look: LogView) -> None:
     other = others[key]
     found = cache_live.shadowed(look.key, other.digest, other, date.today())
     change = "–" if found.cost is None else found.cost.change.scaled(100.0).text("%")
+    then = found.billed
+    billed = None if then is None else f"{signed(100 * then.change.value)} % of the bill"
     agreement = found.agreement.scaled(100.0)
     left, right = st.columns([4.6, 5.4], gap="small")
     with left:
@@ -48,8 +51,9 @@ def shadowing(look: LogView) -> None:
         )  # fmt: skip
         st.metric(
             "Cost change", literal(change), border=True,
+            delta=billed, delta_color="off", delta_arrow="off",
             help="The same tokens at the second catalog's prices; – where it has no price for the "
-            "served models. Above 0 it costs more.",
+            "served models. Above 0 it costs more. Below: against what was billed then.",
         )  # fmt: skip
     with right.container(border=True):
         widgets.figure(

@@ -18,7 +18,12 @@ from hydra_core.evalsets.importers.traffic.served import Served, Traffic
 
 
 def read_decision_log(
-    folder: Path, models: Mapping[str, str] | None = None, *, since: datetime | None = None
+    folder: Path,
+    models: Mapping[str, str] | None = None,
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    arm: str | None = None,
 ) -> Draft:
     """Decisions that were answered and have an outcome; each becomes a query.
 
@@ -26,13 +31,16 @@ def read_decision_log(
         folder: As given to `serve --log`; text is in it only with `--log-text`.
         models: Model id -> name in the log; by default every model under its own name.
         since: Leave out decisions before it.
+        until: Leave out decisions from it on.
+        arm: Only decisions of this arm of a canary.
 
     Raises:
         LogError: The folder is not there or damaged.
         EvalSetError: Nothing is left, with the reasons.
     """
     traffic = Traffic()
-    for line, row in enumerate(read_log(folder, since=since).decisions.to_dict("records"), 1):
+    decisions = read_log(folder, since=since, until=until, arm=arm).decisions
+    for line, row in enumerate(decisions.to_dict("records"), 1):
         text = row["text"] if isinstance(row["text"], str) else ""
         context = row["context"] if isinstance(row["context"], str) else ""
         conversation = row["conversation_id"]
