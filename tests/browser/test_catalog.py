@@ -85,7 +85,8 @@ def test_two_tabs_edit_one_draft_and_no_edit_is_lost(page):
     for tab in (page, other):
         tab.reload()
         wait_until_drawn(tab)
-        assert [tab.locator(f"#glide-cell-3-{row}").inner_text() for row in (0, 1)] == ["311", "322"]
+        prices = [tab.locator(f"#glide-cell-3-{row}").inner_text() for row in (0, 1)]
+        assert prices == ["311", "322"]
     page.get_by_role("button", name="Discard").click()  # other tests look at this catalog
     page.get_by_text("No unpublished edits").wait_for()
     type_into_cell(other, INPUT_PRICE[0], 0, INPUT_PRICE[1], "333")  # of a draft that is gone
