@@ -61,6 +61,8 @@ TESTS = {
     "requests that name, nest or hold very much": "tests/server/test_costly.py "
     "tests/server/test_requests.py -k 'nested or many or logged or name'",
     "tokens that were taken out, shared files, names with YAML": "tests/server/test_doors.py",
+    "a labelling server that lies, a ledger that was written into": "tests/lab/labeling/"
+    "test_hostile.py",
     "catalogs that overflow while routing": "tests/catalog/test_bounds.py",
     "closed or full ends of the command line": "tests/test_cli_ends.py",
     "other machines, from the tests and what they start": "tests/test_no_network.py",

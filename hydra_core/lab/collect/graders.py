@@ -6,6 +6,7 @@ import json
 import math
 import re
 import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,6 +22,13 @@ _LONE: Final = re.compile(r"(?<![A-Za-z])\(?([A-Z])\)?(?![A-Za-z'])")
 #: Characters of an answer that a pattern is tried on.
 _MOST_CHARS: Final = 200_000
 _MOST_OUTPUT: Final = 1_000_000
+#: An answer up to this length takes any ordinary pattern no time to speak of.
+_SHORT: Final = 4_000
+_PATTERN_S: Final = 5.0
+_SEARCH: Final = (
+    "import json, re, sys; patterns, answer = json.load(sys.stdin); "
+    "print(int(any(re.search(one, answer) for one in patterns)))"
+)
 
 
 class Kind(StrEnum):
@@ -110,9 +118,24 @@ def _contains(grader: Grader, answer: str, message: Mapping[str, Any]) -> float:
 def _regex(grader: Grader, answer: str, message: Mapping[str, Any]) -> float:
     patterns = [grader.pattern] if grader.pattern else _references(message)
     try:
-        return float(any(re.search(one, answer[:_MOST_CHARS]) for one in patterns))
+        compiled = [re.compile(one) for one in patterns]
     except re.error as error:
         raise UngradedError(f"the pattern is not valid: {error}") from None
+    if len(answer) > _SHORT:
+        return _regex_apart(patterns, answer[:_MOST_CHARS])
+    return float(any(one.search(answer) for one in compiled))
+
+
+def _regex_apart(patterns: Sequence[str], answer: str) -> float:
+    """In a process of its own, which can be stopped: on some answers a pattern takes for ever."""
+    try:
+        done = subprocess.run(  # noqa: S603 (our own lines)
+            [sys.executable, "-I", "-S", "-c", _SEARCH], input=json.dumps([patterns, answer]),
+            capture_output=True, text=True, timeout=_PATTERN_S, check=True,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise UngradedError(f"the pattern took over {_PATTERN_S:g} s on this answer") from None
+    return float(done.stdout)
 
 
 def _number(grader: Grader, answer: str, message: Mapping[str, Any]) -> float:

@@ -22,6 +22,7 @@ from hydra_core.lab.collect.settings import JUDGE, GradeSettings
 from hydra_core.lab.labeling.calls import Due, Estimate, estimate_of, sampled
 from hydra_core.lab.labeling.config import JsonMode, Server
 from hydra_core.lab.labeling.ledger import Call, Record, Tail
+from hydra_core.lab.labeling.messages import is_whole
 from hydra_core.lab.labeling.prompts import Body, MalformedError, read_answer
 from hydra_core.routing.conversations.context import last_turn
 from hydra_core.routing.conversations.messages import read_messages as read_turns
@@ -112,6 +113,8 @@ def _asked(
     row: Mapping[str, Any], number: int, settings: GradeSettings, issues: Issues
 ) -> Asked | None:
     name = row.get("id")
+    if not is_whole(row, number, issues):
+        return None
     if not isinstance(name, str) or not name.strip():
         issues.add("id must be text", number, '{"id": "q1", "text": "...", "reference": "..."}')
         return None

@@ -15,7 +15,7 @@ from hydra_core.lab.labeling.calls import Due, due, write_down
 from hydra_core.lab.labeling.client import reply_of
 from hydra_core.lab.labeling.config import LabelConfig
 from hydra_core.lab.labeling.ledger import Call, Ledger
-from hydra_core.lab.labeling.messages import Message
+from hydra_core.lab.labeling.messages import Message, is_whole
 from hydra_core.lab.labeling.prompts import ORDERS
 
 #: What one file of OpenAI's batch API may hold.
@@ -171,6 +171,8 @@ def _taken(path: Path, take: _Take, messages: Sequence[Message], ledger: Ledger)
     issues, rows = Issues(), list[tuple[Call, Any]]()
     try:
         for number, row in json_objects(path, Budget(), issues):
+            if not is_whole(row, number, issues):
+                continue
             if row.get("id") in known:
                 rows += take(row, number, issues)
             else:

@@ -25,6 +25,8 @@ from hydra_core.lab.labeling.prompts import (
 )
 
 _ENOUGH = 20
+#: Tokens that a server adds to a request of its own accord (templates).
+_ADDED_TOKENS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,12 +209,14 @@ def idempotency_key(recipe: str, call: Call, attempt: int) -> str:
 def write_down(one: Due, reply: Reply, ledger: Ledger) -> str:
     """Write an answer down; why it cannot be used, empty where it can.
 
-    A server that does not say how much was used is counted at its dearest, never guessed.
+    A server that does not say how much was used, or says what cannot be, is counted at its
+    dearest, never guessed.
     """
-    cost = one.most_usd
-    if reply.tokens is not None:
-        cost = one.server.cost_usd(*reply.tokens, reply.cached)
-    used = {"tokens": list(reply.tokens or ()), "cached": reply.cached, "seconds": reply.seconds}
+    cost, tokens = one.most_usd, reply.tokens if _can_be(one, reply) else None
+    if tokens is not None:
+        cost = one.server.cost_usd(*tokens, reply.cached)
+    cached = reply.cached if tokens is not None else 0
+    used = {"tokens": list(tokens or ()), "cached": cached, "seconds": reply.seconds}
     try:
         content = one.read(reply.text)
     except MalformedError as error:
@@ -221,6 +225,16 @@ def write_down(one: Due, reply: Reply, ledger: Ledger) -> str:
         return str(error)
     ledger.add("answered", one.call, cost_usd=cost, **used, content=content)
     return ""
+
+
+def _can_be(one: Due, reply: Reply) -> bool:
+    """Whether the tokens that a server states can be true of this call."""
+    if reply.tokens is None:
+        return False
+    read, written = reply.tokens
+    most = one.most_usd + one.server.cost_usd(_ADDED_TOKENS, 0)
+    said = one.server.cost_usd(read, written, reply.cached)
+    return read > 0 and (written > 0 or not reply.text.strip()) and said <= most
 
 
 def _most_usd(server: Server, body: Body) -> float:

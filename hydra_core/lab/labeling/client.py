@@ -7,7 +7,7 @@ import json
 import os
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +22,8 @@ _TRIES: Final = 8
 _FIRST_WAIT_S: Final = 0.5
 _LONGEST_WAIT_S: Final = 60.0
 _TIMEOUT_S: Final = 300.0
+#: One answer may have so many bytes.
+_MOST_BYTES: Final = 16 << 20
 
 
 class GivenUpError(HydraError):
@@ -117,14 +119,17 @@ class Client:
 
         began = time.monotonic()
         try:
-            raw = await self._openai.chat.completions.with_raw_response.create(
-                **body, extra_headers={"Idempotency-Key": key}, timeout=_TIMEOUT_S
-            )
+            async with asyncio.timeout(_TIMEOUT_S):  # of the whole answer, however it drips
+                raw = await self._openai.chat.completions.with_raw_response.create(
+                    **body, extra_headers={"Idempotency-Key": key}, timeout=_TIMEOUT_S
+                )
         except openai.APIStatusError as error:
             if error.status_code not in (408, 409, 425, 429) and error.status_code < 500:
                 raise self._misconfigured(error.status_code, str(error)) from error
             return None, f"answered {error.status_code}", _retry_after(error.response.headers)
-        except openai.APIConnectionError as error:
+        except _TooLongError as error:
+            raise LostError(f"{self.server.role}: {error}; it may be paid") from error
+        except (openai.APIConnectionError, TimeoutError) as error:
             if _never_sent(error):
                 return None, "could not be reached", 0.0
             if self.server.honours_idempotency_key:
@@ -141,7 +146,7 @@ class Client:
 
 def _connect(server: Server) -> AsyncOpenAI:
     try:
-        from openai import AsyncOpenAI
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
     except ImportError as error:
         remedy = "pip install 'hydra-console[label]'"
         raise LabelError("label", [Problem("", "needs the package openai", remedy)]) from error
@@ -152,7 +157,30 @@ def _connect(server: Server) -> AsyncOpenAI:
             "export it, or leave api_key_env out for a server without keys",
         )  # fmt: skip
         raise LabelError("environment", [problem])
-    return AsyncOpenAI(api_key=key, base_url=server.base_url, max_retries=0)
+    bounded = DefaultAsyncHttpxClient(
+        event_hooks={"response": [_bound]}, headers={"accept-encoding": "identity"}
+    )
+    return AsyncOpenAI(api_key=key, base_url=server.base_url, max_retries=0, http_client=bounded)
+
+
+class _TooLongError(Exception):
+    """An answer goes on and on."""
+
+
+async def _bound(response: Any) -> None:  # noqa: ANN401 (of the HTTP client that `openai` uses)
+    """Read no more of an answer than one can have; nothing packed is unpacked."""
+    response.headers.pop("content-encoding", None)
+    whole = response.aiter_raw
+
+    async def bounded(chunk_size: int | None = None) -> AsyncIterator[bytes]:
+        size = 0
+        async for piece in whole(chunk_size):
+            size += len(piece)
+            if size > _MOST_BYTES:
+                raise _TooLongError(f"the answer has over {_MOST_BYTES:,} bytes")
+            yield piece
+
+    response.aiter_raw = bounded
 
 
 def _never_sent(error: Exception) -> bool:
@@ -180,7 +208,8 @@ def reply_of(found: object) -> Reply:
         text = found["choices"][0]["message"]["content"]  # type: ignore[index]
     except (KeyError, IndexError, TypeError):
         text = ""
-    text = text if isinstance(text, str) else ""
+    # half a character (a lone surrogate) can neither be sent on nor kept in a file
+    text = text.encode("utf-8", "replace").decode() if isinstance(text, str) else ""
     if not all(_is_count(count) for count in tokens):
         return Reply(text, None)
     details = usage.get("prompt_tokens_details")
@@ -195,5 +224,5 @@ def _is_count(value: object) -> bool:
 def _parsed(raw: bytes) -> object:
     try:
         return json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None

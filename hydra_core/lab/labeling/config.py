@@ -21,6 +21,8 @@ EXAMPLE: Final = Path(__file__).with_name("label.example.yaml")
 ROLES: Final = ("cheap", "strong", "judge", "second_judge")
 _RUBRIC: Final = Path(__file__).with_name("rubric.md")
 _VERDICT: Final = Path(__file__).with_name("verdict.schema.json")
+#: Changes with the form in which answers are shown to the judge.
+_FORM: Final = "marked headings"
 _PRICE: Final = "USD per million tokens; 0 for a server of your own"
 _Read = TypeVar("_Read")
 
@@ -94,6 +96,7 @@ class LabelConfig:
         """SHA-256 of all that decides a label: rubric, schema, models, lengths, tiers."""
         parts = {
             "rubric": self.rubric,
+            "form": _FORM,
             "schema": self.verdict_schema,
             "models": {role: [s.model, s.max_tokens] for role, s in self.servers.items()},
             "tiers": [*self.label_tiers, self.synthetic_default],

@@ -4,14 +4,19 @@ A call is named (message, stage, order, generation). It is written down before i
 after a kill -9 a call whose answer was never written is known to be in doubt: it may have been
 paid. A line is only ever added; the last one may be torn by a crash and is cut off when the file is
 opened again, because a torn line was never acted upon.
+
+Every line ends with a digest of itself and of the line before: a ledger in which a line was
+changed, put in or taken out is refused. Only lines taken off the end cannot be told from a crash.
 """
 
 from __future__ import annotations
 
 import asyncio
 import fcntl
+import hashlib
 import json
 import os
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,8 +26,18 @@ from typing import Any, Final, NamedTuple, Self
 
 from hydra_core.base.errors import LabelError, Problem
 
-SCHEMA: Final = "hydra.ledger/v1"
+SCHEMA: Final = "hydra.ledger/v2"
+_CHAIN: Final = re.compile(rb',"chain":"([0-9a-f]{32})"\}$')
 _EVENTS: Final = ("asked", "answered", "refused", "malformed", "aside", "again")
+
+
+_UNCHAINED: Final = "hydra.ledger/v1"
+_RESTORE: Final = "bring the file back from a backup; it is never repaired by guessing"
+
+
+def _chained(before: bytes, line: bytes) -> bytes:
+    """The digest that ends a line, after the line before it."""
+    return hashlib.sha256(before + b"\n" + line).hexdigest()[:32].encode()
 
 
 class Call(NamedTuple):
@@ -119,6 +134,7 @@ class Ledger:
         self.path, self.record = path, Record()
         self._file = path.open("ab+")
         self._written = self._synced = 0
+        self._chain = b""
         self._lock = asyncio.Lock()
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -154,6 +170,7 @@ class Ledger:
             return
         lines = _Lines(self.path, self.record)
         lines.take(raw[:whole])
+        self._chain = lines.chain
         if lines.recipe != recipe:
             problem = Problem(
                 "line 1", "was written with another rubric, schema, model or tier setting",
@@ -162,8 +179,9 @@ class Ledger:
             raise LabelError(str(self.path), [problem])
 
     def _write(self, entry: Mapping[str, Any]) -> None:
-        line = json.dumps(entry, separators=(",", ":")) + "\n"
-        self._file.write(line.encode("ascii"))
+        line = json.dumps(entry, separators=(",", ":")).encode("ascii")[:-1]
+        self._chain = _chained(self._chain, line)
+        self._file.write(line + b',"chain":"' + self._chain + b'"}\n')
         self._file.flush()
         self._written += 1
 
@@ -232,21 +250,33 @@ class _Lines:
 
     def __init__(self, path: Path, record: Record, *, answers: bool = True) -> None:
         self.path, self.record, self.answers = path, record, answers
-        self.recipe, self.count = "", 0
+        self.recipe, self.count, self.chain = "", 0, b""
 
     def take(self, raw: bytes) -> None:
         for line in raw.splitlines():
             self.count += 1
             try:
                 entry = json.loads(line)
+                if self.count == 1 and entry.get("schema") == _UNCHAINED:
+                    raise self._refused("was written by an earlier version, without digests",
+                                        "choose another --out")  # fmt: skip
+                self._follow(line)
                 if self.count == 1:
                     self.recipe = self._recipe(entry)
                 else:
                     self._event(entry)
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
-                remedy = "bring the file back from a backup; it is never repaired by guessing"
-                problem = Problem(f"line {self.count}", "is damaged", remedy)
-                raise LabelError(str(self.path), [problem]) from error
+            except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+                raise self._refused("is damaged") from error
+
+    def _follow(self, line: bytes) -> None:
+        """Go on with the chain, which a line that was changed or moved breaks."""
+        found = _CHAIN.search(line)
+        if found is None or found[1] != _chained(self.chain, line[: found.start()]):
+            raise self._refused("was changed, or a line before it was taken out")
+        self.chain = found[1]
+
+    def _refused(self, what: str, remedy: str = _RESTORE) -> LabelError:
+        return LabelError(str(self.path), [Problem(f"line {self.count}", what, remedy)])
 
     def _recipe(self, head: Mapping[str, Any]) -> str:
         if head["schema"] != SCHEMA:
@@ -255,6 +285,7 @@ class _Lines:
 
     def _event(self, entry: dict[str, Any]) -> None:
         event, call = entry.pop("event"), Call(*entry.pop("call"))
+        del entry["chain"]
         if event not in _EVENTS:
             raise ValueError(event)
         if event == "answered" and not self.answers and not call.order:

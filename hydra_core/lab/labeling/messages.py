@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,6 +25,9 @@ _PATH: Final = re.compile(
 _URL: Final = re.compile(r"\w+://\S+")
 _ATTACHED: Final = re.compile(r"(?:^|\s)@[\w./-]*[/.][\w./-]+|#file:|#selection|#editor")
 _TRACE: Final = re.compile(r"Traceback \(most recent|^\s+at \S+\(.*:\d+|:\d+:\d+: error", re.M)
+#: Words and blanks beyond what any path, address or indentation has.
+_LONG_RUN: Final = re.compile(r"(\S{300})\S+|(\s{40})\s+")
+_MOST_CHARS: Final = 100_000
 #: Words that point at something outside the message, language by language.
 _POINTING: Final = re.compile(
     r"\b(?:this|these|the|my|our) (?:\w+ )?(?:repo(?:sitory)?|project|codebase|code|function|class|"
@@ -47,13 +51,18 @@ _POINTING: Final = re.compile(
 
 def tier_of(text: str) -> int:
     """1 where context is attached or named, 2 where it is only pointed at, else 3."""
-    prose = _URL.sub(" ", text)
+    prose = _URL.sub(" ", _bounded(text))
     if _ATTACHED.search(prose) or _TRACE.search(prose):
         return 1
     pointing = _POINTING.search(prose) is not None
     if _PATH.search(prose):
         return 1
     return 2 if pointing else 3
+
+
+def _bounded(text: str) -> str:
+    """What a pattern is tried on: on a run without an end some would take time by its square."""
+    return _LONG_RUN.sub(lambda run: run[1] or run[2], text[:_MOST_CHARS])
 
 
 #: Turns before the last one that are shown to the arms and the judge, and characters of each
@@ -108,8 +117,18 @@ def read_messages(path: Path) -> tuple[Message, ...]:
     return tuple(found.values())
 
 
+def is_whole(row: Mapping[str, Any], number: int, issues: Issues) -> bool:
+    """Whether a row's texts can be sent on: half a character (a lone surrogate) cannot."""
+    try:
+        json.dumps(row, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        issues.add("holds half a character (a lone surrogate)", number, "write the text anew")
+        return False
+    return True
+
+
 def _message(entry: Mapping[str, Any], number: int, issues: Issues) -> Message | None:
-    good = True
+    good = is_whole(entry, number, issues)
     for key in ("id", "text", *(("lang",) if entry.get("lang") is not None else ())):
         if not isinstance(entry.get(key), str) or not entry[key].strip():
             issues.add(f"{key} must be text", number, '{"id": "q1", "text": "...", "lang": "en"}')

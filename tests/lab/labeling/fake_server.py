@@ -7,6 +7,7 @@ import argparse
 import hashlib
 import json
 import random
+import re
 import threading
 import time
 from collections import Counter
@@ -24,6 +25,8 @@ class FakeServer(ThreadingHTTPServer):
         delay_s: Time an answer takes.
 
     Attributes:
+        usage: What it says of the tokens.
+        write: Makes the answer of a request; bytes are sent as the whole body.
         rubbish_once: No request is answered with rubbish twice, so that none is given up by chance.
     """
 
@@ -36,6 +39,7 @@ class FakeServer(ThreadingHTTPServer):
         self.paid = Counter()  # requests charged, by (idempotency key)
         self.statuses = Counter()
         self.rubbish_once, self._spoilt = False, set()
+        self.usage, self.write = {"prompt_tokens": 120, "completion_tokens": 40}, content
         self._memory = {}
         self._lock = threading.Lock()
         self._rng = random.Random(7)
@@ -70,10 +74,10 @@ class FakeServer(ThreadingHTTPServer):
                 rubbish = asked not in self._spoilt
                 self._spoilt.add(asked)
             self.paid[key] += 1
-            answer = {
-                "choices": [{"message": {"content": content(body, rubbish)}}],
-                "usage": {"prompt_tokens": 120, "completion_tokens": 40},
-            }
+            written = self.write(body, rubbish)
+            if isinstance(written, bytes):
+                return 200, written
+            answer = {"choices": [{"message": {"content": written}}], "usage": self.usage}
             self._memory[key] = answer
             return 200, answer
 
@@ -82,6 +86,7 @@ def content(body, rubbish=False):
     """A verdict for a judge, an answer for an arm; a function of the request."""
     asked = "\n".join(turn["content"] for turn in body["messages"])
     digest = hashlib.sha256((body["model"] + asked).encode()).digest()
+    asked = re.sub(r"(=== [A-Z ]+) [0-9a-f]{12} ===", r"\1 ===", asked)
     if "=== ANSWER A ===" not in asked:
         return "" if rubbish else f"{body['model']} says {digest[:6].hex()}"
     if rubbish:
@@ -106,10 +111,12 @@ class _Handler(BaseHTTPRequestHandler):
             time.sleep(self.server.delay_s)
         status, answer = self.server.respond(self.headers.get("Idempotency-Key", ""), body)
         self.server.statuses[status] += 1
-        raw = json.dumps(answer).encode()
+        raw = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(raw)))
+        if raw.startswith(b"\x1f\x8b"):
+            self.send_header("Content-Encoding", "gzip")
         if status == 429:
             self.send_header("Retry-After", "0.05")
         self.end_headers()
