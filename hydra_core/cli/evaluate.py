@@ -268,7 +268,7 @@ def _text(evaluation: Evaluation) -> str:
     known = evaluation.constants
     singles = {one: known[one] for one in data.pool.ids if one in known}
     policies = {**singles, "oracle": evaluation.oracle, "router": router}
-    header = ["", "resolved", "quality", "USD/query", "CS"]
+    header = ["", "resolved", "quality", "USD/query", "USD/resolved", "CS"]
     ranges = "; ".join(
         f"{name} {_percent(one.value)} [{_percent(one.lo)}, {_percent(one.hi)}]"
         for name, one in (
@@ -340,6 +340,7 @@ def _row(name: str, one: PolicyMetrics) -> list[str]:
         f"{one.resolved}/{one.n}",
         _percent(one.quality.value),
         usd(one.mean_cost_usd.value)[1:],
+        usd(one.per_resolved_usd.value)[1:] if one.resolved else "-",
         _percent(one.cs.value),
     ]
 

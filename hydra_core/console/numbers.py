@@ -19,6 +19,14 @@ def knob_text(rule: Rule, knob: float) -> str:
     return f"{SYMBOLS[rule]} {shown}"
 
 
+def per_resolved_text(cost: Interval) -> str:
+    """What one resolved query costs, with its interval."""
+    if math.isnan(cost.value):
+        return "no resolved query"
+    ends = f" ({cost.bounds(usd, ' – ')})" if cost.known else ""
+    return f"{usd(cost.value)} per resolved query{ends}"
+
+
 def percent(interval: Interval) -> tuple[str, str]:
     """A share as the figure and, below it, its interval or why there is none; – for no share."""
     shown = interval.scaled(100.0)

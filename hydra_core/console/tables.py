@@ -168,14 +168,15 @@ def policies(frame: pd.DataFrame) -> None:
     shown = frame.assign(
         qr_range=ranges(frame, "qr"),
         cost_range=ranges(frame, "cost", _decimals(frame["cost"])),
+        per_resolved_range=ranges(frame, "per_resolved", _decimals(frame["per_resolved"])),
     )
     st.dataframe(
         shown,
         hide_index=True,
         height="content",
         column_order=(
-            "policy", "detail", "quality", "qr", "qr_range", "cost", "cost_range", "cs",
-            "misroute",
+            "policy", "detail", "quality", "qr", "qr_range", "cost", "cost_range",
+            "per_resolved", "per_resolved_range", "cs", "misroute",
         ),
         column_config={
             "policy": column.TextColumn("Policy", width=180),
@@ -185,6 +186,10 @@ def policies(frame: pd.DataFrame) -> None:
             "qr_range": "95 % interval",
             "cost": column.NumberColumn("Cost per query", format=dollars(frame["cost"])),
             "cost_range": "95 % interval ",
+            "per_resolved": column.NumberColumn(
+                "Cost per resolved", format=dollars(frame["per_resolved"])
+            ),
+            "per_resolved_range": "95 % interval  ",
             "cs": column.NumberColumn("Savings", format=_PERCENT),
             "misroute": column.NumberColumn("Overpaid queries", format=_PERCENT),
         },

@@ -192,6 +192,9 @@ def _mix_row(mix: Mix, cheap: PolicyMetrics, strong: PolicyMetrics) -> dict[str,
     row: dict[str, object] = {"policy": "Constant at this cost", "detail": str(mix)}
     for (name, low, scale), (_, high, _) in zip(_measures(cheap), _measures(strong), strict=True):
         row[name] = scale * ((1 - share) * low.value + share * high.value)
+    quality = (1 - share) * cheap.quality.value + share * strong.quality.value
+    cost = (1 - share) * cheap.mean_cost_usd.value + share * strong.mean_cost_usd.value
+    row["per_resolved"] = cost / quality if quality else float("nan")
     return row
 
 
@@ -201,6 +204,7 @@ def _measures(metrics: PolicyMetrics) -> tuple[tuple[str, Interval, float], ...]
         ("quality", metrics.quality, 100.0),
         ("qr", metrics.qr, 100.0),
         ("cost", metrics.mean_cost_usd, 1.0),
+        ("per_resolved", metrics.per_resolved_usd, 1.0),
         ("cs", metrics.cs, 100.0),
         ("misroute", metrics.misroute, 100.0),
     )

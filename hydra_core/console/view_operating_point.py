@@ -20,6 +20,7 @@ class Measure(StrEnum):
     QR = "qr"
     QUALITY = "quality"
     COST = "cost_usd"
+    PER_RESOLVED = "per_resolved_usd"
     CS = "cs"
     MISROUTE = "misroute"
 
@@ -43,7 +44,7 @@ def tiles(evaluation: Evaluation) -> tuple[Tile, ...]:
     """The figures at the operating point, in the order they are read."""
     metrics, data = evaluation.router, evaluation.sweep.data
     least = " ≥" if data.unmeasured else ""
-    cost = metrics.mean_cost_usd
+    cost, each = metrics.mean_cost_usd, metrics.per_resolved_usd
     found = (
         Tile(
             Measure.QR,
@@ -65,6 +66,13 @@ def tiles(evaluation: Evaluation) -> tuple[Tile, ...]:
             cost.bounds(usd, " – "),
             "Mean realised cost in USD, "
             f"from {evaluation.sweep.data.costs or 'the eval set as recorded'}.",
+        ),
+        Tile(
+            Measure.PER_RESOLVED,
+            f"Cost per resolved{' ≤' if data.unmeasured else ''}",
+            usd(each.value) if each.known else "–",
+            each.bounds(usd, " – ") if each.known else each.reason,
+            "What one resolved query costs in USD: mean cost divided by mean quality.",
         ),
         Tile(
             Measure.CS,
@@ -90,7 +98,7 @@ def step_table(sweep: Sweep, baseline: str) -> pd.DataFrame:
         baseline: Model that savings are measured against.
 
     Returns:
-        A row a step: `knob`; every `Measure`, in percent but for the cost in USD; `lift`, quality
+        A row a step: `knob`; every `Measure`, in percent but for the costs in USD; `lift`, quality
         above the best constant at the same cost in percentage points; and `share_0`, ... with the
         traffic of each model in [0, 1], cheapest first.
     """
@@ -104,6 +112,9 @@ def step_table(sweep: Sweep, baseline: str) -> pd.DataFrame:
         Measure.QR.value: 100 * sweep.qr(quality),
         Measure.QUALITY.value: 100 * quality,
         Measure.COST.value: cost,
+        Measure.PER_RESOLVED.value: np.divide(
+            cost, quality, out=np.zeros(len(cost)), where=quality > 0
+        ),
         Measure.CS.value: 100 * (1 - cost / base) if base else np.zeros(len(cost)),
         Measure.MISROUTE.value: 100 * curve.misroute[rows],
         "lift": 100 * (quality - constant),

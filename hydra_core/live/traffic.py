@@ -13,7 +13,7 @@ import pandas as pd
 from hydra_core.base.intervals import Interval
 from hydra_core.base.types import BoolArray, FloatArray, IntArray
 from hydra_core.decision_log.reading import DecisionLog
-from hydra_core.replay.significance import mean_interval, standard_error, wilson
+from hydra_core.replay.significance import mean_interval, per_resolved, standard_error, wilson
 from hydra_core.routing.decision import Cause
 
 
@@ -43,6 +43,21 @@ def feedback(traffic: Traffic) -> tuple[Rated, ...]:
         quality = mean_interval(some.rows["quality"].to_numpy(dtype=np.float64), some.clusters)
         found.append(Rated(name, int(mine.sum()), len(some), quality.clipped(0.0, 1.0)))
     return tuple(sorted(found, key=lambda one: -one.rated))
+
+
+def cost_per_resolved(traffic: Traffic) -> tuple[Interval, int] | None:
+    """USD per resolved request of those with feedback and a known cost, and how many those are.
+
+    None where there are none. Who rates is not random, so this is not the figure of all traffic.
+    """
+    known = np.asarray(
+        traffic.rows["quality"].notna() & traffic.rows["cost_usd"].notna(), dtype=bool
+    )
+    if not known.any():
+        return None
+    some = traffic.take(known)
+    cost, quality = (some.rows[n].to_numpy(dtype=np.float64) for n in ("cost_usd", "quality"))
+    return per_resolved(cost, quality, some.clusters), len(some)
 
 
 #: Widths of a bar in seconds: 10 s to a week.

@@ -13,6 +13,7 @@ from hydra_core.evalsets.evalset import RESOLVED_AT
 from hydra_core.replay.replay import ReplayData
 from hydra_core.replay.significance import (
     mean_interval,
+    per_resolved,
     rate_interval,
     ratio_interval,
     saving_interval,
@@ -28,6 +29,7 @@ class PolicyMetrics:
         resolved: Queries with quality >= RESOLVED_AT.
         quality: Mean quality in [0, 1] (resolution rate where outcomes are yes/no).
         mean_cost_usd: USD per query.
+        per_resolved_usd: USD per resolved query (`significance.per_resolved`).
         qr: Quality retention, quality / oracle quality (Eq. 7).
         cs: Cost savings, 1 - cost / baseline cost.
         misroute: Fraction of all queries a cheaper-ranked model resolved as well.
@@ -41,6 +43,7 @@ class PolicyMetrics:
     resolved: int
     quality: Interval
     mean_cost_usd: Interval
+    per_resolved_usd: Interval
     qr: Interval
     cs: Interval
     misroute: Interval
@@ -117,6 +120,9 @@ def evaluate_choice(
         resolved=int((quality >= RESOLVED_AT).sum()),
         quality=mean_quality(quality).spanning(mean_quality(most)).clipped(*SHARE),
         mean_cost_usd=mean_interval(cost, data.clusters).clipped(*COST),
+        per_resolved_usd=_between(
+            per_resolved(cost, quality, data.clusters), per_resolved(cost, most, data.clusters)
+        ),
         qr=ratio_interval(quality, best, data.clusters)
         .spanning(ratio_interval(most, best, data.clusters))
         .clipped(*SHARE),
@@ -126,6 +132,11 @@ def evaluate_choice(
         shares={m: float(c) / n for m, c in zip(data.pool.ids, counts, strict=True)},
         unknown=float(unknown.mean()),
     )
+
+
+def _between(least: Interval, most: Interval) -> Interval:
+    """A cost at the least possible quality, down to where it would be at the most possible."""
+    return least.spanning(most) if least.known and most.known else least
 
 
 def single_models(data: ReplayData) -> tuple[ConstantPolicy, ...]:

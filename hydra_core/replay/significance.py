@@ -16,6 +16,7 @@ import numpy.typing as npt
 from scipy import special
 
 from hydra_core.base.intervals import (
+    COST,
     FREE_BASELINE,
     LEVEL,
     ONE_OBSERVATION,
@@ -148,6 +149,19 @@ def ratio_interval(
         return Interval.none(float("nan"), FREE_BASELINE)
     ratio = float(above.mean()) / base
     return influence_interval(ratio, (above - ratio * below) / base, clusters, level)
+
+
+def per_resolved(
+    cost_usd: FloatArray, quality: FloatArray, clusters: IntArray | None = None
+) -> Interval:
+    """Cost of one resolved query in USD: mean(cost) / mean(quality), (n,) each.
+
+    Graded quality counts in part: two queries of quality 0.5 are one resolved query. Without a
+    resolved query there is no such cost.
+    """
+    if not quality.any():
+        return Interval.none(float("nan"), "no query is resolved")
+    return ratio_interval(cost_usd, quality, clusters).clipped(*COST)
 
 
 def saving_interval(

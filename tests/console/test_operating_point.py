@@ -34,6 +34,7 @@ def test_every_step_is_the_evaluation_at_that_setting(sweep):
         assert step[Measure.QR] == pytest.approx(100 * found.qr.value)
         assert step[Measure.QUALITY] == pytest.approx(100 * found.quality.value)
         assert step[Measure.COST] == pytest.approx(found.mean_cost_usd.value)
+        assert step[Measure.PER_RESOLVED] == pytest.approx(found.per_resolved_usd.value)
         assert step[Measure.CS] == pytest.approx(100 * found.cs.value)
         assert step[Measure.MISROUTE] == pytest.approx(100 * found.misroute.value)
         assert step["lift"] == pytest.approx(100 * there.verdict.delta, abs=1e-5)

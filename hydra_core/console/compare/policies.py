@@ -19,6 +19,7 @@ from hydra_core.console.compare.view import Paired, Side, Totals, sentence
 from hydra_core.console.compare.view_figures import Measure, deltas_view, flip_view
 from hydra_core.console.compare.view_tables import grouping, slices
 from hydra_core.console.figures.heat import heat_figure
+from hydra_core.console.numbers import per_resolved_text
 from hydra_core.console.widgets import literal
 from hydra_core.replay.report.significance import p_text
 from hydra_core.replay.sweep import Sweep
@@ -67,6 +68,7 @@ def side_figures(place: DeltaGenerator, found: Totals) -> None:
         f"**{100 * found.qr.value:.1f} %** QR",
         f"**{100 * found.quality.value:.1f} %** quality",
         f"**{literal(usd(found.mean_cost_usd.value))}** per query",
+        literal(per_resolved_text(found.per_resolved_usd)),
     )
     place.markdown(" :gray[·] ".join(parts))
 

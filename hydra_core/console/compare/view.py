@@ -19,7 +19,7 @@ from hydra_core.replay.baselines.run import BaselineRun
 from hydra_core.replay.compare import Comparison, PolicyRun, compare, constant_run, policy_run
 from hydra_core.replay.imported_policies import imported_choice
 from hydra_core.replay.matched_cost import matched_cost_mix
-from hydra_core.replay.significance import mean_interval
+from hydra_core.replay.significance import mean_interval, per_resolved
 from hydra_core.replay.sweep import Sweep
 
 
@@ -69,6 +69,7 @@ class Totals:
 
     quality: Interval
     mean_cost_usd: Interval
+    per_resolved_usd: Interval
     qr: Interval
 
 
@@ -177,6 +178,7 @@ def totals(both: Paired) -> tuple[Totals, Totals]:
         Totals(
             quality=mean_interval(run.quality[at], both.clusters).clipped(*SHARE),
             mean_cost_usd=mean_interval(run.cost_usd[at], both.clusters).clipped(*COST),
+            per_resolved_usd=per_resolved(run.cost_usd[at], run.quality[at], both.clusters),
             qr=retained,
         )
         for (run, at), retained in zip(sides, both.found.retained, strict=True)

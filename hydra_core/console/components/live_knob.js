@@ -88,7 +88,7 @@ class LiveKnob {
     this.mark(step, text);
     tiles.forEach(({ measure }, i) => {
       const value = this.value(measure, step);
-      const cost = measure === "cost_usd";
+      const cost = measure.endsWith("_usd");
       const change = this.columns.get(`${measure}_change`)?.[step];
       let below = "on release";
       if (change !== undefined) {

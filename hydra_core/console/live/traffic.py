@@ -26,10 +26,11 @@ from hydra_core.console.live.view_traffic import (
     reasons,
     timeline_view,
 )
+from hydra_core.console.numbers import per_resolved_text
 from hydra_core.console.widgets import literal, metric_row
 from hydra_core.live.canary import CANARY
 from hydra_core.live.costs import against, ends
-from hydra_core.live.traffic import Traffic, feedback
+from hydra_core.live.traffic import Traffic, cost_per_resolved, feedback
 
 _WINDOWS = {"Last hour": 3600, "Last day": 86_400, "Last 7 days": 7 * 86_400, "All": 0}
 _HOW = """\
@@ -223,6 +224,11 @@ def rated(look: LogView) -> None:
             intervals_figure(feedback_view(found), widgets.colors()),
             "live.feedback",
             alt="Mean feedback by model with its 95 % interval",
+        )
+    each = cost_per_resolved(look.traffic)
+    if each is not None:
+        st.markdown(
+            literal(f"{per_resolved_text(each[0])}, on {each[1]:,} rated answers with a cost.")
         )
     orphans = look.traffic.orphans
     lost = f" {orphans:,} ratings belong to decisions outside this time." if orphans else ""

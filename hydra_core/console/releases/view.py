@@ -58,6 +58,7 @@ def rows(before: Side | None, after: Side, changes: Sequence[Tile] = ()) -> tupl
         row(quality, lambda one: _share(one, "quality", alone), "quality"),
         row("Quality retention", lambda one: _share(one, "qr", alone), "qr"),
         row("Cost per query", lambda one: _cost(one, alone), "cost_usd"),
+        row("Cost per resolved query", lambda one: _each(one, alone)),
         row("Against the best fixed mix", lambda one: difference(one.verdict)),
         row("Result", lambda one: short(one.verdict)),
         *traffic(before, after),
@@ -109,6 +110,15 @@ def _share(side: Side, name: str, with_interval: bool) -> str:
     if side.replayed.metrics.unknown:
         value = f"≥ {value}"
     return f"{value} ({interval})" if interval and with_interval else value
+
+
+def _each(side: Side, with_interval: bool) -> str:
+    cost = side.replayed.metrics.per_resolved_usd
+    if not cost.known:
+        return "–"
+    most = "≤ " if side.replayed.metrics.unknown else ""
+    interval = f" ({usd(cost.lo)} – {usd(cost.hi)})" if with_interval else ""
+    return f"{most}{usd(cost.value)}{interval}"
 
 
 def _cost(side: Side, with_interval: bool) -> str:

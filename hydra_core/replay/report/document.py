@@ -11,7 +11,8 @@
                             price_ratio, tuned_on
     baseline                the model that savings (cs) are measured against
     router, oracle, cross_fit
-                            resolved; quality, qr, cs, misroute, mean_cost_usd; shares by model;
+                            resolved; quality, qr, cs, misroute, mean_cost_usd,
+                            per_resolved_usd (USD per resolved query); shares by model;
                             ci: the same five names -> [low, high]. router adds tau, served_shares
                             (traffic by the router's own heads, which have learned from these
                             queries; null where it is that of shares); cross_fit (null
@@ -207,7 +208,8 @@ def _estimates(source: object, *names: str) -> dict[str, Any]:
 
 
 def _metrics(found: PolicyMetrics) -> dict[str, Any]:
-    estimates = _estimates(found, "quality", "qr", "cs", "misroute", "mean_cost_usd")
+    names = ("quality", "qr", "cs", "misroute", "mean_cost_usd", "per_resolved_usd")
+    estimates = _estimates(found, *names)
     return {"resolved": found.resolved, "shares": found.shares, **estimates}
 
 

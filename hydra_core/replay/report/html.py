@@ -227,11 +227,26 @@ def _table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> 
     )
 
 
+def _dollars(found: Mapping[str, Any], key: str) -> str:
+    """A cost with its interval; a dash where there is none."""
+    if found[key] is None or not math.isfinite(found[key]):
+        return "–"
+    low, high = found["ci"][key]
+    ends = f" ({low:.4g} to {high:.4g})" if low is not None and math.isfinite(low) else ""
+    return f"{found[key]:.4g}{ends}"
+
+
 def _policies(report: Mapping[str, Any]) -> str:
-    head = ["", "quality, %", "QR, %", "CS, %", "misroute, %", "USD per query"]
+    head = ["", "quality, %", "QR, %", "CS, %", "misroute, %", "USD per query",
+            "USD per resolved query"]  # fmt: skip
     names = ("quality", "qr", "cs", "misroute")
     rows = [
-        [name, *(_range(found, key) for key in names), f"{found['mean_cost_usd']:.4g}"]
+        [
+            name,
+            *(_range(found, key) for key in names),
+            f"{found['mean_cost_usd']:.4g}",
+            _dollars(found, "per_resolved_usd"),
+        ]
         for name, found in (("router", report["router"]), ("oracle", report["oracle"]))
     ]
     first = _table("With 95 % intervals; savings against " + report["baseline"], head, rows)
