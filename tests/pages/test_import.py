@@ -7,7 +7,10 @@ import time
 
 from hydra_core.console import replays
 from hydra_core.evalsets.evalset import load_evalset
+from hydra_core.evalsets.importers.formats import Kind
+from tests.evalsets.importers.test_harness import sample
 from tests.evalsets.importers.test_recognise import ARENA
+from tests.evalsets.importers.test_traffic import generation
 from tests.pages.store_steps import shown
 
 PAGE = "pages/configure/eval_sets.py?part=sets"
@@ -128,3 +131,56 @@ def test_a_large_file_is_imported_in_the_background(open_page, workspace):
     assert task.total == 5
     assert "Kept 60 queries with 60 outcomes of 1 models" in shown(app.run())
     assert load_evalset(workspace / "evalsets" / "mine").n == 60
+
+
+def sent(app, key, *files):
+    app.file_uploader(key=key).set_value(
+        [(name, content.encode(), "application/json") for name, content in files]
+    )
+    return app.run()
+
+
+def test_a_harness_is_recognised_and_asks_for_the_score_and_the_model_of_each_file(
+    open_page, workspace
+):
+    rows = [
+        sample(i, filter=name, exact_match=int(name == "strict"), metrics=["exact_match"])
+        for i in range(3)
+        for name in ("strict", "flexible")
+    ]
+    files = [
+        (f"samples_gsm8k_{m}.jsonl", "\n".join(map(json.dumps, rows)) + "\n") for m in ("a", "b")
+    ]
+    app = sent(importing(open_page), "eval_sets.files", *files)
+    app.button(key="eval_sets.fitting").click().run()
+    assert not app.exception
+    score = next(box for box in app.selectbox if box.label == "Score that is the quality *")
+    assert score.options == ["exact_match,strict", "exact_match,flexible"]
+    score.set_value("exact_match,flexible").run()
+    ids = next(one.value for one in app.data_editor if "name" in one.value)
+    assert ids["name"].tolist() == ["a", "b"]
+    app.button(key="eval_sets.import").click().run()
+    assert "Kept 3 queries with 6 outcomes of 2 models" in shown(app)
+    left_out = app.dataframe[0].value
+    assert left_out["count"].tolist() == [6]
+    assert left_out["why"][0].startswith("scored as exact_match,strict, not as")
+
+
+def test_labels_of_feedback_are_proposed_and_mapped(open_page, workspace):
+    app = importing(open_page)
+    app.selectbox(key="eval_sets.format").set_value(Kind.LANGFUSE).run()
+    seen = [generation(i) for i in range(4)]
+    votes = [
+        {"trace_id": one["trace_id"], "observation_id": one["id"], "name": "verdict",
+         "value": 0, "string_value": ("good", "bad")[i % 2], "data_type": "CATEGORICAL"}
+        for i, one in enumerate(seen)
+    ]  # fmt: skip
+    app = sent(app, "eval_sets.files", ("o.jsonl", "\n".join(map(json.dumps, seen))))
+    app = sent(app, "eval_sets.more.langfuse", ("s.jsonl", "\n".join(map(json.dumps, votes))))
+    assert not app.exception
+    labels = next(one.value for one in app.data_editor if "label" in one.value)
+    assert labels.to_dict("list") == {
+        "label": ["good", "bad"], "count": [2, 2], "quality": [1.0, 0.0]
+    }  # fmt: skip
+    app.button(key="eval_sets.import").click().run()
+    assert load_evalset(workspace / "evalsets" / "langfuse_export").quality.sum() == 2

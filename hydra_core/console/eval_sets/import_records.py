@@ -16,11 +16,12 @@ from hydra_core.catalog.identifiers import proposed_ids
 from hydra_core.console import widgets
 from hydra_core.console.eval_sets.view import run_table
 from hydra_core.evalsets.importers.draft import About, ImportReport, write_draft
-from hydra_core.evalsets.importers.formats import FORMATS, Format, Given, Kind, read
+from hydra_core.evalsets.importers.formats import FORMATS, LOGS, Format, Given, Kind, read
 from hydra_core.evalsets.importers.price_card import ModelPrice, PriceCard
 from hydra_core.evalsets.importers.reading.bounded import MAX_BYTES, TableFile
 from hydra_core.evalsets.importers.records import AskNames, NamesKnown
 from hydra_core.evalsets.importers.swebench import Run, import_swebench, list_runs
+from hydra_core.evalsets.importers.traffic.feedback import likely_worth
 
 #: What an import runs: folder, facts on the set, whether to replace -> report.
 Runner = Callable[[Path, About, bool], ImportReport]
@@ -30,7 +31,7 @@ _AT_ONCE = 12
 #: Megabytes that one import may hold.
 MOST_MB = MAX_BYTES >> 20
 #: Endings of the files that can be imported.
-SUFFIXES = ["csv", "tsv", "json", "jsonl", "ndjson", "parquet", "gz", "zip"]
+SUFFIXES = ["csv", "tsv", "json", "jsonl", "ndjson", "parquet", "gz", "zip", "eval"]
 
 
 def records_source(kind: Kind, uploads: Sequence[UploadedFile]) -> tuple[Runner, str] | None:
@@ -42,26 +43,29 @@ def records_source(kind: Kind, uploads: Sequence[UploadedFile]) -> tuple[Runner,
             form.more, SUFFIXES, accept_multiple_files=True, max_upload_size=MOST_MB,
             key=f"eval_sets.more.{kind.value}",
         )  # fmt: skip
-    if form.more and not more:
+    if form.more and not more and not form.optional:
         st.caption(f"Also needed: {form.more[:1].lower()}{form.more[1:]}.")
         return None
     files, beside = (cast("Sequence[TableFile]", list(some)) for some in (uploads, more))
+    stamp = "-".join(one.file_id for one in [*uploads, *more])
+    given = Given(beside, text_path=_text_path() if kind is Kind.HARNESS else "")
     try:
-        names = _names(kind, files, beside, "-".join(one.file_id for one in [*uploads, *more]))
+        asked = _asked(kind, files, replace(given, models=AskNames()), stamp)
+        if asked.scores:
+            score = _score(asked.scores, stamp)
+            if score is None:
+                return None
+            given = replace(given, score=score)
+            asked = _asked(kind, files, replace(given, models=AskNames()), stamp)
     except HydraError as error:
         widgets.problem(error)
         return None
-    models = _models(names)
+    models = _models(asked.names)
     if not models:
         return None
-    score = ""
-    if form.scored:
-        score = st.text_input(
-            "Feedback that is the quality", key="eval_sets.score", width=320,
-            placeholder="user_rating", help="Leave it empty if the files have only one kind.",
-        ).strip()  # fmt: skip
-    prices = _prices(form, list(models))
-    given = Given(beside, models, prices, score)
+    if kind in LOGS and kind is not Kind.LOG:
+        given = replace(given, labels=_labels(asked.labels, stamp), scale=_scale())
+    given = replace(given, models=models, prices=_prices(form, list(models)))
 
     def run(out: Path, about: About, force: bool) -> ImportReport:
         draft = read(kind, files, given)
@@ -73,21 +77,70 @@ def records_source(kind: Kind, uploads: Sequence[UploadedFile]) -> tuple[Runner,
     return run, form.name
 
 
-def _names(
-    kind: Kind, files: Sequence[TableFile], more: Sequence[TableFile], stamp: str
-) -> tuple[str, ...]:
-    """The models that the files name, read once per upload."""
-    known: tuple[str, tuple[str, ...]] = st.session_state.get(_NAMES, ("", ()))
-    key = f"{kind.value}:{stamp}"
+def _asked(kind: Kind, files: Sequence[TableFile], given: Given, stamp: str) -> NamesKnown:
+    """What the files name and ask for, read once per upload and choice of score."""
+    key = (kind.value, stamp, given.score, given.text_path)
+    known: tuple[object, NamesKnown] = st.session_state.get(_NAMES, ("", NamesKnown(())))
     if known[0] != key:
         try:
             with st.spinner("Reading the files", show_time=True):
-                read(kind, files, Given(more, AskNames()))
-            known = (key, ())
+                read(kind, files, given)
+            known = (key, NamesKnown(()))
         except NamesKnown as found:
-            known = (key, found.names)
+            known = (key, found)
         st.session_state[_NAMES] = known
     return known[1]
+
+
+def _text_path() -> str:
+    return st.text_input(
+        "Message, if it stands in another place", key="eval_sets.text_path", width=320,
+        placeholder="doc.question", help="A path inside the rows of a harness, with points.",
+    ).strip()  # fmt: skip
+
+
+def _score(scores: Sequence[str], stamp: str) -> str | None:
+    """Which of several scores is the quality."""
+    score: str | None = st.selectbox(
+        "Score that is the quality *", scores, index=None, width=420, placeholder="choose one",
+        key=f"eval_sets.score.{stamp}",
+    )  # fmt: skip
+    if score is None:
+        st.caption(f"The files hold {len(scores)} scores.")
+    return score
+
+
+def _scale() -> float:
+    return st.number_input(
+        "Score that means 1", min_value=1e-9, value=1.0, step=None, format="%g", width=180,
+        key="eval_sets.scale", help="5 where the best mark is 5.",
+    )  # fmt: skip
+
+
+def _labels(met: Mapping[str, int], stamp: str) -> dict[str, float]:
+    """What each label is worth; those that say it plainly are filled in, to be confirmed."""
+    if not met:
+        return {}
+    st.markdown("##### Feedback in words")
+    names = list(met)
+    frame = pd.DataFrame(
+        {
+            "label": names,
+            "count": [met[name] for name in names],
+            "quality": pd.Series([likely_worth(name) for name in names], dtype="float64"),
+        }
+    )
+    edited = st.data_editor(
+        frame, key=f"eval_sets.labels.{stamp}.{hash(tuple(names))}", hide_index=True,
+        disabled=["label", "count"], height="content", placeholder="left out",
+        column_config={
+            "label": st.column_config.TextColumn("Label", width="medium"),
+            "count": st.column_config.NumberColumn("Rows"),
+            "quality": st.column_config.NumberColumn("Quality, 0 to 1", min_value=0, max_value=1),
+        },
+    )  # fmt: skip
+    stated = edited.dropna(subset=["quality"])
+    return dict(zip(stated["label"].astype(str), stated["quality"].astype(float), strict=True))
 
 
 def _models(names: Sequence[str]) -> dict[str, str]:

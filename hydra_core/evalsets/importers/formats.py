@@ -50,6 +50,7 @@ class Format:
         files: What to give.
         example: The beginning of such a file.
         more: What else belongs to it, '' for nothing.
+        optional: Whether it can be read without that.
         priced: Whether costs may have to be estimated from prices.
         scored: Whether one of several kinds of feedback may have to be chosen.
     """
@@ -58,6 +59,7 @@ class Format:
     files: str
     example: str
     more: str = ""
+    optional: bool = False
     priced: bool = False
     scored: bool = False
 
@@ -126,15 +128,19 @@ FORMATS: Final[Mapping[Kind, Format]] = {
     ),
     Kind.HARNESS: Format(
         "Evaluation harness",
-        "Results of lm-evaluation-harness, Inspect, promptfoo, LLMRouter: one file a model or run.",
+        "Results of lm-evaluation-harness, Inspect, promptfoo, HELM (scenario_state.json and "
+        "per_instance_stats.json), EvalPlus or LLMRouter: one file a model or run.",
         '{"doc_id": 0, "doc": {"question": "..."}, "filter": "none", "acc": 1.0, ...}',
+        more="EvalPlus keeps its problems apart: JSONL with task_id and prompt",
+        optional=True,
         priced=True,
         scored=True,
     ),
 }
 
 
-_LOGS: Final = (Kind.LOG, Kind.SPEND_LOGS, Kind.LANGFUSE, Kind.SPANS, Kind.HARNESS)
+#: Formats whose quality is feedback or a score.
+LOGS: Final = (Kind.LOG, Kind.SPEND_LOGS, Kind.LANGFUSE, Kind.SPANS, Kind.HARNESS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +153,7 @@ class Given:
         score: Which feedback is the quality, '' for the only one.
         scale: The quality that means 1.
         labels: Label -> quality, where feedback is given in words.
+        text_path: Where the message stands in a harness's row, '' for its usual place.
     """
 
     more: Sequence[TableFile] = ()
@@ -155,6 +162,7 @@ class Given:
     score: str = ""
     scale: float = 1.0
     labels: Mapping[str, float] | None = None
+    text_path: str = ""
 
 
 def read(kind: Kind, files: Sequence[TableFile], given: Given) -> Draft:
@@ -165,7 +173,7 @@ def read(kind: Kind, files: Sequence[TableFile], given: Given) -> Draft:
         LogError: A decision log that is damaged.
     """
     models, prices = given.models or {}, given.prices or PriceCard()
-    if kind in _LOGS:
+    if kind in LOGS:
         return _log(kind, files, given, prices)
     match kind:
         case Kind.LIVECODEBENCH:
@@ -201,7 +209,16 @@ def _log(kind: Kind, files: Sequence[TableFile], given: Given, prices: PriceCard
         case Kind.SPANS:
             return read_spans(files, models, prices, score=score, scale=scale, labels=labels)
         case _:
-            return read_harness(files, models, prices, score=score, scale=scale, labels=labels)
+            return read_harness(
+                files,
+                models,
+                prices,
+                score=score,
+                scale=scale,
+                labels=labels,
+                problems=given.more[0] if given.more else None,
+                text_path=given.text_path,
+            )
 
 
 def _decision_log(files: Sequence[TableFile], models: Mapping[str, str]) -> Draft:

@@ -37,6 +37,8 @@ _KNOWN_NAMES: Mapping[str, tuple[str, ...]] = {
     "context": (),  # other people's columns of that name hold something else
     "group": ("group", "category", "task", "dataset", "repo", "eval_name", "team", "topic"),
     "cluster": ("cluster",),
+    "needs": (),  # other people's columns of that name hold something else
+    "require": (),
     "model": ("model", "model_id", "model_name", "llm", "llm_selected"),
     "quality": (
         *("quality", "score", "resolved", "correct", "is_correct", "passed", "pass"),

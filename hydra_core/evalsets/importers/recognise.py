@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from hydra_core.base.errors import EvalSetError
 from hydra_core.evalsets.importers.formats import Kind
-from hydra_core.evalsets.importers.harness.adapters import adapter_of
+from hydra_core.evalsets.importers.harness.adapters import adapter_of, is_helm_stats
 from hydra_core.evalsets.importers.reading.beginning import names_in
 from hydra_core.evalsets.importers.reading.bounded import TableFile
 
@@ -42,7 +42,7 @@ def looks_like(file: TableFile) -> Kind | None:
             return kind
     if any(name.startswith(("attributes.llm.", "attributes.gen_ai.")) for name in names):
         return Kind.SPANS
-    if adapter_of(file) is not None:
+    if adapter_of(file) is not None or is_helm_stats(file):
         return Kind.HARNESS
     if "prompt" in names and any(f"{name}_response" in names for name in names):
         return Kind.ROUTELLM

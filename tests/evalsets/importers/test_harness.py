@@ -1,5 +1,6 @@
 """Results of evaluation harnesses become eval sets; filters, repeats and errors are counted."""
 
+import io
 import json
 import re
 import zipfile
@@ -13,6 +14,7 @@ from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.evalsets.importers.formats import Given, Kind, read
 from hydra_core.evalsets.importers.harness.adapters import read_harness, run_files
 from hydra_core.evalsets.importers.price_card import parse_prices
+from hydra_core.evalsets.importers.recognise import looks_like
 from hydra_core.evalsets.importers.records import AskNames, NamesKnown
 from tests.evalsets.importers.shared_cases import CASES, needs_cases
 
@@ -253,8 +255,14 @@ def test_a_helm_run_is_read_from_its_folder(tmp_path):
     draft = read_harness(run_files(tmp_path))
     assert outcomes(draft) == {("mmlu:id1", "openai/gpt-5"): 1.0}
     assert extra(draft, "input_tokens", "openai/gpt-5") == [40.0]
+    uploads = []
+    for path in run.iterdir():
+        uploads.append(io.BytesIO(path.read_bytes()))
+        uploads[-1].name = path.name
+    assert {looks_like(one) for one in uploads} == {Kind.HARNESS}
+    assert outcomes(read_harness(uploads)) == {("id1", "openai/gpt-5"): 1.0}
     (run / "per_instance_stats.json").unlink()
-    with pytest.raises(EvalSetError, match="give the run's folder"):
+    with pytest.raises(EvalSetError, match="give one run, its scenario_state.json"):
         read_harness(run_files(tmp_path))
 
 

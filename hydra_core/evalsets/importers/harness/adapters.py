@@ -9,7 +9,7 @@ from typing import Final
 from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.harness.evalplus import EVALPLUS, EVALPLUS_OLD
-from hydra_core.evalsets.importers.harness.helm import HELM, STATE
+from hydra_core.evalsets.importers.harness.helm import HELM, STATE, STATS_SIGNS
 from hydra_core.evalsets.importers.harness.inspect_log import INSPECT
 from hydra_core.evalsets.importers.harness.llmrouter import LLMROUTER
 from hydra_core.evalsets.importers.harness.lm_eval import LM_EVAL
@@ -48,6 +48,12 @@ def adapter_of(file: TableFile) -> Adapter | None:
     if tabular and is_promptfoo_csv(sorted(names)):
         return PROMPTFOO_CSV
     return next((one for one in ADAPTERS if one.signs <= names), None)
+
+
+def is_helm_stats(file: TableFile) -> bool:
+    """Whether it holds the statistics of a HELM run, which its scenario state is read with."""
+    names, tabular = names_in(file)
+    return not tabular and names >= STATS_SIGNS
 
 
 def run_files(path: Path) -> list[Path]:
@@ -89,11 +95,13 @@ def read_harness(
     Raises:
         EvalSetError: A file of no known harness, several scores and none chosen, nothing left.
     """
+    beside = [file for file in files if adapter_of(file) is None and is_helm_stats(file)]
+    files = [file for file in files if file not in beside]
     adapters = [_required(file) for file in files]
     traffic = Traffic(labels=Labels(labels or {}))
     names = models_of_files(files)
     statements = _statements(problems) if problems is not None else {}
-    reading = Reading(traffic, Budget(), names, text_path, statements)
+    reading = Reading(traffic, Budget(), names, text_path, statements, beside)
     answers: list[Scored] = []
     for file, adapter in zip(files, adapters, strict=True):
         answers += adapter.read(file, reading)

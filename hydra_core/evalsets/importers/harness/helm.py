@@ -23,20 +23,20 @@ from hydra_core.evalsets.importers.traffic.served import Served
 
 STATE: Final = "scenario_state.json"
 _STATS: Final = "per_instance_stats.json"
+#: Names at the beginning of a file of statistics.
+STATS_SIGNS: Final = frozenset({"instance_id", "stats"})
 #: Figures of every instance that are no scores.
 _NO_SCORES: Final = ("num_", "inference_", "training_", "logprob", "estimated_", "finish_reason",
                      "max_prob", "batch_size", "prompt_tokens", "completion_tokens")  # fmt: skip
 
 
 def _read(file: TableFile, reading: Reading) -> Iterator[Scored]:
-    if not isinstance(file, Path) or not (file.parent / _STATS).exists():
-        remedy = f"give the run's folder, with {STATE} and {_STATS}"
-        raise EvalSetError(file.name, [Problem("", f"stands without its {_STATS}", remedy)])
+    beside = _stats_of(file, reading)
     state = read_json(file, reading.budget)
-    stats = _stats(read_json(file.parent / _STATS, reading.budget))
+    stats = _stats(read_json(beside, reading.budget))
     model = text(value_at(state, "adapter_spec.model")) if isinstance(state, Mapping) else ""
     states = objects(state.get("request_states")) if isinstance(state, Mapping) else []
-    task = file.parent.name.split(":")[0].split(",")[0]
+    task = file.parent.name.split(":")[0].split(",")[0] if isinstance(file, Path) else ""
     for line, one in enumerate(states, 1):
         reading.budget.take_rows(1, file.name)
         key = (identifier(value_at(one, "instance.id")), identifier(one.get("train_trial_index")))
@@ -44,7 +44,7 @@ def _read(file: TableFile, reading: Reading) -> Iterator[Scored]:
         where = reading.text_path or "instance.input.text"
         served = Served(
             (file.name, line),
-            f"{task}:{key[0]}",
+            f"{task}:{key[0]}" if task else key[0],
             asked_in(value_at(one, where)),
             model or text(value_at(one, "request.model")),
             input_tokens=figures.get("num_prompt_tokens", float("nan")),
@@ -54,6 +54,17 @@ def _read(file: TableFile, reading: Reading) -> Iterator[Scored]:
         )
         scores = {n: Feedback(v) for n, v in figures.items() if not n.startswith(_NO_SCORES)}
         yield Scored(served, scores)
+
+
+def _stats_of(file: TableFile, reading: Reading) -> TableFile:
+    """The statistics of a run: those of its folder, else the ones that were given with it."""
+    if isinstance(file, Path) and (file.parent / _STATS).exists():
+        return file.parent / _STATS
+    if len(reading.beside) == 1:
+        return reading.beside[0]
+    found = "stands without" if not reading.beside else "stands beside several of"
+    remedy = f"give one run, its {STATE} and {_STATS}, or the folders on the command line"
+    raise EvalSetError(file.name, [Problem("", f"{found} {_STATS}", remedy)])
 
 
 def _stats(document: Any) -> dict[tuple[str, str], dict[str, float]]:  # noqa: ANN401 (JSON)

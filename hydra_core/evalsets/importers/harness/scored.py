@@ -43,6 +43,7 @@ class Reading:
         file_models: File -> name of the model, for harnesses that do not write it down.
         text_path: Where the message stands in a row, '' for the harness's own place.
         problems: Task -> its message, for harnesses that keep the messages apart.
+        beside: Files that another one is read with, such as HELM's statistics.
     """
 
     traffic: Traffic
@@ -50,6 +51,7 @@ class Reading:
     file_models: Mapping[str, str]
     text_path: str = ""
     problems: Mapping[str, str] = field(default_factory=dict)
+    beside: Sequence[TableFile] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,8 +99,14 @@ class Labels:
 
 
 def _proposed(label: str) -> str:
+    worth = likely_worth(label)
+    return "QUALITY" if worth is None else f"{worth:g}"
+
+
+def likely_worth(label: str) -> float | None:
+    """1 or 0 for a label that says plainly which way it points; somebody has to confirm it."""
     plain = label.strip().lower()
-    return "1" if plain in _GOOD else "0" if plain in _BAD else "QUALITY"
+    return 1.0 if plain in _GOOD else 0.0 if plain in _BAD else None
 
 
 def require_score(names: Sequence[str], wanted: str, source: str) -> None:
