@@ -75,12 +75,14 @@ class Traffic:
         clusters: (n,) number of each decision's conversation; a single request has its own.
         orphans: Outcomes of decisions that are not here.
         lost: Records that are known to be lost.
+        refused: Requests that no model may serve; they are not among the rows.
     """
 
     rows: pd.DataFrame
     clusters: IntArray
     orphans: int
     lost: int
+    refused: int = 0
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -105,7 +107,7 @@ class Traffic:
     def take(self, chosen: BoolArray) -> Traffic:
         """Some of the decisions."""
         rows = self.rows.loc[chosen].reset_index(drop=True)
-        return Traffic(rows, _clusters(rows), self.orphans, self.lost)
+        return Traffic(rows, _clusters(rows), self.orphans, self.lost, self.refused)
 
     def requirements(self) -> FloatArray:
         """(n, K) requirements; every decision must be scored."""
@@ -131,11 +133,40 @@ class Timeline:
 
 def traffic_of(log: DecisionLog) -> Traffic:
     """The decisions of a log; a request that no model may serve was not decided."""
-    rows = log.decisions
+    rows, refused = log.decisions, 0
     if "status" in rows:
-        rows = rows[rows["status"] != "refused"]
+        decided = rows["status"] != "refused"
+        rows, refused = rows[decided], int((~decided).sum())
     rows = rows.reset_index(drop=True)
-    return Traffic(rows, _clusters(rows), log.orphans, log.lost)
+    return Traffic(rows, _clusters(rows), log.orphans, log.lost, refused)
+
+
+@dataclass(frozen=True, slots=True)
+class Uncounted:
+    """Answers whose tokens the upstream did not count, or counted as cannot be true.
+
+    Attributes:
+        unknown: Answers without a cost.
+        unknown_usd: About what they cost; in no sum.
+        estimated: Streams that broke off or were cancelled.
+        estimated_usd: Their estimated cost, which sums include.
+    """
+
+    unknown: int
+    unknown_usd: float
+    estimated: int
+    estimated_usd: float
+
+
+def uncounted(traffic: Traffic) -> Uncounted:
+    """How many answers have no counted tokens, and about what they cost."""
+    usage = traffic.rows["usage"]
+    unknown, estimated = usage == "unknown", usage == "estimated"
+    about = traffic.rows["about_usd"].astype(float)
+    return Uncounted(
+        int(unknown.sum()), float(about[unknown].sum()),
+        int(estimated.sum()), float(about[estimated].sum()),
+    )  # fmt: skip
 
 
 def share(traffic: Traffic, which: BoolArray) -> Interval:

@@ -36,7 +36,7 @@ from hydra_core.server.metrics import Metrics
 from hydra_core.server.settings import AUTO
 from hydra_core.server.tracing import Tell, no_spans
 from hydra_core.server.upstream.asking import Asking, Attempts
-from hydra_core.server.upstream.billing import billed
+from hydra_core.server.upstream.billing import abandoned, billed
 from hydra_core.server.upstream.calls import Answer, Caller
 from hydra_core.server.upstream.failures import NotAnsweredError
 from hydra_core.server.upstream.stream import BrokeOffError
@@ -159,6 +159,8 @@ class Service:
     def _ended(self, decided: Decided, tried: Attempts, status: str) -> None:
         """Finish a request to which no model's answer was given."""
         result = Result(status, attempts=tried.failed, upstream_status=tried.status)
+        if status == "cancelled" and tried.under_way:
+            result = abandoned(decided, result, tried.under_way, self.metrics)
         self.finish(decided, result, tried.started)
 
     def _refused(self, chat: ChatRequest, error: RoutingError) -> None:

@@ -5,9 +5,11 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
+from hydra_core.console.home.view import day
+from hydra_core.console.live.view_traffic import notes
 from hydra_core.live.costs import against, cost_of_trying_all, ends, tokens_usd
 from hydra_core.live.regions import regions
-from hydra_core.live.traffic import feedback, share, timeline
+from hydra_core.live.traffic import Uncounted, feedback, share, timeline, uncounted
 from tests.live.logs import AT, DAY, decision, levels, traffic
 from tests.routing.conftest import make_catalog, spec
 
@@ -20,6 +22,26 @@ def test_bars_add_up_and_keep_their_place(tmp_path):
     assert found.names == ("a", "b")
     assert found.counts.sum(axis=0).tolist() == [80, 40]
     assert (found.counts.sum(axis=1) == 5).all()
+
+
+def test_what_no_upstream_counted_is_told_apart(tmp_path):
+    unknown = {"cost_usd": None, "usage": "unknown", "about_usd": 0.02}
+    broken = {"cost_usd": 0.01, "usage": "estimated", "about_usd": 0.01, "status": "cancelled"}
+    rows = [decision(0), decision(1, **unknown), decision(2, **unknown), decision(3, **broken)]
+    some = traffic(tmp_path, [*rows, decision(4, status="refused")])
+    assert uncounted(some) == Uncounted(2, pytest.approx(0.04), 1, 0.01)
+    assert (len(some), some.refused) == (4, 1)
+    told = " ".join(notes(some))
+    assert "2 requests of unknown cost, about $0.0400 in all and not in the sum" in told
+    assert "1 request ended early (broken off or cancelled): $0.0100 of the sum" in told
+    assert "1 request refused" in told
+    assert "about $0.0400 more not counted" in day(some)[0]
+
+
+def test_every_rejection_has_its_status(tmp_path):
+    rows = [decision(i, status="rejected", upstream_status=400 + 22 * (i > 1)) for i in range(3)]
+    (told,) = notes(traffic(tmp_path, rows))
+    assert told == "3 requests rejected by an upstream as wrong (400: 2, 422: 1)."
 
 
 def test_one_decision_is_one_bar(tmp_path):

@@ -129,3 +129,14 @@ def test_a_cancelled_stream_is_estimated_and_marked(client, upstream, tmp_path):
     metrics = client.get("/metrics").text
     model = row["served"]
     assert f'hydra_usage_uncounted_total{{kind="estimated",model="{model}"}} 1.0' in metrics
+
+
+def test_a_client_that_leaves_before_the_first_byte_leaves_an_estimate(client, upstream, tmp_path):
+    upstream.scripts["*"] = [30.0]
+    with pytest.raises(httpx.ReadTimeout):
+        client.post("/v1/chat/completions", json=asked(), timeout=0.5)
+    wait_for(lambda: len(read_log(tmp_path / "log").decisions))
+    row = read_log(tmp_path / "log").decisions.iloc[0]
+    assert (row["status"], row["served"], row["usage"]) == ("cancelled", "", "estimated")
+    assert row["cost_usd"] == row["about_usd"] > 0
+    assert row["output_tokens"] == 0

@@ -20,8 +20,12 @@ PURPOSE: Final = (
 
 def day(traffic: Traffic) -> tuple[str, str]:
     """Requests, cost and failures in one line, the largest shares in another."""
+    from hydra_core.live.traffic import uncounted
+
     n, cost = len(traffic), traffic.rows["cost_usd"].astype(float)
-    spent = f" · {usd(float(cost.sum()))}" if cost.notna().any() else ""
+    spent, found = f" · {usd(float(cost.sum()))}" if cost.notna().any() else "", uncounted(traffic)
+    if found.unknown:
+        spent += f" · about {usd(found.unknown_usd)} more not counted by upstreams"
     failed = 100 * float(np.mean(traffic.rows["status"] == "failed"))
     counts = traffic.models.value_counts()
     mix = ", ".join(f"{name} {100 * k / n:.0f} %" for name, k in counts.head(3).items())

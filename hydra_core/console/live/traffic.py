@@ -23,6 +23,7 @@ from hydra_core.console.live.view_traffic import (
     feedback_view,
     head,
     model_frame,
+    notes,
     reasons,
     timeline_view,
 )
@@ -133,11 +134,9 @@ def figures(look: LogView) -> None:
     agents = agents_text(look.traffic)
     if agents:
         st.caption(f":material/smart_toy: {agents}")
-    if look.traffic.lost:
-        st.caption(
-            f":material/warning: {look.traffic.lost:,} records are lost: a process was killed "
-            "before it wrote them."
-        )
+    told = notes(look.traffic)
+    if told:
+        st.caption(f":material/info: {literal(' '.join(told))}")
 
 
 def traffic(look: LogView) -> None:

@@ -19,7 +19,7 @@ from hydra_core.live.drift import CHANGED, STEADY, BandShares, Drift
 from hydra_core.live.logged_value import LoggedValue
 from hydra_core.live.regions import LEAST_KNOWN, Region
 from hydra_core.live.shadow import Shadow
-from hydra_core.live.traffic import Rated, Traffic, share, timeline
+from hydra_core.live.traffic import Rated, Traffic, share, timeline, uncounted
 from hydra_core.routing.decision import Cause
 from hydra_core.routing.explain import CAUSES
 
@@ -59,6 +59,33 @@ def agents_text(traffic: Traffic) -> str:
     if "stalled" in rows and (stalled := int((rows["stalled"].fillna(0) > 1).sum())):
         said.append(f"{stalled:,} requests followed failed or repeated tool calls.")
     return " ".join(said)
+
+
+def notes(traffic: Traffic) -> list[str]:
+    """What the row of figures leaves out: one sentence each."""
+    found, told = uncounted(traffic), []
+    if found.unknown:
+        told.append(f"{_requests(found.unknown)} of unknown cost, about {usd(found.unknown_usd)} "
+                    "in all and not in the sum: the upstream counted no tokens, or impossible ones."
+                    )  # fmt: skip
+    if found.estimated:
+        told.append(f"{_requests(found.estimated)} ended early (broken off or cancelled): "
+                    f"{usd(found.estimated_usd)} of the sum is estimated.")  # fmt: skip
+    rejected = traffic.rows.loc[traffic.rows["status"] == "rejected", "upstream_status"]
+    if len(rejected):
+        codes = rejected.dropna().astype(int).value_counts()
+        listed = ", ".join(f"{code}: {count:,}" for code, count in codes.items())
+        told.append(f"{_requests(len(rejected))} rejected by an upstream as wrong ({listed}).")
+    if traffic.refused:
+        told.append(f"{_requests(traffic.refused)} refused: no model may serve them.")
+    if traffic.lost:
+        told.append(f"{traffic.lost:,} records are lost: a process was killed before it wrote "
+                    "them.")  # fmt: skip
+    return told
+
+
+def _requests(count: int) -> str:
+    return f"{count:,} request{'s' if count != 1 else ''}"
 
 
 def ago(at: datetime, now: datetime) -> str:

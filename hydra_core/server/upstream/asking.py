@@ -27,12 +27,14 @@ class Attempts:
         failed: `model:kind` of each attempt that failed, in order.
         last: The newest failure.
         status: The HTTP status that the last upstream said, None where none said any.
+        under_way: The model that is being asked, '' while none is.
     """
 
     started: float = field(default_factory=time.perf_counter)
     failed: list[str] = field(default_factory=list)
     last: NotAnsweredError | None = None
     status: int | None = None
+    under_way: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,9 @@ class Asking:
             raise NotAnsweredError("retry_later", wait_s=wait_s)
         upstreams = decided.serving.upstreams
         assert upstreams is not None
+        tried.under_way = model
         answer = await self.caller.call(upstreams, model, decided.request)
+        tried.under_way = ""
         tried.status = answer.status
         self.metrics.responded(model, answer.status)
         if not answer.rejected:
@@ -85,6 +89,7 @@ class Asking:
 
     def _note(self, model: str, error: NotAnsweredError, tried: Attempts) -> None:
         """Take a failure down: for the log, the metrics and the model's health."""
+        tried.under_way = ""
         tried.failed.append(f"{model}:{error.kind}")
         tried.last = error
         tried.status = error.status or tried.status

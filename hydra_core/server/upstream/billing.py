@@ -36,6 +36,18 @@ def billed(decided: Decided, result: Result, seen: Seen, metrics: Metrics) -> Re
     return replace(result, usage=kind.value, about_usd=about_usd)
 
 
+def abandoned(decided: Decided, result: Result, model: str, metrics: Metrics) -> Result:
+    """The result of a request whose client left while a model was asked: it has read the request.
+
+    Args:
+        model: The one that was asked.
+    """
+    about = estimate_of(decided.request, 0)
+    about_usd = _usd(decided.serving.catalog.model(model), about)
+    metrics.uncounted(model, Counted.ESTIMATED, about_usd)
+    return replace(_with(result, about, about_usd, Counted.ESTIMATED), about_usd=about_usd)
+
+
 def _with(result: Result, usage: Usage, cost_usd: float, kind: Counted) -> Result:
     return replace(
         result,
