@@ -42,7 +42,11 @@ def until_closed(link):
     return found
 
 
+CHUNKED = b"POST /v1/decision HTTP/1.1\r\nhost: 127.0.0.1\r\ntransfer-encoding: chunked\r\n\r\n"
 HEADS = {
+    "endless trailers": (CHUNKED + b"2\r\n{}\r\n0\r\n", b"x-a: b\r\n" * 1_000),
+    "a trailer of megabytes": (CHUNKED + b"2\r\n{}\r\n0\r\nx-a: ", b"a" * 10_000),
+    "a chunk's extension of megabytes": (CHUNKED + b"2;a=", b"a" * 10_000),
     "endless headers": (b"GET /health/live HTTP/1.1\r\n", b"x-a: b\r\n" * 1_000),
     "a header of megabytes": (b"GET /health/live HTTP/1.1\r\nx-a: ", b"a" * 10_000),
     "an address of megabytes": (b"GET /", b"a" * 10_000),
@@ -97,6 +101,15 @@ def test_a_connection_is_used_again_with_large_and_small_heads(url):
                 assert client.get("/health/live", headers=headers).status_code == 200
             answer = client.post("/v1/decision", json=asked("word " * size), headers=headers)
             assert answer.status_code == 200
+
+
+def test_a_body_in_chunks_of_one_byte_is_read(url):
+    body = asked("word " * 20_000)
+    raw = httpx.Request("POST", "http://x", json=body).content
+    pieces = b"".join(b"1\r\n%c\r\n" % one for one in raw)
+    with connected(url) as link:
+        link.sendall(CHUNKED + pieces + b"0\r\nx-trailer: fine\r\n\r\n")
+        assert link.recv(100).startswith(b"HTTP/1.1 200")
 
 
 def test_a_body_that_does_not_come_is_waited_for_only_so_long(url, monkeypatch):

@@ -1,7 +1,8 @@
 """Connections before anything of a request is understood: bounded heads, patience and numbers.
 
 Whoever has no token can still open connections. A head (request line and headers) has a size and a
-time; beyond so many connections the oldest that has not sent one yet makes room.
+time, and what comes around a body (trailers, extensions of chunks) a size. Beyond so many
+connections the oldest that has not sent a head yet makes room.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 #: Descriptors that are kept for upstreams, the log and the catalog.
 _RESERVED: Final = 128
+#: Most bytes on the wire of a byte in a body: a chunk of its own.
+_CHUNKED: Final = 7
 _END: Final = b"content-length: 0\r\nconnection: close\r\n\r\n"
 _TOO_LARGE: Final = b"HTTP/1.1 431 Request Header Fields Too Large\r\n" + _END
 _TOO_SLOW: Final = b"HTTP/1.1 408 Request Timeout\r\n" + _END
@@ -35,7 +38,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def __init__(self, *given: Any, **named: Any) -> None:  # noqa: ANN401 (uvicorn's own)
         super().__init__(*given, **named)
-        self._head_bytes = 0
+        self._head_bytes = self._body_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -54,10 +57,25 @@ class GuardedProtocol(HttpToolsProtocol):
                 self._begin()
             self._head_bytes += len(data)
         super().data_received(data)
+        if in_body:
+            self._body_bytes -= len(data)
+            if self._body_bytes < -self.most_head_bytes:
+                self._refuse(_TOO_LARGE)
+                return
         if self.cycle is not before or in_body:
             self._end()
         elif self._head_bytes > self.most_head_bytes:
             self._refuse(_TOO_LARGE)
+
+    def on_message_begin(self) -> None:
+        """Begin to count anew what comes with a body and is none of it."""
+        self._body_bytes = 0
+        super().on_message_begin()
+
+    def on_body(self, body: bytes) -> None:
+        """Allow for what chunks take beside what they hold, were each a single byte."""
+        self._body_bytes += _CHUNKED * len(body)
+        super().on_body(body)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting."""
