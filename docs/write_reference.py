@@ -249,6 +249,7 @@ _COLUMNS = {
     "input_tokens": "input tokens, the cached ones among them",
     "output_tokens": "output tokens",
     "cached_input_tokens": "input tokens that were read from a cache",
+    "propensity": "in a log: how likely this model was to serve the query, also where it did not",
 }
 
 
@@ -256,7 +257,7 @@ def eval_set_page() -> str:
     """The manifest's keys and the columns of both tables, with what each refuses."""
     manifest = [(f"`{key}`", _MANIFEST[key]) for key in evalset_format._KEYS]
     queries = (*rules.REQUIRED_QUERY_COLUMNS, *rules.OPTIONAL_QUERY_COLUMNS, "label_reasoning")
-    outcomes = ("query_id", "model", "quality", "cost_usd", *rules.EXTRA_OUTCOMES)
+    outcomes = ("query_id", "model", *rules._KEPT)
     return (
         f"{_HEAD}# Eval set: `{evalset_format.SCHEMA}`\n\n"
         "A folder that an import writes: `evalset.yaml`, `queries.parquet`, `outcomes.parquet` and "
@@ -287,7 +288,7 @@ def _outcome_rows(columns: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         row: dict[str, object] = {"query_id": "q1", "model": "a", "quality": 1.0, "cost_usd": 0.1}
         row |= {name: "unknown" if name in ("query_id", "model") else -1.0}
         problems = rules.check_outcomes(pd.DataFrame([row]), pd.Index(["q1"]), ["a"])
-        needed = "" if name in rules.EXTRA_OUTCOMES else "yes"
+        needed = "" if name in (*rules.EXTRA_OUTCOMES, rules.PROPENSITY) else "yes"
         yield f"`{name}`", needed, _COLUMNS[name], _rule(problems[0].message)
 
 

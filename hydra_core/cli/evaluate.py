@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from hydra_core.base.errors import CatalogError, EvalSetError, Problem
 from hydra_core.base.spelling import usd
+from hydra_core.cli.evaluate_log import evaluate_log
 from hydra_core.cli.options import (
     Verbs,
     bundle_option,
@@ -44,6 +45,10 @@ The catalog's own policy counts as fixed beforehand, except on the sets that its
 those, tau was picked on these queries, so the interval covers the whole curve. The same holds for a
 --tau or --weights of your own, unless you state with --fixed that nobody had seen results on this
 set; then the output says that this is your statement.
+
+A set in which each query has the outcome of one model, such as a log's, is not replayed: mix,
+agreement and costs are given, and quality where the log kept its propensities (serve
+--explore-all), estimated or bounded.
 
 examples:
   hydra-router evaluate mine --catalog mine
@@ -93,11 +98,15 @@ def add_verbs(verbs: Verbs) -> None:
 
 def _evaluate(options: argparse.Namespace) -> int:
     from hydra_core.evalsets.evalset import load_evalset
+    from hydra_core.live.logged_set import is_log
     from hydra_core.replay.evaluation import evaluate
     from hydra_core.replay.report.document import evaluation_document
 
     catalog = open_catalog(options.catalog)
     evalset = load_evalset(existing(options.evalset))
+    if options.table is None and is_log(evalset, [model.id for model in catalog.models]):
+        evaluate_log(options, catalog, evalset)
+        return 0
     by_value = _value_sweep(options, catalog, evalset)
     sweep, knob = by_value or shortfall_sweep(options, catalog, evalset, options.weights)
     baseline = _baseline(options.baseline, sweep.data)

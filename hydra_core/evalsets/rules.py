@@ -22,6 +22,9 @@ EXTRA_OUTCOMES = (
     *("latency_s", "tokens"),
     *("input_tokens", "output_tokens", "cached_input_tokens"),
 )
+#: How likely each model was to serve a logged query; also of models that did not.
+PROPENSITY = "propensity"
+_KEPT = ("quality", "cost_usd", *EXTRA_OUTCOMES, PROPENSITY)
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
 _SHOWN = 3
@@ -122,7 +125,7 @@ def check_outcomes(
         return [Problem(f"outcomes: {name}", "the column is missing") for name in missing]
     if outcomes.empty:
         return [Problem("outcomes", "there are no outcomes")]
-    known = ("query_id", "model", "quality", "cost_usd", *EXTRA_OUTCOMES)
+    known = ("query_id", "model", *_KEPT)
     problems = [
         Problem(f"outcomes: {name}", "is not a column of an eval set")
         for name in outcomes.columns
@@ -143,9 +146,10 @@ def check_outcomes(
     twice = outcomes.duplicated(["query_id", "model"])
     problems += _rows("outcomes", "query and model occur more than once", ids, twice)
     problems += _range("outcomes: quality", outcomes["quality"], 0.0, 1.0)
-    for name in ("cost_usd", *EXTRA_OUTCOMES):
+    for name in _KEPT[1:]:
         if name in outcomes.columns:
-            problems += _range(f"outcomes: {name}", outcomes[name], 0.0, np.inf)
+            high = 1.0 if name == PROPENSITY else np.inf
+            problems += _range(f"outcomes: {name}", outcomes[name], 0.0, high)
     return problems
 
 
@@ -158,8 +162,8 @@ def matrix_problems(
     if not models or len(set(models)) < len(models):
         problems.append(Problem("models", "must be at least one, each named once"))
     for name, matrix in matrices.items():
-        high = 1.0 if name == "quality" else np.inf
-        if name not in ("quality", "cost_usd", *EXTRA_OUTCOMES):
+        high = 1.0 if name in ("quality", PROPENSITY) else np.inf
+        if name not in _KEPT:
             problems.append(Problem(name, "is not a column of an eval set"))
         elif matrix.shape != (n, len(models)):
             problems.append(Problem(name, f"must be {(n, len(models))}, got {matrix.shape}"))
@@ -177,7 +181,7 @@ def outcome_matrices(
     rows = _places(outcomes["query_id"], query_ids)
     columns = _places(outcomes["model"], pd.Index(models))
     matrices = {}
-    for name in ("quality", "cost_usd", *EXTRA_OUTCOMES):
+    for name in _KEPT:
         if name in outcomes.columns:
             matrix = np.full((len(query_ids), len(models)), np.nan)
             matrix[rows, columns] = outcomes[name].to_numpy(dtype=float, na_value=np.nan)
@@ -189,8 +193,10 @@ def outcome_matrices(
 def outcome_rows(
     query_ids: pd.Series, models: Sequence[str], matrices: Mapping[str, FloatArray]
 ) -> pd.DataFrame:
-    """Long rows (query_id, model, quality, cost_usd, ...) for every known outcome or cost."""
+    """Long rows (query_id, model, quality, ...): every known outcome, cost or propensity."""
     known = ~(np.isnan(matrices["quality"]) & np.isnan(matrices["cost_usd"]))
+    if PROPENSITY in matrices:
+        known |= ~np.isnan(matrices[PROPENSITY])
     rows, columns = np.nonzero(known)
     content: dict[str, object] = {
         "query_id": query_ids.to_numpy()[rows],

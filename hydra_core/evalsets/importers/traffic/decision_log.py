@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
+from hydra_core.base.types import FloatArray
 from hydra_core.decision_log.reading import read_log
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.price_card import PriceCard
 from hydra_core.evalsets.importers.traffic.feedback import Feedback
 from hydra_core.evalsets.importers.traffic.messages import NO_MESSAGE, Asked
 from hydra_core.evalsets.importers.traffic.served import Served, Traffic
+from hydra_core.evalsets.rules import PROPENSITY
 
 
 def read_decision_log(
@@ -60,7 +64,25 @@ def read_decision_log(
                 _number(row["cached_tokens"]),
             )
         )
-    return traffic.draft("decision log", models or {}, PriceCard())
+    draft = traffic.draft("decision log", models or {}, PriceCard())
+    chances = _propensities(decisions, draft, models or {})
+    return replace(draft, extras={**draft.extras, PROPENSITY: chances})
+
+
+def _propensities(decisions: pd.DataFrame, draft: Draft, models: Mapping[str, str]) -> FloatArray:
+    """(n, m) how likely each model was to serve each query; NaN where the log does not know."""
+    columns = {models.get(name, name): j for j, name in enumerate(draft.models)}
+    rows = {name: i for i, name in enumerate(draft.queries["query_id"])}
+    found = np.full(draft.quality.shape, np.nan)
+    known = decisions[decisions["propensities"].notna() & decisions["decision_id"].isin(rows)]
+    for name, candidates, chances in zip(
+        known["decision_id"], known["candidates"], known["propensities"], strict=True
+    ):
+        found[rows[name]] = 0.0
+        for model, chance in zip(candidates, chances, strict=True):
+            if model in columns:
+                found[rows[name], columns[model]] = chance
+    return found
 
 
 def _number(value: object) -> float:

@@ -1,0 +1,134 @@
+"""Evaluate on a set in which each query has the outcome of one model, such as a log's."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from hydra_core.base.spelling import usd
+from hydra_core.cli.output import print_json, table
+from hydra_core.cli.score import scores_for, vectors_for
+from hydra_core.cli.workspace import existing
+
+if TYPE_CHECKING:
+    from hydra_core.base.intervals import Interval
+    from hydra_core.base.types import Catalog, FloatArray, IntArray
+    from hydra_core.evalsets.evalset import EvalSet
+    from hydra_core.live.logged_set import LoggedEvaluation
+
+
+def evaluate_log(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) -> None:
+    """Print mix, agreement, costs and, where the log can say, quality.
+
+    Raises:
+        HydraError: Catalog and set do not fit together.
+    """
+    from hydra_core.catalog.profiles import pool
+    from hydra_core.live.logged_set import evaluate_logged
+
+    scores = scores_for(evalset, catalog, options.bundle)
+    choice = _choice(options, catalog, evalset, scores)
+    ids = pool(catalog, today=date.today()).ids
+    found = evaluate_logged(evalset, catalog, ids, choice, scores)
+    if options.json:
+        print_json(_document(found))
+    else:
+        print(_text(found, catalog, evalset))
+
+
+def _choice(
+    options: argparse.Namespace, catalog: Catalog, evalset: EvalSet, scores: FloatArray
+) -> IntArray:
+    """(n,) place of the policy's model in the pool, by the rule that would serve."""
+    from hydra_core.base.types import SuccessSource
+    from hydra_core.catalog.profiles import pool
+    from hydra_core.outcome_model.find import catalog_outcome_model
+    from hydra_core.outcome_model.format import load_outcome_model
+    from hydra_core.outcome_model.success_profiles import catalog_success_profiles
+    from hydra_core.replay.value_sweep import pool_heads, predict_evalset
+    from hydra_core.routing.matcher import choose, choose_by_value, shortfall
+
+    routable = pool(catalog, today=date.today())
+    by_catalog = catalog.policy.rule.value == "value" and options.tau is None
+    value = options.value or catalog.policy.value_usd
+    if (options.outcome_model is None and not by_catalog) or value is None:
+        need = routable.capped(scores)
+        lacking = shortfall(need, routable.capabilities, routable.weights)
+        tau = catalog.policy.tau if options.tau is None else options.tau
+        return choose(lacking, routable.cost, tau)
+    if options.outcome_model is None:
+        if catalog.success_source is SuccessSource.SUCCESS_PROFILES:
+            fitted = catalog_success_profiles(catalog, routable.ids).predict(
+                routable.capped(scores)
+            )
+            return choose_by_value(fitted.success, fitted.cost_usd, value)
+        model = catalog_outcome_model(catalog)
+    else:
+        model = load_outcome_model(existing(options.outcome_model))
+    vectors_for(evalset, catalog, options.bundle)
+    heads = pool_heads(model, catalog, routable)
+    said = predict_evalset(evalset, model, heads, cross_fitted=True)
+    return choose_by_value(said.success, said.cost_usd, value)
+
+
+def _document(found: LoggedEvaluation) -> dict[str, Any]:
+    value = found.value
+    estimates = {} if value is None else value.estimates
+    return {
+        "schema": "hydra.logged_evaluation/v1",
+        "n": found.n,
+        "served": found.served,
+        "chosen": found.chosen,
+        "agreement": _ends(found.agreement),
+        "billed_usd": None if found.billed_usd is None else _ends(found.billed_usd),
+        "cost_change": None if found.cost_change is None else _ends(found.cost_change),
+        "live_quality": _ends(found.live),
+        "quality": {name: _ends(one) for name, one in estimates.items()},
+        "unsupported": None if value is None else value.unsupported,
+        "effective": None if value is None else value.effective,
+        "no_quality_because": found.why or None,
+    }
+
+
+def _text(found: LoggedEvaluation, catalog: Catalog, evalset: EvalSet) -> str:
+    names = list(dict.fromkeys([*found.served, *found.chosen]))
+    rows = [
+        [name, _percent(found.served.get(name, 0.0)), _percent(found.chosen.get(name, 0.0))]
+        for name in names
+    ]
+    lines = [
+        f"{evalset.name}: {found.n:,} queries with the outcome of one model; not replayed",
+        "",
+        table(["model", "served", catalog.name], rows),
+        "",
+        f"agreement: {_range(found.agreement)}",
+    ]
+    if found.billed_usd is not None:
+        lines.append(f"billed: {usd(found.billed_usd.value)} per query")
+    if found.cost_change is not None:
+        change = f"{100 * found.cost_change.value:+.1f} %"
+        lines.append(f"cost against what was served, both at the catalog's prices: {change}")
+    lines.append(f"quality, as served: {_range(found.live)}")
+    if found.value is None:
+        return "\n".join([*lines, f"quality: not estimated, {found.why}"])
+    for name, one in found.value.estimates.items():
+        text = one.bounds(_percent) if one is found.value.bounds else _range(one)
+        lines.append(f"quality, {name}: {text}")
+    if found.value.unsupported:
+        share = _percent(found.value.unsupported)
+        lines.append(f"  {share} would go to models that the log could not have served there")
+    size = f"{found.value.n:,} queries are worth {found.value.effective:,.0f}"
+    return "\n".join([*lines, f"  {size} (effective sample size)"])
+
+
+def _ends(interval: Interval) -> list[float]:
+    return [interval.value, interval.lo, interval.hi]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _range(interval: Interval) -> str:
+    return f"{_percent(interval.value)} [{interval.bounds(_percent)}]"
