@@ -58,7 +58,7 @@ def fit(options: argparse.Namespace) -> int:
     from hydra_core.evalsets.evalset import load_evalset
 
     _check(options)
-    catalog = open_catalog(options.catalog)
+    catalog, text = _unfitted(options)
     evalset = load_evalset(existing(options.evalset))
     if options.kind is None:
         found = _compare(options, catalog, evalset)
@@ -67,13 +67,23 @@ def fit(options: argparse.Namespace) -> int:
         else:
             print(_ladder_text(found))
         return 0
-    rung = _fit(options, catalog, evalset)
+    rung = _fit(options, catalog, text, evalset)
     if options.json:
         out = None if options.out is None else str(options.out)
         print_json({**rung.numbers(), "path": out})
     else:
         print(_rung_text(rung))
     return 0
+
+
+def _unfitted(options: argparse.Namespace) -> tuple[Catalog, str]:
+    """The catalog and its text, without profiles that were fitted before."""
+    from hydra_core.catalog.schema import parse_catalog
+    from hydra_core.choosing.sources.catalog_blocks import unfitted
+
+    catalog, text = open_catalog(options.catalog), catalog_text(options.catalog)
+    bare = unfitted(text, catalog)
+    return (catalog if bare == text else parse_catalog(bare, catalog.source)), bare
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -90,17 +100,11 @@ def _check(options: argparse.Namespace) -> None:
         require_account("REPLACE_CATALOG")
 
 
-def _fit(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) -> Rung:
-    from hydra_core.choosing.sources.catalog_blocks import (
-        outcomes_of_replay,
-        start_of,
-        with_fitted_profiles,
-        with_success_profiles,
-    )
+def _fit(options: argparse.Namespace, catalog: Catalog, text: str, evalset: EvalSet) -> Rung:
+    from hydra_core.choosing.sources.catalog_blocks import start_of, with_source
     from hydra_core.choosing.sources.cell_findings import findings_of
-    from hydra_core.choosing.sources.fitted_profiles import FittedProfiles
+    from hydra_core.choosing.sources.outcomes import groups_at, outcomes_of_replay
     from hydra_core.choosing.sources.rungs import Kind, fit_rung
-    from hydra_core.choosing.sources.success_profiles import FittedSuccess
     from hydra_core.export.release import write_release
     from hydra_core.replay.replay import align_catalog
 
@@ -109,14 +113,12 @@ def _fit(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) -> Run
     for note in data.notes:
         say(f"note: {note}")
     outcomes = outcomes_of_replay(data, evalset)
-    queries = evalset.queries.iloc[data.rows]
-    groups = queries["group"].fillna("").astype(str).tolist() if "group" in queries else None
     with progress_bar(f"{evalset.name}: folds", unit=" folds") as step:
         rung = fit_rung(
             Kind(options.kind),
             outcomes,
-            start_of(catalog, data) if options.kind == "profiles" else None,
-            groups=groups,
+            start_of(catalog, data),
+            groups=groups_at(evalset, data.rows),
             findings=findings_of(evalset, outcomes.models),
             groups_are_traffic=options.groups_are_traffic,
             folds=options.folds,
@@ -124,13 +126,7 @@ def _fit(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) -> Run
             progress=step,
         )
     if options.out is not None:
-        text = catalog_text(options.catalog)
-        match rung.profiles:
-            case FittedProfiles():
-                text = with_fitted_profiles(text, catalog, rung.profiles, outcomes, evalset)
-            case FittedSuccess():
-                text = with_success_profiles(text, catalog, rung.profiles, outcomes, evalset)
-        write_release(options.out, text)
+        write_release(options.out, with_source(text, catalog, rung, outcomes, evalset))
     return rung
 
 

@@ -55,7 +55,7 @@ def promise(options: argparse.Namespace) -> int:
     """Promise a setting, or say that none can be promised."""
     import numpy as np
 
-    from hydra_core.choosing.sources.catalog_blocks import outcomes_of_replay
+    from hydra_core.choosing.sources.outcomes import outcomes_of_replay
     from hydra_core.choosing.sources.promise import forecast, walk
     from hydra_core.choosing.sources.promise import promise as calibrated
     from hydra_core.evalsets.evalset import load_evalset

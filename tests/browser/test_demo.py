@@ -132,9 +132,8 @@ def test_the_story_is_told_in_under_three_minutes_and_leaves_no_trace(page, work
     onwards(told, 4)
     button(told, "Learn").click()
     told.get_by_text("Learning, cross-fitted").wait_for()
-    told.get_by_text("Use it", exact=True).wait_for(timeout=300_000)
-    button(told, "Take it into the catalog draft").click()
-    told.get_by_text("Your draft of the catalog routes by value.").wait_for()
+    told.locator(".st-key-ladder-take-heads button").click(timeout=300_000)
+    told.get_by_text("in your draft").wait_for()
 
     onwards(told, 5)
     told.get_by_text("router better").wait_for()

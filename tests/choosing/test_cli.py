@@ -116,10 +116,15 @@ def test_nothing_is_replaced_unasked(fitted):
     assert "exists already" in err
 
 
-def test_a_fitted_catalog_is_not_fitted_again(fitted):
-    code, _, err = run("fit", SET, "--catalog", fitted["profiles"][0], "--as", "profiles")
-    assert code == 2
-    assert "level" in err
+def test_a_fitted_catalog_can_be_fitted_again(fitted, tmp_path):
+    path, first = fitted["profiles"]
+    out = tmp_path / "again.yaml"
+    options = ("--as", "success", "--folds", 2, "--json", "--out", out)
+    code, text, err = run("fit", SET, "--catalog", path, *options)
+    assert code == 0, err
+    again = load_catalog(out)
+    assert again.dimensions == load_catalog(CATALOG).dimensions
+    assert json.loads(text)["lift"] == fitted["success"][1]["lift"]
 
 
 def test_out_needs_a_kind(tmp_path):

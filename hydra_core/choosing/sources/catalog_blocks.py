@@ -10,27 +10,25 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-import pandas as pd
 
-from hydra_core.base.errors import CatalogError, Problem
 from hydra_core.base.types import (
     LEVEL_DIMENSION,
     Band,
     Catalog,
     Chosen,
     FloatArray,
-    IntArray,
     Rule,
     Selection,
     SuccessSource,
 )
 from hydra_core.catalog.editing.chosen_on import record_choice
 from hydra_core.catalog.editing.document import CatalogDocument
-from hydra_core.catalog.profiles import compensated_weights
+from hydra_core.catalog.profiles import capabilities, compensated_weights
 from hydra_core.choosing.sources.fitted_profiles import FittedProfiles
 from hydra_core.choosing.sources.lift import Ranked
+from hydra_core.choosing.sources.newcomers import add_newcomer
 from hydra_core.choosing.sources.outcomes import Outcomes
-from hydra_core.choosing.sources.rungs import Start
+from hydra_core.choosing.sources.rungs import Kind, Rung, Start
 from hydra_core.choosing.sources.success_profiles import FittedSuccess
 from hydra_core.evalsets.evalset import EvalSet, sample_of
 from hydra_core.replay.replay import ReplayData
@@ -40,45 +38,47 @@ _LEVEL_BAND: Final = Band(0.0, 1.0)
 _LEVEL_OF_OTHERS: Final = 0.5
 _DIGITS: Final = 4
 _HALF: Final = 0.5
-
-
-def outcomes_of_replay(data: ReplayData, evalset: EvalSet) -> Outcomes:
-    """Return the outcomes of a replayed set, at the costs it was replayed with.
-
-    Queries with the same text are one cluster.
-    """
-    columns = np.array([evalset.models.index(name) for name in data.pool.ids], dtype=np.intp)
-    tokens = []
-    for name in ("input_tokens", "output_tokens"):
-        values = evalset.extras.get(name)
-        part = None if values is None else values[np.ix_(data.rows, columns)]
-        tokens.append(part if part is not None and np.isfinite(part).all() else None)
-    return Outcomes(
-        data.pool.ids,
-        data.requirements[:, :-1] if data.pool.level else data.requirements,
-        data.quality,
-        data.cost_usd,
-        _clusters(data, evalset),
-        *tokens,
-    )
+#: Between which a model without outcomes is placed.
+_RATES: Final = (0.01, 0.99)
 
 
 def start_of(catalog: Catalog, data: ReplayData) -> Start:
-    """Return what a catalog says already, for the models that were replayed.
+    """Return what a catalog says already, for the models with outcomes.
 
-    Raises:
-        CatalogError: It has a dimension `level` already.
+    Args:
+        catalog: Without a dimension `level`; see `unfitted`.
+        data: Replayed under it.
     """
-    if LEVEL_DIMENSION in catalog.dimensions:
-        message = f"has a dimension {LEVEL_DIMENSION!r} already: its profiles were fitted before"
-        remedy = "fit from the catalog that it was made of"
-        raise CatalogError(catalog.source or catalog.name, [Problem("dimensions", message, remedy)])
+    data = data.with_outcomes
     return Start(
         catalog.bands,
         data.pool.capabilities,
         np.asarray(catalog.policy.weights, dtype=np.float64),
         data.pool.cost,
     )
+
+
+def unfitted(text: str, catalog: Catalog) -> str:
+    """Return the text of a catalog without its fitted profiles; others are returned as they are.
+
+    Capabilities follow from benchmark rates again where a model has some, and weights are 1.
+
+    Raises:
+        CatalogError: The text cannot be edited so.
+    """
+    if LEVEL_DIMENSION not in catalog.dimensions:
+        return text
+    names = scored_dimensions(catalog)
+    document = CatalogDocument.parse(text, catalog.source)
+    document.set("dimensions", list(names))
+    document.remove("bands", LEVEL_DIMENSION)
+    document.set("policy", "weights", dict.fromkeys(names, 1))
+    if LEVEL_DIMENSION in catalog.policy.defences.score_caps:
+        document.remove("policy", "defences", "score_caps", LEVEL_DIMENSION)
+    for model in catalog.models:
+        cells = {name: model.overrides[name] for name in names if name in model.overrides}
+        document.set("models", model.id, "capabilities", "derived" if model.scores else cells)
+    return document.text()
 
 
 def scored_dimensions(catalog: Catalog) -> tuple[str, ...]:
@@ -90,6 +90,40 @@ def prices_of(catalog: Catalog, models: tuple[str, ...]) -> FloatArray:
     """Return (m, 2) list prices, USD per million tokens read and written."""
     specs = [catalog.model(name) for name in models]
     return np.array([[s.input_usd_per_mtok, s.output_usd_per_mtok] for s in specs])
+
+
+def with_source(
+    text: str, catalog: Catalog, rung: Rung, outcomes: Outcomes, evalset: EvalSet
+) -> str:
+    """Return the catalog's text routed by one source that stands in YAML.
+
+    Args:
+        text: The catalog's YAML, without fitted profiles.
+        rung: Fitted to `outcomes`.
+        evalset: Whose outcomes they are; the catalog records that it was chosen on them.
+
+    Raises:
+        CatalogError: The text cannot be edited so.
+    """
+    match rung.profiles:
+        case FittedSuccess() as success:
+            return with_success_profiles(text, catalog, success, outcomes, evalset)
+        case FittedProfiles() as fitted if rung.kind is Kind.PROFILES:
+            return with_fitted_profiles(text, catalog, fitted, outcomes, evalset)
+        case FittedProfiles() as fitted:
+            return _with_own_profiles(text, catalog, fitted, outcomes, evalset)
+    raise ValueError(f"{rung.kind} do not stand in the catalog alone")
+
+
+def _with_own_profiles(
+    text: str, catalog: Catalog, profiles: FittedProfiles, outcomes: Outcomes, evalset: EvalSet
+) -> str:
+    """The shortfall rule on the catalog's own profiles, with a tau of half the cost range."""
+    document = CatalogDocument.parse(text, catalog.source)
+    document.set("policy", "rule", Rule.SHORTFALL.value)
+    tau = Ranked(outcomes, *profiles.rank(outcomes.requirements)).taus_at(np.array([_HALF]))[0]
+    document.set("policy", "tau", round(float(tau), _DIGITS))
+    return record_choice(document.text(), _chosen_on(evalset, knob_alone=True))
 
 
 def with_fitted_profiles(
@@ -117,6 +151,7 @@ def with_fitted_profiles(
     tau = unit * float(
         Ranked(outcomes, *fitted.rank(outcomes.requirements)).taus_at(np.array([_HALF]))[0]
     )
+    document.set("policy", "rule", Rule.SHORTFALL.value)
     document.set("policy", "tau", round(tau, _DIGITS))
     cells = fitted.numbers(catalog.dimensions, _DIGITS)["capabilities"]
     for model in catalog.models:
@@ -146,18 +181,43 @@ def with_success_profiles(
 ) -> str:
     """Return the catalog's text with success profiles, and a V that spends half of the cost range.
 
-    The policy routes by them from then on.
+    The policy routes by them from then on. Models without outcomes are placed by their profiles.
 
     Raises:
         CatalogError: The text cannot be edited so.
     """
     document = CatalogDocument.parse(text, catalog.source)
+    value_usd = half_range_value(profiles, outcomes)
+    profiles = _with_others(profiles, catalog, outcomes)
     document.set("success_profiles", success_block(profiles, catalog, outcomes, evalset))
     document.set("policy", "rule", Rule.VALUE.value)
-    document.set("policy", "value_usd", half_range_value(profiles, outcomes))
+    document.set("policy", "value_usd", value_usd)
     if catalog.outcome_model is not None:
         document.set("policy", "success_from", SuccessSource.SUCCESS_PROFILES.value)
     return record_choice(document.text(), _chosen_on(evalset))
+
+
+def _with_others(profiles: FittedSuccess, catalog: Catalog, outcomes: Outcomes) -> FittedSuccess:
+    """Also the routable models without outcomes: their rate as their mean capability has it."""
+    known = [i for i, model in enumerate(catalog.models) if model.id in profiles.models]
+    levels = capabilities(catalog).mean(axis=1)
+    rows = sorted(known, key=lambda i: levels[i])
+    reached = dict(zip(profiles.models, outcomes.quality.mean(axis=0).tolist(), strict=True))
+    rates = [reached[catalog.models[i].id] for i in rows]
+    prices = prices_of(catalog, tuple(model.id for model in catalog.models))
+    blended = prices @ np.array([3.0, 1.0])
+    for i, model in enumerate(catalog.models):
+        if i in known or not model.status.in_pool:
+            continue
+        dearer = blended[i] / blended[known].mean()
+        profiles = add_newcomer(
+            profiles,
+            outcomes.requirements,
+            model.id,
+            rate=float(np.clip(np.interp(levels[i], levels[rows], rates), *_RATES)),
+            mean_cost_usd=float(dearer * outcomes.cost_usd.mean()),
+        )
+    return profiles
 
 
 def success_block(
@@ -178,18 +238,7 @@ def half_range_value(profiles: FittedSuccess, outcomes: Outcomes) -> float:
     return float(f"{1.0 / max(tau, 1e-12):.3g}")
 
 
-def _chosen_on(evalset: EvalSet) -> Chosen:
-    """Profiles and knob were chosen while looking at these queries."""
+def _chosen_on(evalset: EvalSet, *, knob_alone: bool = False) -> Chosen:
+    """Profiles and knob, or the knob alone, were chosen while looking at these queries."""
     sample = sample_of(evalset.query_marks)
-    return Chosen(evalset.queries_digest, evalset.name, Selection.LOOKED, False, sample)
-
-
-def _clusters(data: ReplayData, evalset: EvalSet) -> IntArray:
-    """(n,) clusters of the set; else the same text is one cluster."""
-    if data.clusters is not None:
-        return np.unique(data.clusters, return_inverse=True)[1]
-    if evalset.texts is None:
-        return np.arange(len(data.query_ids))
-    texts = evalset.texts.iloc[data.rows].fillna("").astype(str).str.strip()
-    codes: IntArray = pd.factorize(texts)[0].astype(np.intp)
-    return codes
+    return Chosen(evalset.queries_digest, evalset.name, Selection.LOOKED, knob_alone, sample)

@@ -11,7 +11,7 @@ from hydra_core.choosing.material import Material
 from hydra_core.choosing.sources.few_outcomes import FEW, fit_few
 from hydra_core.choosing.sources.lift import CrossFitted, Ranked
 from hydra_core.choosing.sources.one_rule import cost_order, returns_on_upgrading
-from hydra_core.choosing.sources.outcomes import outcomes_of
+from hydra_core.choosing.sources.outcomes import Outcomes, outcomes_of
 from hydra_core.outcome_model.model import OutcomeHeads
 from hydra_core.outcome_model.raw import Predicted
 
@@ -69,7 +69,14 @@ def rank_predictions(
         part: (n,) the fold of each row, where it is known.
     """
     rows = material.complete
-    mine = predicted.take(rows)
-    returns = returns_on_upgrading(mine.success, mine.cost_usd)
-    ranked = Ranked(outcomes_of(material), returns, cost_order(returns, mine.cost_usd))
-    return CrossFitted(ranked, np.zeros(rows.size, np.intp) if part is None else part[rows])
+    known = None if part is None else part[rows]
+    return rank_outcomes(outcomes_of(material), predicted.take(rows), known)
+
+
+def rank_outcomes(
+    outcomes: Outcomes, predicted: Predicted, part: IntArray | None = None
+) -> CrossFitted:
+    """Rank queries by cross-fitted predictions, (n, m) in the order of the outcomes' models."""
+    returns = returns_on_upgrading(predicted.success, predicted.cost_usd)
+    ranked = Ranked(outcomes, returns, cost_order(returns, predicted.cost_usd))
+    return CrossFitted(ranked, np.zeros(outcomes.n, np.intp) if part is None else part)

@@ -7,6 +7,7 @@ query by query.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +16,19 @@ from hydra_core.base.types import FloatArray, Progress
 from hydra_core.choosing.lift import Lift, ends
 from hydra_core.choosing.material import Material
 from hydra_core.choosing.sources.cell_findings import Finding, findings_of
-from hydra_core.choosing.sources.heads import cross_fit_heads, rank_predictions
+from hydra_core.choosing.sources.heads import cross_fit_heads, rank_outcomes, rank_predictions
 from hydra_core.choosing.sources.lift import CrossFitted
-from hydra_core.choosing.sources.outcomes import groups_of, outcomes_of
+from hydra_core.choosing.sources.outcomes import (
+    Outcomes,
+    groups_at,
+    groups_of,
+    outcomes_of,
+    outcomes_of_replay,
+)
 from hydra_core.choosing.sources.rungs import TITLES, Kind, Rung, Start, fit_rung, judged_rung
+from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.outcome_model.raw import Predicted
+from hydra_core.replay.replay import ReplayData
 from hydra_core.replay.significance import mean_interval
 
 
@@ -91,18 +100,85 @@ def ladder(
     Raises:
         ValueError: No complete query, or fewer clusters than folds.
     """
-    outcomes = outcomes_of(material)
-    groups, findings = groups_of(material), findings_of(material.evalset, material.models)
-    kinds = [kind for kind in Kind if heads or kind is not Kind.HEADS]
+
+    def found() -> CrossFitted:
+        if predicted is not None:
+            return rank_predictions(material, predicted)
+        return cross_fit_heads(material, prices, folds=folds, seed=seed)
+
+    return _judged(
+        outcomes_of(material),
+        start,
+        groups_of(material),
+        findings_of(material.evalset, material.models),
+        found if heads else None,
+        groups_are_traffic=groups_are_traffic,
+        folds=folds,
+        seed=seed,
+        progress=progress,
+    )
+
+
+def ladder_of_replay(
+    data: ReplayData,
+    evalset: EvalSet,
+    start: Start | None = None,
+    *,
+    predicted: Predicted | None = None,
+    groups_are_traffic: bool = False,
+    folds: int = 5,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Ladder:
+    """Judge the sources on a replayed set, at the costs it was replayed with.
+
+    Args:
+        data: The set under the catalog, all models measured.
+        evalset: The same set.
+        start: The catalog's side of it.
+        predicted: (n, m) cross-fitted predictions of success heads; None leaves heads out.
+        groups_are_traffic, folds, seed, progress: As in `ladder`.
+
+    Raises:
+        ValueError: Fewer clusters than folds.
+    """
+    outcomes = outcomes_of_replay(data, evalset)
+
+    def heads() -> CrossFitted:
+        assert predicted is not None
+        return rank_outcomes(outcomes, predicted)
+
+    return _judged(
+        outcomes,
+        start,
+        groups_at(evalset, data.rows),
+        findings_of(evalset, outcomes.models),
+        None if predicted is None else heads,
+        groups_are_traffic=groups_are_traffic,
+        folds=folds,
+        seed=seed,
+        progress=progress,
+    )
+
+
+def _judged(
+    outcomes: Outcomes,
+    start: Start | None,
+    groups: Sequence[str] | None,
+    findings: tuple[Finding, ...],
+    heads: Callable[[], CrossFitted] | None,
+    *,
+    groups_are_traffic: bool,
+    folds: int,
+    seed: int,
+    progress: Progress | None,
+) -> Ladder:
+    """Every source by the same outcomes; `heads` ranks them by success heads."""
+    kinds = [kind for kind in Kind if heads is not None or kind is not Kind.HEADS]
     rungs = []
     for number, kind in enumerate(kinds):
-        if kind is Kind.HEADS:
-            found = (
-                cross_fit_heads(material, prices, folds=folds, seed=seed)
-                if predicted is None
-                else rank_predictions(material, predicted)
-            )
-            rung = heads_rung(material, found, groups_are_traffic=groups_are_traffic, seed=seed)
+        if kind is Kind.HEADS and heads is not None:
+            rung = judged_rung(kind, heads(), None, groups, findings, groups_are_traffic, seed)
         else:
             rung = fit_rung(
                 kind,
@@ -118,22 +194,6 @@ def ladder(
         if progress is not None:
             progress(number + 1, len(kinds))
     return _ladder(tuple(rungs), findings)
-
-
-def heads_rung(
-    material: Material, found: CrossFitted, *, groups_are_traffic: bool = False, seed: int = 0
-) -> Rung:
-    """Judge success heads: their lift, and whether it is about graders.
-
-    Args:
-        material: What they were learned from.
-        found: Of `cross_fit_heads`, or `rank_predictions(material, learning.predicted)`.
-        groups_are_traffic: The operator says that the set's groups are real kinds of traffic.
-        seed: Draws the confidence band.
-    """
-    findings = findings_of(material.evalset, material.models)
-    groups = groups_of(material)
-    return judged_rung(Kind.HEADS, found, None, groups, findings, groups_are_traffic, seed)
 
 
 def _ladder(rungs: tuple[Rung, ...], findings: tuple[Finding, ...]) -> Ladder:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from hydra_core.base.types import FloatArray, IntArray
 from hydra_core.choosing.material import Material
+from hydra_core.evalsets.evalset import EvalSet
+from hydra_core.replay.replay import ReplayData
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,11 +74,15 @@ class Outcomes:
 
 def groups_of(material: Material) -> list[str] | None:
     """Return the (n,) groups of the complete rows, None where the set has none."""
-    queries = material.evalset.queries
+    return groups_at(material.evalset, material.rows[material.complete])
+
+
+def groups_at(evalset: EvalSet, rows: IntArray) -> list[str] | None:
+    """Return the (n,) groups of some rows of a set, None where it has none."""
+    queries = evalset.queries
     if "group" not in queries.columns:
         return None
-    named = queries["group"].iloc[material.rows[material.complete]].fillna("")
-    return [str(name) for name in named]
+    return [str(name) for name in queries["group"].iloc[rows].fillna("")]
 
 
 def outcomes_of(material: Material) -> Outcomes:
@@ -101,3 +108,36 @@ def outcomes_of(material: Material) -> Outcomes:
         read,
         written,
     )
+
+
+def outcomes_of_replay(data: ReplayData, evalset: EvalSet) -> Outcomes:
+    """Return the outcomes of a replayed set, at the costs it was replayed with.
+
+    Queries with the same text are one cluster; models without outcomes are left out.
+    """
+    data = data.with_outcomes
+    columns = np.array([evalset.models.index(name) for name in data.pool.ids], dtype=np.intp)
+    tokens = []
+    for name in ("input_tokens", "output_tokens"):
+        values = evalset.extras.get(name)
+        part = None if values is None else values[np.ix_(data.rows, columns)]
+        tokens.append(part if part is not None and np.isfinite(part).all() else None)
+    return Outcomes(
+        data.pool.ids,
+        data.requirements[:, :-1] if data.pool.level else data.requirements,
+        data.quality,
+        data.cost_usd,
+        _clusters(data, evalset),
+        *tokens,
+    )
+
+
+def _clusters(data: ReplayData, evalset: EvalSet) -> IntArray:
+    """(n,) clusters of the set; else the same text is one cluster."""
+    if data.clusters is not None:
+        return np.unique(data.clusters, return_inverse=True)[1]
+    if evalset.texts is None:
+        return np.arange(len(data.query_ids))
+    texts = evalset.texts.iloc[data.rows].fillna("").astype(str).str.strip()
+    codes: IntArray = pd.factorize(texts)[0].astype(np.intp)
+    return codes

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import streamlit as st
 
 from hydra_core.base.spelling import signed, usd
-from hydra_core.base.types import Catalog, Rule, Selection
+from hydra_core.base.types import Catalog, Rule, Selection, SuccessSource
 from hydra_core.base.workspace import OUTCOME_MODELS
 from hydra_core.catalog.binding import require_bundle
 from hydra_core.catalog.editing.document import CatalogDocument
@@ -33,11 +34,11 @@ from hydra_core.console.cache import SetEntry
 from hydra_core.console.eval_sets import make_catalog
 from hydra_core.console.figures.frontier import frontier_figure
 from hydra_core.console.figures.intervals import intervals_figure
-from hydra_core.console.frame import PUBLISH, Head, link
+from hydra_core.console.frame import Head
 from hydra_core.console.tasks import Task, Write
+from hydra_core.console.tune import ladder
 from hydra_core.console.tune import view_learned as views
 from hydra_core.console.tune.figure_reliability import reliability_figure
-from hydra_core.console.tune.view_learned import headline
 from hydra_core.console.view_frontier import Axes, XAxis, YAxis, frontier_view
 from hydra_core.console.widgets import colors, figure, literal
 from hydra_core.evalsets.changes import EvalSetChanges
@@ -109,36 +110,6 @@ def find_rivals(key: Hashable, sweeps: tuple[Sweep, ...], model: OutcomeModel) -
     return tasks.get(("rivals", key)) or tasks.start(("rivals", key), work)
 
 
-def take(model: OutcomeModel, value_usd: float, entry: SetEntry) -> None:
-    """V, and the way into the catalog draft."""
-    recommended, _, _ = headline(model)
-    st.markdown(f"**One more resolved query is worth {literal(usd(value_usd))}**")
-    st.caption("V in the middle of the cost range, between the cheapest and the dearest routes.")
-    if drafts.may_edit():
-        st.button(
-            "Take it into the catalog draft", icon=":material/edit_note:", key="learn.take",
-            type="primary" if recommended else "secondary", width="stretch",
-            on_click=_draft, args=(model, value_usd, entry),
-            help="Sets rule, V and the outcome model in your draft; nothing is published.",
-        )  # fmt: skip
-    if _in_draft(model):
-        st.caption(":material/check: Your draft of the catalog routes by value.")
-        link(PUBLISH, "Review and publish", ":material/rocket_launch:")
-    problem = drafts.kept_error()
-    if problem is not None:
-        widgets.problem(problem)
-
-
-def _in_draft(model: OutcomeModel) -> bool:
-    """Whether the unpublished draft routes by this outcome model."""
-    pair = selectors.current()
-    working = None if pair is None else drafts.load(pair[1])
-    if working is None or not working.edited or working.catalog is None:
-        return False
-    named, rule = working.catalog.outcome_model, working.catalog.policy.rule
-    return named is not None and named.sha256 == model.digest and rule is Rule.VALUE
-
-
 def _draft(model: OutcomeModel, value_usd: float, entry: SetEntry) -> None:
     pair = selectors.current()
     if pair is None:
@@ -162,6 +133,8 @@ def drafted(text: str, source: str, model: OutcomeModel, value_usd: float) -> st
     if named is None or named.sha256 != model.digest:
         reference = {"path": f"{OUTCOME_MODELS}/{model.path.name}", "sha256": model.digest}
         document.set("outcome_model", reference)
+    if known is not None and known.success_profiles is not None:
+        document.set("policy", "success_from", SuccessSource.OUTCOME_MODEL.value)
     return document.text()
 
 
@@ -408,13 +381,15 @@ def run(entry: SetEntry, catalog: Catalog) -> None:
                 st.rerun()
     if task is not None and running:
         widgets.waiting(task, "Learning")
-    elif found is not None:
-        result(entry, catalog, found)
-    else:
-        if task is not None and task.failure is not None:
-            widgets.problem(task.failure)
-        else:
-            nothing_yet(entry)
+        return
+    if found is None and task is not None and task.failure is not None:
+        widgets.problem(task.failure)
+    cut = learned_models.cut_to(catalog, models if found is None else found.models)
+    ladder.show(entry, cut, found, partial(_take, entry, cut, found))
+    if found is not None:
+        result(entry, cut, found)
+    elif task is None or task.failure is None:
+        nothing_yet(entry)
 
 
 def nothing_yet(entry: SetEntry) -> None:
@@ -427,18 +402,28 @@ def nothing_yet(entry: SetEntry) -> None:
     )
 
 
-def result(entry: SetEntry, catalog: Catalog, model: OutcomeModel) -> None:
-    """The answer, the curves with where to take it, then one question at a time."""
-    cut = learned_models.cut_to(catalog, model.models)
+def _take(entry: SetEntry, cut: Catalog, model: OutcomeModel | None) -> None:
+    """Put heads into the draft, with the V in the middle of the cost range."""
+    if model is not None:
+        _draft(model, learned_models.value_sweep(entry, cut, model).middle, entry)
+
+
+def result(entry: SetEntry, cut: Catalog, model: OutcomeModel) -> None:
+    """Success heads: the answer, the curves, then one question at a time.
+
+    Args:
+        cut: The catalog with the learned models alone.
+    """
     sweep = learned_models.value_sweep(entry, cut, model)
     shortfall = learned_models.shortfall_sweep(entry, cut)
-    value_usd = sweep.middle
+    st.subheader("Success heads", anchor=False)
     answer(model)
-    wide, narrow = st.columns([7, 2.6], gap="small")
-    with wide.container(border=True):
-        curves(evaluate(sweep, value_usd), shortfall)
-    with narrow.container(border=True):
-        take(model, value_usd, entry)
+    with st.container(border=True):
+        curves(evaluate(sweep, sweep.middle), shortfall)
+    st.caption(
+        f"The point is V in the middle of the cost range, {literal(usd(sweep.middle))} for one "
+        "more resolved query; taking success heads sets it."
+    )
     questions(model, sweep, shortfall)
 
 

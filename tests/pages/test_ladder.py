@@ -1,0 +1,57 @@
+"""Tune, Learned: four sources side by side, and one click takes one into the draft."""
+
+import pytest
+
+from hydra_core.base.types import Rule, SuccessSource
+from hydra_core.base.workspace import workspace_folder
+from hydra_core.catalog.schema import parse_catalog
+from hydra_core.console import cache, replays
+from hydra_core.console.access import identity
+from hydra_core.console.tune.view_ladder import in_force, rows
+from tests.console.valued import LINK, valued
+from tests.pages.finishing import finished
+
+pytestmark = pytest.mark.slow
+PAGE = "pages/decide/tune.py?part=learned"
+NAMES = ("Benchmark profiles", "Fitted profiles", "Success profiles", "Success heads")
+
+
+@pytest.fixture
+def app(open_page):
+    valued(workspace_folder(), n=600)
+    return finished(open_page(PAGE, **LINK))
+
+
+def ladder():
+    return next(v.result for k, v in replays.tasks()._tasks.items() if k[0] == "ladder")
+
+
+def draft():
+    text = cache.store().drafts.find("my/valued", identity.actor()).text
+    return parse_catalog(text, source="draft")
+
+
+def test_the_table_has_every_source_as_it_was_judged(app):
+    assert not app.exception
+    shown = "\n".join(one.value.replace("\\", "") for one in app.markdown)
+    found = rows(ladder())
+    assert [row.name for row in found] == list(NAMES)
+    for row in found:
+        assert f"**{row.name}**" in shown
+        assert row.lift in shown
+        assert row.lift != "–"
+
+
+def test_each_source_is_one_click_from_the_draft(app):
+    taken = {}
+    for kind in ("success", "profiles", "benchmarks", "heads"):
+        app = finished(app.button(key=f"ladder.take.{kind}").click().run())
+        assert not app.exception, kind
+        assert not app.error, kind
+        taken[kind] = draft()
+        assert in_force(taken[kind]).value == kind
+    assert taken["success"].success_source is SuccessSource.SUCCESS_PROFILES
+    assert taken["profiles"].dimensions[-1] == "level"
+    assert taken["benchmarks"].policy.rule is Rule.SHORTFALL
+    assert "level" not in taken["benchmarks"].dimensions
+    assert taken["heads"].success_source is SuccessSource.OUTCOME_MODEL
