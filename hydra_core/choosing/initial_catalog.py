@@ -321,7 +321,11 @@ def price_warnings(
 ) -> tuple[str, ...]:
     """What is odd about these prices: beside recorded costs, by length of query, by retirement."""
     listed = {m: one.listed for m, one in prices.items() if one.listed is not None}
-    leaving = []
+    leaving = [
+        f"{model} has the price of {quote.id} in {quote.source.value}; check that it is the same"
+        for model, quote in listed.items()
+        if quote.id != model
+    ]
     for model, quote in listed.items():
         if quote.retired_on is not None:
             verb = "was retired" if quote.retired_on <= today else "will be retired"

@@ -12,7 +12,15 @@ import pandas as pd
 from hydra_core.base.errors import Problem
 from hydra_core.base.types import Catalog, ListPrice
 from hydra_core.catalog.editing.document import CatalogDocument
-from hydra_core.catalog.prices.price_file import GivenPrice, parse_listed, parse_price_file
+from hydra_core.catalog.prices.lists import read_prices
+from hydra_core.catalog.prices.number import price_number
+from hydra_core.catalog.prices.price_file import (
+    GivenPrice,
+    near_entries,
+    parse_listed,
+    parse_price_file,
+)
+from hydra_core.catalog.prices.quotes import PriceQuote
 from hydra_core.evalsets.folders import folder_name
 
 #: The columns of the table that hold USD per million tokens, and what a problem calls them.
@@ -50,17 +58,37 @@ def recorded_prices(prices: Mapping[str, ListPrice]) -> dict[str, GivenPrice]:
 
 
 def prices_of_text(
-    text: str, name: str, models: Sequence[str], today: date
+    text: str,
+    name: str,
+    models: Sequence[str],
+    today: date,
+    entries: Mapping[str, str] | None = None,
 ) -> dict[str, GivenPrice]:
     """Prices of these models from a price file (YAML), or a public list (JSON, TOML).
+
+    Args:
+        entries: Model -> id of the list's entry that is its price.
 
     Raises:
         CatalogError: It cannot be read; all problems are listed.
     """
     if name.lower().endswith(_LISTS):
-        return parse_listed(text, name, models, as_of=today)
+        return parse_listed(text, name, models, as_of=today, entries=entries)
     given = parse_price_file(text, name)
     return {model: given[model] for model in models if model in given}
+
+
+def proposed_entries(
+    text: str, name: str, models: Sequence[str], today: date
+) -> dict[str, PriceQuote]:
+    """Entries of a public list that may be the price of these models, which it does not name.
+
+    Raises:
+        CatalogError: It cannot be read.
+    """
+    if not models or not name.lower().endswith(_LISTS):
+        return {}
+    return near_entries(models, read_prices(text, name, as_of=today).quotes)
 
 
 def price_table(models: Sequence[str], given: Mapping[str, GivenPrice]) -> pd.DataFrame:
@@ -92,15 +120,23 @@ def entered_prices(table: pd.DataFrame, given: Mapping[str, GivenPrice]) -> Ente
     used = table[table["use"].astype(bool)]
     prices, missing, problems = [], [], []
     for row in used.to_dict("records"):
-        model, values = str(row["model"]), {name: _number(row[name]) for name in PRICE_COLUMNS}
-        if values["input"] is None or values["output"] is None:
-            missing.append(model)
-        wrong = [n for n, v in values.items() if v is not None and not (v > 0 and math.isfinite(v))]
-        problems += [
-            Problem(model, f"{PRICE_COLUMNS[name]} is {values[name]:g}", _REMEDY) for name in wrong
+        model = str(row["model"])
+        read = {name: price_number(row[name]) for name in PRICE_COLUMNS}
+        wrong = [
+            name
+            for name, price in read.items()
+            if not pd.isna(row[name]) and (price is None or price <= 0)
         ]
-        if values["input"] is not None and values["output"] is not None and not wrong:
-            price = ListPrice(values["input"], values["output"], values["cached"])
+        problems += [
+            Problem(model, f"{PRICE_COLUMNS[name]} is {row[name]:g}", _REMEDY) for name in wrong
+        ]
+        per_input, per_output, per_cached = (
+            None if price is None else float(price) for price in read.values()
+        )
+        if pd.isna(row["input"]) or pd.isna(row["output"]):
+            missing.append(model)
+        elif per_input is not None and per_output is not None and not wrong:
+            price = ListPrice(per_input, per_output, per_cached)
             before = given.get(model)
             kept = before if before is not None and before.price == price else None
             listed = before.listed if before is not None else None
@@ -108,11 +144,6 @@ def entered_prices(table: pd.DataFrame, given: Mapping[str, GivenPrice]) -> Ente
             prices.append((model, kept or own))
     models = tuple(map(str, used["model"]))
     return EnteredPrices(models, tuple(prices), tuple(missing), tuple(problems))
-
-
-def _number(cell: object) -> float | None:
-    value = math.nan if cell is None else float(str(cell))
-    return None if math.isnan(value) else value
 
 
 def covered(models: Collection[str], catalogs: Sequence[Catalog | None]) -> bool:

@@ -26,7 +26,7 @@ HOMES = {
     r"percentile\([^)]*(5(\.0)?, 95|_PERCENTILES)|quantile\([^)]*0\.05, 0\.95\]": {
         "predictor/score_bands.py"
     },
-    r"Decimal\(str\(value\)\.strip": {"catalog/prices/number.py"},
+    r"str\(value\)\.strip\(\)\n.*return Decimal": {"catalog/prices/number.py"},
     r"class CancelledError": {"base/errors.py"},
     r"^RESOLVED_AT": {"evalsets/evalset.py"},
     r"^LEVEL\b": {"base/intervals.py"},

@@ -15,6 +15,7 @@ from hydra_core.choosing.new_catalog import (
     free_key,
     price_table,
     prices_of_text,
+    proposed_entries,
     recorded_prices,
 )
 
@@ -81,3 +82,15 @@ def test_a_price_file_and_a_public_list_are_read_and_other_models_left_out():
 
 def test_a_catalogs_key_is_free():
     assert free_key("My Set", ["my_set", "my_set_2"]) == "my_set_3"
+
+
+def test_an_entry_of_another_name_is_proposed_and_taken_once_it_is_named():
+    entry = {"litellm_provider": "openai", "mode": "chat", "input_cost_per_token": 2.5e-06,
+             "output_cost_per_token": 1.5e-05}  # fmt: skip
+    text, today = json.dumps({"gpt-5.4": entry}), date(2026, 1, 2)
+    assert prices_of_text(text, "list.json", ["openai/gpt-5.4"], today) == {}
+    near = proposed_entries(text, "list.json", ["openai/gpt-5.4"], today)
+    assert near["openai/gpt-5.4"].id == "gpt-5.4"
+    entries = {"openai/gpt-5.4": "gpt-5.4"}
+    given = prices_of_text(text, "list.json", ["openai/gpt-5.4"], today, entries)
+    assert given["openai/gpt-5.4"].price == ListPrice(2.5, 15.0)

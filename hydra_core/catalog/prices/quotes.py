@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Final, TypeGuard
 
+from hydra_core.catalog.prices.number import price_number
+
 #: What a catalog takes for a price per million tokens, and more than anybody asks.
 _LEAST: Final = Decimal("0.001")
 _MOST: Final = Decimal(100_000)
-_NUMBER: Final = re.compile(r"[0-9]{0,12}\.?[0-9]{0,30}(?<=[0-9.])(?:[eE][-+]?[0-9]{1,3})?")
 
 
 class PriceSource(StrEnum):
@@ -100,17 +100,14 @@ def listed_price(value: Any, factor: Decimal) -> Decimal:  # noqa: ANN401
     Raises:
         SkipEntry: It is not a number above 0, or out of all bounds.
     """
-    if isinstance(value, str) and value and _NUMBER.fullmatch(value) and value != ".":
-        value = Decimal(value)
-    if isinstance(value, int) and not isinstance(value, bool):  # TOML
-        value = Decimal(value)
-    if not isinstance(value, Decimal):
+    number = price_number(value)
+    if number is None:
         raise SkipEntry("no price")
-    if value <= 0:
+    if number <= 0:
         raise SkipEntry("a price of 0 or less, which is no list price")
-    if value.adjusted() > 6 or value.adjusted() < -18 or len(value.as_tuple().digits) > 25:
+    if number.adjusted() > 6 or number.adjusted() < -18 or len(number.as_tuple().digits) > 25:
         raise SkipEntry("a price out of all bounds")
-    price = (value * factor).normalize()
+    price = (number * factor).normalize()
     if not _LEAST <= price <= _MOST:
         raise SkipEntry("a price out of all bounds")
     return price if price.as_tuple().exponent not in range(1, 40) else price.quantize(Decimal(1))

@@ -10,6 +10,7 @@ import streamlit as st
 
 from hydra_core.base.errors import HydraError
 from hydra_core.catalog.prices.price_file import GivenPrice
+from hydra_core.catalog.prices.recorded import cost_gaps
 from hydra_core.choosing.initial_catalog import InitialCatalog
 from hydra_core.choosing.new_catalog import (
     EnteredPrices,
@@ -18,6 +19,7 @@ from hydra_core.choosing.new_catalog import (
     named,
     price_table,
     prices_of_text,
+    proposed_entries,
     recorded_prices,
 )
 from hydra_core.console import cache, learned_models, replays, selectors, state, widgets
@@ -66,7 +68,8 @@ def panel(entry: SetEntry, loaded: EvalSet) -> None:
     try:
         scored = scoring.score_now(entry, loaded)
         entered = _prices(entry, loaded)
-        if scored and entered.complete:
+        agreed = entered.complete and _agreement(loaded, entered)
+        if scored and agreed:
             _catalog(entry, loaded, entered)
     except HydraError as error:
         widgets.problem(error)
@@ -85,14 +88,45 @@ def _prices(entry: SetEntry, loaded: EvalSet) -> EnteredPrices:
             "price list of LiteLLM, OpenRouter or models.dev.",
         )  # fmt: skip
     if file is not None:
-        text = file.getvalue().decode("utf-8", "replace")
-        given |= prices_of_text(text, file.name, loaded.models, date.today())
+        text = file.getvalue().decode("utf-8-sig", "replace")
+        given |= _given(text, file.name, file.file_id, loaded)
     with table:
-        edited = _edited(loaded, given, f"{entry.key}.{file.file_id if file else ''}")
+        edited = _edited(loaded, given, f"{entry.key}.{file.file_id if file else ''}.{len(given)}")
     entered = entered_prices(edited, given)
     with told:
         _lacking(entered)
     return entered
+
+
+def _given(text: str, name: str, stamp: str, loaded: EvalSet) -> dict[str, GivenPrice]:
+    """Prices of a file; where a list has a model under another name, that entry is offered."""
+    given = prices_of_text(text, name, loaded.models, date.today())
+    lacking = [model for model in loaded.models if model not in given]
+    near = proposed_entries(text, name, lacking, date.today())
+    taken = {}
+    for model, quote in near.items():
+        prices = f"{quote.input_usd_per_mtok:f} in, {quote.output_usd_per_mtok:f} out"
+        label = literal(f"{model}: take the price of {quote.id} ({prices})")
+        if st.checkbox(label, key=f"make_catalog.near.{stamp}.{model}"):
+            taken[model] = quote.id
+    if not taken:
+        return given
+    return given | prices_of_text(text, name, list(taken), date.today(), taken)
+
+
+def _agreement(loaded: EvalSet, entered: EnteredPrices) -> bool:
+    """Whether prices agree with recorded tokens and costs, or somebody says that they are right."""
+    known = {model: one.price for model, one in entered.prices}
+    gaps = [gap for gap in cost_gaps(loaded, known) if gap.must_be_confirmed]
+    right = True
+    for gap in gaps:
+        st.error(literal(f"{gap}. Correct the price, or confirm it."), icon=":material/payments:")
+        price = known[gap.model]
+        key = (
+            f"make_catalog.right.{gap.model}.{price.input_usd_per_mtok}.{price.output_usd_per_mtok}"
+        )
+        right &= st.checkbox(literal(f"The price of {gap.model} is right"), key=key)
+    return right
 
 
 def _edited(loaded: EvalSet, given: Mapping[str, GivenPrice], stamp: str) -> pd.DataFrame:
