@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.quality.real_policies import hydra_runs, real_data, value_run
+from benchmarks.quality.real_policies import real_data, shortfall_run, value_run
 from benchmarks.quality.real_pools import (
     LIVECODEBENCH,
     RealSet,
@@ -86,7 +86,7 @@ def measured(real, shared, workspace, predictor, *, seed=0):
     low, high = hull[0].mean_cost_usd, hull[-1].mean_cost_usd
     costs = [low + step * (high - low) for step in STEPS]
     runs = [
-        hydra_runs(data, bundle.bands, derive=True, seed=seed, trials=1)[0],
+        shortfall_run(data, bundle.bands, seed),
         value_run(data, gather(evalset, messages, data.pool.ids), seed),
     ]
     rng = np.random.default_rng(seed)

@@ -93,6 +93,15 @@ def hydra_runs(data: ReplayData, bands, *, derive: bool, seed: int, trials: int)
     return [_run(data, name, found) for name, found in zip(names, choices, strict=True)]
 
 
+def shortfall_run(data: ReplayData, bands, seed: int) -> BaselineRun:
+    """HyDRA with equal weights and all models, its profiles from the other half."""
+    choices = np.zeros((KNOBS.size, len(data.query_ids)), dtype=np.intp)
+    for fold in folds(data, 2, np.random.default_rng(seed)):
+        known = learned(data, fold.train, bands)
+        choices[:, fold.test] = at_every_cost(replace(data.take(fold.test), pool=known))
+    return _run(data, "HyDRA", choices)
+
+
 def value_run(data: ReplayData, material, seed: int) -> BaselineRun:
     """The value rule at costs that climb evenly; each half predicted by heads from the other.
 

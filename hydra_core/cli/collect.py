@@ -146,17 +146,21 @@ def _servers(
 ) -> dict[str, Server]:
     from hydra_core.lab.labeling.config import JsonMode, Server
     from hydra_core.server.upstream.file import load_upstreams
+    from hydra_core.server.wire.forms import Form
 
     upstreams = load_upstreams(existing(options.upstreams))
     upstreams.require(prices, os.environ)
     servers = {}
     for model, price in prices.items():
         upstream = upstreams.by_model[model]
+        if Form.CHAT not in upstream.speaks:
+            told = f"{model}: {upstream.name!r} does not speak the form chat, which collect asks in"
+            raise CannotRunError(told)
         servers[model] = Server(
             model, upstream.models[model].name, upstream.base_url, upstream.key_env,
             price.input_usd_per_mtok, price.output_usd_per_mtok, settings.max_tokens,
             settings.concurrency, settings.honours_idempotency_key, JsonMode.NONE,
-            price.cached_input_usd_per_mtok, upstream.models[model].body,
+            price.cached_input_usd_per_mtok, upstream.models[model].bodies.get(Form.CHAT, {}),
         )  # fmt: skip
     return servers
 

@@ -20,6 +20,7 @@ class Gate(StrEnum):
     WINDOW = "window"
     TAGS = "tags"
     ABILITY = "ability"
+    FORM = "form"
 
 
 def gate_reasons(models: Sequence[ModelSpec], query: Query) -> dict[str, str]:
@@ -82,6 +83,8 @@ def gate_of(model: ModelSpec, query: Query) -> Gate | None:
         return Gate.DENIED
     if query.allow is not None and model.id not in query.allow:
         return Gate.NOT_ALLOWED
+    if model.id in query.unspoken:
+        return Gate.FORM
     if query.has_image and not model.vision:
         return Gate.VISION
     if query.needs_tools and not model.tools:
@@ -114,6 +117,7 @@ def _listed(words: frozenset[str]) -> str:
 _SENTENCES = {
     Gate.DENIED: "Denied by the operator for this request.",
     Gate.NOT_ALLOWED: "Not on the operator's allow list for this request.",
+    Gate.FORM: "Its upstream does not speak the form of this request.",
     Gate.VISION: "Has no vision, and an image is attached.",
     Gate.TOOLS: "Cannot use tools, and the request declares some.",
 }

@@ -35,6 +35,7 @@ class Query:
         spent_usd: What the conversation has cost so far, as the caller knows it.
         context: What came before, in the form of `conversations/context.py`; only a bundle that
             was trained on it reads it.
+        unspoken: Models whose upstream does not take a request of this form.
         output_tokens: The longest answer that the request allows, 0 where it sets no limit; the
             window must hold it as well.
         harness_tokens: Of harness text that is not in `text` and was not scored, estimated.
@@ -59,6 +60,7 @@ class Query:
     spent_usd: float = 0.0
     context: str = ""
     output_tokens: int = 0
+    unspoken: frozenset[str] = frozenset()
     harness_tokens: int = 0
     continues: bool = False
     stalled: int = 0

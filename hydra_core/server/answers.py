@@ -1,4 +1,4 @@
-"""What goes back to the client: answers piece by piece, errors in the OpenAI form, our headers."""
+"""What goes back to the client: answers piece by piece, errors, our headers."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import json
 import unicodedata
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from hydra_core.server.deciding import Decided
+from hydra_core.server.wire.forms import Form
 
 _T = TypeVar("_T")
 #: Told at the end of an answer whether the client went away before it.
@@ -22,7 +23,6 @@ _ASCII = str.maketrans(
     {"τ": "tau", "≤": "<=", "≥": ">=", "–": "-", "−": "-", "→": "->", "×": "x", "’": "'", "“": '"',
      "”": '"'}
 )  # fmt: skip
-_TYPES = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error"}
 
 
 class ClientGoneError(Exception):
@@ -39,20 +39,15 @@ class JsonAnswer(JSONResponse):
 
 
 def error_response(
-    status: int, message: str, headers: Mapping[str, str] | None = None, *, code: str | None = None
+    status: int,
+    message: str,
+    headers: Mapping[str, str] | None = None,
+    *,
+    code: str | None = None,
+    form: Form = Form.CHAT,
 ) -> JsonAnswer:
-    """An error as OpenAI's clients understand it."""
-    return JsonAnswer(_error(status, message, code), status, headers=dict(headers or {}))
-
-
-def error_event(message: str) -> bytes:
-    """An error in the middle of a stream of events, where no status can be said any more."""
-    return b"data: " + json.dumps(_error(502, message, None)).encode() + b"\n\n"
-
-
-def _error(status: int, message: str, code: str | None) -> dict[str, Any]:
-    kind = _TYPES.get(status, "invalid_request_error" if status < 500 else "api_error")
-    return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+    """An error as the clients of a form understand it."""
+    return JsonAnswer(form.error(status, message, code), status, headers=dict(headers or {}))
 
 
 def our_headers(decided: Decided, model: str) -> dict[str, str]:

@@ -32,6 +32,7 @@ from hydra_core.server.deciding import Decided, Result
 from hydra_core.server.service import Service
 from hydra_core.server.settings import AUTO, Settings
 from hydra_core.server.upstream.file import parse_upstreams
+from hydra_core.server.wire.forms import Form, form_of_path
 from hydra_core.store.roles import Action, Actor
 
 _LOG = logging.getLogger(__name__)
@@ -60,7 +61,7 @@ def application(service: Service, doors: Doors, bundle: Bundle, settings: Settin
 
     return Starlette(
         routes=[
-            Route("/v1/chat/completions", routes.chat, methods=["POST"]),
+            *(Route(f"/v1{form.path}", routes.chat, methods=["POST"]) for form in Form),
             Route("/v1/decision", routes.decision, methods=["POST"]),
             Route("/v1/outcomes", routes.outcome, methods=["POST"]),
             Route("/v1/dry-run", routes.dry_run, methods=["POST"]),
@@ -119,10 +120,11 @@ class _Routes:
         body = await read_body(request, self._most_bytes)
         named = request.headers.get(_CONVERSATION)
         caller, headers = self._caller(actor), request.headers
+        form = form_of_path(request.url.path)
         if len(body) > _LARGE:
-            chat = await asyncio.to_thread(_read, body, named, caller, headers)
+            chat = await asyncio.to_thread(_read, body, named, caller, headers, form)
         else:
-            chat = _read(body, named, caller, headers)
+            chat = _read(body, named, caller, headers, form)
         return for_actor(chat, actor)
 
     async def outcome(self, request: Request) -> Response:
@@ -219,10 +221,10 @@ class _Routes:
 
 
 def _read(
-    body: bytes, conversation_id: str | None, caller: str, headers: Mapping[str, str]
+    body: bytes, conversation_id: str | None, caller: str, headers: Mapping[str, str], form: Form
 ) -> ChatRequest:
-    found = parse_json(body)
-    return read_chat(found, conversation_id, size=len(body), caller=caller, headers=headers)
+    found, size = parse_json(body), len(body)
+    return read_chat(found, conversation_id, size=size, caller=caller, headers=headers, form=form)
 
 
 def _decision(decided: Decided) -> dict[str, Any]:

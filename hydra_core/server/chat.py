@@ -1,4 +1,4 @@
-"""A chat request of the OpenAI form, as routing sees it: the query, and what is passed on."""
+"""A request as routing sees it, whatever its form: the query, and what is passed on."""
 
 from __future__ import annotations
 
@@ -24,14 +24,24 @@ from hydra_core.routing.query import (
     limits_of,
 )
 from hydra_core.server.settings import AUTO
+from hydra_core.server.wire.forms import Form
+from hydra_core.server.wire.reading import (
+    STATE,
+    answer_format,
+    as_chat,
+    output_limit,
+    schemas,
+    session_of,
+)
 from hydra_core.store.roles import Actor
 
 #: Where a request says more about its query than an OpenAI request can; never passed on.
 _OWN: Final = "hydra"
 _LONGEST_ID: Final = 1_000
 _DEEPEST: Final = 200
-#: What a model reads beside the messages.
-_SCHEMAS: Final = ("tools", "functions", "response_format")
+#: Headers of a client that go on to an upstream, and the version where it names none.
+_PASSED: Final = ("anthropic-version", "anthropic-beta", "openai-beta")
+_VERSION: Final = {"anthropic-version": "2023-06-01"}
 _KNOWN: Final[Fields] = {
     **FIELDS,
     "receipt": ("true or false", lambda value: isinstance(value, bool)),
@@ -56,6 +66,8 @@ class ChatRequest:
         input_tokens: What a model takes in, estimated.
         caller: Whose conversation it is; '' where nobody has to say who they are.
         team: Who pays, '' for nobody in particular.
+        form: The form that it is written in.
+        headers: Of the client, for the upstream.
     """
 
     query: Query
@@ -67,6 +79,8 @@ class ChatRequest:
     input_tokens: int = 0
     caller: str = ""
     team: str = ""
+    form: Form = Form.CHAT
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def stream(self) -> bool:
@@ -75,7 +89,9 @@ class ChatRequest:
 
     @property
     def wants_usage(self) -> bool:
-        """Whether the client asked for the tokens at the end of a stream."""
+        """Whether the tokens at the end of a stream are for the client as well."""
+        if self.form is not Form.CHAT:
+            return True  # they are a part of the form
         options = self.body.get("stream_options")
         return isinstance(options, Mapping) and options.get("include_usage") is True
 
@@ -104,6 +120,7 @@ def read_chat(
     size: int = 0,
     caller: str = "",
     headers: Mapping[str, str] | None = None,
+    form: Form = Form.CHAT,
 ) -> ChatRequest:
     """The request in a decoded body; what HyDRA alone understands stands in its key `hydra`.
 
@@ -113,6 +130,7 @@ def read_chat(
         size: Bytes of the body.
         caller: Whose conversation it is.
         headers: Of the request, by their names in small letters.
+        form: The form that the request is written in.
 
     Raises:
         RequestError: Messages or fields are not valid; lists what is wrong.
@@ -127,15 +145,17 @@ def read_chat(
     model = found.get("model", AUTO)
     if not isinstance(model, str):
         raise _refused("model", "must be text", f"give '{AUTO}' or a model of the catalog")
-    conversation = _conversation(found, named=model != AUTO)
+    if form is Form.RESPONSES and model == AUTO:
+        _require_no_state(found)
+    conversation = _conversation(found, form, named=model != AUTO)
     key = own.get("conversation_id") or conversation_id
     if key is not None:
         _require_plain(key)
-    declared = _declared_tokens(found)
-    key = _agent_key(key or _conversation_of(found), conversation, headers or {})
+    declared = _declared_tokens(found, form)
+    key = _agent_key(key or _conversation_of(found, form), conversation, headers or {})
     query = query_of(conversation, own, key, declared_tokens=declared)
-    needs = query.needs | _declared_needs(found)
-    query = replace(query, output_tokens=_output_tokens(found), needs=needs)
+    needs = query.needs | _declared_needs(found, form)
+    query = replace(query, output_tokens=_output_tokens(found, form), needs=needs)
     return ChatRequest(
         query,
         {key: value for key, value in found.items() if key != _OWN},
@@ -145,6 +165,8 @@ def read_chat(
         size,
         _tokens(conversation) + declared,
         caller,
+        form=form,
+        headers={} if form is Form.CHAT else _passed_on(headers or {}, form),
     )
 
 
@@ -154,6 +176,26 @@ def for_actor(request: ChatRequest, actor: Actor) -> ChatRequest:
     if actor.require:
         query = replace(query, require=query.require | actor.require)
     return replace(request, query=query, team=actor.team)
+
+
+def _passed_on(headers: Mapping[str, str], form: Form) -> dict[str, str]:
+    """The client's headers that its upstream needs to understand the request."""
+    found = {name: headers.get(name, "") for name in _PASSED}
+    given = {name: v for name, v in found.items() if v and v.isascii() and v.isprintable()}
+    return {**_VERSION, **given} if form is Form.MESSAGES else given
+
+
+def _require_no_state(found: Mapping[str, Any]) -> None:
+    """A routed request must hold all of its conversation: models do not share what they stored.
+
+    Raises:
+        RequestError: It refers to what one upstream has stored.
+    """
+    kept = [name for name in STATE if found.get(name)]
+    if kept:
+        message = "refers to what one upstream stores, and a routed request may go to another"
+        remedy = "send the whole conversation as input, or ask for a model by name"
+        raise RequestError("request", [Problem(name, message, remedy) for name in kept])
 
 
 def query_of(
@@ -189,10 +231,13 @@ def query_of(
     )
 
 
-def _conversation(found: Mapping[str, Any], *, named: bool) -> Conversation:
+def _conversation(found: Mapping[str, Any], form: Form, *, named: bool) -> Conversation:
     """The messages as routing understands them; a named model's upstream judges them itself."""
     try:
-        return read_served(found)
+        said = as_chat(found, form)
+        if form is Form.RESPONSES and not said["messages"]:
+            raise _refused("input", "is missing or empty", "give a text or a list of items")
+        return read_served(said)
     except ProblemsError as error:
         if named:
             return Conversation("", (Turn(""),))
@@ -226,38 +271,38 @@ def _is_deep(found: object) -> bool:
     return True
 
 
-def _declared_tokens(found: Mapping[str, Any]) -> int:
+def _declared_tokens(found: Mapping[str, Any], form: Form) -> int:
     """Tokens of the schemas that a request declares beside its messages, estimated."""
-    declared = [found[name] for name in _SCHEMAS if found.get(name)]
+    declared = schemas(found, form)
     if not declared:
         return 0
     text = json.dumps(declared, ensure_ascii=False, separators=(",", ":"))
     return round(text_tokens(text))
 
 
-def _declared_needs(found: Mapping[str, Any]) -> frozenset[str]:
+def _declared_needs(found: Mapping[str, Any], form: Form) -> frozenset[str]:
     """Abilities that a request's settings ask for."""
-    form = found.get("response_format")
+    shape = answer_format(found, form)
     needs = set()
-    if isinstance(form, Mapping) and form.get("type") in ("json_schema", "json_object"):
+    if isinstance(shape, Mapping) and shape.get("type") in ("json_schema", "json_object"):
         needs.add(Ability.STRUCTURED_OUTPUT)
     if found.get("parallel_tool_calls") is True and found.get("tools"):
         needs.add(Ability.PARALLEL_TOOLS)
     return frozenset(needs)
 
 
-def _output_tokens(found: Mapping[str, Any]) -> int:
+def _output_tokens(found: Mapping[str, Any], form: Form) -> int:
     """The longest answer that the client allows, 0 where it does not say."""
-    given = found.get("max_completion_tokens", found.get("max_tokens"))
-    counted = isinstance(given, int) and not isinstance(given, bool)
-    return given if counted and 0 < given < 2**53 else 0
+    given = output_limit(found, form)
+    counted = isinstance(given, int) and not isinstance(given, bool) and 0 < given < 2**53
+    return int(given) if counted else 0  # type: ignore[call-overload]
 
 
-def _conversation_of(found: Mapping[str, Any]) -> str | None:
-    """The conversation that a plain OpenAI request names, if it does."""
+def _conversation_of(found: Mapping[str, Any], form: Form) -> str | None:
+    """The conversation that a plain request names, if it does."""
     metadata = found.get("metadata")
     named = metadata.get("conversation_id") if isinstance(metadata, Mapping) else None
-    key = named or found.get("prompt_cache_key")
+    key = named or found.get("prompt_cache_key") or session_of(found, form)
     if not isinstance(key, str) or not key:
         return None
     return key if len(key) <= _LONGEST_ID and _is_text(key) else text_sha256(key)

@@ -159,6 +159,8 @@ class Decider:
         """
         start = time.perf_counter()
         serving, arm = self._arm(request)
+        if unspoken := serving.unspoken(request.form):
+            request = replace(request, query=replace(request.query, unspoken=unspoken))
         query = _keyed(request)
         if request.model != AUTO:
             _require_known(serving, request.model)

@@ -11,8 +11,8 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Final, Protocol
@@ -23,6 +23,7 @@ from hydra_core.catalog import load_catalog, parse_catalog, pool
 from hydra_core.routing.reload import file_stamp
 from hydra_core.routing.router import Router
 from hydra_core.server.upstream.file import Upstreams, load_upstreams
+from hydra_core.server.wire.forms import Form
 from hydra_core.store.store import Store
 
 _LOG = logging.getLogger(__name__)
@@ -40,13 +41,22 @@ class Published:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Serving:
-    """One revision, ready to route with."""
+    """One revision, ready to route with.
+
+    Attributes:
+        not_speaking: Form -> models whose upstream does not speak it.
+    """
 
     router: Router
     catalog: Catalog
     revision: str
     policy_digest: str
     upstreams: Upstreams | None = None
+    not_speaking: Mapping[Form, frozenset[str]] = field(default_factory=dict)
+
+    def unspoken(self, form: Form) -> frozenset[str]:
+        """The models that cannot be asked in this form."""
+        return self.not_speaking.get(form, frozenset())
 
     @property
     def label(self) -> str:
@@ -221,4 +231,6 @@ class LiveCatalog:
         policy = json.dumps(asdict(catalog.policy), sort_keys=True, default=str)
         digest = hashlib.sha256(policy.encode()).hexdigest()
         router = self._router_of(catalog)
-        return Serving(router, catalog, published.revision, digest, published.upstreams)
+        upstreams = published.upstreams
+        silent = {form: upstreams.not_speaking(form) for form in Form} if upstreams else {}
+        return Serving(router, catalog, published.revision, digest, upstreams, silent)

@@ -23,7 +23,6 @@ from hydra_core.server.answers import (
     ClientGoneError,
     StreamedAnswer,
     WholeAnswer,
-    error_event,
     error_response,
     our_headers,
     until_gone,
@@ -217,7 +216,8 @@ class Service:
                 self.decider.health.failed(result.served)
                 self.metrics.failed(result.served, "broke_off")
                 broken.append(f"{result.served}:broke_off")
-                yield error_event(f"{result.served} broke off in the middle of its answer")
+                told = f"{result.served} broke off in the middle of its answer"
+                yield decided.request.form.error_event(told)
 
         def closed(gone: bool) -> None:
             answer.close()
@@ -243,4 +243,5 @@ def _nobody(decided: Decided, error: NotAnsweredError, tried: Attempts) -> Respo
     if error.kind == "retry_later":
         status, headers["retry-after"] = 429, str(math.ceil(error.wait_s))
     message = f"no model answered: {failed}"
-    return error_response(status, message, headers, code="no_model_answered")
+    form = decided.request.form
+    return error_response(status, message, headers, code="no_model_answered", form=form)

@@ -1,4 +1,4 @@
-"""A local OpenAI-compatible server that answers, refuses, hangs or breaks off as it is told.
+"""A local server of all three forms that answers, refuses, hangs or breaks off as it is told.
 
     python -m tests.server.fake_upstream PORT
 
@@ -16,6 +16,7 @@ import sys
 import uvicorn
 
 PIECES = ("All ", "is ", "well.")
+ALL_TEXT = "".join(PIECES)
 USAGE = {
     "prompt_tokens": 100,
     "completion_tokens": 20,
@@ -44,6 +45,11 @@ class FakeUpstream:
         elif scope["path"] == "/forget":
             self.seen.clear()
             await _json(send, 200, {})
+        elif scope["path"].endswith(("/messages", "/responses")):
+            headers = {name.decode(): value.decode() for name, value in scope["headers"]}
+            seen = {"body": json.loads(body), "headers": headers, "path": scope["path"]}
+            self.seen.append(seen)
+            await self._other_form(seen["body"], scope["path"].rpartition("/")[2], send)
         else:
             headers = {name.decode(): value.decode() for name, value in scope["headers"]}
             await self._chat(json.loads(body), headers, receive, send, scope["client"])
@@ -70,6 +76,22 @@ class FakeUpstream:
             await self._stream(asked, send, receive, how)
         else:
             await _json(send, 200, _answer(asked["model"]))
+
+    async def _other_form(self, asked, form, send):
+        how = self.behaviour.get(asked["model"], self.behaviour.get("*", "ok"))
+        if how.isdigit():
+            await _json(send, int(how), error_in_form(form, "api_error", f"told to say {how}"))
+        elif not asked.get("stream") or how == "whole":
+            await _json(send, 200, whole_in_form(form, asked["model"]))
+        else:
+            kind = [(b"content-type", b"text/event-stream")]
+            await send({"type": "http.response.start", "status": 200, "headers": kind})
+            for found in events_in_form(form, asked["model"], how):
+                raw = f"event: {found['type']}\ndata: {json.dumps(found)}\n\n".encode()
+                await send({"type": "http.response.body", "body": raw, "more_body": True})
+            if how == "break":
+                raise RuntimeError("told to break off")
+            await send({"type": "http.response.body", "body": b""})
 
     async def _hang(self, receive):
         while (await receive())["type"] != "http.disconnect":
@@ -102,6 +124,75 @@ def _answer(model):
         "choices": [choice],
         "usage": USAGE,
     }
+
+
+#: The same tokens as in USAGE, as each form says them.
+MESSAGES_USAGE = {"input_tokens": 55, "cache_read_input_tokens": 40,
+                  "cache_creation_input_tokens": 5, "output_tokens": 20}  # fmt: skip
+RESPONSES_USAGE = {"input_tokens": 100, "input_tokens_details": {"cached_tokens": 40},
+                   "output_tokens": 20, "output_tokens_details": {"reasoning_tokens": 0},
+                   "total_tokens": 120}  # fmt: skip
+
+
+def error_in_form(form, kind, message):
+    """An error as an upstream of the form says it."""
+    if form == "messages":
+        return {"type": "error", "error": {"type": kind, "message": message}}
+    return {"error": {"type": kind, "message": message, "code": None, "param": None}}
+
+
+def whole_in_form(form, model, text=ALL_TEXT):
+    """An answer of the form in one piece."""
+    if form == "messages":
+        return {
+            "id": "msg_1", "type": "message", "role": "assistant", "model": model,
+            "content": [{"type": "text", "text": text}], "stop_reason": "end_turn",
+            "stop_sequence": None, "usage": MESSAGES_USAGE,
+        }  # fmt: skip
+    part = {"type": "output_text", "text": text, "annotations": []}
+    item = {"id": "item_1", "type": "message", "role": "assistant", "status": "completed",
+            "content": [part]}  # fmt: skip
+    return {
+        "id": "resp_1", "object": "response", "created_at": 1, "status": "completed",
+        "model": model, "output": [item], "error": None, "incomplete_details": None,
+        "instructions": None, "metadata": {}, "parallel_tool_calls": True, "temperature": 1.0,
+        "tool_choice": "auto", "tools": [], "top_p": 1.0, "usage": RESPONSES_USAGE,
+    }  # fmt: skip
+
+
+def events_in_form(form, model, how):
+    """The events of a streamed answer; `overloaded` at once, or cut off by a `break`."""
+    if form == "messages":
+        first = {**MESSAGES_USAGE, "output_tokens": 1}
+        message = {**whole_in_form(form, model), "content": [], "stop_reason": None, "usage": first}
+        head = [{"type": "message_start", "message": message}, {"type": "ping"}]
+        failed = error_in_form(form, "overloaded_error", "Overloaded")
+        block = {"type": "text", "text": ""}
+        begin = {"type": "content_block_start", "index": 0, "content_block": block}
+        deltas = [{"type": "content_block_delta", "index": 0,
+                   "delta": {"type": "text_delta", "text": piece}} for piece in PIECES]  # fmt: skip
+        stop = {"stop_reason": "end_turn", "stop_sequence": None}
+        tail = [{"type": "content_block_stop", "index": 0},
+                {"type": "message_delta", "delta": stop, "usage": {"output_tokens": 20}},
+                {"type": "message_stop"}]  # fmt: skip
+    else:
+        response = whole_in_form(form, model)
+        begun = {**response, "status": "in_progress", "output": [], "usage": None}
+        place = {"item_id": "item_1", "output_index": 0, "content_index": 0}
+        head = [{"type": "response.created", "response": begun}]
+        error = {"code": "server_error", "message": "Overloaded"}
+        failed = {"type": "response.failed", "response": {**begun, "status": "failed",
+                                                          "error": error}}  # fmt: skip
+        item = {**response["output"][0], "status": "in_progress", "content": []}
+        part = {"type": "output_text", "text": "", "annotations": []}
+        head += [{"type": "response.output_item.added", "output_index": 0, "item": item}]
+        begin = {"type": "response.content_part.added", **place, "part": part}
+        deltas = [{"type": "response.output_text.delta", **place, "delta": piece, "logprobs": []}
+                  for piece in PIECES]  # fmt: skip
+        tail = [{"type": "response.completed", "response": response}]
+    found = [*head, failed] if how == "overloaded" else [*head, begin, *deltas, *tail]
+    cut = found[: len(head) + 2] if how == "break" else found
+    return [{**one, "sequence_number": number} for number, one in enumerate(cut)]
 
 
 async def _event(send, value):

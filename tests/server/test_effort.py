@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from hydra_core.server.upstream.file import UpstreamsError, parse_upstreams
+from hydra_core.server.wire.forms import Form
 from tests.server.conftest import CATALOG, HARD, MODELS, asked, upstreams_text
 
 PAGE = Path("docs/guide/effort.md").read_text()
@@ -85,6 +86,8 @@ def test_a_receipt_names_what_a_level_belongs_to(levelled):
         ("{model: m}", "body (line 6): is missing"),
         ("{body: {effort: high}}", "model (line 6): is missing"),
         ("{model: m, body: high}", "must be a mapping"),
+        ("{model: m, body: {chat: {stream: true}}}", "stream (line 6): is the request's own"),
+        ("{model: m, body: {responses: {}}}", "body.chat (line 6): is missing"),
         ("{model: m, body: {a: 1}, client_may_set: [b]}", "is no parameter of body"),
         ("{model: m, body: {a: 1}, clients: [a]}", "is not a known key"),
     ],
@@ -99,7 +102,7 @@ def test_a_bad_entry_says_what_is_wrong_and_no_value(entry, told):
 def test_what_is_sent_is_json_as_written():
     body = '{effort: high, limits: {tokens: [1, 2.5]}, on: true, off: null, "1": one}'
     found = parse_upstreams(f"{HEAD}      big: {{model: m, body: {body}}}")
-    sent = found.by_model["big"].models["big"].asked({"model": "auto", "messages": []})
+    sent = found.by_model["big"].models["big"].asked({"model": "auto", "messages": []}, Form.CHAT)
     assert json.loads(json.dumps(sent)) == {
         "model": "m", "messages": [], "effort": "high", "limits": {"tokens": [1, 2.5]},
         "on": True, "off": None, "1": "one",

@@ -14,6 +14,7 @@ from hydra_core.server.access.doors import StrangerError, TooOftenError
 from hydra_core.server.access.feedback import UnknownDecisionError
 from hydra_core.server.access.limits import BodyTooLargeError, BodyTooSlowError
 from hydra_core.server.answers import ClientGoneError, error_response
+from hydra_core.server.wire.forms import form_of_path
 
 _LOG = logging.getLogger(__name__)
 
@@ -31,7 +32,7 @@ async def _refused(request: Request, error: Exception) -> Response:
         headers["www-authenticate"] = "Bearer"
     if status >= 500 and not isinstance(error, OverloadedError):
         _LOG.error("%s", error)
-    return error_response(status, str(error), headers)
+    return error_response(status, str(error), headers, form=form_of_path(request.url.path))
 
 
 async def _gone(request: Request, error: Exception) -> Response:
@@ -39,7 +40,8 @@ async def _gone(request: Request, error: Exception) -> Response:
 
 
 async def _fault(request: Request, error: Exception) -> Response:
-    return error_response(500, "the router failed on this request; its log says why")
+    message = "the router failed on this request; its log says why"
+    return error_response(500, message, form=form_of_path(request.url.path))
 
 
 _STATUS = (

@@ -22,10 +22,13 @@ from hydra_core.server.upstream.failures import NotAnsweredError, refusal_of, wa
 from hydra_core.server.upstream.file import Upstream, Upstreams
 from hydra_core.server.upstream.stream import EventStream
 from hydra_core.server.upstream.whole import as_events, read_whole, shown_error
+from hydra_core.server.wire.forms import Form
 
 #: Headers of an answer that go on to the client.
-_PASSED: Final = ("content-type", "retry-after", "x-request-id", "openai-processing-ms")
-_PREFIXES: Final = ("x-ratelimit-",)
+_PASSED: Final = (
+    "content-type", "retry-after", "x-request-id", "request-id", "openai-processing-ms",
+)  # fmt: skip
+_PREFIXES: Final = ("x-ratelimit-", "anthropic-ratelimit-")
 _MOST_HEADERS: Final = 40
 _LONGEST_HEADER: Final = 400
 _SENT: Final = {
@@ -93,22 +96,22 @@ class Caller:
             NotAnsweredError: Another model may be asked: nothing was given to the client yet.
         """
         upstream, times = upstreams.by_model[model], upstreams.timeouts
-        body = _body(upstream, model, chat)
+        body, form = _body(upstream, model, chat), chat.form
         large = chat.size > _LARGE
         content = await asyncio.to_thread(_json, body) if large else _json(body)
         key = upstream.key(self._environ)
         try:
             async with asyncio.timeout(times.first_byte_s) as limit:
                 response = await self._opened().post(
-                    f"{upstream.base_url}/chat/completions",
+                    f"{upstream.base_url}{form.path}",
                     data=content,
-                    headers={**_SENT, **({"authorization": f"Bearer {key}"} if key else {})},
+                    headers={**_SENT, **chat.headers, **upstream.proof(form, key)},
                     allow_redirects=False,
                     timeout=aiohttp.ClientTimeout(total=None, sock_connect=times.connect_s),
                 )
                 return await _begun(response, chat, times.idle_s, limit, key)
         except NotAnsweredError as error:
-            error.body = shown_error(error.status, error.body, key)
+            error.body = shown_error(error.status, error.body, key, form)
             raise
         except TimeoutError as error:
             raise NotAnsweredError("timeout") from error
@@ -136,19 +139,21 @@ async def _begun(
     try:
         headers = _passed_on(response.headers, key)
         if not 200 <= response.status < 300:
-            return await _refused(response, headers, key)
+            return await _refused(response, headers, key, chat.form)
         if not chat.stream:
-            body, seen = await read_whole(response)
+            body, seen = await read_whole(response, chat.form)
             return Answer(200, headers, body, None, response, seen)
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == "application/json":
-            body, seen = await read_whole(response)
+            body, seen = await read_whole(response, chat.form)
+            if chat.form is not Form.CHAT:  # its events cannot be made of it
+                raise NotAnsweredError("bad_answer", response.status)
             headers["content-type"] = "text/event-stream"
             events = as_events(body, usage=chat.wants_usage)
             return Answer(200, headers, events, None, response, seen)
         if kind == "text/html":
             raise NotAnsweredError("bad_answer", response.status)
-        stream = EventStream(response, idle_s, strip=not chat.wants_usage)
+        stream = EventStream(response, idle_s, chat.form, strip=not chat.wants_usage)
         first = await stream.first(limit)
         return Answer(200, headers, first, stream.rest(), response, stream.seen)
     except BaseException:
@@ -156,7 +161,9 @@ async def _begun(
         raise
 
 
-async def _refused(response: aiohttp.ClientResponse, headers: dict[str, str], key: str) -> Answer:
+async def _refused(
+    response: aiohttp.ClientResponse, headers: dict[str, str], key: str, form: Form
+) -> Answer:
     """The upstream's word that the request itself is wrong, for the client.
 
     Raises:
@@ -171,7 +178,7 @@ async def _refused(response: aiohttp.ClientResponse, headers: dict[str, str], ke
         headers.setdefault("retry-after", str(math.ceil(wait_s)))
     if kind is not None:
         raise NotAnsweredError(kind, status, body, headers, wait_s)
-    return Answer(status, headers, shown_error(status, body, key), None, response, Seen())
+    return Answer(status, headers, shown_error(status, body, key, form), None, response, Seen())
 
 
 async def _error_body(response: aiohttp.ClientResponse) -> bytes:
@@ -200,7 +207,7 @@ def _passed_on(found: Mapping[str, str], key: str) -> dict[str, str]:
 
 
 def _body(upstream: Upstream, model: str, chat: ChatRequest) -> dict[str, Any]:
-    body = upstream.models[model].asked(chat.body)
+    body = upstream.models[model].asked(chat.body, chat.form)
     if chat.stream and not chat.wants_usage:
         options = chat.body.get("stream_options") or {}
         if isinstance(options, Mapping):  # else the upstream says what is wrong with it

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from hydra_core.server.upstream.failures import NotAnsweredError, error_in
+from hydra_core.server.wire.answering import said_in
+from hydra_core.server.wire.forms import Form
 
 #: One event and one whole answer may have so many bytes.
 MOST_BYTES: Final = 32 << 20
@@ -32,7 +34,7 @@ class Event:
         data: Whether it has any; a comment has none.
         written: Bytes of what the model wrote.
         finished: Whether it ends a choice.
-        done: Whether it is `[DONE]`.
+        done: Whether nothing comes after it, such as `[DONE]`.
         usage: The usage in it, as the upstream said it.
         bare_usage: Whether it holds nothing but the usage.
         error: Why it is no part of an answer, None where it is one.
@@ -72,13 +74,19 @@ class Seen:
         self.written += event.written
         self.finished |= event.finished
         self.done |= event.done
-        self.usage = event.usage or self.usage
+        if event.usage:  # the Messages form says it in parts
+            self.usage = {**(self.usage or {}), **event.usage}
 
 
 @dataclass(slots=True)
 class EventReader:
-    """Cuts events out of the pieces of a stream."""
+    """Cuts events out of the pieces of a stream.
 
+    Attributes:
+        form: The form that the events have.
+    """
+
+    form: Form = Form.CHAT
     _pieces: list[bytes] = field(default_factory=list)
     _size: int = 0
     _tail: bytes = b""
@@ -94,7 +102,7 @@ class EventReader:
             return
         waiting, start = b"".join((*self._pieces, piece)), 0
         for blank in _BLANK_LINE.finditer(waiting):
-            yield event_of(waiting[start : blank.end()])
+            yield event_of(waiting[start : blank.end()], self.form)
             start = blank.end()
         rest = waiting[start:]
         self._pieces, self._size = ([rest] if rest else []), len(rest)
@@ -104,10 +112,10 @@ class EventReader:
         """The event that the stream ended in, if it did."""
         rest = b"".join(self._pieces)
         if rest.strip():
-            yield event_of(rest)
+            yield event_of(rest, self.form)
 
 
-def event_of(raw: bytes) -> Event:
+def event_of(raw: bytes, form: Form = Form.CHAT) -> Event:
     """What an event is."""
     lines = raw.splitlines()
     data = b"\n".join(line[5:].strip() for line in lines if line.startswith(b"data:"))
@@ -122,6 +130,8 @@ def event_of(raw: bytes) -> Event:
         found = None
     if not isinstance(found, dict):
         return Event(raw, data=True, error=NotAnsweredError("bad_answer"))
+    if form is not Form.CHAT:
+        return _said_event(raw, found, form)
     error = error_in(found) or (NotAnsweredError("bad_answer") if named_error else None)
     choices = found.get("choices")
     listed = [one for one in choices if isinstance(one, dict)] if isinstance(choices, list) else []
@@ -137,6 +147,20 @@ def event_of(raw: bytes) -> Event:
         usage=usage,
         bare_usage=choices == [] and usage is not None,
         error=error,
+    )
+
+
+def _said_event(raw: bytes, found: Mapping[str, Any], form: Form) -> Event:
+    """An event of a form other than Chat Completions."""
+    said = said_in(found, form)
+    return Event(
+        raw,
+        data=True,
+        written=written_in(said.content),
+        finished=said.finished,
+        done=said.done,
+        usage=said.usage if isinstance(said.usage, dict) else None,
+        error=error_in({"error": said.error} if said.error else found),
     )
 
 

@@ -44,6 +44,13 @@ _BY_STATUS: Final = {
     425: "rate_limited",
     429: "rate_limited",
 }
+#: Types and codes of errors that stand for a status.
+_STATUS_OF: Final = {
+    "authentication_error": 401, "billing_error": 402, "permission_error": 403,
+    "not_found_error": 404, "request_too_large": 413, "rate_limit_error": 429,
+    "rate_limit_exceeded": 429, "api_error": 500, "server_error": 500, "timeout_error": 504,
+    "overloaded_error": 529,
+}  # fmt: skip
 #: What providers say in place of a status of its own -> what it is.
 _BY_WORDS: Final = (
     (
@@ -117,7 +124,8 @@ def error_in(found: Mapping[str, Any]) -> NotAnsweredError | None:
     if not error:
         return None
     inner = error if isinstance(error, Mapping) else {}
-    status = next(filter(None, map(_status, (inner.get("code"), inner.get("status")))), None)
+    said = (inner.get(name) for name in ("code", "status", "type"))
+    status = next(filter(None, map(_status, said)), None)
     body = json.dumps({"error": error}, default=str).encode("utf-8", "replace")
     kind = refusal_of(status or 400, body) or "bad_answer"
     return NotAnsweredError(kind, status, body, wait_s=wait_of({}, body))
@@ -204,6 +212,8 @@ def _error_of_choices(choices: object) -> object:
 
 
 def _status(value: object) -> int | None:
+    if isinstance(value, str) and value in _STATUS_OF:
+        return _STATUS_OF[value]
     if isinstance(value, str) and value.isdigit():
         value = int(value[:4])
     known = isinstance(value, int) and not isinstance(value, bool) and 400 <= value < 600

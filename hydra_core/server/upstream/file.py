@@ -5,10 +5,12 @@ upstreams:
   - name: openai
     base_url: https://api.openai.com/v1
     key_env: OPENAI_API_KEY          # the variable that holds the key, never the key
+    speaks: [chat, responses]        # the forms of requests it takes; chat where nothing is said
     models:                          # catalog id: the upstream's own name
       gpt-5.4: gpt-5.4-2026-03-05
       gpt-5.4-high:                  # the same model with more effort
-        {model: gpt-5.4-2026-03-05, body: {reasoning_effort: high}}
+        model: gpt-5.4-2026-03-05
+        body: {chat: {reasoning_effort: high}, responses: {reasoning: {effort: high}}}
 timeouts: {connect_s: 2, first_byte_s: 60, idle_s: 120}
 """
 
@@ -26,6 +28,7 @@ from hydra_core.base.reading.fields import Bounds, Problems, Section
 from hydra_core.base.reading.nodes import MapNode, ScalarNode, plain, shown
 from hydra_core.base.reading.yaml_reader import read_yaml
 from hydra_core.catalog.schema import read_catalog_text
+from hydra_core.server.wire.forms import Form
 
 SCHEMA: Final = "hydra.upstreams/v1"
 #: What the router reads of a request, or sets in it: no entry of an upstream may.
@@ -33,6 +36,8 @@ _ROUTED: Final = (
     "model", "messages", "input", "system", "instructions", "tools", "functions", "stream",
     "stream_options", "n", "max_tokens", "max_completion_tokens", "max_output_tokens", "hydra",
 )  # fmt: skip
+AUTHORIZATION: Final = "authorization"
+X_API_KEY: Final = "x-api-key"
 _SECRET: Final = re.compile(r"key|token$|secret|password|authorization|credential", re.IGNORECASE)
 _MOST_BODY: Final = 50
 _SECONDS: Final = Bounds(0.0, 3600.0, above=True)
@@ -57,38 +62,50 @@ class Served:
 
     Attributes:
         name: What the server calls the model.
-        body: Parameters that every request to it carries, such as its effort. They are not logged.
+        bodies: Form -> parameters that every such request carries, such as its effort. They are
+            not logged.
         client_may_set: Those of them in which a request's own value wins.
     """
 
     name: str
-    body: Mapping[str, Any] = field(default_factory=dict)
+    bodies: Mapping[Form, Mapping[str, Any]] = field(default_factory=dict)
     client_may_set: frozenset[str] = frozenset()
 
-    def asked(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    def asked(self, body: Mapping[str, Any], form: Form) -> dict[str, Any]:
         """A client's request as the server gets it."""
         kept = {key: body[key] for key in self.client_may_set if key in body}
-        return {**body, **self.body, **kept, "model": self.name}
+        return {**body, **self.bodies.get(form, {}), **kept, "model": self.name}
 
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """One OpenAI-compatible server.
+    """One server.
 
     Attributes:
         base_url: Up to and with `/v1`, no slash at the end.
         key_env: Environment variable of its key, '' for none.
         models: Catalog id -> how this server is asked for it.
+        speaks: The forms of requests that it takes.
+        key_header: The header of its key, '' for what is usual in the form.
     """
 
     name: str
     base_url: str
     key_env: str
     models: Mapping[str, Served]
+    speaks: tuple[Form, ...] = (Form.CHAT,)
+    key_header: str = ""
 
     def key(self, environ: Mapping[str, str]) -> str:
         """Its key, '' where none is needed or it is not set."""
         return environ.get(self.key_env, "") if self.key_env else ""
+
+    def proof(self, form: Form, key: str) -> dict[str, str]:
+        """The header of its key, none where there is no key."""
+        if not key:
+            return {}
+        name = self.key_header or (X_API_KEY if form is Form.MESSAGES else AUTHORIZATION)
+        return {name: f"Bearer {key}" if name == AUTHORIZATION else key}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +115,10 @@ class Upstreams:
     by_model: Mapping[str, Upstream] = field(default_factory=dict)
     timeouts: Timeouts = field(default_factory=Timeouts)
     source: str = "upstreams"
+
+    def not_speaking(self, form: Form) -> frozenset[str]:
+        """The models whose server does not take requests of this form."""
+        return frozenset(m for m, one in self.by_model.items() if form not in one.speaks)
 
     def require(self, models: Iterable[str], environ: Mapping[str, str]) -> None:
         """Make sure that every model can be asked.
@@ -194,7 +215,7 @@ def _by_model(root: Section) -> dict[str, Upstream]:
 
 
 def _upstream(section: Section) -> Upstream:
-    section.known(("name", "base_url", "key_env", "models"))
+    section.known(("name", "base_url", "key_env", "key_header", "speaks", "models"))
     name = section.text("name", "a short name for this server", limit=100)
     url = section.text("base_url", "such as https://api.openai.com/v1", limit=2_000).rstrip("/")
     key_env = section.text("key_env", "a variable's name", required=False, limit=200)
@@ -205,10 +226,29 @@ def _upstream(section: Section) -> Upstream:
         section.wrong("base_url", "holds a password", "name a variable with key_env instead")
     if key_env and not key_env.replace("_", "").isalnum():
         section.wrong("key_env", "must be the name of a variable", "never write the key itself")
-    return Upstream(name, url, key_env, _served(section))
+    speaks = _forms(section)
+    header = section.text("key_header", "authorization or x-api-key", required=False, limit=100)
+    if header not in ("", AUTHORIZATION, X_API_KEY):
+        section.wrong("key_header", f"must be {AUTHORIZATION} or {X_API_KEY}", "or leave it out")
+    return Upstream(name, url, key_env, _served(section, speaks), speaks, header)
 
 
-def _served(section: Section) -> dict[str, Served]:
+def _forms(section: Section) -> tuple[Form, ...]:
+    remedy = f"a list of {', '.join(Form)}"
+    if section.node.get("speaks") is None:
+        return (Form.CHAT,)
+    found = []
+    for node in section.items("speaks", remedy, limit=len(Form)):
+        if isinstance(node, ScalarNode) and node.value in list(Form):
+            found.append(Form(str(node.value)))
+        else:
+            section.wrong("speaks", f"{shown(node)} is no form", remedy)
+    if not found:
+        section.wrong("speaks", "names no form", remedy)
+    return tuple(found)
+
+
+def _served(section: Section, speaks: tuple[Form, ...]) -> dict[str, Served]:
     remedy = "catalog id: the upstream's own name of the model"
     listed = section.section("models", remedy)
     found: dict[str, Served] = {}
@@ -216,7 +256,7 @@ def _served(section: Section) -> dict[str, Served]:
         place = section.at(f"models.{model[:60]}")
         given = value.value if isinstance(value, ScalarNode) else None
         if isinstance(value, MapNode):
-            found[model] = _with_body(section.inside(value, place))
+            found[model] = _with_body(section.inside(value, place), speaks)
         elif isinstance(given, str) and given.strip():
             found[model] = Served(given)
         else:
@@ -225,7 +265,7 @@ def _served(section: Section) -> dict[str, Served]:
     return found
 
 
-def _with_body(section: Section) -> Served:
+def _with_body(section: Section, speaks: tuple[Form, ...]) -> Served:
     """A model whose requests carry parameters of their own; messages never show their values."""
     section.known(("model", "body", "client_may_set"))
     name = section.text("model", "the upstream's own name of the model", limit=500)
@@ -233,16 +273,33 @@ def _with_body(section: Section) -> Served:
     inside = section.section("body", remedy)
     if inside is None:
         return Served(name)
+    values = inside.node.entries.items()
+    by_form = all(k in list(Form) and isinstance(v, MapNode) for k, (_, v) in values)
+    if len(speaks) > 1 and not by_form:
+        say = "{" + ", ".join(f"{form}: {{...}}" for form in speaks) + "}"
+        section.wrong("body", "does not say for which form it is", f"write {say}")
+        return Served(name)
+    bodies = {}
+    for form in speaks:
+        own = (
+            inside.section(form, f"{form}: {{}} where nothing is to be set") if by_form else inside
+        )
+        if own is not None:
+            _check_parameters(own)
+            bodies[form] = plain(own.node)
+    known = tuple(parameter for body in bodies.values() for parameter in body)
+    return Served(name, bodies, _open_to_clients(section, known))
+
+
+def _check_parameters(inside: Section) -> None:
     names = tuple(inside.node.entries)
     if len(names) > _MOST_BODY:
-        section.wrong("body", f"has {len(names)} parameters", f"give at most {_MOST_BODY}")
+        inside.wrong(names[_MOST_BODY], f"is one of {len(names)}", f"give at most {_MOST_BODY}")
     for parameter in names:
         if parameter in _ROUTED:
-            why = "is the request's own or the router's"
-            inside.wrong(parameter, why, "leave it out")
+            inside.wrong(parameter, "is the request's own or the router's", "leave it out")
         elif _SECRET.search(parameter):
             inside.wrong(parameter, "looks like a secret", "name a variable with key_env instead")
-    return Served(name, plain(inside.node), _open_to_clients(section, names))
 
 
 def _open_to_clients(section: Section, names: tuple[str, ...]) -> frozenset[str]:

@@ -12,6 +12,7 @@ import aiohttp
 
 from hydra_core.server.upstream.events import EventReader, Seen
 from hydra_core.server.upstream.failures import NotAnsweredError
+from hydra_core.server.wire.forms import Form
 
 #: Bytes of events without content that are kept until there is some.
 _MOST_HELD: Final = 1 << 20
@@ -29,12 +30,15 @@ class EventStream:
     Args:
         strip: Take out the event that holds nothing but the usage, which HyDRA asked for and the
             client did not.
+        form: The form that the events have.
     """
 
-    def __init__(self, response: aiohttp.ClientResponse, idle_s: float, *, strip: bool) -> None:
+    def __init__(
+        self, response: aiohttp.ClientResponse, idle_s: float, form: Form, *, strip: bool
+    ) -> None:
         self.seen = Seen()
         self._response, self._idle_s, self._strip = response, idle_s, strip
-        self._reader = EventReader()
+        self._reader = EventReader(form)
         self._error: NotAnsweredError | None = None
         self._ended = False
 

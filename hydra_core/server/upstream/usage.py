@@ -14,6 +14,7 @@ from typing import Any, Final
 from hydra_core.base.tokens import BYTES_PER_TOKEN
 from hydra_core.base.types import ModelSpec
 from hydra_core.server.chat import ChatRequest
+from hydra_core.server.wire.answering import counts_of
 
 #: Tokens that providers add to a request of their own accord (templates, results of their tools).
 _ADDED_TOKENS: Final = 20_000
@@ -47,10 +48,7 @@ def usage_of(said: object, chat: ChatRequest, spec: ModelSpec) -> Usage | None:
     """
     if not isinstance(said, Mapping):
         return None
-    given, output = _count(said.get("prompt_tokens")), _count(said.get("completion_tokens"))
-    details = said.get("prompt_tokens_details")
-    cached_said = details.get("cached_tokens") if isinstance(details, Mapping) else None
-    cached = 0 if cached_said is None else _count(cached_said)
+    given, cached, output = map(_count, counts_of(said, chat.form))
     if given is None or output is None or cached is None:
         return None
     possible = 0 < given <= _most_input(chat, spec) and output <= _most_output(chat, spec)

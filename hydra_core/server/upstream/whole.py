@@ -11,13 +11,18 @@ import aiohttp
 
 from hydra_core.server.upstream.events import MOST_BYTES, Seen, written_in
 from hydra_core.server.upstream.failures import MOST_ERROR_BYTES, NotAnsweredError, error_in
+from hydra_core.server.wire.answering import whole_content
+from hydra_core.server.wire.forms import Form
 
 #: Answers beyond this are read as JSON beside the event loop.
 _LARGE: Final = 200_000
 
 
-async def read_whole(response: aiohttp.ClientResponse) -> tuple[bytes, Seen]:
+async def read_whole(response: aiohttp.ClientResponse, form: Form) -> tuple[bytes, Seen]:
     """The body of an answer, and what it holds.
+
+    Args:
+        form: That the answer must have.
 
     Raises:
         NotAnsweredError: It is no answer, whatever its status says.
@@ -30,8 +35,8 @@ async def read_whole(response: aiohttp.ClientResponse) -> tuple[bytes, Seen]:
             raise NotAnsweredError("bad_answer", response.status)
     body = b"".join(pieces)
     if size > _LARGE:
-        return body, await asyncio.to_thread(_judged, body, response.status)
-    return body, _judged(body, response.status)
+        return body, await asyncio.to_thread(_judged, body, response.status, form)
+    return body, _judged(body, response.status, form)
 
 
 def as_events(body: bytes, *, usage: bool) -> bytes:
@@ -58,7 +63,7 @@ def as_events(body: bytes, *, usage: bool) -> bytes:
     return b"".join((*told, b"data: [DONE]\n\n"))
 
 
-def shown_error(status: int | None, body: bytes, key: str) -> bytes:
+def shown_error(status: int | None, body: bytes, key: str, form: Form) -> bytes:
     """An upstream's error as a client may see it: JSON of a bounded size, without our key."""
     try:
         found = json.loads(body) if len(body) <= MOST_ERROR_BYTES else None
@@ -66,14 +71,14 @@ def shown_error(status: int | None, body: bytes, key: str) -> bytes:
         found = None
     if not isinstance(found, dict | list):
         message = f"the upstream answered {status or 'nothing'}, without an error to show"
-        found = {"error": {"message": message, "type": "api_error", "param": None, "code": None}}
+        found = form.error(500, message)
     text = json.dumps(found, ensure_ascii=False)
     for secret in filter(None, (key, json.dumps(key)[1:-1])):
         text = text.replace(secret, "***")
     return text.encode("utf-8", "replace")
 
 
-def _judged(body: bytes, status: int) -> Seen:
+def _judged(body: bytes, status: int, form: Form) -> Seen:
     try:
         found = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -83,11 +88,16 @@ def _judged(body: bytes, status: int) -> Seen:
     said = error_in(found)
     if said is not None:
         raise said
+    usage = found.get("usage")
+    counted = usage if isinstance(usage, dict) else None
+    if form is not Form.CHAT:
+        content = whole_content(found, form)
+        if content is None:
+            raise NotAnsweredError("bad_answer", status)
+        return Seen(written_in(content), finished=True, usage=counted)
     choices = found.get("choices")
     listed = choices if isinstance(choices, list) else []
     messages = [one.get("message") if isinstance(one, Mapping) else None for one in listed]
     if not messages or not all(isinstance(one, Mapping) for one in messages):
         raise NotAnsweredError("bad_answer", status)
-    usage = found.get("usage")
-    counted = usage if isinstance(usage, dict) else None
     return Seen(written_in(messages), finished=True, usage=counted)

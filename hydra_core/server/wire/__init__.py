@@ -1,0 +1,1 @@
+"""The forms that clients and upstreams speak: Chat Completions, Messages and Responses."""
