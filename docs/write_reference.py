@@ -40,6 +40,7 @@ _CONDITIONS = {
     "models[].shares_prompt_cache": "only with `variant_of`",
     "policy.sticky": "",
     "policy.stall": "",
+    "policy.promise": "",
     "policy.defences": "",
     "policy.defences.score_caps": "",
     "policy.defences.score_caps.<dimension>": "",

@@ -1,7 +1,7 @@
 """Simulated calibrations of the promise: how often it is broken, and what it saves.
 
     python -m benchmarks.quality.promise [--workspace DIR] [--simulations 500] [--within 0.02 0.05]
-        [--sizes 500 1000 2000] [--source heads|success|profiles] [--pools ABCDE]
+        [--sizes 500 1000 2000] [--source heads|success] [--pools ABCDE]
 
 Each pool of mixed-2024 is a population: its queries with cross-fitted routes. A calibration draws
 so many queries from it with replacement and promises a setting; the promise is broken where the
@@ -22,7 +22,7 @@ from benchmarks.quality.ladder_sets import materials
 from hydra_core.choosing.sources.heads import cross_fit_heads
 from hydra_core.choosing.sources.lift import cross_fit
 from hydra_core.choosing.sources.outcomes import outcomes_of
-from hydra_core.choosing.sources.promise import promise, walk_cross_fitted
+from hydra_core.choosing.sources.promise import promise, walk
 from hydra_core.choosing.sources.rungs import Kind, fit_of
 from hydra_core.predictor.onnx_predictor import default_predictor
 from hydra_core.replay.metrics import picked
@@ -31,7 +31,7 @@ from hydra_core.replay.metrics import picked
 def calibrations(found, size, within, simulations, seed):
     """Broken, saving, kept of the promise; broken, saving without a test; saving of an oracle."""
     outcomes = found.ranked.outcomes
-    taus, choice = walk_cross_fitted(found)
+    taus, choice = walk(found.ranked.shortfalls, found.ranked.order)
     best = int(outcomes.quality.mean(axis=0).argmax())
     quality = picked(outcomes.quality, choice.astype(np.intp))
     cost = picked(outcomes.cost_usd, choice.astype(np.intp))
@@ -68,7 +68,9 @@ def main():
     parser.add_argument("--simulations", type=int, default=500)
     parser.add_argument("--within", type=float, nargs="+", default=[0.02])
     parser.add_argument("--sizes", type=int, nargs="+", default=[500, 1_000, 2_000])
-    parser.add_argument("--source", type=Kind, default=Kind.HEADS)
+    parser.add_argument(
+        "--source", choices=(Kind.HEADS, Kind.SUCCESS), type=Kind, default=Kind.HEADS
+    )
     parser.add_argument("--pools", default="ABCDE")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:

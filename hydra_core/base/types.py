@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hydra_core.base.promised import Promised
 from hydra_core.base.success_block import SuccessBlock
 
 
@@ -157,6 +158,7 @@ class Policy:
         chosen_on: The eval sets it was chosen on, as far as anybody recorded that.
         stall: What an agent's stall raises; None for nothing.
         require: Tags that a model must have to be routed to.
+        promise: What was promised about its quality; None for nothing.
     """
 
     tau: float
@@ -172,6 +174,7 @@ class Policy:
     chosen_on: tuple[Chosen, ...] = ()
     stall: Stall | None = None
     require: frozenset[str] = frozenset()
+    promise: Promised | None = None
 
     @property
     def knob(self) -> float:

@@ -120,6 +120,7 @@ def _policy(catalog: Catalog) -> dict[str, _Leaf]:
         "value_usd": policy.value_usd,
         "success from": None if policy.success_from is None else policy.success_from.words,
         "require": policy.require,
+        "promise": None if policy.promise is None else policy.promise.claim,
     }
 
 

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from hydra_core.base.digests import SHA256
+from hydra_core.base.promised import Promised
 from hydra_core.base.reading.fields import POSITIVE, SHARE, Bounds, Section
 from hydra_core.base.types import (
     Chosen,
@@ -55,10 +56,12 @@ def _caps(section: Section, dimensions: tuple[str, ...]) -> Mapping[str, float]:
 _KEYS: Final = (
     *("tau", "weights", "cost_basis", "price_ratio", "sticky", "health_floor"),
     *("rule", "value_usd", "success_from", "defences", "chosen_on", "stall", "require"),
+    "promise",
 )
 _VALUE_REMEDY: Final = "value of one more resolved query in USD, such as 0.02"
 _MODEL_REMEDY: Final = "give path and sha256, as printed by `hydra-router learn`"
 _STEP: Final = Bounds(0.0, 1.0, above=True)
+_INSIDE: Final = Bounds(0.0, 1.0, above=True)
 _FACTOR: Final = Bounds(1.0, 1e6, above=True)
 _SOURCE_REMEDY: Final = "outcome_model or success_profiles, whichever the value rule shall use"
 _MARK: Final = re.compile(r"[0-9a-f]{12}")
@@ -101,6 +104,7 @@ def read_policy(root: Section, dimensions: tuple[str, ...]) -> Policy | None:
         chosen_on=chosen_on,
         stall=_stall(section),
         require=section.words("require", "tags that every model must have, such as [eu]"),
+        promise=_promise(section),
     )
 
 
@@ -198,6 +202,33 @@ def _chosen_on(policy: Section) -> tuple[Chosen, ...]:
         elif how is not None and alone is not None:
             found.append(Chosen(digest, name, how, alone, tuple(marks)))
     return tuple(found)
+
+
+def _promise(policy: Section) -> Promised | None:
+    """What was promised about quality; None where the section is not there."""
+    if policy.node.get("promise") is None:
+        return None
+    remedy = "as `hydra-router promise --out` or Tune writes it"
+    section = policy.section("promise", remedy)
+    if section is None:
+        return None
+    section.known(Promised.__slots__)
+    within, confidence = (section.number(key, _INSIDE, remedy) for key in ("within", "confidence"))
+    floor = section.number("floor", Bounds(-1.0, 1.0), remedy)
+    saving = section.number("saving", Bounds(-1e6, 1.0), remedy)
+    queries = section.number("queries", Bounds(1.0, 1e12), remedy)
+    names = (
+        section.text(key, remedy, limit=200) for key in ("baseline", "evalset", "calibrated_on")
+    )
+    baseline, evalset, calibrated_on = names
+    routes_by = section.text("routes_by", remedy, limit=64)
+    if routes_by and not SHA256.fullmatch(routes_by):
+        section.wrong("routes_by", "must be a SHA-256 in hex", remedy)
+    if within is None or confidence is None or floor is None or saving is None or queries is None:
+        return None
+    return Promised(
+        within, confidence, baseline, floor, saving, int(queries), evalset, calibrated_on, routes_by
+    )
 
 
 def _sticky(policy: Section) -> StickyPolicy | None:

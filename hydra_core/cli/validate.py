@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from hydra_core.base.errors import HydraError, Problem, ProblemsError
+from hydra_core.base.errors import CatalogError, HydraError, Problem, ProblemsError
 from hydra_core.cli.options import Verbs, verb
 from hydra_core.cli.output import print_json, say
 from hydra_core.cli.workspace import find_any
@@ -92,6 +92,7 @@ def _check_catalog(path: Path) -> str:
 
     from hydra_core.base.types import CostBasis
     from hydra_core.catalog.profiles import pool
+    from hydra_core.catalog.promised import not_covered
     from hydra_core.catalog.schema import load_catalog
 
     catalog = load_catalog(path)
@@ -99,6 +100,10 @@ def _check_catalog(path: Path) -> str:
     basis = costs if catalog.policy.cost_basis is CostBasis.REALISED else None
     routable = pool(catalog, today=date.today(), realised_cost=basis)
     summary = f"{len(catalog.models)} models, {len(routable.ids)} of them routable today"
+    if catalog.policy.promise is not None:
+        summary += f", promises {catalog.policy.promise.claim}"
+        if problem := not_covered(catalog):
+            raise CatalogError(str(path), [Problem("policy.promise", f"does not hold: {problem}")])
     if catalog.success_profiles is not None:
         summary += f", success profiles of {len(catalog.success_profiles.models)} models"
     if catalog.outcome_model is None:

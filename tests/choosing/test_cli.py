@@ -8,10 +8,13 @@ from datetime import date
 import numpy as np
 import pytest
 
+from hydra_core.base.errors import CatalogError
 from hydra_core.base.shipped import CATALOGS, SAMPLE_DATA
 from hydra_core.base.types import Band
+from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.profiles import compensated_weights
-from hydra_core.catalog.schema import load_catalog
+from hydra_core.catalog.promised import not_covered
+from hydra_core.catalog.schema import load_catalog, parse_catalog
 from hydra_core.choosing.sources.catalog_blocks import prices_of, stored_weights
 from hydra_core.cli.main import main
 from hydra_core.evalsets.evalset import load_evalset
@@ -169,3 +172,49 @@ def test_a_margin_out_of_range_is_refused():
     code, _, err = run("promise", SET, "--catalog", CATALOG, "--within", 2)
     assert code == 2
     assert "--within" in err
+
+
+def test_a_promise_goes_into_the_catalog_and_holds_for_its_setting_alone(fitted, tmp_path):
+    """Success profiles were fitted to this set: their routes are cross-fitted."""
+    out = tmp_path / "promised.yaml"
+    path = tmp_path / "value.yaml"
+    text = fitted["success"][0].read_text(encoding="utf-8")
+    document = CatalogDocument.parse(text)
+    document.set("policy", "rule", "value")
+    document.set("policy", "success_from", "success_profiles")
+    path.write_text(document.text(), encoding="utf-8")
+    code, text, err = run("promise", SET, "--catalog", path, "--out", out, "--json")
+    assert code == 0, err
+    made, catalog = json.loads(text), load_catalog(out)
+    assert made["kept"]
+    assert made["calibrated_on"] == "cross-fitted predictions"
+    promised = catalog.policy.promise
+    assert catalog.policy.value_usd == made["knob"]["value"]
+    assert (promised.baseline, promised.within) == (made["baseline"], 0.02)
+    assert promised.saving == pytest.approx(made["saving"], abs=1e-4)
+    assert not_covered(catalog) == ""
+    code, text, _ = run("validate", out)
+    assert code == 0
+    assert "promises at most 2 points below claude-3-5-sonnet" in text
+    document = CatalogDocument.parse(out.read_text(encoding="utf-8"))
+    document.set("policy", "value_usd", 2 * catalog.policy.value_usd)
+    out.write_text(document.text(), encoding="utf-8")
+    code, _, err = run("validate", out)
+    assert code == 2
+    assert "promised for another setting" in err
+    assert "remove policy.promise" in err
+    code, _, err = run("promise", SET, "--catalog", path, "--out", out)
+    assert code == 2
+    assert "--force" in err
+
+
+def test_a_promise_that_is_not_whole_is_refused(fitted):
+    text = fitted["success"][0].read_text(encoding="utf-8")
+    document = CatalogDocument.parse(text)
+    document.set("policy", "promise", {"within": 2, "confidence": 0.95, "routes_by": "x"})
+    with pytest.raises(CatalogError) as refused:
+        parse_catalog(document.text())
+    said = str(refused.value)
+    assert "policy.promise.within" in said
+    assert "policy.promise.baseline" in said
+    assert "policy.promise.routes_by" in said

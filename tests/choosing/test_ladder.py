@@ -8,7 +8,7 @@ import pytest
 
 from hydra_core.choosing.sources.heads import cross_fit_heads
 from hydra_core.choosing.sources.ladder import ladder
-from hydra_core.choosing.sources.promise import promise, walk_cross_fitted
+from hydra_core.choosing.sources.promise import promise, walk
 from hydra_core.choosing.sources.rungs import Kind, fit_of, fit_rung
 from tests.choosing.learning_sets import learnable, material_of
 from tests.choosing.sets import outcomes
@@ -86,11 +86,10 @@ def test_heads_are_learned_not_fitted():
         fit_of(Kind.HEADS)
 
 
-@pytest.mark.parametrize("kind", [Kind.PROFILES, Kind.SUCCESS])
-def test_a_promise_stands_on_any_source(kind):
+def test_a_promise_stands_on_cross_fitted_profiles():
     data = outcomes(2_000)
-    rung = fit_rung(kind, data)
-    taus, choice = walk_cross_fitted(rung.cross_fitted)
+    ranked = fit_rung(Kind.SUCCESS, data).cross_fitted.ranked
+    taus, choice = walk(ranked.shortfalls, ranked.order)
     rng = np.random.default_rng(0)
     made = promise(data.models, data.quality, data.cost_usd, taus, choice, within=0.05, rng=rng)
     assert made.kept

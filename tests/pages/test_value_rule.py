@@ -8,6 +8,9 @@ import pytest
 
 from hydra_core.base.types import Rule, Selection
 from hydra_core.catalog import load_catalog
+from hydra_core.catalog.promised import not_covered
+from hydra_core.catalog.schema import parse_catalog
+from hydra_core.choosing.sources.promise import promise_on
 from hydra_core.console.access import identity
 from hydra_core.console.view_frontier import Axes, XAxis, YAxis, frontier_view
 from hydra_core.evalsets.evalset import load_evalset
@@ -196,3 +199,23 @@ def test_a_link_without_the_text_reopens_the_decision_by_value(opened):
     assert receipts[0]["model"] == receipts[1]["model"]
     assert {"p", "c"} <= set(again.query_params)
     assert again.table[0].value.equals(shown.table[0].value)
+
+
+def test_a_promise_sets_the_knob_and_goes_into_the_draft(opened, learned, sweeps):
+    made = promise_on(sweeps[Rule.VALUE], within=0.3, confidence=0.9)
+    assert made.kept
+    app = opened(TUNE)
+    app.number_input(key="tune.promise_within").set_value(30.0).run()
+    app.selectbox(key="tune.promise_confidence").set_value(0.9).run()
+    app.button(key="tune.promise_find").click().run()
+    knob = made.knob(Rule.VALUE)
+    assert app.number_input(key="tune.value").value == pytest.approx(knob)
+    said = f"{100 * made.saving:.0f} % cheaper than it"
+    assert any(said in one.value for one in app.success)
+    assert any("Calibrated on" in one.value for one in app.caption)
+    app.button(key="tune.promise_take").click().run()
+    assert any("Your draft makes this promise" in one.value for one in app.caption)
+    text = open_store().drafts.all(LINK["catalog"])[0].text
+    catalog = parse_catalog(text)
+    assert not_covered(catalog) == ""
+    assert (catalog.policy.value_usd, catalog.policy.promise.baseline) == (knob, made.baseline)

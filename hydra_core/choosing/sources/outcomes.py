@@ -127,13 +127,13 @@ def outcomes_of_replay(data: ReplayData, evalset: EvalSet) -> Outcomes:
         data.requirements[:, :-1] if data.pool.level else data.requirements,
         data.quality,
         data.cost_usd,
-        _clusters(data, evalset),
+        clusters_of(data, evalset),
         *tokens,
     )
 
 
-def _clusters(data: ReplayData, evalset: EvalSet) -> IntArray:
-    """(n,) clusters of the set; else the same text is one cluster."""
+def clusters_of(data: ReplayData, evalset: EvalSet) -> IntArray:
+    """Return the (n,) clusters of the set; else the same text is one cluster."""
     if data.clusters is not None:
         return np.unique(data.clusters, return_inverse=True)[1]
     if evalset.texts is None:

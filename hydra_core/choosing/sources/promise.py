@@ -13,6 +13,7 @@ guarantee holds for queries like these; it does not hold under drift.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
@@ -20,16 +21,31 @@ from typing import Any, Final
 import numpy as np
 from scipy.special import logsumexp
 
-from hydra_core.base.types import ChoiceArray, FloatArray, IntArray
-from hydra_core.choosing.sources.lift import CrossFitted, settings_of
-from hydra_core.choosing.sources.one_rule import choices_in_order
+from hydra_core.base.errors import MismatchError
+from hydra_core.base.promised import Promised
+from hydra_core.base.types import ChoiceArray, FloatArray, IntArray, Rule
+from hydra_core.choosing.sources.lift import cross_fit, settings_of
+from hydra_core.choosing.sources.one_rule import (
+    choices_in_order,
+    cost_order,
+    returns_on_upgrading,
+)
+from hydra_core.choosing.sources.outcomes import clusters_of, outcomes_of_replay
+from hydra_core.choosing.sources.success_profiles import fit_success_profiles
 from hydra_core.replay.metrics import picked
+from hydra_core.replay.sweep import Sweep
+from hydra_core.replay.value_sweep import ValueSweep
 
 #: Stakes of the bet, each a share of the largest that can never lose everything.
 STAKES: Final = (0.05, 0.1, 0.15, 0.2, 0.3, 0.45)
 METHOD: Final = "learn then test by betting over the knob's settings (fixed sequence)"
 _SETTINGS: Final = 60
 _FORECAST_DRAWS: Final = 40
+_KNOB_DIGITS: Final = 6
+#: Numbers of queries that are looked at beside the set's own, as multiples of it.
+_MORE: Final = (0.5, 2.0, 4.0)
+_CROSS_FITTED: Final = "cross-fitted predictions"
+_UNSEEN: Final = "queries that nothing was chosen on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +70,11 @@ class Promise:
         confidence: Of the promise.
         saving: Share of the baseline's cost that is saved there; 0 where nothing can be promised.
         difference: Mean difference of quality to the baseline there.
+        floor: Mean quality that the promise allows on these queries.
         n: Independent queries that it was calibrated on.
         method: How, in words.
         calibrated_on: "cross-fitted predictions", or "queries that nothing was chosen on".
+        evalset: Name of the eval set.
         forecast: What more queries would allow.
     """
 
@@ -71,23 +89,46 @@ class Promise:
     n: int
     method: str = METHOD
     calibrated_on: str = ""
+    floor: float = 0.0
+    evalset: str = ""
     forecast: tuple[Forecast, ...] = ()
 
-    def numbers(self, rule: str) -> dict[str, Any]:
+    @property
+    def claim(self) -> str:
+        """What is promised, in words."""
+        return self.promised.claim
+
+    @property
+    def promised(self) -> Promised:
+        """What a catalog keeps of it."""
+        return Promised(
+            self.within, self.confidence, self.baseline, round(self.floor, 6),
+            round(self.saving, 4), self.n, self.evalset, self.calibrated_on, "",
+        )  # fmt: skip
+
+    def knob(self, rule: Rule) -> float | None:
+        """Return tau or V in USD, to six digits on the dear side; None for any larger V."""
+        if not self.kept or (rule is Rule.VALUE and self.tau <= 0.0):
+            return None
+        exact = 1.0 / self.tau if rule is Rule.VALUE else self.tau
+        if exact <= 0.0:
+            return exact
+        unit = 10.0 ** (math.floor(math.log10(exact)) - _KNOB_DIGITS + 1)
+        steps = math.ceil(exact / unit) if rule is Rule.VALUE else math.floor(exact / unit)
+        return float(f"{steps * unit:.{_KNOB_DIGITS}g}")
+
+    def numbers(self, rule: Rule) -> dict[str, Any]:
         """Return it JSON-ready.
 
         Args:
-            rule: "shortfall" or "value"; the knob is then tau or V in USD.
+            rule: Says whether the knob is tau or V in USD.
         """
-        value: float | None = None
-        if self.kept:
-            dearest = rule == "value" and self.tau <= 0.0
-            value = None if dearest else (1.0 / self.tau if rule == "value" else self.tau)
+        value = self.knob(rule)
         left = ("position", "tau", "forecast")
         found = {key: v for key, v in asdict(self).items() if key not in left}
         return {
             **found,
-            "knob": {"rule": rule, "value": value},
+            "knob": {"rule": rule.value, "value": value},
             "forecast": [asdict(one) for one in self.forecast],
         }
 
@@ -146,28 +187,6 @@ def walk(
     return taus, choices_in_order(shortfalls, order, taus)
 
 
-def walk_cross_fitted(
-    found: CrossFitted, settings: int = _SETTINGS
-) -> tuple[FloatArray, ChoiceArray]:
-    """Return the settings to walk for cross-fitted routes, dearest first, and the routes at each.
-
-    Where tau differs from fold to fold the settings are shares of the cost range from 1 to 0, and
-    each fold takes the tau that spends so much on its training queries.
-
-    Args:
-        found: Routes of every query by sources that have not seen it.
-        settings: How many at most.
-
-    Returns:
-        (p,) tau of all queries (the mean over the folds where they differ), and (n, p) routes.
-    """
-    if not found.training:
-        return walk(found.ranked.shortfalls, found.ranked.order, settings)
-    positions = np.linspace(1.0, 0.0, settings)
-    taus = np.mean([train.taus_at(positions) for train in found.training], axis=0)
-    return taus, found.at(positions)
-
-
 def promise(
     models: Sequence[str],
     quality: FloatArray,
@@ -179,7 +198,7 @@ def promise(
     within: float = 0.02,
     confidence: float = 0.95,
     clusters: IntArray | None = None,
-    calibrated_on: str = "cross-fitted predictions",
+    calibrated_on: str = _CROSS_FITTED,
     rng: np.random.Generator,
 ) -> Promise:
     """Find the cheapest setting that keeps quality within a margin of the best single model.
@@ -223,6 +242,7 @@ def promise(
         difference=0.0,
         n=len(quality) if clusters is None else int(np.unique(clusters).size),
         calibrated_on=calibrated_on,
+        floor=float(quality[:, best].mean()) - within,
     )
     if position < 0:
         return made
@@ -276,6 +296,85 @@ def forecast(
         saving = np.where(position >= 0, 1.0 - spent / (weights @ cost_usd[:, best]), 0.0)
         rows.append(Forecast(size, float(saving.mean()), float((position >= 0).mean())))
     return replace(made, forecast=tuple(rows))
+
+
+def promise_on(
+    sweep: Sweep, *, within: float = 0.02, confidence: float = 0.95, seed: int = 0
+) -> Promise:
+    """Find what can be promised of a catalog on a replayed set, with what more queries would allow.
+
+    Queries that an outcome model was learned on, or success profiles were fitted to, are routed by
+    cross-fitted predictions. A model without outcomes here counts as failing: the promise holds
+    whatever it does.
+
+    Args:
+        sweep: The set under the catalog's rule.
+        within, confidence: As in `promise`.
+        seed: Draws the order of the bets.
+
+    Raises:
+        MismatchError: Profiles, weights or the pool were chosen on these queries.
+    """
+    data = sweep.data
+    clusters = clusters_of(data, sweep.evalset)
+    shortfalls, order, calibrated_on = _ranks(sweep)
+    taus, choice = walk(shortfalls, order)
+    rng = np.random.default_rng(seed)
+    arguments = (data.pool.ids, data.quality, data.cost_usd, taus, choice)
+    made = promise(
+        *arguments,
+        within=within,
+        confidence=confidence,
+        clusters=clusters,
+        calibrated_on=calibrated_on,
+        rng=rng,
+    )
+    sizes = [round(len(data.rows) * more) for more in _MORE]
+    return replace(forecast(made, *arguments, sizes, rng=rng), evalset=sweep.evalset.name)
+
+
+def _ranks(sweep: Sweep) -> tuple[FloatArray, IntArray, str]:
+    """Shortfalls, order of the models, and what they are calibrated on, under either rule."""
+    data = sweep.data
+    if isinstance(sweep, ValueSweep) and sweep.outcome_model is not None:
+        on = _CROSS_FITTED if sweep.learned_here else _UNSEEN
+    elif _fitted_here(sweep):
+        if data.unmeasured:
+            raise MismatchError(
+                f"no outcomes of {', '.join(data.unmeasured)} here: success profiles that were "
+                "fitted to these queries cannot be cross-fitted; promise on other queries"
+            )
+        ranked = cross_fit(outcomes_of_replay(data, sweep.evalset), fit_success_profiles).ranked
+        return ranked.shortfalls, ranked.order, _CROSS_FITTED
+    else:
+        _require_unseen(sweep)
+        on = _UNSEEN
+    if data.predicted is None:
+        shortfalls = data.shortfalls()
+        return shortfalls, cost_order(shortfalls, data.pool.cost), on
+    returns = returns_on_upgrading(data.predicted.success, data.predicted.cost_usd)
+    return returns, cost_order(returns, data.predicted.cost_usd), on
+
+
+def _fitted_here(sweep: Sweep) -> bool:
+    """Whether success profiles decide that were fitted to this set."""
+    block = sweep.catalog.success_profiles
+    by_profiles = isinstance(sweep, ValueSweep) and sweep.outcome_model is None
+    return by_profiles and block is not None and block.digest == sweep.evalset.digest
+
+
+def _require_unseen(sweep: Sweep) -> None:
+    """Profiles or weights that were chosen on these queries cannot be tested on them.
+
+    Raises:
+        MismatchError: More than the knob was chosen on them.
+    """
+    if any(not one.knob_alone for one in sweep.chosen_here):
+        raise MismatchError(
+            f"the profiles or weights of catalog '{sweep.catalog.name}' were chosen on these "
+            "queries: promise on others, or with an outcome model or success profiles (their "
+            "predictions are cross-fitted)"
+        )
 
 
 def _unit_means(values: FloatArray, clusters: IntArray | None) -> FloatArray:

@@ -58,7 +58,7 @@ def tune(entry: SetEntry, catalog: Catalog) -> None:
             tune_knob.result(evaluation, entry, held_out)
     widgets.paint()
     with narrow:
-        tune_details.controls(evaluation, pinned, held_out)
+        tune_details.controls(evaluation, pinned, held_out, entry)
     with place.container():
         _plot(sweep, view(), on_select=lambda: _clicked(sweep), selection_mode="points")
     widgets.notes(sweep, imported.notes)

@@ -17,12 +17,13 @@ from hydra_core.base.types import Policy, Rule
 from hydra_core.choosing.aims import Aim, AimKind
 from hydra_core.console import cache, drafts, selectors, state, tables, widgets
 from hydra_core.console.access import identity
+from hydra_core.console.cache import SetEntry
 from hydra_core.console.compare.view_tables import group_table
 from hydra_core.console.figures.shares import shares_figure
 from hydra_core.console.numbers import SYMBOLS, knob_text
 from hydra_core.console.state import Pin
 from hydra_core.console.tune import knob as tune_knob
-from hydra_core.console.tune import search_form
+from hydra_core.console.tune import promised, search_form
 from hydra_core.console.tune.figure_languages import languages_figure
 from hydra_core.console.view_frontier import (
     language_table,
@@ -226,7 +227,10 @@ def toggle(
 
 
 def controls(
-    evaluation: Evaluation, pinned: tuple[Sweep, float] | None, held_out: CrossFit | None
+    evaluation: Evaluation,
+    pinned: tuple[Sweep, float] | None,
+    held_out: CrossFit | None,
+    entry: SetEntry,
 ) -> None:
     """The controls: rule and knob, the constraint solver, weights and the pin."""
     with st.container(border=True):
@@ -234,6 +238,8 @@ def controls(
         tune_knob.knob(evaluation.sweep, evaluation.knob)
     with st.container(border=True):
         solver(evaluation.sweep, held_out)
+    with st.expander("Promise a quality", icon=":material/verified:", key="tune.promise_box"):
+        promised.control(evaluation.sweep, entry, weights_edited=evaluation.weights_edited)
     with st.container(border=True):
         _weights(evaluation.sweep)
         _pin(evaluation, pinned)

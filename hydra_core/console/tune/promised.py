@@ -1,0 +1,123 @@
+"""Tune, By hand: the setting whose quality can be promised, and the promise in the draft."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import streamlit as st
+
+from hydra_core.base.errors import HydraError
+from hydra_core.base.types import Rule, Selection
+from hydra_core.catalog.promised import with_promise
+from hydra_core.choosing.sources.promise import Promise, promise_on
+from hydra_core.console import chosen_on, drafts, replays, selectors, state, widgets
+from hydra_core.console.cache import ReplayKey, SetEntry
+from hydra_core.console.tune.view_promised import forecast_text, promise_text
+from hydra_core.console.widgets import literal
+from hydra_core.replay.sweep import Sweep
+
+_ASKED: Final = "tune.promise"
+_CONFIDENCES: Final = (0.9, 0.95, 0.99)
+_HELP: Final = (
+    "Finds the cheapest setting whose mean quality is at most so far below the best single model. "
+    "Settings are tested from the dearest to the cheapest, so the confidence holds at any number "
+    "of queries. It holds for queries like these, not under drift."
+)
+
+
+def control(sweep: Sweep, entry: SetEntry, *, weights_edited: bool) -> None:
+    """Ask how much quality may be lost, and show what can be promised."""
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    st.session_state.setdefault("tune.promise_within", 2.0)
+    points = left.number_input(
+        "Points below the best", 0.1, 50.0, step=0.5, format="%g",
+        key="tune.promise_within", persist_state="session",
+        help=_HELP,
+    )  # fmt: skip
+    st.session_state.setdefault("tune.promise_confidence", 0.95)
+    confidence = right.selectbox(
+        "Confidence", _CONFIDENCES, format_func=lambda p: f"{100 * p:g} %",
+        key="tune.promise_confidence", persist_state="session",
+    )  # fmt: skip
+    asked = (entry.key, sweep.catalog.digest, sweep.rule, points / 100, confidence)
+    st.button(
+        "Find what can be promised", icon=":material/verified:", key="tune.promise_find",
+        width="stretch", on_click=_find, args=(asked, entry, sweep), disabled=weights_edited,
+        help="Go back to the catalog's weights first: weights tried on these queries cannot be "
+        "tested on them." if weights_edited else None,
+    )  # fmt: skip
+    if st.session_state.get(_ASKED) != asked or weights_edited:
+        return
+    try:
+        made = _made(entry, sweep, points / 100, confidence)
+    except (HydraError, ValueError) as error:
+        st.warning(literal(str(error)), icon=":material/block:")
+        return
+    _answer(made, sweep, entry)
+
+
+def _find(asked: tuple[object, ...], entry: SetEntry, sweep: Sweep) -> None:
+    st.session_state[_ASKED] = asked
+    within, confidence = asked[-2:]
+    assert isinstance(within, float)
+    assert isinstance(confidence, float)
+    try:
+        made = _made(entry, sweep, within, confidence)
+    except (HydraError, ValueError):
+        return  # said where it is shown
+    knob = made.knob(sweep.rule)
+    if knob is not None:
+        state.turn(sweep.rule, knob)
+
+
+def _made(entry: SetEntry, sweep: Sweep, within: float, confidence: float) -> Promise:
+    return _cached(replays.sweep_key(entry, sweep), within, confidence, sweep)
+
+
+@st.cache_resource(max_entries=24, show_spinner="Testing settings")
+def _cached(key: ReplayKey, within: float, confidence: float, _sweep: Sweep) -> Promise:
+    del key
+    return promise_on(_sweep, within=within, confidence=confidence)
+
+
+def _answer(made: Promise, sweep: Sweep, entry: SetEntry) -> None:
+    knob = made.knob(sweep.rule)
+    title, sentence = promise_text(made, sweep.rule)
+    tone, icon = ("success", "verified") if knob is not None else ("info", "balance")
+    widgets.toned(tone, sentence, title, icon)
+    st.caption(literal(forecast_text(made)))
+    if knob is None:
+        return
+    at = state.get().knob_for(sweep)
+    if at != knob:
+        st.button(
+            "Go to the promised setting", key="tune.promise_go", width="stretch",
+            on_click=state.turn, args=(sweep.rule, knob),
+        )  # fmt: skip
+    if drafts.may_edit():
+        st.button(
+            "Put the promise into the draft", icon=":material/edit_note:", key="tune.promise_take",
+            width="stretch", on_click=_draft, args=(made, sweep, entry, knob),
+            help="Sets the knob and writes the promise into the policy; nothing is published.",
+        )  # fmt: skip
+    if _in_draft(made):
+        st.caption(":material/check: Your draft makes this promise.")
+
+
+def _draft(made: Promise, sweep: Sweep, entry: SetEntry, knob: float) -> None:
+    pair = selectors.current()
+    if pair is None:
+        return
+    key = "value_usd" if sweep.rule is Rule.VALUE else "tau"
+    drafts.edit(
+        pair[1],
+        lambda text: with_promise(text, pair[1].key, made.promised, (key, knob)),
+        chosen=chosen_on.chosen(entry, Selection.LOOKED, knob_alone=True),
+    )
+
+
+def _in_draft(made: Promise) -> bool:
+    pair = selectors.current()
+    working = None if pair is None or pair[1].catalog is None else drafts.load(pair[1])
+    kept = None if working is None or working.catalog is None else working.catalog.policy.promise
+    return kept is not None and (kept.claim, kept.saving) == (made.claim, made.promised.saving)
