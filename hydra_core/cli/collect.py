@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hydra_core.cli.account import changes
-from hydra_core.cli.options import Verbs, verb
+from hydra_core.cli.options import Verbs, verb, window_options
 from hydra_core.cli.output import CannotRunError, print_json, say
 from hydra_core.cli.spending import say_cost, spending_bar
-from hydra_core.cli.workspace import EVALSET, existing, open_catalog
+from hydra_core.cli.workspace import EVALSET, existing, log_folder, open_catalog
 
 if TYPE_CHECKING:
     from hydra_core.base.types import ListPrice
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hydra_core.lab.labeling.config import Server
     from hydra_core.lab.labeling.ledger import Record
 
+_SHOWN = 5
 _COLLECT = """\
 Asks every model of a catalog or a price file about every message, grades the answers and writes an
 eval set with outcomes, tokens, cost and latency. Prices come from there, servers and keys from the
@@ -30,6 +31,9 @@ killed goes on where it was; a call whose answer was lost is set aside, not paid
 
 MESSAGES: JSONL or CSV with id, text or messages (the OpenAI form), and what the grader needs, such
 as reference; grader, group, conversation_id and lang if wanted.
+--from-log LOG takes a sample of --sample messages (300) from a decision log with texts instead,
+evenly over models and requirements, and keeps it in RUN: what is asked stays the same when the log
+grows. Live messages have no reference, so grade them with command, regex, json_schema or judge.
 GRADE.yaml: --example prints a commented one; graders: exact, contains, regex, number, json_schema,
 multiple_choice, command, judge.
 RUN: a folder for the ledger of the run, beside the set (default: OUT.collect).
@@ -39,6 +43,8 @@ examples:
       --grade grade.yaml --out mine --dry-run
   hydra-router collect messages.jsonl --catalog mine --upstreams upstreams.yaml \\
       --grade grade.yaml --out mine --sample 300
+  hydra-router collect --from-log log --since 7d --catalog mine --upstreams upstreams.yaml \\
+      --grade grade.yaml --out week --sample 250
 """
 
 
@@ -57,6 +63,8 @@ def add_verbs(verbs: Verbs) -> None:
     parser.add_argument("--run", type=Path, metavar="RUN", dest="run_folder")
     parser.add_argument("--models", metavar="a,b,c", help="only these models")
     parser.add_argument("--sample", type=int, metavar="N", help="only N of the messages")
+    parser.add_argument("--from-log", type=log_folder, metavar="LOG", help="instead of MESSAGES")
+    window_options(parser)
     parser.add_argument("--budget", type=float, metavar="USD", help="instead of budget_usd")
     parser.add_argument("--name", default="", help="name of the eval set (default: the folder's)")
     parser.add_argument("--dry-run", action="store_true", help="estimate the cost, call no model")
@@ -73,16 +81,21 @@ def _collect(options: argparse.Namespace) -> int:
     if options.example:
         print(EXAMPLE.read_text(encoding="utf-8"), end="")
         return 0
-    for name in ("messages", "upstreams", "grade", "out"):
+    if (options.messages is None) == (options.from_log is None):
+        raise CannotRunError("collect needs either MESSAGES or --from-log (see collect --help)")
+    for name in ("upstreams", "grade", "out"):
         if getattr(options, name) is None:
             raise CannotRunError(f"collect needs {name} (see collect --help)")
     settings = _settings(options)
     prices = _prices(options)
     plan = plan_of(settings, _servers(options, prices, settings))
-    messages = _sampled(read_asked(existing(options.messages), settings), options.sample)
-    cells = plan.cells(messages)
     folder = options.run_folder or options.out.with_name(f"{options.out.name}{SUFFIX}")
     folder.mkdir(parents=True, exist_ok=True)
+    if options.from_log is None:
+        messages = _sampled(read_asked(existing(options.messages), settings), options.sample)
+    else:
+        messages = read_asked(_logged(options, folder), settings)
+    cells = plan.cells(messages)
     code = 0
     with Ledger(folder / LEDGER, plan.recipe) as ledger:
         check_texts(cells, ledger)
@@ -100,6 +113,23 @@ def _collect(options: argparse.Namespace) -> int:
             code = 1
         _write(options, plan, messages, ledger.record, prices)
     return code
+
+
+def _logged(options: argparse.Namespace, folder: Path) -> Path:
+    """The run's messages, drawn from the log where that was not done before."""
+    from hydra_core.lab.collect.from_log import MESSAGES, sample_log
+
+    path = folder / MESSAGES
+    if not path.is_file():
+        wanted = 300 if options.sample is None else options.sample
+        if wanted < 1:
+            raise CannotRunError(f"--sample must be at least 1, got {wanted}")
+        count = sample_log(
+            existing(options.from_log), path, wanted,
+            since=options.since, until=options.until, arm=options.arm,
+        )  # fmt: skip
+        say(f"{count:,} messages drawn from the log; they stay in {path}")
+    return path
 
 
 def _settings(options: argparse.Namespace) -> GradeSettings:
@@ -185,6 +215,7 @@ def _write(
     record: Record,
     prices: Mapping[str, ListPrice],
 ) -> None:
+    from hydra_core.choosing.sources.cell_findings import findings_of
     from hydra_core.lab.collect.outcomes import collected, write_set
 
     found = collected(plan, messages, record)
@@ -194,11 +225,12 @@ def _write(
         raise CannotRunError(f"no answer could be graded, so no eval set is written: {why}")
     options.out.parent.mkdir(parents=True, exist_ok=True)
     name = options.name or options.out.name
-    changes(options.out).write(
+    made = changes(options.out).write(
         options.out, lambda: write_set(found, options.out, name, prices, force=options.force)
     )
+    doubts = findings_of(made, made.models)
     if options.json:
-        print_json(found.to_dict())
+        print_json({**found.to_dict(), "findings": [one.numbers() for one in doubts]})
         return
     print(f"{options.out}: {len(found.messages):,} queries, {len(found.models)} models")
     for model, facts in found.to_dict()["models"].items():
@@ -207,5 +239,7 @@ def _write(
         why = "".join(f"; {count} without a grade: {reason}"
                       for reason, count in facts["missing"].items())  # fmt: skip
         print(f"  {model}: {facts['graded']:,} graded, quality {quality}, {cost} per query{why}")
+    for one in doubts[:_SHOWN]:
+        print(f"check: {one.text}")
     if found.agreement is not None:
         print(f"the judge agreed with itself on {found.agreement:.0%} of what it graded twice")

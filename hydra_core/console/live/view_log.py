@@ -52,5 +52,5 @@ def uses(found: LogUse) -> list[str]:
         "Good for: what was served and paid, the mix of requirements, drift, and how often another "
         "policy would have chosen the same model.",
         "Not good for: comparing models. For that, have every model answer a sample of the "
-        "messages (250 to 500 are enough to begin with).",
+        "messages: `hydra-router collect --from-log` (250 to 500 are enough to begin with).",
     ]

@@ -12,7 +12,10 @@ import pytest
 from hydra_core.base.shipped import CATALOGS
 from hydra_core.catalog import load_catalog
 from hydra_core.cli.main import main
+from hydra_core.decision_log.writer import LogWriter
 from hydra_core.evalsets.evalset import load_evalset
+from hydra_core.lab.collect.from_log import sample_log
+from tests.decision_log.test_log import record
 from tests.lab.labeling import fake_server
 from tests.lab.labeling.fake_server import FakeServer
 
@@ -196,3 +199,47 @@ def test_faults_and_three_kills_change_nothing_and_nothing_is_paid_twice(files, 
     np.testing.assert_array_equal(rough.quality[known], calm.quality[at][known])
     assert main(command(files, files / "rough", *run, "--force", "--again")) == 0
     np.testing.assert_array_equal(load_evalset(files / "rough").quality, calm.quality)
+
+
+def test_a_sample_of_a_log_is_asked_and_stays_the_same_when_the_log_grows(files, server, capsys):
+    log = LogWriter(files / "log")
+    for number in range(60):
+        served = SMALL if number % 3 else LARGE
+        text = f"Double the number {number % 50}"  # ten texts come twice
+        more = {"text": text, "served": served, "requirements": (number / 60, 0.1)}
+        context = "U: hello\nA: hi\n" if number == 7 else None
+        log.add(record(number, context=context, **more))
+    log.close()
+    sampled = sample_log(files / "log", files / "all.jsonl", 100)
+    assert sampled == 50
+    rows = [json.loads(line) for line in (files / "all.jsonl").read_text().splitlines()]
+    assert [row for row in rows if row["id"] == "d7"][0]["messages"] == [
+        {"role": "user", "content": "hello"},
+        {"role": "assistant", "content": "hi"},
+        {"role": "user", "content": "Double the number 7"},
+    ]
+    grade(files, "graders:\n  even: {kind: regex, pattern: '[02468]$'}\n")
+    words = command(files, files / "set", "--from-log", str(files / "log"), "--sample", "12")
+    words.remove(str(files / "messages.jsonl"))
+    assert main(words) == 0
+    first = load_evalset(files / "set")
+    places = [int(name[1:]) for name in first.query_ids]
+    assert first.n == 12
+    assert {0, 1} == {place % 3 > 0 for place in places}
+    assert min(places) < 15
+    assert max(places) > 35
+    more = LogWriter(files / "log")
+    more.add(record(99, text="Double the number 99", served=SMALL))
+    more.close()
+    paid = server.paid.total()
+    assert main([*words, "--force"]) == 0
+    assert (load_evalset(files / "set").query_ids, server.paid.total()) == (first.query_ids, paid)
+
+
+def test_outcomes_that_look_wrong_are_said(files, server, capsys):
+    rows = [{"id": f"q{i}", "text": f"Double the number {i}", "reference": "nothing"}
+            for i in range(25)]  # fmt: skip
+    (files / "messages.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    grade(files, "graders:\n  same: {kind: exact}\n")
+    assert main(command(files, files / "set")) == 0
+    assert "its grader may be broken" in capsys.readouterr().out
