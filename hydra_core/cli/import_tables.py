@@ -53,6 +53,14 @@ examples:
   hydra-router import table sheet.csv --accept-ids --read 'Sonnet score=percent' \\
       --rate EUR=1.08 --out mine
 """
+_SETS = """\
+Joins eval sets by query id: every query of any of them, with the outcomes that any of them has,
+such as what was collected, a history and a log. Where two have the same outcome, the first named
+counts. An id that stands for two texts is refused.
+
+example:
+  hydra-router import sets collected live --out both
+"""
 _POLICY = """\
 Keeps another router's decisions with an eval set: CSV, JSONL or Parquet with one row per query,
 columns query_id and model. Every query of the set needs a model that the set has.
@@ -62,11 +70,23 @@ example:
 """
 
 
+def _sets(options: argparse.Namespace) -> int:
+    from hydra_core.evalsets.evalset import load_evalset
+    from hydra_core.evalsets.importers.joined import join_sets
+
+    need_out(options)
+    sets = [load_evalset(existing(path)) for path in options.sets]
+    return write(join_sets(sets), options, "joined: " + ", ".join(one.name for one in sets))
+
+
 def add_verbs(sources: Verbs) -> None:
     """Add import table, swebench and policy."""
     _add_table(sources)
     _add_swebench(sources)
     short = "another router's decisions, kept with an eval set"
+    joined = verb(sources, "sets", _sets, "eval sets joined to one", _SETS, "IMPORT")
+    joined.add_argument("sets", type=EVALSET.find, nargs="+", metavar="SET")
+    import_options(joined)
     parser = verb(sources, "policy", _policy, short, _POLICY, "IMPORT")
     parser.add_argument("file", type=Path, metavar="FILE")
     help_text = "name in the workspace, or a folder"
