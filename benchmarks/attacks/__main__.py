@@ -63,6 +63,9 @@ TESTS = {
     "tokens that were taken out, shared files, names with YAML": "tests/server/test_doors.py",
     "a labelling server that lies, a ledger that was written into": "tests/lab/labeling/"
     "test_hostile.py",
+    "tables that a spreadsheet or LaTeX would run": "tests/console/test_downloads.py",
+    "a database copied without its -wal, a clock that goes back": "tests/store/test_database.py "
+    "tests/server/test_logging.py tests/server/test_canary.py -k 'wal or budget or clock'",
     "catalogs that overflow while routing": "tests/catalog/test_bounds.py",
     "closed or full ends of the command line": "tests/test_cli_ends.py",
     "other machines, from the tests and what they start": "tests/test_no_network.py",

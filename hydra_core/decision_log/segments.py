@@ -134,8 +134,9 @@ def finish(path: Path) -> Path | None:
         whole = data[: data.rfind(b"\n") + 1]
         if whole and not target.exists():
             fresh = target.with_name(f".{target.name}.partial")
+            fresh.unlink(missing_ok=True)
+            fresh.touch(0o600)
             pq.write_table(_table(whole), fresh, compression="zstd")
-            fresh.chmod(0o600)
             synced(fresh)
             os.replace(fresh, target)
             synced(target.parent)

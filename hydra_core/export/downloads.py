@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import Final
 
 import pandas as pd
@@ -12,6 +13,8 @@ from hydra_core.replay.report.significance import tabular
 #: What makes a spreadsheet read a cell as a formula (OWASP, "CSV Injection"): = + - @, tab,
 #: carriage return and line feed, and the full-width forms that some locales take for the same.
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+#: Before what would be one, were the sign before it the end of a cell.
+_INNER: Final = re.compile("([;\t])(?=[=+\\-@\uff1d\uff0b\uff0d\uff20])")
 
 
 def csv_file(frame: pd.DataFrame) -> bytes:
@@ -19,7 +22,8 @@ def csv_file(frame: pd.DataFrame) -> bytes:
 
     Texts of an eval set or a catalog may come from strangers, and a spreadsheet would run one that
     begins like a formula. Such cells of text, and such headings, get a leading apostrophe, as
-    OWASP advises. Numbers stay numbers (-0.5 is not text), and no other cell is changed.
+    OWASP advises; so does what begins like one after a semicolon or a tab, where some spreadsheets
+    begin another cell. Numbers stay numbers (-0.5 is not text), and no other cell is changed.
 
     For reading, not for importing again: where HyDRA reads a file back, write that file without
     this guard. No importer strips the apostrophe, since it may be the text's own.
@@ -64,6 +68,7 @@ def _absent(value: object) -> bool:
 
 
 def _guarded(value: object) -> object:
-    if isinstance(value, str) and value.startswith(_FORMULA):
-        return f"'{value}"
-    return value
+    if not isinstance(value, str):
+        return value
+    inner = _INNER.sub(r"\1'", value)
+    return f"'{inner}" if value.startswith(_FORMULA) else inner

@@ -20,6 +20,7 @@ from hydra_core.decision_log.canaries import (
     begin_canary,
     ordered_canary,
     refuse_order,
+    resume_canary,
     stop_canary,
 )
 from hydra_core.decision_log.reading import read_log
@@ -100,6 +101,8 @@ class Canary:
         record = self._record = self._begun(self.live.now)
         if record.stopped:
             return
+        if self._clock() < datetime.fromisoformat(record.began):  # the clock went back
+            record = self._record = resume_canary(self._folder, record, self._clock())
         with (self._folder / ".canary.lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -13,7 +13,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -113,6 +113,7 @@ class Database:
                     yield writer
                     committing = True
                     transaction.commit()
+                self._into_the_file(writer)
         except sa.exc.SQLAlchemyError as error:
             outcome = "nothing was changed"
             if committing and self.kind != "sqlite":
@@ -120,6 +121,17 @@ class Database:
             raise StoreError(
                 f"{self.where} could not be written, {outcome}: {_reason(error)}"
             ) from error
+
+    def _into_the_file(self, connection: sa.Connection) -> None:
+        """Move what was committed from SQLite's -wal into the file itself.
+
+        Whoever copies the file alone then has everything; where a reader is in the way it waits
+        for the next write.
+        """
+        raw = connection.connection.dbapi_connection
+        if self.kind == "sqlite" and raw is not None:
+            with suppress(sqlite3.OperationalError):
+                raw.execute("PRAGMA wal_checkpoint(PASSIVE)").close()
 
 
 def open_database(url: sa.URL) -> Database:

@@ -92,6 +92,9 @@ def test_nobody_sees_a_page_without_signing_in(chromium, signed):
         expect(page.get_by_role("button", name="Sign in")).to_be_visible()
         assert page.get_by_test_id("stSidebarNav").count() == 0
         assert page.get_by_role("heading", level=1).count() == 0
+    metrics = context.request.get(f"{signed[0]}/_stcore/metrics").text()
+    assert "cache_memory_bytes" not in metrics
+    assert "# EOF" not in metrics
     context.close()
 
 

@@ -15,7 +15,7 @@ from hydra_core.export.downloads import csv_file, latex_file, parquet_file
 @pytest.mark.parametrize(
     "text",
     [
-        '=HYPERLINK("http://x","y")', "+1", "-1", "@SUM(1)", "\t=1", "\r=1", "\n=1", "＝1", "＠x",
+        '=HYPERLINK("http://x","y")', "+1", "-1", "@SUM(1)", "\t1", "\r=1", "\n=1", "＝1", "＠x",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("kind", [object, "string", "category"])
@@ -23,6 +23,18 @@ def test_text_that_begins_like_a_formula_gets_an_apostrophe(text, kind):
     frame = pd.DataFrame({"text": pd.Series([text, "a=1, b-2"]).astype(kind)})
     rows = csv.reader(io.StringIO(csv_file(frame).decode("utf-8-sig"), newline=""))
     assert list(rows) == [["text"], [f"'{text}"], ["a=1, b-2"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "safe"),
+    [
+        ("x;=1+1", "x;'=1+1"), ("x\t@SUM(1)", "x\t'@SUM(1)"), ("a;-b;c", "a;'-b;c"),
+        ("=1;=2", "'=1;'=2"), ("\t=1", "'\t'=1"), ("a; b=1", "a; b=1"),
+    ],
+)  # fmt: skip
+def test_where_another_cell_may_begin_a_formula_is_guarded_as_well(text, safe):
+    rows = csv.reader(io.StringIO(csv_file(pd.DataFrame({"t": [text]})).decode("utf-8-sig")))
+    assert list(rows)[1] == [safe]
 
 
 def test_numbers_and_everything_else_stay_as_they_are():
@@ -81,3 +93,9 @@ def test_latex_is_escaped_and_says_what_is_missing():
     told = latex_file(pd.DataFrame({"a_b": ["50 % & \\x\n{$}"], "qr": [np.nan]})).decode()
     assert told.splitlines()[2] == r"a\_b & qr \\"
     assert told.splitlines()[4] == r"50 \% \& \textbackslash{}x \{\$\} & -- \\"
+
+
+@pytest.mark.parametrize("first", ["[1cm]", "*", " [x"])
+def test_a_latex_row_cannot_be_an_option_of_the_row_before(first):
+    lines = latex_file(pd.DataFrame({"[name]": [first, "b"]})).decode().splitlines()
+    assert not [line for line in lines if line.lstrip().startswith(("[", "*"))]

@@ -125,6 +125,16 @@ def test_a_pipe_in_the_folder_is_passed_over(tmp_path):
     assert len(read_log(tmp_path).decisions) == 0
 
 
+def test_a_segment_is_never_readable_by_others_while_it_becomes_parquet(tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(segments.pq, "write_table", lambda table, path, **more: seen.append(
+        path.stat().st_mode & 0o777) or path.write_bytes(b"x"))  # fmt: skip
+    log = LogWriter(tmp_path)
+    log.add(record(1, text="private"))
+    log.close()
+    assert seen == [0o600]
+
+
 def test_files_of_the_log_are_for_their_owner_alone(tmp_path):
     log = LogWriter(tmp_path)
     log.add(record(1, text="private"))

@@ -1,6 +1,7 @@
 """A canary in the service: who is on it, who stays, and that it ends by itself."""
 
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -8,8 +9,13 @@ from hydra_core.base.errors import HydraError
 from hydra_core.cli.main import main
 from hydra_core.decision_log.canaries import CanaryOrder, canaries, order_canary, refused_order
 from hydra_core.decision_log.reading import read_log
+from hydra_core.decision_log.writer import LogWriter
+from hydra_core.routing.router import Router
+from hydra_core.server.canary import Canary
+from hydra_core.server.live import FileSource, LiveCatalog
 from hydra_core.server.run import check
 from hydra_core.server.settings import Settings
+from tests.decision_log.test_log import record
 from tests.server.conftest import CATALOG, asked, wait_for
 
 
@@ -180,3 +186,21 @@ def test_a_canary_whose_every_call_fails_is_stopped_although_others_answer(
             break
     (note,) = client.get("/health/ready").json()["notes"]
     assert ("rejected" if status == "422" else "requests fail") in note
+
+
+def test_a_canary_is_watched_although_the_clock_goes_back_a_day(tmp_path, second):
+    now = [datetime(2026, 11, 25, 12, tzinfo=UTC)]
+    log = LogWriter(tmp_path, clock=lambda: now[0])
+    live = LiveCatalog(FileSource(second), Router)
+    canary = Canary(live, 0.5, tmp_path, clock=lambda: now[0])
+    digest = live.now.catalog.digest
+    now[0] -= timedelta(days=1)
+    canary.look()
+    for number in range(200):
+        arm, failed = ("canary", "failed") if number % 2 else ("main", "answered")
+        log.add(record(number, at=now[0] + timedelta(seconds=number), arm=arm, status=failed,
+                       conversation_id=f"c{number}", catalog_digest=digest))  # fmt: skip
+    log.close()
+    now[0] += timedelta(minutes=5)
+    canary.look()
+    assert "requests fail" in canary.stopped

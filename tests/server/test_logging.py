@@ -133,6 +133,12 @@ def test_the_budget_is_one_over_workers_and_restarts(tmp_path):
         assert one.draw(decision).propensities == (1.0, 0.0, 0.0)
     day[0] = 2
     assert max(worker().draw(decision).propensities) < 1.0
+    worker().spent(2.5)
+    day[0] = 1  # the clock goes back: what was spent meanwhile still counts
+    assert worker().draw(decision).propensities == (1.0, 0.0, 0.0)
+    worker().spent(0.5)
+    day[0] = 3
+    assert max(worker().draw(decision).propensities) < 1.0
     (kept,) = tmp_path.iterdir()
     kept.write_text("nonsense")
     assert max(worker().draw(decision).propensities) < 1.0

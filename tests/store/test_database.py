@@ -158,3 +158,18 @@ def test_reading_does_not_wait_for_a_writer(store):
         connection.execute(tables.catalogs.update().values(head=5))
         assert store.catalogs() == {"small": 1}
         assert store.newest("small").number == 1
+
+
+def test_a_file_copied_without_its_wal_has_everything_that_was_acknowledged(tmp_path):
+    store = open_store(tmp_path / "one")
+    for number in range(3):
+        text = SMALL + f"# {number}\n"
+        store.publish("pool", text, actor=ANA, base_revision=number, note="more")
+    (tmp_path / "two").mkdir()
+    copied = tmp_path / "two" / "hydra.sqlite3"
+    copied.write_bytes((tmp_path / "one" / "hydra.sqlite3").read_bytes())  # the store is open
+    store.close()
+    other = open_store(tmp_path / "two")
+    assert [one.number for one in other.history("pool")] == [3, 2, 1]
+    assert len(other.audit()) == 3
+    other.close()

@@ -27,6 +27,7 @@ from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.runtime import Runtime
 from streamlit.runtime.session_manager import SessionInfo
 from streamlit.web import cli
+from streamlit.web.server.starlette import starlette_app
 
 from hydra_core.base.addresses import INSECURE_FLAG
 from hydra_core.base.errors import AccessError
@@ -70,6 +71,11 @@ def refuse_uploads_without_sign_in() -> None:
         return is_active(self, session_id) and _signed_in(self, session_id)
 
     Runtime.is_active_session = is_let_in  # type: ignore[method-assign]
+
+
+def hide_metrics() -> None:
+    """Leave out Streamlit's own metrics, which ask for no sign-in: others than we may connect."""
+    starlette_app.create_metrics_routes = lambda runtime, base_url: []  # type: ignore[attr-defined]
 
 
 def _signed_in(runtime: Runtime, session_id: str) -> bool:
@@ -144,6 +150,8 @@ def main(arguments: Sequence[str] = ()) -> None:
     _skip_what_is_not_needed()
     end_expired_sessions()
     refuse_uploads_without_sign_in()
+    if sign_in.insecure() or read_sign_in(_given(options, "secrets.files")) is not None:
+        hide_metrics()
     prepare_first_page()
     cli.main(["run", str(APP), *options], prog_name="streamlit")
 

@@ -174,9 +174,15 @@ def latex(table: SignificanceTable) -> str:
     return "\n".join(parts) + "\n"
 
 
+def _row(cells: Sequence[str]) -> str:
+    """One row; LaTeX would take a first [ or * for an option of the row before."""
+    line = " & ".join(map(_escaped, cells)) + r" \\"
+    return f"{{}}{line}" if line.lstrip().startswith(("[", "*")) else line
+
+
 def tabular(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """The lines of one LaTeX table (booktabs), every cell escaped."""
-    lines = [" & ".join(map(_escaped, cells)) + r" \\" for cells in (head, *rows)]
+    lines = [_row(cells) for cells in (head, *rows)]
     columns = "l" + "r" * (len(head) - 1)
     return [
         rf"\begin{{tabular}}{{{columns}}}", r"\toprule", lines[0], r"\midrule", *lines[1:],

@@ -9,6 +9,8 @@ from datetime import date
 from pathlib import Path
 from typing import Final
 
+#: Days that a clock may have been ahead.
+_MOST_AHEAD: Final = 2
 _FILE: Final = ".exploration-budget"
 
 
@@ -37,7 +39,7 @@ class Budget:
     def spend(self, day: date, usd: float) -> None:
         """Count an amount."""
         with self._lock:
-            self._own = (day.isoformat(), _spent(None, day, self._own) + usd)
+            self._own = _added(day, _spent(None, day, self._own), self._own[0], usd)
             if self._path is not None:
                 self._add(self._path, day, usd)
 
@@ -53,18 +55,33 @@ class Budget:
         file = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
         with os.fdopen(file, "r+", encoding="ascii", errors="replace") as stream:
             fcntl.flock(stream, fcntl.LOCK_EX)
-            total = _spent(stream.read(), day, ("", 0.0)) + usd
+            text = stream.read()
+            before = _spent(text, day, ("", 0.0))
+            last, total = _added(day, before, text.partition(" ")[0], usd)
             stream.seek(0)
             stream.truncate()
-            stream.write(f"{day.isoformat()} {total!r}")
+            stream.write(f"{last} {total!r}")
+
+
+def _added(day: date, before: float, kept: str, usd: float) -> tuple[str, float]:
+    """Day and sum after an amount; the later day stays where its sum counts."""
+    return (max(day.isoformat(), kept) if before else day.isoformat()), before + usd
 
 
 def _spent(text: str | None, day: date, own: tuple[str, float]) -> float:
-    """Spent on a day, by the folder's sum (`text`) where there is one, else by one's own."""
-    if text is None:
-        return own[1] if own[0] == day.isoformat() else 0.0
-    kept, _, amount = text.partition(" ")
+    """Spent on a day, by the folder's sum (`text`) where there is one, else by one's own.
+
+    A sum of the next days counts as well: a clock that went back must not give the budget twice.
+    """
+    kept, amount = own
+    if text is not None:
+        kept, _, written = text.partition(" ")
+        try:
+            amount = float(written)
+        except ValueError:
+            return 0.0
     try:
-        return float(amount) if kept == day.isoformat() else 0.0
+        ahead = (date.fromisoformat(kept) - day).days
     except ValueError:
         return 0.0
+    return amount if 0 <= ahead <= _MOST_AHEAD else 0.0
