@@ -41,6 +41,7 @@ _CONDITIONS = {
     "policy.sticky": "",
     "policy.stall": "",
     "policy.promise": "",
+    "policy.teams": "",
     "policy.defences": "",
     "policy.defences.score_caps": "",
     "policy.defences.score_caps.<dimension>": "",

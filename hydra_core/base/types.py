@@ -138,6 +138,72 @@ class Stall:
         return stalled // self.after
 
 
+class Period(StrEnum):
+    """For how long a budget is, in UTC."""
+
+    DAY = "day"
+    MONTH = "month"
+
+
+class WhenSpent(StrEnum):
+    """What happens once a budget is used up: error 429, or the cheapest model goes on."""
+
+    REFUSE = "refuse"
+    CHEAPEST = "cheapest"
+
+
+@dataclass(frozen=True, slots=True)
+class TeamBudget:
+    """What a team may spend, and how routes get cheaper on the way there.
+
+    Attributes:
+        usd: For one period.
+        falls_from: Share of the budget from which V falls (or tau grows), in [0, 1).
+        cheapest_from: Share from which only the cheapest eligible model is left, above it.
+        least: V is multiplied by this (tau divided) at `cheapest_from`, and in between on a
+            straight line from 1, in (0, 1].
+        when_spent: At 100 %.
+    """
+
+    usd: float
+    per: Period = Period.MONTH
+    falls_from: float = 0.5
+    cheapest_from: float = 0.9
+    least: float = 0.1
+    when_spent: WhenSpent = WhenSpent.REFUSE
+
+    def factor(self, used: float) -> float:
+        """What V is multiplied by (tau divided) once this share of the budget is used."""
+        way = (used - self.falls_from) / (self.cheapest_from - self.falls_from)
+        return 1.0 - (1.0 - self.least) * min(max(way, 0.0), 1.0)
+
+    def knob(self, rule: Rule, knob: float, used: float) -> float:
+        """tau or V once this share of the budget is used."""
+        factor = self.factor(used)
+        return knob * factor if rule is Rule.VALUE else knob / factor
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """What holds for the requests of one team.
+
+    Attributes:
+        models: The only models for them, None for all.
+        tau, value_usd: Instead of the policy's own, None for those.
+        budget: None for no limit.
+    """
+
+    models: frozenset[str] | None = None
+    tau: float | None = None
+    value_usd: float | None = None
+    budget: TeamBudget | None = None
+
+    def knob(self, policy: Policy) -> float:
+        """tau, or V in USD, before any of the budget is used."""
+        own = self.value_usd if policy.rule is Rule.VALUE else self.tau
+        return policy.knob if own is None else own
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """The operator's runtime settings.
@@ -159,6 +225,7 @@ class Policy:
         stall: What an agent's stall raises; None for nothing.
         require: Tags that a model must have to be routed to.
         promise: What was promised about its quality; None for nothing.
+        teams: Team -> what holds for its requests.
     """
 
     tau: float
@@ -175,6 +242,7 @@ class Policy:
     stall: Stall | None = None
     require: frozenset[str] = frozenset()
     promise: Promised | None = None
+    teams: Mapping[str, Team] = field(default_factory=dict)
 
     @property
     def knob(self) -> float:

@@ -8,7 +8,7 @@ from datetime import date
 from enum import StrEnum
 
 from hydra_core.base.success_block import PerDimension
-from hydra_core.base.types import Benchmark, Catalog, ModelSpec
+from hydra_core.base.types import Benchmark, Catalog, ModelSpec, Team
 
 
 class ChangeKind(StrEnum):
@@ -81,6 +81,8 @@ def _settings(old: Catalog, new: Catalog) -> Iterator[Change]:
     yield from _values("score cap of", ("policy", "defences", "score_caps"), *caps)
     limits = ({"budget_usd": one.policy.defences.budget_usd} for one in (old, new))
     yield from _values("policy", ("policy", "defences"), *limits)
+    teams = ({n: _team(t) for n, t in c.policy.teams.items()} for c in (old, new))
+    yield from _values("team", ("policy", "teams"), *teams)
     stalls = ({} if c.policy.stall is None else asdict(c.policy.stall) for c in (old, new))
     yield from _values("stall", ("policy", "stall"), *stalls)
     yield from _values("outcome model", ("outcome_model",), _learned(old), _learned(new))
@@ -88,6 +90,22 @@ def _settings(old: Catalog, new: Catalog) -> Iterator[Change]:
     yield from _values("realised costs", ("realised_costs",), _measured(old), _measured(new))
     costs = (_realised(old), _realised(new))
     yield from _values("realised cost of", ("realised_costs", "usd_per_query"), *costs)
+
+
+def _team(team: Team) -> str:
+    """A team in a few words."""
+    budget = team.budget
+    parts = [
+        "" if team.models is None else ", ".join(sorted(team.models)),
+        "" if team.tau is None else f"tau {team.tau:g}",
+        "" if team.value_usd is None else f"V ${team.value_usd:g}",
+        ""
+        if budget is None
+        else f"${budget.usd:g} a {budget.per.value}, falls from "
+        f"{100 * budget.falls_from:g} %, cheapest from {100 * budget.cheapest_from:g} %, "
+        f"least {budget.least:g}, then {budget.when_spent.value}",
+    ]
+    return "; ".join(filter(None, parts)) or "no limits"
 
 
 def _general(catalog: Catalog) -> dict[str, _Leaf]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
 from hydra_core.base.digests import SHA256
@@ -23,6 +22,7 @@ from hydra_core.base.types import (
     StickyPolicy,
     SuccessSource,
 )
+from hydra_core.catalog.team_fields import read_teams
 
 _REMEDY: Final = "give score_caps, budget_usd or both"
 
@@ -41,22 +41,22 @@ def read_defences(policy: Section, dimensions: tuple[str, ...]) -> Defences:
 
 def _caps(section: Section, dimensions: tuple[str, ...]) -> Mapping[str, float]:
     if section.node.get("score_caps") is None:
-        return MappingProxyType({})
+        return {}
     remedy = "the largest score that counts, in [0, 1], for one or more dimensions"
     caps = section.section("score_caps", remedy)
     if caps is None:
-        return MappingProxyType({})
+        return {}
     if dimensions:
         caps.known(dimensions, "dimension")
     given = [name for name in dimensions if caps.node.get(name) is not None]
     found = {name: caps.number(name, SHARE, remedy) for name in given}
-    return MappingProxyType({name: cap for name, cap in found.items() if cap is not None})
+    return {name: cap for name, cap in found.items() if cap is not None}
 
 
 _KEYS: Final = (
     *("tau", "weights", "cost_basis", "price_ratio", "sticky", "health_floor"),
     *("rule", "value_usd", "success_from", "defences", "chosen_on", "stall", "require"),
-    "promise",
+    *("promise", "teams"),
 )
 _VALUE_REMEDY: Final = "value of one more resolved query in USD, such as 0.02"
 _MODEL_REMEDY: Final = "give path and sha256, as printed by `hydra-router learn`"
@@ -103,6 +103,7 @@ def read_policy(root: Section, dimensions: tuple[str, ...]) -> Policy | None:
         defences=defences,
         chosen_on=chosen_on,
         stall=_stall(section),
+        teams=read_teams(section),
         require=section.words("require", "tags that every model must have, such as [eu]"),
         promise=_promise(section),
     )

@@ -112,6 +112,7 @@ def catalog_of(root: Section, text: str, source: str) -> Catalog | None:
     benchmarks = read_benchmarks(root, dimensions)
     models = read_models(root, dimensions, benchmarks)
     _require_some(root, models, policy)
+    _known_in_teams(root, models, policy)
     realised = read_realised_costs(root, models, policy)
     outcome_model = read_outcome_model(root, policy)
     success = read_success_profiles(root, dimensions, models)
@@ -136,6 +137,17 @@ def catalog_of(root: Section, text: str, source: str) -> Catalog | None:
         outcome_model=outcome_model,
         success_profiles=success,
     )
+
+
+def _known_in_teams(root: Section, models: tuple[ModelSpec, ...], policy: Policy | None) -> None:
+    """Refuse a team whose models are none that the catalog routes to."""
+    if policy is None or root.problems.found:
+        return
+    known = {one.id for one in models if one.status.in_pool}
+    for name, team in policy.teams.items():
+        if team.models is not None and not team.models & known:
+            message = f"teams.{name}: none of its models is routed to"
+            root.wrong("policy", message, f"name some of {', '.join(sorted(known))}")
 
 
 def _require_some(root: Section, models: tuple[ModelSpec, ...], policy: Policy | None) -> None:

@@ -37,7 +37,7 @@ def within_budget(
     reasons: dict[str, str], ids: Sequence[str], cost: FloatArray, budget_usd: float | None,
     query: Query,
 ) -> dict[str, str]:  # fmt: skip
-    """The gates of a conversation that has spent its budget: only the cheapest model is left.
+    """The gates of a request whose conversation or team has spent: only the cheapest is left.
 
     Args:
         reasons: What the hard gates said.
@@ -46,10 +46,11 @@ def within_budget(
         budget_usd: None for no limit.
     """
     left = [i for i, name in enumerate(ids) if name not in reasons]
-    if budget_usd is None or query.spent_usd < budget_usd or not left:
+    over = budget_usd is not None and query.spent_usd >= budget_usd
+    if not left or not (over or query.only_cheapest):
         return reasons
     cheapest = ids[min(left, key=lambda i: cost[i])]
-    reason = (
+    reason = query.only_cheapest or (
         f"The conversation has spent ${query.spent_usd:.4g} of its budget of ${budget_usd:.4g}: "
         "only the cheapest model is left."
     )

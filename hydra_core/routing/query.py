@@ -43,6 +43,7 @@ class Query:
         needs: Abilities (`Ability`) that the request needs: only models that do not lack one can
             serve it.
         require: Tags that the model must have.
+        only_cheapest: Why only the cheapest eligible model is left, '' where it is not so.
         stalled: Tool results in a row that report failure, or calls that are the same.
     """
 
@@ -66,6 +67,7 @@ class Query:
     stalled: int = 0
     needs: frozenset[str] = frozenset()
     require: frozenset[str] = frozenset()
+    only_cheapest: str = ""
 
     @property
     def window_tokens(self) -> int:

@@ -55,6 +55,7 @@ class _State:
     day: date
     valuer: Valuer | None
     outside: Mapping[str, str]
+    knob: float | None = None
 
 
 class Router:
@@ -92,6 +93,7 @@ class Router:
         *,
         health: Mapping[str, float] | None = None,
         remember: bool = True,
+        knob: float | None = None,
     ) -> Decision:
         """Choose the model for one query.
 
@@ -100,11 +102,14 @@ class Router:
             health: Model id -> health in [0, 1]; a model that is not named is healthy (1.0), one
             that this pool does not have is ignored.
             remember: Whether the conversation is on the chosen model from now on.
+            knob: tau, or V in USD, for this query alone; None for the policy's.
 
         Raises:
             RoutingError: No model can serve the query (`http_status` for the gateway).
         """
         state = self._current()
+        if knob is not None:
+            state = _turned(state, knob)
         gates = gate_reasons(state.models, query)
         require_open(state.models, gates, query)
         gates = _within_budget(state, gates, query)
@@ -206,6 +211,8 @@ class Router:
             distance=None if prediction.distances is None else float(prediction.distances[0]),
         )
         valued = None if state.valuer is None else state.valuer.value(query.text, prediction)
+        if valued is not None and state.knob is not None:
+            valued = replace(valued, value_usd=state.knob)
         needs, stall = prediction.requirements[0], state.catalog.policy.stall
         raised = _raised(state.catalog.policy, query)
         if stall is not None and raised:
@@ -259,6 +266,14 @@ def _capped(state: _State, scores: FloatArray) -> tuple[str, ...]:
     """The dimensions whose score a cap has cut."""
     cut = state.pool.capped(scores)[: scores.size] < scores
     return tuple(name for name, c in zip(state.catalog.dimensions, cut, strict=False) if c)
+
+
+def _turned(state: _State, knob: float) -> _State:
+    """The same revision with another tau, or V, for one query."""
+    if state.valuer is not None:
+        return replace(state, knob=knob)
+    policy = replace(state.catalog.policy, tau=knob)
+    return replace(state, catalog=replace(state.catalog, policy=policy))
 
 
 def _outside(catalog: Catalog) -> dict[str, str]:

@@ -42,6 +42,27 @@ class _Kept(NamedTuple):
         return f"{self.at_ms} {self.ttl_ms} {self.model}"
 
 
+def redis_client(url: str, timeout_s: float = 0.05) -> Redis:
+    """A client that gives up soon, so that Redis is never in the way; nothing is sent yet.
+
+    Raises:
+        ExtraError: The package redis is not installed.
+    """
+    try:
+        from redis import Redis
+        from redis.backoff import NoBackoff
+        from redis.retry import Retry
+    except ModuleNotFoundError as error:
+        raise ExtraError("sharing between workers through Redis", "redis") from error
+
+    return Redis.from_url(
+        url,
+        socket_timeout=timeout_s,
+        socket_connect_timeout=timeout_s,
+        retry=Retry(NoBackoff(), 0),
+    )
+
+
 class RedisSessions:
     """Sessions in Redis, with an in-process fallback.
 
@@ -78,20 +99,7 @@ class RedisSessions:
     @classmethod
     def from_url(cls, url: str, *, timeout_s: float = 0.05) -> RedisSessions:
         """Connect to e.g. ``redis://localhost:6379/0``; nothing is sent before the first use."""
-        try:
-            from redis import Redis
-            from redis.backoff import NoBackoff
-            from redis.retry import Retry
-        except ModuleNotFoundError as error:
-            raise ExtraError("stickiness in Redis", "redis") from error
-
-        client = Redis.from_url(
-            url,
-            socket_timeout=timeout_s,
-            socket_connect_timeout=timeout_s,
-            retry=Retry(NoBackoff(), 0),
-        )
-        return cls(client)
+        return cls(redis_client(url, timeout_s))
 
     def close(self) -> None:
         """Close the connections to Redis; the next use opens them again."""

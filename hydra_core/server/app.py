@@ -244,4 +244,7 @@ def _decision(decided: Decided) -> dict[str, Any]:
         "predicted_cost_usd": valued and dict(zip(ids, valued.cost_usd.tolist(), strict=True)),
         "catalog_revision": decided.serving.label,
     }
+    if decided.share is not None:
+        share = decided.share
+        answer["team"] = {"name": decided.request.team, "used": share.used, "note": share.note}
     return {**answer, "receipt": decision.receipt()} if decided.request.receipt else answer

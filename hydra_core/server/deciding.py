@@ -15,9 +15,10 @@ from hydra_core.routing.sessions import Sessions, session_keys
 from hydra_core.server.access.decision_ids import DecisionIds, ids_of
 from hydra_core.server.canary import Canaries, Canary
 from hydra_core.server.chat import ChatRequest
-from hydra_core.server.exploration import Exploration
+from hydra_core.server.exploration import Draw, Exploration
 from hydra_core.server.live import LiveCatalog, Serving
 from hydra_core.server.settings import AUTO
+from hydra_core.server.teams import Share, Teams
 from hydra_core.server.upstream.health import Health
 
 NAMED = "named"
@@ -36,6 +37,7 @@ class Decided:
         propensities: (m,) probability of every candidate.
         decide_ms: How long routing took.
         arm: `canary` or `main` while a canary runs.
+        share: What the policy of the asker's team made of it; None without one.
     """
 
     id: str
@@ -47,6 +49,7 @@ class Decided:
     propensities: tuple[float, ...]
     decide_ms: float
     arm: str = ""
+    share: Share | None = None
 
     @property
     def explored(self) -> bool:
@@ -60,8 +63,8 @@ class Decided:
 
     @property
     def knob(self) -> float:
-        """tau, or V in USD, as the policy has it."""
-        return self.serving.catalog.policy.knob
+        """tau, or V in USD, as the policy has it for the asker's team."""
+        return self.serving.catalog.policy.knob if self.share is None else self.share.knob
 
     @property
     def reason(self) -> str:
@@ -70,7 +73,8 @@ class Decided:
             return "Asked for by name."
         if self.explored:
             return "Tried at random among the capable models (exploration)."
-        return self.decision.reason
+        note = self.share.note if self.share is not None else ""
+        return f"{self.decision.reason} {note}".strip()
 
     def next_models(self) -> tuple[str, ...]:
         """Which models to ask when `model` does not answer, best first."""
@@ -108,6 +112,7 @@ class Decider:
         sessions: The conversations' models, as the router has them.
         clock: The current moment, with a time zone.
         ids: Names the decisions; None for names that hold in this process.
+        teams: Applies what the policy says of teams.
     """
 
     def __init__(
@@ -119,8 +124,9 @@ class Decider:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         canaries: Canaries | None = None,
         ids: DecisionIds | None = None,
+        teams: Teams | None = None,
     ) -> None:
-        self.ids = ids or ids_of(None)
+        self.ids, self.teams = ids or ids_of(None), teams or Teams()
         self.live, self.health, self._canaries = live, health, canaries
         self._exploration, self._sessions, self.clock = exploration, sessions, clock
 
@@ -166,8 +172,17 @@ class Decider:
             _require_known(serving, request.model)
             query = _named_query(query, request.model)
         health = {**self.health.now(), **request.health}
-        decision = serving.router.route(query, health=health, remember=remember)
-        draw = self._exploration.draw(decision)
+
+        def route(query: Query, knob: float | None = None) -> tuple[Decision, Draw]:
+            made = serving.router.route(query, health=health, remember=remember, knob=knob)
+            return made, self._exploration.draw(made)
+
+        share = None
+        if request.team in serving.catalog.policy.teams:
+            spend = remember
+            decision, draw, share = self.teams.decide(serving, request, query, route, spend=spend)
+        else:
+            decision, draw = route(query)
         decided = Decided(
             self.ids.new(request.caller),
             self.clock(),
@@ -178,6 +193,7 @@ class Decider:
             draw.propensities,
             1e3 * (time.perf_counter() - start),
             arm,
+            share,
         )
         if decided.explored and remember:
             self.moved(decided, draw.model)

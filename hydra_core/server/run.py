@@ -27,6 +27,7 @@ from hydra_core.server.access.connections import GuardedProtocol, raise_limits
 from hydra_core.server.access.decision_ids import ids_of
 from hydra_core.server.access.doors import Doors
 from hydra_core.server.access.limits import RateLimit
+from hydra_core.server.access.team_budgets import TeamBudgets
 from hydra_core.server.access.tokens import TokenFile, load_tokens
 from hydra_core.server.app import application
 from hydra_core.server.canary import Canaries, Canary
@@ -43,6 +44,7 @@ from hydra_core.server.settings import (
     require_safe_address,
     to_text,
 )
+from hydra_core.server.teams import Teams
 from hydra_core.server.telemetry.json_log import log_json
 from hydra_core.server.tracing import no_spans, spans
 from hydra_core.server.upstream.calls import Caller
@@ -64,12 +66,14 @@ def build(settings: Settings) -> Starlette:
     predictor = _predictor(settings)
     sessions = _sessions(settings)
 
+    folder = Path(settings.log) if settings.log else None
+
     def router_of(catalog: Catalog) -> Router:
         checked(catalog, predictor.bundle, None)
+        _require_ledger(catalog, settings)
         return Router(catalog, predictor, sessions=sessions)
 
     live = LiveCatalog(_source(settings.catalog, settings), router_of, settings.reload_s)
-    folder = Path(settings.log) if settings.log else None
     canaries = _canaries(settings, folder, router_of)
     exploration = Exploration(
         settings.explore_share,
@@ -88,6 +92,7 @@ def build(settings: Settings) -> Starlette:
             sessions,
             canaries=canaries,
             ids=ids_of(folder),
+            teams=Teams(None if folder is None else _ledger(folder, settings)),
         ),
         Admission(threads, metrics, settings.queue, settings.queue_s),
         metrics,
@@ -122,7 +127,9 @@ def check(settings: Settings) -> dict[str, object]:
     if settings.tokens:
         load_tokens(Path(settings.tokens))
     bundle, upstreams = _predictor(settings).bundle, _upstreams(settings)
-    report = checked(source_of(settings.catalog).load().catalog, bundle, upstreams)
+    catalog = source_of(settings.catalog).load().catalog
+    _require_ledger(catalog, settings)
+    report = checked(catalog, bundle, upstreams)
     if settings.canary:
         _require_log(settings)
         second = checked(source_of(settings.canary).load().catalog, bundle, upstreams)
@@ -196,6 +203,23 @@ def _canaries(
 def _require_log(settings: Settings) -> None:
     if not settings.log:
         raise HydraError("a canary needs --log DIR: the log says how it does, and stops it")
+
+
+def _require_ledger(catalog: Catalog, settings: Settings) -> None:
+    """Refuse budgets that nothing would keep, and teams that no token can name."""
+    teams = catalog.policy.teams
+    if any(team.budget is not None for team in teams.values()) and not settings.log:
+        raise HydraError("the policy has budgets of teams, which need --log DIR to be kept in")
+    if teams and not settings.tokens:
+        raise HydraError("the policy names teams, which need --tokens FILE: tokens carry the team")
+
+
+def _ledger(folder: Path, settings: Settings) -> TeamBudgets:
+    if not settings.redis:
+        return TeamBudgets(folder)
+    from hydra_core.routing.sessions_redis import redis_client
+
+    return TeamBudgets(folder, redis_client(settings.redis))
 
 
 def _source(catalog: str, settings: Settings) -> Source:

@@ -147,6 +147,8 @@ class Service:
         latency_ms = 1e3 * (time.perf_counter() - started)
         whole = replace(result, latency_ms=latency_ms)
         self.decider.spent(decided, whole.cost_usd or whole.about_usd)
+        if decided.share is not None:
+            self._settle(decided, whole)
         self.metrics.finished(whole.served or decided.model, whole.status)
         if decided.arm:
             failed = whole.status == "failed" or bool(whole.attempts)
@@ -154,6 +156,16 @@ class Service:
         if self.log is not None:
             self.log.add(record_of(decided, whole, text=self._log_text))
         self._tell(decided, whole)
+
+    def _settle(self, decided: Decided, result: Result) -> None:
+        """Count what a team's request cost, beside the event loop: it is written to a file.
+
+        A request that no model took costs nothing; where an answer's tokens are not known, what
+        they cost about counts.
+        """
+        asked = bool(result.served)
+        cost = (result.cost_usd or result.about_usd) if asked else 0.0
+        self.admission.pool.submit(self.decider.teams.settle, decided.share, cost)
 
     def _ended(self, decided: Decided, tried: Attempts, status: str) -> None:
         """Finish a request to which no model's answer was given."""

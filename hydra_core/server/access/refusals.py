@@ -14,6 +14,7 @@ from hydra_core.server.access.doors import StrangerError, TooOftenError
 from hydra_core.server.access.feedback import UnknownDecisionError
 from hydra_core.server.access.limits import BodyTooLargeError, BodyTooSlowError
 from hydra_core.server.answers import ClientGoneError, error_response
+from hydra_core.server.teams import BudgetSpentError
 from hydra_core.server.wire.forms import form_of_path
 
 _LOG = logging.getLogger(__name__)
@@ -26,7 +27,7 @@ async def _refused(request: Request, error: Exception) -> Response:
         headers["connection"] = "close"  # what is left of the body is not read
     if isinstance(error, RoutingError):
         status = error.http_status
-    if isinstance(error, TooOftenError | OverloadedError):
+    if isinstance(error, TooOftenError | OverloadedError | BudgetSpentError):
         headers["retry-after"] = str(max(1, round(error.wait_s)))
     if isinstance(error, StrangerError):
         headers["www-authenticate"] = "Bearer"
