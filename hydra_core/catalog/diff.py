@@ -81,7 +81,7 @@ def _settings(old: Catalog, new: Catalog) -> Iterator[Change]:
     yield from _values("score cap of", ("policy", "defences", "score_caps"), *caps)
     limits = ({"budget_usd": one.policy.defences.budget_usd} for one in (old, new))
     yield from _values("policy", ("policy", "defences"), *limits)
-    teams = ({n: _team(t) for n, t in c.policy.teams.items()} for c in (old, new))
+    teams = ({n: team_text(t) for n, t in c.policy.teams.items()} for c in (old, new))
     yield from _values("team", ("policy", "teams"), *teams)
     stalls = ({} if c.policy.stall is None else asdict(c.policy.stall) for c in (old, new))
     yield from _values("stall", ("policy", "stall"), *stalls)
@@ -92,8 +92,8 @@ def _settings(old: Catalog, new: Catalog) -> Iterator[Change]:
     yield from _values("realised cost of", ("realised_costs", "usd_per_query"), *costs)
 
 
-def _team(team: Team) -> str:
-    """A team in a few words."""
+def team_text(team: Team) -> str:
+    """What holds for a team, in a few words."""
     budget = team.budget
     parts = [
         "" if team.models is None else ", ".join(sorted(team.models)),

@@ -14,6 +14,7 @@ from hydra_core.base.types import Catalog, CostBasis, Policy, Rule, StickyMode, 
 from hydra_core.catalog.editing.render import Value
 from hydra_core.console import cache, drafts, learned_models, selectors
 from hydra_core.console.cache import CatalogEntry, SetEntry
+from hydra_core.console.catalog import teams as team_forms
 from hydra_core.console.catalog import what_if as what_if_view
 from hydra_core.console.catalog.view_policy import (
     CAPS,
@@ -147,6 +148,8 @@ def policy(entry: CatalogEntry, working: Working) -> None:
         st.caption(f"Switched on: {literal(defences_text(catalog.policy))}.")
         for setting in (*map(_cap, catalog.dimensions), _BUDGET):
             _row(entry, working, catalog, setting, chosen)
+    with st.expander("Teams", icon=":material/groups:", key="catalog.teams"):
+        team_forms.teams(entry, catalog)
     with st.expander("Agent stalls", icon=":material/smart_toy:", key="catalog.stall"):
         st.caption(
             "An agent that tries the same again and again needs a stronger model. Off unless you "

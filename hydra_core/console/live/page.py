@@ -10,11 +10,12 @@ from hydra_core.base.errors import HydraError
 from hydra_core.console import frame, widgets
 from hydra_core.console.frame import Head, Part
 from hydra_core.console.live import canary, checks, flight, log, traffic
-from hydra_core.console.live.traffic import choose_log, log_view, teach
+from hydra_core.console.live.traffic import by_team, choose_log, log_view, teach
 
 _VIEWS = {
     "Traffic": traffic.traffic,
     "Cost": traffic.cost,
+    "Teams": traffic.teams,
     "Shadow": checks.shadowing,
     "Drift": checks.drifting,
     "Unknown": checks.unknown,
@@ -30,6 +31,7 @@ def live(folder: Path, window_s: int) -> None:
         look = log_view(folder, window_s)
         if look is None:
             return
+        look = by_team(look)
         traffic.figures(look)
         view = st.segmented_control(
             "View", list(_VIEWS), default="Traffic", key="live.view", required=True,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -25,6 +25,8 @@ from hydra_core.console.live.view_traffic import (
     model_frame,
     notes,
     reasons,
+    team_frame,
+    team_names,
     timeline_view,
 )
 from hydra_core.console.numbers import per_resolved_text
@@ -118,6 +120,45 @@ def catalog_in_use(found: Traffic) -> CatalogEntry | None:
     ]  # fmt: skip
     return max(zip(ranks, range(len(entries)), entries, strict=True),
                key=lambda one: (one[0], -one[1]))[2] if entries else None  # fmt: skip
+
+
+def by_team(look: LogView) -> LogView:
+    """The log of one team alone, where the log has several and one is chosen."""
+    names = team_names(look.traffic)
+    if len(names) < 2:
+        return look
+    chosen = st.selectbox(
+        "Team", ["All teams", *names], key="live.team", width=260, bind="query-params",
+        label_visibility="collapsed", format_func=lambda name: name or "No team",
+    )  # fmt: skip
+    if chosen not in names:
+        return look
+    mine = np.asarray(look.traffic.rows["team"].fillna("") == chosen, dtype=bool)
+    return replace(look, traffic=look.traffic.take(mine))
+
+
+def teams(look: LogView) -> None:
+    """What every team asked and paid, with its budget."""
+    frame = team_frame(look.traffic, look.catalog)
+    if not len(frame):
+        st.info("No request of a team in this time. A token carries the team:")
+        widgets.commands("hydra-router token --name ci --role editor --team build")
+        return
+    column = st.column_config
+    st.dataframe(
+        frame, hide_index=True, height="content", placeholder="–",
+        column_config={
+            "team": column.TextColumn("Team", width=160),
+            "callers": column.NumberColumn("Callers"),
+            "decisions": column.NumberColumn("Decisions", format="localized"),
+            "failed": column.NumberColumn("Failed", format="%.1f %%"),
+            "cost_usd": column.NumberColumn("Cost, USD", format="%.4g"),
+            "per_resolved_usd": column.NumberColumn("Cost per resolved, USD", format="%.4g"),
+            "budget": column.TextColumn("Budget"),
+        },
+    )  # fmt: skip
+    tables.offer_downloads(frame, "live.teams")
+    st.caption("Cost is that of the chosen time; the service's own ledger decides on budgets.")
 
 
 def teach(title: str = "No decision log yet", text: str = _HOW) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.base.spelling import usd
+from hydra_core.base.types import Catalog
 from hydra_core.console.figures.intervals import IntervalsView, Series
 from hydra_core.console.figures.shares import TimelineView
 from hydra_core.console.figures.traffic import TrafficView
@@ -19,7 +20,14 @@ from hydra_core.live.drift import CHANGED, STEADY, BandShares, Drift
 from hydra_core.live.logged_value import LoggedValue
 from hydra_core.live.regions import LEAST_KNOWN, Region
 from hydra_core.live.shadow import Shadow
-from hydra_core.live.traffic import Rated, Traffic, share, timeline, uncounted
+from hydra_core.live.traffic import (
+    Rated,
+    Traffic,
+    cost_per_resolved,
+    share,
+    timeline,
+    uncounted,
+)
 from hydra_core.routing.decision import Cause
 from hydra_core.routing.explain import CAUSES
 
@@ -144,6 +152,35 @@ def model_frame(traffic: Traffic) -> pd.DataFrame:
     )
     frame.insert(0, "share", 100.0 * frame["decisions"] / len(rows))
     return frame.sort_values("decisions", ascending=False).reset_index()
+
+
+def team_names(traffic: Traffic) -> list[str]:
+    """The teams of a log, '' among them where a request had none."""
+    if "team" not in traffic.rows:
+        return []
+    return sorted({str(name) for name in traffic.rows["team"].fillna("")})
+
+
+def team_frame(traffic: Traffic, catalog: Catalog) -> pd.DataFrame:
+    """One row a team: callers, decisions, failures, cost and the budget in words."""
+    rows = []
+    for name in filter(None, team_names(traffic)):
+        mine = traffic.take(np.asarray(traffic.rows["team"] == name, dtype=bool))
+        each = cost_per_resolved(mine)
+        team = catalog.policy.teams.get(name)
+        budget = None if team is None else team.budget
+        rows.append(
+            {
+                "team": name,
+                "callers": int(mine.rows["caller"].nunique()),
+                "decisions": len(mine),
+                "failed": 100.0 * float((mine.rows["status"] == "failed").mean()),
+                "cost_usd": float(mine.rows["cost_usd"].astype(float).sum(min_count=1)),
+                "per_resolved_usd": None if each is None else each[0].value,
+                "budget": None if budget is None else f"${budget.usd:g} a {budget.per.value}",
+            }
+        )
+    return pd.DataFrame(rows).sort_values("cost_usd", ascending=False) if rows else pd.DataFrame()
 
 
 def cost_text(found: CostAgainst, kind: str) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.spelling import signed, usd
-from hydra_core.base.types import Policy, Rule
+from hydra_core.base.types import Policy, Rule, Team, TeamBudget
 from hydra_core.choosing.aims import Aim, AimKind
 from hydra_core.console import cache, drafts, selectors, state, tables, widgets
 from hydra_core.console.access import identity
@@ -25,6 +25,7 @@ from hydra_core.console.state import Pin
 from hydra_core.console.tune import knob as tune_knob
 from hydra_core.console.tune import promised, search_form
 from hydra_core.console.tune.figure_languages import languages_figure
+from hydra_core.console.tune.view_budgets import budget_frame, budget_text
 from hydra_core.console.view_frontier import (
     language_table,
     languages_view,
@@ -197,7 +198,7 @@ def _infeasible(sweep: Sweep, aim: Aim) -> None:
 
 
 _COSTS = {Prices.TODAY: "Costs at today's prices", Prices.RECORDED: "As recorded"}
-_DETAILS = ("Traffic", "Languages", "Numbers")
+_DETAILS = ("Traffic", "Languages", "Numbers", "Budgets")
 
 
 def toggle(
@@ -358,11 +359,42 @@ def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
             groups = group_table(evaluation)
             tables.groups(groups)
             tables.offer_downloads(groups, "tune.table.groups")
+    elif shown == "Budgets":
+        _budgets(evaluation)
     else:
         frame = policy_table(evaluation, imported.metrics)
         tables.policies(frame)
         tables.offer_downloads(frame, "tune.table.policies")
         conversations(evaluation)
+
+
+def _budgets(evaluation: Evaluation) -> None:
+    """How routes get cheaper as a team's budget is used up."""
+    teams = evaluation.sweep.catalog.policy.teams
+    shown = {name: team for name, team in teams.items() if team.budget is not None}
+    if shown:
+        name = st.selectbox("Team", list(shown), key="tune.team", width=260)
+        team = shown[name]
+    else:
+        st.caption(
+            "No team has a budget. This is how one would work as it stands by default; set it "
+            "under Catalog, Policy, Teams."
+        )
+        team = Team(budget=TeamBudget(1.0))
+    assert team.budget is not None
+    frame = budget_frame(evaluation.sweep, evaluation.knob, team, team.budget)
+    st.markdown(literal(budget_text(frame, team.budget)))
+    column = st.column_config
+    tables.kept(
+        frame, "tune.table.budgets", height="content",
+        column_config={
+            "used": column.NumberColumn("Budget used", format="%.0f %%"),
+            "setting": column.TextColumn("Setting", width=220),
+            "quality": column.NumberColumn("Quality", format="%.1f %%"),
+            "change": column.NumberColumn("Change, points", format="%.1f"),
+            "cost": column.NumberColumn("Cost per query", format=tables.dollars(frame["cost"])),
+        },
+    )  # fmt: skip
 
 
 _KEPT = "compare.kept"

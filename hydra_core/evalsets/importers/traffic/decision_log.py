@@ -62,6 +62,7 @@ def read_decision_log(
                 _number(row["latency_ms"]) / 1e3,
                 conversation if isinstance(conversation, str) else "",
                 _number(row["cached_tokens"]),
+                str(row.get("team") or ""),
             )
         )
     draft = traffic.draft("decision log", models or {}, PriceCard())

@@ -1,0 +1,55 @@
+"""Tune's table of a budget is the exact curve; a team's form writes what the reader reads."""
+
+from datetime import date
+
+import pytest
+
+from hydra_core.base.shipped import CATALOGS, SAMPLE_DATA
+from hydra_core.base.types import Team, TeamBudget
+from hydra_core.catalog import load_catalog, parse_catalog
+from hydra_core.console.catalog.view_policy import with_field
+from hydra_core.console.tune.view_budgets import budget_frame, budget_text
+from hydra_core.evalsets.evalset import load_evalset
+from hydra_core.replay.replay import catalog_scores
+from hydra_core.replay.sweep import sweep_catalog
+
+
+def test_every_row_is_the_curve_at_the_stated_setting():
+    demo = load_evalset(SAMPLE_DATA / "console_demo")
+    catalog = load_catalog(CATALOGS / "paper_five.yaml")
+    sweep = sweep_catalog(demo, catalog, catalog_scores(demo, catalog), today=date(2026, 6, 1))
+    budget = TeamBudget(50.0)
+    frame = budget_frame(sweep, 0.1, Team(), budget)
+    assert frame["used"].tolist() == [0, 50, 60, 70, 80, 90, 100]
+    for used, quality, cost in zip(frame["used"], frame["quality"], frame["cost"], strict=True):
+        if used < 90:
+            at = sweep.curve.at(0.1 / budget.factor(used / 100))
+            assert (quality, cost) == pytest.approx((100 * at.quality, at.mean_cost_usd))
+    assert frame["setting"].iloc[-1] == "only gpt-5.4-mini"
+    assert "At 80 % of the budget: τ 0.3077, quality" in budget_text(frame, budget)
+
+
+def test_a_team_is_written_changed_and_taken_out():
+    text = (CATALOGS / "paper_five.yaml").read_text()
+    with_team = with_field(text, "teams.search", {"tau": 0.3, "budget": {"usd": 5.0}})
+    with_team = with_field(with_team, "teams.build", {"models": ["gpt-5.4-mini"]})
+    teams = parse_catalog(with_team).policy.teams
+    assert teams["search"] == Team(tau=0.3, budget=TeamBudget(5.0))
+    assert teams["build"].models == {"gpt-5.4-mini"}
+    gone = with_field(with_field(with_team, "teams.search", None), "teams.build", None)
+    assert parse_catalog(gone).policy.teams == {}
+
+
+@pytest.mark.parametrize(
+    ("team", "told"),
+    [
+        ({"models": ["none"]}, "none of its models is routed to"),
+        ({"budget": {"per": "day"}}, "usd"),
+        ({"budget": {"usd": 1.0, "falls_from": 0.9, "cheapest_from": 0.5}}, "above falls_from"),
+        ({"budget": {"usd": 1.0, "when_spent": "stop"}}, "refuse, cheapest"),
+    ],
+)
+def test_a_team_that_cannot_work_is_refused(team, told):
+    text = with_field((CATALOGS / "paper_five.yaml").read_text(), "teams.x", team)
+    with pytest.raises(Exception, match=told):
+        parse_catalog(text)
