@@ -182,7 +182,9 @@ class _Routes:
     async def ready(self, request: Request) -> Response:
         """Requests can be routed; what does not work as it should is named."""
         decider, log = self._service.decider, self._service.log
+        ended = self._service.promise_ended
         notes = [*decider.problems, *([log.problem] if log and log.problem else [])]
+        notes += [ended] if ended else []
         now, status = decider.live.now, "ready"
         if self._draining.on:
             status = "stopping"
@@ -205,7 +207,11 @@ class _Routes:
         stopped = second is not None and bool(second.stopped)
         waiting = service.admission.waiting
         text = service.metrics.text(
-            problem=problem, given_up=given_up, stopped=stopped, waiting=waiting
+            problem=problem,
+            given_up=given_up,
+            stopped=stopped,
+            waiting=waiting,
+            promise_ended=bool(service.promise_ended),
         )
         return Response(text, media_type=CONTENT_TYPE_LATEST)
 

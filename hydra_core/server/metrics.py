@@ -92,6 +92,13 @@ class Metrics:
             registry=own,
             multiprocess_mode="mostrecent",
         )
+        self._promise = Gauge(
+            "promise_not_covered",
+            "1 once the catalog's promise about quality no longer covers its traffic",
+            namespace="hydra",
+            registry=own,
+            multiprocess_mode="mostrecent",
+        )
         self._build = Gauge(
             "build_info",
             "1 for the version that runs",
@@ -226,12 +233,19 @@ class Metrics:
         self._uncounted_usd.labels(name, kind.value).inc(about_usd)
 
     def text(
-        self, *, problem: bool, given_up: int, stopped: bool = False, waiting: int = 0
+        self,
+        *,
+        problem: bool,
+        given_up: int,
+        stopped: bool = False,
+        waiting: int = 0,
+        promise_ended: bool = False,
     ) -> bytes:
         """Everything in Prometheus' text form; of all workers where there are several."""
         self._problem.set(problem)
         self._given_up.set(given_up)
         self._stopped.set(stopped)
+        self._promise.set(promise_ended)
         self._depth.set(waiting)
         if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
             return generate_latest(self._registry)

@@ -36,6 +36,7 @@ from hydra_core.server.deciding import Decider
 from hydra_core.server.exploration import Exploration
 from hydra_core.server.live import LiveCatalog, Source, WithUpstreams, source_of
 from hydra_core.server.metrics import Metrics
+from hydra_core.server.promise import PromiseWatch
 from hydra_core.server.service import Service
 from hydra_core.server.settings import (
     VARIABLE,
@@ -100,6 +101,7 @@ def build(settings: Settings) -> Starlette:
         LogWriter(folder) if folder else None,
         log_text=settings.log_text,
         tell=spans() if settings.spans else no_spans,
+        promise=PromiseWatch(live, folder, settings.canary_look_s) if folder else None,
     )
     doors = Doors(settings, tokens, RateLimit(settings.rate))
     return application(service, doors, predictor.bundle, settings)

@@ -32,6 +32,7 @@ from hydra_core.server.deciding import Decided, Decider, Result
 from hydra_core.server.live import Serving
 from hydra_core.server.logged import record_of, refusal_record
 from hydra_core.server.metrics import Metrics
+from hydra_core.server.promise import PromiseWatch
 from hydra_core.server.settings import AUTO
 from hydra_core.server.tracing import Tell, no_spans
 from hydra_core.server.upstream.asking import Asking, Attempts
@@ -58,6 +59,7 @@ class Service:
         log: Where decisions go; None for nowhere.
         log_text: Whether messages go there as well.
         tell: Told of every finished request.
+        promise: Watches the catalog's promise; None without a log.
     """
 
     def __init__(
@@ -70,13 +72,23 @@ class Service:
         *,
         log_text: bool = False,
         tell: Tell = no_spans,
+        promise: PromiseWatch | None = None,
     ) -> None:
         self.decider, self.metrics, self.caller, self.log = decider, metrics, caller, log
-        self._log_text, self._tell = log_text, tell
+        self._log_text, self._tell, self._promise = log_text, tell, promise
+        if promise is not None:
+            promise.start()
         self.admission = admission
+
+    @property
+    def promise_ended(self) -> str:
+        """Why the catalog's promise no longer covers its traffic; '' while it does."""
+        return "" if self._promise is None else self._promise.ended
 
     async def close(self) -> None:
         """Finish: connections, threads, log."""
+        if self._promise is not None:
+            self._promise.close()
         try:
             if self.caller is not None:
                 await self.caller.close()

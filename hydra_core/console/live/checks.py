@@ -6,6 +6,7 @@ from datetime import date
 
 import streamlit as st
 
+from hydra_core.base.errors import HydraError
 from hydra_core.base.spelling import signed
 from hydra_core.base.types import Catalog
 from hydra_core.console import cache, tables, widgets
@@ -26,6 +27,7 @@ from hydra_core.console.live.view_traffic import (
 )
 from hydra_core.console.widgets import literal
 from hydra_core.live.drift import Drift, band_shares
+from hydra_core.live.promise_watch import promise_status
 
 
 def shadowing(look: LogView) -> None:
@@ -117,6 +119,42 @@ def _worth(look: LogView, other: Catalog, key: str) -> None:
     )
     if found.caution:
         st.info(literal(found.caution), icon=":material/unfold_more:")
+
+
+def promised(look: LogView) -> None:
+    """Say whether the catalog's promise still covers this traffic; nothing where it has none."""
+    catalog = look.catalog
+    if catalog.policy.promise is None:
+        return
+    status = promise_status(catalog, look.traffic, _changed(look))
+    assert status is not None
+    if status.ended:
+        title = "The promise no longer covers this traffic"
+        widgets.toned("warning", status.sentence, title, "gpp_maybe")
+    else:
+        st.caption(f":material/verified: {literal('Promised: ' + status.sentence)}")
+
+
+def _changed(look: LogView) -> tuple[str, ...]:
+    """The dimensions whose requirements have changed since the promise was calibrated."""
+    catalog, made = look.catalog, look.catalog.policy.promise
+    sets = (
+        entry
+        for entry in cache.evalsets()
+        if not entry.info.problem
+        and catalog.predictor_fingerprint in entry.info.scored
+        and made is not None
+        and entry.info.name == made.evalset
+    )
+    entry = next(sets, None)
+    if entry is None:
+        return ()
+    try:
+        digest = catalog.digest + entry.info.digest
+        found = cache_live.drifted(look.key, digest, catalog, entry)
+    except HydraError:
+        return ()  # nothing was scored by its predictor: the view Drift says so
+    return tuple(one.dimension for one in found if one.verdict == "changed")
 
 
 def drifting(look: LogView) -> None:

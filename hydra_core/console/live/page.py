@@ -33,6 +33,7 @@ def live(folder: Path, window_s: int) -> None:
             return
         look = by_team(look)
         traffic.figures(look)
+        checks.promised(look)
         view = st.segmented_control(
             "View", list(_VIEWS), default="Traffic", key="live.view", required=True,
             label_visibility="collapsed", persist_state="session", bind="query-params",
