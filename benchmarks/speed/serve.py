@@ -1,13 +1,19 @@
-"""What the router adds to a request, beside LiteLLM's proxy, against a local fake upstream.
+"""What the router adds to a request, and what an overload leaves, beside LiteLLM's proxy.
 
     python -m benchmarks.speed.serve [--litellm PYTHON] [--rounds 6] [--seconds 5] [--rate 50]
+                                     [--lengths short mixed] [--burst 15]
 
-Three servers stand side by side on this machine: the fake upstream, `hydra_core serve` with one
+Three servers stand side by side on this machine: a local fake upstream, `hydra_core serve` with one
 worker in front of it, and, where --litellm names a Python that has litellm[proxy], LiteLLM's proxy
-with its complexity router in front of the same upstream. In turns of a few seconds each of them is
-sent requests at a fixed rate, whether or not earlier ones were answered (open loop); messages are
-32 tokens long and all differ. What is added is a server's percentile less the bare upstream's, of
-the same run. Then decisions as fast as two callers can ask, and the first byte of streams.
+with its complexity router in front of the same upstream. Messages all differ; they are 32 tokens
+long (short), or as long as the messages of mixed-2024 (mixed). For both lengths:
+
+- Added: in turns of a few seconds each server is sent requests at a fixed rate, whether or not
+  earlier ones were answered (open loop). What is added is a server's percentile less the bare
+  upstream's, of the same run. Then the first byte of streams.
+- Overload: how many requests a second a server answers to eight callers is its capacity. Three
+  times that comes for --burst seconds. Goodput is what is answered within 2 s. Then one request
+  alone: what the burst left behind.
 """
 
 from __future__ import annotations
@@ -18,6 +24,7 @@ import contextlib
 import json
 import os
 import random
+import resource
 import socket
 import subprocess
 import sys
@@ -35,6 +42,30 @@ TEXT = (
     "change keeps older clients working after they reconnect to another node with fresh state"
 )
 WORDS = TEXT.split()
+#: Bytes of the messages of mixed-2024 (5,183 of them): percentiles and lengths.
+PERCENTILES = (0, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 97, 99, 99.5, 99.9, 100)
+MIXED_BYTES = (
+    *(20, 64, 91, 132, 168, 204, 245, 304, 394, 479, 618, 1019, 1367, 1916, 2172, 2612, 4711),
+)
+#: An answer that takes longer is of no use.
+GOOD_S = 2.0
+#: Nobody waits longer.
+PATIENCE_S = 60.0
+
+
+def short(rng):
+    """A message of 32 tokens."""
+    return f"{' '.join(rng.choices(WORDS, k=26))} {rng.randrange(10**4)}"
+
+
+def mixed(rng):
+    """A message as long as one of mixed-2024."""
+    size = float(np.interp(rng.uniform(0, 100), PERCENTILES, MIXED_BYTES))
+    words = rng.choices(WORDS, k=max(1, round(size / 6)))
+    return f"{' '.join(words)} {rng.randrange(10**4)}"
+
+
+LENGTHS = {"short": short, "mixed": mixed}
 
 
 class Connection:
@@ -78,13 +109,11 @@ class Target:
 
     def __init__(self, name, port, model, path="/v1/chat/completions"):
         self.name, self.port, self.model, self.path = name, port, model, path
+        self.write = short
         self.idle, self.first, self.last, self.bad = [], [], [], 0
 
     async def one(self, rng, *, stream=False, keep=True):
-        words = rng.choices(WORDS, k=26)
-        text = f"{' '.join(words)} {rng.randrange(10**4)}"
-        asked = {"model": self.model, "messages": [{"role": "user", "content": text}]}
-        body = json.dumps(asked | ({"stream": True} if stream else {})).encode()
+        body = self.body(rng, stream=stream)
         connection = self.idle.pop() if self.idle else Connection(self.port)
         first, last, status = await connection.post(self.path, body)
         self.idle.append(connection)
@@ -92,6 +121,23 @@ class Target:
             self.first.append(first)
             self.last.append(last)
             self.bad += status != 200
+
+    def body(self, rng, *, stream=False):
+        asked = {"model": self.model, "messages": [{"role": "user", "content": self.write(rng)}]}
+        return json.dumps(asked | ({"stream": True} if stream else {})).encode()
+
+    async def alone(self, rng):
+        """(status, seconds) of a request over a connection of its own; 0 for no answer."""
+        connection, start = Connection(self.port), time.perf_counter()
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                _, last, status = await connection.post(self.path, self.body(rng))
+                return status, last
+        except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError, ValueError):
+            return 0, time.perf_counter() - start
+        finally:
+            if connection.writer is not None:
+                connection.writer.close()
 
     def forget(self):
         self.first, self.last, self.bad = [], [], 0
@@ -128,6 +174,37 @@ async def throughput(target, callers, seconds):
 
     await asyncio.gather(*(caller() for _ in range(callers)))
     return count / seconds
+
+
+async def overload(target, options):
+    """What a server does with three times what it carries, and just after."""
+    rng = random.Random(2)
+    await throughput(target, 8, 1.0)
+    capacity = await throughput(target, 8, options.seconds)
+    count, begun, tasks = int(3 * capacity * options.burst), time.perf_counter(), []
+    for number in range(count):
+        await asyncio.sleep(max(0.0, begun + number / (3 * capacity) - time.perf_counter()))
+        tasks.append(asyncio.create_task(target.alone(rng)))
+    sent_s = time.perf_counter() - begun
+    found = await asyncio.gather(*tasks)
+    status, after_s = await target.alone(rng)
+    took = np.array([seconds for _, seconds in found])
+    good = sum(code == 200 and seconds <= GOOD_S for code, seconds in found)
+    return {
+        "server": target.name,
+        "capacity": capacity,
+        "offered": count / sent_s,
+        "goodput": good / sent_s,
+        "goodput_of_capacity": good / sent_s / capacity,
+        "answered": sum(code == 200 for code, _ in found),
+        "refused_503": sum(code == 503 for code, _ in found),
+        "lost": sum(code not in (200, 503) for code, _ in found),
+        "p50_s": float(np.median(took)),
+        "p99_s": float(np.percentile(took, 99)),
+        "slowest_s": float(took.max()),
+        "after": status,
+        "after_s": after_s,
+    }
 
 
 def free_port():
@@ -239,15 +316,36 @@ def show(title, rows):
         )
 
 
+def show_overload(rows):
+    print("three times the capacity")
+    names = ("capacity", "offered", "goodput", "of cap.", "200", "503", "lost", "p50 s", "p99 s")
+    print(f"{'':10}" + "".join(f"{name:>9}" for name in (*names, "slowest", "after s")))
+    for row in rows:
+        cells = [f"{row[name]:9.1f}" for name in ("capacity", "offered", "goodput")]
+        cells.append(f"{100 * row['goodput_of_capacity']:8.0f}%")
+        cells += [f"{row[name]:9}" for name in ("answered", "refused_503", "lost")]
+        cells += [f"{row[name]:9.2f}" for name in ("p50_s", "p99_s", "slowest_s", "after_s")]
+        print(f"{row['server']:10}" + "".join(cells) + ("" if row["after"] == 200 else "  failed"))
+
+
 async def measured(options):
+    found = {}
     with servers(options) as targets:
-        await side_by_side(targets, options, stream=False)
-        whole = table(targets, lambda target: target.last)
-        await side_by_side(targets, options, stream=True)
-        first = table(targets, lambda target: target.first)
-        deciding = Target("decisions", targets[1].port, "auto", "/v1/decision")
-        rate = await throughput(deciding, 4, options.seconds)
-    return {"whole": whole, "first_byte": first, "decisions_a_second": rate}
+        for length in options.lengths:
+            for target in targets:
+                target.write = LENGTHS[length]
+            await side_by_side(targets, options, stream=False)
+            whole = table(targets, lambda target: target.last)
+            await side_by_side(targets, options, stream=True)
+            first = table(targets, lambda target: target.first)
+            deciding = Target("decisions", targets[1].port, "auto", "/v1/decision")
+            deciding.write = LENGTHS[length]
+            rate = await throughput(deciding, 4, options.seconds)
+            found[length] = {"whole": whole, "first_byte": first, "decisions_a_second": rate}
+            if options.burst:
+                rows = [await overload(target, options) for target in targets[1:]]
+                found[length]["overload"] = rows
+    return found
 
 
 def main():
@@ -256,15 +354,24 @@ def main():
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--rate", type=float, default=50.0)
+    parser.add_argument("--lengths", nargs="+", choices=list(LENGTHS), default=list(LENGTHS))
+    parser.add_argument("--burst", type=float, default=15.0, help="seconds of overload; 0 for none")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     found = asyncio.run(measured(options))
     if options.json:
         print(json.dumps(found, indent=2))
         return
-    show(f"whole answers, {options.rate:g} requests/s, 32-token messages", found["whole"])
-    show("streams, to the first byte", found["first_byte"])
-    print(f"decisions a second, 4 callers: {found['decisions_a_second']:.0f}")
+    for length, rows in found.items():
+        said = "32-token messages" if length == "short" else "messages as long as mixed-2024's"
+        show(f"whole answers, {options.rate:g} requests/s, {said}", rows["whole"])
+        show("streams, to the first byte", rows["first_byte"])
+        print(f"decisions a second, 4 callers: {rows['decisions_a_second']:.0f}")
+        if "overload" in rows:
+            show_overload(rows["overload"])
+        print()
 
 
 if __name__ == "__main__":
